@@ -12,7 +12,7 @@ EXAMPLE ?= node-local-memcached
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## build and start the proxy: a cache of its own on 127.0.0.1:11211, no server needed
+run: ## build and start the proxy: a cache of its own, memcached on 127.0.0.1:11211 and Redis on 127.0.0.1:6379
 	@sh scripts/build.sh --release
 	@exec target/release/proxima run $(ARGS)
 

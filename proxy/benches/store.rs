@@ -5,7 +5,7 @@
 use std::hint::black_box;
 
 use divan::Bencher;
-use proxima::near::store::{Limits, Meta, Store};
+use proxima::near::store::{Keyspace, Limits, Meta, Store};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -42,7 +42,9 @@ fn filled(keys: u64) -> Store {
         [1, 2, 3, 4],
     );
     for number in 0..keys {
-        let _ = store.entry(&key(number), 0).put(Meta::default(), &VALUE);
+        let _ = store
+            .entry(Keyspace::Memcache, &key(number), 0)
+            .put(Meta::default(), &VALUE);
     }
     store
 }
@@ -72,7 +74,7 @@ fn hit(bencher: Bencher) {
     let (store, mut state, mut out) = (filled(KEYS), 1, Vec::with_capacity(1 << 10));
     bencher.bench_local(move || {
         out.clear();
-        if let Some(item) = store.entry(&key(walk(&mut state)), 0).read() {
+        if let Some(item) = store.entry(Keyspace::Memcache, &key(walk(&mut state)), 0).read() {
             out.extend_from_slice(item.reply());
         }
         black_box(out.len())
@@ -82,7 +84,12 @@ fn hit(bencher: Bencher) {
 #[divan::bench(sample_count = 100, sample_size = 10_000)]
 fn miss(bencher: Bencher) {
     let (store, mut state) = (filled(KEYS), 1);
-    bencher.bench_local(move || store.entry(&key(KEYS + walk(&mut state)), 0).item().is_some());
+    bencher.bench_local(move || {
+        store
+            .entry(Keyspace::Memcache, &key(KEYS + walk(&mut state)), 0)
+            .item()
+            .is_some()
+    });
 }
 
 #[divan::bench(sample_count = 100, sample_size = 10_000)]
@@ -90,7 +97,7 @@ fn overwrite(bencher: Bencher) {
     let (store, mut state) = (filled(KEYS), 1);
     bencher.bench_local(move || {
         store
-            .entry(&key(walk(&mut state)), 0)
+            .entry(Keyspace::Memcache, &key(walk(&mut state)), 0)
             .put(Meta::default(), &VALUE)
     });
 }
@@ -101,6 +108,8 @@ fn set_evicting(bencher: Bencher) {
     let (store, mut number) = (filled(3 * KEYS), 3 * KEYS);
     bencher.bench_local(move || {
         number += 1;
-        store.entry(&key(number), 0).put(Meta::default(), &VALUE)
+        store
+            .entry(Keyspace::Memcache, &key(number), 0)
+            .put(Meta::default(), &VALUE)
     });
 }

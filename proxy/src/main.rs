@@ -60,7 +60,7 @@ fn serve(run: Run) -> ExitCode {
     let overrides = run.overrides();
     let source: Box<dyn ConfigSource> = match run.config {
         Some(path) => Box::new(YamlFile { path, overrides }),
-        None => Box::new(BuiltIn { overrides }),
+        None => Box::new(BuiltIn::new(overrides)),
     };
     end(control::run(source, &options), run.log_format)
 }
@@ -109,7 +109,7 @@ fn end(result: Result<(), control::StartError>, format: LogFormat) -> ExitCode {
 fn explain(asked: &Explain) -> Result<String, Box<dyn std::error::Error>> {
     let loaded: Loaded = match &asked.config {
         Some(path) => proxima::config::load(path),
-        None => proxima::config::built_in(),
+        None => proxima::config::built_in(false),
     }?;
     Ok(control::explain(
         &loaded,

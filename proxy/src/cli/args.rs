@@ -21,7 +21,7 @@ pub(super) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  A cache of its own on 127.0.0.1:11211, no server needed:
+  A cache of its own, for memcached's clients on 127.0.0.1:11211 and Redis' on 127.0.0.1:6379:
     proxima run
   What a file says; a changed file takes effect at once:
     proxima run --config proxima.yaml
@@ -66,8 +66,9 @@ pub(super) enum Command {
 
 /// Serve until told to stop
 ///
-/// Without a configuration the store inside the process is served, on 127.0.0.1:11211 unless --listen says
-/// otherwise.
+/// Without a configuration the store inside the process is served: to clients of memcached on 127.0.0.1:11211,
+/// and to those of Redis on 127.0.0.1:6379 unless another program has that port. With --listen it is served to
+/// clients of memcached at the address that is given, and to no others.
 ///
 /// SIGHUP, or a change of the configuration file or of a file of servers, makes it read them again: a good
 /// configuration takes effect at once without a client noticing, a bad one is logged and the running one

@@ -8,7 +8,7 @@ use crate::{
     dialect::{Dialect, Session},
     members::{ClientSource, Locality},
     micros::Micros,
-    near::embedded::Dump,
+    near::embedded::memcache::Dump,
     route::Origin,
     stream::Stream,
     table::{Entry, Id},

@@ -13,6 +13,7 @@
 mod answer;
 mod clients;
 mod connection;
+mod embedded;
 mod half_closed;
 mod lease;
 mod listen;

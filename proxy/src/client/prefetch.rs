@@ -10,11 +10,11 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return false;
         };
-        let listener = client.listener;
-        if !self.serves_store(listener) {
+        let (listener, server) = (client.listener, client.dialect.embedded());
+        let Some(server) = server.filter(|_| self.serves_store(listener)) else {
             return false;
-        }
-        embedded::prefetch(&self.store, bytes, &mut self.prefetch);
+        };
+        embedded::prefetch(server, &self.store, bytes, &mut self.prefetch);
         true
     }
 }

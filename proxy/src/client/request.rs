@@ -52,10 +52,13 @@ impl Engine {
     /// Serves a request that the session has to plan.
     #[inline(never)]
     fn planned(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) -> bool {
+        let listener = self.clients.table.get(id).map(|client| client.listener);
+        let is_embedded = listener.is_some_and(|listener| self.serves_store(listener));
         let Some(client) = self.clients.table.get_mut(id) else {
             return true;
         };
         client.session.is_idle = client.slots.is_empty();
+        client.session.is_embedded = is_embedded;
         let (dialect, listener) = (client.dialect, client.listener);
         client.session.reach = input.tree.reach_of(usize::from(listener));
         let mut answer = std::mem::take(&mut self.scratch);

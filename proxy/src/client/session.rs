@@ -296,7 +296,8 @@ impl Engine {
             input.at += request.head as usize;
             return true;
         }
-        let Some(message) = input.rest().get(..len as usize) else {
+        // What follows an open request's body has to come, too, before it is whole.
+        let Some(message) = input.rest().get(..len as usize).filter(|_| !request.is_open) else {
             return false;
         };
         if self.clients.waiting_uploads > 0 {

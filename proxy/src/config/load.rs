@@ -14,6 +14,9 @@ use super::{
 /// The name of the built-in configuration in messages.
 pub const BUILT_IN: &str = "(built in)";
 
+/// Where the built-in configuration serves clients of Redis.
+pub const BUILT_IN_REDIS: &str = "127.0.0.1:6379";
+
 /// A configuration without mistakes.
 #[derive(Clone, Debug)]
 pub struct Loaded {
@@ -74,14 +77,20 @@ fn unusable_files(config: &Config) -> Vec<ConfigError> {
     refused
 }
 
-/// The configuration of a start without one: the store inside this process.
+/// The configuration of a start without one: the store inside this process, for clients of memcached. If
+/// `with_redis`, those of Redis are served at [`BUILT_IN_REDIS`].
 ///
 /// # Errors
 /// None; it is checked as any other.
-pub fn built_in() -> Result<Loaded, ConfigError> {
-    const TEXT: &str =
-        "listeners: [{address: \"127.0.0.1:11211\", route: embedded}]\nadmin: \"127.0.0.1:9150\"\n";
-    let mut loaded = parse(TEXT, Path::new(BUILT_IN))?;
+pub fn built_in(with_redis: bool) -> Result<Loaded, ConfigError> {
+    let redis = match with_redis {
+        true => format!("  - {{address: \"{BUILT_IN_REDIS}\", protocol: redis, route: embedded}}\n"),
+        false => String::new(),
+    };
+    let text = format!(
+        "listeners:\n  - {{address: \"127.0.0.1:11211\", route: embedded}}\n{redis}admin: \"127.0.0.1:9150\"\n"
+    );
+    let mut loaded = parse(&text, Path::new(BUILT_IN))?;
     loaded.files_watched.clear();
     Ok(loaded)
 }

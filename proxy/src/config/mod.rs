@@ -44,7 +44,7 @@ pub use document::Place;
 pub use error::{ConfigError, Diagnostic};
 pub(crate) use form::check_address;
 pub use form::{BadAddress, BadListenAddress, listen_address, listen_socket};
-pub use load::{BUILT_IN, Loaded, built_in, load, parse};
+pub use load::{BUILT_IN, BUILT_IN_REDIS, Loaded, built_in, load, parse};
 pub(crate) use load::{load_peer, version_hash};
 pub use overrides::Overrides;
 pub(crate) use yaml::PeerFile;

@@ -26,18 +26,29 @@ pub(super) fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &str) {
 
 /// Tells someone who starts the program for the first time what to try.
 pub(super) fn introduce(proxy: &Proxy, admin: Option<&str>) {
-    let Some(address) = proxy.listeners().into_iter().flatten().next() else {
+    let mut addresses = proxy.listeners().into_iter().flatten();
+    let Some(address) = addresses.next() else {
         return;
     };
-    let (host, port) = address.rsplit_once(':').unwrap_or((&address, ""));
     println!(
         "Proxima listens on {address} and speaks memcached. Nothing is configured, so it serves a store of its own."
     );
     println!("Try it with any memcached client, or in plain bash:\n");
-    println!("  exec 3<>/dev/tcp/{host}/{port}");
-    println!("  printf 'set hello 0 60 5\\r\\nworld\\r\\nget hello\\r\\nquit\\r\\n' >&3; cat <&3\n");
+    try_it(&address, r"set hello 0 60 5\r\nworld\r\nget hello\r\nquit\r\n");
+    // The built-in configuration has no other second listener.
+    if let Some(address) = addresses.next() {
+        println!("On {address} it speaks Redis:\n");
+        try_it(&address, r"SET hello world\r\nGET hello\r\nQUIT\r\n");
+    }
     if let Some(admin) = admin {
         println!("Look inside: http://{admin}/metrics, http://{admin}/explain?key=hello");
     }
     println!("Next: `proxima --help`, examples/node-local-memcached, docs/. Stop with Ctrl-C.");
+}
+
+/// Prints two lines of bash that send `text` to `address` and show the answer.
+fn try_it(address: &str, text: &str) {
+    let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
+    println!("  exec 3<>/dev/tcp/{host}/{port}");
+    println!("  printf '{text}' >&3; cat <&3\n");
 }

@@ -69,7 +69,7 @@ use crate::{
     frontdoor::ConfigSource,
     members::{Address, Distance, DistanceSource, Localities, Member},
     metrics::Metrics,
-    near::store::{Store, Totals},
+    near::store::{Keyspace, Store, Totals},
     peers,
     reactor::Io,
     route::{self, Asker, ExplainError, Random, Tree},
@@ -216,7 +216,8 @@ impl Proxy {
     pub fn store(&self) -> Option<(usize, Totals)> {
         let now = self.started.elapsed().as_millis() as u64;
         let leads = self.state().tree.has_store();
-        leads.then(|| (self.store.limits().memory, self.store.totals(now)))
+        let [memcache, redis] = Keyspace::ALL.map(|keyspace| self.store.totals(keyspace, now));
+        leads.then(|| (self.store.limits().memory, memcache.with(&redis)))
     }
 
     /// Every copy with its counters.

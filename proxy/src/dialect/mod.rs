@@ -6,6 +6,7 @@ mod copied;
 mod credentials;
 mod declared;
 mod dialects;
+mod embedded;
 mod failed;
 mod join;
 mod memcache;
@@ -24,6 +25,7 @@ pub use self::{
     credentials::{Access, Credentials},
     declared::{Declared, DeclaredCommands},
     dialects::{Dialects, Spoken},
+    embedded::Embedded,
     failed::Failed,
     join::{Join, Shares},
     memcache::Memcache,
@@ -480,9 +482,9 @@ pub trait Dialect: Send + Sync {
         None
     }
 
-    /// Can the store in this process answer the protocol's requests? By default it cannot: a route to that
-    /// store is refused.
-    fn is_embedded(&self) -> bool {
-        false
+    /// The server in this process that answers the protocol's requests. By default there is none: a route to
+    /// the store is refused.
+    fn embedded(&self) -> Option<Embedded> {
+        None
     }
 }

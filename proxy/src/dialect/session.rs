@@ -30,6 +30,8 @@ pub struct Session {
     pub is_idle: bool,
     /// Whom the client's requests can reach, as it is when one of them is planned.
     pub reach: Reach,
+    /// The client's listener leads to the embedded store, and nowhere else.
+    pub is_embedded: bool,
     /// The client has said something that changes the meaning even of a read, write or delete of one key:
     /// each is planned too.
     pub plans_all: bool,

@@ -1,7 +1,7 @@
 //! Data inside this process, which needs no network hop.
 //!
 //! * [`store`]: keys and values in memory, shared by all workers
-//! * [`embedded`]: memcached's text and meta protocol on top of it
+//! * [`embedded`]: servers of memcached's and Redis' protocols on top of it
 
 pub mod embedded;
 pub mod store;

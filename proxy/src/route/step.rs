@@ -20,6 +20,8 @@ use crate::{
 
 /// The error text when the request that a route made cannot be parsed.
 const UNREADABLE: &str = "a route made this request unreadable";
+/// The error text where a protocol has no server in this process. No such route is compiled.
+const NO_SERVER: &str = "the embedded store does not speak this protocol";
 
 impl Engine {
     /// Walks the tree from `node`.
@@ -108,12 +110,16 @@ impl Engine {
         if walk.is_streamed() {
             return self.fail(walk.to, &embedded::TOO_LARGE);
         }
+        let Some(server) = walk.origin.dialect.embedded() else {
+            return self.fail(walk.to, &Failed::here(Outcome::LocalError, NO_SERVER));
+        };
         let mut out = std::mem::take(&mut self.router.reply);
         let context = self.store_context();
-        let mut reply = embedded::answer(&self.store, &context, walk.request, walk.message, &mut out);
+        let (form, request) = (walk.origin.form, (walk.request, walk.message));
+        let mut reply = embedded::answer(server, &self.store, &context, form, request, &mut out);
         if !self.takes_reply(walk.to, out.len()) {
             out.clear();
-            reply = embedded::out_of_memory(&mut out);
+            reply = embedded::out_of_memory(server, &mut out);
         }
         self.deliver(walk.to, &reply, &out);
         out.clear();

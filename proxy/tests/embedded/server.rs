@@ -3,7 +3,7 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use proxima::near::{
-    embedded::{Connection, Connections, Context, answer},
+    embedded::{Connection, Connections, Context, memcache::answer},
     store::{Limits, Store},
 };
 use proxima_wire::{
@@ -117,6 +117,7 @@ impl Embedded {
         Context {
             now,
             unix,
+            begun: unix * 1000 - now,
             pid: 4711,
             threads: 4,
             largest_reply: 64 << 20,

@@ -12,8 +12,11 @@ use crate::client::{ClientId, Part, Stage};
 use crate::{
     engine::{Engine, Peer},
     members::Member,
-    near::embedded::{self, Connections, Context, Dump},
-    route::{Leaf, Node, ReplyTo, Tree},
+    near::embedded::{
+        Connections,
+        memcache::{self, Dump},
+    },
+    route::{ReplyTo, Tree},
 };
 
 /// A dump goes on while fewer bytes than this wait to be sent.
@@ -30,25 +33,6 @@ const SERVER_SUBJECTS: [(&[u8], &[u8]); 4] = [
 ];
 
 impl Engine {
-    /// The context of a request to the embedded store: time, process and limits.
-    pub(crate) fn store_context(&self) -> Context<'_> {
-        Context {
-            now: self.now.0 / 1000,
-            unix: self.unix(),
-            pid: self.facts.pid,
-            threads: self.facts.workers,
-            largest_reply: self.limits.value_bytes,
-            most_connections: self.limits.clients,
-            connections: &*self.clients.register,
-        }
-    }
-
-    /// Returns whether this listener leads straight to the embedded store.
-    pub(crate) fn serves_store(&self, listener: u16) -> bool {
-        let root = self.tree.root(usize::from(listener));
-        root.is_some_and(|root| matches!(self.tree.node(root), Node::Leaf(Leaf::Embedded)))
-    }
-
     /// Tells the other workers what `stats` counts.
     pub(crate) fn tell_counts(&self) {
         self.clients.register.tally.tell(self.facts.worker, &self.metrics);
@@ -81,7 +65,7 @@ impl Engine {
             b"" => self.general(&tree, listener, &mut out),
             b"settings" => self.settings(&mut out),
             b"items" | b"slabs" | b"sizes" => {}
-            b"conns" => embedded::connections(&*self.clients.register, &mut out),
+            b"conns" => memcache::connections(&*self.clients.register, &mut out),
             b"reset" => self.clients.register.tally.reset(),
             _ => out.extend_from_slice(b"CLIENT_ERROR bad stats command\r\n"),
         }
@@ -103,7 +87,7 @@ impl Engine {
             return;
         }
         let mut out = std::mem::take(&mut self.scratch);
-        embedded::answer(&self.store, &self.store_context(), request, message, &mut out);
+        memcache::answer(&self.store, &self.store_context(), request, message, &mut out);
         self.answer_here(id, &out, false);
         out.clear();
         self.scratch = out;

@@ -185,8 +185,7 @@ impl Embedded {
 }
 
 impl Default for Config {
-    /// The configuration of a start without one: the embedded store on memcached's port, for this machine
-    /// only.
+    /// The embedded store on memcached's port, for this machine only.
     fn default() -> Self {
         Self {
             workers: None,

@@ -8,7 +8,8 @@ use proxima_wire::{
 };
 
 use super::{
-    Change, Conversation, Copied, Dialect, Effect, Failed, Join, Login, MALFORMED, Message, Plan, Session,
+    Change, Conversation, Copied, Dialect, Effect, Embedded, Failed, Join, Login, MALFORMED, Message, Plan,
+    Session,
 };
 
 /// The memcached dialect, as Proxima or as mcrouter speaks it.
@@ -183,8 +184,8 @@ impl Dialect for Memcache {
         Some(&Self::PLAIN)
     }
 
-    fn is_embedded(&self) -> bool {
-        true
+    fn embedded(&self) -> Option<Embedded> {
+        Some(Embedded::Memcache)
     }
 
     fn miss(&self, _: u16, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply {

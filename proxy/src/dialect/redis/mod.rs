@@ -12,6 +12,7 @@ mod declared;
 mod here;
 mod join;
 mod login;
+mod near;
 mod scan;
 mod sessions;
 mod state;
@@ -23,7 +24,7 @@ use proxima_wire::{
 };
 
 use super::{
-    Conversation, DeclaredCommands, Dialect, Failed, Join, Login, Message, Piece, Plan, Session, UNASKED,
+    Conversation, DeclaredCommands, Dialect, Embedded, Failed, Join, Login, Message, Piece, Plan, Session, UNASKED,
 };
 
 /// The Redis dialect.
@@ -189,6 +190,9 @@ impl Dialect for Redis {
         {
             return plan;
         }
+        if session.is_embedded {
+            return near::plan(session, request, message, out);
+        }
         if request.command == TRANSACTION {
             return Plan::Spread;
         }
@@ -293,6 +297,10 @@ impl Dialect for Redis {
         resp::commands(message).for_each(|_| append_error(&text, out));
         append_error(sessions::ABORTED, out);
         true
+    }
+
+    fn embedded(&self) -> Option<Embedded> {
+        Some(Embedded::Redis)
     }
 
     fn answered(&self, session: &mut Session, command: u16, reply: &Reply, _: &[u8]) {

@@ -6,6 +6,7 @@ use parking_lot::MutexGuard;
 use super::{
     counters::Counter,
     item::{self, Item, Marks, Meta},
+    keyspace::Keyspace,
     shard::{Miss, Shard},
     table::Hash,
 };
@@ -14,6 +15,7 @@ use super::{
 /// holds one at a time.
 pub struct Entry<'s, 'k> {
     pub(super) shard: MutexGuard<'s, Shard>,
+    pub(super) keyspace: Keyspace,
     pub(super) hash: Hash,
     pub(super) key: &'k [u8],
     pub(super) now: u64,
@@ -92,18 +94,13 @@ impl Entry<'_, '_> {
         let Ok(at) = self.found else { return Ok(None) };
         let old = self.shard.remove(at);
         self.found = Err(Miss::Absent);
-        let value = Item {
-            bytes: &old.bytes,
-            expires: 0,
-        }
-        .value();
+        let value = old.item().value();
         Ok(Some(self.store(meta, [before, value, after])))
     }
 
     fn store(&mut self, meta: Meta, value: [&[u8]; 3]) -> u64 {
-        let (at, cas) = self
-            .shard
-            .put((self.hash, self.key, self.found.ok()), self.now, meta, value);
+        let place = (self.hash, self.key, self.found.ok());
+        let (at, cas) = self.shard.put(self.keyspace, place, self.now, meta, value);
         self.found = Ok(at);
         cas
     }
@@ -142,6 +139,6 @@ impl Entry<'_, '_> {
     /// Counts an event of this key.
     #[inline]
     pub fn count(&mut self, counter: Counter) {
-        self.shard.counters.add(counter);
+        self.shard.counters(self.keyspace).add(counter);
     }
 }

@@ -1,13 +1,16 @@
-//! An item is one allocation: a fixed head, then the very bytes that a `get` answers.
+//! An item is one allocation: a fixed head, then the very bytes that a `get` answers in the protocol of its
+//! keyspace.
 //!
 //! ```text
 //! 0    8      12      16    20    24    25     26
 //! cas  flags  length  seen  nkey  nfmt  marks  VALUE <key> <flags> <length>\r\n<value>\r\nEND\r\n
+//!                                              <key>$<length>\r\n<value>\r\n
 //! ```
 //!
 //! So a hit is one copy without formatting, and everything a request may ask of an item lies in the cache
 //! lines that this copy touches anyway. The allocation is rounded up to [`size_class`]; its tail is not used.
 
+use super::keyspace::Keyspace;
 use crate::reactor::prefetch;
 
 const CAS: usize = 0;
@@ -18,8 +21,6 @@ const KEY_LENGTH: usize = 20;
 const FORMAT_LENGTH: usize = 24;
 const MARKS: usize = 25;
 const HEAD: usize = 26;
-const WORD: &[u8] = b"VALUE ";
-const END: &[u8] = b"\r\nEND\r\n";
 
 /// Flags of an item, as one byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,6 +77,7 @@ pub struct Meta {
 pub struct Item<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) expires: u64,
+    pub(super) keyspace: Keyspace,
 }
 
 impl<'a> Item<'a> {
@@ -107,7 +109,7 @@ impl<'a> Item<'a> {
 
     /// The key.
     pub fn key(&self) -> &'a [u8] {
-        key(self.bytes)
+        key(self.keyspace, self.bytes)
     }
 
     /// The value.
@@ -117,10 +119,16 @@ impl<'a> Item<'a> {
         &self.bytes[start..start + value_length(self.bytes)]
     }
 
-    /// `VALUE <key> <flags> <length>\r\n<value>\r\nEND\r\n`: the whole reply to a `get` of one key.
+    /// The whole reply to a `get` of one key: `VALUE <key> <flags> <length>\r\n<value>\r\nEND\r\n`, or
+    /// `$<length>\r\n<value>\r\n`.
     #[inline]
     pub fn reply(&self) -> &'a [u8] {
-        &self.bytes[HEAD..HEAD + self.line_length() + value_length(self.bytes) + END.len()]
+        let begin = match self.keyspace {
+            Keyspace::Memcache => HEAD,
+            Keyspace::Redis => HEAD + key_length(self.bytes),
+        };
+        let end = HEAD + self.line_length() + value_length(self.bytes) + self.keyspace.end().len();
+        &self.bytes[begin..end]
     }
 
     /// The size of this item in bytes, by memcached's measure.
@@ -128,10 +136,10 @@ impl<'a> Item<'a> {
         size(self.key().len(), self.flags(), self.value().len())
     }
 
-    /// Bytes of the first line of [`reply`](Self::reply), its line end included.
+    /// Bytes from the beginning of the line that has the key to the value.
     #[inline]
     pub fn line_length(&self) -> usize {
-        WORD.len() + key_length(self.bytes) + self.bytes[FORMAT_LENGTH] as usize
+        self.keyspace.word().len() + key_length(self.bytes) + self.bytes[FORMAT_LENGTH] as usize
     }
 }
 
@@ -158,8 +166,8 @@ fn value_length(bytes: &[u8]) -> usize {
 }
 
 #[inline]
-pub(super) fn key(bytes: &[u8]) -> &[u8] {
-    let start = HEAD + WORD.len();
+pub(super) fn key(keyspace: Keyspace, bytes: &[u8]) -> &[u8] {
+    let start = HEAD + keyspace.word().len();
     &bytes[start..start + key_length(bytes)]
 }
 
@@ -201,24 +209,26 @@ pub(super) fn set_seen(bytes: &mut [u8], second: u32) {
 pub(super) struct Format {
     text: [u8; 24],
     length: u8,
+    keyspace: Keyspace,
 }
 
 impl Format {
-    pub(super) fn new(flags: u32, value_length: usize) -> Self {
+    pub(super) fn new(keyspace: Keyspace, flags: u32, value_length: usize) -> Self {
         let mut text = [0; 24];
         let (mut flags_text, mut length_text) = (itoa::Buffer::new(), itoa::Buffer::new());
         // Lengths are kept in 32 bits; the store's limit on items is below that.
-        let parts: [&[u8]; 5] = [
-            b" ",
-            flags_text.format(flags).as_bytes(),
-            b" ",
-            length_text.format(value_length as u32).as_bytes(),
-            b"\r\n",
-        ];
-        let length = gather(&mut text, &parts);
+        let digits = length_text.format(value_length as u32).as_bytes();
+        let length = match keyspace {
+            Keyspace::Memcache => {
+                let flags = flags_text.format(flags).as_bytes();
+                gather(&mut text, &[b" ", flags, b" ", digits, b"\r\n"])
+            }
+            Keyspace::Redis => gather(&mut text, &[b"$", digits, b"\r\n"]),
+        };
         Self {
             text,
             length: length as u8,
+            keyspace,
         }
     }
 
@@ -228,7 +238,8 @@ impl Format {
 
     /// Bytes that the item needs, before rounding up.
     pub(super) fn item_length(&self, key: &[u8], value_length: usize) -> usize {
-        HEAD + WORD.len() + key.len() + self.length as usize + value_length + END.len()
+        let around = self.keyspace.word().len() + self.length as usize + self.keyspace.end().len();
+        HEAD + key.len() + value_length + around
     }
 }
 
@@ -251,7 +262,15 @@ pub(super) fn write(
     set_marks(bytes, marks);
     gather(
         &mut bytes[HEAD..],
-        &[WORD, key, format.as_bytes(), value[0], value[1], value[2], END],
+        &[
+            format.keyspace.word(),
+            key,
+            format.as_bytes(),
+            value[0],
+            value[1],
+            value[2],
+            format.keyspace.end(),
+        ],
     );
 }
 

@@ -9,6 +9,7 @@
 //! Invariants:
 //! * items, their unused tails and the tables together never take more than [`Limits::memory`];
 //! * between a change and the next, an item's cas id stays; no two changes of the store draw the same id;
+//! * a key is never found in another keyspace than that in which it was stored;
 //! * an item that expired or was flushed is never seen again, whoever reclaims its memory and when.
 #![allow(
     clippy::disallowed_types,
@@ -18,7 +19,10 @@
 mod counters;
 mod entry;
 mod item;
+mod keyspace;
+mod pick;
 mod prefetch;
+mod several;
 mod shard;
 mod table;
 #[cfg(test)]
@@ -32,7 +36,9 @@ pub use self::{
     counters::{Counter, Counters},
     entry::{Entry, TooLarge},
     item::{Item, Marks, Meta},
+    keyspace::Keyspace,
     prefetch::Prefetch,
+    several::Several,
     shard::Miss,
     walk::Walk,
 };
@@ -74,15 +80,25 @@ pub struct Store {
     limits: Limits,
 }
 
-/// The contents and counters of a store.
+/// The contents and counters of a keyspace.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
     /// Living items, including those that have expired and were not found yet.
     pub items: u64,
-    /// Bytes of items and tables.
+    /// Bytes of items and tables, of all keyspaces together.
     pub bytes: u64,
     /// Counters since the start, or since the last reset.
     pub counters: Counters,
+}
+
+impl Totals {
+    /// The sum of both, which are of one store.
+    #[must_use]
+    pub fn with(mut self, other: &Self) -> Self {
+        self.items += other.items;
+        self.counters.add_all(&other.counters);
+        self
+    }
 }
 
 impl Store {
@@ -117,21 +133,43 @@ impl Store {
         self.limits
     }
 
+    /// Whether the store takes a value of this many bytes under this key.
+    pub fn takes(&self, key: &[u8], value_length: usize) -> bool {
+        item::size(key.len(), 0, value_length) <= self.limits.item
+    }
+
     /// The entry of `key` at `now`, with its shard locked.
     #[inline]
-    pub fn entry<'k>(&self, key: &'k [u8], now: u64) -> Entry<'_, 'k> {
-        let hash = Hash(self.hasher.hash_one(key));
-        let mut shard = self.shard(hash.shard());
-        shard.begin(now);
-        let found = shard.find(hash, key, now);
+    pub fn entry<'k>(&self, keyspace: Keyspace, key: &'k [u8], now: u64) -> Entry<'_, 'k> {
+        let hash = self.hash(key);
+        self.entry_in(self.shard(hash.shard()), keyspace, (hash, key), now)
+    }
+
+    /// The entry of `key` in its shard.
+    #[inline]
+    fn entry_in<'s, 'k>(
+        &self,
+        mut shard: MutexGuard<'s, Shard>,
+        keyspace: Keyspace,
+        (hash, key): (Hash, &'k [u8]),
+        now: u64,
+    ) -> Entry<'s, 'k> {
+        shard.begin(keyspace, now);
+        let found = shard.find(keyspace, hash, key, now);
         Entry {
             shard,
+            keyspace,
             hash,
             key,
             now,
             largest: self.limits.item,
             found,
         }
+    }
+
+    #[inline]
+    fn hash(&self, key: &[u8]) -> Hash {
+        Hash(self.hasher.hash_one(key))
     }
 
     fn shard(&self, number: usize) -> MutexGuard<'_, Shard> {
@@ -142,34 +180,34 @@ impl Store {
         &self.shards[number & (self.shards.len() - 1)].0
     }
 
-    /// Drops everything that exists at `at` milliseconds, or now if that is not later than `now`. It replaces
-    /// an earlier call whose time has not come.
-    pub fn flush(&self, at: u64, now: u64) {
+    /// Drops everything of the keyspace that exists at `at` milliseconds, or now if that is not later than
+    /// `now`. It replaces an earlier call whose time has not come.
+    pub fn flush(&self, keyspace: Keyspace, at: u64, now: u64) {
         for number in 0..self.shards.len() {
             let mut shard = self.shard(number);
-            shard.begin(now);
-            shard.flush_at(at, now);
+            shard.begin(keyspace, now);
+            shard.flush_at(keyspace, at, now);
         }
-        self.shard(0).counters.add(Counter::Flushes);
+        self.shard(0).counters(keyspace).add(Counter::Flushes);
     }
 
-    /// The contents at `now`.
-    pub fn totals(&self, now: u64) -> Totals {
+    /// The contents of the keyspace at `now`.
+    pub fn totals(&self, keyspace: Keyspace, now: u64) -> Totals {
         let mut totals = Totals::default();
         for number in 0..self.shards.len() {
             let mut shard = self.shard(number);
-            shard.begin(now);
-            totals.items += shard.items() as u64;
+            shard.begin(keyspace, now);
+            totals.items += shard.items(keyspace) as u64;
             totals.bytes += shard.memory() as u64;
-            totals.counters.add_all(&shard.counters);
+            totals.counters.add_all(shard.counters(keyspace));
         }
         totals
     }
 
-    /// Resets the counters to 0.
-    pub fn reset_counters(&self) {
+    /// Resets the counters of the keyspace to 0.
+    pub fn reset_counters(&self, keyspace: Keyspace) {
         for number in 0..self.shards.len() {
-            self.shard(number).counters = Counters::default();
+            *self.shard(number).counters(keyspace) = Counters::default();
         }
     }
 }

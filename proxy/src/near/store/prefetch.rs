@@ -14,7 +14,7 @@ impl Store {
     /// Starts loading the memory of `key`, for which a request will come soon. This is only a hint: a key for
     /// which none comes costs nothing but time.
     pub fn prefetch(&self, key: &[u8], prefetch: &mut Prefetch) {
-        let hash = Hash(self.hasher.hash_one(key));
+        let hash = self.hash(key);
         // A lock that another thread holds is not worth waiting for.
         if let Some(shard) = self.line(hash.shard()).try_lock() {
             shard.preload_slots(hash);

@@ -14,11 +14,23 @@
 use super::{
     counters::{Counter, Counters},
     item::{self, Format, Item, Marks, Meta},
+    keyspace::{KEYSPACES, Keyspace},
     table::{Hash, Life, Slot, Table},
 };
 
 /// Items among which one eviction chooses.
 const SAMPLE: usize = 16;
+
+/// What a shard knows of one keyspace.
+struct Share {
+    /// Items of an earlier epoch are flushed.
+    epoch: u32,
+    /// When the next flush is due, in milliseconds.
+    flush_at: Option<u64>,
+    /// Items of this epoch.
+    items: usize,
+    counters: Counters,
+}
 
 pub(super) struct Shard {
     table: Table,
@@ -26,10 +38,7 @@ pub(super) struct Shard {
     used: usize,
     /// Bytes that items and table may take together.
     limit: usize,
-    /// Items of an earlier epoch are flushed.
-    epoch: u32,
-    /// When the next flush is due, in milliseconds.
-    flush_at: Option<u64>,
+    keyspaces: [Share; KEYSPACES],
     /// Items of earlier epochs still in the table.
     flushed: usize,
     /// Items that will expire, flushed ones included.
@@ -42,7 +51,6 @@ pub(super) struct Shard {
     cas: u64,
     /// Distance of two cas ids, so that shards never draw the same.
     cas_step: u64,
-    pub(super) counters: Counters,
 }
 
 impl Shard {
@@ -51,8 +59,12 @@ impl Shard {
             table: Table::default(),
             used: 0,
             limit,
-            epoch: 0,
-            flush_at: None,
+            keyspaces: Keyspace::ALL.map(|keyspace| Share {
+                epoch: keyspace.first_epoch(),
+                flush_at: None,
+                items: 0,
+                counters: Counters::default(),
+            }),
             flushed: 0,
             mortal: 0,
             crawl: 0,
@@ -60,17 +72,31 @@ impl Shard {
             tick: 0,
             cas: first_cas,
             cas_step,
-            counters: Counters::default(),
         }
     }
 
-    /// Does what every operation does first: a flush that is due, and a step of the crawler. Positions are
-    /// valid until the next call of a method that removes or inserts.
     #[inline]
-    pub(super) fn begin(&mut self, now: u64) {
+    fn share(&self, keyspace: Keyspace) -> &Share {
+        &self.keyspaces[keyspace as usize]
+    }
+
+    #[inline]
+    fn share_mut(&mut self, keyspace: Keyspace) -> &mut Share {
+        &mut self.keyspaces[keyspace as usize]
+    }
+
+    /// The counters of a keyspace.
+    pub(super) fn counters(&mut self, keyspace: Keyspace) -> &mut Counters {
+        &mut self.share_mut(keyspace).counters
+    }
+
+    /// Does what every operation of a keyspace does first: a flush that is due, and a step of the crawler.
+    /// Positions are valid until the next call of a method that removes or inserts.
+    #[inline]
+    pub(super) fn begin(&mut self, keyspace: Keyspace, now: u64) {
         self.tick = self.tick.wrapping_add(1);
-        if self.flush_at.is_some_and(|at| now >= at) {
-            self.flush();
+        if self.share(keyspace).flush_at.is_some_and(|at| now >= at) {
+            self.flush(keyspace);
         }
         if self.mortal | self.flushed != 0 {
             self.crawl(now);
@@ -92,43 +118,69 @@ impl Shard {
         }
     }
 
-    fn is_dead(&self, slot: &Slot, now: u64) -> bool {
-        let expires = slot.life.expires();
-        slot.life.epoch() != self.epoch || expires != 0 && expires <= now
+    #[inline]
+    fn is_flushed(&self, life: Life) -> bool {
+        life.epoch() != self.share(life.keyspace()).epoch
     }
 
-    /// Flushes everything at `at`, or now if that is not later than `now`. A later call replaces a flush that
-    /// is not due yet.
-    pub(super) fn flush_at(&mut self, at: u64, now: u64) {
-        self.flush_at = None;
+    fn is_dead(&self, slot: &Slot, now: u64) -> bool {
+        let expires = slot.life.expires();
+        self.is_flushed(slot.life) || expires != 0 && expires <= now
+    }
+
+    /// Flushes the keyspace at `at`, or now if that is not later than `now`. A later call replaces a flush
+    /// that is not due yet.
+    pub(super) fn flush_at(&mut self, keyspace: Keyspace, at: u64, now: u64) {
+        self.share_mut(keyspace).flush_at = None;
         if at > now {
-            self.flush_at = Some(at);
+            self.share_mut(keyspace).flush_at = Some(at);
         } else {
-            self.flush();
+            self.flush(keyspace);
         }
     }
 
-    fn flush(&mut self) {
-        self.flush_at = None;
-        if self.epoch == Life::LAST_EPOCH {
+    fn flush(&mut self, keyspace: Keyspace) {
+        let share = self.share_mut(keyspace);
+        share.flush_at = None;
+        let next = share.epoch + KEYSPACES as u32;
+        if next > Life::LAST_EPOCH {
             // Epochs begin anew: no item may be left that could come alive again.
-            self.table = Table::default();
-            (self.used, self.mortal, self.flushed, self.epoch) = (0, 0, 0, 0);
+            self.purge(keyspace);
+            self.share_mut(keyspace).epoch = keyspace.first_epoch();
         } else {
-            self.epoch += 1;
-            self.flushed = self.table.len();
+            share.epoch = next;
+            let flushed = std::mem::take(&mut share.items);
+            self.flushed += flushed;
+        }
+    }
+
+    /// Removes every item of the keyspace.
+    fn purge(&mut self, keyspace: Keyspace) {
+        let mut at = 0;
+        while at < self.table.slots() {
+            match self.table.occupied(at) {
+                // An item from behind it may have moved to this slot.
+                Some(slot) if slot.life.keyspace() == keyspace => drop(self.remove(at)),
+                _ => at += 1,
+            }
         }
     }
 
     /// The position of the living item of `key`. A dead one is dropped, and the error says why it was dead.
     #[inline]
-    pub(super) fn find(&mut self, hash: Hash, key: &[u8], now: u64) -> Result<usize, Miss> {
-        let at = self.table.find(hash, key).ok_or(Miss::Absent)?;
+    pub(super) fn find(
+        &mut self,
+        keyspace: Keyspace,
+        hash: Hash,
+        key: &[u8],
+        now: u64,
+    ) -> Result<usize, Miss> {
+        let at = self.table.find(keyspace, hash, key).ok_or(Miss::Absent)?;
         let slot = self.table.slot(at);
         if !self.is_dead(slot, now) {
             return Ok(at);
         }
-        let miss = if slot.life.epoch() != self.epoch {
+        let miss = if self.is_flushed(slot.life) {
             Miss::Flushed
         } else {
             Miss::Expired
@@ -147,24 +199,33 @@ impl Shard {
         self.table.preload_item(hash);
     }
 
-    /// Shows the living items whose home is `home`. Returns where the walk goes on; 0: it has ended.
-    pub(super) fn walk(&self, home: usize, now: u64, show: &mut dyn FnMut(Item<'_>)) -> usize {
-        let slots = self.table.at_home(home);
-        for slot in slots.filter(|slot| !self.is_dead(slot, now)) {
-            show(Item {
-                bytes: &slot.bytes,
-                expires: slot.life.expires(),
-            });
-        }
+    /// Shows the living items of the keyspace whose home is `home`. Returns where the walk goes on; 0: it has
+    /// ended.
+    pub(super) fn walk(
+        &self,
+        keyspace: Keyspace,
+        home: usize,
+        now: u64,
+        show: &mut dyn FnMut(Item<'_>),
+    ) -> usize {
+        let is_shown = |slot: &&Slot| slot.life.keyspace() == keyspace && !self.is_dead(slot, now);
+        self.table
+            .at_home(home)
+            .filter(is_shown)
+            .for_each(|slot| show(slot.item()));
         self.table.after(home)
     }
 
+    /// The first living item of the keyspace from slot `from` on, around the table.
+    pub(super) fn pick(&self, keyspace: Keyspace, from: usize, now: u64) -> Option<Item<'_>> {
+        let mask = self.table.slots().wrapping_sub(1);
+        let slots = (0..self.table.slots()).filter_map(|step| self.table.occupied((from + step) & mask));
+        let mut living = slots.filter(|slot| slot.life.keyspace() == keyspace && !self.is_dead(slot, now));
+        living.next().map(Slot::item)
+    }
+
     pub(super) fn item(&self, at: usize) -> Item<'_> {
-        let slot = self.table.slot(at);
-        Item {
-            bytes: &slot.bytes,
-            expires: slot.life.expires(),
-        }
+        self.table.slot(at).item()
     }
 
     /// Records a use of the item, and adds `marks` to its marks.
@@ -185,7 +246,7 @@ impl Shard {
     pub(super) fn set_expires(&mut self, at: usize, expires: u64) {
         let slot = self.table.slot_mut(at);
         let before = slot.life;
-        slot.life = Life::new(expires, self.epoch).with_hits_of(before);
+        slot.life = Life::new(expires, before.epoch()).with_hits_of(before);
         self.mortal -= usize::from(before.expires() != 0);
         self.mortal += usize::from(expires != 0);
     }
@@ -199,18 +260,19 @@ impl Shard {
     /// position and its cas id.
     pub(super) fn put(
         &mut self,
+        keyspace: Keyspace,
         (hash, key, at): (Hash, &[u8], Option<usize>),
         now: u64,
         meta: Meta,
         value: [&[u8]; 3],
     ) -> (usize, u64) {
         let length = value.iter().map(|part| part.len()).sum();
-        let format = Format::new(meta.flags, length);
+        let format = Format::new(keyspace, meta.flags, length);
         let class = item::size_class(format.item_length(key, length));
         let cas = meta.cas.unwrap_or_else(|| self.draw_cas());
         let facts = (cas, meta.flags, meta.marks, seconds(now));
         let tick = self.tick;
-        self.counters.add(Counter::TotalItems);
+        self.counters(keyspace).add(Counter::TotalItems);
         if let Some(at) = at {
             // The usual overwrite: the new value fits into the old one's memory.
             if self.table.slot(at).bytes.len() == class {
@@ -221,7 +283,7 @@ impl Shard {
                 return (at, cas);
             }
         }
-        let mut life = Life::new(meta.expires, self.epoch);
+        let mut life = Life::new(meta.expires, self.share(keyspace).epoch);
         if let Some(at) = at {
             life = life.with_hits_of(self.remove(at).life);
         }
@@ -230,6 +292,7 @@ impl Shard {
         item::write(&mut bytes, facts, key, &format, value);
         self.used += class;
         self.mortal += usize::from(life.expires() != 0);
+        self.share_mut(keyspace).items += 1;
         (self.table.insert(hash, bytes, life, tick), cas)
     }
 
@@ -277,9 +340,9 @@ impl Shard {
         self.used + Table::bytes(self.table.slots())
     }
 
-    /// Living items, including those that have expired and were not found yet.
-    pub(super) const fn items(&self) -> usize {
-        self.table.len() - self.flushed
+    /// Living items of the keyspace, including those that have expired and were not found yet.
+    pub(super) fn items(&self, keyspace: Keyspace) -> usize {
+        self.share(keyspace).items
     }
 
     /// Drops the least useful of the next few items and returns it. `None`: there was no item.
@@ -304,12 +367,14 @@ impl Shard {
             }
         }
         let (at, _) = victim?;
-        self.counters.add(Counter::Evictions);
+        let keyspace = self.table.slot(at).life.keyspace();
+        self.counters(keyspace).add(Counter::Evictions);
         Some(self.remove(at).bytes)
     }
 
     fn remove_dead(&mut self, at: usize) -> Box<[u8]> {
-        self.counters.add(Counter::Reclaimed);
+        let keyspace = self.table.slot(at).life.keyspace();
+        self.counters(keyspace).add(Counter::Reclaimed);
         self.remove(at).bytes
     }
 
@@ -317,7 +382,11 @@ impl Shard {
         let slot = self.table.remove(at);
         self.used -= slot.bytes.len();
         self.mortal -= usize::from(slot.life.expires() != 0);
-        self.flushed -= usize::from(slot.life.epoch() != self.epoch);
+        if self.is_flushed(slot.life) {
+            self.flushed -= 1;
+        } else {
+            self.share_mut(slot.life.keyspace()).items -= 1;
+        }
         slot
     }
 }

@@ -7,7 +7,10 @@
 //! shifts the rest of the run back instead of leaving a tombstone, so that a cache that evicts for years
 //! probes as on its first day (Knuth, The Art of Computer Programming 3, §6.4, algorithm R).
 
-use super::item;
+use super::{
+    item::{self, Item},
+    keyspace::Keyspace,
+};
 use crate::reactor::prefetch;
 
 const SMALLEST: usize = 16;
@@ -43,6 +46,15 @@ impl Slot {
     fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
+
+    /// The item in it, which must not be empty.
+    pub(super) fn item(&self) -> Item<'_> {
+        Item {
+            bytes: &self.bytes,
+            expires: self.life.expires(),
+            keyspace: self.life.keyspace(),
+        }
+    }
 }
 
 /// An item's expiry time, the flush it has survived, and its hits, in 64 bits.
@@ -69,6 +81,12 @@ impl Life {
 
     pub(super) const fn epoch(self) -> u32 {
         (self.0 >> Self::HITS_BITS) as u32 & Self::LAST_EPOCH
+    }
+
+    /// The keyspace of the item.
+    #[inline]
+    pub(super) const fn keyspace(self) -> Keyspace {
+        Keyspace::of_epoch(self.epoch())
     }
 
     /// Hits since the last decay: 0 to 3, where 3 means three or more.
@@ -157,16 +175,16 @@ impl Table {
         }
     }
 
-    /// The position of `key`.
+    /// The position of `key` in its keyspace.
     #[inline]
-    pub(super) fn find(&self, hash: Hash, key: &[u8]) -> Option<usize> {
+    pub(super) fn find(&self, keyspace: Keyspace, hash: Hash, key: &[u8]) -> Option<usize> {
         let mask = self.slots.len().wrapping_sub(1);
         let mut at = hash.home() as usize & mask;
         loop {
             let slot = self.occupied(at)?;
             if slot.home == hash.home() {
                 item::preload(&slot.bytes);
-                if item::key(&slot.bytes) == key {
+                if slot.life.keyspace() == keyspace && item::key(keyspace, &slot.bytes) == key {
                     return Some(at);
                 }
             }

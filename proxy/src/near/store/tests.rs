@@ -8,7 +8,7 @@ use std::{
 
 use proptest::{collection::vec, prelude::*};
 
-use super::{Counter, Item, Limits, Marks, Meta, Miss, Prefetch, Store, Walk};
+use super::{Counter, Item, Keyspace, Limits, Marks, Meta, Miss, Prefetch, Store, Walk};
 
 const SEED: [u64; 4] = [1, 2, 3, 4];
 const MIB: usize = 1 << 20;
@@ -29,14 +29,14 @@ fn set(store: &Store, key: &str, value: &[u8], expires: u64, now: u64) {
         ..Meta::default()
     };
     store
-        .entry(key.as_bytes(), now)
+        .entry(Keyspace::Memcache, key.as_bytes(), now)
         .put(meta, value)
         .expect("a value that fits");
 }
 
 fn get(store: &Store, key: &str, now: u64) -> Option<Vec<u8>> {
     store
-        .entry(key.as_bytes(), now)
+        .entry(Keyspace::Memcache, key.as_bytes(), now)
         .read()
         .map(|item| item.value().to_vec())
 }
@@ -61,10 +61,10 @@ fn an_item_says_what_was_stored() {
         cas: Some(99),
     };
     store
-        .entry(b"key", 1_000)
+        .entry(Keyspace::Memcache, b"key", 1_000)
         .put(meta, b"value")
         .expect("a value that fits");
-    let mut entry = store.entry(b"key", 3_000);
+    let mut entry = store.entry(Keyspace::Memcache, b"key", 3_000);
     let item = entry.item().expect("an item");
     assert_eq!(
         (item.key(), item.value(), item.flags()),
@@ -91,7 +91,9 @@ fn time_is_the_callers() {
     set(&store, "ever", b"1", 0, 0);
     assert!(get(&store, "short", 999).is_some());
     assert!(get(&store, "short", 1_000).is_none());
-    store.entry(b"long", 9_999).set_expires(20_000);
+    store
+        .entry(Keyspace::Memcache, b"long", 9_999)
+        .set_expires(20_000);
     assert!(get(&store, "long", 19_999).is_some());
     assert!(get(&store, "long", 20_000).is_none());
     assert!(get(&store, "ever", u64::MAX >> 20).is_some());
@@ -101,17 +103,20 @@ fn time_is_the_callers() {
 fn a_flush_takes_what_was_there_before_and_nothing_else() {
     let store = store(MIB);
     set(&store, "a", b"1", 0, 0);
-    store.flush(0, 0);
-    assert_eq!(store.entry(b"a", 0).miss(), Some(Miss::Flushed));
+    store.flush(Keyspace::Memcache, 0, 0);
+    assert_eq!(
+        store.entry(Keyspace::Memcache, b"a", 0).miss(),
+        Some(Miss::Flushed)
+    );
     set(&store, "a", b"2", 0, 0);
-    store.flush(5_000, 0);
+    store.flush(Keyspace::Memcache, 5_000, 0);
     set(&store, "b", b"2", 0, 4_999);
     assert!(get(&store, "a", 4_999).is_some());
     // Stored after the time of the flush, which no operation has noticed yet.
     set(&store, "c", b"2", 0, 5_000);
     assert_eq!([get(&store, "a", 5_000), get(&store, "b", 5_000)], [None, None]);
     assert!(get(&store, "c", 9_000).is_some());
-    assert_eq!(store.totals(9_000).items, 1);
+    assert_eq!(store.totals(Keyspace::Memcache, 9_000).items, 1);
 }
 
 /// The epoch that tells flushed items has 18 bits; a cache may be flushed more often than that.
@@ -120,7 +125,7 @@ fn an_item_stays_flushed_for_ever() {
     let store = store(MIB);
     set(&store, "a", b"1", 0, 0);
     for _ in 0..(1 << 18) + 1 {
-        store.flush(0, 0);
+        store.flush(Keyspace::Memcache, 0, 0);
     }
     assert_eq!(get(&store, "a", 0), None);
     set(&store, "a", b"2", 0, 0);
@@ -133,11 +138,11 @@ fn what_nobody_asks_for_is_reclaimed_all_the_same() {
     for number in 0..1_000 {
         set(&store, &format!("mortal {number}"), &[0; 100], 1_000, 0);
     }
-    let full = store.totals(0);
+    let full = store.totals(Keyspace::Memcache, 0);
     for _ in 0..4_000 {
         get(&store, "other", 1_000);
     }
-    let empty = store.totals(1_000);
+    let empty = store.totals(Keyspace::Memcache, 1_000);
     assert_eq!((full.items, empty.items), (1_000, 0));
     assert!(
         empty.bytes < full.bytes - 100_000,
@@ -149,11 +154,11 @@ fn what_nobody_asks_for_is_reclaimed_all_the_same() {
     for number in 0..1_000 {
         set(&store, &format!("flushed {number}"), &[0; 100], 0, 1_000);
     }
-    store.flush(0, 1_000);
+    store.flush(Keyspace::Memcache, 0, 1_000);
     for _ in 0..4_000 {
         get(&store, "other", 1_000);
     }
-    assert!(store.totals(1_000).bytes <= empty.bytes);
+    assert!(store.totals(Keyspace::Memcache, 1_000).bytes <= empty.bytes);
 }
 
 #[test]
@@ -166,7 +171,7 @@ fn memory_stays_within_the_limit() {
         for (rounds, largest) in [(20_000, 3_000), (60_000, 4), (5_000, 40_000)] {
             for round in 0..rounds {
                 let key = format!("{}", random() % 50_000);
-                let mut entry = store.entry(key.as_bytes(), round);
+                let mut entry = store.entry(Keyspace::Memcache, key.as_bytes(), round);
                 match random() % 8 {
                     0 => drop(entry.remove()),
                     1 => drop(entry.splice(b"<", &vec![b'x'; (random() % largest) as usize], None)),
@@ -181,17 +186,23 @@ fn memory_stays_within_the_limit() {
                 }
                 drop(entry);
                 if round % 64 == 0 {
-                    let bytes = store.totals(round).bytes;
+                    let bytes = store.totals(Keyspace::Memcache, round).bytes;
                     assert!(
                         bytes <= memory as u64,
                         "{bytes} of {memory} bytes in round {round}"
                     );
                 }
             }
-            let bytes = store.totals(rounds).bytes;
+            let bytes = store.totals(Keyspace::Memcache, rounds).bytes;
             assert!(bytes * 4 > memory as u64, "only {bytes} of {memory} bytes used");
         }
-        assert!(store.totals(0).counters.get(Counter::Evictions) > 0);
+        assert!(
+            store
+                .totals(Keyspace::Memcache, 0)
+                .counters
+                .get(Counter::Evictions)
+                > 0
+        );
     }
 }
 
@@ -201,9 +212,9 @@ fn a_store_without_memory_stores_nothing() {
         let store = store(memory);
         for number in 0..100 {
             let _ = store
-                .entry(format!("{number}").as_bytes(), 0)
+                .entry(Keyspace::Memcache, format!("{number}").as_bytes(), 0)
                 .put(Meta::default(), b"1");
-            let bytes = store.totals(0).bytes;
+            let bytes = store.totals(Keyspace::Memcache, 0).bytes;
             assert!(bytes <= memory as u64, "{bytes} of {memory}");
         }
     }
@@ -213,7 +224,7 @@ fn a_store_without_memory_stores_nothing() {
 fn a_value_that_is_too_large_is_refused_and_changes_nothing() {
     let store = store(64 * MIB);
     set(&store, "a", b"old", 0, 0);
-    let mut entry = store.entry(b"a", 0);
+    let mut entry = store.entry(Keyspace::Memcache, b"a", 0);
     assert!(entry.put(Meta::default(), &vec![0; MIB]).is_err());
     assert!(entry.splice(&vec![0; MIB - 62], b"", None).is_err());
     assert_eq!(entry.item().map(|item| item.value()), Some(&b"old"[..]));
@@ -235,7 +246,7 @@ fn a_scan_does_not_wash_out_what_is_read() {
             get(&store, &hot[number / ONE_IN % hot.len()], 0);
         }
     }
-    assert!(store.totals(0).items < (ONE_IN * hot.len() / 2) as u64);
+    assert!(store.totals(Keyspace::Memcache, 0).items < (ONE_IN * hot.len() / 2) as u64);
     let kept = hot.iter().filter(|key| get(&store, key, 0).is_some()).count();
     assert!(kept >= 495, "{kept} of {} kept", hot.len());
 }
@@ -263,7 +274,7 @@ fn hits_are_more_than_with_exact_lru() {
             set(&store, &key, &[0; 400], 0, 0);
         }
         // Exact LRU gets as many items as fitted into the store.
-        let was_there = lru.touch(rank, store.totals(0).items as usize);
+        let was_there = lru.touch(rank, store.totals(Keyspace::Memcache, 0).items as usize);
         if round >= 100_000 {
             hits[0] += usize::from(is_hit);
             hits[1] += usize::from(was_there);
@@ -352,12 +363,12 @@ fn threads_see_each_other_and_lose_no_update() {
 fn increment(store: &Store) {
     loop {
         let (cas, number) = {
-            let entry = store.entry(b"counter", 0);
+            let entry = store.entry(Keyspace::Memcache, b"counter", 0);
             let item = entry.item().expect("the counter");
             let text = String::from_utf8_lossy(item.value()).into_owned();
             (item.cas(), text.parse::<u64>().expect("a number"))
         };
-        let mut entry = store.entry(b"counter", 0);
+        let mut entry = store.entry(Keyspace::Memcache, b"counter", 0);
         if entry.item().map(|item| item.cas()) == Some(cas) {
             let text = (number + 1).to_string();
             entry
@@ -417,26 +428,26 @@ proptest! {
                 }
                 Step::Append(key, length) => {
                     let more = vec![b'+'; length.into()];
-                    let done = store.entry(format!("key {key}").as_bytes(), now).splice(b"", &more, None);
+                    let done = store.entry(Keyspace::Memcache, format!("key {key}").as_bytes(), now).splice(b"", &more, None);
                     prop_assert_eq!(done.map(|cas| cas.is_some()), Ok(map.contains_key(&key)));
                     if let Some((value, _)) = map.get_mut(&key) {
                         value.extend_from_slice(&more);
                     }
                 }
                 Step::Remove(key) => {
-                    let was_there = store.entry(format!("key {key}").as_bytes(), now).remove();
+                    let was_there = store.entry(Keyspace::Memcache, format!("key {key}").as_bytes(), now).remove();
                     prop_assert_eq!(was_there, map.remove(&key).is_some());
                 }
                 Step::Expire(key, ttl) => {
                     let at = now + 1 + u64::from(ttl);
-                    store.entry(format!("key {key}").as_bytes(), now).set_expires(at);
+                    store.entry(Keyspace::Memcache, format!("key {key}").as_bytes(), now).set_expires(at);
                     if let Some((_, expires)) = map.get_mut(&key) {
                         *expires = at;
                     }
                 }
                 Step::Wait(time) => now += u64::from(time),
                 Step::Flush(delay) => {
-                    store.flush(now + u64::from(delay), now);
+                    store.flush(Keyspace::Memcache, now + u64::from(delay), now);
                     flush = Some(now + u64::from(delay));
                 }
             }
@@ -449,15 +460,22 @@ proptest! {
             let expected = map.get(&key).map(|(value, _)| value.clone());
             prop_assert_eq!(get(&store, &format!("key {key}"), now), expected, "key {}", key);
         }
-        prop_assert_eq!(store.totals(now).items, map.len() as u64);
-        prop_assert_eq!(store.totals(now).counters.get(Counter::Evictions), 0);
+        prop_assert_eq!(store.totals(Keyspace::Memcache, now).items, map.len() as u64);
+        prop_assert_eq!(store.totals(Keyspace::Memcache, now).counters.get(Counter::Evictions), 0);
     }
 }
 
 #[test]
 fn a_walk_shows_what_is_there_throughout_while_the_table_grows_and_shrinks() {
     let store = Store::new(Limits::default(), [1, 2, 3, 4]);
-    let put = |key: String| assert!(store.entry(key.as_bytes(), 0).put(Meta::default(), b"v").is_ok());
+    let put = |key: String| {
+        assert!(
+            store
+                .entry(Keyspace::Memcache, key.as_bytes(), 0)
+                .put(Meta::default(), b"v")
+                .is_ok()
+        )
+    };
     let finish = |mut walk: Walk, seen: &mut Vec<String>| {
         let mut show = |item: Item<'_>| seen.push(String::from_utf8_lossy(item.key()).into_owned());
         while store.walk(&mut walk, 0, &mut show) {}
@@ -465,7 +483,7 @@ fn a_walk_shows_what_is_there_throughout_while_the_table_grows_and_shrinks() {
     let fixed: Vec<String> = (0..2000).map(|number| format!("fixed{number}")).collect();
     fixed.iter().cloned().for_each(put);
     let steps = |count, seen: &mut Vec<String>| {
-        let mut walk = Walk::default();
+        let mut walk = Walk::new(Keyspace::Memcache);
         let mut show = |item: Item<'_>| seen.push(String::from_utf8_lossy(item.key()).into_owned());
         for _ in 0..count {
             assert!(store.walk(&mut walk, 0, &mut show));
@@ -493,7 +511,9 @@ fn a_walk_shows_what_is_there_throughout_while_the_table_grows_and_shrinks() {
     let mut seen = Vec::new();
     let walk = steps(37, &mut seen);
     for number in 0..40_000 {
-        store.entry(format!("other{number}").as_bytes(), 0).remove();
+        store
+            .entry(Keyspace::Memcache, format!("other{number}").as_bytes(), 0)
+            .remove();
     }
     (0..100).map(|number| format!("more{number}")).for_each(put);
     finish(walk, &mut seen);

@@ -108,7 +108,7 @@ impl<'a> Maker<'_, 'a> {
             Route::Named(name) => self.by_name(name)?,
             Route::Pool(name) => self.pool(name)?,
             Route::Member(address) => self.single(address)?,
-            Route::Embedded if !self.dialect.is_embedded() => {
+            Route::Embedded if self.dialect.embedded().is_none() => {
                 return Err(CompileError::NotEmbedded(self.dialect.name()));
             }
             Route::Embedded => self.push(Node::Leaf(Leaf::Embedded)),

@@ -2,8 +2,11 @@
 
 use proxima_wire::message::Outcome;
 
-use super::{Connection, Connections, Context, VERSION, call::Call, line::push, refuse, say};
-use crate::near::store::{Counter, Store, Totals};
+use super::{VERSION, call::Call, line::push, refuse, say};
+use crate::near::{
+    embedded::{Connection, Connections, Context},
+    store::{Counter, Keyspace, Store, Totals},
+};
 
 const END: &[u8] = b"END\r\n";
 
@@ -41,11 +44,15 @@ pub(super) fn stats(call: &Call<'_>, context: &Context<'_>, out: &mut Vec<u8>) -
         None => general(call.store, context, out),
         Some(b"conns") => connections(context.connections, out),
         Some(b"settings") => settings(call.store, context, out),
-        Some(b"items") => items(&call.store.totals(context.now), out),
-        Some(b"slabs") => slabs(call.store, &call.store.totals(context.now), out),
+        Some(b"items") => items(&call.store.totals(Keyspace::Memcache, context.now), out),
+        Some(b"slabs") => slabs(
+            call.store,
+            &call.store.totals(Keyspace::Memcache, context.now),
+            out,
+        ),
         Some(b"sizes") => push_text(out, "sizes_status", "disabled"),
         Some(b"reset") => {
-            call.store.reset_counters();
+            call.store.reset_counters(Keyspace::Memcache);
             context.connections.reset_counts();
             return say(out, b"RESET\r\n", Outcome::Ok);
         }
@@ -56,7 +63,7 @@ pub(super) fn stats(call: &Call<'_>, context: &Context<'_>, out: &mut Vec<u8>) -
 }
 
 fn general(store: &Store, context: &Context<'_>, out: &mut Vec<u8>) {
-    let totals = store.totals(context.now);
+    let totals = store.totals(Keyspace::Memcache, context.now);
     push_number(out, "pid", context.pid.into());
     push_number(out, "uptime", context.now / 1000);
     push_number(out, "time", context.unix);

@@ -4,7 +4,7 @@ use proxima_wire::{memcache::KEY, message::Outcome};
 
 use super::{flags::Flags, key::push_echo};
 use crate::near::{
-    embedded::{
+    embedded::memcache::{
         call::Call,
         get::count_miss,
         line::{Clock, push},
@@ -14,7 +14,7 @@ use crate::near::{
 };
 
 /// `mg KEY FLAG…`
-pub(in crate::near::embedded) fn get(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
+pub(in crate::near::embedded::memcache) fn get(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
     let read = Flags::read(call, 0).and_then(|flags| flags.check_opaque().map(|()| flags));
     let mut flags = match read {
         Ok(flags) => flags,

@@ -4,12 +4,12 @@ use proxima_wire::{memcache::KEY, message::Outcome};
 
 use super::{flags::Flags, key::push_echo};
 use crate::near::{
-    embedded::{call::Call, line::Clock, refuse, say},
+    embedded::memcache::{call::Call, line::Clock, refuse, say},
     store::{Counter, Entry, Marks, Meta},
 };
 
 /// `md KEY FLAG…`
-pub(in crate::near::embedded) fn delete(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
+pub(in crate::near::embedded::memcache) fn delete(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
     let read = Flags::read(call, 0).and_then(|flags| flags.check_opaque().map(|()| flags));
     let flags = match read {
         Ok(flags) => flags,

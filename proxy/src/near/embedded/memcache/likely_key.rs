@@ -1,18 +1,9 @@
-//! Prefetches the key of a request, guessed before the request is parsed.
+//! The key of a request, guessed before the request is parsed.
 
 use proxima_wire::memcache::KEY;
 
-use crate::near::store::{Prefetch, Store};
-
-/// Starts loading what `bytes`, the beginning of a request, will most likely ask for.
-pub fn prefetch(store: &Store, bytes: &[u8], prefetch: &mut Prefetch) {
-    if let Some(key) = likely_key(bytes) {
-        store.prefetch(key, prefetch);
-    }
-}
-
 /// The second word, which is the key of nearly every command.
-fn likely_key(bytes: &[u8]) -> Option<&[u8]> {
+pub(in crate::near::embedded) fn likely_key(bytes: &[u8]) -> Option<&[u8]> {
     // A line without a second word is not searched to its end.
     const LINE: usize = "replace ".len() + KEY + 1;
     let line = &bytes[..bytes.len().min(LINE)];

@@ -7,8 +7,11 @@ use proxima_wire::{
     message::{Outcome, Request},
 };
 
-use super::{Context, call::words, refuse, say};
-use crate::near::store::{Item, Marks, Store, Walk};
+use super::{call::words, refuse, say};
+use crate::near::{
+    embedded::Context,
+    store::{Item, Keyspace, Marks, Store, Walk},
+};
 
 /// A dump under way. Items that exist from its first step to its last are in it; items that come or go
 /// meanwhile may be.
@@ -22,7 +25,7 @@ impl Dump {
     pub fn asked(request: &Request, message: &[u8]) -> Option<Self> {
         let is_dump = request.command == Command::LruCrawler as u16;
         (is_dump && classes(request, message) == Ok(true)).then(|| Self {
-            walk: Walk::default(),
+            walk: Walk::new(Keyspace::Memcache),
         })
     }
 
@@ -46,7 +49,7 @@ pub(super) fn dump(
 ) -> Outcome {
     match classes(request, message) {
         Ok(true) => {
-            let walk = Walk::default();
+            let walk = Walk::new(Keyspace::Memcache);
             let mut dump = Dump { walk };
             while !dump.step(store, context, out) {}
             Outcome::Ok

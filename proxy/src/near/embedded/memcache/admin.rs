@@ -3,12 +3,14 @@
 use proxima_wire::{memcache::time, message::Outcome};
 
 use super::{VERSION, call::Call, say};
+use crate::near::store::Keyspace;
 
 /// `flush_all [DELAY]`
 pub(super) fn flush_all(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
     let delay = call.words().next().and_then(time).unwrap_or(0);
     // A negative delay counts as none.
-    call.store.flush(call.clock.expires(delay.max(0)), call.clock.now);
+    let at = call.clock.expires(delay.max(0));
+    call.store.flush(Keyspace::Memcache, at, call.clock.now);
     say(out, b"OK\r\n", Outcome::Ok)
 }
 

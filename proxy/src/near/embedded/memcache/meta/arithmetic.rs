@@ -11,7 +11,7 @@ use super::{
     key::push_echo,
 };
 use crate::near::{
-    embedded::{
+    embedded::memcache::{
         arithmetic::{Change, NOT_NUMERIC, Unchanged, change},
         call::Call,
         line::push,
@@ -21,7 +21,7 @@ use crate::near::{
 };
 
 /// `ma KEY FLAG…`
-pub(in crate::near::embedded) fn arithmetic(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
+pub(in crate::near::embedded::memcache) fn arithmetic(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
     let Ok(flags) = Flags::read(call, 0) else {
         return refuse(out, error::BAD_FLAG);
     };

@@ -3,7 +3,7 @@
 
 use proxima_wire::memcache::{error, number, time};
 
-use crate::near::embedded::call::Call;
+use crate::near::embedded::memcache::call::Call;
 
 /// The longest opaque, its `O` included.
 const OPAQUE: usize = 32;

@@ -6,12 +6,12 @@ use proxima_wire::{memcache::KEY, message::Outcome};
 
 use super::key::push_encoded;
 use crate::near::{
-    embedded::{call::Call, say},
+    embedded::memcache::{call::Call, say},
     store::{Counter, Marks},
 };
 
 /// `me KEY [b]`
-pub(in crate::near::embedded) fn debug(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
+pub(in crate::near::embedded::memcache) fn debug(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
     let mut scratch = [0; KEY];
     let key = call.decoded_key(&mut scratch);
     let mut entry = call.entry(key);

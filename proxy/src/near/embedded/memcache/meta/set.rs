@@ -7,7 +7,7 @@ use proxima_wire::{
 
 use super::{flags::Flags, get::push_number, key::push_echo};
 use crate::near::{
-    embedded::{
+    embedded::memcache::{
         call::Call,
         refuse, say,
         set::{Conditions, Mode, put},
@@ -17,7 +17,7 @@ use crate::near::{
 };
 
 /// `ms KEY LENGTH FLAG…`
-pub(in crate::near::embedded) fn set(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
+pub(in crate::near::embedded::memcache) fn set(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
     let flags = match Flags::read(call, 1) {
         Ok(flags) => flags,
         Err(line) => return refuse(out, line),

@@ -6,7 +6,7 @@ use proxima_wire::{
 };
 
 use super::line::Clock;
-use crate::near::store::{Entry, Store};
+use crate::near::store::{Entry, Keyspace, Store};
 
 /// A request, its bytes, the store and the time.
 #[derive(Clone, Copy)]
@@ -39,7 +39,7 @@ impl<'a> Call<'a> {
     /// The entry of `key` in the store.
     #[inline]
     pub(super) fn entry<'k>(&self, key: &'k [u8]) -> Entry<'a, 'k> {
-        self.store.entry(key, self.clock.now)
+        self.store.entry(Keyspace::Memcache, key, self.clock.now)
     }
 
     /// The words behind the first key, or behind the command if it has none.

@@ -1,0 +1,29 @@
+//! The embedded store, as sessions reach it.
+
+use crate::{
+    engine::Engine,
+    near::embedded::Context,
+    route::{Leaf, Node},
+};
+
+impl Engine {
+    /// The context of a request to the embedded store: time, process and limits.
+    pub(crate) fn store_context(&self) -> Context<'_> {
+        Context {
+            now: self.now.0 / 1000,
+            unix: self.unix(),
+            begun: self.facts.epoch * 1000 + u64::from(self.facts.epoch_micros) / 1000,
+            pid: self.facts.pid,
+            threads: self.facts.workers,
+            largest_reply: self.limits.value_bytes,
+            most_connections: self.limits.clients,
+            connections: &*self.clients.register,
+        }
+    }
+
+    /// Returns whether this listener leads straight to the embedded store.
+    pub(super) fn serves_store(&self, listener: u16) -> bool {
+        let root = self.tree.root(usize::from(listener));
+        root.is_some_and(|root| matches!(self.tree.node(root), Node::Leaf(Leaf::Embedded)))
+    }
+}
