@@ -226,6 +226,7 @@ fn view() -> View {
         slot: slot(number),
         decides: true,
         workers: WORKERS as u16,
+        lease: 0,
         zone: None,
         copies: vec![("p".to_owned(), "10.0.0.1:1".to_owned())],
     };

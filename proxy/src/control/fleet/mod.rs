@@ -187,6 +187,7 @@ impl Fleet {
             slot: Slot::default(),
             decides: false,
             workers: workers as u16,
+            lease: micros(config.lease),
             zone,
             copies,
         };
