@@ -657,3 +657,27 @@ proptest! {
         play.check();
     }
 }
+
+#[test]
+fn peer_whose_machine_was_suspended_takes_the_changes_of_the_others() {
+    let suspended = 10 * 60 * 1_000_000;
+    let mut play = Play::new();
+    let (slept, woke) = play.workers.split_at_mut(WORKERS);
+    for world in slept {
+        // The clock of requests stood still meanwhile, and CLOCK_BOOTTIME did not.
+        world.engine.begin_turn(1 + suspended);
+    }
+    for world in woke {
+        world.engine.now = world.engine.now + Micros(suspended);
+        world.engine.begin_turn(1 + suspended);
+    }
+    for client in 0..CLIENTS {
+        play.step(&Step::Ask {
+            client,
+            ask: Ask::Set,
+        });
+        play.settle();
+    }
+    play.check();
+    assert!(!play.failed);
+}
