@@ -10,6 +10,7 @@ import zlib
 import pytest
 
 from harness import ports
+from harness.fleet import Fleet, Node
 from harness.proxy import BINARY, Program, Proxy, environment
 from harness.redis import REDIS, Redis
 from harness.servers import Memcached, Scripted
@@ -161,6 +162,28 @@ def embedded(cleanup, io, tmp_path):
         program = Program(command, tmp_path, [address], admin)
         cleanup.callback(program.stop)
         return program.wait_ready()
+
+    return start
+
+
+@pytest.fixture
+def node(folder, io, cleanup):
+    """Starts a node of a fleet that does not wait for others. Its folder outlives it."""
+
+    def start(name, peers, listen, within=folder, **keys):
+        one = Node(name, io, within, peers, listen, **keys)
+        cleanup.callback(one.stop)
+        return one
+
+    return start
+
+
+@pytest.fixture
+def fleet(folder, io, cleanup):
+    """Starts a fleet of so many nodes, and waits until they have found each other."""
+
+    def start(count=3, **keys):
+        return Fleet(count, io, folder, cleanup, **keys)
 
     return start
 

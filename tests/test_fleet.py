@@ -6,20 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from harness import until
-from harness.fleet import Fleet
 from harness.proxy import BINARY, ROOT, environment
 
 pytestmark = pytest.mark.either_io
-
-
-@pytest.fixture
-def fleet(io, folder, cleanup):
-    """Starts a fleet of so many nodes."""
-
-    def start(count=3, **keys):
-        return Fleet(count, io, folder, cleanup, **keys)
-
-    return start
 
 
 def test_a_write_through_any_peer_is_read_at_once_through_every_other(fleet):

@@ -3,21 +3,23 @@
 Each node is in a network namespace of its own. The tests are skipped where none may be made.
 """
 
+import random
 import time
 from contextlib import ExitStack
 from functools import partial
 
 import pytest
 
-from harness import until
-from harness.fleet import Fleet
+from harness import SOAK, ports, until
+from harness.far import Far
+from harness.fleet import SHORT, Fleet
 from harness.netns import Network, forbidden
 from harness.racers import check_promise
 
 pytestmark = [pytest.mark.either_io, pytest.mark.alone, pytest.mark.timeout(300)]
 
-SHORT = {"fleet": {"lease": "1s", "suspect": "300ms", "tls": "none"}}
-"""The default times. The peers' addresses are not those of the loopback interface."""
+HERE = {"fleet": {**SHORT, "tls": "none"}}
+"""The peers' addresses are not those of the loopback interface."""
 
 AFTER = 2
 """Seconds that a fault goes on after its effect was seen: data gather in the sockets."""
@@ -40,7 +42,7 @@ def network(allowed, folder, cleanup):
 
 @pytest.fixture
 def nodes(network, io, folder, cleanup):
-    return Fleet(3, io, folder, cleanup, places=network.places, **SHORT)
+    return Fleet(3, io, folder, cleanup, places=network.places, **HERE)
 
 
 @pytest.fixture
@@ -55,6 +57,27 @@ def leader_of(nodes):
 
 def others_than(node, nodes):
     return [other for other in nodes if other is not node]
+
+
+def cut_both_ways(node, rest):
+    node.place.plug("down")
+
+
+def cut_what_it_sends(node, rest):
+    for other in rest:
+        node.place.lose_to(other.place)
+
+
+def cut_what_it_hears(node, rest):
+    for other in rest:
+        other.place.lose_to(node.place)
+
+
+def heal(node, rest):
+    node.place.plug("up")
+    for other in rest:
+        node.place.reach(other.place)
+        other.place.reach(node.place)
 
 
 def has_no_lease(node):
@@ -85,24 +108,121 @@ def check_serving(nodes, value):
     until(is_read_everywhere, f"{value} is written at one peer and read at all")
 
 
-def isolate(node, nodes):
+def isolate(cut, node, nodes):
     """Cuts a node off, checks what both sides answer, and heals."""
     rest = others_than(node, nodes)
     check_serving([*rest, node], "before")
-    node.place.plug("down")
+    cut(node, rest)
     until(lambda: has_no_lease(node), f"{node.name} has lost its lease")
     check_isolated(node)
     nodes.until_view([other.name for other in rest])
     check_serving(rest, "meanwhile")
     time.sleep(AFTER)
     check_isolated(node)
-    node.place.plug("up")
+    heal(node, rest)
     nodes.until_settled()
     check_serving([node, *rest], "after")
 
 
 @pytest.mark.parametrize("which", ["follower", "leader"])
-def test_peer_cut_off_misses_and_refuses_while_the_others_go_on(nodes, keeps_promise, which):
+@pytest.mark.parametrize(
+    "cut", [cut_both_ways, cut_what_it_sends, cut_what_it_hears], ids=lambda cut: cut.__name__
+)
+def test_peer_cut_off_misses_and_refuses_while_the_others_go_on(nodes, keeps_promise, cut, which):
     leader = leader_of(nodes)
     node = leader if which == "leader" else others_than(leader, nodes)[0]
-    keeps_promise([partial(isolate, node, nodes)])
+    keeps_promise([partial(isolate, cut, node, nodes)])
+
+
+def lose_each_other(one, other):
+    one.place.lose_to(other.place)
+    other.place.lose_to(one.place)
+
+
+def part(one, other, nodes):
+    """Two peers do not reach each other until the leader has left one of them out; then they do again."""
+    lose_each_other(one, other)
+    third = next(node for node in nodes if node not in (one, other))
+    until(lambda: len(third.view()) == 2, "one of the two is left out")
+    stay = third.view()
+    assert third.name in stay, stay
+    nodes.until_view(stay)
+    check_serving([node for node in nodes if node.name in stay], "meanwhile")
+    time.sleep(AFTER)
+    heal(one, [other])
+    nodes.until_settled()
+    check_serving(nodes, "after")
+
+
+def test_two_followers_that_lose_each_other_cost_one_of_them(nodes, keeps_promise):
+    one, other = others_than(leader_of(nodes), nodes)
+    keeps_promise([partial(part, one, other, nodes)])
+
+
+def test_peer_that_loses_the_leader_alone_costs_one_of_the_two(nodes, keeps_promise):
+    leader = leader_of(nodes)
+    keeps_promise([partial(part, others_than(leader, nodes)[0], leader, nodes)])
+
+
+def test_loss_of_30_percent_leaves_no_stale_read_and_equal_copies(nodes, keeps_promise):
+    def lossy():
+        with ExitStack() as losses:
+            for node in nodes:
+                try:
+                    losses.callback(node.place.lossy(0.3).close)
+                except OSError as error:
+                    pytest.skip(f"packets cannot be dropped by chance here: {error}")
+            time.sleep(60 if SOAK else 8)
+
+    keeps_promise([lossy])
+
+
+def test_delay_of_200_milliseconds_leaves_no_stale_read_and_equal_copies(io, folder, tmp_path, cleanup):
+    """By relays, so that it needs no namespaces. An election takes less time than an answer then, and no peer has a
+    lease until the way is short again."""
+    listens = [ports.address() for _ in range(3)]
+    ways = [Far(listen) for listen in listens]
+    for way in ways:
+        cleanup.callback(way.stop)
+    nodes = Fleet(
+        3, io, folder, cleanup, listens=listens, announce=[way.address for way in ways], fleet=SHORT
+    )
+
+    def far():
+        for way in ways:
+            way.seconds = 0.2
+        time.sleep(60 if SOAK else 8)
+        for way in ways:
+            way.seconds = 0.0
+
+    check_promise(nodes, tmp_path, cleanup, [far])
+
+
+@pytest.mark.skipif(not SOAK, reason="an hour of random faults is part of `make soak`")
+@pytest.mark.timeout(7200)
+def test_an_hour_of_random_faults_leaves_no_stale_read_and_equal_copies(nodes, keeps_promise):
+    chance = random.Random(15)
+
+    def fault(node):
+        rest = others_than(node, nodes)
+        kind = chance.choice([cut_both_ways, cut_what_it_sends, cut_what_it_hears, lose_one, freeze, restart])
+        kind(node, rest)
+        time.sleep(chance.choice([0.2, 0.5, 1, 3, 10]))
+        heal(node, rest)
+        node.thaw()
+
+    faults = [partial(fault, chance.choice(nodes.nodes)) for _ in range(600)]
+    keeps_promise(faults)
+
+
+def lose_one(node, rest):
+    lose_each_other(node, rest[0])
+
+
+def freeze(node, _rest):
+    node.freeze()
+
+
+def restart(node, _rest):
+    node.stop_softly()
+    node.start()

@@ -1,83 +1,213 @@
-"""A fleet as its operators meet it: keys, and what is refused without them."""
+"""A fleet as its operators meet it: what the commands say and do, restarts, and what is ready."""
+
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import yaml
 
-from harness import ports, until
-from harness.fleet import Node
+from harness import until
+from harness.fleet import SHORT, is_settled, write_and_read
 
 pytestmark = pytest.mark.either_io
 
 
-@pytest.fixture
-def start(io, folder, cleanup):
-    """Starts a node of this name, which does not wait for others."""
-
-    def start(name, listens, number, **keys):
-        node = Node(name, io, folder, listens, listens[number], **keys)
-        cleanup.callback(node.stop)
-        return node
-
-    return start
+def admin(node):
+    return ["--admin", node.proxy.admin]
 
 
-def addresses(count):
-    return [ports.address() for _ in range(count)]
+def test_fleet_show_prints_every_peer_with_its_view_leader_voters_and_copies(fleet, command):
+    nodes = fleet()
+    shown = command("fleet", "show", *admin(nodes[1]))
+    assert shown.returncode == 0, shown
+    status = nodes[1].status()
+    first, *rest = shown.stdout.splitlines()
+    assert first.startswith(f"n1 of fleet {status['fleet']}: view {status['view']} "), first
+    assert f"leader {status['leader']}" in first and "lease " in first
+    assert f"voters: {', '.join(sorted(status['voters']))}" in rest
+    rows = {line.split()[0]: line for line in rest if line.startswith("n")}
+    assert sorted(rows) == ["n0", "n1", "n2"]
+    for name, row in rows.items():
+        assert " yes " in row and " cache " in row, row
+        assert row.endswith("this one") if name == "n1" else row.endswith(" ms"), row
+    as_json = json.loads(command("fleet", "show", "--json", *admin(nodes[1])).stdout)
+    assert as_json.keys() == status.keys()
 
 
-def files(folder, name):
-    return {
-        "certificate": str(folder / f"{name}.pem"),
-        "key": str(folder / f"{name}.key"),
-        "ca": str(folder / "ca.pem"),
-    }
+def test_commands_of_an_operator_fail_with_the_reason(fleet, command):
+    nodes = fleet(1)
+    wrong = command("fleet", "remove", "nobody", *admin(nodes[0]))
+    assert wrong.returncode == 1 and "no peer has the name nobody" in wrong.stderr, wrong
+    nodes[0].proxy.kill()
+    for words in (["show"], ["remove", "n0"]):
+        unheard = command("fleet", *words, *admin(nodes[0]))
+        assert unheard.returncode == 1 and "nobody answers at the admin port" in unheard.stderr, unheard
 
 
-def settled(nodes):
-    """The same number of peers as nodes, at each of them, and its own copy is read."""
-    return all(len(node.status()["peers"]) == len(nodes) and node.reads_own_copy() for node in nodes)
+def test_removed_peer_that_lives_joins_again(fleet, command):
+    nodes = fleet()
+    view = nodes[0].status()["view"]
+    removed = command("fleet", "remove", "n2", *admin(nodes[0]))
+    assert removed.returncode == 0, removed
+    until(
+        lambda: dict(nodes[0].status()["removed"]) == {"n2": "an operator has removed it"}, "it is left out"
+    )
+    nodes.until_settled()
+    assert nodes[0].status()["view"] > view + 1
+    write_and_read(nodes.nodes, "v")
 
 
-def write_and_read_everywhere(nodes, value):
-    clients = [node.raw() for node in nodes]
-    clients[0].set("k", value)
-    assert [client.get("k") for client in clients] == [value.encode()] * len(clients)
-    for client in clients:
-        client.close()
+@pytest.mark.alone
+def test_removal_of_a_dead_peer_ends_the_wait_for_it(fleet, command):
+    """A lease of 10 s is longer than a write waits."""
+    nodes = fleet(fleet={"lease": "10s", "suspect": "5s"})
+    leader = next(node for node in nodes if node.status()["is_leader"])
+    dead = next(node for node in nodes if node is not leader)
+    rest = [node for node in nodes if node is not dead]
+    dead.proxy.kill()
+    # Whoever is asked, the leader does it.
+    asked = next(node for node in rest if node is not leader)
+    removed = command("fleet", "remove", dead.name, *admin(asked))
+    assert removed.returncode == 0, removed
+    nodes.until_view([node.name for node in rest])
+    assert dict(leader.status()["removed"])[dead.name] == "an operator has removed it"
+    write_and_read(rest, "v")
 
 
-def test_peers_with_keys_of_one_authority_form_a_fleet_and_one_of_another_authority_never_joins(
-    start, command, tmp_path
-):
-    ours, others = tmp_path / "ours", tmp_path / "others"
-    assert command("fleet", "keys", str(ours), "n0", "n1", "n2").returncode == 0
-    assert command("fleet", "keys", str(others), "n3").returncode == 0
-    listens = addresses(4)
-    nodes = [
-        start(f"n{number}", listens, number, fleet={"tls": files(ours, f"n{number}"), "expect": 3})
-        for number in range(3)
-    ]
-    until(lambda: settled(nodes), "the three are a fleet")
-    stranger = start("n3", listens, 3, fleet={"tls": files(others, "n3"), "expect": 3})
-    until(lambda: "a connection was refused" in nodes[0].proxy.log(), "the stranger is refused")
-    write_and_read_everywhere(nodes, "v")
-    assert stranger.status()["fleet"] is None and not stranger.is_ready()
-    assert [len(node.status()["peers"]) for node in nodes] == [3] * 3
+def test_init_makes_peers_new_only_when_they_are_stopped_and_it_is_forced(fleet, command):
+    nodes = fleet()
+    write_and_read(nodes.nodes, "old")
+    before = nodes[0].status()["fleet"]
+    init = ["fleet", "init", "--config"]
+    in_use = command(*init, str(nodes[0].proxy.file), "--force")
+    assert in_use.returncode == 2 and "a proxy uses it; stop it first" in in_use.stderr, in_use
+    for node in nodes:
+        node.proxy.kill()
+    unforced = command(*init, str(nodes[0].proxy.file))
+    assert unforced.returncode == 1 and "`--force` makes it forget that" in unforced.stderr, unforced
+    for node in nodes:
+        forced = command(*init, str(node.proxy.file), "--force")
+        assert (forced.returncode, forced.stdout) == (0, f"{node.dir} is that of a new peer\n"), forced
+        node.start()
+    nodes.until_settled()
+    assert nodes[0].status()["fleet"] != before
+    assert [node.server.get("k") for node in nodes] == [None] * 3
+    write_and_read(nodes.nodes, "new")
 
 
-def test_listen_address_beyond_loopback_without_tls_is_refused_with_its_remedy(command, tmp_path):
-    file = tmp_path / "proxima.yaml"
-    fleet = {"listen": "0.0.0.0:11400", "peers": ["10.77.0.1:11400"], "name": "n0", "dir": str(tmp_path)}
-    config = {
-        "listeners": [{"address": "127.0.0.1:11211", "route": "cache"}],
-        "pools": {"cache": {"replicated": True, "own": "127.0.0.1:11212"}},
-        "fleet": fleet,
-    }
-    file.write_text(yaml.safe_dump(config))
-    refused = command("check", str(file))
-    said = refused.stdout + refused.stderr
-    assert refused.returncode != 0 and "`tls` is missing" in said and "tls: none" in said, said
-    fleet["tls"] = "none"
-    file.write_text(yaml.safe_dump(config))
-    good = command("check", str(file))
-    assert good.returncode == 0, good.stdout + good.stderr
+def test_fleet_that_has_lost_the_majority_of_its_voters_begins_anew_with_init(fleet, command):
+    nodes = fleet(fleet=SHORT)
+    write_and_read(nodes.nodes, "old")
+    survivor, *lost = nodes
+    for node in lost:
+        node.proxy.kill()
+    until(lambda: not survivor.is_ready(), "it has no lease")
+    assert "no majority of the voters is in reach" in survivor.ready()
+    survivor.stop_softly()
+    for node in nodes:
+        assert command("fleet", "init", "--force", "--config", str(node.proxy.file)).returncode == 0
+        node.start()
+    nodes.until_settled()
+    assert [node.server.get("k") for node in nodes] == [None] * 3
+    write_and_read(nodes.nodes, "new")
+
+
+class Load:
+    """A client of each node that writes and reads keys of all, until it is stopped. A restarted proxy ends its
+    connections; whoever is connected sees no other failure, and no value that is old."""
+
+    def __init__(self, nodes):
+        self._newest = {}
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._pool = ThreadPoolExecutor(len(nodes))
+        self.rounds = dict.fromkeys((node.name for node in nodes), 0)
+        self._all = [self._pool.submit(self._use, node) for node in nodes]
+
+    def _use(self, node):
+        key = f"of-{node.name}"
+        while not self._over.is_set():
+            time.sleep(0.005)
+            if not node.serves_clients:
+                continue
+            with node.raw() as client:
+                while not self._over.is_set() and node.serves_clients:
+                    self.rounds[node.name] += 1
+                    value = str(self.rounds[node.name])
+                    client.set(key, value)
+                    with self._lock:
+                        self._newest[key] = int(value)
+                        least = dict(self._newest)
+                    for other, number in least.items():
+                        read = client.get(other)
+                        assert read is None or int(read) >= number, f"{other}: {read} after {number}"
+                    time.sleep(0.002)
+
+    def stop(self):
+        self._over.set()
+        for one in self._all:
+            one.result()
+        self._pool.shutdown()
+
+
+def test_rolling_restart_of_all_peers_fails_no_request_and_reads_nothing_old(fleet):
+    nodes = fleet()
+    for node in nodes:
+        node.serves_clients = True
+    load = Load(nodes)
+    try:
+        for node in nodes:
+            before = dict(load.rounds)
+            # What stands before the proxies takes one out of service first, as it is no longer ready.
+            node.serves_clients = False
+            node.stop_softly()
+            node.start()
+            nodes.until_settled()
+            node.serves_clients = True
+            names = [other.name for other in nodes]
+            until(
+                lambda before=before, names=names: all(load.rounds[name] > before[name] for name in names),
+                "all go on",
+            )
+    finally:
+        load.stop()
+    removed = nodes[0].status()["removed"]
+    assert [why for _, why in removed] == ["goodbye"] * 3, removed
+    # Nothing but what changed meanwhile was missed: no copy was flushed.
+    assert [node.proxy.metric("fleet_repairs_total", how="flush") for node in nodes] == [0] * 3
+
+
+def test_terminated_proxy_keeps_its_copy_until_its_clients_are_served_and_then_says_goodbye(fleet):
+    nodes = fleet()
+    leaving, *rest = nodes
+    with leaving.raw() as client, rest[0].raw() as writer:
+        # Half a request: its client is still to be served.
+        client.send(b"set slow 0 0 4\r\nab")
+        until(lambda: leaving.proxy.metric("clients") >= 1, "it has begun")
+        leaving.proxy.signal(15)
+        until(lambda: not leaving.is_ready(), "it is not ready")
+        assert leaving.view() == ["n0", "n1", "n2"]
+        writer.set("meanwhile", "v")
+        assert leaving.server.get("meanwhile") == b"v"
+        client.send(b"cd\r\n")
+        assert client.line() == b"STORED\r\n"
+        assert client.rest() == b""
+    assert leaving.proxy.wait() == 0, leaving.proxy.log()
+    assert [one.server.get("slow") for one in nodes] == [b"abcd"] * 3
+    nodes.until_view([one.name for one in rest])
+    assert rest[0].status()["removed"] == [["n0", "goodbye"]]
+
+
+def test_peer_is_ready_while_it_has_a_lease_and_a_copy_of_its_own_or_a_neighbours_may_be_read(fleet):
+    nodes = fleet(2, fleet=SHORT)
+    one, other = nodes
+    one.server.kill()
+    until(lambda: not one.reads_own_copy(), "its own copy is gone")
+    assert one.proxy.http("/ready")[0] == 200
+    write_and_read([other, one], "a neighbour's")
+    other.server.kill()
+    until(lambda: not one.is_ready() and not other.is_ready(), "no copy is left")
+    other.server.start()
+    one.server.start()
+    until(lambda: is_settled(nodes.nodes), "both are back")

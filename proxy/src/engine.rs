@@ -181,7 +181,8 @@ impl Engine {
 
     /// The Unix time of this turn, in microseconds.
     pub(crate) fn unix_micros(&self) -> u64 {
-        self.facts.epoch * 1_000_000 + u64::from(self.facts.epoch_micros) + self.now.0
+        let start = self.facts.epoch * 1_000_000 + u64::from(self.facts.epoch_micros);
+        start + self.now.0 + self.copies.fleet.as_ref().map_or(0, |part| part.suspended())
     }
 
     /// Counts that there is no descriptor for `what`. The control thread is told at most once a second.

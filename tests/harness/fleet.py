@@ -11,28 +11,38 @@ from .servers import Memcached
 CALM = {"lease": "8s", "suspect": "4s"}
 """Times that a machine with many tests at once keeps. Tests of failures have their own."""
 
+SHORT = {"lease": "1s", "suspect": "300ms"}
+"""The default times, for tests of failures."""
+
 
 class Node:
     """A memcached, and the proxy that alone talks to it: by a Unix socket, or else by a port. `place` is
-    the namespace of the proxy."""
+    the namespace of the proxy. A witness has no memcached."""
 
-    def __init__(self, name, io, folder, peers, listen, unix=True, place=None, **keys):
+    def __init__(self, name, io, folder, peers, listen, unix=True, place=None, witness=False, **keys):
         self.name = name
         self.folder = folder / name
         self.folder.mkdir()
         # memcached runs as another user.
         self.folder.chmod(0o777)
         self._io = io
-        self.server = Memcached(socket=str(self.folder / "memcached.sock") if unix else None)
-        fleet = {"listen": listen, "peers": peers, "name": name, "dir": str(self.folder / "fleet")}
+        self.listen = listen
+        self.dir = self.folder / "fleet"
+        self.server = None
+        fleet = {"listen": listen, "peers": peers, "name": name, "dir": str(self.dir)}
         fleet |= {**CALM, **keys.pop("fleet", {})}
-        pool = {"replicated": True, "own": self.server.address}
+        pools, route = {}, "null"
+        if witness:
+            fleet["role"] = "witness"
+        else:
+            self.server = Memcached(socket=str(self.folder / "memcached.sock") if unix else None)
+            pools, route = {"cache": {"replicated": True, "own": self.server.address}}, "cache"
         host = place.serving if place else "127.0.0.1"
-        listeners = [{"address": ports.address(host, place and 11211), "route": "cache"}]
+        listeners = [{"address": ports.address(host, place and 11211), "route": route}]
         self._config = {
             "workers": 2,
             "listeners": listeners,
-            "pools": {"cache": pool},
+            "pools": pools,
             "admin": ports.address(host, place and 9150),
             "fleet": fleet,
             **keys,
@@ -46,6 +56,10 @@ class Node:
         make = self.place.proxy if self.place else Proxy
         self.proxy = make(self._config, self._io, self.folder)
 
+    def configure(self, **fleet):
+        """Changes what `fleet:` says to the next proxy that is started here."""
+        self._config["fleet"] |= fleet
+
     @property
     def address(self):
         return self.proxy.address
@@ -56,6 +70,14 @@ class Node:
     def status(self):
         """What the proxy says of its fleet."""
         return json.loads(self.proxy.http("/fleet")[1])
+
+    def ready(self):
+        """What `/ready` says."""
+        return self.proxy.http("/ready")[1]
+
+    def view(self):
+        """The names of the peers, as the proxy knows them."""
+        return [peer["name"] for peer in self.status()["peers"]]
 
     def is_ready(self):
         return self.proxy.http("/ready")[0] == 200
@@ -80,17 +102,23 @@ class Node:
         try:
             self.proxy.stop()
         finally:
-            self.server.stop()
+            if self.server:
+                self.server.stop()
 
 
 class Fleet:
-    """So many nodes, which have found each other. `places` are the namespaces of their proxies."""
+    """So many nodes, which have found each other. `places` are the namespaces of their proxies, `listens` where
+    they listen, and `announce` where they are reached if that is elsewhere."""
 
-    def __init__(self, count, io, folder, cleanup, places=(), **keys):
-        listens = [f"{place.address}:11400" for place in places] or [ports.address() for _ in range(count)]
+    def __init__(self, count, io, folder, cleanup, places=(), listens=(), announce=(), **keys):
+        listens = listens or [f"{place.address}:11400" for place in places]
+        listens = listens or [ports.address() for _ in range(count)]
+        peers = announce or listens
+        fleet = keys.pop("fleet", {})
         self.nodes = []
-        for number, (listen, place) in enumerate(zip_longest(listens, places)):
-            node = Node(f"n{number}", io, folder, listens, listen, place=place, **dict(keys))
+        for number, (listen, peer, place) in enumerate(zip_longest(listens, peers, places)):
+            own = fleet if peer == listen else {**fleet, "announce": peer}
+            node = Node(f"n{number}", io, folder, peers, listen, place=place, fleet=own, **keys)
             cleanup.callback(node.stop)
             self.nodes.append(node)
         self.until_settled()
@@ -125,6 +153,20 @@ class Fleet:
         for node in self.nodes:
             if node.name in names:
                 until(
-                    lambda node=node: [peer["name"] for peer in node.status()["peers"]] == sorted(names),
+                    lambda node=node: node.view() == sorted(names),
                     f"{node.name} has a view of {names}",
                 )
+
+
+def is_settled(nodes):
+    """As many peers as nodes are in the view of each of them, and its own copy is read."""
+    return all(len(node.view()) == len(nodes) and node.reads_own_copy() for node in nodes)
+
+
+def write_and_read(nodes, value):
+    """What is written at the first node is read at all."""
+    clients = [node.raw() for node in nodes]
+    clients[0].set("k", value)
+    assert [client.get("k") for client in clients] == [value.encode()] * len(clients)
+    for client in clients:
+        client.close()

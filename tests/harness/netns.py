@@ -7,7 +7,11 @@ import subprocess
 import threading
 
 from . import number
+from .loss import Loss
 from .proxy import Proxy
+
+NOBODY = "02:77:00:00:00:ff"
+"""An Ethernet address that no node has: what is sent there arrives nowhere, and nobody is told."""
 
 CLONE_NEWNET = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -67,14 +71,36 @@ class Place(Namespace):
         self.index = index
         self.address = f"10.77.0.{index + 1}"
         self.serving = f"10.77.1.{index + 1}"
+        self.ethernet = f"02:77:00:00:00:{index + 1:02x}"
 
     def proxy(self, config, io, folder):
         """A proxy in the namespace."""
         return Inside(self, self._switch, config, io, folder)
 
+    def lose_to(self, other):
+        """From now on nothing that is sent from here to there arrives."""
+        self._neighbour(other, NOBODY)
+
+    def reach(self, other):
+        """From now on what is sent from here to there arrives."""
+        self._neighbour(other, other.ethernet)
+
+    def _neighbour(self, other, ethernet):
+        # A permanent entry needs no question to the other node, which a broken way would leave unanswered.
+        words = ["lladdr", ethernet, "dev", "eth0", "nud", "permanent"]
+        ip("-n", self.name, "neigh", "replace", other.address, *words)
+
     def plug(self, state):
         """`down` pulls the node's cable to the other nodes, `up` plugs it in again."""
         ip("-n", self._switch.name, "link", "set", f"eth0-{self.index}", state)
+
+    def lossy(self, part):
+        """Drops this part of the packets that come from other nodes, until the result is closed.
+
+        Raises `OSError` where the kernel does not allow it.
+        """
+        with self.entered():
+            return Loss("eth0", part)
 
 
 class Inside(Proxy):
@@ -123,6 +149,11 @@ class Network:
         for place in self.places:
             self._connect(place, "eth0", "bridge0", place.address)
             self._connect(place, "eth1", "bridge1", place.serving)
+            ip("-n", place.name, "link", "set", "eth0", "address", place.ethernet)
+        for place in self.places:
+            for other in self.places:
+                if other is not place:
+                    place.reach(other)
 
     def _connect(self, place, interface, bridge, address):
         port = f"{interface}-{place.index}"

@@ -129,6 +129,9 @@ fn table(status: &FleetStatus) -> String {
     if !status.waits_for.is_empty() {
         let _ = writeln!(out, "it has not joined: {}", status.waits_for);
     }
+    for alert in &status.alerts {
+        let _ = writeln!(out, "ALERT {alert}");
+    }
     let voters: Vec<&str> = status.voters.keys().map(String::as_str).collect();
     let _ = writeln!(out, "voters: {}\n", voters.join(", "));
     let _ = writeln!(

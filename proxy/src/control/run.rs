@@ -22,6 +22,8 @@ const LOOK: Duration = Duration::from_millis(200);
 const TICK: Duration = Duration::from_millis(50);
 /// Time after SIGTERM after which clients that are still connected are cut off.
 const DRAIN: Duration = Duration::from_secs(20);
+/// Time for the last confirmations to reach the peers.
+const CONFIRM: Duration = Duration::from_millis(50);
 
 /// Serves until told to stop.
 ///
@@ -54,6 +56,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         if let Some((peering, events)) = peering {
             tokio::spawn(peering.run(Arc::clone(&proxy), events));
         }
+        tokio::spawn(Arc::clone(&proxy).watch_company());
         tokio::spawn(follow(reloader, Arc::clone(&proxy), requests));
         tokio::spawn(tick(Arc::clone(&proxy)));
         serve(&proxy, signals).await
@@ -168,6 +171,9 @@ async fn drain(proxy: &Arc<Proxy>, interrupt: &mut Signal) -> Result<(), StartEr
         }
     }
     if let Some((fleet, _)) = &proxy.fleet {
+        // What the last clients were answered is confirmed first: the others delete the keys in doubt of who leaves.
+        proxy.workers.tick();
+        sleep(CONFIRM).await;
         // The last act: until now this proxy has kept its copy for the others.
         fleet.goodbye().await;
     }

@@ -132,8 +132,13 @@ pub(super) fn start(
         None => None,
         Some(named) => {
             let random = Random(shared.random.bits());
-            let settings = (preparer.workers, options.zone.clone());
-            let started = Fleet::start(named.clone(), random, settings, own_copies(config));
+            let about = (preparer.workers, options.zone.clone());
+            let started = Fleet::start(
+                named.clone(),
+                random,
+                about,
+                (replicated(config), own_copies(config)),
+            );
             let (fleet, peering) = runtime.block_on(started)?;
             if !fleet.began_clean() {
                 runtime.block_on(copies.look_for_company(first.members()));
@@ -181,6 +186,12 @@ pub(super) fn start(
         nodes,
         peering,
     })
+}
+
+/// The pools with copies.
+fn replicated(config: &Config) -> Vec<String> {
+    let pools = config.pools.iter().filter(|(_, pool)| pool.replicated.is_some());
+    pools.map(|(name, _)| name.clone()).collect()
 }
 
 /// The own copies by pool, with the addresses of their servers.

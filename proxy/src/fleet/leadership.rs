@@ -130,19 +130,19 @@ impl Leadership {
         }
     }
 
-    /// How long the leader waits for a lease that it has granted: clocks may differ by 1 %, and a little
-    /// more.
-    fn wait(&self) -> u64 {
-        self.lease + self.lease / 100 + 20_000
+    /// How long the leader waits for a lease of this peer: clocks may differ by 1 %, and a little more. A peer
+    /// may be configured with a longer lease than the leader.
+    fn wait(&self, peer: &Peer) -> u64 {
+        let lease = self.lease.max(peer.lease);
+        lease + lease / 100 + 20_000
     }
 
     /// A heartbeat has come. Returns whether a lease may be granted to it after the next proof of leadership.
     pub fn heartbeat(&mut self, now: u64, view: &View, beat: &Heartbeat) -> bool {
-        let is_peer = view.named(&beat.name).is_some_and(|peer| peer.stay == beat.stay);
-        if !is_peer {
+        let Some(peer) = view.named(&beat.name).filter(|peer| peer.stay == beat.stay) else {
             return false;
-        }
-        let wait = self.wait();
+        };
+        let wait = self.wait(peer);
         let heard = self.heard.entry(beat.name.clone()).or_default();
         if heard.stay != beat.stay {
             *heard = Heard {
@@ -211,7 +211,6 @@ impl Leadership {
 
     /// What is to be done now. `voters`: the names of the peers that vote.
     pub fn decide(&mut self, now: u64, view: &View, voters: &BTreeSet<String>) -> Vec<Act> {
-        let wait = self.wait();
         let is_in_view =
             |name: &String, heard: &Heard| view.named(name).is_some_and(|peer| peer.stay == heard.stay);
         self.heard.retain(|name, heard| is_in_view(name, heard));
@@ -219,6 +218,7 @@ impl Leadership {
         let since = if self.has_looked { now } else { self.since };
         self.has_looked = true;
         for peer in &view.peers {
+            let wait = self.wait(peer);
             self.heard.entry(peer.name.clone()).or_insert_with(|| Heard {
                 stay: peer.stay,
                 alive: since + wait,

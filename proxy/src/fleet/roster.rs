@@ -27,7 +27,7 @@ const REMOVED: usize = 32;
 /// view of it, and says so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
-    /// The fleet begins.
+    /// The fleet begins. It does so once: a fleet that has begun keeps its identity.
     Begin {
         /// Its identity.
         fleet: u128,
@@ -62,8 +62,11 @@ impl Roster {
         let peers = &mut self.view.peers;
         match change {
             Change::Begin { fleet } => {
-                self.fleet = *fleet;
-                return true;
+                let begins = self.fleet == 0;
+                if begins {
+                    self.fleet = *fleet;
+                }
+                return begins;
             }
             Change::Join { peers: new } => {
                 for announced in new {
@@ -133,6 +136,7 @@ mod tests {
             slot: Slot(0),
             decides: false,
             workers: 1,
+            lease: 0,
             zone: None,
             copies: Vec::new(),
         }
@@ -156,6 +160,14 @@ mod tests {
         let c = roster.view.named("c");
         assert_eq!(c.map(|peer| (peer.slot, peer.stay)), Some((Slot(0), Stay(3))));
         assert_eq!(roster.view.number, 3);
+    }
+
+    #[test]
+    fn fleet_that_has_begun_keeps_its_identity() {
+        let mut roster = Roster::default();
+        assert!(roster.apply(&Change::Begin { fleet: 7 }));
+        assert!(!roster.apply(&Change::Begin { fleet: 8 }));
+        assert_eq!(roster.fleet, 7);
     }
 
     #[test]

@@ -39,6 +39,10 @@ pub struct Peer {
     pub decides: bool,
     /// The number of its workers: each of them has a lane from every worker of every other peer.
     pub workers: u16,
+    /// The length of its leases, in microseconds: leaders wait for that long, whatever their own configuration
+    /// says. 0: it did not say, and it is that of the leader.
+    #[serde(default)]
+    pub lease: u64,
     /// Its zone.
     pub zone: Option<String>,
     /// The pools that it has a copy of, by name, with the address of its own server.

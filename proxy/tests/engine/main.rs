@@ -14,6 +14,7 @@ mod keys;
 mod links;
 mod near;
 mod orders;
+mod peers;
 mod pipelines;
 mod random;
 #[path = "../../../wire/tests/memcache/rows.rs"]

@@ -15,11 +15,14 @@ use proxima::{
     copies::{Holder, KeyLocks},
     dialect::Dialects,
     engine::{Engine, Facts, Peer},
+    fleet::{Slot, Stay},
     members::{Here, Registry},
     micros::Micros,
     near::store::{self, Store},
+    peers::Role,
     reactor::Conn,
     route::Compiler,
+    stream::Stream,
 };
 
 /// One end of a connection that the engine believes it has.
@@ -113,7 +116,10 @@ fn tree(config: &Config) -> proxima::route::Tree {
     let servers: BTreeMap<_, _> = config
         .pools
         .iter()
-        .filter_map(|(name, pool)| Some((name.clone(), pool.source.fixed()?.to_vec())))
+        .filter_map(|(name, pool)| {
+            let servers = pool.source.fixed().or_else(|| pool.source.own());
+            Some((name.clone(), servers?.to_vec()))
+        })
         .collect();
     let mut registry = Registry::new(Here::new(&[], None));
     let listeners: Vec<String> = config
@@ -148,6 +154,16 @@ impl World {
     pub(crate) fn client(&mut self) -> usize {
         let peer = self.engine.open_client(0).expect("a listener");
         self.seat(peer, "")
+    }
+
+    /// A channel to a worker of a peer is there. Returns its seat.
+    pub(crate) fn channel(&mut self, (slot, stay): (Slot, Stay), role: Role) -> usize {
+        let opened = self.engine.open_channel(slot, stay, role, Stream::default());
+        let id = opened.expect("a fleet");
+        let seat = self.seat(Peer::Channel(id), "");
+        self.engine.channel_opened(id);
+        self.turn();
+        seat
     }
 
     /// Lets bytes arrive from a client or server, and ends the turn.
@@ -228,6 +244,7 @@ impl World {
             let backlog = |conn| find(seats, conn).map_or(0, |seat| seats[seat].backlog.len());
             self.engine.check_lanes(&backlog, &|_| 0);
             self.engine.check_clients(&backlog, &|_| 0);
+            self.engine.check_fleet();
             self.turn();
         }
     }

@@ -72,6 +72,7 @@ pub(crate) fn announced(proxy: usize, process: u64) -> Peer {
         slot: Slot(0),
         decides: false,
         workers: 1,
+        lease: 0,
         zone: None,
         copies: vec![("cache".to_owned(), "own".to_owned())],
     }

@@ -95,6 +95,11 @@ pub(super) fn fleet(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
         "Time from a proposal of this proxy to its commit, in the mean.",
         status.commit_seconds,
     );
+    page.gauge(
+        "fleet_foreign_connections",
+        "Connections that the servers of this proxy's copies have from others.",
+        proxy.foreign_connections(),
+    );
     page.counter("fleet_frames", "Changes sent to peers.", counts.changes_sent);
     page.counter(
         "fleet_frame_flushes",

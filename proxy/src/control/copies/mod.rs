@@ -1,19 +1,26 @@
 //! The control thread's part of copies: it carries messages between workers and the agreement, opens the
 //! sockets of repairs, and follows the lists of servers.
 //!
+//! * `company`: connections of others at the servers of copies
 //! * `ledger`: what the control thread remembers of copies beside the agreement
 //! * `membership`: copies come and go with the lists of servers
 //! * `own`: the copies of a proxy in a fleet
 //! * `repairs`: looks at copies that are out, and repairs what they missed
 //! * `saving`: when the state file is written, and what waits for that
 
+mod company;
 mod ledger;
 mod membership;
 mod own;
 mod repairs;
 mod saving;
 
-use std::{collections::HashSet, io, sync::Arc, time::Instant};
+use std::{
+    collections::{HashMap, HashSet},
+    io,
+    sync::Arc,
+    time::Instant,
+};
 
 pub use self::ledger::CopyCounters;
 pub(super) use self::saving::StateFileWrites;
@@ -37,6 +44,8 @@ pub(super) struct Copies {
     ledger: Ledger,
     /// The copies are not repaired, as this proxy has not joined its fleet.
     is_held: bool,
+    /// How many connections of others each server of a copy has.
+    company: HashMap<ServerIdentity, usize>,
     /// Own copies in a fleet at which another process may have left connections.
     haunted: HashSet<ServerIdentity>,
 }
@@ -53,6 +62,7 @@ impl Copies {
             agreement: Agreement::new(participants),
             ledger: Ledger::new(saving),
             is_held: false,
+            company: HashMap::new(),
             haunted: HashSet::new(),
         };
         Ok((copies, writes))
@@ -71,6 +81,11 @@ impl Copies {
     /// What happened to a copy.
     pub(super) fn counters(&self, member: &Member) -> CopyCounters {
         self.ledger.counters(&member.identity)
+    }
+
+    /// How many connections of others the servers of copies have.
+    pub(super) fn foreign_connections(&self) -> usize {
+        self.company.values().sum()
     }
 
     /// How often the state file could not be written.

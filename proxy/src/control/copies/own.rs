@@ -41,7 +41,7 @@ impl Copies {
 }
 
 async fn is_alone(member: &Member) -> Result<bool, RepairError> {
-    open(member).await?.is_alone().await
+    Ok(open(member).await?.connection_count().await? == 1)
 }
 
 impl Proxy {

@@ -88,8 +88,11 @@ impl Fleet {
     }
 
     fn reaches(&self) -> BTreeSet<String> {
-        let present = self.book.present();
-        present.into_iter().map(|(_, who)| who.name).collect()
+        let all = self.book.all().into_iter();
+        // A peer whose clock is far off would be left out as soon as it had joined.
+        all.filter(|(_, entry)| entry.is_fresh() && entry.clock.is_none())
+            .filter_map(|(_, entry)| Some(entry.who?.name))
+            .collect()
     }
 
     async fn beat_once(self: Arc<Self>, stay: Stay) {

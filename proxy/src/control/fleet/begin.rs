@@ -11,7 +11,9 @@ use openraft::BasicNode;
 use tokio::{task::JoinSet, time::sleep};
 
 use super::{
-    Fleet, guard,
+    Fleet,
+    alert::unix_micros,
+    guard,
     message::{Introduction, Message, Reply},
 };
 use crate::{
@@ -23,8 +25,6 @@ use crate::{
 const LOOK: Duration = Duration::from_millis(200);
 /// Time for the answer to a probe.
 const PROBE: Duration = Duration::from_millis(600);
-/// A foreign fleet is told of once in this time.
-const TELL: Duration = Duration::from_secs(60);
 
 impl Fleet {
     /// Who this proxy is.
@@ -44,14 +44,17 @@ impl Fleet {
             lowest: lowest.to_owned(),
             leader: self.node.leader().0,
             witness: self.config.role == Role::Witness,
+            time: unix_micros(),
+            settings: self.settings.clone(),
         }
     }
 
     /// Asks all addresses who is there, for ever.
     pub(super) async fn look_around(self: Arc<Self>) {
-        let mut told = None;
+        let mut told = BTreeSet::new();
         loop {
             let mut addresses: Vec<SocketAddr> = self.listed().await;
+            let expected = self.expected(&addresses);
             addresses.extend(self.others().into_values());
             addresses.extend(guard(&self.candidates).iter().map(|(_, address)| *address));
             addresses.extend(
@@ -65,8 +68,8 @@ impl Fleet {
             addresses.dedup();
             self.book.retain(&addresses);
             self.probe(&addresses).await;
-            self.begin().await;
-            self.tell_of_foreigners(&mut told);
+            self.begin(expected).await;
+            self.tell_of_alerts(&mut told);
             sleep(LOOK).await;
         }
     }
@@ -89,8 +92,22 @@ impl Fleet {
         while probes.join_next().await.is_some() {}
     }
 
-    /// Finds the fleet of those who are there, or begins one with them.
-    async fn begin(&self) {
+    /// How many peers the first start waits for: as many as are expected, and a majority of those that are listed, so
+    /// that no two groups of them begin a fleet each. Addresses of the other family are other ways to the same peers.
+    fn expected(&self, listed: &[SocketAddr]) -> usize {
+        let own = self.announced.address;
+        let is_own = |address: &SocketAddr| {
+            let who = self.book.at(*address);
+            *address == own || who.is_some_and(|who| who.identity == self.announced.identity)
+        };
+        let others = listed
+            .iter()
+            .filter(|address| address.is_ipv4() == own.is_ipv4() && !is_own(address));
+        self.config.expect.max((others.count() + 1) / 2 + 1)
+    }
+
+    /// Finds the fleet of those who are there, or begins one with them, if so many are there.
+    async fn begin(&self, expected: usize) {
         if self.who.facts().fleet.is_some() || self.node.has_begun().await {
             return;
         }
@@ -118,10 +135,10 @@ impl Fleet {
             .map(|(_, who)| who.name.as_str())
             .chain([me.name.as_str()])
             .collect();
-        if names.len() < self.config.expect {
+        if names.len() < expected {
             return wait(format!(
                 "the first start waits for {} peers, and {} are there: {}",
-                self.config.expect,
+                expected,
                 names.len(),
                 names.into_iter().collect::<Vec<_>>().join(", ")
             ));
@@ -161,26 +178,6 @@ impl Fleet {
             node: self.node.id(),
             address: self.announced.address,
             witness: self.config.role == Role::Witness,
-        }
-    }
-
-    fn tell_of_foreigners(&self, told: &mut Option<Instant>) {
-        let Some(ours) = self.who.facts().fleet else {
-            return;
-        };
-        let present = self.book.present();
-        let foreign: Vec<&str> = present
-            .iter()
-            .filter(|(_, who)| who.fleet.is_some_and(|fleet| fleet != ours))
-            .map(|(_, who)| who.name.as_str())
-            .collect();
-        if !foreign.is_empty() && told.is_none_or(|told| told.elapsed() > TELL) {
-            *told = Some(Instant::now());
-            tracing::error!(
-                peers = foreign.join(", "),
-                "fleet: listed peers belong to another fleet. Stop them, remove their `dir`, and start them again: \
-                 they join this one"
-            );
         }
     }
 }

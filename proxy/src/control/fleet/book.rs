@@ -7,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::message::Introduction;
+use super::{
+    alert::{clock_difference, unix_micros},
+    message::Introduction,
+};
 
 /// What is known of an address.
 #[derive(Clone, Debug)]
@@ -20,6 +23,15 @@ pub(super) struct Entry {
     pub(super) round_trip: Duration,
     /// Why it did not answer the last time.
     pub(super) failure: Option<String>,
+    /// How its clock is too far off; `None`: it is not.
+    pub(super) clock: Option<String>,
+}
+
+impl Entry {
+    /// Does its last answer say something of now?
+    pub(super) fn is_fresh(&self) -> bool {
+        self.failure.is_none() && self.answered.is_some_and(|at| at.elapsed() < FRESH)
+    }
 }
 
 /// Who is at which address.
@@ -38,7 +50,9 @@ impl Book {
 
     /// An address has answered a probe.
     pub(super) fn answered(&self, address: SocketAddr, who: Introduction, round_trip: Duration) {
+        let clock = (who.time != 0).then(|| clock_difference(who.time, unix_micros()));
         let entry = Entry {
+            clock: clock.flatten(),
             who: Some(who),
             answered: Some(Instant::now()),
             round_trip,
@@ -55,6 +69,7 @@ impl Book {
             answered: None,
             round_trip: Duration::ZERO,
             failure: None,
+            clock: None,
         });
         entry.failure = Some(why);
     }
@@ -75,11 +90,15 @@ impl Book {
 
     /// Those that have answered a moment ago.
     pub(super) fn present(&self) -> Vec<(SocketAddr, Introduction)> {
-        let is_fresh = |entry: &Entry| entry.answered.is_some_and(|at| at.elapsed() < FRESH);
         let all = self.all().into_iter();
-        all.filter(|(_, entry)| entry.failure.is_none() && is_fresh(entry))
+        all.filter(|(_, entry)| entry.is_fresh())
             .filter_map(|(address, entry)| Some((address, entry.who?)))
             .collect()
+    }
+
+    /// Who last answered at this address.
+    pub(super) fn at(&self, address: SocketAddr) -> Option<Introduction> {
+        self.entries().get(&address)?.who.clone()
     }
 
     /// The address at which the node of this number last answered.

@@ -9,7 +9,7 @@ use std::{
 use openraft::BasicNode;
 use tokio::{
     sync::{mpsc, oneshot},
-    time::sleep,
+    time::{sleep, timeout},
 };
 
 use super::{
@@ -149,7 +149,7 @@ impl Fleet {
     pub(super) async fn lead(self: Arc<Self>) {
         let mut looked_at_voters = Instant::now();
         let mut away: HashMap<u64, Instant> = HashMap::new();
-        let mut told = None;
+        let (mut told, mut applied) = (None, None);
         loop {
             sleep(LOOK).await;
             if let Some(why) = self.node.stopped()
@@ -165,6 +165,13 @@ impl Fleet {
                 *guard(&self.leadership) = None;
                 continue;
             };
+            // A node that has just started is elected before it has applied its log. What it knows of the roster
+            // until then is old.
+            if applied != Some(term) {
+                let proved = timeout(self.config.lease, self.node.confirm()).await;
+                applied = matches!(proved, Ok(Ok(()))).then_some(term);
+                continue;
+            }
             let committed = self.node.committed().borrow().clone();
             if committed.fleet == 0 {
                 let fleet = {

@@ -11,7 +11,7 @@ use openraft::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::types::Types;
+use super::{alert::Settings, types::Types};
 use crate::fleet::{Candidate, Grant, Heartbeat, Roster, Stay, keeper::Owed};
 
 /// A request of a peer.
@@ -65,6 +65,12 @@ pub(super) struct Introduction {
     pub(super) leader: Option<u64>,
     /// Is it a witness?
     pub(super) witness: bool,
+    /// Its Unix time, in microseconds; 0: it does not say.
+    #[serde(default)]
+    pub(super) time: u64,
+    /// What must be equal at all peers.
+    #[serde(default)]
+    pub(super) settings: Settings,
 }
 
 /// What a peer gives to one that has joined again.

@@ -3,10 +3,11 @@
 //! * `who`: what this proxy keeps in its directory; `security`: certificates; `channel`: connections and their
 //!   handshakes; `links`: requests to other control threads; `message`: what is said; `book`: who is where
 //! * `raft`: the log of the roster; `types`: the types of its entries
-//! * `begin`: the first start; `beat`: heartbeats, the lease, joining and leaving; `lead`: the work of the leader
+//! * `begin`: the first start; `alert`: what is wrong among the peers; `beat`: heartbeats, the lease, joining and leaving; `lead`: the work of the leader
 //! * `serve`: requests of other peers
 //! * `peering`: the workers' part: views, channels, what a joiner missed, and the own copies
 
+mod alert;
 mod beat;
 mod begin;
 mod book;
@@ -38,6 +39,7 @@ use tokio::{
 
 pub(super) use self::peering::Peering;
 use self::{
+    alert::Settings,
     book::Book,
     channel::{Opened, Purpose},
     links::Links,
@@ -68,6 +70,8 @@ pub struct Fleet {
     node: Node,
     /// What this proxy announces when it joins.
     announced: Peer,
+    /// What must be equal at all peers.
+    settings: Settings,
     lease: Arc<Lease>,
     /// The newest roster that this proxy knows.
     roster: watch::Sender<Roster>,
@@ -150,7 +154,8 @@ fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Fleet {
-    /// Opens the directory, listens, and begins to take part.
+    /// Opens the directory, listens, and begins to take part: with so many workers, in this zone, with these pools
+    /// and those of its own copies with the addresses of their servers.
     ///
     /// # Errors
     /// See [`FleetError`].
@@ -158,7 +163,7 @@ impl Fleet {
         config: schema::Fleet,
         mut random: Random,
         (workers, zone): (usize, Option<String>),
-        copies: Vec<(String, String)>,
+        (pools, copies): (Vec<String>, Vec<(String, String)>),
     ) -> Result<(Arc<Self>, Peering), FleetError> {
         let name = config.name.clone().unwrap_or_else(super::host::name);
         let draw = u128::from(random.bits()) << 64 | u128::from(random.bits());
@@ -175,9 +180,15 @@ impl Fleet {
         let book = Arc::new(Book::default());
         let links = Arc::new(Links::new(Arc::clone(&who), Arc::clone(&security)));
         let identity = who.facts().identity;
-        let node = Node::open(who.dir(), identity as u64, Arc::clone(&book), Arc::clone(&links))
-            .await
-            .map_err(FleetError::Files)?;
+        let node = Node::open(
+            who.dir(),
+            (identity as u64, config.lease),
+            Arc::clone(&book),
+            Arc::clone(&links),
+        )
+        .await
+        .map_err(FleetError::Files)?;
+        let settings = Settings::new(&config, pools);
         let announced = Peer {
             name,
             identity,
@@ -187,6 +198,7 @@ impl Fleet {
             slot: Slot::default(),
             decides: false,
             workers: workers as u16,
+            lease: micros(config.lease),
             zone,
             copies,
         };
@@ -208,6 +220,7 @@ impl Fleet {
             links,
             node,
             announced,
+            settings,
             lease: Arc::default(),
             roster,
             mine: Mutex::default(),

@@ -32,6 +32,9 @@ pub struct Status {
     pub waits_for: String,
     /// The peers of the view.
     pub peers: Vec<PeerStatus>,
+    /// What an operator has to mend among the peers.
+    #[serde(default)]
+    pub alerts: Vec<String>,
     /// Proxies that want to join.
     pub candidates: Vec<String>,
     /// Peers that were removed, the last one last, with the reason.
@@ -127,6 +130,7 @@ impl Fleet {
                 None => guard(&self.mine).waits_for.clone(),
             },
             peers: peers.collect(),
+            alerts: self.alerts().into_iter().collect(),
             candidates: guard(&self.candidates)
                 .iter()
                 .map(|(name, _)| name.clone())

@@ -13,6 +13,9 @@ use crate::fleet::{Stay, keeper::Owed};
 /// What stands in the directory beside the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Facts {
+    /// The name of the peer whose directory it is; `None`: it was written before names were.
+    #[serde(default)]
+    pub(super) name: Option<String>,
     /// The identity, drawn when the directory was empty.
     pub(super) identity: u128,
     /// The fleet; `None`: none yet.
@@ -90,7 +93,7 @@ impl Who {
     /// Opens the directory of a proxy of this name. `draw` gives the identity of a new one.
     ///
     /// # Errors
-    /// The directory cannot be read or written, or its file is damaged.
+    /// The directory cannot be read or written, its file is damaged, or it is that of another peer.
     pub(super) fn open(name: String, dir: &Path, draw: u128) -> io::Result<Self> {
         let told = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", dir.display()));
         fs::create_dir_all(dir).map_err(told)?;
@@ -106,13 +109,21 @@ impl Who {
             },
             Err(error) => return Err(told(error)),
         };
+        // Two voters with one identity could elect two leaders.
+        if let Some(known) = facts.name.as_ref().filter(|known| **known != name) {
+            return Err(told(io::Error::other(format!(
+                "it is the directory of the peer {known}, and this one is {name}: give each peer its own. `proxima \
+                 fleet init --force` makes it that of a new peer"
+            ))));
+        }
+        let named = Some(name.clone());
         let who = Self {
             name,
             dir: dir.to_owned(),
             facts: Mutex::new(facts),
             _lock: lock,
         };
-        who.change(|_| ()).map_err(told)?;
+        who.change(|facts| facts.name = named).map_err(told)?;
         Ok(who)
     }
 

@@ -113,14 +113,14 @@ impl<E: Exchange> RepairClient<E> {
         Ok(Connections { ends, from })
     }
 
-    /// Has the server no connection but this one?
+    /// How many connections has the server, this one included?
     ///
     /// # Errors
     /// The server does not answer, or does not list its connections.
-    pub async fn is_alone(&mut self) -> Result<bool, RepairError> {
+    pub async fn connection_count(&mut self) -> Result<usize, RepairError> {
         let question = self.copied.ask_connections();
         let reply = self.ask(question, "the list of its connections").await?;
-        Ok(self.copied.connection_count(&reply) == 1)
+        Ok(self.copied.connection_count(&reply))
     }
 
     /// Repairs the copy, once our old connections to it are gone. `known` is the life in which its server was

@@ -22,6 +22,7 @@ fn announced(peer: usize) -> Peer {
         slot: Slot(0),
         decides: false,
         workers: 1,
+        lease: 0,
         zone: None,
         copies: Vec::new(),
     }
@@ -133,6 +134,27 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn peer_with_a_longer_lease_than_its_leaders_is_waited_for() {
+    let mut view = view(2);
+    view.peers[1].lease = 3 * LEASE;
+    let mut leader = Leadership::new(LEASE, LEASE);
+    let removed = |now, leader: &mut Leadership| -> Vec<String> {
+        let acts = leader.decide(now, &view, &BTreeSet::new());
+        let removed = acts.into_iter().filter_map(|act| match act {
+            Act::Propose(Change::Remove { peers, .. }) => Some(peers),
+            _ => None,
+        });
+        removed.flatten().map(|(name, _)| name).collect()
+    };
+    // An earlier leader may have granted it a lease just before this one was elected.
+    assert_eq!(removed(LEASE, &mut leader), Vec::<String>::new());
+    assert_eq!(removed(3 * LEASE, &mut leader), [name(0)]);
+    assert!(leader.heartbeat(3 * LEASE, &view, &beat(1, &[])));
+    assert_eq!(removed(6 * LEASE, &mut leader), [name(0)]);
+    assert_eq!(removed(7 * LEASE, &mut leader), [name(0), name(1)]);
 }
 
 #[test]

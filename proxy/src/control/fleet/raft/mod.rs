@@ -23,10 +23,11 @@ use self::{journal::Journal, log_store::LogStore, network::Network, state_machin
 use super::{book::Book, links::Links, types::Types};
 use crate::fleet::{Change, Roster};
 
-/// Raft's heartbeat. It is short so that a lost leader is noticed soon.
+/// Raft's heartbeat for a lease of a second or less, in milliseconds. It is short so that a lost leader is noticed
+/// soon. Where leases are longer, as networks or hosts are slow, it is longer in proportion.
 const HEARTBEAT: u64 = 50;
-/// A follower that hears nothing for a time between these two stands for election.
-const ELECTION: (u64, u64) = (150, 300);
+/// A follower that hears nothing for so many heartbeats, at least and at most, stands for election.
+const ELECTION: (u64, u64) = (3, 6);
 
 /// The agreement of the voters: views are proposed, committed, and read; leadership is proved.
 pub(super) trait Consensus {
@@ -52,16 +53,22 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Opens the node whose journal is in `dir`.
+    /// Opens the node whose journal is in `dir`, in a fleet with leases of this length.
     ///
     /// # Errors
     /// The journal cannot be read or written, or Raft finds it damaged.
-    pub(super) async fn open(dir: &Path, id: u64, book: Arc<Book>, links: Arc<Links>) -> io::Result<Self> {
+    pub(super) async fn open(
+        dir: &Path,
+        (id, lease): (u64, Duration),
+        book: Arc<Book>,
+        links: Arc<Links>,
+    ) -> io::Result<Self> {
+        let heartbeat = HEARTBEAT.max(HEARTBEAT * lease.as_millis() as u64 / 1000);
         let config = Config {
             cluster_name: "proxima".to_owned(),
-            heartbeat_interval: HEARTBEAT,
-            election_timeout_min: ELECTION.0,
-            election_timeout_max: ELECTION.1,
+            heartbeat_interval: heartbeat,
+            election_timeout_min: heartbeat * ELECTION.0,
+            election_timeout_max: heartbeat * ELECTION.1,
             snapshot_policy: SnapshotPolicy::LogsSinceLast(1000),
             max_in_snapshot_log_to_keep: 200,
             ..Config::default()

@@ -60,6 +60,9 @@ pub struct Part {
     pub(super) spare_keeps: Vec<Box<Keep>>,
     /// This proxy's zone, to find the nearest neighbour.
     pub(super) zone: Option<String>,
+    /// By how much CLOCK_BOOTTIME was ahead of this worker's clock in its first turn and in this one, in microseconds.
+    /// It gets further ahead while the machine is suspended, when the worker's clock stands still.
+    ahead: Option<(u64, u64)>,
 }
 
 impl Part {
@@ -88,6 +91,7 @@ impl Part {
             sends: Vec::new(),
             spare_keeps: Vec::new(),
             zone,
+            ahead: None,
         }
     }
 
@@ -104,12 +108,19 @@ impl Part {
 
     /// A turn has begun at this time of CLOCK_BOOTTIME, in microseconds. Returns whether the lease was lost
     /// since the last one.
-    pub(super) fn begin_turn(&mut self, boot_time: u64) -> bool {
+    pub(super) fn begin_turn(&mut self, boot_time: u64, now: Micros) -> bool {
+        let ahead = boot_time.saturating_sub(now.0);
+        self.ahead = Some((self.ahead.map_or(ahead, |(first, _)| first), ahead));
         let had = self.is_leased;
         // Without a floor this peer does not know yet which changes it has missed, and coordinates none.
         let is_member = self.keeper.me().is_some() && self.keeper.shared().has_floor();
         self.is_leased = self.lease.is_valid(boot_time) && is_member;
         had && !self.is_leased
+    }
+
+    /// Microseconds for which the machine was suspended since this worker's first turn.
+    pub(crate) fn suspended(&self) -> u64 {
+        self.ahead.map_or(0, |(first, ahead)| ahead.saturating_sub(first))
     }
 
     /// Before which view all decisions have ended at all peers.

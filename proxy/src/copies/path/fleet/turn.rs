@@ -30,10 +30,11 @@ impl Engine {
     /// A turn has begun at this time of CLOCK_BOOTTIME, in microseconds, which was read after the wait for
     /// events. Requests that were received before it may be answered in this turn if the lease is valid now.
     pub fn begin_turn(&mut self, boot_time: u64) {
+        let now = self.now;
         let Some(part) = self.copies.fleet.as_mut() else {
             return;
         };
-        if part.begin_turn(boot_time) {
+        if part.begin_turn(boot_time, now) {
             self.lease_lost();
         }
     }
