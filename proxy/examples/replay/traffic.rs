@@ -454,6 +454,7 @@ fn join(engine: &mut Engine) {
         decides: true,
         workers: 1,
         zone: None,
+        lease: 1_000_000,
         copies: vec![("p".to_owned(), "10.0.0.1:11211".to_owned())],
     };
     let view = View {

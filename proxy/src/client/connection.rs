@@ -2,10 +2,10 @@
 
 use proxima_wire::message::{Class, Request};
 
-use super::{Keys, Slots};
+use super::{Keys, Slots, kept_session::KeptSession};
 use crate::{
     copies::OperationId,
-    dialect::{Dialect, Session},
+    dialect::Dialect,
     members::{ClientSource, Locality},
     micros::Micros,
     near::embedded::memcache::Dump,
@@ -51,7 +51,7 @@ pub struct Client {
     pub(super) dialect: &'static dyn Dialect,
     /// The number of its protocol's first command among the commands of all protocols.
     pub(super) first_command: u32,
-    pub(super) session: Session,
+    pub(super) session: KeptSession,
     /// The number of the login that its requests need at servers.
     pub(super) login: u16,
     /// Where the client is, by the newest report of the node agent.

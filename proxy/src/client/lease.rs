@@ -6,7 +6,7 @@ use proxima_wire::message::{Reply, Request};
 
 use super::{ClientId, Clients, Part, session::Input};
 use crate::{
-    dialect::Lease,
+    dialect::{Lease, Session},
     engine::{Engine, Peer},
     route::{ReplyTo, Walk},
     upstream::LaneId,
@@ -43,7 +43,9 @@ impl Clients {
     /// kept.
     pub(crate) fn end_lease(&mut self, id: ClientId) {
         if let Some(client) = self.table.get_mut(id) {
-            client.session.lease = Lease::Clean;
+            if let Some(session) = client.session.get_mut() {
+                session.lease = Lease::Clean;
+            }
             client.own = None;
         }
     }
@@ -53,7 +55,7 @@ impl Clients {
         if let Some(client) = self.table.get_mut(id) {
             client
                 .dialect
-                .answered(&mut client.session, command, reply, bytes);
+                .answered(client.session.or(&mut Session::default()), command, reply, bytes);
         }
     }
 }
@@ -127,7 +129,9 @@ impl Engine {
             return false;
         }
         client.slots.push_between(bytes, &mut client.stream.out);
-        client.dialect.pushed(&mut client.session, bytes);
+        client
+            .dialect
+            .pushed(client.session.or(&mut Session::default()), bytes);
         client.active = now;
         // The message may end what the client's next request waits for.
         self.requeue(id);

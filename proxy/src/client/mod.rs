@@ -15,6 +15,7 @@ mod clients;
 mod connection;
 mod embedded;
 mod half_closed;
+mod kept_session;
 mod lease;
 mod listen;
 mod located;

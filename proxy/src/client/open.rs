@@ -2,7 +2,7 @@
 
 use proxima_wire::message::Outcome;
 
-use super::{Client, ClientId, Slots, Stage, WHOLE};
+use super::{Client, ClientId, Slots, Stage, WHOLE, kept_session::KeptSession};
 use crate::{
     dialect::{End, Failed, Login, Session, Spoken},
     engine::{Engine, Peer},
@@ -32,10 +32,13 @@ impl Engine {
             listener,
             dialect,
             first_command: first,
-            session: Session {
-                id: number,
-                access: self.tree.access(usize::from(listener)),
-                ..Session::default()
+            session: match dialect.keeps_session() {
+                true => KeptSession::kept(Session {
+                    id: number,
+                    access: self.tree.access(usize::from(listener)),
+                    ..Session::NEW
+                }),
+                false => KeptSession::none(),
             },
             login: 0,
             locality: Locality::NONE,
@@ -82,7 +85,9 @@ impl Engine {
         let joined = self.servers.change_login(client.login, &client.session.login);
         client.login = joined.unwrap_or(0);
         if joined.is_none() {
-            client.session.login.clear();
+            if let Some(session) = client.session.get_mut() {
+                session.login.clear();
+            }
         }
         joined.is_some()
     }
@@ -103,9 +108,11 @@ impl Engine {
     pub(super) fn admit(&mut self, id: ClientId, bytes: &[u8]) -> Option<usize> {
         let client = self.clients.table.get_mut(id)?;
         let said = client.stream.out.len();
-        let login = client
-            .dialect
-            .admit(&mut client.session, bytes, &mut client.stream.out);
+        let login = client.dialect.admit(
+            client.session.or(&mut Session::default()),
+            bytes,
+            &mut client.stream.out,
+        );
         let spoke = client.stream.out.len() > said;
         let peer = Peer::Client(id);
         let used = match login {

@@ -10,7 +10,7 @@ use super::{
     split::OUT_OF_MEMORY,
 };
 use crate::{
-    dialect::{Failed, Lease, Plan},
+    dialect::{Failed, Lease, Plan, Session},
     engine::{Engine, Peer},
     route::{BATCH, Pending, ReplyTo, Tree, Walk},
 };
@@ -57,14 +57,16 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return true;
         };
-        client.session.is_idle = client.slots.is_empty();
-        client.session.is_embedded = is_embedded;
         let (dialect, listener) = (client.dialect, client.listener);
-        client.session.reach = input.tree.reach_of(usize::from(listener));
+        let mut new = Session::NEW;
+        let session = client.session.or(&mut new);
+        session.is_idle = client.slots.is_empty();
+        session.is_embedded = is_embedded;
+        session.reach = input.tree.reach_of(usize::from(listener));
         let mut answer = std::mem::take(&mut self.scratch);
-        let plan = dialect.plan(&mut client.session, request, message, &mut answer);
-        if std::mem::take(&mut client.session.has_named_library) {
-            self.metrics.libraries.count(dialect.library(&client.session));
+        let plan = dialect.plan(session, request, message, &mut answer);
+        if std::mem::take(&mut session.has_named_library) {
+            self.metrics.libraries.count(dialect.library(session));
         }
         let logs_in = !self.servers.is_login(client.login, &client.session.login);
         if plan != Plan::Route || logs_in {
@@ -112,7 +114,11 @@ impl Engine {
         match self.clients.table.get_mut(id) {
             // The request may have released the client's own lane.
             Some(client) if let Some(own) = client.own => self.give_back(own),
-            Some(client) if client.session.lease == Lease::Spoilt => client.session.lease = Lease::Clean,
+            Some(client) if client.session.lease == Lease::Spoilt => {
+                if let Some(session) = client.session.get_mut() {
+                    session.lease = Lease::Clean;
+                }
+            }
             _ => {}
         }
         true

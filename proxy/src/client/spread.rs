@@ -9,7 +9,7 @@ use super::{
     split::OUT_OF_MEMORY,
 };
 use crate::{
-    dialect::{Failed, Join},
+    dialect::{Failed, Join, Session},
     engine::{Engine, Peer},
     members::MemberId,
     route::{Leaf, Node, NodeId, Origin, ReplyTo, Tree, Walk},
@@ -122,10 +122,13 @@ impl Engine {
             (Some(own), None) => [(&b"what the transaction has begun with"[..], own), of(0)],
             _ => [of(0), of(other.unwrap_or(1))],
         };
-        let is_worded =
-            client
-                .dialect
-                .apart(&mut client.session, walk.request, walk.message, apart, &mut reply);
+        let is_worded = client.dialect.apart(
+            client.session.or(&mut Session::default()),
+            walk.request,
+            walk.message,
+            apart,
+            &mut reply,
+        );
         if is_worded {
             self.answer_here(id, &reply, walk.request.is_quiet);
         }

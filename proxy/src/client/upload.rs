@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     copies::LastByte,
-    dialect::{Failed, Plan},
+    dialect::{Failed, Plan, Session},
     engine::{Engine, Peer},
     members::Member,
     micros::Micros,
@@ -145,12 +145,12 @@ impl Engine {
             return Some((false, Vec::new()));
         }
         // An upload begins only when nothing else is due to its client.
-        client.session.is_idle = true;
-        client.session.reach = self.tree.reach_of(usize::from(client.listener));
+        let mut new = Session::NEW;
+        let session = client.session.or(&mut new);
+        session.is_idle = true;
+        session.reach = self.tree.reach_of(usize::from(client.listener));
         let mut answer = std::mem::take(&mut self.scratch);
-        let plan = client
-            .dialect
-            .plan(&mut client.session, request, rest, &mut answer);
+        let plan = client.dialect.plan(session, request, rest, &mut answer);
         if !self.follow_login(id) {
             self.refuse_login(id);
             return None;

@@ -268,6 +268,12 @@ pub trait Dialect: Send + Sync {
         None
     }
 
+    /// Is the [session](Session) of a client kept from one call to the next? Without it every call gets a new one. By
+    /// default it is.
+    fn keeps_session(&self) -> bool {
+        true
+    }
+
     /// Takes one step of a client's login. The first call, without bytes, comes when the client connects: a
     /// protocol whose server speaks first writes its greeting here. By default clients do not log in.
     fn admit(&self, _: &mut Session, _bytes: &[u8], _out: &mut Vec<u8>) -> Login {

@@ -4,7 +4,7 @@ use super::Access;
 
 /// State from the first byte of a client's connection to its last. Only the codec knows what `step` and
 /// `notes` mean.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Session {
     /// The next step of the login.
     pub step: u32,
@@ -35,6 +35,35 @@ pub struct Session {
     /// The client has said something that changes the meaning even of a read, write or delete of one key:
     /// each is planned too.
     pub plans_all: bool,
+}
+
+impl Session {
+    /// The session of a client that has connected.
+    pub const NEW: Self = Self {
+        step: 0,
+        notes: Vec::new(),
+        login: Vec::new(),
+        access: Access::Open,
+        pending: None,
+        has_named_library: false,
+        form: 0,
+        lease: Lease::Clean,
+        id: 0,
+        is_idle: false,
+        reach: Reach {
+            is_one: false,
+            database: 0,
+            version: 0,
+        },
+        is_embedded: false,
+        plans_all: false,
+    };
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self::NEW
+    }
 }
 
 /// Whom the requests of a client can reach.

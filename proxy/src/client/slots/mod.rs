@@ -11,7 +11,7 @@ use std::{collections::VecDeque, ops::Range};
 use proxima_wire::message::Reply;
 
 pub(super) use self::joined::Part;
-use self::{held::Held, joined::Joined};
+use self::{held::Held, joined::Joined, shares::Divided};
 use crate::{dialect::Join, micros::Micros, stream::append};
 
 /// Room for this many slots is not charged to a client.
@@ -72,10 +72,8 @@ pub(in crate::client) struct Slots {
     joined: Joined,
     /// The sum of the sizes of all slots.
     asked: usize,
-    /// The share of each key of the requests that went to several members, in the order of the requests.
-    orders: VecDeque<u16>,
-    /// A buffer for joining shares.
-    cursors: Vec<usize>,
+    /// Requests that went to several members. Most clients make none.
+    divided: Option<Box<Divided>>,
 }
 
 impl Slots {

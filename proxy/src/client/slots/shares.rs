@@ -1,12 +1,23 @@
 //! Replies to the parts of a request that went to several members. They are held until the last has come.
 
+use std::collections::VecDeque;
+
 use super::{Part, Slots, State};
 use crate::dialect::{Join, Shares};
+
+/// Requests that went to several members.
+#[derive(Debug, Default)]
+pub(super) struct Divided {
+    /// The share of each key, in the order of the requests.
+    orders: VecDeque<u16>,
+    /// A buffer for joining shares.
+    cursors: Vec<usize>,
+}
 
 impl Slots {
     /// Adds the slot that makes one reply of the shares before it. `order`: the share of each key.
     pub(in crate::client) fn close_shares(&mut self, join: &'static Join, order: &[u16], out: &mut Vec<u8>) {
-        self.orders.extend(order);
+        self.divided.get_or_insert_default().orders.extend(order);
         let keys = order.len() as u32;
         self.push_known(State::Assemble { join, keys }, out);
     }
@@ -24,15 +35,10 @@ impl Slots {
         if !all {
             return false;
         }
-        self.orders.make_contiguous();
-        let order = self
-            .orders
-            .as_slices()
-            .0
-            .get(..*keys as usize)
-            .unwrap_or_default();
-        self.cursors.clear();
-        self.cursors.resize(count, 0);
+        let Divided { orders, cursors } = &mut **self.divided.get_or_insert_default();
+        let order = orders.make_contiguous().get(..*keys as usize).unwrap_or_default();
+        cursors.clear();
+        cursors.resize(count, 0);
         let (queue, held) = (&self.queue, &self.held);
         let reply = |share: usize| match queue.get(share).map(|slot| &slot.state) {
             Some(State::Held { place, failed }) => (held.get(place.clone()), *failed),
@@ -45,12 +51,12 @@ impl Slots {
                     count,
                     order,
                     reply: &reply,
-                    cursors: &mut self.cursors,
+                    cursors,
                 },
                 out,
             );
         }
-        self.orders.drain(..*keys as usize);
+        orders.drain(..*keys as usize);
         for _ in 0..=count {
             match self.queue.front().map(|slot| &slot.state) {
                 Some(State::Held { place, .. }) => {

@@ -48,6 +48,10 @@ impl Memcache {
 const VERSION: &[u8] = concat!("VERSION 1.6.18 proxima-", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes();
 
 impl Dialect for Memcache {
+    fn keeps_session(&self) -> bool {
+        false
+    }
+
     fn name(&self) -> &'static str {
         "memcached"
     }

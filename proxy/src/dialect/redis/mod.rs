@@ -24,7 +24,8 @@ use proxima_wire::{
 };
 
 use super::{
-    Conversation, DeclaredCommands, Dialect, Embedded, Failed, Join, Login, Message, Piece, Plan, Session, UNASKED,
+    Conversation, DeclaredCommands, Dialect, Embedded, Failed, Join, Login, Message, Piece, Plan, Session,
+    UNASKED,
 };
 
 /// The Redis dialect.
