@@ -1,17 +1,23 @@
 """Measures a fleet of three nodes: how long clients wait when a node is lost, and what a write costs.
 
-Each node is in a network namespace of its own, so the script needs root. The lease and the other times are the
-defaults. A client at every peer writes one key after the other, and another one reads a key that every copy has. A
-stop is the longest time between two writes that were acknowledged, or two reads that were hits, at one peer. A thread
-that does nothing but sleep tells how long the machine itself stood still; rounds in which that was more than 100 ms
-are told apart.
+Each node is in a network namespace of its own, so the script needs root. The lease and the other times are
+the defaults. A client at every peer writes one key after the other, and another one reads a key that every
+copy has. A stop is the longest time between two writes that were acknowledged, or two reads that were hits,
+at one peer. A thread that does nothing but sleep tells how long the machine itself stood still; rounds in
+which that was more than 100 ms are told apart.
+
+With `long` faults happen in random order for so many minutes, while other clients race on the same keys and
+judge what they read. It fails if a read was stale, or two copies differ at rest.
 
 Usage: .venv/bin/python bench/fleet.py [ROUNDS, 5] [stops|costs, both]
+       .venv/bin/python bench/fleet.py MINUTES long
 """
 
 import contextlib
+import functools
 import json
 import pathlib
+import random
 import statistics
 import subprocess
 import sys
@@ -26,6 +32,7 @@ from harness import ports, until
 from harness.fleet import Fleet
 from harness.netns import Network
 from harness.proxy import Proxy
+from harness.racers import check_promise
 from harness.raw import Closed
 from harness.servers import Memcached
 
@@ -144,11 +151,13 @@ def fleet():
         network = Network(3)
         cleanup.callback(network.remove)
         times = {"fleet": {**TIMES, "tls": "none"}}
-        yield Fleet(3, "auto", folder, cleanup, places=network.places, **times)
+        nodes = Fleet(3, "auto", folder, cleanup, places=network.places, **times)
+        nodes.before = network.switch.command()
+        yield nodes
 
 
 def stops(name, fault):
-    """The longest stops of writes and reads at the peers that are not at fault, and what the host itself stood."""
+    """The longest stops of writes and reads at the peers that are not at fault, and of the machine itself."""
     with fleet() as nodes:
         with nodes[0].raw() as client:
             client.set("kept", "1")
@@ -239,7 +248,10 @@ def row(name, results):
         values = [result[what] * 1000 for result in calm]
         stalled = [round(result[what] * 1000) for result in results if result not in calm]
         apart = f"; the machine stood still in {len(stalled)} more: {stalled}" if stalled else ""
-        print(f"{name}: {what}, ms: {spread(values) if values else '-'} in {len(values)} rounds{apart}", flush=True)
+        print(
+            f"{name}: {what}, ms: {spread(values) if values else '-'} in {len(values)} rounds{apart}",
+            flush=True,
+        )
 
 
 def measure_stops(rounds):
@@ -266,9 +278,49 @@ def measure_costs(rounds):
     print(f"a keeper's processor time for each change, of 64 in a frame, µs: {spread(kept)}")
 
 
+def happens(nodes, fault, worst):
+    """A fault of a random node, or of the leader. The stops of writes at the others go to `worst`."""
+    node = leader_of(nodes) if fault.of_leader else random.choice(list(nodes))
+    rest = [other for other in nodes if other is not node]
+    stall = Stall()
+    writers = [writer(one) for one in rest]
+    time.sleep(0.2)
+    fault.begin(node)
+    time.sleep(3)
+    fault.end(node)
+    nodes.until_settled()
+    worst.append((max(one.stop() for one in writers), stall.longest))
+
+
+def measure_long(minutes):
+    seed = random.randrange(1 << 32)
+    random.seed(seed)
+    print(f"seed {seed}", flush=True)
+    end = time.monotonic() + minutes * 60
+    faults, worst = [], []
+    writes = reads = 0
+    while time.monotonic() < end:
+        names = random.choices(list(FAULTS), k=5)
+        with fleet() as nodes, contextlib.ExitStack() as cleanup, tempfile.TemporaryDirectory() as folder:
+            asked = [functools.partial(happens, nodes, FAULTS[name], worst) for name in names]
+            report = check_promise(nodes, folder, cleanup, asked, before=nodes.before)
+        faults += names
+        writes += report["acknowledged_writes"]
+        reads += report["hits"]
+        calm = [stop for stop, stall in worst if stall <= STALL]
+        print(
+            f"{len(faults)} faults, {writes} judged writes, {reads} judged reads, none stale, all copies equal; "
+            f"writes stopped {max(calm, default=0) * 1000:.0f} ms at most in {len(calm)} faults while the machine "
+            f"ran, {max(stop for stop, _ in worst) * 1000:.0f} ms in all",
+            flush=True,
+        )
+
+
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     what = sys.argv[2:] or ["stops", "costs"]
+    if what == ["long"]:
+        return measure_long(rounds)
     print("Median (least to greatest) of the rounds.\n", flush=True)
     if "stops" in what:
         measure_stops(rounds)
