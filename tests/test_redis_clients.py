@@ -1,5 +1,6 @@
 """redis-py, redis-cli and redis-benchmark with their defaults."""
 
+import re
 import shutil
 import subprocess
 import threading
@@ -107,3 +108,14 @@ def test_redis_cli_asks_and_pipes(proxy):
 def test_redis_benchmark_finds_no_error(proxy):
     result = run("redis-benchmark", proxy, "-n", "2000", "-P", "16", "-q", "-t", "set,get,incr,lpush,mset")
     assert result.returncode == 0 and "rror" not in result.stdout + result.stderr, result.stdout
+
+
+def test_redis_cli_scans_and_finds_the_biggest_keys(proxy):
+    commands = "".join(f"SET key:{n} {n}\n" for n in range(500)) + "RPUSH biggest " + "x " * 50 + "\n"
+    run("redis-cli", proxy, "--pipe", text=commands)
+    found = run("redis-cli", proxy, "--scan").stdout.split()
+    assert set(found) == {*(f"key:{n}" for n in range(500)), "biggest"}
+    assert len(run("redis-cli", proxy, "--scan", "--pattern", "key:1*").stdout.split()) == 111
+    result = run("redis-cli", proxy, "--bigkeys")
+    assert result.returncode == 0 and "Sampled 501 keys" in result.stdout, result.stdout + result.stderr
+    assert re.search(r'Biggest +list found .+biggest.+ has 50 items', result.stdout), result.stdout
