@@ -17,8 +17,8 @@ def two(redis_server):
 
 @pytest.fixture
 def routed(two, proxima):
-    """Two servers, each a pool of its own, `one` and `two`, and a function that starts a proxy with a route and
-    connects to it."""
+    """Two servers, each a pool of its own, `one` and `two`, and a function that starts a proxy with a route
+    and connects to it."""
 
     def start(route, **pool):
         settings = config(two, route=route, workers=1)
@@ -44,7 +44,9 @@ def test_operations_are_commands_of_redis_and_groups_of_them(routed):
 
 def test_prefixes_and_patterns_divide_requests_with_several_keys(routed):
     one, two, start = routed
-    client = start({"by_prefix": {"prefixes": {"a:": "one"}, "default": {"by_key_pattern": {"patterns": {"b*": "two"}}}}})
+    client = start(
+        {"by_prefix": {"prefixes": {"a:": "one"}, "default": {"by_key_pattern": {"patterns": {"b*": "two"}}}}}
+    )
     assert client.ask("MSET", "a:1", "1", "b:1", "2", "a:2", "3") == b"+OK\r\n"
     assert client.ask("MGET", "b:1", "a:2", "a:1") == b"*3\r\n$1\r\n2\r\n$1\r\n3\r\n$1\r\n1\r\n"
     assert (one.ask("DBSIZE"), two.ask("DBSIZE")) == (b":2\r\n", b":1\r\n")
@@ -128,7 +130,13 @@ def test_a_write_whose_answer_is_lost_is_not_sent_again(routed):
     one.freeze()
     two.ask("SET", "a", "two's")
     # The connection is open, so that the server may execute whatever is sent on it.
-    lost = [("INCR", "n"), ("SET", "b", "1"), ("LPUSH", "l", "x"), ("GETDEL", "c"), ("EVAL", "return 1", 1, "n")]
+    lost = [
+        ("INCR", "n"),
+        ("SET", "b", "1"),
+        ("LPUSH", "l", "x"),
+        ("GETDEL", "c"),
+        ("EVAL", "return 1", 1, "n"),
+    ]
     client.send(b"".join(array(*words) for words in [*lost, ("GET", "a")]))
     replies = [client.reply() for _ in lost]
     assert all(reply.startswith(b"-ERR ") and one.address.encode() in reply for reply in replies), replies
@@ -168,6 +176,9 @@ def test_operators_see_where_a_key_goes_and_what_clients_do(two, proxima):
             [place] = [server.address for server in two if server.ask("EXISTS", key) == b":1\r\n"]
             assert place in proxy.explain(key) and place in proxy.explain(key, "hgetall")
             offline = subprocess.run(
-                [BINARY, "explain", key, "--config", str(proxy.file)], capture_output=True, text=True, check=True
+                [BINARY, "explain", key, "--config", str(proxy.file)],
+                capture_output=True,
+                text=True,
+                check=True,
             )
             assert place in offline.stdout

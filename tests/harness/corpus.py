@@ -20,18 +20,18 @@ KINDS = {
 """A key of each type, and one that does not exist."""
 
 CHANCE = set(
-    "spop srandmember hrandfield zrandmember randomkey object|idletime object|freq memory|usage lastsave time "
-    "dump restore xadd xautoclaim xclaim xreadgroup xread pttl ttl expiretime pexpiretime migrate "
-    "xinfo|stream xinfo|groups xinfo|consumers xpending object|help debug lolwut command|docs command|getkeysandflags "
-    "expire pexpire setex psetex hexpire hpexpire getex "
-    "function|load function|dump function|restore function|stats function|list script|show script|load".split()
+    "spop srandmember hrandfield zrandmember randomkey object|idletime object|freq memory|usage "
+    "lastsave time dump restore xadd xautoclaim xclaim xreadgroup xread pttl ttl expiretime pexpiretime "
+    "migrate xinfo|stream xinfo|groups xinfo|consumers xpending object|help debug lolwut command|docs "
+    "command|getkeysandflags expire pexpire setex psetex hexpire hpexpire getex function|load "
+    "function|dump function|restore function|stats function|list script|show script|load".split()
 )
 """Commands whose replies depend on chance, a clock or memory, or whose words would have to make sense."""
 
 
 TWO_KEYS = set(
-    "rpoplpush sdiffstore sinterstore sunionstore rename renamenx copy pfmerge smove lmove zrangestore geosearchstore "
-    "zdiffstore zunionstore zinterstore bitop lcs".split()
+    "rpoplpush sdiffstore sinterstore sunionstore rename renamenx copy pfmerge smove lmove zrangestore "
+    "geosearchstore zdiffstore zunionstore zinterstore bitop lcs".split()
 )
 """Commands whose second word is a key too: it is at the same server."""
 

@@ -37,8 +37,8 @@ pub(crate) fn is_word(word: &str) -> bool {
     is_word_of(Protocol::MEMCACHED, word) || is_word_of(Protocol::REDIS, word)
 }
 
-/// All words of memcached with their meanings: the groups, then the commands that have a key and are no group's
-/// name.
+/// All words of memcached with their meanings: the groups, then the commands that have a key and are no
+/// group's name.
 pub(crate) fn words() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
     let about_keys = |command: &Command| !matches!(command.class(), Class::Admin | Class::Session);
     let is_group = |name: &str| GROUPS.iter().any(|(group, _)| *group == name);

@@ -79,8 +79,8 @@ pub enum Login {
     },
     /// The login failed, for this reason; the connection is closed after the bytes that were appended.
     Refused(String),
-    /// The server does not accept the pool's own login, for this reason. It will not until an operator corrects
-    /// one of them.
+    /// The server does not accept the pool's own login, for this reason. It will not until an operator
+    /// corrects one of them.
     Rejected(String),
     /// The server does not accept the login that a client has named. This is its reply to each request that
     /// waits for the login.
@@ -439,8 +439,8 @@ pub trait Dialect: Send + Sync {
         Ok(())
     }
 
-    /// Does a request of this command do the same at every server that holds the same? Only such a request may
-    /// be sent to several at once. By default it does.
+    /// Does a request of this command do the same at every server that holds the same? Only such a request
+    /// may be sent to several at once. By default it does.
     fn is_same_everywhere(&self, _command: u16) -> bool {
         true
     }

@@ -13,8 +13,8 @@ const NAMING: [&str; 9] = [
     "blpop", "brpop", "bzpopmin", "bzpopmax", "blmpop", "bzmpop", "lmpop", "zmpop", "xread",
 ];
 
-/// Appends the head of a request with these changes. Returns false, and appends nothing, if that would not be a
-/// request that does the same.
+/// Appends the head of a request with these changes. Returns false, and appends nothing, if that would not be
+/// a request that does the same.
 pub(super) fn rewrite(request: &Request, message: &[u8], change: &Change<'_>, out: &mut Vec<u8>) -> bool {
     let head = message.get(..request.head as usize).unwrap_or_default();
     let Some(command) = Command::of(request.command) else {
