@@ -39,9 +39,7 @@ def shown(proxy):
 
 def test_the_proxy_logs_in_at_servers_with_user_password_and_database(redis_server, proxima, folder):
     server = redis_server(options=users("default off", f"me on >{SECRET} ~* &* +@all"))
-    settings, _ = guarded(
-        folder, [server], user="me", password_file=str(folder / "password"), database=3
-    )
+    settings, _ = guarded(folder, [server], user="me", password_file=str(folder / "password"), database=3)
     with server.connect() as direct:
         assert direct.ask("AUTH", "me", SECRET) == b"+OK\r\n"
         proxy = proxima(settings)
@@ -67,7 +65,9 @@ def test_a_refused_login_takes_the_server_out_until_its_password_is_right(redis_
     proxy = proxima(settings)
     client = client_of(proxy)
     assert client.ask("GET", "a").startswith(b"-ERR ")
-    member = until(lambda: [m for m in [proxy.member(server.address)] if m["state"] == "ejected"], "it is out")[0]
+    member = until(
+        lambda: [m for m in [proxy.member(server.address)] if m["state"] == "ejected"], "it is out"
+    )[0]
     assert "login refused: WRONGPASS" in member["why"] and "wrong\n" not in member["why"]
     password.write_text(SECRET)
     until(lambda: client.ask("GET", "a") == b"$-1\r\n", "the new password is used")
@@ -89,14 +89,26 @@ def test_a_listener_with_a_password_serves_nobody_without_it(redis_server, proxi
     settings, _ = guarded(folder, [server], listener={"password_file": str(folder / "password")})
     proxy = proxima(settings)
     with client_of(proxy) as client:
-        for words in (("GET", "a"), ("SET", "a", "1"), ("MGET", "a", "b"), ("PING",), ("SUBSCRIBE", "a"), ("MULTI",)):
+        for words in (
+            ("GET", "a"),
+            ("SET", "a", "1"),
+            ("MGET", "a", "b"),
+            ("PING",),
+            ("SUBSCRIBE", "a"),
+            ("MULTI",),
+        ):
             assert client.ask(*words) == NO_LOGIN, words
         client.send(array("MULTI") + array("SET", "a", "1") + array("EXEC"))
         assert [client.reply() for _ in range(3)] == [NO_LOGIN] * 3
         client.send(b"GET a\r\n" + array("SET", "a", "v" * 200_000))
         assert [client.reply(), client.reply()] == [NO_LOGIN] * 2
         assert client.ask("HELLO", 3).startswith(b"-NOAUTH HELLO must be called")
-        for words in (("AUTH", "no"), ("AUTH", "default", "no"), ("AUTH", "me", SECRET), ("AUTH", SECRET + "x")):
+        for words in (
+            ("AUTH", "no"),
+            ("AUTH", "default", "no"),
+            ("AUTH", "me", SECRET),
+            ("AUTH", SECRET + "x"),
+        ):
             assert client.ask(*words) == WRONG, words
         assert client.ask("HELLO", 3, "AUTH", "default", "no") == WRONG
         assert client.ask("GET", "a") == NO_LOGIN
@@ -134,7 +146,11 @@ def test_a_new_password_holds_for_those_who_come_later(redis_server, proxima, fo
 @pytest.fixture
 def passing(redis_server, proxima):
     """A server with users, and a proxy that passes their logins on."""
-    rules = "default off", "reader on >one ~r:* &* +get +auth +hello +ping +select", "writer on >two ~* &* +@all"
+    rules = (
+        "default off",
+        "reader on >one ~r:* &* +get +auth +hello +ping +select",
+        "writer on >two ~* &* +@all",
+    )
     server = redis_server(options=users(*rules), login=("writer", "two"))
     settings = config([server])
     settings["listeners"][0]["auth"] = "pass"

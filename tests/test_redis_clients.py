@@ -1,5 +1,8 @@
 """redis-py, redis-cli and redis-benchmark with their defaults."""
 
+import contextlib
+import pathlib
+import re
 import shutil
 import subprocess
 import threading
@@ -107,3 +110,53 @@ def test_redis_cli_asks_and_pipes(proxy):
 def test_redis_benchmark_finds_no_error(proxy):
     result = run("redis-benchmark", proxy, "-n", "2000", "-P", "16", "-q", "-t", "set,get,incr,lpush,mset")
     assert result.returncode == 0 and "rror" not in result.stdout + result.stderr, result.stdout
+
+
+def test_redis_cli_scans_and_finds_the_biggest_keys(proxy):
+    commands = "".join(f"SET key:{n} {n}\n" for n in range(500)) + "RPUSH biggest " + "x " * 50 + "\n"
+    run("redis-cli", proxy, "--pipe", text=commands)
+    found = run("redis-cli", proxy, "--scan").stdout.split()
+    assert set(found) == {*(f"key:{n}" for n in range(500)), "biggest"}
+    assert len(run("redis-cli", proxy, "--scan", "--pattern", "key:1*").stdout.split()) == 111
+    result = run("redis-cli", proxy, "--bigkeys")
+    assert result.returncode == 0 and "Sampled 501 keys" in result.stdout, result.stdout + result.stderr
+    assert re.search(r"Biggest +list found .+biggest.+ has 50 items", result.stdout), result.stdout
+
+
+CACHE = pathlib.Path(__file__).parents[1] / ".cache"
+
+
+def build(folder, command, made):
+    """Builds the program in this folder of the tests once, and returns what was made of it in .cache."""
+    source, target = pathlib.Path(__file__).parent / folder, CACHE / folder
+    if not shutil.which(command[0]):
+        pytest.skip(f"{command[0]} is not installed")
+    files = [file for file in source.iterdir() if file.is_file()]
+    with contextlib.suppress(FileNotFoundError):
+        if (
+            all((target / file.name).read_bytes() == file.read_bytes() for file in files)
+            and (target / made).exists()
+        ):
+            return target / made
+    target.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        shutil.copy(file, target)
+    done = subprocess.run(command, cwd=target, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        pytest.skip(f"{folder} cannot be built here: {done.stderr[-300:]}")
+    return target / made
+
+
+def test_go_redis_connects_pipelines_transacts_subscribes_and_blocks(proxy):
+    program = build("go-redis", ["go", "build", "-o", "go-redis", "."], "go-redis")
+    done = subprocess.run([program, proxy.address], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_ioredis_connects_pipelines_transacts_subscribes_and_blocks(proxy):
+    install = ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"]
+    program = build("ioredis", install, "node_modules").parent / "main.js"
+    done = subprocess.run(
+        ["node", program, proxy.address.split(":")[1]], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr

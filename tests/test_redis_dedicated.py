@@ -107,7 +107,11 @@ def test_what_one_client_has_asked_of_the_server_is_nobody_elses(one):
 
 def test_a_connections_own_state_is_refused_where_there_are_several_servers(redis_server, proxima):
     with Connection(proxima(config(redis_server.several(2))).address) as client:
-        for words in (("CLIENT", "TRACKING", "ON"), ("CLIENT", "NO-TOUCH", "ON"), ("CLIENT", "CACHING", "YES")):
+        for words in (
+            ("CLIENT", "TRACKING", "ON"),
+            ("CLIENT", "NO-TOUCH", "ON"),
+            ("CLIENT", "CACHING", "YES"),
+        ):
             assert client.ask(*words).startswith(b"-ERR CLIENT "), words
         assert client.ask("GET", "a") == b"$-1\r\n"
 

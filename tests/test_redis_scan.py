@@ -42,7 +42,9 @@ def test_scan_finds_every_key_of_every_server(four, proxima):
             assert int(server.ask("DBSIZE")[1:]) > 100
         assert set(walk(client)) == keys | {b"a-list"}
         assert set(walk(client, "COUNT", 7)) == keys | {b"a-list"}
-        assert set(walk(client, "MATCH", "key:1*", "COUNT", 100)) == {key for key in keys if key.startswith(b"key:1")}
+        assert set(walk(client, "MATCH", "key:1*", "COUNT", 100)) == {
+            key for key in keys if key.startswith(b"key:1")
+        }
         assert walk(client, "TYPE", "list") == [b"a-list"]
         assert client.ask("SCAN", "0", "COUNT", "x") == four[0].ask("SCAN", "0", "COUNT", "x")
 
@@ -81,7 +83,21 @@ def test_a_server_that_has_left_ends_its_part(four, proxima):
 
 def test_cursors_that_a_client_makes_up_are_refused_or_end(four, proxima):
     with Connection(proxima(config(four)).address) as client:
-        for cursor in ("", "x", "-1", "1", "99999", 2**48 - 1, 2**63, 2**64 - 1, 2**64, 10**40, "0x10", "1.5", "00"):
+        for cursor in (
+            "",
+            "x",
+            "-1",
+            "1",
+            "99999",
+            2**48 - 1,
+            2**63,
+            2**64 - 1,
+            2**64,
+            10**40,
+            "0x10",
+            "1.5",
+            "00",
+        ):
             assert client.ask("SCAN", cursor) == b"-ERR invalid cursor\r\n", cursor
         for cursor in (2**63 - 1, 1 << 48, (1 << 48) + 12345, (32767 << 48), 12345 << 48 | 1 << 47):
             assert client.ask("SCAN", cursor).startswith(b"*2\r\n"), cursor
@@ -107,7 +123,12 @@ def test_sort_with_patterns_is_refused_where_their_keys_may_be_elsewhere(four, p
         client.ask("RPUSH", "l", "2", "1")
         assert client.ask("SORT", "l") == b"*2\r\n$1\r\n1\r\n$1\r\n2\r\n"
         assert client.ask("SORT", "l", "BY", "nosort", "GET", "#") == b"*2\r\n$1\r\n2\r\n$1\r\n1\r\n"
-        for words in (("BY", "w_*"), ("GET", "o_*"), ("GET", "#", "GET", "o_*->f"), ("BY", "w_*", "STORE", "l")):
+        for words in (
+            ("BY", "w_*"),
+            ("GET", "o_*"),
+            ("GET", "#", "GET", "o_*->f"),
+            ("BY", "w_*", "STORE", "l"),
+        ):
             assert client.ask("SORT", "l", *words).startswith(b"-CROSSSLOT "), words
         assert client.ask("SORT_RO", "l", "GET", "o_*").startswith(b"-CROSSSLOT ")
         assert client.ask("MULTI") == b"+OK\r\n"
@@ -118,7 +139,11 @@ def test_sort_with_patterns_is_refused_where_their_keys_may_be_elsewhere(four, p
 def test_pubsub_counts_the_subscribers_of_the_whole_pool(four, proxima):
     proxy = proxima(config(four))
     channels = [f"channel:{n}" for n in range(20)]
-    with Connection(proxy.address) as client, Connection(proxy.address) as one, Connection(proxy.address) as other:
+    with (
+        Connection(proxy.address) as client,
+        Connection(proxy.address) as one,
+        Connection(proxy.address) as other,
+    ):
         for subscriber, names in ((one, channels), (other, channels[:5])):
             for name in names:
                 assert b"subscribe" in subscriber.ask("SUBSCRIBE", name)

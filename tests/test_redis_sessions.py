@@ -40,7 +40,7 @@ def test_a_whole_transaction_needs_no_connection_of_its_own(one):
 def test_increments_under_watch_add_up(redis_server, proxima):
     server = redis_server()
     proxy = proxima(config([server], workers=4))
-    clients, rounds = 12, 10
+    clients, rounds = 24, 10
 
     def increment():
         with Connection(proxy.address) as client:

@@ -318,7 +318,11 @@ nodes: {from: run/nodes.sock, grace: 5s}
     assert_eq!(loaded.warnings, Vec::<String>::new());
     assert_eq!(
         loaded.files_watched,
-        [Path::new("conf/proxima.yaml"), Path::new("conf/followed.servers")]
+        [
+            Path::new("conf/proxima.yaml"),
+            Path::new("conf/followed.servers"),
+            Path::new("conf/secrets/redis"),
+        ]
     );
 }
 

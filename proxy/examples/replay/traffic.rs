@@ -26,7 +26,8 @@ use proxima::{
 };
 use proxima_wire::{
     memcache::{self, Command},
-    message::Parsed,
+    message::{Class, Parse, Parsed},
+    resp,
 };
 
 /// The traffic of a scenario's clients.
@@ -59,10 +60,12 @@ enum Route {
     Fleet,
     /// The store in this process.
     Embedded,
+    /// A pool of four Redis servers, by the hash of the key.
+    Redis,
 }
 
 /// All scenarios: gets and sets, 10:1, or gets alone, with keys of 40 bytes.
-pub(crate) const SCENARIOS: [Scenario; 9] = [
+pub(crate) const SCENARIOS: [Scenario; 11] = [
     Scenario {
         name: "1-at-a-time",
         clients: 100,
@@ -143,6 +146,24 @@ pub(crate) const SCENARIOS: [Scenario; 9] = [
         value: 400,
         sets: false,
         route: Route::Fleet,
+    },
+    Scenario {
+        name: "redis-1-at-a-time",
+        clients: 100,
+        pipeline: 1,
+        keys: 1,
+        value: 400,
+        sets: true,
+        route: Route::Redis,
+    },
+    Scenario {
+        name: "redis-pipelines-of-16",
+        clients: 10,
+        pipeline: 16,
+        keys: 1,
+        value: 400,
+        sets: true,
+        route: Route::Redis,
     },
 ];
 
@@ -257,7 +278,11 @@ impl Traffic {
         while let Some(lane) = self.engine.actions.connect.pop() {
             self.engine.lane_connected(lane);
             self.engine.servers.stream(lane).unwrap().out.clear();
-            self.engine.lane_bytes(lane, b"VERSION 1.6.18\r\n");
+            let welcome: &[u8] = match self.scenario.route {
+                Route::Redis => b"*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n",
+                _ => b"VERSION 1.6.18\r\n",
+            };
+            self.engine.lane_bytes(lane, welcome);
         }
         self.engine.actions.flush.clear();
         let mut replies = Vec::new();
@@ -319,7 +344,26 @@ impl Scenario {
                         1_000_003 * (1 + at + self.keys * (number + 16 * client)) + round
                     )
                 };
-                if self.sets && (client + number + round).is_multiple_of(11) {
+                let is_set = self.sets && (client + number + round).is_multiple_of(11);
+                if self.route == Route::Redis {
+                    let value = "v".repeat(self.value);
+                    let words: &[&str] = if is_set {
+                        &["SET", &key(0), &value]
+                    } else {
+                        &["GET", &key(0)]
+                    };
+                    let _ = write!(request, "*{}\r\n", words.len());
+                    for word in words {
+                        let _ = write!(request, "${}\r\n{word}\r\n", word.len());
+                    }
+                    reply.push_str(&if is_set {
+                        "+OK\r\n".to_owned()
+                    } else {
+                        self.hit(&key(0))
+                    });
+                    continue;
+                }
+                if is_set {
                     let _ = write!(
                         request,
                         "set {} 0 0 {}\r\n{}\r\n",
@@ -349,8 +393,12 @@ impl Scenario {
     }
 
     fn hit(&self, key: &str) -> String {
+        let before = match self.route {
+            Route::Redis => "$".to_owned(),
+            _ => format!("VALUE {key} 0 "),
+        };
         format!(
-            "VALUE {key} 0 {}\r\n{}\r\n",
+            "{before}{}\r\n{}\r\n",
             self.value,
             key.repeat(self.value.div_ceil(key.len())).split_at(self.value).0
         )
@@ -358,6 +406,20 @@ impl Scenario {
 
     /// Appends the replies of a server to these requests.
     fn answer(&self, mut requests: &[u8], replies: &mut Vec<u8>) {
+        let limits = resp::Limits { value: 1 << 20 };
+        while self.route == Route::Redis
+            && let Parsed::Head(request) = resp::request(&mut Parse::default(), requests, &limits)
+        {
+            let (message, rest) = requests.split_at(request.len() as usize);
+            match request.class {
+                Class::Read => {
+                    let hit = self.hit(&String::from_utf8_lossy(request.key.of(message)));
+                    replies.extend_from_slice(hit.as_bytes());
+                }
+                _ => replies.extend_from_slice(b"+OK\r\n"),
+            }
+            requests = rest;
+        }
         while let Parsed::Head(request) = memcache::request(requests, &memcache::Limits::default()) {
             let (message, rest) = requests.split_at(request.len() as usize);
             if request.command == Command::Get as u16 {
@@ -391,14 +453,20 @@ fn engine(route: Route) -> Engine {
         true => "fleet: {listen: 127.0.0.1:11400, peers: [127.0.0.1:11400], dir: fleet}\n",
         false => "",
     };
+    let protocol = match route {
+        Route::Redis => "redis",
+        _ => "memcached",
+    };
+    // A pool of Redis is never replicated.
+    let replicated = if replicated { "    replicated: true\n" } else { "" };
     let route = match route {
         Route::Near => "{nearest: p}",
         Route::Embedded => "embedded",
         _ => "p",
     };
     let text = format!(
-        "pools:\n  p:\n    {servers}\n    replicated: {replicated}\n\
-         listeners: [{{address: 127.0.0.1:11211, route: {route}}}]\n{fleet}"
+        "pools:\n  p:\n    protocol: {protocol}\n    {servers}\n{replicated}\
+         listeners: [{{address: 127.0.0.1:11211, protocol: {protocol}, route: {route}}}]\n{fleet}"
     );
     let config = config::parse(&text, Path::new("replay"))
         .unwrap_or_else(|error| panic!("{error}"))

@@ -16,8 +16,8 @@ use crate::{
 };
 
 impl Engine {
-    /// Serves one whole request, `message`, which starts at the input's position. Returns `false` if it has to
-    /// wait for the replies to earlier ones.
+    /// Serves one whole request, `message`, which starts at the input's position. Returns `false` if it has
+    /// to wait for the replies to earlier ones.
     #[inline]
     pub(super) fn request(
         &mut self,

@@ -98,8 +98,8 @@ impl Engine {
         places.extend(keys.iter().map(|key| self.place(root, walk, key.of(message))));
     }
 
-    /// Answers that the keys of a request are not at one place, or not at the server of the client's own lane.
-    /// Returns `false` if the protocol has no words for it.
+    /// Answers that the keys of a request are not at one place, or not at the server of the client's own
+    /// lane. Returns `false` if the protocol has no words for it.
     pub(super) fn refuse_apart(
         &mut self,
         id: ClientId,

@@ -9,7 +9,8 @@
 //! * `document`, `error`, `reading`: places in the text, and diagnostics that name them
 //! * `form`, `section`: what may stand where, said once; the reader, the JSON Schema and the reference read
 //!   it
-//! * `file`: reads one; `passwords`: reads those that the configuration names; `yaml`: our format; [`source`]: where servers come from
+//! * `file`: reads one; `passwords`: reads those that the configuration names; `yaml`: our format;
+//!   [`source`]: where servers come from
 //! * `foreign`: tells other programs' files from bad ones of ours
 //! * `overrides`: what the command line puts in its place
 //! * `distribution`: hashes by their names

@@ -1,8 +1,10 @@
-//! The words by which `by_operation` chooses: commands of memcached's text protocol, and groups of them.
+//! The words by which `by_operation` chooses: commands of a protocol, and groups of them.
 
 use std::collections::BTreeMap;
 
-use proxima_wire::{memcache::Command, message::Class};
+use proxima_wire::{memcache::Command, message::Class, resp};
+
+use super::schema::Protocol;
 
 /// Groups with their meanings. A command's own entry wins over its group's.
 const GROUPS: [(&str, &str); 5] = [
@@ -13,7 +15,30 @@ const GROUPS: [(&str, &str); 5] = [
     ("touch", "touch, gat, gats"),
 ];
 
-/// All words with their meanings: the groups, then the commands that have a key and are no group's name.
+/// Commands of Redis that have a key, without subcommands.
+fn of_redis() -> impl Iterator<Item = &'static str> + Clone {
+    (0..resp::Command::COUNT)
+        .filter_map(resp::Command::of)
+        .filter(|command| command.has_keys() && !command.name.contains('|'))
+        .map(|command| command.name)
+}
+
+/// Is this a word of that protocol?
+pub(crate) fn is_word_of(protocol: Protocol, word: &str) -> bool {
+    let is_group = GROUPS.iter().any(|(group, _)| *group == word);
+    match protocol {
+        Protocol::REDIS => is_group || of_redis().any(|name| name == word),
+        _ => words().any(|(name, _)| name == word),
+    }
+}
+
+/// Is this a word of any protocol?
+pub(crate) fn is_word(word: &str) -> bool {
+    is_word_of(Protocol::MEMCACHED, word) || is_word_of(Protocol::REDIS, word)
+}
+
+/// All words of memcached with their meanings: the groups, then the commands that have a key and are no
+/// group's name.
 pub(crate) fn words() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
     let about_keys = |command: &Command| !matches!(command.class(), Class::Admin | Class::Session);
     let is_group = |name: &str| GROUPS.iter().any(|(group, _)| *group == name);

@@ -46,9 +46,8 @@ pub(super) fn below(folder: &Path, config: &mut Config) {
 
 /// Reads all passwords.
 ///
-/// # Errors
-/// A password is not there. The errors name the file, or the variable of the environment that the configuration
-/// at `path` names, and never what is in it.
+/// # Errors A password is not there. The errors name the file, or the variable of the environment that the
+/// configuration at `path` names, and never what is in it.
 pub(super) fn read(config: &mut Config, path: &Path) -> Result<(), Vec<ConfigError>> {
     let mut refused = Vec::new();
     for password in all(config) {

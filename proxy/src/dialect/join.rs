@@ -26,8 +26,8 @@ pub struct Shares<'a> {
     /// The number of replies.
     pub count: usize,
     /// The reply of each key's member, in the order of the keys; empty if the request was divided by members
-    /// alone. Of a request that [visits](super::Plan::Visit) members: the number of this one plus 1, and that of
-    /// the next plus 1, or 0 if there is none.
+    /// alone. Of a request that [visits](super::Plan::Visit) members: the number of this one plus 1, and that
+    /// of the next plus 1, or 0 if there is none.
     pub order: &'a [u16],
     /// A reply's bytes, and whether it is an error.
     pub reply: &'a dyn Fn(usize) -> (&'a [u8], bool),

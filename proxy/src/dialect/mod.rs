@@ -81,8 +81,8 @@ pub enum Login {
     },
     /// The login failed, for this reason; the connection is closed after the bytes that were appended.
     Refused(String),
-    /// The server does not accept the pool's own login, for this reason. It will not until an operator corrects
-    /// one of them.
+    /// The server does not accept the pool's own login, for this reason. It will not until an operator
+    /// corrects one of them.
     Rejected(String),
     /// The server does not accept the login that a client has named. This is its reply to each request that
     /// waits for the login.
@@ -152,6 +152,17 @@ pub const MALFORMED: &str = "malformed reply";
 
 /// The command number that stands for "no request waits": the next message can only be a [`Message::Push`].
 pub const UNASKED: u16 = u16::MAX;
+
+/// When a value that a request stores will expire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expiry {
+    /// The request says nothing about it.
+    None,
+    /// Never.
+    Never,
+    /// In so many seconds; negative: at once.
+    In(i64),
+}
 
 /// The parts of a request that a route changes; `None`: unchanged.
 #[derive(Clone, Copy, Debug, Default)]
@@ -420,6 +431,26 @@ pub trait Dialect: Send + Sync {
     #[must_use]
     fn rewrite(&self, _: &Request, _message: &[u8], _: &Change<'_>, _out: &mut Vec<u8>) -> bool {
         false
+    }
+
+    /// When a value that this request stores will expire. `unix`: the present time, in seconds since 1970. By
+    /// default requests say nothing about it.
+    fn expiry(&self, _: &Request, _message: &[u8], _unix: u64) -> Expiry {
+        Expiry::None
+    }
+
+    /// What is wrong with this key, which a route has made. By default any key will do.
+    ///
+    /// # Errors
+    /// The server would not take the key; the error says why not.
+    fn check_key(&self, _key: &[u8]) -> Result<(), &'static str> {
+        Ok(())
+    }
+
+    /// Does a request of this command do the same at every server that holds the same? Only such a request
+    /// may be sent to several at once. By default it does.
+    fn is_same_everywhere(&self, _command: u16) -> bool {
+        true
     }
 
     // Provided: replies.

@@ -131,6 +131,10 @@ impl Engine {
             let text = "what belongs to one connection cannot go to several servers";
             return self.fail(walk.to, &Failed::here(Outcome::LocalError, text));
         }
+        if !walk.origin.dialect.is_same_everywhere(walk.request.command) {
+            let text = "this command does not do the same at every server: lead it to one";
+            return self.fail(walk.to, &Failed::here(Outcome::LocalError, text));
+        }
         match wait {
             Wait::Initial => {
                 for (number, &child) in children.iter().enumerate() {

@@ -413,8 +413,8 @@ impl Tree {
         }
     }
 
-    /// The same nodes with their numbers, in ascending order. A member's number follows from its name, so that
-    /// it is the same in every process.
+    /// The same nodes with their numbers, in ascending order. A member's number follows from its name, so
+    /// that it is the same in every process.
     pub fn visits(&self, listener: usize) -> &[(u16, NodeId)] {
         self.roots.get(listener).map_or(&[], |root| &root.visits)
     }

@@ -51,8 +51,8 @@ impl Engine {
         }
     }
 
-    /// The server does not accept the login that clients of this lane have named. Each request that waits gets
-    /// the server's words.
+    /// The server does not accept the login that clients of this lane have named. Each request that waits
+    /// gets the server's words.
     pub(super) fn deny_lane(&mut self, id: LaneId, words: &[u8]) {
         let waiters = match self.servers.lanes.get_mut(id) {
             Some(lane) => std::mem::take(&mut lane.waiters),

@@ -35,6 +35,19 @@ pub fn each_key(command: &Command, message: &[u8], channels: bool, take: &mut dy
     }
 }
 
+/// Does a pattern of this `SORT` stand for the names of keys? Without `*` it names none, and `#` is an
+/// element.
+pub(super) fn names_keys(message: &[u8]) -> bool {
+    let mut words = Args::of(message).skip(2).map(|arg| arg.of(message));
+    let is_pattern = |word: &[u8]| word.eq_ignore_ascii_case(b"by") || word.eq_ignore_ascii_case(b"get");
+    while let Some(word) = words.next() {
+        if is_pattern(word) && words.next().is_some_and(|pattern| pattern.contains(&b'*')) {
+            return true;
+        }
+    }
+    false
+}
+
 /// Appends a command with its name and some of the keys of `message`: those with these indexes, in order, each
 /// with the `step - 1` arguments behind it. The first key is the first argument.
 pub fn append_part(message: &[u8], step: usize, keys: &mut dyn Iterator<Item = usize>, out: &mut Vec<u8>) {

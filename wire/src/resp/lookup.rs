@@ -12,8 +12,8 @@ pub const TRANSACTION: u16 = Command::COUNT + 2;
 /// The number of a command that the configuration declares.
 pub const DECLARED: u16 = Command::COUNT + 3;
 
-/// The number of the command of a complete array, [`UNKNOWN`] if there is none with this name, and the number of
-/// its arguments.
+/// The number of the command of a complete array, [`UNKNOWN`] if there is none with this name, and the number
+/// of its arguments.
 pub fn find(message: &[u8]) -> (u16, u32) {
     let mut args = Args::of(message);
     let count = args.left();

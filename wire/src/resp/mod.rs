@@ -1,8 +1,8 @@
 //! The protocol of Redis and Valkey: RESP2, RESP3 and inline commands.
 //!
-//! [`request()`] parses the head of a request: [`frame()`] finds its end, [`Command`] says what is known of the
-//! command, [`each_key`] finds its keys. [`inline`] makes an array of an inline command. [`reply()`] reads what
-//! a server says.
+//! [`request()`] parses the head of a request: [`frame()`] finds its end, [`Command`] says what is known of
+//! the command, [`each_key`] finds its keys. [`inline`] makes an array of an inline command. [`reply()`]
+//! reads what a server says.
 //!
 //! **A request is accepted only if every server that is served reads the same length from it and answers
 //! it.** Servers close a connection on which they read nonsense, and many clients share one. What any server

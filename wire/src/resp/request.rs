@@ -3,22 +3,23 @@
 use super::{
     Args, Command, Limits, Served,
     frame::{Frame, Kind, frame},
-    keys::each_key,
+    keys::{each_key, names_keys},
     lookup::{INLINE, UNKNOWN, find},
     number::{Line, line},
     transaction,
 };
 use crate::message::{Bad, Class, Parse, Parsed, Request, Span};
 
-/// Bytes up to which a request is held whole. A larger one has its last argument, or a large one, as its body.
+/// Bytes up to which a request is held whole. A larger one has its last argument, or a large one, as its
+/// body.
 const WHOLE: usize = 64 * 1024;
 
 const HTTP: &str = "the client speaks HTTP, which is not served here";
 
 /// Parses the head of the next request. `parse` is as for [`frame()`].
 ///
-/// A request with one key, its first argument, is returned as soon as a large argument begins, and
-/// `is_open` then says that [`rest`](super::rest) tells what follows. Of any other request all bytes must have come.
+/// A request with one key, its first argument, is returned as soon as a large argument begins, and `is_open`
+/// then says that [`rest`](super::rest) tells what follows. Of any other request all bytes must have come.
 /// What cannot be routed by its keys is of [`Class::Session`]: unknown names, wrong numbers of arguments,
 /// inline commands, commands that may block, and a transaction that has come whole.
 #[inline]
@@ -174,18 +175,6 @@ fn array(frame: &Frame, bytes: &[u8]) -> Request {
         request.body = body as u64;
     }
     request
-}
-
-/// Does a pattern of this `SORT` stand for the names of keys? Without `*` it names none, and `#` is an element.
-pub(super) fn names_keys(message: &[u8]) -> bool {
-    let mut words = Args::of(message).skip(2).map(|arg| arg.of(message));
-    let is_pattern = |word: &[u8]| word.eq_ignore_ascii_case(b"by") || word.eq_ignore_ascii_case(b"get");
-    while let Some(word) = words.next() {
-        if is_pattern(word) && words.next().is_some_and(|pattern| pattern.contains(&b'*')) {
-            return true;
-        }
-    }
-    false
 }
 
 /// Milliseconds that this command may wait for others; [`u32::MAX`]: for ever. 0: it does not wait.

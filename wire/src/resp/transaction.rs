@@ -4,9 +4,8 @@ use super::{
     Args, Command, Limits,
     command::Served,
     frame::{Kind, frame},
-    keys::each_key,
+    keys::{each_key, names_keys},
     lookup::{TRANSACTION, find},
-    request::names_keys,
 };
 use crate::message::{Parse, Parsed, Request, Span};
 

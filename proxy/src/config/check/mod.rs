@@ -27,6 +27,7 @@ pub(crate) fn check(config: &Config, index: &Index) -> Vec<Diagnostic> {
     diagnostics.extend(listeners::taken(config, index));
     diagnostics.extend(hashes::unusable(config, index));
     diagnostics.extend(protocols::joined(config, index));
+    diagnostics.extend(protocols::operations(config, index));
     let circles = nesting::circles(config, index);
     // The measure of depth follows names, and would never end in a circle.
     if circles.is_empty() {

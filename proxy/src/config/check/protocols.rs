@@ -2,7 +2,39 @@
 
 use std::collections::HashSet;
 
-use crate::config::{Diagnostic, reading::Index, schema::Config};
+use crate::config::{
+    Diagnostic,
+    operations::is_word_of,
+    reading::Index,
+    schema::{Config, Route},
+};
+
+/// Each listener whose route chooses by an operation of another protocol.
+pub(super) fn operations(config: &Config, index: &Index) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    for (listener, site) in config.listeners.iter().zip(&index.listeners) {
+        let (mut pending, mut seen) = (vec![&listener.route], HashSet::new());
+        while let Some(route) = pending.pop() {
+            pending.extend(route.children());
+            let name = route.pool().filter(|&name| seen.insert(name));
+            pending.extend(name.and_then(|name| config.routes.get(name)));
+            let Route::ByOperation { operations, .. } = route else {
+                continue;
+            };
+            let protocol = listener.protocol;
+            for word in operations.keys().filter(|word| !is_word_of(protocol, word)) {
+                let problem = format!(
+                    "its route chooses by `{word}`, which is no operation of {}",
+                    protocol.0
+                );
+                let remedy = "name commands of that protocol that have a key, or groups of them: read, write, delete, \
+                              arithmetic, touch";
+                diagnostics.push(site.refuse(problem).with_remedy(remedy));
+            }
+        }
+    }
+    diagnostics
+}
 
 /// Each listener whose route leads to a pool of another protocol.
 pub(super) fn joined(config: &Config, index: &Index) -> Vec<Diagnostic> {

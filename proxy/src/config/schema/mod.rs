@@ -58,8 +58,8 @@ pub struct Config {
 pub struct DeclaredCommand {
     /// The number of its words with its name; negative: at least.
     pub arity: i32,
-    /// The positions of its first key, of its last (negative: counted from the end), and the step; all 0: it has
-    /// no keys.
+    /// The positions of its first key, of its last (negative: counted from the end), and the step; all 0: it
+    /// has no keys.
     pub keys: [i32; 3],
     /// What it does to the data.
     pub class: Class,

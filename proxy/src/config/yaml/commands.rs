@@ -43,9 +43,9 @@ section! {
     pub(super) struct CommandKeys {
         /// The number of its words with its name; negative: at least so many.
         arity: Whole = -2,
-        /// The position of its first key among its words, that of its last (negative: counted from the end), and
-        /// the step from key to key; `[0, 0, 0]` without keys. Names of `JSON`, `BF`, `CF`, `CMS`, `TOPK`,
-        /// `TDIGEST` and `TS` whose first word is the only key need none.
+        /// The position of its first key among its words, that of its last (negative: counted from the end),
+        /// and the step from key to key; `[0, 0, 0]` without keys. Names of `JSON`, `BF`, `CF`, `CMS`,
+        /// `TOPK`, `TDIGEST` and `TS` whose first word is the only key need none.
         keys: Optional<List<Whole>>,
         /// What it does to the data.
         class: Word<Class> = Class::Write,

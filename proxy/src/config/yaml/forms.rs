@@ -217,7 +217,7 @@ impl Form for OperationsForm {
         let known = operations::words().map(|(word, _)| word).chain(["default"]);
         let read = |(name, node): &(Name, Node)| {
             let route = cx.within(&*name.text, |cx| RouteForm::read(node, cx))?;
-            match known.clone().any(|word| word == name.text) {
+            match name.text == "default" || operations::is_word(&name.text) {
                 true => Ok((name.text.clone(), route)),
                 false => Err(Diagnostic {
                     remedy: suggest::remedy(&name.text, known.clone()),

@@ -34,7 +34,8 @@ section! {
         replicated: ReplicatedForm,
         /// The user as whom the proxy logs in at Redis servers. The default is the servers' default user.
         user: Optional<Text>,
-        /// A file with the password for Redis servers, relative to this file. It is read again when it changes.
+        /// A file with the password for Redis servers, relative to this file. It is read again when it
+        /// changes.
         password_file: Optional<PathText>,
         /// The environment variable with the password for Redis servers.
         password_env: Optional<VariableName>,
@@ -46,9 +47,9 @@ section! {
 }
 
 section! {
-    /// Limits on the connections to a server that one client has for itself, of each worker: for a transaction
-    /// that is not sent in one piece, a command that blocks, subscriptions, and what else a server keeps for one
-    /// client.
+    /// Limits on the connections to a server that one client has for itself, of each worker: for a
+    /// transaction that is not sent in one piece, a command that blocks, subscriptions, and what else a
+    /// server keeps for one client.
     pub(super) struct DedicatedKeys {
         /// The most connections. Further clients wait in turn.
         max: Count<1, 65535> = Dedicated::DEFAULT.max,

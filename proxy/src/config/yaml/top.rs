@@ -38,8 +38,8 @@ section! {
         pools: Apart<ByName<Apart<PoolForm>, PoolName>>,
         /// Routes, by name.
         routes: Apart<ByName<RouteForm, RouteName>>,
-        /// Commands of Redis that Proxima does not know: of modules, or newer, by name. Others that are unknown
-        /// are answered as servers answer them.
+        /// Commands of Redis that Proxima does not know: of modules, or newer, by name. Others that are
+        /// unknown are answered as servers answer them.
         commands: Apart<ByName<Apart<CommandKeys>, CommandName>>,
         /// Limits on clients.
         limits: Apart<LimitsKeys>,
@@ -133,8 +133,8 @@ section! {
         /// The owner of a Unix socket, as `chown` takes it: `USER`, `USER:GROUP` or `:GROUP`, names or
         /// numbers. The default is the process' own.
         owner: Optional<Owner>,
-        /// A file with the password that clients of Redis must say, relative to this file. It is read again when
-        /// it changes.
+        /// A file with the password that clients of Redis must say, relative to this file. It is read again
+        /// when it changes.
         password_file: Optional<PathText>,
         /// The environment variable with the password that clients of Redis must say.
         password_env: Optional<VariableName>,

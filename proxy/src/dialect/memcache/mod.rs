@@ -8,8 +8,8 @@ use proxima_wire::{
 };
 
 use super::{
-    Change, Conversation, Copied, Dialect, Effect, Embedded, Failed, Join, Login, MALFORMED, Message, Plan,
-    Session,
+    Change, Conversation, Copied, Dialect, Effect, Embedded, Expiry, Failed, Join, Login, MALFORMED, Message,
+    Plan, Session,
 };
 
 /// The memcached dialect, as Proxima or as mcrouter speaks it.
@@ -163,6 +163,27 @@ impl Dialect for Memcache {
 
     fn single(&self, request: &Request, head: &[u8], key: &[u8], out: &mut Vec<u8>) {
         memcache::single(request, head, key, out);
+    }
+
+    fn expiry(&self, request: &Request, message: &[u8], unix: u64) -> Expiry {
+        if request.class == Class::Delete || (request.ttl.is_empty() && request.class != Class::Write) {
+            return Expiry::None;
+        }
+        match memcache::time(request.ttl.of(message)).map_or(0, i64::from) {
+            0 => Expiry::Never,
+            // A larger number is a date.
+            own if own > memcache::LONGEST_TTL => Expiry::In(own.saturating_sub_unsigned(unix)),
+            own => Expiry::In(own),
+        }
+    }
+
+    fn check_key(&self, key: &[u8]) -> Result<(), &'static str> {
+        match key.len() {
+            0 => Err("missing"),
+            251.. => Err("too long"),
+            _ if key.iter().any(|&byte| byte <= b' ' || byte == 0x7f) => Err("space or control character"),
+            _ => Ok(()),
+        }
     }
 
     fn rewrite(&self, request: &Request, message: &[u8], change: &Change<'_>, out: &mut Vec<u8>) -> bool {

@@ -1,8 +1,8 @@
 //! Who may ask: `AUTH`, the login in `HELLO`, and `SELECT`.
 //!
-//! A listener may have a password of its own. Otherwise, with `auth: pass`, the servers decide: what changes the
-//! login is sent on a connection of the client's own, and if the server agrees the client's requests take lanes
-//! with that login from then on.
+//! A listener may have a password of its own. Otherwise, with `auth: pass`, the servers decide: what changes
+//! the login is sent on a connection of the client's own, and if the server agrees the client's requests take
+//! lanes with that login from then on.
 
 use proxima_wire::{
     message::Request,
@@ -10,7 +10,8 @@ use proxima_wire::{
 };
 
 use super::{
-    append_error, sessions,
+    append_error,
+    state::{LOCKED, SETTLING, clear, is, set},
     who::{User, Who},
 };
 use crate::dialect::{Access, Lease, Plan, Session};
@@ -36,7 +37,7 @@ pub(super) type Said<'a> = (&'a [u8], &'a [u8]);
 pub(super) fn begin(session: &mut Session) {
     match session.access {
         Access::Open => {}
-        Access::Password(_) => sessions::lock(session),
+        Access::Password(_) => set(session, LOCKED),
         Access::Pass => {
             let user = User::Nobody;
             session.login = Who {
@@ -74,7 +75,7 @@ fn check(session: &mut Session, (user, password): Said<'_>, out: &mut Vec<u8>) -
         Access::Pass => false,
     };
     match is_good {
-        true => sessions::unlock(session),
+        true => clear(session, LOCKED),
         false => append_error(WRONG, out),
     }
     is_good
@@ -124,7 +125,7 @@ pub(super) fn hello(
     }
     match said {
         Some(said) if !check(session, said, out) => return Some(Plan::Answer),
-        None if sessions::is_locked(session) => {
+        None if is(session, LOCKED) => {
             append_error(NO_LOGIN_IN_HELLO, out);
             return Some(Plan::Answer);
         }
@@ -180,7 +181,7 @@ fn ask(session: &mut Session, who: Who, out: &mut Vec<u8>) -> Plan {
     }
     session.pending = Some(who.encode());
     session.lease = Lease::Kept;
-    sessions::settle(session);
+    set(session, SETTLING);
     Plan::Dedicated
 }
 

@@ -11,8 +11,8 @@ use crate::dialect::{Declared, DeclaredCommands, Plan};
 /// Bytes up to which a request is held whole. The last word of a larger one is passed on as its body.
 const WHOLE: usize = 64 * 1024;
 
-/// The request as the configuration declares it; `None`: it is known, or is not declared. A wrong number of words
-/// makes a request of [`Class::Session`].
+/// The request as the configuration declares it; `None`: it is known, or is not declared. A wrong number of
+/// words makes a request of [`Class::Session`].
 pub(super) fn resolve(declared: &DeclaredCommands, request: &Request, message: &[u8]) -> Option<Request> {
     if request.command != UNKNOWN {
         return None;

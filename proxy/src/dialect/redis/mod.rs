@@ -8,6 +8,7 @@
 //! to a connection.
 
 mod access;
+mod change;
 mod declared;
 mod here;
 mod join;
@@ -24,8 +25,8 @@ use proxima_wire::{
 };
 
 use super::{
-    Conversation, DeclaredCommands, Dialect, Embedded, Failed, Join, Login, Message, Piece, Plan, Session,
-    UNASKED,
+    Change, Conversation, DeclaredCommands, Dialect, Embedded, Expiry, Failed, Join, Login, Message, Piece,
+    Plan, Session, UNASKED,
 };
 
 /// The Redis dialect.
@@ -269,6 +270,29 @@ impl Dialect for Redis {
     ) {
         let step = Command::of(request.command).map_or(1, |command| command.positions[2].max(1)) as usize;
         resp::append_part(message, step, keys, out);
+    }
+
+    fn rewrite(&self, request: &Request, message: &[u8], change: &Change<'_>, out: &mut Vec<u8>) -> bool {
+        change::rewrite(request, message, change, out)
+    }
+
+    fn expiry(&self, request: &Request, message: &[u8], unix: u64) -> Expiry {
+        change::expiry(request, message, unix)
+    }
+
+    fn is_same_everywhere(&self, command: u16) -> bool {
+        // Scripts, chance, and clocks: each server would come to a result of its own.
+        const OWN: [&str; 8] = [
+            "eval",
+            "evalsha",
+            "fcall",
+            "spop",
+            "xadd",
+            "xclaim",
+            "xautoclaim",
+            "xreadgroup",
+        ];
+        Command::of(command).is_some_and(|command| !OWN.contains(&command.name))
     }
 
     fn visit(&self, message: &[u8], numbers: &[u16], out: &mut Vec<u8>) -> Option<usize> {

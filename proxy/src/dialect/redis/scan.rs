@@ -24,8 +24,8 @@ fn parse(text: &[u8]) -> Option<(u16, u64)> {
     (number > 0 || inner == 0).then_some((number, inner))
 }
 
-/// Names the member to ask. `numbers` are those of the members, in ascending order. Appends the request for it,
-/// or the reply if no member is asked.
+/// Names the member to ask. `numbers` are those of the members, in ascending order. Appends the request for
+/// it, or the reply if no member is asked.
 pub(super) fn visit(message: &[u8], numbers: &[u16], out: &mut Vec<u8>) -> Option<usize> {
     let cursor = Args::of(message).nth(1).map_or(&[][..], |arg| arg.of(message));
     let Some((number, inner)) = parse(cursor) else {

@@ -12,68 +12,17 @@ use proxima_wire::{
     resp::{Args, Command, DECLARED, Served, TRANSACTION, integer},
 };
 
-use super::{PATTERN, access, append_error, declared, here};
+use super::{
+    PATTERN, access, append_error, declared, here,
+    state::{
+        BOUND, CONFIRMATION, DOOMED, KEEPS, LOCKED, MULTI, OWNING, SETTLING, SUBSCRIBED, WATCHING, clear, is,
+        set,
+    },
+};
 use crate::dialect::{Lease, Plan, Session};
-
-/// The client is between `MULTI` and `EXEC`.
-const MULTI: u32 = 1;
-/// A command of the transaction was refused.
-const DOOMED: u32 = 1 << 1;
-/// The server has the beginning of the transaction.
-const BOUND: u32 = 1 << 2;
-/// The server watches keys.
-const WATCHING: u32 = 1 << 3;
-/// The server sends messages of channels.
-const SUBSCRIBED: u32 = 1 << 4;
-/// What was sent on the client's own lane may not be answered yet.
-const SETTLING: u32 = 1 << 5;
-/// The client has not said the listener's password.
-const LOCKED: u32 = 1 << 6;
-/// The client has a lane for good, on which the server keeps more than a transaction.
-const OWNING: u32 = 1 << 7;
-/// What the server keeps for the client as long as one of these is set.
-const KEEPS: u32 = BOUND | WATCHING | SUBSCRIBED | OWNING;
-/// One confirmation of a subscription that is still to come.
-const CONFIRMATION: u32 = 1 << 8;
 
 const BEGIN: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 pub(super) const ABORTED: &str = "EXECABORT Transaction discarded because of previous errors.";
-
-/// Sets bits of the state.
-fn set(session: &mut Session, bits: u32) {
-    session.step |= bits;
-    session.plans_all = session.step != 0;
-}
-
-/// Clears bits of the state.
-fn clear(session: &mut Session, bits: u32) {
-    session.step &= !bits;
-    session.plans_all = session.step != 0;
-}
-
-fn is(session: &Session, bit: u32) -> bool {
-    session.step & bit != 0
-}
-
-/// The client has to say the listener's password.
-pub(super) fn lock(session: &mut Session) {
-    set(session, LOCKED);
-}
-
-/// The client has said the listener's password.
-pub(super) fn unlock(session: &mut Session) {
-    clear(session, LOCKED);
-}
-
-/// Has the client to say the listener's password?
-pub(super) fn is_locked(session: &Session) -> bool {
-    is(session, LOCKED)
-}
-
-/// What comes next waits until the client's own lane has answered.
-pub(super) fn settle(session: &mut Session) {
-    set(session, SETTLING);
-}
 
 /// Plans a request of a client with a state. `None`: the state makes no difference to it.
 pub(super) fn plan(

@@ -33,3 +33,40 @@ impl State {
 pub(super) const NAME: usize = 0;
 pub(super) const LIBRARY: usize = 1;
 pub(super) const LIBRARY_VERSION: usize = 2;
+
+/// The client is between `MULTI` and `EXEC`.
+pub(super) const MULTI: u32 = 1;
+/// A command of the transaction was refused.
+pub(super) const DOOMED: u32 = 1 << 1;
+/// The server has the beginning of the transaction.
+pub(super) const BOUND: u32 = 1 << 2;
+/// The server watches keys.
+pub(super) const WATCHING: u32 = 1 << 3;
+/// The server sends messages of channels.
+pub(super) const SUBSCRIBED: u32 = 1 << 4;
+/// What was sent on the client's own lane may not be answered yet.
+pub(super) const SETTLING: u32 = 1 << 5;
+/// The client has not said the listener's password.
+pub(super) const LOCKED: u32 = 1 << 6;
+/// The client has a lane for good, on which the server keeps more than a transaction.
+pub(super) const OWNING: u32 = 1 << 7;
+/// What the server keeps for the client as long as one of these is set.
+pub(super) const KEEPS: u32 = BOUND | WATCHING | SUBSCRIBED | OWNING;
+/// One confirmation of a subscription that is still to come.
+pub(super) const CONFIRMATION: u32 = 1 << 8;
+
+/// Sets bits of the state.
+pub(super) fn set(session: &mut Session, bits: u32) {
+    session.step |= bits;
+    session.plans_all = session.step != 0;
+}
+
+/// Clears bits of the state.
+pub(super) fn clear(session: &mut Session, bits: u32) {
+    session.step &= !bits;
+    session.plans_all = session.step != 0;
+}
+
+pub(super) fn is(session: &Session, bit: u32) -> bool {
+    session.step & bit != 0
+}

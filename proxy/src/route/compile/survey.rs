@@ -98,8 +98,8 @@ impl Maker<'_, '_> {
         Ok(found)
     }
 
-    /// These nodes with their numbers, in ascending order. The names of a member and its pool make its number.
-    /// If two members have the same, one of them takes the next number that is free.
+    /// These nodes with their numbers, in ascending order. The names of a member and its pool make its
+    /// number. If two members have the same, one of them takes the next number that is free.
     pub(super) fn numbered(&self, nodes: &[NodeId]) -> Vec<(u16, NodeId)> {
         let name = |&node: &NodeId| match self.member_at(node) {
             Some(member) => format!("{}/{}", member.pool.name, member.name),

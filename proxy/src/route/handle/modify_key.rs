@@ -51,21 +51,22 @@ impl Wrap for ModifyKey {
         "modify_key"
     }
 
-    fn request(&self, _: &Request, _: &[u8], query: &Query<'_>, _: u64, _: &mut Random) -> Wrapped {
+    fn request(&self, request: &Request, _: &[u8], query: &Query<'_>, _: u64, _: &mut Random) -> Wrapped {
+        if request.key.is_empty() {
+            // It is about no key.
+            return Wrapped::Pass;
+        }
         let changed = self.apply(query.key);
         if changed == query.key {
             return Wrapped::Pass;
         }
-        let fault = match changed.len() {
-            0 => "missing",
-            251.. => "too long",
-            _ if changed.iter().any(|&byte| byte <= b' ' || byte == 0x7f) => "space or control character",
-            _ => return Wrapped::Key(changed),
-        };
-        Wrapped::Fail(
-            Outcome::LocalError,
-            format!("ModifyKeyRoute: invalid key: invalid key: {fault}"),
-        )
+        match query.dialect.check_key(&changed) {
+            Ok(()) => Wrapped::Key(changed),
+            Err(fault) => Wrapped::Fail(
+                Outcome::LocalError,
+                format!("ModifyKeyRoute: invalid key: invalid key: {fault}"),
+            ),
+        }
     }
 
     fn changes_key(&self) -> bool {

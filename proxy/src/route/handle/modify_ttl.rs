@@ -1,13 +1,11 @@
 //! modify_ttl: changes the expiry of every request but deletes.
 
-use proxima_wire::{
-    memcache::{LONGEST_TTL, time},
-    message::{Class, Request},
-};
+use proxima_wire::message::Request;
 
 use super::Random;
 use crate::{
     config::schema::TtlAction,
+    dialect::Expiry,
     route::tree::{Query, Wrap, Wrapped},
 };
 
@@ -29,21 +27,16 @@ impl Wrap for ModifyTtl {
         &self,
         request: &Request,
         message: &[u8],
-        _: &Query<'_>,
+        query: &Query<'_>,
         unix: u64,
         _: &mut Random,
     ) -> Wrapped {
-        if request.class == Class::Delete || (request.ttl.is_empty() && request.class != Class::Write) {
-            return Wrapped::Pass;
-        }
-        let own = time(request.ttl.of(message)).map_or(0, i64::from);
-        let left = if own > LONGEST_TTL {
-            own.saturating_sub_unsigned(unix)
-        } else {
-            own
+        let keeps = match query.dialect.expiry(request, message, unix) {
+            Expiry::None => true,
+            // Never is longer than every other expiry.
+            Expiry::Never => false,
+            Expiry::In(left) => self.action == TtlAction::Min && (self.ttl == 0 || left <= self.ttl),
         };
-        // An expiry of 0 means never, which is longer than every other expiry.
-        let keeps = self.action == TtlAction::Min && own != 0 && (self.ttl == 0 || left <= self.ttl);
         if keeps {
             Wrapped::Pass
         } else {
