@@ -8,14 +8,14 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{memcache::request, net::connect, workload::Keys};
+use crate::{net::connect, protocol::Protocol, workload::Keys};
 
 /// Requests of one write, bytes; small enough that a server which answers before it reads on cannot block
 /// both sides.
 const BATCH: usize = 64 * 1024;
 
 /// Sets all `keys` at `address`.
-pub(crate) fn fill(address: SocketAddr, keys: &Keys, value_size: usize) -> Result<()> {
+pub(crate) fn fill(protocol: Protocol, address: SocketAddr, keys: &Keys, value_size: usize) -> Result<()> {
     let mut stream = connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
     stream.set_write_timeout(Some(Duration::from_secs(10)))?;
@@ -25,11 +25,11 @@ pub(crate) fn fill(address: SocketAddr, keys: &Keys, value_size: usize) -> Resul
         let first = next;
         requests.clear();
         while next < keys.count() && (requests.is_empty() || requests.len() < BATCH) {
-            request::append_set(keys.get(next), value_size, &mut requests);
+            protocol.append_set(keys.get(next), value_size, &mut requests);
             next += 1;
         }
         stream.write_all(&requests)?;
-        let expected = b"STORED\r\n".repeat((next - first) as usize);
+        let expected = protocol.stored().repeat((next - first) as usize);
         let mut replies = vec![0; expected.len()];
         stream
             .read_exact(&mut replies)

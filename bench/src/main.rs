@@ -11,6 +11,7 @@ mod compare;
 mod contender;
 mod figures;
 mod fill;
+mod form;
 mod hostile;
 mod load;
 mod lockstep;
@@ -18,8 +19,12 @@ mod memcache;
 mod net;
 mod output;
 mod process;
+mod protocol;
+mod redis;
+mod servers;
 mod session;
 mod stale;
+mod verdict;
 mod workload;
 
 use std::process::ExitCode;
@@ -27,7 +32,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// Measure memcached proxies: latency under load, processor time per request, stale reads, hostile clients,
+/// Measure proxies of memcached and Redis: latency under load, processor time per request, stale reads, hostile clients,
 /// side by side
 #[derive(Parser)]
 #[command(version)]
@@ -43,6 +48,7 @@ enum Command {
     Stale(Box<stale::Options>),
     Hostile(Box<hostile::Options>),
     Compare(Box<compare::Options>),
+    Servers(servers::Options),
 }
 
 fn main() -> ExitCode {
@@ -62,5 +68,6 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Stale(options) => stale::run(options),
         Command::Hostile(options) => hostile::run(options),
         Command::Compare(options) => compare::run(options).map(|()| ExitCode::SUCCESS),
+        Command::Servers(options) => servers::run(options).map(|()| ExitCode::SUCCESS),
     }
 }

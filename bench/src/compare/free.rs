@@ -11,10 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::options::{Entrant, Options};
 use crate::{
-    contender::{Contender, Site, Spread},
+    contender::{self, Contender, Site, Spread},
     load::Report,
     net::connect,
     process::{Child, Launch, Placement, Usage, allowed, free_port, least_busy, resident_bytes},
+    protocol::Protocol,
 };
 
 /// Servers behind each proxy.
@@ -24,7 +25,7 @@ const SERVERS: usize = 4;
 const EQUAL_RATE: f64 = 0.6;
 
 /// The name of the run without a proxy.
-const DIRECT: &str = "direct";
+pub(super) const DIRECT: &str = "direct";
 
 /// One way of running, with everybody's figures.
 #[derive(Serialize, Deserialize)]
@@ -53,10 +54,13 @@ pub(super) struct Run {
     pub(super) resident_bytes: Option<u64>,
 }
 
+/// One figure of a run.
+pub(super) type Figure = fn(&Run) -> Option<f64>;
+
 /// The processors of the proxy, and of all other processes.
-struct Places {
-    proxy: Placement,
-    others: Placement,
+pub(super) struct Places {
+    pub(super) proxy: Placement,
+    pub(super) others: Placement,
 }
 
 /// Measures all contenders, pinned and not. `found` gets each finding as it is made.
@@ -66,13 +70,8 @@ pub(super) fn measure(
     directory: &Path,
     mut found: impl FnMut(FreeFinding) -> Result<()>,
 ) -> Result<()> {
-    let Some(memcached) = Contender::Memcached.program(&[]).ok() else {
-        eprintln!("free-running figures need memcached, which is not installed");
-        return Ok(());
-    };
     let place = directory.join("free");
     std::fs::create_dir_all(&place)?;
-    let ports = (0..SERVERS).map(|_| free_port()).collect::<Result<Vec<u16>>>()?;
     for pinned in [true, false] {
         let Some(places) = places(pinned, options)? else {
             continue;
@@ -83,24 +82,16 @@ pub(super) fn measure(
             "wherever the kernel puts them"
         };
         eprintln!("free-running, {words}");
-        let servers: Vec<Child> = ports
-            .iter()
-            .map(|port| {
-                Child::start(
-                    &crate::contender::memcached(&memcached, *port),
-                    &places.others,
-                    &place,
-                )
-            })
-            .collect::<Result<_>>()?;
-        ports.iter().try_for_each(|port| wait_for(*port))?;
-        load(&["--fill", "--duration", "0s"], &ports, &places, &place)?;
+        let Some((servers, ports)) = servers(options, &places, &place)? else {
+            return Ok(());
+        };
         let arena = Arena {
             field,
             options,
             places: &places,
             ports: &ports,
             directory: &place,
+            connections: 100,
         };
         let closed = arena.run(None)?;
         let greatest = closed
@@ -126,8 +117,44 @@ pub(super) fn measure(
     Ok(())
 }
 
+/// Starts real servers and stores every key at each. `None`: there are none on this machine, which is said.
+pub(super) fn servers(
+    options: &Options,
+    places: &Places,
+    directory: &Path,
+) -> Result<Option<(Vec<Child>, Vec<u16>)>> {
+    let server = match options.protocol {
+        Protocol::Memcached => Contender::Memcached,
+        Protocol::Redis => Contender::Redis,
+    };
+    let Ok(program) = server.program(&[]) else {
+        let name = server.name();
+        eprintln!("free-running figures need {name}, which is not installed");
+        return Ok(None);
+    };
+    let ports = (0..SERVERS).map(|_| free_port()).collect::<Result<Vec<u16>>>()?;
+    let start = |port: &u16| {
+        let launch = match options.protocol {
+            Protocol::Memcached => contender::memcached(&program, *port),
+            Protocol::Redis => contender::redis(&program, *port),
+        };
+        Child::start(&launch, &places.others, directory)
+    };
+    let servers = ports.iter().map(start).collect::<Result<_>>()?;
+    ports.iter().try_for_each(|port| wait_for(*port))?;
+    let fill = [
+        "--fill",
+        "--duration",
+        "0s",
+        "--protocol",
+        options.protocol.name(),
+    ];
+    load(&fill, &ports, places, directory)?;
+    Ok(Some((servers, ports)))
+}
+
 /// Processors for a pinned run: one for the proxy and another one for the rest.
-fn places(pinned: bool, options: &Options) -> Result<Option<Places>> {
+pub(super) fn places(pinned: bool, options: &Options) -> Result<Option<Places>> {
     let cpus = allowed()?;
     if !pinned {
         return Ok(Some(Places {
@@ -145,21 +172,24 @@ fn places(pinned: bool, options: &Options) -> Result<Option<Places>> {
 }
 
 /// Where one run takes place.
-struct Arena<'a> {
-    field: &'a [Entrant],
-    options: &'a Options,
-    places: &'a Places,
-    ports: &'a [u16],
-    directory: &'a Path,
+pub(super) struct Arena<'a> {
+    pub(super) field: &'a [Entrant],
+    pub(super) options: &'a Options,
+    pub(super) places: &'a Places,
+    pub(super) ports: &'a [u16],
+    pub(super) directory: &'a Path,
+    /// Connections of the load.
+    pub(super) connections: usize,
 }
 
 impl Arena<'_> {
     /// Runs all contenders in turn, in several rounds.
-    fn run(&self, rate: Option<f64>) -> Result<Vec<FreeEntry>> {
+    pub(super) fn run(&self, rate: Option<f64>) -> Result<Vec<FreeEntry>> {
         let present: Vec<_> = self
             .field
             .iter()
             .filter(|entrant| !entrant.contender.is_server())
+            .filter(|entrant| entrant.contender.most_clients() >= self.connections)
             .filter_map(|entrant| Some((entrant.contender, entrant.program.as_ref().ok()?)))
             .collect();
         let labels = std::iter::once(DIRECT).chain(present.iter().map(|(contender, _)| contender.name()));
@@ -194,31 +224,58 @@ impl Arena<'_> {
     }
 
     fn through(&self, contender: Contender, program: &Path, rate: Option<f64>) -> Result<Run> {
+        self.with_proxy(contender, program, |port, pid| {
+            let before = Usage::of(pid)?;
+            let report = self.load(&[port], rate)?;
+            let used = Usage::of(pid)?.since(&before).nanoseconds;
+            let cpu_us = used as f64 / 1_000.0 / report.replies as f64;
+            Ok(Run {
+                report,
+                cpu_us: Some(cpu_us),
+                resident_bytes: Some(resident_bytes(pid)?),
+            })
+        })
+    }
+
+    /// Lets `ask` use the port of a contender that runs meanwhile.
+    pub(super) fn behind<T>(
+        &self,
+        contender: Contender,
+        program: &Path,
+        ask: impl FnOnce(u16) -> Result<T>,
+    ) -> Result<T> {
+        self.with_proxy(contender, program, |port, _| ask(port))
+    }
+
+    /// Starts a contender and lets `act` use its port and its process. It must still run afterwards.
+    fn with_proxy<T>(
+        &self,
+        contender: Contender,
+        program: &Path,
+        act: impl FnOnce(u16, u32) -> Result<T>,
+    ) -> Result<T> {
         let port = free_port()?;
         let site = Site {
             directory: self.directory,
             port,
             servers: self.ports,
             spread: Spread::Hash,
+            protocol: self.options.protocol,
         };
         let launch = contender.launch(program, &site)?;
         let mut proxy = Child::start(&launch, &self.places.proxy, self.directory)?;
         wait_for(port).map_err(|error| proxy.check_running().err().unwrap_or(error))?;
-        let before = Usage::of(proxy.pid())?;
-        let report = self.load(&[port], rate)?;
-        let used = Usage::of(proxy.pid())?.since(&before).nanoseconds;
+        let result = act(port, proxy.pid())?;
         proxy.check_running()?;
-        let cpu_us = used as f64 / 1_000.0 / report.replies as f64;
-        Ok(Run {
-            report,
-            cpu_us: Some(cpu_us),
-            resident_bytes: Some(resident_bytes(proxy.pid())?),
-        })
+        Ok(result)
     }
 
     fn load(&self, ports: &[u16], rate: Option<f64>) -> Result<Report> {
         let duration = format!("{}s", self.options.run().as_secs());
-        let mut words = vec!["--duration".to_owned(), duration];
+        let protocol = self.options.protocol.name().to_owned();
+        let connections = self.connections.to_string();
+        let mut words = vec!["--duration".to_owned(), duration, "--protocol".into(), protocol];
+        words.extend(["--connections".into(), connections]);
         if let Some(rate) = rate {
             // Room for a backlog: requests leave at their time even while older ones wait.
             words.extend([

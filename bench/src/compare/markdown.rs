@@ -1,16 +1,15 @@
 //! The results as a page for people.
 
 use super::{
-    free::{FreeFinding, Run},
+    free::{Figure, FreeFinding},
     lockstep::{EntryFinding, Finding, Verdict},
     results::Results,
     rows::Section,
+    sweep::Point,
     table::{cells, line, megabytes, middle, spread, table},
+    witness::Witness,
 };
-use crate::{contender::Contender, figures::Spread};
-
-/// One figure of a run.
-type Figure = fn(&Run) -> Option<f64>;
+use crate::{contender::Contender, figures::Spread, protocol::Protocol};
 
 /// The whole page.
 pub(super) fn render(results: &Results) -> String {
@@ -25,20 +24,23 @@ pub(super) fn render(results: &Results) -> String {
         &mut page,
         results,
         Section::Servers,
-        "The embedded store and memcached: CPU µs per request in lockstep",
+        "The embedded store and a server: CPU µs per request in lockstep",
     );
     beyond(&mut page, results);
     promises(&mut page, results);
     idle(&mut page, results);
     details(&mut page, results);
     results.free.iter().for_each(|finding| free(&mut page, finding));
+    results.witness.iter().for_each(|heard| witness(&mut page, heard));
+    results.sweep.iter().for_each(|point| sweep(&mut page, point));
     failures(&mut page, results);
     page
 }
 
 fn heading(results: &Results) -> String {
     let machine = &results.machine;
-    let mut page = format!("# Side by side, {}\n\n", machine.date);
+    let protocol = results.protocol.name();
+    let mut page = format!("# Side by side, {protocol}, {}\n\n", machine.date);
     if results.quick {
         page.push_str("**Made with `--quick`: to see whether everything runs, not to compare.**\n\n");
     }
@@ -82,10 +84,10 @@ fn costs(page: &mut String, results: &Results, section: Section, title: &str) {
     if labels.is_empty() {
         return;
     }
-    let reference = if section == Section::Servers {
-        Contender::Memcached
-    } else {
-        Contender::Twemproxy
+    let reference = match (section, results.protocol) {
+        (Section::Servers, Protocol::Memcached) => Contender::Memcached,
+        (Section::Servers, Protocol::Redis) => Contender::Redis,
+        _ => Contender::Twemproxy,
     };
     let shown = if labels.contains(&reference.name()) {
         reference.name()
@@ -310,6 +312,54 @@ fn free(page: &mut String, finding: &FreeFinding) {
         );
     }
     equal_rate(page, finding);
+}
+
+/// What the outside witness says.
+fn witness(page: &mut String, heard: &Witness) {
+    let title = format!(
+        "redis-benchmark, 50 connections, pipeline {}, 400 B, four real servers",
+        heard.pipeline
+    );
+    table(page, &title, &["who", "SET/s", "GET/s", "p99 of GET, ms", ""]);
+    for entry in &heard.entries {
+        cells(
+            page,
+            &[
+                &entry.label,
+                &spread(entry.spread(|said| said.per_second[0]), 0),
+                &spread(entry.spread(|said| said.per_second[1]), 0),
+                &spread(entry.spread(|said| said.p99_ms[1]), 2),
+                entry.failure.as_ref().unwrap_or(&String::new()),
+            ],
+        );
+    }
+}
+
+/// One point of a sweep.
+fn sweep(page: &mut String, point: &Point) {
+    let title = format!(
+        "Free-running with stand-in servers, {} {}",
+        point.at,
+        point.axis.name()
+    );
+    table(
+        page,
+        &title,
+        &["who", "replies/s", "proxy's CPU µs per reply", "p99 µs", ""],
+    );
+    for entry in &point.entries {
+        let of = |figure: Figure, digits| spread(entry.spread(figure), digits);
+        cells(
+            page,
+            &[
+                &entry.label,
+                &of(|run| Some(run.report.ops_per_second), 0),
+                &of(|run| run.cpu_us, 2),
+                &of(|run| Some(run.report.latency_us.all.p99), 0),
+                entry.failure.as_ref().unwrap_or(&String::new()),
+            ],
+        );
+    }
 }
 
 /// The promise at an equal rate: Proxima's latencies are not worse than twemproxy's beyond the spread of the

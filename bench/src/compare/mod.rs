@@ -3,7 +3,8 @@
 //! ```text
 //!  rows (data: who, what shape, which bar)
 //!    └▶ for each round: `lockstep` in a process of its own, all contenders in turn, burst by burst
-//!  free: real memcached servers, real load, pinned and not
+//!  free: real servers, real load, pinned and not; witness: the same, by redis-benchmark
+//!  sweep: stand-in servers, real load, over clients and members, and plots of it
 //!    └▶ results: written anew after each row, so that a run that is cut short leaves what it found
 //! ```
 
@@ -12,9 +13,12 @@ mod lockstep;
 mod machine;
 mod markdown;
 mod options;
+mod plot;
 mod results;
 mod rows;
+mod sweep;
 mod table;
+mod witness;
 
 pub(crate) use options::Options;
 
@@ -23,12 +27,18 @@ use anyhow::{Context, Result, ensure};
 use machine::Machine;
 use results::Results;
 
+use crate::process::raise_descriptor_limit;
+
 /// Runs `proxima-bench compare`.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let field = options.field();
     let rows = options.rows()?;
+    raise_descriptor_limit();
     ensure!(
-        rows.iter().any(|row| row.runs_with(&field)) || options.free(),
+        rows.iter().any(|row| row.runs_with(&field))
+            || options.free()
+            || options.witness()
+            || options.sweep(),
         "no contender of these rows was found"
     );
     let directory = tempfile::Builder::new().prefix("proxima-bench-").tempdir()?;
@@ -46,10 +56,51 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             write(&results)
         })?;
     }
+    if options.witness() {
+        witness(&field, options, directory.path(), &mut results)?;
+    }
+    if options.sweep() {
+        sweep::measure(&field, options, directory.path(), |point| {
+            results.sweep.push(point);
+            write(&results)
+        })?;
+        sweep::draw(&results.sweep, options.protocol.name(), &options.plots)?;
+    }
     write(&results)?;
     println!("{}", markdown::render(&results));
     eprintln!("written to {}.md and .json", results.file.display());
     Ok(())
+}
+
+/// Lets the outside witness ask real servers through every proxy, which has a processor for itself where
+/// there are several.
+fn witness(
+    field: &[options::Entrant],
+    options: &Options,
+    directory: &std::path::Path,
+    results: &mut Results,
+) -> Result<()> {
+    let place = directory.join("witness");
+    std::fs::create_dir_all(&place)?;
+    let pinned = free::places(true, options)?;
+    let Some(places) = pinned.map_or_else(|| free::places(false, options), |found| Ok(Some(found)))? else {
+        return Ok(());
+    };
+    let Some((_servers, ports)) = free::servers(options, &places, &place)? else {
+        return Ok(());
+    };
+    let arena = free::Arena {
+        field,
+        options,
+        places: &places,
+        ports: &ports,
+        directory: &place,
+        connections: 50,
+    };
+    witness::measure(&arena, field, options, |heard| {
+        results.witness.push(heard);
+        write(results)
+    })
 }
 
 /// Writes both files anew.

@@ -6,17 +6,24 @@ use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 
 use super::rows::{self, Row};
-use crate::contender::{Binary, Contender};
+use crate::{
+    contender::{Binary, Contender},
+    protocol::Protocol,
+};
 
 /// The row of `--rows` that stands for the free-running figures.
 const FREE: &str = "free";
+/// The row that stands for redis-benchmark.
+const WITNESS: &str = "witness";
+/// The row that stands for the figures over clients and members, and their plots.
+const SWEEP: &str = "sweep";
 
 /// Measure every proxy that is found side by side and write dated results
 ///
 /// In lockstep: CPU time per request of Proxima (io_uring and epoll), twemproxy (Debian: nutcracker), HAProxy
-/// in TCP mode, and of memcached's proxy and mcrouter where a binary is named; the embedded store against
-/// memcached; writes to all servers against writes to one; 1,000 members; 10,000 idle clients. Then
-/// free-running, with real memcached servers: throughput, latency, and latency at an equal rate. Contenders
+/// in TCP mode, and of memcached's proxy, mcrouter and predixy where a binary is named; the embedded store
+/// against memcached or Redis; writes to all servers against writes to one; 1,000 members; 10,000 idle clients. Then
+/// free-running, with real servers: throughput, latency, and latency at an equal rate. Contenders
 /// take turns burst by burst (free-running: run by run), in several rounds; tables show the median of the
 /// rounds with least and greatest, and for each promise whether it holds.
 ///
@@ -28,9 +35,14 @@ const FREE: &str = "free";
   1x1 10x1 100x1 1000x1 100x16 100x1-32k            proxies; clients ready at once × requests of each
   embedded-1x1 embedded-10x1 embedded-100x1 embedded-1000x1 embedded-100x16
   all-of-4 clients members-100x1 members-1x1 idle free
+Rows of --protocol redis:
+  1x1 10x1 100x1 1000x1 100x16 100x1-32k            proxies, and Proxima's own memcached beside them
+  mget-100 mset-100 transaction members-100x1 embedded-100x1 embedded-100x16 idle free
+  witness (redis-benchmark)   sweep (plots over clients and members)
 
 Examples:
   proxima-bench compare --quick --rows 100x1,100x16
+  proxima-bench compare --protocol redis --rounds 5
   proxima-bench compare --binary mcrouter=/opt/mcrouter/bin/mcrouter --only proxima-epoll,twemproxy,mcrouter"
 )]
 pub(crate) struct Options {
@@ -40,6 +52,9 @@ pub(crate) struct Options {
     /// Only these contenders
     #[arg(long, value_enum, value_name = "NAME,…", value_delimiter = ',')]
     only: Vec<Contender>,
+    /// The protocol of the rows
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) protocol: Protocol,
     /// Only these rows
     #[arg(long, value_name = "ROW,…", value_delimiter = ',')]
     rows: Vec<String>,
@@ -55,6 +70,9 @@ pub(crate) struct Options {
     /// Where the results go
     #[arg(long, value_name = "FOLDER", default_value = "bench/results")]
     pub(super) results: PathBuf,
+    /// Where plots go
+    #[arg(long, value_name = "FOLDER", default_value = "docs/images")]
+    pub(super) plots: PathBuf,
 }
 
 /// A contender with its binary, or the reason why it has none.
@@ -68,6 +86,7 @@ impl Options {
     pub(super) fn field(&self) -> Vec<Entrant> {
         Contender::value_variants()
             .iter()
+            .filter(|contender| contender.speaks(self.protocol))
             .filter(|contender| self.only.is_empty() || self.only.contains(contender))
             .map(|contender| Entrant {
                 contender: *contender,
@@ -78,9 +97,10 @@ impl Options {
 
     /// The rows in lockstep that are asked for.
     pub(super) fn rows(&self) -> Result<Vec<Row>> {
-        let all = rows::all();
+        let all = rows::all(self.protocol);
         for name in &self.rows {
-            let known = name == FREE || all.iter().any(|row| row.name == name);
+            let known =
+                [FREE, WITNESS, SWEEP].contains(&name.as_str()) || all.iter().any(|row| row.name == name);
             ensure!(known, "no row '{name}'; --help lists them");
         }
         ensure!(self.rounds > 0, "--rounds must be at least 1");
@@ -90,6 +110,16 @@ impl Options {
     /// Whether the free-running measurements are wanted.
     pub(super) fn free(&self) -> bool {
         self.wants(FREE)
+    }
+
+    /// Whether the outside witness is wanted.
+    pub(super) fn witness(&self) -> bool {
+        self.protocol == Protocol::Redis && self.wants(WITNESS)
+    }
+
+    /// Whether figures over clients and members are wanted.
+    pub(super) fn sweep(&self) -> bool {
+        self.protocol == Protocol::Redis && self.wants(SWEEP)
     }
 
     fn wants(&self, row: &str) -> bool {

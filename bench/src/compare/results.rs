@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use super::{free::FreeFinding, lockstep::Finding, machine::Machine, options::Options};
+use super::{
+    free::FreeFinding, lockstep::Finding, machine::Machine, options::Options, sweep::Point, witness::Witness,
+};
+use crate::protocol::Protocol;
 
 /// All results so far.
 #[derive(Serialize)]
@@ -15,8 +18,12 @@ pub(super) struct Results {
     pub(super) rounds: usize,
     /// Whether it was made with `--quick`.
     pub(super) quick: bool,
+    /// The protocol of clients and servers.
+    pub(super) protocol: Protocol,
     pub(super) lockstep: Vec<Finding>,
     pub(super) free: Vec<FreeFinding>,
+    pub(super) witness: Vec<Witness>,
+    pub(super) sweep: Vec<Point>,
     /// The path without its extension.
     #[serde(skip)]
     pub(super) file: PathBuf,
@@ -27,18 +34,21 @@ impl Results {
         let folder = &options.results;
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let name = machine.date.replace(' ', "-").replace(':', "");
-        let file = folder.join(if options.quick {
-            format!("{name}-quick")
-        } else {
-            name
-        });
-        let (rounds, quick) = (options.rounds(), options.quick);
+        let protocol = match options.protocol {
+            Protocol::Memcached => "",
+            Protocol::Redis => "-redis",
+        };
+        let quick = if options.quick { "-quick" } else { "" };
+        let file = folder.join(format!("{name}{protocol}{quick}"));
         Ok(Self {
             machine,
-            rounds,
-            quick,
+            rounds: options.rounds(),
+            quick: options.quick,
+            protocol: options.protocol,
             lockstep: Vec::new(),
             free: Vec::new(),
+            witness: Vec::new(),
+            sweep: Vec::new(),
             file,
         })
     }

@@ -7,9 +7,12 @@ use anyhow::Result;
 use super::{Site, write};
 use crate::process::Launch;
 
+/// Clients that it takes at a time. Each needs two descriptors.
+pub(super) const MOST_CLIENTS: usize = 4_000;
+
 pub(super) fn launch(program: &Path, site: &Site<'_>) -> Result<Launch> {
     let mut text = format!(
-        "global\n  nbthread 1\n  maxconn 4000\n\
+        "global\n  nbthread 1\n  maxconn {MOST_CLIENTS}\n\
          defaults\n  mode tcp\n  timeout connect 5s\n  timeout client 1h\n  timeout server 1h\n\
          frontend bench\n  bind 127.0.0.1:{}\n  default_backend servers\n\
          backend servers\n  balance leastconn\n",

@@ -4,7 +4,9 @@ mod haproxy;
 mod mcrouter;
 mod memcached;
 mod memcached_proxy;
+mod predixy;
 mod proxima;
+mod redis;
 mod twemproxy;
 
 use std::{
@@ -17,7 +19,10 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::process::{Launch, find_program};
+use crate::{
+    process::{Launch, find_program},
+    protocol::Protocol,
+};
 
 /// A proxy, or a server that is measured like one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
@@ -37,8 +42,12 @@ pub(crate) enum Contender {
     Mcrouter,
     /// memcached's built-in proxy, one thread; needs --binary
     MemcachedProxy,
+    /// predixy, one worker thread; needs --binary
+    Predixy,
     /// memcached itself as a server, one thread
     Memcached,
+    /// Redis itself as a server
+    Redis,
     /// Proxima's embedded store as a server, on io_uring
     #[value(name = "embedded-io_uring")]
     #[serde(rename = "embedded-io_uring")]
@@ -69,6 +78,8 @@ pub(crate) struct Site<'a> {
     pub(crate) servers: &'a [u16],
     /// How requests are spread over the servers.
     pub(crate) spread: Spread,
+    /// The protocol of clients and servers.
+    pub(crate) protocol: Protocol,
 }
 
 impl Contender {
@@ -81,7 +92,9 @@ impl Contender {
             Self::Haproxy => "haproxy",
             Self::Mcrouter => "mcrouter",
             Self::MemcachedProxy => "memcached-proxy",
+            Self::Predixy => "predixy",
             Self::Memcached => "memcached",
+            Self::Redis => "redis",
             Self::EmbeddedIoUring => "embedded-io_uring",
             Self::EmbeddedEpoll => "embedded-epoll",
         }
@@ -91,8 +104,25 @@ impl Contender {
     pub(crate) fn is_server(self) -> bool {
         matches!(
             self,
-            Self::Memcached | Self::EmbeddedIoUring | Self::EmbeddedEpoll
+            Self::Memcached | Self::Redis | Self::EmbeddedIoUring | Self::EmbeddedEpoll
         )
+    }
+
+    /// Whether it serves clients of this protocol.
+    pub(crate) fn speaks(self, protocol: Protocol) -> bool {
+        match self {
+            Self::Mcrouter | Self::MemcachedProxy | Self::Memcached => protocol == Protocol::Memcached,
+            Self::Predixy | Self::Redis => protocol == Protocol::Redis,
+            _ => true,
+        }
+    }
+
+    /// Clients that it takes at a time, as it is configured here.
+    pub(crate) const fn most_clients(self) -> usize {
+        match self {
+            Self::Haproxy => haproxy::MOST_CLIENTS,
+            _ => usize::MAX,
+        }
     }
 
     /// Its binary: the one that `named` names, or else the one that is found.
@@ -113,7 +143,9 @@ impl Contender {
             Self::Twemproxy => find_program("nutcracker"),
             Self::Haproxy => find_program("haproxy"),
             Self::Mcrouter => find_program("mcrouter"),
+            Self::Predixy => find_program("predixy"),
             Self::Memcached => find_program("memcached"),
+            Self::Redis => find_program("redis-server"),
             // The memcached that distributions build has no proxy inside.
             Self::MemcachedProxy => None,
         }
@@ -144,6 +176,9 @@ impl Contender {
         if site.spread != Spread::Hash && !proxima {
             bail!("only Proxima is measured with requests to all servers");
         }
+        if !self.speaks(site.protocol) {
+            bail!("it does not speak {}", site.protocol.name());
+        }
         match self {
             Self::ProximaIoUring => proxima::launch(program, site, "io_uring", proxima::Leaf::Pool),
             Self::ProximaEpoll => proxima::launch(program, site, "epoll", proxima::Leaf::Pool),
@@ -153,7 +188,9 @@ impl Contender {
             Self::Haproxy => haproxy::launch(program, site),
             Self::Mcrouter => mcrouter::launch(program, site),
             Self::MemcachedProxy => memcached_proxy::launch(program, site),
+            Self::Predixy => predixy::launch(program, site),
             Self::Memcached => Ok(memcached::launch(program, site.port)),
+            Self::Redis => Ok(redis::launch(program, site.port)),
         }
     }
 }
@@ -187,6 +224,7 @@ impl FromStr for Binary {
 }
 
 pub(crate) use memcached::launch as memcached;
+pub(crate) use redis::launch as redis;
 
 /// Writes a configuration file into the site's directory.
 fn write(site: &Site<'_>, name: &str, text: &str) -> Result<PathBuf> {

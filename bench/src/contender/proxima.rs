@@ -48,8 +48,10 @@ pub(super) fn launch(program: &Path, site: &Site<'_>, io: &str, leaf: Leaf) -> R
 }
 
 fn configuration(site: &Site<'_>, leaf: Leaf) -> String {
+    let protocol = site.protocol.name();
     let listener = format!(
-        "workers: 1\nlimits:\n  clients: 20000\nlisteners:\n  - address: 127.0.0.1:{}\n    route: main\n",
+        "workers: 1\nlimits:\n  clients: 20000\nlisteners:\n  - address: 127.0.0.1:{}\n    protocol: {protocol}\n    \
+         route: main\n",
         site.port
     );
     if leaf == Leaf::Embedded {
@@ -67,7 +69,7 @@ fn configuration(site: &Site<'_>, leaf: Leaf) -> String {
         Spread::Copies => ("replicated: true", "pool"),
     };
     format!(
-        "{listener}pools:\n  cache:\n    servers: [{}]\n    {pool}\nroutes:\n  main: {{{route}: cache}}\n",
+        "{listener}pools:\n  cache:\n    protocol: {protocol}\n    servers: [{}]\n    {pool}\nroutes:\n  main: {{{route}: cache}}\n",
         servers.join(", ")
     )
 }

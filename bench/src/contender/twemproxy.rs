@@ -5,7 +5,10 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::{Site, write};
-use crate::process::{Launch, free_port};
+use crate::{
+    process::{Launch, free_port},
+    protocol::Protocol,
+};
 
 pub(super) fn launch(program: &Path, site: &Site<'_>) -> Result<Launch> {
     let mut text = format!(
@@ -15,6 +18,9 @@ pub(super) fn launch(program: &Path, site: &Site<'_>) -> Result<Launch> {
     );
     for port in site.servers {
         text.push_str(&format!("   - 127.0.0.1:{port}:1\n"));
+    }
+    if site.protocol == Protocol::Redis {
+        text.push_str("  redis: true\n");
     }
     let file = write(site, "twemproxy.yml", &text)?;
     let in_directory = |name| site.directory.join(name).into_os_string();

@@ -12,19 +12,20 @@ use mio::{Interest, Registry, Token, net::TcpStream};
 
 use super::tally::Tally;
 use crate::{
-    memcache::{
-        reply::{Verdict, judge},
-        request,
-    },
+    form::Form,
+    verdict::Verdict,
     workload::{Keys, Operation},
 };
 
 /// A connection, or the place of one.
 pub(super) struct Connection {
     address: SocketAddr,
+    /// Operations of a request.
+    operations: usize,
     stream: Option<TcpStream>,
     connected: bool,
-    /// Requests without a reply, oldest first, each with the time from which its latency counts.
+    /// The operations of requests without a reply, oldest first, each with the time from which the latency
+    /// of its request counts.
     waiting: VecDeque<(Operation, Instant)>,
     requests: Vec<u8>,
     written: usize,
@@ -32,10 +33,11 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// A place for a connection to `address`.
-    pub(super) fn new(address: SocketAddr) -> Self {
+    /// A place for a connection to `address`, on which each request has so many operations.
+    pub(super) fn new(address: SocketAddr, operations: usize) -> Self {
         Self {
             address,
+            operations,
             stream: None,
             connected: false,
             waiting: VecDeque::new(),
@@ -73,7 +75,8 @@ impl Connection {
     /// Closes the connection. Requests without a reply are lost.
     pub(super) fn close(&mut self, tally: &mut Tally, why: &str) {
         let now = Instant::now();
-        for (operation, since) in self.waiting.drain(..) {
+        let operations = self.operations;
+        for (operation, since) in self.waiting.drain(..).step_by(operations) {
             tally.lose(operation.set, now.saturating_duration_since(since), why);
         }
         self.stream = None;
@@ -89,18 +92,14 @@ impl Connection {
 
     /// Requests without a reply.
     pub(super) fn under_way(&self) -> usize {
-        self.waiting.len()
+        self.waiting.len() / self.operations
     }
 
     /// Appends a request, which leaves with the next [`Connection::flush`].
-    pub(super) fn ask(&mut self, operation: Operation, since: Instant, keys: &Keys, value_size: usize) {
-        let key = keys.get(operation.key);
-        if operation.set {
-            request::append_set(key, value_size, &mut self.requests);
-        } else {
-            request::append_get(key, &mut self.requests);
-        }
-        self.waiting.push_back((operation, since));
+    pub(super) fn ask(&mut self, operations: &[Operation], since: Instant, keys: &Keys, form: &Form) {
+        form.append(operations, keys, &mut self.requests);
+        self.waiting
+            .extend(operations.iter().map(|&operation| (operation, since)));
     }
 
     /// Writes what the kernel takes.
@@ -144,7 +143,7 @@ impl Connection {
         &mut self,
         scratch: &mut [u8],
         keys: &Keys,
-        value_size: usize,
+        form: &Form,
         tally: &mut Tally,
     ) -> Result<()> {
         loop {
@@ -154,13 +153,13 @@ impl Connection {
             match stream.read(scratch) {
                 Ok(0) => bail!("the connection was closed by the other side"),
                 Ok(length) if self.replies.is_empty() => {
-                    let used = self.judge_all(&scratch[..length], keys, value_size, tally)?;
+                    let used = self.judge_all(&scratch[..length], keys, form, tally)?;
                     self.replies.extend_from_slice(&scratch[used..length]);
                 }
                 Ok(length) => {
                     let mut replies = std::mem::take(&mut self.replies);
                     replies.extend_from_slice(&scratch[..length]);
-                    let used = self.judge_all(&replies, keys, value_size, tally)?;
+                    let used = self.judge_all(&replies, keys, form, tally)?;
                     replies.drain(..used);
                     self.replies = replies;
                 }
@@ -173,13 +172,7 @@ impl Connection {
     }
 
     /// Judges the complete replies at the start of `bytes` and returns their length.
-    fn judge_all(
-        &mut self,
-        bytes: &[u8],
-        keys: &Keys,
-        value_size: usize,
-        tally: &mut Tally,
-    ) -> Result<usize> {
+    fn judge_all(&mut self, bytes: &[u8], keys: &Keys, form: &Form, tally: &mut Tally) -> Result<usize> {
         let now = Instant::now();
         let mut used = 0;
         while used < bytes.len() {
@@ -189,12 +182,12 @@ impl Connection {
                 tally.first_wrong.get_or_insert(words);
                 bail!("a reply that nobody asked for");
             };
-            let Some((length, verdict)) =
-                judge(&bytes[used..], keys.get(operation.key), operation.set, value_size)
-            else {
+            let asked = self.waiting.range(..self.operations);
+            let asked = asked.map(|(operation, _)| keys.get(operation.key));
+            let Some((length, verdict)) = form.judge(&bytes[used..], asked, operation.set) else {
                 break;
             };
-            self.waiting.pop_front();
+            self.waiting.drain(..self.operations);
             let wrong = matches!(verdict, Verdict::Wrong(_));
             tally.reply(verdict, operation.set, now.saturating_duration_since(since));
             if wrong {

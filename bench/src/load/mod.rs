@@ -43,7 +43,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let keys = Keys::new(options.keys, options.key_size)?;
     if options.fill {
         for address in &options.address {
-            fill(*address, &keys, options.value_size)?;
+            fill(options.protocol, *address, &keys, options.value_size)?;
         }
     }
     if options.duration == Duration::ZERO {

@@ -8,10 +8,11 @@ use serde::Serialize;
 
 use crate::{
     output::{Output, as_seconds},
+    protocol::Protocol,
     workload::{Mix, Popularity},
 };
 
-/// Load a memcached, or a proxy before some, and measure how long replies take
+/// Load a memcached or a Redis, or a proxy before some, and measure how long replies take
 ///
 /// Closed loop (the default): each connection keeps --pipeline requests under way and sends the next when a
 /// reply came. This finds the greatest rate; its latencies are those of a server that is never asked more
@@ -69,6 +70,12 @@ pub(crate) struct Options {
     /// Bytes of a key
     #[arg(long, default_value_t = 40)]
     pub(crate) key_size: usize,
+    /// The protocol of the server
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) protocol: Protocol,
+    /// Keys of a request; above 1: MGET and MSET
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub(crate) keys_a_request: usize,
     /// Bytes of a value
     #[arg(long, short = 'd', default_value_t = 400)]
     pub(crate) value_size: usize,
@@ -105,7 +112,14 @@ impl Options {
             self.threads <= self.connections,
             "each of the --threads needs a connection"
         );
-        ensure!(self.pipeline > 0, "--pipeline must be at least 1");
+        ensure!(
+            self.pipeline > 0 && self.keys_a_request > 0,
+            "--pipeline and --keys-a-request must be at least 1"
+        );
+        ensure!(
+            self.keys_a_request == 1 || self.protocol == Protocol::Redis,
+            "requests with several keys are for --protocol redis"
+        );
         ensure!(
             !self.reconnect || self.pipeline == 1,
             "--reconnect makes one request a connection: no --pipeline"

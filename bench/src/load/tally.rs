@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::memcache::reply::Verdict;
+use crate::verdict::Verdict;
 
 /// The counters of a stretch of time.
 pub(super) struct Tally {

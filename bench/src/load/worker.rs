@@ -16,8 +16,9 @@ use rustix::time::{
 
 use super::{connection::Connection, options::Options, pace::Pace, tally::Tally};
 use crate::{
+    form::Form,
     net::connect_many,
-    workload::{Keys, Operations},
+    workload::{Keys, Operation, Operations},
 };
 
 /// Time to wait for replies after the last request.
@@ -37,8 +38,11 @@ pub(super) struct Interval {
 /// A thread's share of the run.
 pub(super) struct Worker<'a> {
     options: &'a Options,
+    form: Form,
     keys: &'a Keys,
     operations: Operations,
+    /// The operations of one request.
+    asked: Vec<Operation>,
     poll: Poll,
     timer: OwnedFd,
     connections: Vec<Connection>,
@@ -79,7 +83,12 @@ impl<'a> Worker<'a> {
             Token(addresses.len()),
             Interest::READABLE,
         )?;
-        let mut connections: Vec<Connection> = addresses.iter().copied().map(Connection::new).collect();
+        let request = (options.keys_a_request, false);
+        let form = Form::new(options.protocol, request, options.value_size, keys);
+        let mut connections: Vec<Connection> = addresses
+            .iter()
+            .map(|&address| Connection::new(address, form.operations()))
+            .collect();
         if !options.reconnect {
             let streams = connect_many(addresses)?;
             for (number, (connection, stream)) in connections.iter_mut().zip(streams).enumerate() {
@@ -88,8 +97,10 @@ impl<'a> Worker<'a> {
         }
         Ok(Self {
             options,
+            form,
             keys,
             operations,
+            asked: Vec::new(),
             poll,
             timer,
             places: vec![Place::default(); connections.len()],
@@ -200,12 +211,7 @@ impl<'a> Worker<'a> {
     /// Reads and writes what can be read and written.
     fn handle(&mut self, number: usize) {
         let connection = &mut self.connections[number];
-        let read = connection.read(
-            &mut self.scratch,
-            self.keys,
-            self.options.value_size,
-            &mut self.tally,
-        );
+        let read = connection.read(&mut self.scratch, self.keys, &self.form, &mut self.tally);
         if let Err(error) = read.and_then(|()| connection.flush(&mut self.tally)) {
             self.park(number, &error);
         } else if self.options.reconnect && connection.is_open() && connection.under_way() == 0 {
@@ -227,13 +233,16 @@ impl<'a> Worker<'a> {
             return;
         }
         let now = Instant::now();
-        for operation in self.operations.by_ref().take(wanted) {
+        for _ in 0..wanted {
+            self.asked.clear();
+            self.asked
+                .extend(self.operations.by_ref().take(self.form.operations()));
             let since = match pace {
                 Some(pace) => pace.time_on(number, place.sent),
                 None => now,
             };
             place.sent += u64::from(pace.is_some());
-            connection.ask(operation, since, self.keys, self.options.value_size);
+            connection.ask(&self.asked, since, self.keys, &self.form);
         }
         let opened = if connection.is_open() {
             Ok(())

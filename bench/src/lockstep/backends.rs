@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use mio::{Events, Interest, Poll, Token, net::TcpStream};
 use socket2::SockRef;
 
-use crate::memcache::Conversation;
+use crate::protocol::{Conversation, Protocol};
 
 /// No round takes as long: a wait that does is stuck.
 pub(crate) const STUCK: Duration = Duration::from_secs(5);
@@ -27,10 +27,13 @@ pub(crate) struct Backends {
     listeners: Vec<mio::net::TcpListener>,
     connections: HashMap<Token, Connection>,
     next: usize,
+    protocol: Protocol,
     value_size: usize,
     scratch: Vec<u8>,
     /// Keys read or written since the last batch was complete.
     arrived: usize,
+    /// Replies are held until all requests of a batch have arrived.
+    holds: bool,
 }
 
 struct Connection {
@@ -44,7 +47,7 @@ struct Connection {
 
 impl Backends {
     /// Servers on these listeners, which must be nonblocking. Gets are answered with `value_size` bytes.
-    pub(crate) fn new(listeners: Vec<TcpListener>, value_size: usize) -> Result<Self> {
+    pub(crate) fn new(listeners: Vec<TcpListener>, protocol: Protocol, value_size: usize) -> Result<Self> {
         let poll = Poll::new()?;
         let mut listeners: Vec<_> = listeners
             .into_iter()
@@ -60,9 +63,11 @@ impl Backends {
             next: listeners.len(),
             listeners,
             connections: HashMap::new(),
+            protocol,
             value_size,
             scratch: vec![0; 1 << 20],
             arrived: 0,
+            holds: true,
         })
     }
 
@@ -117,6 +122,13 @@ impl Backends {
         if self.arrived > 0 { self.answer() } else { Ok(()) }
     }
 
+    /// Serves like any server, each connection by itself, for at most `wait`.
+    pub(crate) fn answer_at_once(&mut self, wait: Duration) -> Result<()> {
+        self.holds = false;
+        self.arrived = 0;
+        self.turn(wait)
+    }
+
     /// Waits for events once and handles them: accepts, reads, and continues what could not be written.
     fn turn(&mut self, wait: Duration) -> Result<()> {
         match self.poll.poll(&mut self.events, Some(wait)) {
@@ -126,14 +138,21 @@ impl Backends {
         for event in &self.events {
             let token = event.token();
             if let Some(listener) = self.listeners.get(token.0) {
-                accept_all(listener, &self.poll, &mut self.connections, &mut self.next)?;
+                accept_all(
+                    listener,
+                    &self.poll,
+                    self.protocol,
+                    &mut self.connections,
+                    &mut self.next,
+                )?;
                 continue;
             }
             let Some(connection) = self.connections.get_mut(&token) else {
                 continue;
             };
             let open = connection.read(&mut self.scratch, self.value_size, &mut self.arrived)?;
-            if connection.held == 0 {
+            if connection.held == 0 || !self.holds {
+                connection.held = 0;
                 connection.flush()?;
             }
             if !open {
@@ -147,6 +166,7 @@ impl Backends {
 fn accept_all(
     listener: &mio::net::TcpListener,
     poll: &Poll,
+    protocol: Protocol,
     connections: &mut HashMap<Token, Connection>,
     next: &mut usize,
 ) -> Result<()> {
@@ -162,7 +182,7 @@ fn accept_all(
         *next += 1;
         poll.registry()
             .register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
-        let conversation = Conversation::default();
+        let conversation = protocol.conversation();
         connections.insert(
             token,
             Connection {

@@ -10,28 +10,10 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::{backends::STUCK, options::Shape};
 use crate::{
-    memcache::{
-        reply::{Verdict, judge},
-        request,
-    },
+    form::{Check, Form},
     net::connect_many,
     workload::{Keys, Operation, Operations},
 };
-
-/// The reply to a set.
-const STORED: &[u8] = b"STORED\r\n";
-
-/// The end of a hit after its value.
-const HIT_END: &[u8] = b"\r\nEND\r\n";
-
-/// How thoroughly replies are checked.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Check {
-    /// Every byte.
-    Whole,
-    /// The framing, the lengths, and the key inside each value: cheap, and enough to see a misrouted reply.
-    Framing,
-}
 
 /// Connections to the proxy, and their next requests.
 pub(crate) struct Clients {
@@ -39,8 +21,7 @@ pub(crate) struct Clients {
     keys: Rc<Keys>,
     operations: Operations,
     pipeline: usize,
-    value_size: usize,
-    hit_length: usize,
+    form: Form,
     received: Vec<u8>,
 }
 
@@ -70,15 +51,12 @@ impl Clients {
                 })
             })
             .collect::<Result<_>>()?;
-        let (pipeline, value_size) = (shape.pipeline, shape.value_size);
-        let hit_length = hit_length(&keys, value_size);
         Ok(Self {
             connections,
+            form: shape.form(&keys),
             keys,
             operations,
-            pipeline,
-            value_size,
-            hit_length,
+            pipeline: shape.pipeline,
             received: Vec::new(),
         })
     }
@@ -98,16 +76,13 @@ impl Clients {
         for connection in &mut self.connections {
             connection.requests.clear();
             connection.batch.clear();
-            connection
-                .batch
-                .extend(self.operations.by_ref().take(self.pipeline));
-            for operation in &connection.batch {
-                let key = self.keys.get(operation.key);
-                if operation.set {
-                    request::append_set(key, self.value_size, &mut connection.requests);
-                } else {
-                    request::append_get(key, &mut connection.requests);
-                }
+            connection.batch.extend(
+                self.operations
+                    .by_ref()
+                    .take(self.pipeline * self.form.operations()),
+            );
+            for request in connection.batch.chunks(self.form.operations()) {
+                self.form.append(request, &self.keys, &mut connection.requests);
             }
         }
         for connection in &mut self.connections {
@@ -122,50 +97,20 @@ impl Clients {
     /// Lets every client read and judge the replies to its batch.
     pub(crate) fn receive(&mut self, check: Check) -> Result<()> {
         for connection in &mut self.connections {
-            let sets = connection.batch.iter().filter(|operation| operation.set).count();
-            let gets = connection.batch.len() - sets;
-            self.received
-                .resize(sets * STORED.len() + gets * self.hit_length, 0);
+            let requests = || connection.batch.chunks(self.form.operations());
+            let length = |request: &[Operation]| self.form.reply_length(request[0].set);
+            self.received.resize(requests().map(length).sum(), 0);
             read_all(&mut connection.stream, &mut self.received)?;
             let mut rest = &self.received[..];
-            for operation in &connection.batch {
-                let length = if operation.set {
-                    STORED.len()
-                } else {
-                    self.hit_length
-                };
-                let (reply, following) = rest.split_at(length);
+            for request in requests() {
+                let (reply, following) = rest.split_at(length(request));
                 rest = following;
-                let key = self.keys.get(operation.key);
-                let good = match check {
-                    _ if operation.set => reply == STORED,
-                    Check::Whole => judge(reply, key, false, self.value_size) == Some((length, Verdict::Hit)),
-                    Check::Framing => framed(reply, key, self.value_size),
-                };
+                let good = self.form.is_good(reply, request, &self.keys, check);
                 ensure!(good, "a client got a wrong reply; it begins {}", begin(reply));
             }
         }
         Ok(())
     }
-}
-
-/// Whether `reply`, of a hit's length, has the announcement and the end of a hit on `key`, and the key in its
-/// value.
-fn framed(reply: &[u8], key: &[u8], value_size: usize) -> bool {
-    let (announcement, data) = reply.split_at(reply.len() - HIT_END.len() - value_size);
-    announcement
-        .strip_prefix(b"VALUE ")
-        .is_some_and(|rest| rest.starts_with(key))
-        && announcement.ends_with(b"\r\n")
-        && data.starts_with(&key[..key.len().min(value_size)])
-        && data.ends_with(HIT_END)
-}
-
-/// Length of the reply to a get that finds its value.
-fn hit_length(keys: &Keys, value_size: usize) -> usize {
-    let mut reply = Vec::new();
-    request::append_value(keys.get(0), value_size, &mut reply);
-    reply.len() + b"END\r\n".len()
 }
 
 /// The part of `bytes` that an error shows.

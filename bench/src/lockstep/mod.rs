@@ -28,6 +28,7 @@ mod rounds;
 mod target;
 mod trial;
 
+pub(crate) use backends::{Backends, STUCK};
 pub(crate) use options::{Case, Options, Shape, Subject};
 pub(crate) use report::{Figures, Report};
 

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     contender::{Binary, Contender, Spread},
-    workload::Mix,
+    form::Form,
+    protocol::Protocol,
+    workload::{Keys, Mix},
 };
 
 /// A batch of one client must fit what the kernel buffers of one connection, or a blocked write would end the
@@ -93,6 +95,15 @@ pub(crate) struct Shape {
     /// Sets to gets
     #[arg(long, value_name = "SETS:GETS", default_value = "1:10")]
     pub(crate) mix: Mix,
+    /// The protocol of clients and servers
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) protocol: Protocol,
+    /// Keys of a request; above 1: MGET and MSET
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub(crate) keys_a_request: usize,
+    /// A request is a transaction in one piece, with --keys-a-request commands on one key
+    #[arg(long)]
+    pub(crate) transaction: bool,
     /// Servers behind a contender that is started
     #[arg(long, default_value_t = 4)]
     pub(crate) servers: usize,
@@ -193,6 +204,16 @@ impl Options {
 }
 
 impl Shape {
+    /// The form of the requests.
+    pub(crate) fn form(&self, keys: &Keys) -> Form {
+        Form::new(
+            self.protocol,
+            (self.keys_a_request, self.transaction),
+            self.value_size,
+            keys,
+        )
+    }
+
     /// Refuses options that cannot be run in lockstep.
     pub(crate) fn check(&self) -> Result<()> {
         ensure!(
@@ -200,7 +221,12 @@ impl Shape {
             "there must be at least one client and one request"
         );
         ensure!(self.servers > 0, "there must be at least one server");
-        let batch = self.pipeline * (self.value_size + self.key_size + 32);
+        ensure!(self.keys_a_request > 0, "a request must have at least one key");
+        ensure!(
+            self.protocol == Protocol::Redis || self.keys_a_request == 1 && !self.transaction,
+            "requests with several keys, and transactions, are measured with --protocol redis"
+        );
+        let batch = self.pipeline * self.keys_a_request * (self.value_size + self.key_size + 32);
         ensure!(
             batch <= LARGEST_BATCH,
             "one client's batch of {batch} bytes does not fit a socket's buffer; pipeline × value size must stay \

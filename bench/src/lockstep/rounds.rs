@@ -4,17 +4,14 @@ use std::{net::SocketAddr, rc::Rc};
 
 use anyhow::{Context, Result, ensure};
 
-use super::{
-    clients::{Check, Clients},
-    options::Shape,
-    target::Target,
-};
+use super::{clients::Clients, options::Shape, target::Target};
 use crate::{
     contender::Spread,
+    form::Check,
     workload::{Keys, Operations, Popularity},
 };
 
-/// The clients of a run and how many servers each of their requests reaches.
+/// The clients of a run, and how many keys of a request reach servers.
 pub(crate) struct Rounds {
     clients: Clients,
     copies: usize,
@@ -30,7 +27,7 @@ impl Rounds {
         let operations = Operations::new(keys.count(), Popularity::Uniform, shape.mix, seed)?;
         let clients = Clients::connect(address, shape, keys, operations)?;
         let copies = match shape.spread {
-            Spread::Hash => 1,
+            Spread::Hash => shape.keys_a_request,
             Spread::All | Spread::Copies => shape.servers,
         };
         Ok(Self { clients, copies })

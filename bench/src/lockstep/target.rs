@@ -17,6 +17,7 @@ use super::{
 use crate::{
     contender::Site,
     process::{Child, Placement, free_port, listen_anywhere, move_to},
+    protocol::Protocol,
 };
 
 /// A proxy (or server) has to answer within this time after its start.
@@ -55,7 +56,11 @@ impl Target {
         let backends = if listeners.is_empty() {
             None
         } else {
-            Some(Backends::new(listeners, case.shape.value_size)?)
+            Some(Backends::new(
+                listeners,
+                case.shape.protocol,
+                case.shape.value_size,
+            )?)
         };
         let (process, address) = match &case.subject {
             Subject::Start { contender, program } => {
@@ -65,6 +70,7 @@ impl Target {
                     port,
                     servers: &ports,
                     spread: case.shape.spread,
+                    protocol: case.shape.protocol,
                 };
                 let launch = contender.launch(program, &site)?;
                 let child = Child::start(&launch, &Placement::Behind(cpu), directory)?;
@@ -83,7 +89,7 @@ impl Target {
             backends,
             process,
         };
-        target.wait_until_it_answers()?;
+        target.wait_until_it_answers(case.shape.protocol)?;
         Ok(target)
     }
 
@@ -111,14 +117,14 @@ impl Target {
 
     /// Sends gets until one is answered without an error, and meanwhile serves the proxy's requests to its
     /// servers.
-    fn wait_until_it_answers(&mut self) -> Result<()> {
+    fn wait_until_it_answers(&mut self, protocol: Protocol) -> Result<()> {
         let deadline = Instant::now() + START;
         let mut last = String::from("it accepts no connection");
         while Instant::now() < deadline {
             self.check_running()?;
-            match self.ask() {
-                Ok(answer) if answer.ends_with("END\r\n") => return Ok(()),
-                Ok(answer) => last = format!("it answers '{}'", answer.escape_debug()),
+            match self.ask(protocol) {
+                Ok(answer) if protocol.is_ready(&answer) => return Ok(()),
+                Ok(answer) => last = format!("it answers '{}'", answer.escape_ascii()),
                 Err(error) => last = error.to_string(),
             }
             self.serve()?;
@@ -127,10 +133,12 @@ impl Target {
     }
 
     /// One get on a connection of its own; whatever came within a moment.
-    fn ask(&mut self) -> Result<String> {
+    fn ask(&mut self, protocol: Protocol) -> Result<Vec<u8>> {
         let mut stream = TcpStream::connect_timeout(&self.address, START)?;
         stream.set_read_timeout(Some(Duration::from_millis(5)))?;
-        stream.write_all(b"get proxima-bench\r\n")?;
+        let mut request = Vec::new();
+        protocol.append_get(b"proxima-bench", &mut request);
+        stream.write_all(&request)?;
         let mut answer = Vec::new();
         for _ in 0..300 {
             self.serve()?;
@@ -141,11 +149,12 @@ impl Target {
                 // The read timed out without bytes.
                 Err(_) => continue,
             }
-            if answer.ends_with(b"END\r\n") || answer.starts_with(b"SERVER_ERROR") {
+            let is_error = answer.starts_with(b"SERVER_ERROR") || answer.starts_with(b"-");
+            if protocol.is_ready(&answer) || is_error && answer.ends_with(b"\r\n") {
                 break;
             }
         }
-        Ok(String::from_utf8_lossy(&answer).into_owned())
+        Ok(answer)
     }
 
     fn serve(&mut self) -> Result<()> {

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 
 use super::{
-    clients::Check,
     options::{Case, Settings},
     report::{Figures, Idle, Report},
     rounds::Rounds,
@@ -14,6 +13,7 @@ use super::{
 use crate::{
     figures::Spread,
     fill::fill,
+    form::Check,
     process::{SyscallTrace, Usage, raise_descriptor_limit, resident_bytes},
     workload::Keys,
 };
@@ -105,7 +105,7 @@ impl Running {
         let mut target = Target::start(case, cpu, &directory)?;
         let keys = Keys::new(shape.keys, shape.key_size)?;
         if target.backends.is_none() {
-            fill(target.address, &keys, shape.value_size)?;
+            fill(shape.protocol, target.address, &keys, shape.value_size)?;
         }
         let mut rounds = Rounds::connect(shape, keys.into(), target.address, settings.seed)?;
         let warm_up = WARM_UP.max(20 * shape.servers).div_ceil(rounds.batch()).max(20);
@@ -180,6 +180,7 @@ impl Running {
             let shape = super::Shape {
                 clients: GROUP.min(count - start),
                 pipeline: 1,
+                keys_a_request: 1,
                 ..case.shape.clone()
             };
             groups.push(Rounds::connect(

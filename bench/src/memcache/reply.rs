@@ -1,26 +1,11 @@
 //! Replies as the client of a run reads and judges them.
 
 use super::request;
-use crate::workload::value;
+use crate::{verdict::Verdict, workload::value};
 
 /// Bytes of a reply line of a run at most. Without a bound, a stream that never ends a line would be waited
 /// for.
 const LONGEST_LINE: usize = 2_048;
-
-/// A complete reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// The value that belongs to the key, every byte of it.
-    Hit,
-    /// No value.
-    Miss,
-    /// A set was stored.
-    Stored,
-    /// The server or the proxy said no, in these words.
-    Refused(String),
-    /// It is not the reply to the request, and its end is not known either.
-    Wrong(String),
-}
 
 /// Judges the reply to a `get` (or a `set`) of `key` at the start of `bytes`.
 ///
@@ -31,7 +16,7 @@ pub(crate) fn judge(bytes: &[u8], key: &[u8], set: bool, value_size: usize) -> O
         .take(LONGEST_LINE)
         .position(|pair| pair == b"\r\n")
     else {
-        return (bytes.len() > LONGEST_LINE).then(|| (0, wrong("a line that does not end", bytes)));
+        return (bytes.len() > LONGEST_LINE).then(|| (0, Verdict::wrong("a line that does not end", bytes)));
     };
     let line = &bytes[..end];
     let after_line = end + 2;
@@ -50,16 +35,25 @@ pub(crate) fn judge(bytes: &[u8], key: &[u8], set: bool, value_size: usize) -> O
     let mut expected = Vec::with_capacity(after_line);
     request::append_value_line(key, value_size, &mut expected);
     if bytes[..after_line] != expected {
-        return Some((0, wrong(&format!("expected {}", expected.escape_ascii()), line)));
+        return Some((
+            0,
+            Verdict::wrong(&format!("expected {}", expected.escape_ascii()), line),
+        ));
     }
     let length = after_line + value_size + b"\r\nEND\r\n".len();
     let reply = bytes.get(..length)?;
     let (data, tail) = reply[after_line..].split_at(value_size);
     if tail != b"\r\nEND\r\n" {
-        return Some((0, wrong("the value does not end where its length says", tail)));
+        return Some((
+            0,
+            Verdict::wrong("the value does not end where its length says", tail),
+        ));
     }
     if !value::matches(key, data) {
-        return Some((0, wrong("not the bytes of this key", &data[..data.len().min(64)])));
+        return Some((
+            0,
+            Verdict::wrong("not the bytes of this key", &data[..data.len().min(64)]),
+        ));
     }
     Some((length, Verdict::Hit))
 }
@@ -70,15 +64,8 @@ fn refusal(line: &[u8]) -> Verdict {
     if known.iter().any(|word| line.starts_with(word)) {
         Verdict::Refused(line.escape_ascii().to_string())
     } else {
-        wrong("no reply to this request", line)
+        Verdict::wrong("no reply to this request", line)
     }
-}
-
-fn wrong(what: &str, bytes: &[u8]) -> Verdict {
-    Verdict::Wrong(format!(
-        "{what}: got {}",
-        bytes[..bytes.len().min(256)].escape_ascii()
-    ))
 }
 
 #[cfg(test)]

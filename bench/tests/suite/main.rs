@@ -4,6 +4,7 @@ mod common;
 mod hostile;
 mod load;
 mod lockstep;
+mod redis;
 mod relay;
 #[path = "../../../wire/tests/memcache/rows.rs"]
 mod rows;

@@ -2,9 +2,12 @@
 //! fed to an engine again and again with no other work around it. There are four servers behind ketama, one
 //! worker, and no sockets.
 
+// Tests include this file by its path, where the usual place of the module would be another one.
+#[path = "words.rs"]
+mod words;
+
 use std::{
     collections::BTreeMap,
-    fmt::Write,
     net::{IpAddr, SocketAddr},
     path::Path,
     rc::Rc,
@@ -24,15 +27,12 @@ use proxima::{
     route::Compiler,
     upstream::LaneId,
 };
-use proxima_wire::{
-    memcache::{self, Command},
-    message::{Class, Parse, Parsed},
-    resp,
-};
+use words::Words;
 
 /// The traffic of a scenario's clients.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
+    words: Words,
     clients: usize,
     /// Requests of each client in a round.
     pipeline: usize,
@@ -60,14 +60,13 @@ enum Route {
     Fleet,
     /// The store in this process.
     Embedded,
-    /// A pool of four Redis servers, by the hash of the key.
-    Redis,
 }
 
 /// All scenarios: gets and sets, 10:1, or gets alone, with keys of 40 bytes.
-pub(crate) const SCENARIOS: [Scenario; 11] = [
+pub(crate) const SCENARIOS: [Scenario; 12] = [
     Scenario {
         name: "1-at-a-time",
+        words: Words::Memcached,
         clients: 100,
         pipeline: 1,
         keys: 1,
@@ -77,6 +76,7 @@ pub(crate) const SCENARIOS: [Scenario; 11] = [
     },
     Scenario {
         name: "pipelines-of-16",
+        words: Words::Memcached,
         clients: 10,
         pipeline: 16,
         keys: 1,
@@ -86,6 +86,7 @@ pub(crate) const SCENARIOS: [Scenario; 11] = [
     },
     Scenario {
         name: "gets-of-8-keys",
+        words: Words::Memcached,
         clients: 10,
         pipeline: 1,
         keys: 8,
@@ -95,6 +96,7 @@ pub(crate) const SCENARIOS: [Scenario; 11] = [
     },
     Scenario {
         name: "values-of-32-KiB",
+        words: Words::Memcached,
         clients: 10,
         pipeline: 1,
         keys: 1,
@@ -104,6 +106,7 @@ pub(crate) const SCENARIOS: [Scenario; 11] = [
     },
     Scenario {
         name: "near",
+        words: Words::Memcached,
         clients: 100,
         pipeline: 1,
         keys: 1,
@@ -113,6 +116,7 @@ pub(crate) const SCENARIOS: [Scenario; 11] = [
     },
     Scenario {
         name: "copies",
+        words: Words::Memcached,
         clients: 100,
         pipeline: 1,
         keys: 1,
@@ -122,6 +126,37 @@ pub(crate) const SCENARIOS: [Scenario; 11] = [
     },
     Scenario {
         name: "embedded",
+        words: Words::Memcached,
+        clients: 100,
+        pipeline: 1,
+        keys: 1,
+        value: 400,
+        sets: true,
+        route: Route::Embedded,
+    },
+    Scenario {
+        name: "redis-1-at-a-time",
+        words: Words::Redis,
+        clients: 100,
+        pipeline: 1,
+        keys: 1,
+        value: 400,
+        sets: true,
+        route: Route::Pool,
+    },
+    Scenario {
+        name: "redis-pipelines-of-16",
+        words: Words::Redis,
+        clients: 10,
+        pipeline: 16,
+        keys: 1,
+        value: 400,
+        sets: true,
+        route: Route::Pool,
+    },
+    Scenario {
+        name: "redis-embedded",
+        words: Words::Redis,
         clients: 100,
         pipeline: 1,
         keys: 1,
@@ -131,6 +166,7 @@ pub(crate) const SCENARIOS: [Scenario; 11] = [
     },
     Scenario {
         name: "reads-of-one-copy",
+        words: Words::Memcached,
         clients: 100,
         pipeline: 1,
         keys: 1,
@@ -140,30 +176,13 @@ pub(crate) const SCENARIOS: [Scenario; 11] = [
     },
     Scenario {
         name: "reads-in-a-fleet",
+        words: Words::Memcached,
         clients: 100,
         pipeline: 1,
         keys: 1,
         value: 400,
         sets: false,
         route: Route::Fleet,
-    },
-    Scenario {
-        name: "redis-1-at-a-time",
-        clients: 100,
-        pipeline: 1,
-        keys: 1,
-        value: 400,
-        sets: true,
-        route: Route::Redis,
-    },
-    Scenario {
-        name: "redis-pipelines-of-16",
-        clients: 10,
-        pipeline: 16,
-        keys: 1,
-        value: 400,
-        sets: true,
-        route: Route::Redis,
     },
 ];
 
@@ -176,6 +195,8 @@ struct Round {
     requests: Vec<Vec<u8>>,
     /// The replies that each client must get.
     expected: Vec<Vec<u8>>,
+    /// The keys that clients read.
+    reads: Vec<String>,
     /// The replies on each lane.
     replies: Vec<(LaneId, Vec<u8>)>,
 }
@@ -194,7 +215,7 @@ pub(crate) struct Traffic {
 impl Traffic {
     /// Makes the traffic, and plays it twice: afterwards every buffer has the size that it needs.
     pub(crate) fn record(scenario: &'static Scenario) -> Self {
-        let mut engine = engine(scenario.route);
+        let mut engine = engine(scenario);
         if scenario.route == Route::Near {
             let told = Localities::read(PODS.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
             let orders = engine.tree.orders(&told);
@@ -239,24 +260,11 @@ impl Traffic {
 
     /// Stores what the clients will read in the embedded store.
     fn fill(&mut self) {
-        for round in &self.rounds {
-            for (&client, expected) in self.clients.iter().zip(&round.expected) {
-                let mut request = Vec::new();
-                let mut rest = &expected[..];
-                while let Some(hit) = rest.strip_prefix(b"VALUE ") {
-                    let end = hit.iter().position(|&byte| byte == b'\n').unwrap() + 1;
-                    let value = end + self.scenario.value + 2;
-                    request.extend_from_slice(b"set ");
-                    // The key, the flags 0 and the expiry 0, which a hit does not tell, then the length.
-                    let line = String::from_utf8_lossy(&hit[..end]);
-                    let (head, length) = line.rsplit_once(' ').unwrap();
-                    request.extend_from_slice(format!("{head} 0 {length}").as_bytes());
-                    request.extend_from_slice(&hit[end..value]);
-                    rest = hit[value..].strip_prefix(b"END\r\n").unwrap_or(&hit[value..]);
-                }
-                self.engine.client_bytes(client, &request);
-                self.engine.clients.stream(client).unwrap().out.clear();
-            }
+        let (scenario, client) = (self.scenario, self.clients[0]);
+        for key in self.rounds.iter().flat_map(|round| &round.reads) {
+            let request = scenario.words.set(key, &scenario.value_of(key));
+            self.engine.client_bytes(client, request.as_bytes());
+            self.engine.clients.stream(client).unwrap().out.clear();
         }
         self.flush();
     }
@@ -278,11 +286,7 @@ impl Traffic {
         while let Some(lane) = self.engine.actions.connect.pop() {
             self.engine.lane_connected(lane);
             self.engine.servers.stream(lane).unwrap().out.clear();
-            let welcome: &[u8] = match self.scenario.route {
-                Route::Redis => b"*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n",
-                _ => b"VERSION 1.6.18\r\n",
-            };
-            self.engine.lane_bytes(lane, welcome);
+            self.engine.lane_bytes(lane, self.scenario.words.welcome());
         }
         self.engine.actions.flush.clear();
         let mut replies = Vec::new();
@@ -334,53 +338,23 @@ impl Traffic {
 
 impl Scenario {
     fn round(&self, round: usize) -> Round {
-        let (mut requests, mut expected) = (Vec::new(), Vec::new());
+        let (mut requests, mut expected, mut reads) = (Vec::new(), Vec::new(), Vec::new());
         for client in 0..self.clients {
             let (mut request, mut reply) = (String::new(), String::new());
             for number in 0..self.pipeline {
                 let key = |at: usize| {
-                    format!(
-                        "{:040}",
-                        1_000_003 * (1 + at + self.keys * (number + 16 * client)) + round
-                    )
+                    let place = 1 + at + self.keys * (number + 16 * client);
+                    format!("{:040}", 1_000_003 * place + round)
                 };
-                let is_set = self.sets && (client + number + round).is_multiple_of(11);
-                if self.route == Route::Redis {
-                    let value = "v".repeat(self.value);
-                    let words: &[&str] = if is_set {
-                        &["SET", &key(0), &value]
-                    } else {
-                        &["GET", &key(0)]
-                    };
-                    let _ = write!(request, "*{}\r\n", words.len());
-                    for word in words {
-                        let _ = write!(request, "${}\r\n{word}\r\n", word.len());
-                    }
-                    reply.push_str(&if is_set {
-                        "+OK\r\n".to_owned()
-                    } else {
-                        self.hit(&key(0))
-                    });
+                if self.sets && (client + number + round).is_multiple_of(11) {
+                    request.push_str(&self.words.set(&key(0), &"v".repeat(self.value)));
+                    reply.push_str(self.words.stored());
                     continue;
                 }
-                if is_set {
-                    let _ = write!(
-                        request,
-                        "set {} 0 0 {}\r\n{}\r\n",
-                        key(0),
-                        self.value,
-                        "v".repeat(self.value)
-                    );
-                    reply.push_str("STORED\r\n");
-                    continue;
-                }
-                request.push_str("get");
-                for at in 0..self.keys {
-                    let _ = write!(request, " {}", key(at));
-                    reply.push_str(&self.hit(&key(at)));
-                }
-                request.push_str("\r\n");
-                reply.push_str("END\r\n");
+                let keys: Vec<String> = (0..self.keys).map(key).collect();
+                request.push_str(&self.words.get(&keys));
+                reply.push_str(&self.hits(&keys));
+                reads.extend(keys);
             }
             requests.push(request.into_bytes());
             expected.push(reply.into_bytes());
@@ -388,50 +362,30 @@ impl Scenario {
         Round {
             requests,
             expected,
+            reads,
             replies: Vec::new(),
         }
     }
 
-    fn hit(&self, key: &str) -> String {
-        let before = match self.route {
-            Route::Redis => "$".to_owned(),
-            _ => format!("VALUE {key} 0 "),
-        };
-        format!(
-            "{before}{}\r\n{}\r\n",
-            self.value,
-            key.repeat(self.value.div_ceil(key.len())).split_at(self.value).0
-        )
+    fn value_of(&self, key: &str) -> String {
+        let repeated = key.repeat(self.value.div_ceil(key.len()));
+        repeated.split_at(self.value).0.to_owned()
+    }
+
+    fn hits(&self, keys: &[String]) -> String {
+        let hits = keys.iter().map(|key| (key.clone(), self.value_of(key)));
+        self.words.hits(&hits.collect::<Vec<_>>())
     }
 
     /// Appends the replies of a server to these requests.
     fn answer(&self, mut requests: &[u8], replies: &mut Vec<u8>) {
-        let limits = resp::Limits { value: 1 << 20 };
-        while self.route == Route::Redis
-            && let Parsed::Head(request) = resp::request(&mut Parse::default(), requests, &limits)
-        {
-            let (message, rest) = requests.split_at(request.len() as usize);
-            match request.class {
-                Class::Read => {
-                    let hit = self.hit(&String::from_utf8_lossy(request.key.of(message)));
-                    replies.extend_from_slice(hit.as_bytes());
-                }
-                _ => replies.extend_from_slice(b"+OK\r\n"),
-            }
-            requests = rest;
-        }
-        while let Parsed::Head(request) = memcache::request(requests, &memcache::Limits::default()) {
-            let (message, rest) = requests.split_at(request.len() as usize);
-            if request.command == Command::Get as u16 {
-                replies.extend_from_slice(
-                    self.hit(&String::from_utf8_lossy(request.key.of(message)))
-                        .as_bytes(),
-                );
-                replies.extend_from_slice(b"END\r\n");
-            } else {
-                replies.extend_from_slice(b"STORED\r\n");
-            }
-            requests = rest;
+        while let Some(heard) = self.words.hear(requests) {
+            let reply = match heard.read {
+                Some(key) => self.hits(&[key]),
+                None => self.words.stored().to_owned(),
+            };
+            replies.extend_from_slice(reply.as_bytes());
+            requests = &requests[heard.len..];
         }
     }
 }
@@ -441,7 +395,8 @@ const PODS: &str = r#"{"version":1,"nodes":[{"id":0},{"id":1}],"pods":[
     {"ips":["10.0.0.1","10.0.0.2","10.1.0.0","10.1.0.1"],"containers":[{"nodes":[0]}]},
     {"ips":["10.0.0.3","10.0.0.4","10.1.0.2","10.1.0.3"],"containers":[{"nodes":[1]}]}]}"#;
 
-fn engine(route: Route) -> Engine {
+fn engine(scenario: &Scenario) -> Engine {
+    let (route, protocol) = (scenario.route, scenario.words.protocol());
     let is_peer = route == Route::Fleet;
     let replicated = matches!(route, Route::Copies | Route::OneCopy | Route::Fleet);
     let servers = match route {
@@ -453,19 +408,13 @@ fn engine(route: Route) -> Engine {
         true => "fleet: {listen: 127.0.0.1:11400, peers: [127.0.0.1:11400], dir: fleet}\n",
         false => "",
     };
-    let protocol = match route {
-        Route::Redis => "redis",
-        _ => "memcached",
-    };
-    // A pool of Redis is never replicated.
-    let replicated = if replicated { "    replicated: true\n" } else { "" };
     let route = match route {
         Route::Near => "{nearest: p}",
         Route::Embedded => "embedded",
         _ => "p",
     };
     let text = format!(
-        "pools:\n  p:\n    protocol: {protocol}\n    {servers}\n{replicated}\
+        "pools:\n  p:\n    {servers}\n    protocol: {protocol}\n    replicated: {replicated}\n\
          listeners: [{{address: 127.0.0.1:11211, protocol: {protocol}, route: {route}}}]\n{fleet}"
     );
     let config = config::parse(&text, Path::new("replay"))

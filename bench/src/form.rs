@@ -1,0 +1,169 @@
+//! The form of a run's requests and replies: one key, many keys, or a transaction.
+
+use crate::{
+    protocol::Protocol,
+    redis::{reply, request},
+    verdict::Verdict,
+    workload::{Keys, Operation},
+};
+
+/// What stands before the replies of a transaction, once for each of its commands.
+const QUEUED: &[u8] = b"+QUEUED\r\n";
+
+/// How thoroughly replies are checked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// Every byte.
+    Whole,
+    /// The framing, the lengths, and the key inside each value: cheap, and enough to see a misrouted reply.
+    Framing,
+}
+
+/// The form of requests, and what their replies look like.
+pub(crate) struct Form {
+    protocol: Protocol,
+    /// Keys of a request.
+    keys: usize,
+    /// The request is a transaction with a command for each key.
+    transaction: bool,
+    value_size: usize,
+    /// Bytes of the reply to a get that finds its value.
+    hit_length: usize,
+}
+
+impl Form {
+    /// Requests with so many keys each. True: a request is a transaction with a command for each.
+    pub(crate) fn new(
+        protocol: Protocol,
+        (count, transaction): (usize, bool),
+        value_size: usize,
+        keys: &Keys,
+    ) -> Self {
+        let mut hit = Vec::new();
+        protocol.append_announcement(keys.get(0), value_size, &mut hit);
+        Self {
+            protocol,
+            keys: count,
+            transaction,
+            value_size,
+            hit_length: hit.len() + value_size + protocol.hit_end().len(),
+        }
+    }
+
+    /// Operations that make one request. The keys of a transaction are the same, so that it is at one server.
+    pub(crate) fn operations(&self) -> usize {
+        if self.transaction { 1 } else { self.keys }
+    }
+
+    /// Appends the request of these operations, the first of which says whether it reads or writes.
+    pub(crate) fn append(&self, operations: &[Operation], keys: &Keys, out: &mut Vec<u8>) {
+        let [first, ..] = operations else { return };
+        let one = |out: &mut Vec<u8>| {
+            let key = keys.get(first.key);
+            if first.set {
+                self.protocol.append_set(key, self.value_size, out);
+            } else {
+                self.protocol.append_get(key, out);
+            }
+        };
+        let all = operations.iter().map(|operation| keys.get(operation.key));
+        if self.transaction {
+            out.extend_from_slice(b"*1\r\n$5\r\nMULTI\r\n");
+            (0..self.keys).for_each(|_| one(out));
+            out.extend_from_slice(b"*1\r\n$4\r\nEXEC\r\n");
+        } else if self.keys == 1 {
+            one(out);
+        } else if first.set {
+            request::append_mset(all, self.value_size, out);
+        } else {
+            request::append_mget(all, out);
+        }
+    }
+
+    /// Judges the reply to a request that is no transaction, at the start of `bytes`. Returns its length and
+    /// its contents. `None`: more bytes are needed.
+    pub(crate) fn judge<'a>(
+        &self,
+        bytes: &[u8],
+        mut asked: impl ExactSizeIterator<Item = &'a [u8]>,
+        set: bool,
+    ) -> Option<(usize, Verdict)> {
+        if self.keys > 1 {
+            return reply::judge_many(bytes, asked, set, self.value_size);
+        }
+        let key = asked.next().unwrap_or_default();
+        self.protocol.judge(bytes, key, set, self.value_size)
+    }
+
+    /// Bytes that the reply has before its values.
+    fn head(&self, set: bool) -> Vec<u8> {
+        let mut head = Vec::new();
+        if self.transaction {
+            head.extend_from_slice(b"+OK\r\n");
+            head.extend(QUEUED.repeat(self.keys));
+        }
+        if self.transaction || self.keys > 1 && !set {
+            request::append_length(b'*', self.keys, &mut head);
+        }
+        head
+    }
+
+    /// Replies to one key each that stand behind the head.
+    fn parts(&self, set: bool) -> usize {
+        if set && !self.transaction { 1 } else { self.keys }
+    }
+
+    fn part_length(&self, set: bool) -> usize {
+        if set {
+            self.protocol.stored().len()
+        } else {
+            self.hit_length
+        }
+    }
+
+    /// Bytes of a good reply.
+    pub(crate) fn reply_length(&self, set: bool) -> usize {
+        self.head(set).len() + self.parts(set) * self.part_length(set)
+    }
+
+    /// Whether `reply`, of a good one's length, is one.
+    pub(crate) fn is_good(&self, reply: &[u8], operations: &[Operation], keys: &Keys, check: Check) -> bool {
+        let Some(set) = operations.first().map(|operation| operation.set) else {
+            return reply.is_empty();
+        };
+        let Some(parts) = reply.strip_prefix(&*self.head(set)) else {
+            return false;
+        };
+        let asked = operations.iter().cycle();
+        parts
+            .chunks(self.part_length(set))
+            .zip(asked)
+            .all(|(part, operation)| {
+                let key = keys.get(operation.key);
+                match check {
+                    _ if set => part == self.protocol.stored(),
+                    Check::Whole => {
+                        self.protocol.judge(part, key, false, self.value_size)
+                            == Some((part.len(), Verdict::Hit))
+                    }
+                    Check::Framing => self.is_framed(part, key),
+                }
+            })
+    }
+
+    /// Whether `reply`, of a hit's length, has the end of a hit on `key`, and the key in its value.
+    fn is_framed(&self, reply: &[u8], key: &[u8]) -> bool {
+        let end = self.protocol.hit_end();
+        let (announcement, data) = reply.split_at(reply.len() - end.len() - self.value_size);
+        let is_announced = match self.protocol {
+            Protocol::Memcached => announcement
+                .strip_prefix(b"VALUE ")
+                .is_some_and(|rest| rest.starts_with(key)),
+            Protocol::Redis => announcement.starts_with(b"$"),
+        };
+        is_announced
+            && announcement.ends_with(b"\r\n")
+            && data.starts_with(&key[..key.len().min(self.value_size)])
+            && data.ends_with(end)
+    }
+}

@@ -1,0 +1,120 @@
+//! The protocols of a run: each request and reply in its words.
+
+use anyhow::Result;
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use crate::{memcache, redis, verdict::Verdict};
+
+/// A protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Protocol {
+    /// memcached's text protocol
+    #[default]
+    Memcached,
+    /// Redis' protocol, RESP2
+    Redis,
+}
+
+/// The server's side of one connection.
+pub(crate) enum Conversation {
+    Memcached(memcache::Conversation),
+    Redis(redis::Conversation),
+}
+
+impl Protocol {
+    /// Its name in Proxima's configuration.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Memcached => "memcached",
+            Self::Redis => "redis",
+        }
+    }
+
+    /// Appends a request for the value of a key.
+    pub(crate) fn append_get(self, key: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Self::Memcached => memcache::request::append_get(key, out),
+            Self::Redis => redis::request::append_get(key, out),
+        }
+    }
+
+    /// Appends a request that stores the value of `size` bytes that belongs to the key.
+    pub(crate) fn append_set(self, key: &[u8], size: usize, out: &mut Vec<u8>) {
+        match self {
+            Self::Memcached => memcache::request::append_set(key, size, out),
+            Self::Redis => redis::request::append_set(key, size, out),
+        }
+    }
+
+    /// The reply to a set.
+    pub(crate) const fn stored(self) -> &'static [u8] {
+        match self {
+            Self::Memcached => b"STORED\r\n",
+            Self::Redis => b"+OK\r\n",
+        }
+    }
+
+    /// The end of a hit behind its value.
+    pub(crate) const fn hit_end(self) -> &'static [u8] {
+        match self {
+            Self::Memcached => b"\r\nEND\r\n",
+            Self::Redis => b"\r\n",
+        }
+    }
+
+    /// Appends the line that stands before the value of a hit.
+    pub(crate) fn append_announcement(self, key: &[u8], size: usize, out: &mut Vec<u8>) {
+        match self {
+            Self::Memcached => memcache::request::append_value_line(key, size, out),
+            Self::Redis => redis::request::append_length(b'$', size, out),
+        }
+    }
+
+    /// Judges the reply to a get (or a set) of `key` at the start of `bytes`. Returns its length and its
+    /// contents. `None`: more bytes are needed.
+    pub(crate) fn judge(
+        self,
+        bytes: &[u8],
+        key: &[u8],
+        set: bool,
+        value_size: usize,
+    ) -> Option<(usize, Verdict)> {
+        match self {
+            Self::Memcached => memcache::reply::judge(bytes, key, set, value_size),
+            Self::Redis => redis::reply::judge(bytes, key, set, value_size),
+        }
+    }
+
+    /// Whether these bytes are the whole reply of a server or proxy that is ready to a get of a key that it
+    /// may not have.
+    pub(crate) fn is_ready(self, answer: &[u8]) -> bool {
+        match self {
+            Self::Memcached => answer.ends_with(b"END\r\n"),
+            Self::Redis => answer.starts_with(b"$") && answer.ends_with(b"\r\n"),
+        }
+    }
+
+    /// A new connection to a stand-in server.
+    pub(crate) fn conversation(self) -> Conversation {
+        match self {
+            Self::Memcached => Conversation::Memcached(memcache::Conversation::default()),
+            Self::Redis => Conversation::Redis(redis::Conversation::default()),
+        }
+    }
+}
+
+impl Conversation {
+    /// Takes the next `bytes` of the connection, appends the replies they complete to `out` and returns how
+    /// many keys were read or written. Values are `value_size` bytes long.
+    ///
+    /// # Errors
+    /// On bytes that no client sends.
+    pub(crate) fn feed(&mut self, bytes: &[u8], value_size: usize, out: &mut Vec<u8>) -> Result<usize> {
+        match self {
+            Self::Memcached(conversation) => conversation.feed(bytes, value_size, out),
+            Self::Redis(conversation) => conversation.feed(bytes, value_size, out),
+        }
+    }
+}
