@@ -1,4 +1,4 @@
-"""The directory of a peer: its disk is full or read-only, power is lost, or another directory is in its place."""
+"""The directory of a peer: its disk is full or read-only, power is lost, or another one is in its place."""
 
 import random
 import shutil
@@ -46,6 +46,12 @@ def mend(disk, how):
     disk.empty() if how == "full" else disk.read_only(False)
 
 
+def start_in_vain(node):
+    """Starts a proxy that ends by itself, and returns what it said."""
+    command = [BINARY, "run", "--config", node.proxy.file]
+    return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=60)
+
+
 @pytest.mark.alone
 @pytest.mark.parametrize("how", ["full", "read-only"])
 def test_voter_whose_disk_takes_nothing_votes_no_more_and_says_so_while_the_fleet_goes_on(disk, nodes, how):
@@ -60,13 +66,7 @@ def test_voter_whose_disk_takes_nothing_votes_no_more_and_says_so_while_the_flee
     until(lambda: all(node.is_ready() for node in others), "the others have leases")
     write_and_read(others, "after")
     spoiled.proxy.kill()
-    ended = subprocess.run(
-        [BINARY, "run", "--config", spoiled.proxy.file],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=60,
-    )
+    ended = start_in_vain(spoiled)
     assert ended.returncode == 1 and f"the fleet cannot be joined: {disk.folder}" in ended.stderr, ended
     mend(disk, how)
     spoiled.start()
@@ -110,13 +110,7 @@ def test_directory_of_another_peer_is_refused_with_its_remedy(fleet):
         node.stop_softly()
     shutil.rmtree(other.dir)
     shutil.copytree(one.dir, other.dir)
-    ended = subprocess.run(
-        [BINARY, "run", "--config", other.proxy.file],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=60,
-    )
+    ended = start_in_vain(other)
     assert ended.returncode == 1, ended
     assert f"{other.dir}: it is the directory of the peer n1, and this one is n2" in ended.stderr, ended
     assert "`proxima fleet init --force`" in ended.stderr
@@ -148,13 +142,7 @@ def test_damaged_journal_is_refused_with_its_remedy_and_an_empty_directory_is_a_
     text = bytearray(journal.read_bytes())
     text[20] ^= 1
     journal.write_bytes(text)
-    ended = subprocess.run(
-        [BINARY, "run", "--config", damaged.proxy.file],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=60,
-    )
+    ended = start_in_vain(damaged)
     assert ended.returncode == 1 and "is damaged at byte 0: move the directory away" in ended.stderr, ended
     damaged.dir.rename(tmp_path / "away")
     damaged.start()

@@ -178,8 +178,8 @@ def test_loss_of_30_percent_leaves_no_stale_read_and_equal_copies(nodes, keeps_p
 
 
 def test_delay_of_200_milliseconds_leaves_no_stale_read_and_equal_copies(io, folder, tmp_path, cleanup):
-    """By relays, so that it needs no namespaces. An election takes less time than an answer then, and no peer has a
-    lease until the way is short again."""
+    """By relays, so that it needs no namespaces. An answer takes longer than an election then, and no peer
+    has a lease until the way is short again."""
     listens = [ports.address() for _ in range(3)]
     ways = [Far(listen) for listen in listens]
     for way in ways:

@@ -114,35 +114,39 @@ def test_fleet_that_has_lost_the_majority_of_its_voters_begins_anew_with_init(fl
 
 
 class Load:
-    """A client of each node that writes and reads keys of all, until it is stopped. A restarted proxy ends its
-    connections; whoever is connected sees no other failure, and no value that is old."""
+    """A client of each node that writes and reads keys of all, until it is stopped. It sees no failure and no
+    old value: a node is out of service before it is restarted."""
 
     def __init__(self, nodes):
         self._newest = {}
-        self._lock = threading.Lock()
         self._over = threading.Event()
         self._pool = ThreadPoolExecutor(len(nodes))
-        self.rounds = dict.fromkeys((node.name for node in nodes), 0)
+        self.rounds = {node.name: 0 for node in nodes}
+        self._in_service = {node.name: threading.Lock() for node in nodes}
         self._all = [self._pool.submit(self._use, node) for node in nodes]
 
     def _use(self, node):
-        key = f"of-{node.name}"
         while not self._over.is_set():
-            time.sleep(0.005)
-            if not node.serves_clients:
-                continue
-            with node.raw() as client:
-                while not self._over.is_set() and node.serves_clients:
-                    self.rounds[node.name] += 1
-                    value = str(self.rounds[node.name])
-                    client.set(key, value)
-                    with self._lock:
-                        self._newest[key] = int(value)
-                        least = dict(self._newest)
-                    for other, number in least.items():
-                        read = client.get(other)
-                        assert read is None or int(read) >= number, f"{other}: {read} after {number}"
-                    time.sleep(0.002)
+            with self._in_service[node.name], node.raw() as client:
+                for _ in range(20):
+                    self._round(node.name, client)
+            time.sleep(0.01)
+
+    def _round(self, name, client):
+        number = self.rounds[name] + 1
+        client.set(name, str(number))
+        self._newest[name] = self.rounds[name] = number
+        for key, least in dict(self._newest).items():
+            read = client.get(key)
+            assert read is None or int(read) >= least, f"{key}: {read} after {least}"
+
+    def without(self, node):
+        """The node is out of service until the result is left."""
+        return self._in_service[node.name]
+
+    def until_all_go_on(self):
+        before = dict(self.rounds)
+        until(lambda: all(self.rounds[name] > before[name] + 20 for name in before), "all clients go on")
 
     def stop(self):
         self._over.set()
@@ -153,23 +157,14 @@ class Load:
 
 def test_rolling_restart_of_all_peers_fails_no_request_and_reads_nothing_old(fleet):
     nodes = fleet()
-    for node in nodes:
-        node.serves_clients = True
-    load = Load(nodes)
+    load = Load(nodes.nodes)
     try:
         for node in nodes:
-            before = dict(load.rounds)
-            # What stands before the proxies takes one out of service first, as it is no longer ready.
-            node.serves_clients = False
-            node.stop_softly()
-            node.start()
-            nodes.until_settled()
-            node.serves_clients = True
-            names = [other.name for other in nodes]
-            until(
-                lambda before=before, names=names: all(load.rounds[name] > before[name] for name in names),
-                "all go on",
-            )
+            with load.without(node):
+                node.stop_softly()
+                node.start()
+                nodes.until_settled()
+            load.until_all_go_on()
     finally:
         load.stop()
     removed = nodes[0].status()["removed"]
@@ -200,14 +195,17 @@ def test_terminated_proxy_keeps_its_copy_until_its_clients_are_served_and_then_s
 
 
 def test_peer_is_ready_while_it_has_a_lease_and_a_copy_of_its_own_or_a_neighbours_may_be_read(fleet):
-    nodes = fleet(2, fleet=SHORT)
+    nodes = fleet(2)
     one, other = nodes
     one.server.kill()
-    until(lambda: not one.reads_own_copy(), "its own copy is gone")
-    assert one.proxy.http("/ready")[0] == 200
+    write_and_read([other], "it misses")
+    until(lambda: one.is_ready() and not one.reads_own_copy(), "it is ready without a copy of its own")
     write_and_read([other, one], "a neighbour's")
     other.server.kill()
+    with other.raw() as client:
+        client.ask(b"set k 0 0 4\r\nlost\r\n")
     until(lambda: not one.is_ready() and not other.is_ready(), "no copy is left")
+    assert "pool cache: 0 of " in one.ready()
     other.server.start()
     one.server.start()
     until(lambda: is_settled(nodes.nodes), "both are back")

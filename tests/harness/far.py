@@ -6,8 +6,8 @@ from .relay import Relay
 
 
 class Far(Relay):
-    """Relays what a node is sent, and its answers. While it is far, bytes take `seconds` in each direction, however
-    many are under way."""
+    """Relays what a node is sent, and its answers. While it is far, bytes take `seconds` in each direction,
+    however many are under way."""
 
     def __init__(self, server):
         self.seconds = 0.0

@@ -107,8 +107,8 @@ class Node:
 
 
 class Fleet:
-    """So many nodes, which have found each other. `places` are the namespaces of their proxies, `listens` where
-    they listen, and `announce` where they are reached if that is elsewhere."""
+    """So many nodes, which have found each other. `places` are the namespaces of their proxies, `listens`
+    where they listen, and `announce` where they are reached if that is elsewhere."""
 
     def __init__(self, count, io, folder, cleanup, places=(), listens=(), announce=(), **keys):
         listens = listens or [f"{place.address}:11400" for place in places]

@@ -21,8 +21,8 @@ RANDOM, DROP, PASS = 7, 1, 2
 
 
 class Loss:
-    """An XDP program on an interface of this thread's network that drops a part of the packets that come, until it
-    is closed. `OSError`: the kernel does not allow it."""
+    """An XDP program on an interface of this thread's network. It drops a part of the packets that come,
+    until it is closed. `OSError`: the kernel does not allow it."""
 
     def __init__(self, interface, part):
         steps = [
