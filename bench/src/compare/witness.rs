@@ -69,7 +69,7 @@ pub(super) fn measure(
             for (number, entry) in entries.iter_mut().enumerate() {
                 let said = match number.checked_sub(1).map(|number| present[number]) {
                     None => ask(arena.ports[0]),
-                    Some((contender, program)) => arena.behind(contender, program, &ask),
+                    Some((contender, program)) => arena.behind(contender, program, ask),
                 };
                 match said {
                     Ok(said) => entry.runs.push(said),

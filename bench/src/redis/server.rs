@@ -109,8 +109,11 @@ fn execute(name: &[u8], words: &[&[u8]], value_size: usize, out: &mut Vec<u8>) -
     Ok(1)
 }
 
+/// The words of a request, and its length.
+type Read<'a> = (Vec<&'a [u8]>, usize);
+
 /// The words of the request at the start of `bytes`, and its length. `None`: it has not ended.
-fn request(bytes: &[u8]) -> Result<Option<(Vec<&[u8]>, usize)>> {
+fn request(bytes: &[u8]) -> Result<Option<Read<'_>>> {
     let Some((count, mut at)) = number(bytes, b'*')? else {
         return Ok(None);
     };

@@ -84,10 +84,10 @@ impl Engine {
         }
         let joined = self.servers.change_login(client.login, &client.session.login);
         client.login = joined.unwrap_or(0);
-        if joined.is_none() {
-            if let Some(session) = client.session.get_mut() {
-                session.login.clear();
-            }
+        if joined.is_none()
+            && let Some(session) = client.session.get_mut()
+        {
+            session.login.clear();
         }
         joined.is_some()
     }

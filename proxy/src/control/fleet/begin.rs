@@ -103,7 +103,7 @@ impl Fleet {
         let others = listed
             .iter()
             .filter(|address| address.is_ipv4() == own.is_ipv4() && !is_own(address));
-        self.config.expect.max((others.count() + 1) / 2 + 1)
+        self.config.expect.max(others.count().div_ceil(2) + 1)
     }
 
     /// Finds the fleet of those who are there, or begins one with them, if so many are there.
