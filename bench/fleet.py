@@ -308,12 +308,10 @@ def measure_long(minutes):
         writes += report["acknowledged_writes"]
         reads += report["hits"]
         calm = [stop for stop, stall in worst if stall <= STALL]
-        print(
-            f"{len(faults)} faults, {writes} judged writes, {reads} judged reads, none stale, all copies equal; "
-            f"writes stopped {max(calm, default=0) * 1000:.0f} ms at most in {len(calm)} faults while the machine "
-            f"ran, {max(stop for stop, _ in worst) * 1000:.0f} ms in all",
-            flush=True,
-        )
+        judged = f"{len(faults)} faults, {writes} judged writes, {reads} judged reads, none stale"
+        ran = f"{max(calm, default=0) * 1000:.0f} ms at most in {len(calm)} faults while the machine ran"
+        longest = max(stop for stop, _ in worst) * 1000
+        print(f"{judged}; writes stopped {ran}, {longest:.0f} ms in all", flush=True)
 
 
 def main():

@@ -668,7 +668,7 @@ fn peer_whose_machine_was_suspended_takes_the_changes_of_the_others() {
         world.engine.begin_turn(1 + suspended);
     }
     for world in woke {
-        world.engine.now = world.engine.now + Micros(suspended);
+        world.engine.now += Micros(suspended);
         world.engine.begin_turn(1 + suspended);
     }
     for client in 0..CLIENTS {
