@@ -303,7 +303,13 @@ def measure_long(minutes):
         names = random.choices(list(FAULTS), k=5)
         with fleet() as nodes, contextlib.ExitStack() as cleanup, tempfile.TemporaryDirectory() as folder:
             asked = [functools.partial(happens, nodes, FAULTS[name], worst) for name in names]
-            report = check_promise(nodes, folder, cleanup, asked, before=nodes.before)
+            try:
+                report = check_promise(nodes, folder, cleanup, asked, before=nodes.before)
+            except AssertionError:
+                print(names)
+                for node in nodes:
+                    print(f"--- {node.name}: {node.status()}\n{node.proxy.log()[-6000:]}", flush=True)
+                raise
         faults += names
         writes += report["acknowledged_writes"]
         reads += report["hits"]
