@@ -51,6 +51,16 @@ impl Set {
     }
 }
 
+/// Waits a moment for another worker, which changes an entry in a handful of steps.
+fn pause(tries: &mut u32) {
+    *tries += 1;
+    // It may have been stopped in the middle of them, for this worker to run.
+    match *tries % 64 {
+        0 => std::thread::yield_now(),
+        _ => std::hint::spin_loop(),
+    }
+}
+
 /// What is known of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
@@ -113,23 +123,40 @@ impl Stamps {
     /// What is known of the key with this hash.
     pub(super) fn get(&self, hash: u64) -> Known {
         let (set, key) = self.find(hash);
-        for way in &set.ways {
-            if way.key.load(Acquire) == key {
-                let (stamp, decided) = (way.stamp.load(Acquire), way.decided.load(Acquire));
-                if way.key.load(SeqCst) == key {
-                    return Known::Newest(Stamp::from_bits(stamp), Stamp::from_bits(decided));
+        let mut tries = 0;
+        loop {
+            let mut is_busy = false;
+            for way in &set.ways {
+                let found = way.key.load(SeqCst);
+                is_busy |= found == BUSY;
+                if found == key {
+                    let (stamp, decided) = (way.stamp.load(SeqCst), way.decided.load(SeqCst));
+                    if way.key.load(SeqCst) == key {
+                        return Known::Newest(Stamp::from_bits(stamp), Stamp::from_bits(decided));
+                    }
+                    is_busy = true;
                 }
             }
+            // An entry that is being changed may have been this key's, and the floor is not raised to its stamp yet.
+            if !is_busy {
+                return Known::Forgotten(Stamp::from_bits(set.floor.load(SeqCst)));
+            }
+            pause(&mut tries);
         }
-        Known::Forgotten(Stamp::from_bits(set.floor.load(Acquire)))
     }
 
     /// Notes a stamp, which is newer than all that are known of the key.
     pub(super) fn raise(&self, hash: u64, stamp: Stamp) {
         let (set, key) = self.find(hash);
+        let mut tries = 0;
         loop {
             if let Some(way) = set.ways.iter().find(|way| way.key.load(Acquire) == key) {
-                let old = way.stamp.load(Acquire);
+                let old = way.stamp.load(SeqCst);
+                if way.key.load(SeqCst) != key {
+                    continue;
+                }
+                // `old` is the key's own stamp, and no two keys ever have the same one: if the entry is given to
+                // another key from here on, its stamp is not replaced.
                 let raised = way.stamp.compare_exchange(old, stamp.bits(), SeqCst, Acquire);
                 if raised.is_ok() {
                     if stamp.is_decided() && way.key.load(SeqCst) == key {
@@ -147,6 +174,7 @@ impl Stamps {
             if self.insert(set, key, stamp) {
                 return;
             }
+            pause(&mut tries);
         }
     }
 
@@ -162,7 +190,6 @@ impl Stamps {
         };
         let old = way.key.load(Acquire);
         if old == BUSY {
-            std::hint::spin_loop();
             return false;
         }
         let is_young = |bits: u64| Stamp::from_bits(bits).micros() + YOUNG > stamp.micros();
