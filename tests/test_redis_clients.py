@@ -82,8 +82,10 @@ def test_redis_py_subscribes_and_blocks(client):
         assert heard(channel) == "hello"
         client.publish("pattern", "there")
         assert heard(channel) == "there"
-    threading.Timer(0.2, client.rpush, ("list", "x")).start()
+    push = threading.Timer(0.2, client.rpush, ("list", "x"))
+    push.start()
     assert list(client.blpop("list", timeout=10)) == ["list", "x"]
+    push.join()
 
 
 def test_redis_py_scripts(client):

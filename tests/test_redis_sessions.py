@@ -19,7 +19,7 @@ def one(redis_server, proxima):
     """A server, and a function that connects to the proxy before it."""
     server = redis_server()
     settings = config([server], workers=1)
-    settings["pools"]["redis"]["timeout"] = "500ms"
+    settings["pools"]["redis"] |= {"timeout": "500ms", "dedicated": {"wait": "30s"}}
     proxy = proxima(settings)
     return server, lambda: Connection(proxy.address)
 

@@ -1,8 +1,12 @@
 """Commands of all types for Redis, with what a server answers to none of them by chance."""
 
-import pathlib
+import subprocess
+import sys
 
-TABLE = pathlib.Path(__file__).parents[2] / "wire" / "commands" / "redis.tsv"
+from . import SOAK
+from .proxy import ROOT
+
+TABLE = ROOT / "wire" / "commands" / "redis.tsv"
 
 KINDS = {
     "string": ("SET", "{c}string", "value"),
@@ -82,15 +86,14 @@ def commands(server):
 CONTAINERS = {name.split("|")[0] for name, *_ in rows() if "|" in name}
 
 
-VALKEY = pathlib.Path(__file__).parents[2] / "target" / "servers" / "valkey-trixie" / "root"
-
-
 def valkey():
-    """The words that start the Valkey which wire/commands/servers.py has unpacked; None: it is not there."""
-    loaders = [*VALKEY.glob("usr/lib*/ld-linux-*.so.*"), *VALKEY.glob("usr/lib/*/ld-linux-*.so.*")]
-    if not loaders:
+    """The words that start Valkey 8.1; None: it is not here. Only the long runs fetch it."""
+    sys.path.insert(0, str(ROOT / "wire" / "commands"))
+    import servers
+
+    if not SOAK and not (servers.FOLDER / "valkey-trixie" / "root").exists():
         return None
-    library = ":".join(str(path) for path in VALKEY.glob("usr/lib/*-linux-gnu"))
-    tools = [VALKEY / "usr/bin" / name for name in ("valkey-server", "valkey-check-rdb")]
-    program = next(str(tool.resolve()) for tool in tools if tool.exists())
-    return (str(loaders[0]), "--argv0", "valkey-server", "--library-path", library, program)
+    try:
+        return servers.command("valkey", "trixie")
+    except (servers.Unavailable, subprocess.TimeoutExpired, OSError):
+        return None

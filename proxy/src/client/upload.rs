@@ -165,15 +165,11 @@ impl Engine {
         match plan {
             Plan::Route | Plan::Dedicated => {}
             Plan::Close => self.flush_later(Peer::Client(id)),
-            Plan::Alone
-            | Plan::Instead
-            | Plan::Spread
-            | Plan::Everywhere
-            | Plan::Visit
-            | Plan::Later
-            | Plan::Answer => self.answer_here(id, &answer, request.is_quiet),
+            Plan::Alone | Plan::Instead | Plan::Later | Plan::Answer => {
+                self.answer_here(id, &answer, request.is_quiet);
+            }
             Plan::Refuse(text) => self.object(id, request, &Failed::here(Outcome::LocalError, text)),
-            Plan::Broadcast | Plan::Stats => {
+            Plan::Spread | Plan::Everywhere | Plan::Visit | Plan::Broadcast | Plan::Stats => {
                 self.refuse(id, request, &Failed::here(Outcome::LocalError, TOO_LARGE));
             }
         }

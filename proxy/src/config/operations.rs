@@ -23,6 +23,16 @@ fn of_redis() -> impl Iterator<Item = &'static str> + Clone {
         .map(|command| command.name)
 }
 
+/// All words of all protocols. Those that are Redis' alone have no meaning here: they are too many to be listed.
+pub(crate) fn all_words() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
+    let is_known = |name: &str| words().any(|(word, _)| word == name);
+    words().chain(
+        of_redis()
+            .filter(move |name| !is_known(name))
+            .map(|name| (name, "")),
+    )
+}
+
 /// Is this a word of that protocol?
 pub(crate) fn is_word_of(protocol: Protocol, word: &str) -> bool {
     let is_group = GROUPS.iter().any(|(group, _)| *group == word);
@@ -30,11 +40,6 @@ pub(crate) fn is_word_of(protocol: Protocol, word: &str) -> bool {
         Protocol::REDIS => is_group || of_redis().any(|name| name == word),
         _ => words().any(|(name, _)| name == word),
     }
-}
-
-/// Is this a word of any protocol?
-pub(crate) fn is_word(word: &str) -> bool {
-    is_word_of(Protocol::MEMCACHED, word) || is_word_of(Protocol::REDIS, word)
 }
 
 /// All words of memcached with their meanings: the groups, then the commands that have a key and are no

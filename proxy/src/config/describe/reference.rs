@@ -108,8 +108,10 @@ fn table(page: &mut String, keys: &Section) {
 fn nested(page: &mut String, name: &str, shape: &Shape) {
     match shape {
         Shape::Words(words) | Shape::ByWord { words, .. } => {
+            // Words without a meaning of their own are told of in the text.
+            let is_word = matches!(shape, Shape::Words(_));
             let _ = write!(page, "\n| `{name}` | |\n|---|---|\n");
-            for (word, about) in words {
+            for (word, about) in words.iter().filter(|(_, about)| is_word || !about.is_empty()) {
                 let _ = writeln!(page, "| `{word}` | {about} |");
             }
         }

@@ -200,7 +200,9 @@ impl Form for OperationsForm {
     type Value = (BTreeMap<String, Route>, Option<Box<Route>>);
 
     fn shape() -> Shape {
-        let words = operations::words().chain([("default", "all others")]).collect();
+        let words = operations::all_words()
+            .chain([("default", "all others")])
+            .collect();
         Shape::ByWord {
             words,
             of: Box::new(Shape::Route),
@@ -214,10 +216,10 @@ impl Form for OperationsForm {
                 "a map, each route with a command or `default` before a colon",
             ));
         };
-        let known = operations::words().map(|(word, _)| word).chain(["default"]);
+        let known = operations::all_words().map(|(word, _)| word).chain(["default"]);
         let read = |(name, node): &(Name, Node)| {
             let route = cx.within(&*name.text, |cx| RouteForm::read(node, cx))?;
-            match name.text == "default" || operations::is_word(&name.text) {
+            match known.clone().any(|word| word == name.text) {
                 true => Ok((name.text.clone(), route)),
                 false => Err(Diagnostic {
                     remedy: suggest::remedy(&name.text, known.clone()),
