@@ -130,8 +130,8 @@ impl Leadership {
         }
     }
 
-    /// How long the leader waits for a lease of this peer: clocks may differ by 1 %, and a little more. A peer
-    /// may be configured with a longer lease than the leader.
+    /// How long the leader waits for a lease of this peer: clocks may differ by 1 %, and a little more. A
+    /// peer may be configured with a longer lease than the leader.
     fn wait(&self, peer: &Peer) -> u64 {
         let lease = self.lease.max(peer.lease);
         lease + lease / 100 + 20_000

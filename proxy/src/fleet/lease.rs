@@ -5,8 +5,8 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire},
 };
 
-/// The end of this peer's lease, which the control thread renews and the workers look at once a turn. Times are
-/// those of CLOCK_BOOTTIME, which goes on while the machine is suspended, in microseconds.
+/// The end of this peer's lease, which the control thread renews and the workers look at once a turn. Times
+/// are those of CLOCK_BOOTTIME, which goes on while the machine is suspended, in microseconds.
 #[derive(Debug, Default)]
 pub struct Lease {
     until: AtomicU64,
@@ -61,8 +61,8 @@ mod tests {
     /// The step of true time, in microseconds.
     const STEP: u64 = 5_000;
 
-    /// The clock of a machine: it began at another time than others, and runs at a speed of its own, in parts of a
-    /// thousand.
+    /// The clock of a machine: it began at another time than others, and runs at a speed of its own, in parts
+    /// of a thousand.
     #[derive(Clone, Copy, Debug)]
     struct Clock {
         reads: u64,
@@ -94,12 +94,14 @@ mod tests {
         roster.view
     }
 
-    /// Microseconds of true time for which the lease runs on when the leader removes the peer; 0: it has ended. The
-    /// peer sends heartbeats, each of which takes `delay` there and back again, until it is cut off at `cut`.
+    /// Microseconds of true time for which the lease runs on when the leader removes the peer; 0: it has
+    /// ended. The peer sends heartbeats, each of which takes `delay` there and back again, until it is cut
+    /// off at `cut`.
     fn outlasts((mut peer, mut leader): (Clock, Clock), delay: u64, cut: u64) -> u64 {
         let (view, lease) = (view(), Lease::default());
         let mut known = Leadership::new(leader.reads, LEASE);
-        // When each heartbeat was sent, by the peer's clock, and when it arrives, and its grant, in true time.
+        // When each heartbeat was sent, by the peer's clock, and when it arrives, and its grant, in true
+        // time.
         let mut beats: Vec<(u64, u64)> = Vec::new();
         for now in (0..cut + 10 * LEASE).step_by(STEP as usize) {
             if now < cut && now.is_multiple_of(LEASE / 5) {

@@ -14,8 +14,8 @@ impl Slot {
     pub const BITS: u32 = 11;
 }
 
-/// One stay of a peer in the fleet: the number of the view that it joined with. Who leaves and joins again has
-/// another stay, and nothing that was said in the first counts in the second.
+/// One stay of a peer in the fleet: the number of the view that it joined with. Who leaves and joins again
+/// has another stay, and nothing that was said in the first counts in the second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Stay(pub u64);
@@ -39,8 +39,8 @@ pub struct Peer {
     pub decides: bool,
     /// The number of its workers: each of them has a lane from every worker of every other peer.
     pub workers: u16,
-    /// The length of its leases, in microseconds: leaders wait for that long, whatever their own configuration
-    /// says. 0: it did not say, and it is that of the leader.
+    /// The length of its leases, in microseconds: leaders wait for that long, whatever their own
+    /// configuration says. 0: it did not say, and it is that of the leader.
     #[serde(default)]
     pub lease: u64,
     /// Its zone.
@@ -49,7 +49,8 @@ pub struct Peer {
     pub copies: Vec<(String, String)>,
 }
 
-/// The numbered list of peers, in the order of their names. Every message of the data plane carries the number.
+/// The numbered list of peers, in the order of their names. Every message of the data plane carries the
+/// number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
     /// Its number; 0 is the view before the first, which has no peers.

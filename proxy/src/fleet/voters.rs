@@ -34,20 +34,23 @@ const fn wanted(present: usize) -> usize {
     }
 }
 
-/// The voters from now on. `lost`: nodes that have been away for so long that others take their place; `named`:
-/// the names that the configuration asks for.
+/// The voters from now on. `lost`: nodes that have been away for so long that others take their place, where there
+/// are others: with fewer voters, one loss more would cost the majority that the lost one, when it is back, and the
+/// rest still have. `named`: the names that the configuration asks for.
 pub fn choose(now: &[Voter], present: &[Present], lost: &[u64], named: Option<&[String]>) -> Vec<Voter> {
     let may = |one: &Present| named.is_none_or(|names| names.contains(&one.name));
     let mut able: Vec<&Present> = present.iter().filter(|one| may(one)).collect();
     // A witness has no other purpose.
     able.sort_by_key(|one| (!one.witness, one.name.clone()));
-    let kept: Vec<Voter> = now
+    let (away, kept): (Vec<&Voter>, Vec<&Voter>) = now
         .iter()
-        .filter(|voter| !lost.contains(&voter.node))
         .filter(|voter| {
             let here = present.iter().find(|one| one.node == voter.node);
             here.is_none_or(may)
         })
+        .partition(|voter| lost.contains(&voter.node));
+    let kept: Vec<Voter> = kept
+        .into_iter()
         .map(|voter| {
             let here = able.iter().find(|one| one.node == voter.node);
             here.map_or(*voter, |one| Voter {
@@ -58,7 +61,7 @@ pub fn choose(now: &[Voter], present: &[Present], lost: &[u64], named: Option<&[
         .collect();
     let count = match named {
         Some(names) => names.len(),
-        None => wanted(able.len()).max(kept.len().min(5)),
+        None => wanted(able.len()).max((kept.len() + away.len()).min(5)),
     };
     let mut voters = kept;
     for one in able {
@@ -72,6 +75,8 @@ pub fn choose(now: &[Voter], present: &[Present], lost: &[u64], named: Option<&[
             });
         }
     }
+    let places = count.saturating_sub(voters.len());
+    voters.extend(away.into_iter().take(places));
     // An even number bears no more losses than one less.
     if voters.len().is_multiple_of(2) && voters.len() > 1 {
         voters.truncate(voters.len() - 1);
@@ -133,6 +138,15 @@ mod tests {
         let four = [(1, 1), (3, 3), (4, 4)];
         assert_eq!(choose(&voters(THREE), &present(&four), &[], None), voters(THREE));
         assert_eq!(choose(&voters(THREE), &present(&four), &[2], None), voters(&four));
+    }
+
+    #[test]
+    fn lost_voter_whose_place_nobody_can_take_keeps_it() {
+        let two = [(1, 1), (3, 3)];
+        assert_eq!(choose(&voters(THREE), &present(&two), &[2], None), voters(THREE));
+        let names: Vec<String> = THREE.iter().map(|(node, _)| format!("n{node}")).collect();
+        let chosen = choose(&voters(THREE), &present(&two), &[2], Some(&names));
+        assert_eq!(chosen, voters(THREE));
     }
 
     #[test]

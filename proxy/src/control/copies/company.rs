@@ -1,5 +1,5 @@
-//! Connections that the server of a copy has from others than this proxy. Who is connected there can write past the
-//! proxies that keep the copies equal.
+//! Connections that the server of a copy has from others than this proxy. Who is connected there can write
+//! past the proxies that keep the copies equal.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,8 +20,8 @@ const LOOK_ALONE: Duration = Duration::from_secs(15);
 const AGAIN: Duration = Duration::from_secs(1);
 
 impl Proxy {
-    /// Looks again and again whether others are connected to the servers of copies, and says when that begins and
-    /// when it ends.
+    /// Looks again and again whether others are connected to the servers of copies, and says when that begins
+    /// and when it ends.
     pub(in crate::control) async fn watch_company(self: Arc<Self>) {
         let look = if self.fleet().is_some() { LOOK } else { LOOK_ALONE };
         loop {
@@ -70,8 +70,8 @@ impl Proxy {
         }
     }
 
-    /// How many connections the server has that are not this proxy's. Connections of this proxy, too, come and go
-    /// while it looks, so that what it finds once only does not count.
+    /// How many connections the server has that are not this proxy's. Connections of this proxy, too, come
+    /// and go while it looks, so that what it finds once only does not count.
     async fn company_of(&self, member: &Member) -> Result<usize, RepairError> {
         let mut least = usize::MAX;
         for _ in 0..2 {

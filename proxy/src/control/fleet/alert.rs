@@ -1,5 +1,5 @@
-//! What is wrong among the peers that only an operator can mend: those of another fleet, those whose settings differ
-//! where they must be equal, and those whose clocks are far off.
+//! What is wrong among the peers that only an operator can mend: those of another fleet, those whose settings
+//! differ where they must be equal, and those whose clocks are far off.
 
 use std::{
     collections::BTreeSet,
@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::{Fleet, message::Introduction};
 use crate::config::schema;
 
-/// A peer whose clock differs by more than this may not join. Stamps of a clock that is a minute ahead are refused by
-/// all others, who then leave that peer out.
+/// A peer whose clock differs by more than this may not join. Stamps of a clock that is a minute ahead are
+/// refused by all others, who then leave that peer out.
 const CLOCKS: Duration = Duration::from_secs(30);
 
 /// What must be equal at all peers.

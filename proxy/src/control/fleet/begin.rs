@@ -92,8 +92,9 @@ impl Fleet {
         while probes.join_next().await.is_some() {}
     }
 
-    /// How many peers the first start waits for: as many as are expected, and a majority of those that are listed, so
-    /// that no two groups of them begin a fleet each. Addresses of the other family are other ways to the same peers.
+    /// How many peers the first start waits for: as many as are expected, and a majority of those that are
+    /// listed, so that no two groups of them begin a fleet each. Addresses of the other family are other ways
+    /// to the same peers.
     fn expected(&self, listed: &[SocketAddr]) -> usize {
         let own = self.announced.address;
         let is_own = |address: &SocketAddr| {

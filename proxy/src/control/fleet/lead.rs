@@ -154,6 +154,7 @@ impl Fleet {
             sleep(LOOK).await;
             if let Some(why) = self.node.stopped()
                 && told.is_none()
+                && !guard(&self.mine).leaves
             {
                 told = Some(());
                 tracing::error!(
