@@ -22,7 +22,7 @@ use std::{
 };
 
 const TOLERANCE: f64 = 0.02;
-const SCENARIOS: [&str; 9] = [
+const SCENARIOS: [&str; 12] = [
     "1-at-a-time",
     "pipelines-of-16",
     "gets-of-8-keys",
@@ -30,6 +30,9 @@ const SCENARIOS: [&str; 9] = [
     "near",
     "copies",
     "embedded",
+    "redis-1-at-a-time",
+    "redis-pipelines-of-16",
+    "redis-embedded",
     "reads-of-one-copy",
     "reads-in-a-fleet",
 ];

@@ -11,7 +11,7 @@ use openraft::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{alert::Settings, types::Types};
+use super::{settings::Settings, types::Types};
 use crate::fleet::{Candidate, Grant, Heartbeat, Roster, Stay, keeper::Owed};
 
 /// A request of a peer.

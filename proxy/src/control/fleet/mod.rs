@@ -20,6 +20,7 @@ mod peering;
 mod raft;
 mod security;
 mod serve;
+mod settings;
 mod status;
 mod types;
 mod who;
@@ -39,13 +40,13 @@ use tokio::{
 
 pub(super) use self::peering::Peering;
 use self::{
-    alert::Settings,
     book::Book,
     channel::{Opened, Purpose},
     links::Links,
     message::Gift,
     raft::{Consensus, Node},
     security::Security,
+    settings::Settings,
     who::Who,
 };
 pub use self::{

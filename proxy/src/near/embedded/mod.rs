@@ -68,6 +68,7 @@ pub struct Connection<'a> {
 
 /// Executes `request`, whose head and body are `message`, and appends the reply to `out`, which is empty.
 /// `form`: that of the client's [session](crate::dialect::Session). memcached's `quit` is not answered.
+#[inline]
 pub fn answer(
     server: Embedded,
     store: &Store,

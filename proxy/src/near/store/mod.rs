@@ -146,7 +146,8 @@ impl Store {
     }
 
     /// The entry of `key` in its shard.
-    #[inline]
+    // As a function of its own it would pass its result through memory, for each request.
+    #[inline(always)]
     fn entry_in<'s, 'k>(
         &self,
         mut shard: MutexGuard<'s, Shard>,
