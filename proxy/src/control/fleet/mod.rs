@@ -3,7 +3,8 @@
 //! * `who`: what this proxy keeps in its directory; `security`: certificates; `channel`: connections and their
 //!   handshakes; `links`: requests to other control threads; `message`: what is said; `book`: who is where
 //! * `raft`: the log of the roster; `types`: the types of its entries
-//! * `begin`: the first start; `alert`: what is wrong among the peers; `beat`: heartbeats, the lease, joining and leaving; `lead`: the work of the leader
+//! * `begin`: the first start; `beat`: heartbeats, the lease, joining and leaving; `lead`: the work of the leader
+//! * `settings`: what must be equal at all peers; `alert`: what is wrong among them
 //! * `serve`: requests of other peers
 //! * `peering`: the workers' part: views, channels, what a joiner missed, and the own copies
 
