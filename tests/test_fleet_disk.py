@@ -67,7 +67,7 @@ def test_voter_whose_disk_takes_nothing_votes_no_more_and_says_so_while_the_flee
     write_and_read(others, "after")
     spoiled.proxy.kill()
     ended = start_in_vain(spoiled)
-    assert ended.returncode == 1 and f"the fleet cannot be joined: {disk.folder}" in ended.stderr, ended
+    assert ended.returncode == 2 and f"the fleet cannot be joined: {disk.folder}" in ended.stderr, ended
     mend(disk, how)
     spoiled.start()
     until(lambda: is_settled(nodes), "it is a peer again")
@@ -111,7 +111,7 @@ def test_directory_of_another_peer_is_refused_with_its_remedy(fleet):
     shutil.rmtree(other.dir)
     shutil.copytree(one.dir, other.dir)
     ended = start_in_vain(other)
-    assert ended.returncode == 1, ended
+    assert ended.returncode == 2, ended
     assert f"{other.dir}: it is the directory of the peer n1, and this one is n2" in ended.stderr, ended
     assert "`proxima fleet init --force`" in ended.stderr
 
@@ -143,7 +143,7 @@ def test_damaged_journal_is_refused_with_its_remedy_and_an_empty_directory_is_a_
     text[20] ^= 1
     journal.write_bytes(text)
     ended = start_in_vain(damaged)
-    assert ended.returncode == 1 and "is damaged at byte 0: move the directory away" in ended.stderr, ended
+    assert ended.returncode == 2 and "is damaged at byte 0: move the directory away" in ended.stderr, ended
     damaged.dir.rename(tmp_path / "away")
     damaged.start()
     nodes.until_settled()
