@@ -382,7 +382,8 @@ def test_modify_ttl_sets_or_bounds_the_time_to_live(three, proxima):
         client.set("sooner", "v", ttl=20)
         assert left("sooner") <= 20
         client.set("dated", "v", ttl=int(time.time()) + 20)
-        assert left("dated") <= 20
+        # The server's clock ticks once a second, so that it may be one behind.
+        assert left("dated") <= 21
         client.set("dated", "v", ttl=int(time.time()) + 1000)
         assert 50 < left("dated") <= 60
 
