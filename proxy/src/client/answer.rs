@@ -25,13 +25,18 @@ impl Engine {
     #[inline]
     pub(crate) fn deliver(&mut self, to: ReplyTo, reply: &Reply, bytes: &[u8]) {
         match to {
-            ReplyTo::Client { client: id, seq } => self.answer(id, seq, reply, bytes),
-            ReplyTo::Flight { flight: id, child } => self.arrived(id, child, &Answer::Reply(reply, bytes)),
-            ReplyTo::Operation { operation, child } => {
-                self.copy_answered(operation, child, &Answer::Reply(reply, bytes));
-            }
-            ReplyTo::Peer { task } => self.answer_peer(task, &Answer::Reply(reply, bytes)),
-            ReplyTo::Nobody => {}
+            ReplyTo::Client { client, seq } => self.answer(client, seq, reply, bytes),
+            to => self.hand_inside(to, &Answer::Reply(reply, bytes)),
+        }
+    }
+
+    /// Hands an answer to a receiver that is no client.
+    fn hand_inside(&mut self, to: ReplyTo, answer: &Answer<'_>) {
+        match to {
+            ReplyTo::Flight { flight, child } => self.arrived(flight, child, answer),
+            ReplyTo::Operation { operation, child } => self.copy_answered(operation, child, answer),
+            ReplyTo::Peer { task } => self.answer_peer(task, answer),
+            ReplyTo::Client { .. } | ReplyTo::Nobody => {}
         }
     }
 
@@ -139,30 +144,23 @@ impl Engine {
 
     /// Hands an error of the proxy to the receiver that waits. A client is told in its protocol's words.
     pub(crate) fn fail(&mut self, to: ReplyTo, failed: &Failed<'_>) {
-        match to {
-            ReplyTo::Client { client: id, seq } => {
-                let Some(client) = self.clients.table.get_mut(id) else {
-                    return;
-                };
-                if !client.slots.forget(seq) {
-                    // A reply that had begun to leave broke off: the client must not take the error for the
-                    // rest of it.
-                    return self.close_client(id, true);
-                }
-                // The server was to keep something for the client, and now it is not known what it keeps.
-                client.closing |= client.session.lease != Lease::Clean;
-                let mut line = Vec::with_capacity(64);
-                client.dialect.error(&client.session, failed, &mut line);
-                let reply = Reply::new(failed.outcome, line.len());
-                self.answer(id, seq, &reply, &line);
-            }
-            ReplyTo::Flight { flight: id, child } => self.arrived(id, child, &Answer::Failed(*failed)),
-            ReplyTo::Operation { operation, child } => {
-                self.copy_answered(operation, child, &Answer::Failed(*failed));
-            }
-            ReplyTo::Peer { task } => self.answer_peer(task, &Answer::Failed(*failed)),
-            ReplyTo::Nobody => {}
+        let ReplyTo::Client { client: id, seq } = to else {
+            return self.hand_inside(to, &Answer::Failed(*failed));
+        };
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return;
+        };
+        if !client.slots.forget(seq) {
+            // A reply that had begun to leave broke off: the client must not take the error for the rest of
+            // it.
+            return self.close_client(id, true);
         }
+        // The server was to keep something for the client, and now it is not known what it keeps.
+        client.closing |= client.session.lease != Lease::Clean;
+        let mut line = Vec::with_capacity(64);
+        client.dialect.error(&client.session, failed, &mut line);
+        let reply = Reply::new(failed.outcome, line.len());
+        self.answer(id, seq, &reply, &line);
     }
 
     /// Hands the result of a request to the receiver that waits.

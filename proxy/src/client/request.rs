@@ -18,7 +18,8 @@ use crate::{
 impl Engine {
     /// Serves one whole request, `message`, which starts at the input's position. Returns `false` if it has
     /// to wait for the replies to earlier ones.
-    #[inline]
+    // The call alone would be a hundredth of the time of a pipelined request.
+    #[inline(always)]
     pub(super) fn request(
         &mut self,
         id: ClientId,
@@ -132,7 +133,9 @@ impl Engine {
         let Parsed::Head(request) = client.dialect.head(message) else {
             return;
         };
-        let request = self.resolve(id, &request, input.tree, message);
+        let request = self
+            .declared(id, &request, input.tree, message)
+            .unwrap_or(request);
         let input = Input {
             tree: input.tree,
             bytes: message,

@@ -267,7 +267,14 @@ impl Engine {
 
     /// Takes a request whose head has come. Returns `false` if it cannot be taken now, or is not all there.
     fn serve_request(&mut self, id: ClientId, request: &Request, input: &mut Input<'_>) -> bool {
-        let request = &self.resolve(id, request, input.tree, input.rest());
+        let declared;
+        let request = match self.declared(id, request, input.tree, input.rest()) {
+            Some(request) => {
+                declared = request;
+                &declared
+            }
+            None => request,
+        };
         if !request.more_keys.is_empty()
             && let Some(is_over) = self.split(id, request, input)
         {
@@ -309,18 +316,21 @@ impl Engine {
         taken
     }
 
-    /// The request as the configuration declares it, or as it is.
+    /// The request as the configuration declares it. `None`: it declares nothing of this request.
     #[inline]
-    pub(super) fn resolve(&self, id: ClientId, request: &Request, tree: &Tree, bytes: &[u8]) -> Request {
+    pub(super) fn declared(
+        &self,
+        id: ClientId,
+        request: &Request,
+        tree: &Tree,
+        bytes: &[u8],
+    ) -> Option<Request> {
         if request.class != Class::Session || tree.declared().is_empty() {
-            return *request;
+            return None;
         }
-        let client = self.clients.table.get(id);
-        let message = bytes.get(..request.len() as usize);
-        let resolved = client
-            .zip(message)
-            .and_then(|(client, message)| client.dialect.resolve(tree.declared(), request, message));
-        resolved.unwrap_or(*request)
+        let client = self.clients.table.get(id)?;
+        let message = bytes.get(..request.len() as usize)?;
+        client.dialect.resolve(tree.declared(), request, message)
     }
 
     /// The largest request that is held whole, in bytes. The embedded store takes a value whole or not at

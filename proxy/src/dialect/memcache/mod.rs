@@ -209,6 +209,7 @@ impl Dialect for Memcache {
         Some(&Self::PLAIN)
     }
 
+    #[inline]
     fn embedded(&self) -> Option<Embedded> {
         Some(Embedded::Memcache)
     }
