@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
     sync::mpsc,
     thread,
+    time::{Duration, Instant},
 };
 
 use openraft::{Entry, LogId, SnapshotMeta, Vote};
@@ -82,6 +83,12 @@ const LONG: u64 = 4 << 20;
 /// A longer file was not written by this program, in bytes.
 const MOST: u64 = 64 << 20;
 
+/// A write that takes this long takes as long as a voter waits for a leader before it wants to be one: views
+/// may have to wait for the disk.
+const SLOW: Duration = Duration::from_millis(150);
+/// Between two lines in the log about a slow disk.
+const QUIET: Duration = Duration::from_secs(10);
+
 /// The file, which a thread of its own writes: a slow disk does not hold up the leases.
 #[derive(Clone)]
 pub(super) struct Journal {
@@ -123,8 +130,24 @@ impl Journal {
         thread::Builder::new()
             .name("fleet-journal".to_owned())
             .spawn(move || {
+                let mut told: Option<Instant> = None;
                 while let Ok((record, done)) = inbox.recv() {
-                    let _ = done.send(writer.write(record));
+                    let begun = Instant::now();
+                    let written = writer.write(record);
+                    if begun.elapsed() > SLOW && told.is_none_or(|told| told.elapsed() > QUIET) {
+                        told = Some(Instant::now());
+                        tracing::warn!(
+                            path = %writer.path.display(),
+                            took_ms = begun.elapsed().as_millis() as u64,
+                            "fleet: the disk under its directory is slow; while it is, views change late"
+                        );
+                    }
+                    // Behind half a record another one would be damage in the middle of the file.
+                    let has_failed = written.is_err();
+                    let _ = done.send(written);
+                    if has_failed {
+                        break;
+                    }
                 }
             })?;
         Ok((Self { writes }, state))
