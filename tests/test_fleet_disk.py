@@ -1,4 +1,4 @@
-"""The directory of a peer: power is lost, its journal is damaged, or another one is in its place."""
+"""The directory of a peer: its disk is full or read-only, power is lost, or another one is in its place."""
 
 import random
 import shutil
@@ -7,8 +7,9 @@ import threading
 
 import pytest
 
-from harness import TRIES
-from harness.fleet import write_and_read
+from harness import TRIES, ports, until
+from harness.disk import Disk
+from harness.fleet import SHORT, is_settled, write_and_read
 from harness.proxy import BINARY, environment
 
 pytestmark = pytest.mark.either_io
@@ -18,6 +19,58 @@ def start_in_vain(node):
     """Starts a proxy that ends by itself, and returns what it said."""
     command = [BINARY, "run", "--config", node.proxy.file]
     return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=60)
+
+
+@pytest.fixture
+def disk(tmp_path, cleanup):
+    try:
+        small = Disk(tmp_path / "image", tmp_path / "disk")
+    except OSError as error:
+        pytest.skip(f"nothing may be mounted here: {error}")
+    cleanup.callback(small.remove)
+    return small
+
+
+@pytest.fixture
+def nodes(disk, node):
+    """Three nodes, the first of which has its directory on the small disk."""
+    listens = [ports.address() for _ in range(3)]
+    keys = [{"dir": str(disk.folder / "fleet")}, {}, {}]
+    nodes = [
+        node(f"n{number}", listens, listens[number], fleet={**SHORT, "expect": 3, **keys[number]})
+        for number in range(3)
+    ]
+    until(lambda: is_settled(nodes), "all three are peers")
+    return nodes
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("how", ["full", "read-only"])
+def test_voter_whose_disk_takes_nothing_votes_no_more_and_says_so_while_the_fleet_goes_on(disk, nodes, how):
+    """Mounting changes the machine, so that nothing may run beside it."""
+    spoiled, *others = nodes
+    if how == "full":
+        disk.fill()
+    else:
+        disk.fail()
+    write_and_read(nodes, how)
+
+    def says_so():
+        # Each removal and each return are records of the log, for which the disk has no room for long.
+        others[0].proxy.kill()
+        others[0].start()
+        until(lambda: all(node.reads_own_copy() for node in others), "the others have leases")
+        return "votes no more; mend its directory" in spoiled.proxy.log()
+
+    until(says_so, "it says so")
+    write_and_read(others, "after")
+    spoiled.proxy.kill()
+    ended = start_in_vain(spoiled)
+    assert ended.returncode == 2 and f"the fleet cannot be joined: {disk.folder}" in ended.stderr, ended
+    disk.mend()
+    spoiled.start()
+    until(lambda: is_settled(nodes), "it is a peer again")
+    write_and_read(nodes, "mended")
 
 
 def test_views_that_were_agreed_on_outlive_the_kill_of_all_voters_at_any_moment(fleet, command):

@@ -7,6 +7,7 @@
 //! * `settings`: what must be equal at all peers; `alert`: what is wrong among them
 //! * `serve`: requests of other peers
 //! * `peering`: the workers' part: views, channels, what a joiner missed, and the own copies
+//! * `subscribers`: a measurement of what many peers cost their leader
 
 mod alert;
 mod beat;
@@ -23,6 +24,8 @@ mod security;
 mod serve;
 mod settings;
 mod status;
+#[cfg(test)]
+mod subscribers;
 mod types;
 mod who;
 
