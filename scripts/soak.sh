@@ -20,7 +20,7 @@ echo "soak: random faults of a fleet, of its network and its disks, and fifty pe
 PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_fleet_faults.py tests/test_fleet_net.py \
     tests/test_fleet_disk.py tests/test_fleet_many.py
 echo "soak: what five hundred subscribers cost their leader"
-cargo test --release --locked -p proxima --lib subscribers -- --ignored --nocapture
+cargo test --profile fast --locked -p proxima --lib subscribers -- --ignored --nocapture
 echo "soak: the largest scopes of the fleet's model"
 PROXIMA_SOAK=1 sh scripts/model.sh --nocapture
 FUZZ_SECONDS="${FUZZ_SECONDS:-1800}" sh scripts/fuzz.sh

@@ -22,9 +22,9 @@ def start_in_vain(node):
 
 
 @pytest.fixture
-def disk(tmp_path, cleanup):
+def disk(folder, cleanup):
     try:
-        small = Disk(tmp_path / "image", tmp_path / "disk")
+        small = Disk(folder / "image", folder / "disk")
     except OSError as error:
         pytest.skip(f"nothing may be mounted here: {error}")
     cleanup.callback(small.remove)
