@@ -23,7 +23,7 @@ pub struct Heartbeat {
     pub settled: u64,
     /// Peers that have left changes of this one unanswered.
     pub late: Vec<String>,
-    /// Peers and candidates that have answered this one a moment ago.
+    /// Those who have answered this one a moment ago and are in no view that it knows: they may want to join.
     pub reaches: BTreeSet<String>,
     /// Its own copies may be read, so that it can decide.
     pub can_decide: bool,
@@ -53,7 +53,7 @@ pub struct Grant {
 pub struct Candidate {
     /// What it announces.
     pub peer: Peer,
-    /// The peers that it reaches.
+    /// Those whom it reaches.
     pub reaches: BTreeSet<String>,
 }
 
@@ -202,18 +202,21 @@ impl Leadership {
         view.peers.iter().map(of).min().unwrap_or(0)
     }
 
-    /// What is known of a peer, for people: when it was last heard, whom it complains of, and whom it
-    /// reaches.
-    pub fn status(&self, name: &str) -> Option<(u64, &[String], &BTreeSet<String>)> {
+    /// What is known of a peer, for people: when it was last heard, and whom it complains of.
+    pub fn status(&self, name: &str) -> Option<(u64, &[String])> {
         let heard = self.heard.get(name)?;
-        Some((heard.last, &heard.late, &heard.reaches))
+        Some((heard.last, &heard.late))
     }
 
     /// What is to be done now. `voters`: the names of the peers that vote.
     pub fn decide(&mut self, now: u64, view: &View, voters: &BTreeSet<String>) -> Vec<Act> {
-        let is_in_view =
-            |name: &String, heard: &Heard| view.named(name).is_some_and(|peer| peer.stay == heard.stay);
-        self.heard.retain(|name, heard| is_in_view(name, heard));
+        let stays: HashMap<&str, Stay> = view
+            .peers
+            .iter()
+            .map(|peer| (peer.name.as_str(), peer.stay))
+            .collect();
+        self.heard
+            .retain(|name, heard| stays.get(name.as_str()) == Some(&heard.stay));
         self.candidates.retain(|_, (asked, _)| now < *asked + CANDIDATE);
         let since = if self.has_looked { now } else { self.since };
         self.has_looked = true;

@@ -72,6 +72,9 @@ impl Fleet {
     }
 
     fn heartbeat(&self, stay: Stay) -> Heartbeat {
+        let roster = self.roster.borrow();
+        let mut strangers = self.reaches();
+        strangers.retain(|name| roster.view.named(name).is_none());
         let mut mine = guard(&self.mine);
         mine.late.retain(|_, at| at.elapsed() < LATE);
         Heartbeat {
@@ -81,9 +84,9 @@ impl Fleet {
             installed: mine.installed,
             settled: mine.settled,
             late: mine.late.keys().cloned().collect(),
-            reaches: self.reaches(),
+            reaches: strangers,
             can_decide: mine.can_decide,
-            knows: self.roster.borrow().view.number,
+            knows: roster.view.number,
         }
     }
 

@@ -53,9 +53,9 @@ impl Fleet {
         let Some(term) = self.node.leads() else {
             return Reply::NotLeader(self.leader_address());
         };
-        let committed = self.node.committed().borrow().clone();
+        let roster = self.node.committed();
         let granted = self.with_leadership(term, |leadership| {
-            leadership.heartbeat(now(), &committed.view, &beat)
+            leadership.heartbeat(now(), &roster.borrow().view, &beat)
         });
         // The round of messages begins after the heartbeat has come.
         let (tell, proof) = oneshot::channel();
@@ -63,24 +63,24 @@ impl Fleet {
         if !asked || !proof.await.unwrap_or(false) {
             return Reply::NotLeader(None);
         }
-        // Whatever was agreed on before the proof is applied now: a peer that it removed gets no lease.
-        let committed = self.node.committed().borrow().clone();
-        let is_peer = committed
-            .view
-            .named(&beat.name)
-            .is_some_and(|peer| peer.stay == beat.stay);
         if self.node.leads() != Some(term) {
             return Reply::NotLeader(None);
         }
+        // Whatever was agreed on before the proof is applied now: a peer that it removed gets no lease. The
+        // roster is long where there are many peers, and is copied only for a peer that does not know it.
+        let committed = roster.borrow();
+        let of_sender = committed.view.named(&beat.name);
+        let is_peer = of_sender.is_some_and(|peer| peer.stay == beat.stay);
         let (settled, candidates) = self.with_leadership(term, |leadership| {
             (leadership.settled(&committed.view), leadership.candidates())
         });
+        let is_behind = beat.knows < committed.view.number || beat.knows == 0;
         Reply::Grant(Box::new(Grant {
             sent: beat.sent,
             granted: granted && is_peer,
             term,
             settled,
-            roster: (beat.knows < committed.view.number || beat.knows == 0).then_some(committed),
+            roster: is_behind.then(|| committed.clone()),
             candidates,
         }))
     }

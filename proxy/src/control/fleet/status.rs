@@ -92,8 +92,8 @@ impl Fleet {
                     .filter(|entry| entry.failure.is_none())
                     .map(|entry| entry.round_trip.as_secs_f64() * 1e3),
                 unreachable: entry.and_then(|entry| entry.failure),
-                complains_of: known.map(|(_, late, _)| late.to_vec()).unwrap_or_default(),
-                heard_seconds_ago: known.map(|(last, ..)| now.saturating_sub(last) as f64 / 1e6),
+                complains_of: known.map(|(_, late)| late.to_vec()).unwrap_or_default(),
+                heard_seconds_ago: known.map(|(last, _)| now.saturating_sub(last) as f64 / 1e6),
             }
         });
         let name_of = |node: u64| match node == self.node.id() {

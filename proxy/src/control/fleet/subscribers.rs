@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used)]
 
 use std::{
-    collections::BTreeSet,
     fs,
     net::SocketAddr,
     sync::{
@@ -89,7 +88,7 @@ impl Subscriber {
     }
 
     /// Sends heartbeats for ever.
-    async fn live(self: Arc<Self>, leader: SocketAddr, links: Links, stay: Stay, reaches: BTreeSet<String>) {
+    async fn live(self: Arc<Self>, leader: SocketAddr, links: Links, stay: Stay) {
         loop {
             let heard = self.heard.load(Relaxed);
             let beat = Heartbeat {
@@ -98,7 +97,6 @@ impl Subscriber {
                 sent: now(),
                 installed: heard,
                 settled: heard,
-                reaches: reaches.clone(),
                 knows: heard,
                 ..Heartbeat::default()
             };
@@ -247,12 +245,10 @@ fn leader_of_five_hundred_subscribers_grants_all_leases_and_tells_all_of_a_view(
         let join = Change::Join { peers: all.iter().map(|one| peer(one)).collect() };
         fleet.node.propose(join).await.unwrap();
         let roster = fleet.node.committed().borrow().clone();
-        let mut names: BTreeSet<String> = all.iter().map(|one| one.introduction.name.clone()).collect();
-        names.insert("leader".to_owned());
         for one in &all {
             let links = Links::new(Arc::clone(&who), Arc::new(Security::open(None).unwrap()));
             let stay = roster.view.named(&one.introduction.name).unwrap().stay;
-            tokio::spawn(Arc::clone(one).live(fleet.announced.address, links, stay, names.clone()));
+            tokio::spawn(Arc::clone(one).live(fleet.announced.address, links, stay));
         }
         let has_all = |number: u64| all.iter().all(|one| one.heard.load(Relaxed) >= number);
         let is_granted = || all.iter().all(|one| one.grants.load(Relaxed) > 0);
