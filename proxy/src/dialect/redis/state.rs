@@ -42,7 +42,7 @@ pub(super) const DOOMED: u32 = 1 << 1;
 pub(super) const BOUND: u32 = 1 << 2;
 /// The server watches keys.
 pub(super) const WATCHING: u32 = 1 << 3;
-/// The server sends messages of channels.
+/// The only server sends messages of channels, on the client's own lane.
 pub(super) const SUBSCRIBED: u32 = 1 << 4;
 /// What was sent on the client's own lane may not be answered yet.
 pub(super) const SETTLING: u32 = 1 << 5;
@@ -58,13 +58,13 @@ pub(super) const CONFIRMATION: u32 = 1 << 8;
 /// Sets bits of the state.
 pub(super) fn set(session: &mut Session, bits: u32) {
     session.step |= bits;
-    session.plans_all = session.step != 0;
+    session.plans_all = session.step != 0 || session.has_subscriptions;
 }
 
 /// Clears bits of the state.
 pub(super) fn clear(session: &mut Session, bits: u32) {
     session.step &= !bits;
-    session.plans_all = session.step != 0;
+    session.plans_all = session.step != 0 || session.has_subscriptions;
 }
 
 pub(super) fn is(session: &Session, bit: u32) -> bool {
