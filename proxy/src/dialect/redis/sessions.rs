@@ -15,8 +15,8 @@ use proxima_wire::{
 use super::{
     PATTERN, access, append_bulk, append_error, declared, here,
     state::{
-        BOUND, CONFIRMATION, DOOMED, KEEPS, LOCKED, MULTI, OWNING, SETTLING, SUBSCRIBED, WATCHING, clear, is,
-        set,
+        BOUND, CHANNELS, CONFIRMATION, DOOMED, KEEPS, LOCKED, MULTI, OWNING, SETTLING, SHARDS, SUBSCRIBED,
+        WATCHING, clear, is, set,
     },
 };
 use crate::dialect::{Lease, Plan, Session};
@@ -289,7 +289,7 @@ pub(super) fn begin(session: &mut Session, command: &Command, count: u32, out: &
         (_, Served::Channels) if session.has_subscriptions => return Plan::Subscribe,
         (_, Served::Channels) => {
             set(session, SUBSCRIBED);
-            session.step += CONFIRMATION * count.saturating_sub(1).clamp(1, 1 << 16);
+            session.step += CONFIRMATION * count.saturating_sub(1).clamp(1, 1 << 14);
             session.lease = Lease::Kept;
             return Plan::Dedicated;
         }
@@ -313,7 +313,7 @@ pub(super) fn answered(session: &mut Session, command: u16, is_error: bool) {
     }
 }
 
-/// Notes a message that came unasked. The confirmation of the last channel ends the subscription.
+/// Notes a message that came unasked. The last confirmation ends the subscription if no channel is left.
 pub(super) fn pushed(session: &mut Session, bytes: &[u8]) {
     let mut lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     let word = lines.nth(2).unwrap_or_default();
@@ -325,8 +325,15 @@ pub(super) fn pushed(session: &mut Session, bytes: &[u8]) {
     }
     let last = bytes.trim_ascii_end().rsplit(|&byte| byte == b'\n').next();
     let count = last.and_then(|line| integer(line.strip_prefix(b":")?));
-    if count == Some(0) {
-        session.step %= CONFIRMATION;
+    let kind = match word {
+        b"ssubscribe" | b"sunsubscribe" => SHARDS,
+        _ => CHANNELS,
+    };
+    match count {
+        Some(0) => clear(session, kind),
+        _ => set(session, kind),
+    }
+    if session.step < CONFIRMATION && !is(session, CHANNELS | SHARDS) {
         clear(session, SUBSCRIBED);
         if session.step & KEEPS == 0 {
             session.lease = Lease::Clean;
