@@ -152,6 +152,30 @@ def test_a_subscriber_gets_messages_and_confirmations_as_from_the_server(one, ve
         assert heard[0] == heard[1]
 
 
+@pytest.mark.parametrize("version", [2, 3], ids=["resp2", "resp3"])
+def test_a_subscription_lasts_until_its_last_confirmation_and_its_last_channel_of_either_kind(one, version):
+    server, connect = one
+    with server.connect() as direct, connect() as through, connect() as other:
+        heard = []
+        for client in (direct, through):
+            if version == 3:
+                client.ask("HELLO", 3)
+            client.send(
+                array("SUBSCRIBE", "a")
+                + array("UNSUBSCRIBE", "a", "none")
+                + array("SUBSCRIBE", "b")
+                + array("SSUBSCRIBE", "s")
+                + array("UNSUBSCRIBE", "b")
+            )
+            replies = [client.reply() for _ in range(6)]
+            server.ask("SPUBLISH", "s", "hello")
+            replies += [client.reply(), client.ask("SUNSUBSCRIBE", "s"), client.ask("SET", "k", "v")]
+            heard.append(replies)
+        assert heard[0] == heard[1]
+        # The connection is another client's now, and nothing of the first one is on it.
+        assert other.ask("SUBSCRIBE", "c") == b"*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"
+
+
 def test_messages_reach_subscribers_and_nobody_else(one):
     _, connect = one
     subscribers, publisher, others = [connect() for _ in range(10)], connect(), [connect() for _ in range(10)]

@@ -64,7 +64,7 @@ fn served_as(word: &str) -> Result<String, String> {
     let (word, rule) = word.split_once(':').unwrap_or((word, ""));
     Ok(match word {
         "key" => "Served::Key".into(),
-        "list" | "sum" | "ok" => format!("Served::Split(Combine::{})", capital(word)),
+        "list" | "pairs" | "sum" | "ok" => format!("Served::Split(Combine::{})", capital(word)),
         "each" => format!("Served::Each(Combine::{})", capital(rule)),
         "pattern" | "any" | "here" | "walk" | "channel" | "channels" | "transaction" | "alone"
         | "refused" | "own" | "container" => {

@@ -61,8 +61,15 @@ class Server:
         self.folder.cleanup()
 
 
-# Servers do not tell all keys of these: SORT's destination stands behind a word. BY and GET name patterns.
-TOLD = {"sort": "@1 range 0 1 0; @STORE,2 range 0 1 0", "sort_ro": "@1 range 0 1 0"}
+# Servers do not tell all keys of these: SORT's destination stands behind a word, BY and GET name patterns,
+# and of channels only those of shards are told.
+TOLD = {
+    "sort": "@1 range 0 1 0; @STORE,2 range 0 1 0",
+    "sort_ro": "@1 range 0 1 0",
+    "publish": "@1 range 0 1 0 channel",
+    "pubsub|numsub": "@2 range -1 1 0 channel",
+    "pubsub|shardnumsub": "@2 range -1 1 0 channel",
+}
 
 
 def pairs(values):
@@ -135,6 +142,7 @@ SERVED = {
     "pattern": "by key, alone with BY or GET",
     "any": "by one server",
     "list": "one for each server, elements in order",
+    "pairs": "one for each server, elements in order",
     "sum": "one for each server, summed",
     "ok": "one for each server, all must be OK",
     "here": "by the proxy",
@@ -145,8 +153,9 @@ SERVED = {
     "each:and": "by every server, the least of each element",
     "each:any": "by every server, one success is enough",
     "walk": "by one server after the other",
-    "channel": "by the server of channels",
-    "channels": "by the server of channels, on a connection of the client's own",
+    "channel": "by the server of its channel",
+    "channels": "by the servers of its channels, on connections of the client's own",
+    "patterns": "by every server, on connections of the client's own",
     "transaction": "in a transaction",
     "alone": "alone",
     "own": "alone, on a connection of the client's own from then on",
@@ -164,6 +173,8 @@ def document(rows_of):
     table = ["| command | served | why, or what instead |", "|---|---|---|"]
     for row in rows_of:
         name, _arity, flags, _keys, _specs, served, _class, reason, _servers = row.split("\t")
+        if served == "channels" and name.startswith("p"):
+            served = "patterns"
         words = SERVED[served] + ", dedicated while it blocks" * ("blocking" in flags and served != "refused")
         table.append(f"| `{name.replace('|', ' ').upper()}` | {words} | {reason} |")
     page.write_text(before + begin + "\n" + "\n".join(table) + "\n\n" + end + after, "utf-8")

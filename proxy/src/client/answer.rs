@@ -284,6 +284,9 @@ impl Engine {
         self.release_lanes(id);
         self.servers.leave_login(client.login);
         self.end_lease(client.own, id, client.awaits.is_some());
+        if let Some(subscriptions) = &client.subscriptions {
+            self.drop_subscribed(subscriptions);
+        }
         if let Stage::Upload(upload) = client.stage
             && upload.goes_on()
         {
@@ -314,7 +317,7 @@ impl Engine {
             return;
         };
         client.eof = true;
-        if client.left_midway() {
+        if client.left_midway() || client.is_subscribing() && !client.stalled {
             return self.close_client(id, false);
         }
         if client.place().is_some() {

@@ -2,7 +2,7 @@
 
 use proxima_wire::message::{Class, Request};
 
-use super::{Keys, Slots, kept_session::KeptSession};
+use super::{Keys, Slots, kept_session::KeptSession, subscriptions::Subscriptions};
 use crate::{
     copies::OperationId,
     dialect::Dialect,
@@ -60,6 +60,8 @@ pub struct Client {
     pub(super) source: ClientSource,
     /// The lane of the client's own; `None`: it has none.
     pub(super) own: Option<LaneId>,
+    /// Its subscriptions at several servers; `None`: it has none.
+    pub(super) subscriptions: Option<Box<Subscriptions>>,
     pub(super) slots: Slots,
     /// The meaning of its next bytes.
     pub(super) stage: Stage,
@@ -156,7 +158,9 @@ impl Client {
             wire,
             ..
         } = &self.stream;
-        self.unsent + read_buffer.capacity() + out.capacity() + wire.capacity() + self.slots.memory()
+        let subscriptions = self.subscriptions.as_ref().map_or(0, |all| all.holds());
+        let buffers = read_buffer.capacity() + out.capacity() + wire.capacity();
+        self.unsent + buffers + self.slots.memory() + subscriptions
     }
 
     /// Returns whether it has sent the beginning of a request and not yet the rest. A value that is passed on

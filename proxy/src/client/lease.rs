@@ -34,7 +34,7 @@ impl Clients {
         }
     }
 
-    /// What the server keeps for this client; `None`: the client has gone.
+    /// What the server keeps for this client on the client's own lane; `None`: the client has gone.
     pub(crate) fn lease(&self, id: ClientId) -> Option<Lease> {
         self.table.get(id).map(|client| client.session.lease)
     }
@@ -141,8 +141,9 @@ impl Engine {
 
     /// Notes that the client's own lane has broken. A client whose server kept something there is closed
     /// after what is due.
-    pub(crate) fn lose_own_lane(&mut self, id: ClientId) {
-        let Some(client) = self.clients.table.get_mut(id) else {
+    pub(crate) fn lose_own_lane(&mut self, id: ClientId, lane: LaneId) {
+        let client = self.clients.table.get_mut(id);
+        let Some(client) = client.filter(|client| client.own == Some(lane)) else {
             return;
         };
         client.own = None;

@@ -44,6 +44,7 @@ impl Engine {
             locality: Locality::NONE,
             source: ClientSource::Unknown,
             own: None,
+            subscriptions: None,
             slots: Slots::default(),
             stage: Stage::Login,
             reply_size: UNKNOWN_REPLY,

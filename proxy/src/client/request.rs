@@ -84,6 +84,7 @@ impl Engine {
         }
         match plan {
             Plan::Later => {}
+            Plan::Subscribe => self.subscribe(id, request, message, input),
             Plan::Spread => self.spread_keys(id, request, message, input),
             Plan::Everywhere => self.spread_everywhere(id, request, message, input),
             Plan::Visit => self.visit(id, request, message, input),
@@ -112,6 +113,16 @@ impl Engine {
         }
         answer.clear();
         self.scratch = answer;
+        match self.clients.table.get_mut(id) {
+            Some(client)
+                if client.subscriptions.is_some()
+                    && !client.session.has_subscriptions
+                    && !client.is_subscribing() =>
+            {
+                self.drop_subscriptions(id);
+            }
+            _ => {}
+        }
         match self.clients.table.get_mut(id) {
             // The request may have released the client's own lane.
             Some(client) if let Some(own) = client.own => self.give_back(own),

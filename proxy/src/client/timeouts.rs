@@ -9,7 +9,7 @@ impl Engine {
     pub fn check_clients(&mut self, refused: &dyn Fn(Conn) -> usize, unacknowledged: &dyn Fn(Conn) -> usize) {
         let (now, idle) = (self.now, Micros::from(self.limits.idle));
         let write_timeout = Micros::from(self.limits.write_timeout);
-        let mut gone: Vec<ClientId> = Vec::new();
+        let (mut gone, mut subscribers): (Vec<ClientId>, Vec<ClientId>) = Default::default();
         let unfinished = Micros::from(self.limits.request_timeout);
         for (id, client) in self.clients.table.iter_mut() {
             let waiting = client.stream.conn.map_or(0, refused);
@@ -44,10 +44,15 @@ impl Engine {
             {
                 self.metrics.clients.idle += 1;
                 gone.push(id);
+            } else if client.subscriptions.is_some() {
+                subscribers.push(id);
             }
         }
         for id in gone {
             self.close_client(id, true);
+        }
+        for id in subscribers {
+            self.end_outdated(id);
         }
         self.share_room();
     }

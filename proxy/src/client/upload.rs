@@ -169,7 +169,12 @@ impl Engine {
                 self.answer_here(id, &answer, request.is_quiet);
             }
             Plan::Refuse(text) => self.object(id, request, &Failed::here(Outcome::LocalError, text)),
-            Plan::Spread | Plan::Everywhere | Plan::Visit | Plan::Broadcast | Plan::Stats => {
+            Plan::Subscribe
+            | Plan::Spread
+            | Plan::Everywhere
+            | Plan::Visit
+            | Plan::Broadcast
+            | Plan::Stats => {
                 self.refuse(id, request, &Failed::here(Outcome::LocalError, TOO_LARGE));
             }
         }

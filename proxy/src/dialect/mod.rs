@@ -2,6 +2,7 @@
 //! that differs between memcached, Redis and MySQL. Everything that does not differ (order, batching, limits,
 //! time-outs) is written once, in `client` and `upstream`.
 
+mod channels;
 mod copied;
 mod credentials;
 mod declared;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
 pub use self::{
+    channels::{Channels, Confirmation, Subject, Subscribing},
     copied::Copied,
     credentials::{Access, Credentials},
     declared::{Declared, DeclaredCommands},
@@ -101,6 +103,8 @@ pub enum Plan {
     /// The request is planned again when every earlier one of its client is answered. The call has changed
     /// nothing.
     Later,
+    /// The request changes the client's [subscriptions](Channels), which may be at several servers.
+    Subscribe,
     /// The request has several keys. It walks the tree as it is if all of them are at one place; otherwise it
     /// is [divided](Dialect::spread).
     Spread,
@@ -507,6 +511,11 @@ pub trait Dialect: Send + Sync {
     }
 
     // Provided: abilities that only some protocols have.
+
+    /// How a client subscribes at several servers. By default it cannot.
+    fn channels(&self) -> Option<&'static dyn Channels> {
+        None
+    }
 
     /// How values are replicated to all servers of a pool. By default they cannot be: a replicated pool is
     /// refused.

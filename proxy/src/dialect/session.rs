@@ -30,6 +30,8 @@ pub struct Session {
     pub is_idle: bool,
     /// Whom the client's requests can reach, as it is when one of them is planned.
     pub reach: Reach,
+    /// The client has subscriptions at several servers.
+    pub has_subscriptions: bool,
     /// The client's listener leads to the embedded store, and nowhere else.
     pub is_embedded: bool,
     /// The client has said something that changes the meaning even of a read, write or delete of one key:
@@ -55,6 +57,7 @@ impl Session {
             database: 0,
             version: 0,
         },
+        has_subscriptions: false,
         is_embedded: false,
         plans_all: false,
     };

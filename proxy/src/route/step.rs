@@ -2,7 +2,7 @@
 //! It ends at a leaf, which costs no state at all, or at a node that must wait for replies, which opens a
 //! flight.
 
-use std::rc::Rc;
+use std::{rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Outcome, Parsed, Request};
 
@@ -10,11 +10,12 @@ use super::{
     Answer, FlightId, Leaf, Node, NodeId, ReplyTo, Wait, Walk,
     flight::child_of,
     timer::{Sleeper, Timer},
-    tree::Wrapped,
+    tree::{Attempt, Wrapped},
 };
 use crate::{
     dialect::{Change, Failed},
     engine::Engine,
+    members::Member,
     near::embedded,
 };
 
@@ -51,14 +52,7 @@ impl Engine {
                 Node::Copies(copies) => return self.ask_copies(node, copies, walk),
                 Node::Gather { wait, children, .. } => return self.gather(node, *wait, children, walk),
                 Node::Attempt { handle, children } => {
-                    let choices = walk.children(children, self.copies.snapshot());
-                    // No flight is needed to pass by ejected children.
-                    let mut first = 0;
-                    while !choices.is_up(first)
-                        && let Some(next) = handle.next(&query, first, children.len(), &Answer::EJECTED)
-                    {
-                        first = next;
-                    }
+                    let first = self.first_up(&**handle, children, walk, key);
                     return self.attempt(node, first, walk);
                 }
                 Node::Wrap { handle, child } => {
@@ -83,6 +77,34 @@ impl Engine {
             }
         }
         node
+    }
+
+    /// The member that gets a request with this key first; `None`: the way ends elsewhere, or at several.
+    pub(crate) fn first_member(&mut self, root: NodeId, walk: &Walk<'_>, key: &[u8]) -> Option<Arc<Member>> {
+        let mut node = root;
+        loop {
+            node = match walk.tree.node(self.place(node, walk, key)) {
+                Node::Leaf(Leaf::Member(member)) => return Some(Arc::clone(member)),
+                Node::Attempt { handle, children } => {
+                    *children.get(self.first_up(&**handle, children, walk, key))?
+                }
+                Node::Wrap { child, .. } => *child,
+                Node::Choose { .. } | Node::Leaf(_) | Node::Copies(_) | Node::Gather { .. } => return None,
+            }
+        }
+    }
+
+    /// The first child that an attempt asks: no flight is needed to pass by ejected children.
+    fn first_up(&self, handle: &dyn Attempt, children: &[NodeId], walk: &Walk<'_>, key: &[u8]) -> usize {
+        let choices = walk.children(children, self.copies.snapshot());
+        let query = walk.query(key);
+        let mut first = 0;
+        while !choices.is_up(first)
+            && let Some(next) = handle.next(&query, first, children.len(), &Answer::EJECTED)
+        {
+            first = next;
+        }
+        first
     }
 
     #[inline]

@@ -7,11 +7,11 @@
 //! Invariant: a client is closed when its lane is lost together with the state that the server kept. Without
 //! that state the client's next request would mean something else.
 
-use std::{collections::VecDeque, mem, sync::Arc};
+use std::{collections::VecDeque, sync::Arc};
 
 use proxima_wire::message::{Outcome, Reply, Request};
 
-use super::{Lane, LaneId};
+use super::{Lane, LaneId, Queued, Wants};
 use crate::{
     client::{ClientId, WHOLE},
     dialect::{Failed, Lease},
@@ -23,12 +23,6 @@ use crate::{
 
 const ELSEWHERE: &str = "what belongs together is on several servers, or of several logins";
 
-/// The error text for a request that gets no dedicated lane.
-fn in_use(member: &Member) -> String {
-    let most = member.dedicated.max;
-    format!("all {most} connections that clients may have for themselves (dedicated.max) are in use")
-}
-
 /// A worker's dedicated lanes to one member.
 #[derive(Debug, Default)]
 pub(super) struct Dedicated {
@@ -36,22 +30,9 @@ pub(super) struct Dedicated {
     /// Lanes that belong to no client now; their servers keep no state.
     idle: Vec<LaneId>,
     /// Requests that wait for a lane, oldest first.
-    queue: VecDeque<Queued>,
+    pub(super) queue: VecDeque<Queued>,
     /// `serve_queue` is running.
-    serving: bool,
-}
-
-/// A request that waits for a dedicated lane of its client.
-#[derive(Debug)]
-struct Queued {
-    client: ClientId,
-    member: Arc<Member>,
-    login: u16,
-    to: ReplyTo,
-    request: Request,
-    message: Vec<u8>,
-    /// The request fails at this time.
-    due: Micros,
+    pub(super) serving: bool,
 }
 
 impl Engine {
@@ -77,6 +58,11 @@ impl Engine {
             return self.fail(to, &gone);
         };
         let lane = own.or_else(|| self.check_out(member, login, owner));
+        if own.is_none() {
+            self.clients.set_own_lane(owner, lane);
+        }
+        // A client that holds other connections waits for no connection that their owners may hold.
+        let may_wait = self.clients.last_subscribed(owner) < Some(member.id);
         match lane {
             Some(id) => {
                 let is_there = self
@@ -90,25 +76,15 @@ impl Engine {
                     self.fail(to, &Failed::here(Outcome::LocalError, ELSEWHERE));
                 }
             }
-            None if (message.len() as u64) < request.len() => {
-                self.metrics.member(member.id).dedicated_refused += 1;
-                let what = in_use(member);
-                self.fail(to, &Failed::at(&member.address, Outcome::Overloaded, &what));
-            }
             None => {
-                self.metrics.member(member.id).dedicated_waited += 1;
-                let due = self.now + Micros::from(member.dedicated.wait);
+                let is_streamed = (message.len() as u64) < request.len();
+                let wants = Wants::Answer(to, *request, message.to_vec());
+                if is_streamed || !may_wait {
+                    return self.refuse_lane(member, owner, &wants);
+                }
                 self.hold_back_client(to);
-                self.dedicated_of(member).queue.push_back(Queued {
-                    client: owner,
-                    member: Arc::clone(member),
-                    login,
-                    to,
-                    request: *request,
-                    message: message.to_vec(),
-                    due,
-                });
-                self.servers.queued += 1;
+                let due = self.now + Micros::from(member.dedicated.wait);
+                self.await_lane(member, login, (owner, wants), due);
             }
         }
     }
@@ -138,12 +114,12 @@ impl Engine {
     }
 
     /// The dedicated lanes to this member; an empty set is made if there is none yet.
-    fn dedicated_of(&mut self, member: &Member) -> &mut Dedicated {
+    pub(super) fn dedicated_of(&mut self, member: &Member) -> &mut Dedicated {
         self.lanes_of(member).dedicated.get_or_insert_default()
     }
 
-    /// Assigns a dedicated lane to this client; `None`: all are in use.
-    fn check_out(&mut self, member: &Arc<Member>, login: u16, owner: ClientId) -> Option<LaneId> {
+    /// Assigns a dedicated lane to this client, which the caller notes; `None`: all are in use.
+    pub(crate) fn check_out(&mut self, member: &Arc<Member>, login: u16, owner: ClientId) -> Option<LaneId> {
         self.dedicated_of(member);
         let dedicated = self.servers.by_member[member.id.0 as usize].dedicated.as_mut()?;
         let is_its = |&idle: &LaneId| {
@@ -167,7 +143,6 @@ impl Engine {
         if let Some(lane) = self.servers.lanes.get_mut(id) {
             (lane.dedicated, lane.owner) = (true, Some(owner));
         }
-        self.clients.set_own_lane(owner, Some(id));
         if let Some(other) = other {
             self.drop_lane(other, "");
         }
@@ -176,9 +151,15 @@ impl Engine {
 
     /// A reply has come on a client's dedicated lane: the codec notes what the server keeps from now on.
     pub(super) fn note_reply(&mut self, id: LaneId, command: u16, reply: &Reply, bytes: &[u8]) {
-        let lane = self.servers.lanes.get(id);
-        if let Some(owner) = lane.and_then(|lane| lane.owner) {
-            self.clients.note_reply(owner, command, reply, bytes);
+        let Some(lane) = self.servers.lanes.get(id) else {
+            return;
+        };
+        match lane.owner {
+            Some(owner) if self.clients.is_subscribed_on(owner, lane.member.id, id) => {
+                self.refuse_subscribing(owner)
+            }
+            Some(owner) => self.clients.note_reply(owner, command, reply, bytes),
+            None => {}
         }
     }
 
@@ -186,10 +167,15 @@ impl Engine {
     /// not read fast enough is closed, as its server would do. On a shared lane such a message is for no
     /// client and is dropped.
     pub(super) fn push(&mut self, id: LaneId, bytes: &[u8]) {
-        let lane = self.servers.lanes.get(id);
-        let Some(owner) = lane.and_then(|lane| lane.owner) else {
+        let Some(lane) = self.servers.lanes.get(id) else {
             return;
         };
+        let Some(owner) = lane.owner else {
+            return;
+        };
+        if self.clients.is_subscribed_on(owner, lane.member.id, id) {
+            return self.push_to_subscriber(owner, id, bytes);
+        }
         if self.push_to_client(owner, bytes) {
             // The message may say that the server keeps nothing any more.
             self.give_back(id);
@@ -218,7 +204,9 @@ impl Engine {
         if !lane.waiters.is_empty() || lane.is_streaming() || lane.uploading.is_some() {
             return;
         }
-        let member = Arc::clone(&lane.member);
+        if self.clients.is_subscribed_on(owner, lane.member.id, id) {
+            return;
+        }
         match self.clients.lease(owner) {
             None => return self.drop_lane(id, ""),
             Some(Lease::Kept) => return,
@@ -229,11 +217,18 @@ impl Engine {
             }
             Some(Lease::Clean) => self.clients.set_own_lane(owner, None),
         }
+        self.free_lane(id);
+    }
+
+    /// Returns a dedicated lane, on which the server keeps nothing, to the idle ones.
+    pub(crate) fn free_lane(&mut self, id: LaneId) {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        lane.owner = None;
+        let member = Arc::clone(&lane.member);
         if !self.tree.names(member.id) {
             return self.drop_lane(id, "");
-        }
-        if let Some(lane) = self.servers.lanes.get_mut(id) {
-            lane.owner = None;
         }
         let idle = &mut self.dedicated_of(&member).idle;
         idle.push(id);
@@ -244,39 +239,13 @@ impl Engine {
         }
     }
 
-    /// Gives free lanes to the queued requests, oldest first.
-    fn serve_queue(&mut self, member: &Arc<Member>) {
-        if mem::replace(&mut self.dedicated_of(member).serving, true) {
-            // A request that is served here may return its lane at once; the call that is already running
-            // serves the next one.
-            return;
-        }
-        while let Some(queued) = self.dedicated_of(member).queue.pop_front() {
-            let owner = queued.client;
-            let found = self.clients.own_lane(owner);
-            let is_up = member.is_up();
-            if is_up && found == Some(None) && self.check_out(member, queued.login, owner).is_none() {
-                self.dedicated_of(member).queue.push_front(queued);
-                break;
-            }
-            self.servers.queued -= 1;
-            if is_up {
-                self.send_dedicated(member, queued.login, &queued.request, &queued.message, queued.to);
-            } else {
-                let failed = Failed::at(&member.address, Outcome::Ejected, member.refusal());
-                self.fail(queued.to, &failed);
-            }
-        }
-        self.dedicated_of(member).serving = false;
-    }
-
     /// A dedicated lane has ended: the state that the server kept for its client is lost.
     pub(super) fn lost(&mut self, id: LaneId, lane: &Lane) {
         let dedicated = self.dedicated_of(&lane.member);
         dedicated.count -= 1;
         dedicated.idle.retain(|&idle| idle != id);
         if let Some(owner) = lane.owner {
-            self.lose_own_lane(owner);
+            self.lose_own_lane(owner, id);
         }
         if self.servers.queued > 0 {
             self.serve_queue(&lane.member);
@@ -289,51 +258,8 @@ impl Engine {
         if let Some(lane) = own {
             self.drop_lane(lane, "its client left");
         }
-        if !waits || self.servers.queued == 0 {
-            return;
-        }
-        let mut left = Vec::new();
-        for dedicated in self
-            .servers
-            .by_member
-            .iter_mut()
-            .filter_map(|lanes| lanes.dedicated.as_mut())
-        {
-            while let Some(at) = dedicated.queue.iter().position(|queued| queued.client == client) {
-                left.extend(dedicated.queue.remove(at));
-            }
-        }
-        self.servers.queued -= left.len();
-        for queued in left {
-            // A step of the tree may wait for this request.
-            self.fail(queued.to, &Failed::here(Outcome::ClientError, "its client left"));
-        }
-    }
-
-    /// Fails the queued requests that have waited for a dedicated lane for longer than their pool allows.
-    pub(super) fn end_queues(&mut self) {
-        if self.servers.queued == 0 {
-            return;
-        }
-        let (now, mut late) = (self.now, Vec::new());
-        for dedicated in self
-            .servers
-            .by_member
-            .iter_mut()
-            .filter_map(|lanes| lanes.dedicated.as_mut())
-        {
-            while dedicated.queue.front().is_some_and(|queued| queued.due <= now) {
-                late.extend(dedicated.queue.pop_front());
-            }
-        }
-        self.servers.queued -= late.len();
-        for queued in late {
-            self.metrics.member(queued.member.id).dedicated_refused += 1;
-            let what = in_use(&queued.member);
-            self.fail(
-                queued.to,
-                &Failed::at(&queued.member.address, Outcome::Overloaded, &what),
-            );
+        if waits && self.servers.queued > 0 {
+            self.leave_queues(client);
         }
     }
 }
@@ -350,11 +276,5 @@ impl Dedicated {
     /// The number of lanes that a client has.
     pub(super) fn in_use(&self) -> usize {
         self.count - self.idle.len()
-    }
-
-    /// Bytes of memory that the queued requests take.
-    pub(super) fn holds(&self) -> usize {
-        let messages = self.queue.iter().map(|queued| queued.message.capacity());
-        self.queue.capacity() * size_of::<Queued>() + messages.sum::<usize>()
     }
 }

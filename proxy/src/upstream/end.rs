@@ -130,6 +130,9 @@ impl Engine {
         for waiter in lane.waiters {
             self.fail(waiter.to, &failed);
         }
+        if let Some(owner) = lane.owner {
+            self.lose_subscriptions(owner, &lane.member, id);
+        }
         // This event comes after the event of the missed write, because only connections of stale copies are
         // remembered.
         self.actions.events.extend(broken);

@@ -2,7 +2,7 @@
 //!
 //! A *shared* lane carries complete requests of many clients, pipelined: its queue says where each reply
 //! goes. A *bulk* lane carries one message at a time, as it comes. A *dedicated* lane belongs to one client
-//! (`dedicated.rs`).
+//! (`dedicated.rs`); clients that find none free wait in turn (`queue.rs`).
 //!
 //! A lane whose server announces a large reply becomes the bulk lane of the client that asked, if no other
 //! request waits behind the reply and there is a place. Otherwise the reply is buffered, and the requests
@@ -20,11 +20,13 @@ mod login;
 mod logins;
 mod open;
 mod pace;
+mod queue;
 mod receive;
 mod send;
 mod servers;
 
 use self::end::UNREPAIRED;
+pub(crate) use self::queue::Wants;
 use self::{
     dedicated::Dedicated,
     hold::Hold,
@@ -32,6 +34,7 @@ use self::{
     late::Uptake,
     logins::Logins,
     pace::Pace,
+    queue::Queued,
 };
 pub use self::{
     end::reason,

@@ -1,6 +1,6 @@
 //! Parsing of a server's bytes into replies.
 
-use proxima_wire::message::{Outcome, Parsed};
+use proxima_wire::message::{Outcome, Parsed, Reply};
 
 use super::{LaneId, Phase, Waiter};
 use crate::{
@@ -102,6 +102,20 @@ impl Engine {
             }
         }
         bytes.len()
+    }
+
+    /// The request that waits first on this lane is answered by pushes alone: it waits no longer.
+    pub(crate) fn end_wait(&mut self, id: LaneId) {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        let Some(&Waiter { sent, .. }) = lane.waiters.front() else {
+            return;
+        };
+        let (pool, member) = (lane.member.pool.id, lane.member.id);
+        lane.answered(&Reply::new(Outcome::Ok, 0), self.now);
+        self.servers.in_flight -= 1;
+        self.metrics.served(pool, member, (self.now - sent).0, false);
     }
 
     /// Takes the next message of a lane in any phase, complete or not. Returns the number of bytes used;

@@ -57,7 +57,7 @@ impl Engine {
 
     /// Appends a request to this lane.
     #[inline(always)] // Inlining saves a hundredth of a pipelined request.
-    pub(super) fn give(
+    pub(crate) fn give(
         &mut self,
         id: LaneId,
         member: &Arc<Member>,

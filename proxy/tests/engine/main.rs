@@ -3,6 +3,7 @@
 
 mod attempts;
 mod bypass;
+mod channels;
 mod control;
 mod copies;
 mod decisions;

@@ -341,7 +341,7 @@ impl World {
         }
     }
 
-    /// Answers the question for the version for a server that holds no copy.
+    /// Answers the question for the version for a server that holds no copy, or the greeting of Redis.
     fn log_in(&mut self, number: usize) {
         let seat = &mut self.seats[number];
         let Peer::Lane(id) = seat.peer else {
@@ -349,7 +349,10 @@ impl World {
         };
         let lane = self.engine.servers.lane(id);
         let logs_in = lane.is_some_and(|lane| lane.logs_in() && !lane.member.is_copy());
-        if logs_in && seat.heard == b"version\r\n" {
+        if logs_in && seat.heard.starts_with(b"*4\r\n$5\r\nHELLO\r\n") {
+            seat.heard.clear();
+            self.engine.lane_bytes(id, b"+OK\r\n");
+        } else if logs_in && seat.heard == b"version\r\n" {
             seat.heard.clear();
             let version = self
                 .versions

@@ -49,11 +49,11 @@ pub enum Served {
     Each(Combine),
     /// By one member after the other.
     Walk,
-    /// By the member of its channel.
+    /// By the member of its channel, which is a key to the proxy.
     Channel,
     /// By any member, always the same.
     Any,
-    /// On a connection of the client's own, which has subscriptions from then on.
+    /// By the members of its channels, or by every member, on connections of the client's own.
     Channels,
     /// It begins, ends or guards a transaction.
     Transaction,
@@ -72,6 +72,8 @@ pub enum Served {
 pub enum Combine {
     /// The elements of arrays, in the order of the keys.
     List,
+    /// As [`Combine::List`], with two elements for each key.
+    Pairs,
     /// The sum of numbers.
     Sum,
     /// All are the same.
@@ -159,6 +161,11 @@ impl Command {
             true => i64::from(args) >= -arity,
             false => i64::from(args) == arity,
         }
+    }
+
+    /// Do its channels take the place of keys?
+    pub fn is_by_channel(&self) -> bool {
+        matches!(self.served, Served::Channel | Served::Split(Combine::Pairs))
     }
 
     /// Has it keys?

@@ -48,17 +48,23 @@ pub(super) fn names_keys(message: &[u8]) -> bool {
     false
 }
 
-/// Appends a command with its name and some of the keys of `message`: those with these indexes, in order, each
-/// with the `step - 1` arguments behind it. The first key is the first argument.
-pub fn append_part(message: &[u8], step: usize, keys: &mut dyn Iterator<Item = usize>, out: &mut Vec<u8>) {
+/// Appends a command with its name, which has so many words, and some of the keys of `message`: those with these
+/// indexes, in order, each with the `step - 1` arguments behind it. The first key is the first argument.
+pub fn append_part(
+    message: &[u8],
+    words: usize,
+    step: usize,
+    keys: &mut dyn Iterator<Item = usize>,
+    out: &mut Vec<u8>,
+) {
     let mut args = Args::of(message);
     let first = args.position();
-    args.next();
+    let mut count = args.by_ref().take(words).count() as i64;
     let name = first..args.position();
     // The number of arguments is known only behind them. It is then moved to the front.
     let begin = out.len();
     out.extend_from_slice(message.get(name).unwrap_or_default());
-    let (mut at, mut count) = (0, 1);
+    let mut at = 0;
     for key in keys {
         while at < key * step && args.next().is_some() {
             at += 1;

@@ -150,7 +150,7 @@ fn array(frame: &Frame, bytes: &[u8]) -> Request {
     };
     let mut request = Request::new(number, command.class, message.len());
     let (mut first, mut last) = (None, Span::default());
-    each_key(command, message, false, &mut |key| {
+    each_key(command, message, command.is_by_channel(), &mut |key| {
         first.get_or_insert(key);
         last = key;
     });

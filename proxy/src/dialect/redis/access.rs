@@ -116,7 +116,7 @@ pub(super) fn hello(
     if let Access::Pass = session.access {
         return Some(ask(session, who, out));
     }
-    if who.encode() != session.login && session.lease != Lease::Clean {
+    if who.encode() != session.login && is_kept(session) {
         append_error(KEPT, out);
         return Some(Plan::Answer);
     }
@@ -170,9 +170,14 @@ pub(super) fn select(session: &mut Session, number: &[u8], out: &mut Vec<u8>) ->
     Plan::Answer
 }
 
+/// Does a server keep something for the client, on a connection with its present login?
+fn is_kept(session: &Session) -> bool {
+    session.lease != Lease::Clean || session.has_subscriptions
+}
+
 /// Asks the server whether the client may have this login.
 fn ask(session: &mut Session, who: Who, out: &mut Vec<u8>) -> Plan {
-    if session.lease != Lease::Clean {
+    if is_kept(session) {
         append_error(KEPT, out);
         return Plan::Answer;
     }

@@ -21,6 +21,11 @@ pub(super) fn rewrite(request: &Request, message: &[u8], change: &Change<'_>, ou
         return false;
     };
     match (change.key, change.ttl) {
+        // Routes change keys. A channel keeps its name, because messages carry it to subscribers.
+        (Some(_), None) if command.is_by_channel() => {
+            out.extend_from_slice(head);
+            true
+        }
         (Some(key), None) => with_key(request, command, head, key, out),
         (None, Some(ttl)) => with_ttl(request, command, head, ttl, out),
         (None, None) => {

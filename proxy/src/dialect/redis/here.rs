@@ -112,6 +112,7 @@ pub(super) fn reset(session: &mut Session) {
     session.login.clear();
     session.form = 0;
     session.step = 0;
+    session.has_subscriptions = false;
     session.plans_all = false;
     access::begin(session);
     if session.lease == Lease::Kept {

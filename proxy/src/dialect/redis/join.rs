@@ -7,7 +7,8 @@ use crate::dialect::{Join, MALFORMED, Shares};
 /// How replies are joined by this rule.
 pub(super) const fn of(combine: Combine) -> &'static Join {
     match combine {
-        Combine::List => &Join::Shares(list),
+        Combine::List => &Join::Shares(list::<1>),
+        Combine::Pairs => &Join::Shares(list::<2>),
         Combine::Sum => &Join::Shares(sum),
         Combine::Ok | Combine::First => &Join::Shares(first),
         Combine::Concat => &Join::Shares(concat),
@@ -43,13 +44,13 @@ fn elements(reply: &[u8]) -> Option<(i64, usize)> {
     is_list.then_some((count, end + 2))
 }
 
-/// The elements of all arrays, in the order of the keys.
-fn list(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
+/// The elements of all arrays, in the order of the keys; each key has as many as `EACH` says.
+fn list<const EACH: usize>(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
     if has_failed(shares, out) {
         return;
     }
     let begin = out.len();
-    append_number(b'*', shares.order.len() as i64, out);
+    append_number(b'*', (shares.order.len() * EACH) as i64, out);
     for &share in shares.order {
         let share = usize::from(share);
         let reply = (shares.reply)(share).0;
@@ -59,12 +60,14 @@ fn list(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
         if *cursor == 0 {
             *cursor = elements(reply).map_or(reply.len(), |(_, first)| first);
         }
-        let rest = reply.get(*cursor..).unwrap_or_default();
-        let Some(element) = whole(rest).and_then(|element| rest.get(..element.len() as usize)) else {
-            return malformed(begin, out);
-        };
-        out.extend_from_slice(element);
-        *cursor += element.len();
+        for _ in 0..EACH {
+            let rest = reply.get(*cursor..).unwrap_or_default();
+            let Some(element) = whole(rest).and_then(|element| rest.get(..element.len() as usize)) else {
+                return malformed(begin, out);
+            };
+            out.extend_from_slice(element);
+            *cursor += element.len();
+        }
     }
 }
 

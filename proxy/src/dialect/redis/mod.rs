@@ -9,6 +9,7 @@
 
 mod access;
 mod change;
+mod channels;
 mod declared;
 mod here;
 mod join;
@@ -25,8 +26,8 @@ use proxima_wire::{
 };
 
 use super::{
-    Change, Conversation, DeclaredCommands, Dialect, Embedded, Expiry, Failed, Join, Login, Message, Piece,
-    Plan, Session, UNASKED,
+    Change, Channels, Conversation, DeclaredCommands, Dialect, Embedded, Expiry, Failed, Join, Login,
+    Message, Piece, Plan, Session, UNASKED,
 };
 
 /// The Redis dialect.
@@ -52,6 +53,11 @@ static NAMES: [&str; Command::COUNT as usize + 4] = {
 /// The error for `SORT` with patterns where there are several servers.
 const PATTERN: &str = "CROSSSLOT the keys that BY and GET name may be at other servers: sort without them, or at the \
                        only server of a pool";
+
+/// Can messages to subscribers come in RESP2 while this command is not answered?
+fn speaks_of_channels(command: &Command) -> bool {
+    command.name == "ping" || command.served == Served::Channels
+}
 
 /// A request that every healthy server answers with `+PONG`.
 const PROBE: &[u8] = b"*1\r\n$4\r\nPING\r\n";
@@ -103,7 +109,7 @@ impl Dialect for Redis {
         let expect = match command {
             TRANSACTION => Expect::Transaction,
             UNASKED => Expect::Nothing,
-            _ if Command::of(command).is_some_and(|command| command.name == "ping") => Expect::Subscriber,
+            _ if Command::of(command).is_some_and(speaks_of_channels) => Expect::Subscriber,
             _ => Expect::Reply,
         };
         resp::reply(parse, expect, bytes)
@@ -187,7 +193,7 @@ impl Dialect for Redis {
                 false => Plan::Close,
             };
         }
-        if session.step != 0
+        if (session.step != 0 || session.has_subscriptions)
             && let Some(plan) = sessions::plan(session, request, message, out)
         {
             return plan;
@@ -241,14 +247,16 @@ impl Dialect for Redis {
         }
         if request.command != TRANSACTION {
             if let Some(command) = Command::of(request.command) {
-                resp::each_key(command, message, false, take);
+                resp::each_key(command, message, command.is_by_channel(), take);
             }
             return;
         }
         for (at, inner) in resp::commands(message) {
             if let Some(command) = Command::of(resp::find(inner).0) {
                 let within = |key: Span| Span::new(at + key.start as usize, at + key.end());
-                resp::each_key(command, inner, false, &mut |key| take(within(key)));
+                resp::each_key(command, inner, command.is_by_channel(), &mut |key| {
+                    take(within(key))
+                });
             }
         }
     }
@@ -268,8 +276,10 @@ impl Dialect for Redis {
         keys: &mut dyn Iterator<Item = usize>,
         out: &mut Vec<u8>,
     ) {
-        let step = Command::of(request.command).map_or(1, |command| command.positions[2].max(1)) as usize;
-        resp::append_part(message, step, keys, out);
+        let command = Command::of(request.command);
+        let step = command.map_or(1, |command| command.positions[2].max(1)) as usize;
+        let words = command.map_or(1, |command| command.name.split('|').count());
+        resp::append_part(message, words, step, keys, out);
     }
 
     fn rewrite(&self, request: &Request, message: &[u8], change: &Change<'_>, out: &mut Vec<u8>) -> bool {
@@ -330,6 +340,10 @@ impl Dialect for Redis {
 
     fn answered(&self, session: &mut Session, command: u16, reply: &Reply, _: &[u8]) {
         sessions::answered(session, command, reply.outcome.is_error());
+    }
+
+    fn channels(&self) -> Option<&'static dyn Channels> {
+        Some(&Self)
     }
 
     fn pushed(&self, session: &mut Session, bytes: &[u8]) {

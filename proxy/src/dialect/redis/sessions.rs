@@ -13,10 +13,10 @@ use proxima_wire::{
 };
 
 use super::{
-    PATTERN, access, append_error, declared, here,
+    PATTERN, access, append_bulk, append_error, declared, here,
     state::{
-        BOUND, CONFIRMATION, DOOMED, KEEPS, LOCKED, MULTI, OWNING, SETTLING, SUBSCRIBED, WATCHING, clear, is,
-        set,
+        BOUND, CHANNELS, CONFIRMATION, DOOMED, KEEPS, LOCKED, MULTI, OWNING, SETTLING, SHARDS, SUBSCRIBED,
+        WATCHING, clear, is, set,
     },
 };
 use crate::dialect::{Lease, Plan, Session};
@@ -45,9 +45,11 @@ pub(super) fn plan(
     }
     let command = Command::of(request.command);
     let served = command.map(|command| command.served);
-    if is(session, SUBSCRIBED) && session.form == 0 && served != Some(Served::Channels) {
+    let is_subscriber = is(session, SUBSCRIBED) || session.has_subscriptions;
+    if is_subscriber && session.form == 0 && served != Some(Served::Channels) {
         let may_settle = session.step >= CONFIRMATION;
         return match command.map_or("", |command| command.name) {
+            "ping" if session.has_subscriptions => Some(pong(message, out)),
             "ping" => Some(Plan::Dedicated),
             "quit" | "reset" => None,
             _ if may_settle => Some(Plan::Later),
@@ -92,6 +94,20 @@ pub(super) fn plan(
         }
     }
     None
+}
+
+/// Answers the `PING` of a subscriber in RESP2, as a server does.
+fn pong(message: &[u8], out: &mut Vec<u8>) -> Plan {
+    let mut args = Args::of(message);
+    match args.left() {
+        1 | 2 => {
+            out.extend_from_slice(b"*2\r\n");
+            append_bulk(b"pong", out);
+            append_bulk(args.nth(1).map(|text| text.of(message)).unwrap_or_default(), out);
+        }
+        _ => append_error("ERR wrong number of arguments for 'ping' command", out),
+    }
+    Plan::Answer
 }
 
 /// Plans a request of a client that has a lane for good. The server sees there what it would see without a
@@ -266,9 +282,14 @@ pub(super) fn begin(session: &mut Session, command: &Command, count: u32, out: &
             session.lease = Lease::Kept;
             return Plan::Dedicated;
         }
+        // What has begun on the client's own lane goes on there, however many servers there are by now.
+        (_, Served::Channels) if !session.reach.is_one && !is(session, SUBSCRIBED | OWNING) => {
+            return Plan::Subscribe;
+        }
+        (_, Served::Channels) if session.has_subscriptions => return Plan::Subscribe,
         (_, Served::Channels) => {
             set(session, SUBSCRIBED);
-            session.step += CONFIRMATION * count.saturating_sub(1).clamp(1, 1 << 16);
+            session.step += CONFIRMATION * count.saturating_sub(1).clamp(1, 1 << 14);
             session.lease = Lease::Kept;
             return Plan::Dedicated;
         }
@@ -292,7 +313,7 @@ pub(super) fn answered(session: &mut Session, command: u16, is_error: bool) {
     }
 }
 
-/// Notes a message that came unasked. The confirmation of the last channel ends the subscription.
+/// Notes a message that came unasked. The last confirmation ends the subscription if no channel is left.
 pub(super) fn pushed(session: &mut Session, bytes: &[u8]) {
     let mut lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     let word = lines.nth(2).unwrap_or_default();
@@ -304,8 +325,15 @@ pub(super) fn pushed(session: &mut Session, bytes: &[u8]) {
     }
     let last = bytes.trim_ascii_end().rsplit(|&byte| byte == b'\n').next();
     let count = last.and_then(|line| integer(line.strip_prefix(b":")?));
-    if count == Some(0) {
-        session.step %= CONFIRMATION;
+    let kind = match word {
+        b"ssubscribe" | b"sunsubscribe" => SHARDS,
+        _ => CHANNELS,
+    };
+    match count {
+        Some(0) => clear(session, kind),
+        _ => set(session, kind),
+    }
+    if session.step < CONFIRMATION && !is(session, CHANNELS | SHARDS) {
         clear(session, SUBSCRIBED);
         if session.step & KEEPS == 0 {
             session.lease = Lease::Clean;

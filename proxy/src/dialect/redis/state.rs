@@ -42,7 +42,7 @@ pub(super) const DOOMED: u32 = 1 << 1;
 pub(super) const BOUND: u32 = 1 << 2;
 /// The server watches keys.
 pub(super) const WATCHING: u32 = 1 << 3;
-/// The server sends messages of channels.
+/// The only server sends messages of channels, on the client's own lane.
 pub(super) const SUBSCRIBED: u32 = 1 << 4;
 /// What was sent on the client's own lane may not be answered yet.
 pub(super) const SETTLING: u32 = 1 << 5;
@@ -50,21 +50,25 @@ pub(super) const SETTLING: u32 = 1 << 5;
 pub(super) const LOCKED: u32 = 1 << 6;
 /// The client has a lane for good, on which the server keeps more than a transaction.
 pub(super) const OWNING: u32 = 1 << 7;
+/// The only server has told of channels or patterns that the client has.
+pub(super) const CHANNELS: u32 = 1 << 8;
+/// The only server has told of shard channels that the client has. It counts them apart.
+pub(super) const SHARDS: u32 = 1 << 9;
 /// What the server keeps for the client as long as one of these is set.
 pub(super) const KEEPS: u32 = BOUND | WATCHING | SUBSCRIBED | OWNING;
 /// One confirmation of a subscription that is still to come.
-pub(super) const CONFIRMATION: u32 = 1 << 8;
+pub(super) const CONFIRMATION: u32 = 1 << 10;
 
 /// Sets bits of the state.
 pub(super) fn set(session: &mut Session, bits: u32) {
     session.step |= bits;
-    session.plans_all = session.step != 0;
+    session.plans_all = session.step != 0 || session.has_subscriptions;
 }
 
 /// Clears bits of the state.
 pub(super) fn clear(session: &mut Session, bits: u32) {
     session.step &= !bits;
-    session.plans_all = session.step != 0;
+    session.plans_all = session.step != 0 || session.has_subscriptions;
 }
 
 pub(super) fn is(session: &Session, bit: u32) -> bool {

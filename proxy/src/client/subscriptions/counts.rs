@@ -1,0 +1,50 @@
+//! Numbers of subscriptions, as servers count them.
+
+use crate::dialect::{Confirmation, Subject};
+
+/// The numbers of channels, patterns and shard channels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::client) struct Counts([u32; 3]);
+
+impl Counts {
+    /// The number of one kind.
+    pub(super) fn of(&self, subject: Subject) -> u32 {
+        self.0[subject as usize]
+    }
+
+    /// The number that a server tells with a confirmation: channels and patterns are counted together.
+    pub(in crate::client) fn told(&self, subject: Subject) -> u32 {
+        match subject {
+            Subject::Shard => self.of(Subject::Shard),
+            Subject::Channel | Subject::Pattern => self
+                .of(Subject::Channel)
+                .saturating_add(self.of(Subject::Pattern)),
+        }
+    }
+
+    /// Is nothing subscribed?
+    pub(super) fn is_zero(&self) -> bool {
+        self.0 == [0; 3]
+    }
+
+    /// Counts what has come (1), has gone (-1) or was there before (0).
+    pub(super) fn add(&mut self, subject: Subject, delta: i8) {
+        let count = &mut self.0[subject as usize];
+        *count = count.saturating_add_signed(i32::from(delta));
+    }
+
+    /// Counts what the server has confirmed. Returns by how much the number changes; `None`: the server's number
+    /// is not possible.
+    pub(super) fn confirm(&mut self, confirmation: &Confirmation) -> Option<i8> {
+        let made = confirmation.made;
+        let told = self.told(made.subject);
+        let delta = match made.adds {
+            _ if confirmation.count == told => 0,
+            true if told.checked_add(1) == Some(confirmation.count) => 1,
+            false if confirmation.count.checked_add(1) == Some(told) => -1,
+            _ => return None,
+        };
+        self.add(made.subject, delta);
+        Some(delta)
+    }
+}

@@ -1,0 +1,57 @@
+//! Subscriptions over several servers: the part of the contract for protocols whose servers send messages to
+//! subscribers.
+
+use proxima_wire::message::Span;
+
+use super::Session;
+
+/// What a client subscribes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A channel, whose messages are published at the server of its name.
+    Channel,
+    /// A pattern of names of channels, which may be at any server.
+    Pattern,
+    /// A channel as [`Subject::Channel`] is, which is counted apart.
+    Shard,
+}
+
+/// A change of the subscriptions of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subscribing {
+    /// What is subscribed or unsubscribed.
+    pub subject: Subject,
+    /// It is subscribed.
+    pub adds: bool,
+}
+
+/// A server has made a change for one channel or pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Confirmation {
+    /// The change.
+    pub made: Subscribing,
+    /// The channel or pattern, in the message; absent if the server had none to unsubscribe.
+    pub name: Span,
+    /// How many subscriptions the connection has at that server from now on: channels and patterns together,
+    /// or shard channels.
+    pub count: u32,
+}
+
+/// Subscriptions of one client at several servers.
+pub trait Channels: Send + Sync {
+    /// The change that this command asks for; `None`: it changes no subscription.
+    fn change(&self, command: u16) -> Option<Subscribing>;
+
+    /// Gives each channel or pattern of a complete request to `take`, in order.
+    fn names(&self, message: &[u8], take: &mut dyn FnMut(Span));
+
+    /// The confirmation that this message of a server is. `None`: it is a message for the client.
+    fn confirmation(&self, message: &[u8]) -> Option<Confirmation>;
+
+    /// Appends the confirmation of a change, as one server of all subscriptions would send it. `name`: the
+    /// channel or pattern; `None`: there was none to unsubscribe. `form`: that of the client's [`Session`].
+    fn confirm(&self, form: u16, made: Subscribing, name: Option<&[u8]>, count: u32, out: &mut Vec<u8>);
+
+    /// Notes in the session whether the client has subscriptions at several servers.
+    fn subscribed(&self, session: &mut Session, has_subscriptions: bool);
+}

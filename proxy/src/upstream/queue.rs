@@ -1,0 +1,163 @@
+//! Requests that wait for a dedicated lane of their client, in turn.
+
+use std::{mem, sync::Arc};
+
+use proxima_wire::message::{Outcome, Request};
+
+use super::Dedicated;
+use crate::{
+    client::ClientId, dialect::Failed, engine::Engine, members::Member, micros::Micros, route::ReplyTo,
+};
+
+/// A client that waits for a dedicated lane.
+#[derive(Debug)]
+pub(super) struct Queued {
+    client: ClientId,
+    member: Arc<Member>,
+    login: u16,
+    wants: Wants,
+    /// The wait ends at this time.
+    due: Micros,
+}
+
+/// What a client wants a lane for.
+#[derive(Debug)]
+pub(crate) enum Wants {
+    /// The answer to this request, on the client's own lane.
+    Answer(ReplyTo, Request, Vec<u8>),
+    /// Its subscriptions at the member.
+    Subscriptions,
+}
+
+impl Engine {
+    /// Makes a client wait until `due` for a lane to this member.
+    pub(crate) fn await_lane(
+        &mut self,
+        member: &Arc<Member>,
+        login: u16,
+        (client, wants): (ClientId, Wants),
+        due: Micros,
+    ) {
+        self.metrics.member(member.id).dedicated_waited += 1;
+        self.servers.queued += 1;
+        self.dedicated_of(member).queue.push_back(Queued {
+            client,
+            member: Arc::clone(member),
+            login,
+            wants,
+            due,
+        });
+    }
+
+    /// Answers a client that all lanes to this member are in use.
+    pub(crate) fn refuse_lane(&mut self, member: &Member, client: ClientId, wants: &Wants) {
+        self.metrics.member(member.id).dedicated_refused += 1;
+        let most = member.dedicated.max;
+        let what =
+            format!("all {most} connections that clients may have for themselves (dedicated.max) are in use");
+        self.fail_wants(
+            client,
+            wants,
+            &Failed::at(&member.address, Outcome::Overloaded, &what),
+        );
+    }
+
+    fn fail_wants(&mut self, client: ClientId, wants: &Wants, failed: &Failed<'_>) {
+        match wants {
+            Wants::Answer(to, ..) => self.fail(*to, failed),
+            Wants::Subscriptions => self.end_subscribing(client, Err(failed)),
+        }
+    }
+
+    /// Gives free lanes to the queued requests, oldest first.
+    pub(super) fn serve_queue(&mut self, member: &Arc<Member>) {
+        if mem::replace(&mut self.dedicated_of(member).serving, true) {
+            // A request that is served here may return its lane at once; the call that is already running
+            // serves the next one.
+            return;
+        }
+        while let Some(queued) = self.dedicated_of(member).queue.pop_front() {
+            let (owner, is_up) = (queued.client, member.is_up());
+            let lacks_one = match queued.wants {
+                Wants::Answer(..) => self.clients.own_lane(owner) == Some(None),
+                Wants::Subscriptions => self.clients.is_subscribing(owner),
+            };
+            if is_up && lacks_one {
+                let Some(lane) = self.check_out(member, queued.login, owner) else {
+                    self.dedicated_of(member).queue.push_front(queued);
+                    break;
+                };
+                match queued.wants {
+                    Wants::Answer(..) => self.clients.set_own_lane(owner, Some(lane)),
+                    Wants::Subscriptions => self.clients.hold_lane(owner, member.id, lane),
+                }
+            }
+            self.servers.queued -= 1;
+            match &queued.wants {
+                _ if !is_up => {
+                    let failed = Failed::at(&member.address, Outcome::Ejected, member.refusal());
+                    self.fail_wants(owner, &queued.wants, &failed);
+                }
+                Wants::Answer(to, request, message) => {
+                    self.send_dedicated(member, queued.login, request, message, *to);
+                }
+                Wants::Subscriptions => self.go_on_subscribing(owner),
+            }
+        }
+        self.dedicated_of(member).serving = false;
+    }
+
+    /// Takes a client that has left out of all queues.
+    pub(super) fn leave_queues(&mut self, client: ClientId) {
+        let mut left = Vec::new();
+        for dedicated in self
+            .servers
+            .by_member
+            .iter_mut()
+            .filter_map(|lanes| lanes.dedicated.as_mut())
+        {
+            while let Some(at) = dedicated.queue.iter().position(|queued| queued.client == client) {
+                left.extend(dedicated.queue.remove(at));
+            }
+        }
+        self.servers.queued -= left.len();
+        for queued in left {
+            // A step of the tree may wait for this request.
+            let failed = Failed::here(Outcome::ClientError, "its client left");
+            self.fail_wants(client, &queued.wants, &failed);
+        }
+    }
+
+    /// Fails the queued requests that have waited for a dedicated lane for longer than their pool allows.
+    pub(super) fn end_queues(&mut self) {
+        if self.servers.queued == 0 {
+            return;
+        }
+        let (now, mut late) = (self.now, Vec::new());
+        for dedicated in self
+            .servers
+            .by_member
+            .iter_mut()
+            .filter_map(|lanes| lanes.dedicated.as_mut())
+        {
+            while dedicated.queue.front().is_some_and(|queued| queued.due <= now) {
+                late.extend(dedicated.queue.pop_front());
+            }
+        }
+        self.servers.queued -= late.len();
+        for queued in late {
+            self.refuse_lane(&queued.member, queued.client, &queued.wants);
+        }
+    }
+}
+
+impl Dedicated {
+    /// Bytes of memory that the queue takes.
+    pub(super) fn holds(&self) -> usize {
+        let messages = self.queue.iter().map(|queued| match &queued.wants {
+            Wants::Answer(_, _, message) => message.capacity(),
+            Wants::Subscriptions => 0,
+        });
+        self.queue.capacity() * size_of::<Queued>() + messages.sum::<usize>()
+    }
+}
