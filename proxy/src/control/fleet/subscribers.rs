@@ -42,6 +42,7 @@ use crate::{
 const SUBSCRIBERS: usize = 500;
 /// Between two heartbeats of a subscriber: that of a lease of a second.
 const BEAT: Duration = Duration::from_millis(200);
+const LEASE: Duration = Duration::from_mins(1);
 /// The time that is measured.
 const MEASURED: Duration = Duration::from_secs(10);
 
@@ -124,8 +125,8 @@ fn config(dir: &std::path::Path) -> schema::Fleet {
         voters: None,
         expect: 1,
         role: Role::Peer,
-        // Nobody is to be left out while all of them begin.
-        lease: Duration::from_secs(10),
+        // Nobody is to be left out while all of them begin, which costs the subscribers much.
+        lease: LEASE,
         suspect: Duration::from_secs(5),
         tls: None,
     }
@@ -200,7 +201,7 @@ fn peer(subscriber: &Subscriber) -> Peer {
         slot: Slot::default(),
         decides: false,
         workers: 1,
-        lease: 10_000_000,
+        lease: LEASE.as_micros() as u64,
         zone: None,
         copies: vec![(
             "cache".to_owned(),
