@@ -145,7 +145,12 @@ routes:
       touch: named
       incr: described
       default: followed
-limits: {clients: 5000, value_size: 1MiB, idle: 5m, write_timeout: 3s}
+limits: {clients: 5000, value_size: 1MiB, idle: 5m, age: 1h, write_timeout: 3s}
+health:
+  - "0.0.0.0:9160"
+  - {address: 127.0.0.1:9161, check: tcp, pools: {cache: 2, spare: 1}}
+  - {address: "[::1]:9162", allow: [127.0.0.1, 10.0.0.0/16]}
+drain: {file: run/out, delay: 5s, limit: 1m}
 embedded: {memory: 1GiB}
 commands:
   JSON.SET: {arity: -4}
@@ -242,6 +247,33 @@ nodes: {from: run/nodes.sock, grace: 5s}
     let expected = Config {
         fleet: None,
         state: None,
+        health: vec![
+            HealthListener {
+                address: "0.0.0.0:9160".into(),
+                check: HealthCheck::Http,
+                pools: BTreeMap::new(),
+                allow: Vec::new(),
+            },
+            HealthListener {
+                address: "127.0.0.1:9161".into(),
+                check: HealthCheck::Tcp,
+                pools: [("cache".into(), 2), ("spare".into(), 1)].into(),
+                allow: Vec::new(),
+            },
+            HealthListener {
+                address: "[::1]:9162".into(),
+                check: HealthCheck::Http,
+                pools: BTreeMap::new(),
+                allow: ["127.0.0.1", "10.0.0.0/16"]
+                    .map(|text| Network::parse(text).unwrap())
+                    .into(),
+            },
+        ],
+        drain: Drain {
+            file: Some("conf/run/out".into()),
+            delay: Duration::from_secs(5),
+            limit: Duration::from_secs(60),
+        },
         nodes: Some(Nodes {
             from: "conf/run/nodes.sock".into(),
             grace: Duration::from_secs(5),
@@ -309,6 +341,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
             clients: 5000,
             value_bytes: 1 << 20,
             idle: Duration::from_secs(300),
+            age: Duration::from_secs(3600),
             write_timeout: Duration::from_secs(3),
             ..Limits::DEFAULT
         },

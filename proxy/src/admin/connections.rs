@@ -1,10 +1,11 @@
-//! Connections of operators. Their number is bounded, as they take descriptors of the same process as clients
+//! Connections of operators and load balancers. Their number is bounded, as they take descriptors of the same process as clients
 //! do. One that asks nothing, or does not take its answer, gives way to a new one, so that none keeps the
 //! others out. Some descriptors are kept for them.
 
 use std::{
     fs::File,
     io,
+    net::IpAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -44,8 +45,8 @@ const AGAIN: Duration = Duration::from_millis(50);
 
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
-/// Answers one request on each connection, for ever.
-pub(super) async fn answer(listener: TcpListener, router: Router) {
+/// Answers one request on each connection, for ever. Those who may not ask are closed.
+pub(super) async fn answer(listener: TcpListener, router: Router, may: impl Fn(IpAddr) -> bool) {
     let mut crowd = Crowd::default();
     let mut reserve = Reserve::default();
     reserve.fill();
@@ -57,7 +58,8 @@ pub(super) async fn answer(listener: TcpListener, router: Router) {
                 reserve.fill();
             }
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => crowd.seat(stream, &router),
+                Ok((stream, from)) if may(from.ip()) => crowd.seat(stream, &router),
+                Ok(_) => {}
                 Err(error) if is_shortage(&error) => {
                     if !reserve.spend() && !crowd.make_room() {
                         sleep(AGAIN).await;

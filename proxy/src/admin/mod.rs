@@ -1,10 +1,12 @@
 //! The admin port: HTTP for operators and their tools, on the control thread.
 
 mod connections;
+mod drain;
 mod explain;
 mod fleet;
 mod format;
 mod guard;
+mod health;
 mod members;
 mod metrics;
 mod page;
@@ -24,6 +26,7 @@ use axum::{
 };
 use tokio::net::TcpListener;
 
+pub use self::health::serve as serve_health;
 use crate::control::Proxy;
 
 type Shared = State<Arc<Proxy>>;
@@ -38,6 +41,9 @@ proxima
   /explain?key=K&command=get     where a request would go, and why (&listener=N&from=IP)
   /fleet                         the fleet as this proxy sees it (JSON)
   POST /fleet/remove?peer=NAME   leave a peer out; it may join again after a pause
+  GET /drain                     whether clients are led away, and why
+  POST /drain                    lead clients away (with the header X-Proxima: yes)
+  DELETE /drain                  take that back
   POST /reload                   read the configuration again (with the header X-Proxima: yes)
 ";
 
@@ -58,10 +64,11 @@ pub async fn serve(address: &str, proxy: Arc<Proxy>) -> io::Result<String> {
         .route("/explain", get(explain::explain))
         .route("/fleet", get(fleet::show))
         .route("/fleet/remove", post(fleet::remove))
+        .route("/drain", get(drain::show).post(drain::begin).delete(drain::end))
         .route("/reload", post(reload))
         .layer(from_fn_with_state(Arc::clone(&proxy), guard::guard))
         .with_state(proxy);
-    tokio::spawn(connections::answer(listener, router));
+    tokio::spawn(connections::answer(listener, router, |_| true));
     Ok(bound)
 }
 

@@ -20,14 +20,8 @@ pub(super) async fn ready(State(proxy): Shared, RawQuery(query): RawQuery) -> (S
 fn answer(proxy: &Proxy, query: Option<&str>) -> Result<(StatusCode, String), BadQuery> {
     let query = Query::parse(query, &["pool", "up"])?;
     let (only, up) = (query.text("pool"), query.number("up")?);
-    if proxy.is_draining() {
-        return Ok((StatusCode::SERVICE_UNAVAILABLE, "draining\n".into()));
-    }
-    if let Some(why) = proxy.fleet().and_then(|fleet| fleet.unready()) {
-        return Ok((
-            StatusCode::SERVICE_UNAVAILABLE,
-            format!("not ready\nfleet: {why}\n"),
-        ));
+    if let Some(why) = proxy.unready() {
+        return Ok((StatusCode::SERVICE_UNAVAILABLE, format!("not ready\n{why}\n")));
     }
     let mut found = false;
     let mut text = String::new();

@@ -299,7 +299,10 @@ impl Engine {
         let Some(client) = self.clients.table.get(id) else {
             return true;
         };
-        let leaves = client.closing || client.eof || self.clients.draining;
+        // What a server keeps for a client (a transaction, a subscription) is not taken away from it.
+        let is_kept = client.own.is_some() || client.subscriptions.is_some();
+        let is_led_away = (self.clients.draining || client.retires) && !is_kept;
+        let leaves = client.closing || client.eof || is_led_away;
         let sent = client.stream.out.is_empty() && client.stream.wire.is_empty();
         let idle = client.slots.is_empty()
             && sent

@@ -108,9 +108,9 @@ impl Clients {
         self.draining
     }
 
-    /// Has clients closed from now on as soon as nothing is due to them.
-    pub fn drain(&mut self) {
-        self.draining = true;
+    /// Sets whether clients are closed as soon as nothing is due to them.
+    pub fn set_draining(&mut self, draining: bool) {
+        self.draining = draining;
     }
 }
 

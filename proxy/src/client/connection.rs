@@ -76,6 +76,8 @@ pub struct Client {
     /// The request in this slot changes copies in several steps: the client is not served further before it
     /// is answered.
     pub(super) awaits: Option<u32>,
+    /// The client is old: it is closed as soon as nothing is due to it.
+    pub(super) retires: bool,
     /// The client is not served further until replies have made room.
     pub(super) stalled: bool,
     /// The client is on the list of clients to be served again.
@@ -88,6 +90,8 @@ pub struct Client {
     pub(super) charged: usize,
     /// Since when it has sent a part of a request and not the rest; `None`: there is no such part.
     pub(super) half: Option<Micros>,
+    /// When it has connected.
+    pub(super) since: Micros,
     /// The last time it sent anything or was answered.
     pub(super) active: Micros,
     /// Since when it takes nothing of what it is due.
@@ -174,11 +178,16 @@ impl Client {
         begun && !self.stalled
     }
 
+    /// Returns whether it is older than a client with this number may be.
+    pub(super) fn is_old(&self, number: u32, limit: Micros, now: Micros) -> bool {
+        limit > Micros::ZERO && now - self.since > age_of(number, limit)
+    }
+
     /// Returns whether a reply may leave without waiting for the end of the turn: nothing is before it, and
     /// nothing is to be done after it.
     pub(super) fn takes_at_once(&self) -> bool {
         let free = self.stream.out.is_empty() && self.stream.transform.is_none() && !self.stream.dirty;
-        free && !(self.stalled || self.closing || self.eof)
+        free && !(self.stalled || self.closing || self.eof || self.retires)
     }
 }
 
@@ -201,5 +210,35 @@ impl Upload {
     /// Is more of the request to come?
     pub(super) fn goes_on(&self) -> bool {
         self.remaining > 0 || self.is_open
+    }
+}
+
+/// The greatest age of a client with this number, which no other client has now: from four fifths of `limit`
+/// to all of it. Those that have come together leave apart.
+fn age_of(number: u32, limit: Micros) -> Micros {
+    /// Different ages: more than anybody can tell apart.
+    const AGES: u64 = 1024;
+    // Neighbours in the table are far apart in age, by the golden ratio.
+    let share = u64::from(number.wrapping_mul(0x9e37_79b9) >> 22);
+    limit - Micros(limit.0 / (5 * AGES) * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_that_came_together_leave_apart_in_the_last_fifth_of_their_age() {
+        let limit = Micros::secs(3_600);
+        let mut ages: Vec<Micros> = (0..1_000).map(|number| age_of(number, limit)).collect();
+        ages.sort();
+        assert!(ages[0] >= limit / 5 + limit / 5 + limit / 5 + limit / 5 && ages[999] <= limit);
+        // In each second of the last fifth few of a thousand leave.
+        let gaps = ages.windows(2).map(|pair| pair[1] - pair[0]);
+        assert!(gaps.max().unwrap() <= Micros::secs(4));
+        let seconds = ages.iter().map(|age| age.as_secs());
+        let mut counts = std::collections::HashMap::new();
+        seconds.for_each(|second| *counts.entry(second).or_insert(0) += 1);
+        assert!(counts.values().all(|&count| count <= 5));
     }
 }

@@ -21,6 +21,8 @@ use crate::config::{
 
 /// The length of the queue of new connections. The kernel shortens it to `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
+/// The same for checks of health.
+const CHECKS: i32 = 128;
 
 /// The listening sockets of one address.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub struct Bound {
     pub address: String,
     /// The sockets, one for each worker.
     pub sockets: Vec<Socket>,
+    /// This host does not have the address yet. Clients are accepted as soon as it has.
+    pub is_awaited: bool,
 }
 
 /// Binds `address` (`IP:port`, `[v6]:port`, `localhost:port`, `unix:/path`) for this number of workers.
@@ -48,7 +52,7 @@ pub fn bind(address: &str, permissions: &Permissions, workers: usize) -> io::Res
             "expected IP:PORT, [IP]:PORT, localhost:PORT or unix:/PATH",
         )
     })?;
-    let guard = guard(wanted)?;
+    let (guard, is_awaited) = guard(wanted)?;
     let port = guard
         .local_addr()?
         .as_socket()
@@ -57,25 +61,26 @@ pub fn bind(address: &str, permissions: &Permissions, workers: usize) -> io::Res
     drop(guard);
     let mut sockets = Vec::with_capacity(workers);
     for _ in 0..workers {
-        let socket = tcp(wanted, true)?;
+        let (socket, _) = tcp(wanted, true)?;
         socket.listen(BACKLOG)?;
         sockets.push(socket);
     }
     Ok(Bound {
         address: wanted.to_string(),
         sockets,
+        is_awaited,
     })
 }
 
 /// A listener that shares its address with no other. The kernel takes down the ring of a killed process, and
 /// with it its listeners, a little after the process itself: a process that starts again at once must not
 /// fail for that.
-fn guard(address: SocketAddr) -> io::Result<Socket> {
+fn guard(address: SocketAddr) -> io::Result<(Socket, bool)> {
     const TRIES: u32 = 50;
     const PAUSE: Duration = Duration::from_millis(20);
     let mut tries = 0;
     loop {
-        let bound = tcp(address, false).and_then(|socket| socket.listen(1).map(|()| socket));
+        let bound = tcp(address, false).and_then(|bound| bound.0.listen(1).map(|()| bound));
         match bound {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && tries < TRIES => {
                 tries += 1;
@@ -86,7 +91,21 @@ fn guard(address: SocketAddr) -> io::Result<Socket> {
     }
 }
 
-fn tcp(address: SocketAddr, shared: bool) -> io::Result<Socket> {
+/// Listens on an address that it shares with nobody, for checks of health. An address that this host does not
+/// have yet is served as soon as it has.
+///
+/// # Errors
+/// The address is no address to listen on, or it is in use.
+pub fn listen_alone(address: &str) -> io::Result<Socket> {
+    let address = listen_socket(address).ok_or(io::ErrorKind::InvalidInput)?;
+    let (socket, _) = tcp(address, false)?;
+    socket.listen(CHECKS)?;
+    Ok(socket)
+}
+
+/// A bound socket, and whether this host does not have the address yet. A load balancer's address may move
+/// between hosts, and is served as soon as it is here.
+fn tcp(address: SocketAddr, shared: bool) -> io::Result<(Socket, bool)> {
     let socket = Socket::new(
         Domain::for_address(address),
         Type::STREAM.nonblocking().cloexec(),
@@ -101,8 +120,21 @@ fn tcp(address: SocketAddr, shared: bool) -> io::Result<Socket> {
     }
     // Accepted sockets inherit this option.
     socket.set_tcp_nodelay(true)?;
-    socket.bind(&address.into())?;
-    Ok(socket)
+    let is_awaited = match socket.bind(&address.into()) {
+        Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
+            match address {
+                SocketAddr::V4(_) => socket.set_freebind_v4(true)?,
+                SocketAddr::V6(_) => socket.set_freebind_v6(true)?,
+            }
+            socket.bind(&address.into())?;
+            true
+        }
+        bound => {
+            bound?;
+            false
+        }
+    };
+    Ok((socket, is_awaited))
 }
 
 fn bind_unix(path: &str, permissions: &Permissions, workers: usize) -> io::Result<Bound> {
@@ -121,6 +153,7 @@ fn bind_unix(path: &str, permissions: &Permissions, workers: usize) -> io::Resul
     Ok(Bound {
         address: format!("unix:{path}"),
         sockets,
+        is_awaited: false,
     })
 }
 

@@ -40,7 +40,7 @@ use self::connection::{Stage, Upload, Wanted};
 pub use self::{
     clients::Clients,
     connection::{Client, ClientId},
-    listen::{Bound, bind, permit},
+    listen::{Bound, bind, listen_alone, permit},
     register::Register,
     room::LARGE,
     session::WHOLE,

@@ -1,7 +1,14 @@
 //! Time-outs of clients.
 
 use super::ClientId;
-use crate::{engine::Engine, micros::Micros, reactor::Conn};
+use crate::{
+    engine::{Engine, Peer},
+    micros::Micros,
+    reactor::Conn,
+};
+
+/// A client that was accepted while a drain began has this time for its first request.
+const GRACE: Micros = Micros::secs(1);
 
 impl Engine {
     /// Closes clients that exceed a time-out. It is called once a second. `refused` gives the bytes that a
@@ -9,6 +16,8 @@ impl Engine {
     pub fn check_clients(&mut self, refused: &dyn Fn(Conn) -> usize, unacknowledged: &dyn Fn(Conn) -> usize) {
         let (now, idle) = (self.now, Micros::from(self.limits.idle));
         let write_timeout = Micros::from(self.limits.write_timeout);
+        let age = Micros::from(self.limits.age);
+        let mut old: Vec<Peer> = Vec::new();
         let (mut gone, mut subscribers): (Vec<ClientId>, Vec<ClientId>) = Default::default();
         let unfinished = Micros::from(self.limits.request_timeout);
         for (id, client) in self.clients.table.iter_mut() {
@@ -44,10 +53,18 @@ impl Engine {
             {
                 self.metrics.clients.idle += 1;
                 gone.push(id);
+            } else if !client.retires && client.is_old(id.index(), age, now) {
+                self.metrics.clients.old += 1;
+                client.retires = true;
+                old.push(Peer::Client(id));
+            } else if self.clients.draining && now - client.since > GRACE {
+                old.push(Peer::Client(id));
             } else if client.subscriptions.is_some() {
                 subscribers.push(id);
             }
         }
+        // The flush closes a client to which nothing is due. A later one does it when the last reply has left.
+        old.into_iter().for_each(|peer| self.flush_later(peer));
         for id in gone {
             self.close_client(id, true);
         }

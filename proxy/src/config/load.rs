@@ -146,6 +146,9 @@ fn seen_from(path: &Path, mut config: Config) -> Config {
     if let Some(state) = &mut config.state {
         *state = folder.join(&*state);
     }
+    if let Some(file) = &mut config.drain.file {
+        *file = folder.join(&*file);
+    }
     if let Some(nodes) = &mut config.nodes {
         nodes.from = folder.join(&nodes.from);
     }

@@ -28,6 +28,8 @@ pub(crate) struct Index {
     pub(crate) listeners: Vec<Site>,
     /// The place of the admin port's address.
     pub(crate) admin: Option<Site>,
+    /// The places of the health listeners, in the configuration's order. Those with a mistake are missing.
+    pub(crate) health: Vec<Site>,
     /// The place of the section about the fleet.
     pub(crate) fleet: Option<Site>,
     /// Whether `pools` and `routes` have all names: no mistake stands where a name may be.

@@ -25,8 +25,12 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Requests of operators that may wait for an earlier change. Further operators wait to hand in theirs.
 pub(super) const REQUESTS: usize = 16;
 
-/// An operator's request to read the configuration again. `None`: nobody waits for the result.
-pub(super) type Request = Option<oneshot::Sender<Result<bool, ReloadError>>>;
+/// A request for a change.
+pub(super) struct Request {
+    cause: Cause,
+    /// Where the result goes. `None`: nobody waits for it.
+    answer: Option<oneshot::Sender<Result<bool, ReloadError>>>,
+}
 
 impl Proxy {
     /// Reads the configuration again; the running one stays if it is refused. Returns whether anything
@@ -35,16 +39,26 @@ impl Proxy {
     /// # Errors
     /// The configuration was refused, which is also logged and counted.
     pub async fn reload(&self) -> Result<bool, ReloadError> {
+        self.change(Cause::Text).await
+    }
+
+    /// Makes a change behind those that are under way. Returns whether anything has changed.
+    ///
+    /// # Errors
+    /// The change was refused, which is also logged and counted.
+    pub(super) async fn change(&self, cause: Cause) -> Result<bool, ReloadError> {
         let (answer, result) = oneshot::channel();
+        let answer = Some(answer);
         // Neither the sending nor the answer fails before the process ends.
-        let _ = self.requests.send(Some(answer)).await;
+        let _ = self.requests.send(Request { cause, answer }).await;
         result.await.unwrap_or(Ok(false))
     }
 
     /// Has the configuration read again soon, and does not wait for it.
     pub(super) fn request_reload(&self) {
         // Where there is no room, a request that waits already will see the same files.
-        let _ = self.requests.try_send(None);
+        let (cause, answer) = (Cause::Text, None);
+        let _ = self.requests.try_send(Request { cause, answer });
     }
 }
 
@@ -74,12 +88,11 @@ pub(super) async fn follow(mut reloader: Reloader, proxy: Arc<Proxy>, mut reques
                 (Cause::Servers, None)
             }
             () = grace_ends(&proxy, not_before) => {
-                // What ends a grace may be refused, or not be made while the proxy drains: it is tried again
-                // in a while.
+                // What ends a grace may be refused: it is tried again in a while.
                 not_before = Instant::now() + AGAIN;
                 (Cause::Servers, None)
             }
-            Some(answer) = requests.recv() => (Cause::Text, answer),
+            Some(Request { cause, answer }) = requests.recv() => (cause, answer),
             else => return,
         };
         let changing = spawn_blocking(move || {

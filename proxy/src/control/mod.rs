@@ -6,8 +6,8 @@
 //!  DNS ─▶ dns ────────────────┘
 //!  peers ◀─▶ fleet ─▶ views, channels, leases ─▶ workers
 //!  node agent ─▶ nodes ─▶ orders of `nearest` ─▶ workers
-//!  ejections ◀─ workers                 admin ─▶ metrics, explain, ready
-//!      └─▶ probes ─▶ health
+//!  ejections ◀─ workers                 admin ─▶ metrics, explain, ready, health
+//!      └─▶ probes ─▶ health               file, call, SIGTERM ─▶ drain ─▶ workers
 //! ```
 #![allow(
     clippy::disallowed_types,
@@ -19,6 +19,7 @@ mod connection;
 mod copies;
 mod descriptors;
 mod dns;
+mod drain;
 mod ejections;
 mod file_watcher;
 mod fleet;
@@ -29,6 +30,7 @@ mod nodes;
 mod offline;
 mod own_copies;
 mod probe;
+mod readiness;
 mod reload;
 mod run;
 mod start;
@@ -44,7 +46,10 @@ use std::{
 
 use tokio::sync::mpsc;
 
-use self::{copies::Copies, descriptors::Descriptors, dns::Names, ejections::Ejections, workers::Workers};
+use self::{
+    copies::Copies, descriptors::Descriptors, dns::Names, drain::Drain, ejections::Ejections,
+    workers::Workers,
+};
 pub use self::{
     copies::CopyCounters,
     ejections::Ejection,
@@ -55,6 +60,7 @@ pub use self::{
     nodes::{Agent, AgentError},
     offline::{OfflineError, check, explain},
     probe::probe,
+    readiness::{PoolState, Unready},
     reload::ReloadError,
     run::run,
     start::{Options, StartError},
@@ -63,7 +69,11 @@ use tokio::sync::watch::Sender;
 
 use crate::{
     client::Register,
-    config::{Loaded, schema::Nodes, source::Lists},
+    config::{
+        Loaded,
+        schema::{HealthListener, Nodes},
+        source::Lists,
+    },
     copies::{CopyState, CopyStatus, Departed},
     dialect::Dialects,
     frontdoor::ConfigSource,
@@ -89,8 +99,9 @@ pub struct Proxy {
     runtime: tokio::runtime::Handle,
     /// The node agent that the configuration names.
     nodes: Sender<Option<Nodes>>,
-    /// Requests of operators to read the configuration again.
+    /// Requests for a change of the configuration.
     requests: mpsc::Sender<follow::Request>,
+    drain: Drain,
     /// The fleet, and where the workers' events about it go. `None`: this proxy is in none.
     fleet: Option<(Arc<Fleet>, mpsc::UnboundedSender<peers::Event>)>,
     state: Mutex<State>,
@@ -124,7 +135,8 @@ struct State {
     failures: u64,
     /// Why the newest configuration was refused. `None`: it is in effect.
     refused: Option<String>,
-    draining: bool,
+    /// Clients are accepted: no drain has got so far that they are not.
+    accepts: bool,
     random: Random,
 }
 
@@ -150,28 +162,8 @@ impl State {
             reloads: 0,
             failures: 0,
             refused: None,
-            draining: false,
+            accepts: true,
             random,
-        }
-    }
-}
-
-/// The members of a pool, counted for readiness.
-pub struct PoolState {
-    /// The pool's name in the configuration.
-    pub name: String,
-    /// Members that may be asked.
-    pub up: usize,
-    /// Members in all.
-    pub members: usize,
-}
-
-impl PoolState {
-    fn empty(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            up: 0,
-            members: 0,
         }
     }
 }
@@ -292,16 +284,16 @@ impl Proxy {
         self.state().changed
     }
 
+    /// The health listeners of the running configuration.
+    pub fn health_listeners(&self) -> Vec<HealthListener> {
+        self.state().loaded.config.health.clone()
+    }
+
     /// Whether `name` is a name of this machine, or one that the configuration gives to the admin port.
     pub fn is_called(&self, name: &str) -> bool {
         let name = name.strip_suffix('.').unwrap_or(name);
         let is = |other: &String| other.eq_ignore_ascii_case(name);
         self.state().loaded.config.admin_hosts.iter().any(is) || host::names().iter().any(is)
-    }
-
-    /// Whether the process was told to stop and lets its clients finish.
-    pub fn is_draining(&self) -> bool {
-        self.state().draining
     }
 
     /// Explains the route of a request that enters by listener number `listener`, from a client at this
@@ -348,44 +340,6 @@ impl Proxy {
     /// The protocols that this process speaks.
     pub fn dialects(&self) -> Dialects {
         self.dialects
-    }
-
-    /// The number of usable members of each pool. A pool that still waits for its first answer from DNS has
-    /// none.
-    pub fn pools(&self) -> Vec<PoolState> {
-        let state = self.state();
-        let waiting = state.loaded.config.pools.iter().filter(|(name, pool)| {
-            pool.source.may_be_empty() && state.servers.get(*name).is_none_or(Vec::is_empty)
-        });
-        let mut pools: Vec<PoolState> = waiting.map(|(name, _)| PoolState::empty(name)).collect();
-        for member in state
-            .members
-            .iter()
-            .filter(|member| !state.departed.holds(member))
-        {
-            let at = match pools.iter().position(|pool| pool.name == *member.pool.name) {
-                Some(at) => at,
-                None => {
-                    pools.push(PoolState::empty(&member.pool.name));
-                    pools.len() - 1
-                }
-            };
-            pools[at].members += 1;
-            let current = state.copies.state(member) == CopyState::Current;
-            pools[at].up += usize::from(member.is_up() && current);
-        }
-        if let Some((fleet, _)) = &self.fleet {
-            let is_of_fleet = |name: &str| {
-                let pool = state.loaded.config.pools.get(name);
-                pool.is_some_and(|pool| pool.source.own().is_some())
-            };
-            for pool in pools.iter_mut().filter(|pool| is_of_fleet(&pool.name)) {
-                let (others, read) = fleet.copies_at_others(&pool.name);
-                pool.members += others;
-                pool.up += read;
-            }
-        }
-        pools
     }
 
     /// The DNS look-ups of each pool: pool, name, and counts.

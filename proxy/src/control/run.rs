@@ -5,23 +5,22 @@ use std::{sync::Arc, time::Duration};
 use tokio::{
     runtime,
     signal::unix::{Signal, SignalKind, signal},
-    time::{Instant as Deadline, MissedTickBehavior, interval, sleep},
+    time::{MissedTickBehavior, interval, sleep},
 };
 
 use super::{
     Proxy,
+    drain::{drain, look_for_file},
     follow::follow,
     greet::{introduce, say_hello},
     start::{Options, StartError, Started, start},
 };
-use crate::{admin, frontdoor::ConfigSource, near::embedded::Connections, worker::Order};
+use crate::{admin, frontdoor::ConfigSource, worker::Order};
 
 /// Time between two looks at whether a worker has ended.
 const LOOK: Duration = Duration::from_millis(200);
 /// Time between two ticks, at which workers look at time-outs. A time-out is noticed this much late at most.
 const TICK: Duration = Duration::from_millis(50);
-/// Time after SIGTERM after which clients that are still connected are cut off.
-const DRAIN: Duration = Duration::from_secs(20);
 /// Time for the last confirmations to reach the peers.
 const CONFIRM: Duration = Duration::from_millis(50);
 
@@ -45,7 +44,12 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         peering,
     } = start(source, options, io, &runtime)?;
     runtime.block_on(async {
+        // Nobody is told that all is well before the file was looked for.
+        proxy.look_for_drain_file();
         let admin = serve_admin(&proxy).await?;
+        admin::serve_health(&proxy)
+            .await
+            .map_err(|(address, source)| StartError::Health { address, source })?;
         say_hello(&proxy, admin.as_deref(), why);
         if options.introduce {
             introduce(&proxy, admin.as_deref());
@@ -59,6 +63,8 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         tokio::spawn(Arc::clone(&proxy).watch_company());
         tokio::spawn(follow(reloader, Arc::clone(&proxy), requests));
         tokio::spawn(tick(Arc::clone(&proxy)));
+        tokio::spawn(look_for_file(Arc::clone(&proxy)));
+        tokio::spawn(drain(Arc::clone(&proxy)));
         serve(&proxy, signals).await
     })
 }
@@ -124,15 +130,16 @@ async fn serve(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
             }
             _ = first.recv() => tracing::info!("SIGUSR1 has no meaning: nothing is done"),
             _ = second.recv() => tracing::info!("SIGUSR2 has no meaning: nothing is done"),
-            _ = terminate.recv() => return drain(proxy, &mut interrupt).await,
+            _ = terminate.recv() => {
+                end(proxy, &mut interrupt).await;
+                return Ok(());
+            }
             _ = interrupt.recv() => {
                 tracing::info!("SIGINT: stopping");
                 if let Some((fleet, _)) = &proxy.fleet {
                     fleet.goodbye().await;
                 }
-                proxy.workers.order(|_| Order::Stop);
-                proxy.workers.join();
-                proxy.save_end().await;
+                stop(proxy).await;
                 return Ok(());
             }
         }
@@ -149,26 +156,11 @@ async fn tick(proxy: Arc<Proxy>) {
     }
 }
 
-async fn drain(proxy: &Arc<Proxy>, interrupt: &mut Signal) -> Result<(), StartError> {
-    tracing::info!("SIGTERM: no new clients; each is closed when nothing is due to it");
-    {
-        // A change under way opens no listener after this.
-        let mut state = proxy.state();
-        state.draining = true;
-        proxy.workers.order(|_| Order::Drain);
-    }
-    let end = Deadline::now() + DRAIN;
-    // In a fleet the workers serve peers until the goodbye.
-    let is_done = || proxy.workers.ended() || proxy.fleet.is_some() && proxy.register.current() == 0;
-    while !is_done() {
-        tokio::select! {
-            () = sleep(Duration::from_millis(20)) => proxy.workers.tick(),
-            _ = interrupt.recv() => break,
-        }
-        if Deadline::now() >= end {
-            tracing::warn!("clients are still connected after {DRAIN:?}: cut off");
-            break;
-        }
+async fn end(proxy: &Arc<Proxy>, interrupt: &mut Signal) {
+    tracing::info!("SIGTERM: the process ends");
+    tokio::select! {
+        () = proxy.drain_to_the_end() => {}
+        _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
     }
     if let Some((fleet, _)) = &proxy.fleet {
         // What the last clients were answered is confirmed first: the others delete the keys in doubt of who leaves.
@@ -177,8 +169,11 @@ async fn drain(proxy: &Arc<Proxy>, interrupt: &mut Signal) -> Result<(), StartEr
         // The last act: until now this proxy has kept its copy for the others.
         fleet.goodbye().await;
     }
+    stop(proxy).await;
+}
+
+async fn stop(proxy: &Arc<Proxy>) {
     proxy.workers.order(|_| Order::Stop);
     proxy.workers.join();
     proxy.save_end().await;
-    Ok(())
 }

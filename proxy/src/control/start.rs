@@ -18,6 +18,7 @@ use super::{
     Proxy, State,
     copies::{Copies, StateFileWrites},
     dns::{Names, Questions},
+    drain::Drain,
     fleet::{Fleet, FleetError, Peering},
     follow::{REQUESTS, Request},
     host,
@@ -93,6 +94,9 @@ pub enum StartError {
     /// The operator has to choose another address, or to stop the process that listens there.
     #[error("cannot listen on admin address {address}: {source}")]
     Admin { address: String, source: std::io::Error },
+    /// The operator has to choose another address, or to stop the process that listens there.
+    #[error("cannot listen on health address {address}: {source}")]
+    Health { address: String, source: std::io::Error },
 }
 
 /// The process as it serves by its first configuration, and what it has to follow from then on.
@@ -168,6 +172,7 @@ pub(super) fn start(
         runtime: runtime.handle().clone(),
         nodes: name,
         requests: ask,
+        drain: Drain::new(),
         fleet,
         state: Mutex::new(State::new(first.loaded().clone(), copies, shared.random)),
     });

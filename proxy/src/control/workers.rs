@@ -117,11 +117,6 @@ impl Workers {
         self.handles.iter().any(WorkerHandle::has_ended)
     }
 
-    /// Whether all worker threads have ended.
-    pub(super) fn ended(&self) -> bool {
-        self.handles.iter().all(WorkerHandle::has_ended)
-    }
-
     pub(super) fn join(&self) {
         for handle in &self.handles {
             let thread = handle

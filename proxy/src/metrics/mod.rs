@@ -62,6 +62,8 @@ pub struct Clients {
     pub over_limit: u64,
     /// Clients closed because they asked for nothing for too long.
     pub idle: u64,
+    /// Clients closed because of their age.
+    pub old: u64,
     /// Clients closed because they took nothing of what was due to them.
     pub slow: u64,
     /// Clients closed because the rest of a request did not come.
@@ -316,6 +318,7 @@ impl Metrics {
         mine.uploads += theirs.uploads;
         mine.over_limit += theirs.over_limit;
         mine.idle += theirs.idle;
+        mine.old += theirs.old;
         mine.slow += theirs.slow;
         mine.unfinished += theirs.unfinished;
         mine.half_closed += theirs.half_closed;

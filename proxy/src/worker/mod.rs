@@ -175,11 +175,6 @@ impl<R: Reactor> Worker<R> {
             self.settle_watched();
             self.serve_again();
             self.apply_actions();
-            let is_done = self.engine.clients.is_draining() && self.engine.clients.is_empty();
-            // In a fleet this worker keeps its copy for the others until the goodbye.
-            if is_done && !self.engine.is_in_fleet() {
-                return Ok(());
-            }
         }
     }
 

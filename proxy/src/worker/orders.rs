@@ -11,6 +11,7 @@ use socket2::{Domain, Socket};
 
 use super::{FleetOrder, LISTENER, Worker, process};
 use crate::{
+    client::ClientId,
     config::schema::Limits,
     copies::CopyState,
     engine::Peer,
@@ -71,9 +72,15 @@ pub enum Order {
     Fleet(FleetOrder),
     /// Hand out a copy of the metrics.
     Report(Sender<Metrics>),
-    /// Accept no more clients, close each client as soon as nothing is due to it, and end when there are
-    /// none.
-    Drain,
+    /// Accept no more clients, and close each client as soon as nothing is due to it.
+    Drain {
+        /// Gets an ack once the order is carried out: every client that comes later is refused.
+        done: Sender<()>,
+    },
+    /// Close the clients that are left.
+    CutOff,
+    /// Clients may stay again.
+    Resume,
     /// End now.
     Stop,
 }
@@ -162,12 +169,18 @@ impl<R: Reactor> Worker<R> {
                     self.engine.report_fleet(&mut metrics.fleet);
                     let _ = to.send(metrics);
                 }
-                Order::Drain => {
+                Order::Drain { done } => {
                     self.close_listener(None);
-                    self.engine.clients.drain();
+                    self.engine.clients.set_draining(true);
                     let all: Vec<Peer> = self.engine.clients.ids().map(Peer::Client).collect();
                     all.into_iter().for_each(|peer| self.engine.flush_later(peer));
+                    let _ = done.send(());
                 }
+                Order::CutOff => {
+                    let all: Vec<ClientId> = self.engine.clients.ids().collect();
+                    all.into_iter().for_each(|id| self.engine.close_client(id, true));
+                }
+                Order::Resume => self.engine.clients.set_draining(false),
                 Order::Stop => return false,
             }
         }

@@ -148,7 +148,7 @@ fn a_draining_worker_closes_each_client_after_its_last_reply() {
     let mut world = world("{member: p/a}");
     let (idle, waiting) = (world.client(), world.client());
     world.say(waiting, b"get k\r\n");
-    world.engine.clients.drain();
+    world.engine.clients.set_draining(true);
     for client in [idle, waiting] {
         world.engine.actions.flush.push(world.seats[client].peer);
     }

@@ -25,6 +25,7 @@ pub(super) fn clients(metrics: &Metrics, page: &mut Page) {
     for (reason, count) in [
         ("limit", metrics.clients.over_limit),
         ("idle", metrics.clients.idle),
+        ("age", metrics.clients.old),
         ("slow", metrics.clients.slow),
         ("request_timeout", metrics.clients.unfinished),
         ("half_closed", metrics.clients.half_closed),

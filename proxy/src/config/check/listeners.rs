@@ -12,8 +12,13 @@ pub(super) fn taken(config: &Config, index: &Index) -> Vec<Diagnostic> {
         .listeners
         .iter()
         .map(|listener| listener.address.as_str())
-        .chain(config.admin.as_deref());
-    let sites = index.listeners.iter().chain(index.admin.as_ref());
+        .chain(config.admin.as_deref())
+        .chain(config.health.iter().map(|listener| listener.address.as_str()));
+    let sites = index
+        .listeners
+        .iter()
+        .chain(index.admin.as_ref())
+        .chain(&index.health);
     let all: Vec<(&str, &Site)> = addresses.zip(sites).collect();
     let taken = all.iter().enumerate().filter_map(|(i, (address, site))| {
         let (other, other_site) = all[..i].iter().find(|(other, _)| collide(address, other))?;

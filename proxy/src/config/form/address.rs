@@ -13,6 +13,10 @@ pub(in crate::config) struct ServerAddress;
 #[derive(Debug)]
 pub(in crate::config) struct ListenAddress;
 
+/// An address to listen on by TCP, for tools of operators.
+#[derive(Debug)]
+pub(in crate::config) struct TcpAddress;
+
 const SHAPE: Shape = Shape::Text {
     what: "address",
     pattern: Some(r"^(unix:/.+|\[[0-9A-Fa-f:.]+\]:[0-9]+|[^:/\s]+:[0-9]+)$"),
@@ -39,6 +43,24 @@ impl Form for ListenAddress {
 
     fn read(node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
         read(node, cx, |text| check(text, true).and_then(|()| listens(text)))
+    }
+}
+
+impl Form for TcpAddress {
+    type Value = String;
+
+    fn shape() -> Shape {
+        SHAPE
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
+        let address = ListenAddress::read(node, cx)?;
+        match address.starts_with("unix:") {
+            true => Err(cx
+                .refuse(node.at, "operators ask by TCP")
+                .with_remedy("write `host:port` or `[v6]:port`")),
+            false => Ok(address),
+        }
     }
 }
 

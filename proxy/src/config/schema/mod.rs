@@ -2,6 +2,7 @@
 
 mod fleet;
 mod hash;
+mod health;
 mod login;
 mod pool;
 mod route;
@@ -15,6 +16,7 @@ use proxima_wire::message::Class;
 pub use self::{
     fleet::{Fleet, Peers, Role, Tls},
     hash::{Algorithm, Hash, KeyHash},
+    health::{Drain, HealthCheck, HealthListener, Network},
     login::{Access, Login, Password, PasswordSource, Secret},
     pool::{Dedicated, Eject, Pool, Rejoin, Replicated},
     route::{Children, FailoverErrors, FailoverLimit, Fault, Route, TtlAction},
@@ -33,6 +35,10 @@ pub struct Config {
     pub admin: Option<String>,
     /// Further names by which operators reach the admin port.
     pub admin_hosts: Vec<String>,
+    /// Where load balancers ask whether clients may be sent here.
+    pub health: Vec<HealthListener>,
+    /// How clients are led away.
+    pub drain: Drain,
     /// Named sets of servers.
     pub pools: BTreeMap<String, Pool>,
     /// Named routes; a listener names the one it enters.
@@ -149,6 +155,8 @@ pub struct Limits {
     pub value_bytes: usize,
     /// Time after which a client that neither sends nor waits for a reply is closed; 0: never.
     pub idle: Duration,
+    /// The greatest age of a client, at which it is closed when nothing is due to it; 0: there is none.
+    pub age: Duration,
     /// Time after which a client that takes no bytes that wait for it is closed.
     pub write_timeout: Duration,
     /// Time from the first byte of a request to its last, after which the client is closed.
@@ -166,6 +174,7 @@ impl Limits {
         total_bytes: 1 << 30,
         value_bytes: 64 << 20,
         idle: Duration::ZERO,
+        age: Duration::ZERO,
         write_timeout: Duration::from_secs(10),
         request_timeout: Duration::from_secs(30),
         minimum_rate: 64 << 10,
@@ -198,6 +207,8 @@ impl Default for Config {
             }],
             admin: Some("127.0.0.1:9150".to_owned()),
             admin_hosts: Vec::new(),
+            health: Vec::new(),
+            drain: Drain::DEFAULT,
             pools: BTreeMap::new(),
             routes: BTreeMap::new(),
             commands: BTreeMap::new(),

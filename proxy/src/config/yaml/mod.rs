@@ -3,6 +3,7 @@
 //! * `events`: text → tree
 //! * `top`: the file's keys, listeners, limits; `fleet`: the section about it; `peer`: a file with that section
 //!   alone, beside another program's configuration
+//! * `health`: health listeners, and how clients are led away
 //! * `login`: keys about logins
 //! * `pool`, `hash`: how servers are treated and how keys choose them
 //! * `commands`: those that the configuration declares
@@ -14,6 +15,7 @@ mod fleet;
 mod forms;
 mod handles;
 mod hash;
+mod health;
 mod login;
 mod parameters;
 mod peer;

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use super::{
     commands::{CommandKeys, CommandName, declared},
     fleet::FleetForm,
+    health::{DrainForm, HealthForm},
     login::{Checker, VariableName, access},
     pool::PoolForm,
     route::RouteForm,
@@ -14,10 +15,10 @@ use crate::config::{
     document::{Name, Node, Value},
     form::{
         Apart, ByName, Choice, Count, Form, HostName, List, ListenAddress, Mode, Named, Optional, Owner,
-        PathText, PositiveTime, Shape, Size, Time, Word,
+        PathText, PositiveTime, Shape, Size, TcpAddress, Time, Word,
     },
     reading::Reading,
-    schema::{Access, Config, Embedded, Limits, Listener, Nodes, Permissions, Protocol},
+    schema::{Access, Config, Drain, Embedded, Limits, Listener, Nodes, Permissions, Protocol},
     section::section,
 };
 
@@ -34,6 +35,10 @@ section! {
         /// need no entry. Requests for other names are refused: a web page from elsewhere could be behind
         /// them.
         admin_hosts: Apart<List<HostName>> = Some(Vec::new()),
+        /// Where load balancers ask whether clients may be sent here.
+        health: Apart<List<HealthForm>> = Some(Vec::new()),
+        /// How clients are led away when the proxy is taken out or ends.
+        drain: Apart<DrainForm>,
         /// Sets of servers, by name.
         pools: Apart<ByName<Apart<PoolForm>, PoolName>>,
         /// Routes, by name.
@@ -167,6 +172,10 @@ section! {
         value_size: Size = Limits::DEFAULT.value_bytes,
         /// Time after which a client that neither sends nor waits for a reply is closed; 0s: never.
         idle: Time = Limits::DEFAULT.idle,
+        /// The greatest age of a client, so that new backends of a balancer get their share; 0s: there is none.
+        /// A client is closed when nothing is due to it, after four fifths to the whole of this time: not all
+        /// of those that came together leave together.
+        age: Time = Limits::DEFAULT.age,
         /// Time after which a client that takes no bytes that wait for it is closed.
         write_timeout: PositiveTime = Limits::DEFAULT.write_timeout,
         /// Time from the first byte of a request to its last, after which the client is closed. A value above
@@ -252,18 +261,12 @@ impl Form for AdminAddress {
     type Value = String;
 
     fn shape() -> Shape {
-        ListenAddress::shape()
+        TcpAddress::shape()
     }
 
     fn read(node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
         cx.index.admin = Some(cx.site(node.at));
-        let address = ListenAddress::read(node, cx)?;
-        match address.starts_with("unix:") {
-            true => Err(cx
-                .refuse(node.at, "operators ask by TCP")
-                .with_remedy("write `host:port` or `[v6]:port`")),
-            false => Ok(address),
-        }
+        TcpAddress::read(node, cx)
     }
 }
 
@@ -299,6 +302,8 @@ pub(super) fn build(keys: TopKeys, root: &Node, cx: &mut Reading) -> Config {
         listeners: keys.listeners.into_iter().flatten().flatten().collect(),
         admin: keys.admin.flatten(),
         admin_hosts: keys.admin_hosts.unwrap_or_default(),
+        health: keys.health.unwrap_or_default(),
+        drain: keys.drain.unwrap_or(Drain::DEFAULT),
         pools,
         routes,
         commands,
@@ -320,6 +325,7 @@ fn limits(keys: LimitsKeys) -> Limits {
         total_bytes,
         value_size,
         idle,
+        age,
         write_timeout,
         request_timeout,
         minimum_rate,
@@ -331,6 +337,7 @@ fn limits(keys: LimitsKeys) -> Limits {
         total_bytes,
         value_bytes: value_size,
         idle,
+        age,
         write_timeout,
         request_timeout,
         minimum_rate,

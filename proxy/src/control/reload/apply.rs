@@ -74,14 +74,14 @@ impl Proxy {
     }
 
     fn send_trees(&self, state: &State, change: &mut Change, close: &[u16], done: &Sender<()>) {
+        if !state.accepts {
+            // The drain has begun since they were bound.
+            change.opened.clear();
+        }
         let opened = change.opened.iter_mut();
         let mut sockets: Vec<(u16, std::vec::IntoIter<Socket>)> = opened
             .map(|opened| (opened.number, mem::take(&mut opened.sockets).into_iter()))
             .collect();
-        if state.draining {
-            // No new clients.
-            sockets.clear();
-        }
         let limits = &state.loaded.config.limits;
         let mut trees = mem::take(&mut change.trees).into_iter();
         self.workers.order(|_| {

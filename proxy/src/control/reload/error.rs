@@ -48,7 +48,6 @@ impl ReloadError {
 fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => " (another process, maybe another proxima, listens there)",
-        io::ErrorKind::AddrNotAvailable => " (this host has no such address)",
         io::ErrorKind::PermissionDenied => " (ports below 1024 need CAP_NET_BIND_SERVICE)",
         _ => "",
     }

@@ -40,6 +40,8 @@ pub(super) enum Cause {
     Text,
     /// DNS answers otherwise, or a departed copy's grace has ended.
     Servers,
+    /// A drain has ended: the listeners are to be opened again.
+    Listeners,
 }
 
 /// Changes the running configuration.
@@ -75,6 +77,7 @@ impl State {
             hosts: self.hosts.clone(),
             members: self.members.clone(),
             listeners: listeners.collect(),
+            accepts: self.accepts,
         }
     }
 }
@@ -103,7 +106,7 @@ impl Reloader {
         // Every step leaves a whole state, and the next change starts from what is in effect then.
         let changed = catch_unwind(AssertUnwindSafe(|| match cause {
             Cause::Text => self.read_again(),
-            Cause::Servers => self.renew(),
+            Cause::Servers | Cause::Listeners => self.renew(),
         }));
         changed.unwrap_or(Err(ReloadError::Panicked))
     }
@@ -187,7 +190,9 @@ impl Reloader {
             Ok(changed) => state.reloads += u64::from(*changed),
             Err(error) => {
                 state.failures += 1;
-                tracing::error!("the servers that DNS names cannot be used, those before them stay: {error}");
+                tracing::error!(
+                    "the servers or listeners cannot be changed, those before them stay: {error}"
+                );
             }
         }
         drop(state);
@@ -209,9 +214,6 @@ impl Reloader {
 
     /// Prepares a change, and applies it if anything differs from what runs.
     fn replace(&mut self, running: Running, loaded: Loaded, servers: Lists) -> Result<bool, ReloadError> {
-        if self.proxy.is_draining() {
-            return Ok(false);
-        }
         let departed = running.departed.after(
             (&running.config, &running.servers),
             (&loaded.config, &servers),

@@ -31,6 +31,8 @@ pub(super) struct Side<'a> {
     pub(super) members: usize,
     /// Those of them that are copies.
     pub(super) copies: BTreeSet<MemberId>,
+    /// Clients are accepted. While they are not, no listener is opened.
+    pub(super) accepts: bool,
 }
 
 /// A listener that the process has, or once had. Its place in the list is its number for as long as the
@@ -100,7 +102,7 @@ pub(super) fn plan(before: &Side<'_>, after: &Side<'_>, listeners: &[Listener], 
         let wanted = wanted.find(|listener| listener.address == address);
         let listener = number as u16;
         match wanted.map(|wanted| wanted.permissions.clone()) {
-            Some(permissions) if !is_open => {
+            Some(permissions) if !is_open && after.accepts => {
                 open.push(listener);
                 binds.push(Step::Bind {
                     listener,
@@ -108,7 +110,7 @@ pub(super) fn plan(before: &Side<'_>, after: &Side<'_>, listeners: &[Listener], 
                     permissions,
                 });
             }
-            Some(permissions) if address.starts_with("unix:") => {
+            Some(permissions) if is_open && address.starts_with("unix:") => {
                 permits.push(Step::Permit { address, permissions });
             }
             None if is_open => close.push(listener),
@@ -191,6 +193,7 @@ mod tests {
                 hosts: &self.hosts,
                 members: copies.len(),
                 copies: copies.iter().copied().map(MemberId).collect(),
+                accepts: true,
             }
         }
     }
@@ -298,6 +301,19 @@ mod tests {
             steps,
             [bind(0, "a:1"), need(0), exchange(&[0], &[]), Step::Record]
         );
+    }
+
+    #[test]
+    fn a_proxy_that_drains_opens_no_listener_and_follows_all_else() {
+        let world = World::default();
+        let (before, after) = (config(&["a:1", "unix:/s"]), config(&["a:1", "unix:/s", "b:1"]));
+        let closed = listeners(&[("a:1", false), ("unix:/s", false)]);
+        let after = Side {
+            accepts: false,
+            ..world.side("2", &after, &[])
+        };
+        let steps = plan(&world.side("1", &before, &[]), &after, &closed, 4);
+        assert_eq!(steps, [need(0), exchange(&[], &[]), Step::Record]);
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub(in crate::control) struct Running {
     pub(super) hosts: BTreeMap<String, IpAddr>,
     pub(super) members: Vec<Arc<Member>>,
     pub(super) listeners: Vec<Listener>,
+    /// Clients are accepted.
+    pub(super) accepts: bool,
 }
 
 impl Running {
@@ -64,6 +66,7 @@ impl Running {
             hosts: BTreeMap::new(),
             members: Vec::new(),
             listeners: Vec::new(),
+            accepts: true,
         }
     }
 }
@@ -151,6 +154,7 @@ impl Preparer {
             hosts: &running.hosts,
             members: running.members.len(),
             copies: copies(&running.members),
+            accepts: running.accepts,
         };
         let after = Side {
             version: &tree.version,
@@ -159,6 +163,7 @@ impl Preparer {
             hosts: &setup.hosts,
             members: members.len(),
             copies: copies(&members),
+            accepts: running.accepts,
         };
         let steps = plan(&before, &after, &running.listeners, self.workers);
         let (may_fail, steps): (Vec<Step>, Vec<Step>) = steps.into_iter().partition(Step::may_fail);
@@ -251,7 +256,15 @@ impl Attempt {
         Ok(self.opened)
     }
 
-    fn opened(&mut self, number: u16, Bound { address, sockets }: Bound) {
+    fn opened(&mut self, number: u16, bound: Bound) {
+        let Bound {
+            address,
+            sockets,
+            is_awaited,
+        } = bound;
+        if is_awaited {
+            tracing::warn!(%address, "this host has no such address: clients are accepted as soon as it has");
+        }
         self.opened.push(Opened {
             number,
             address,
