@@ -68,8 +68,11 @@ fn requests_have_the_keys_that_servers_see() {
         ("LMOVE a b LEFT LEFT", "lmove", Class::Write, "a b"),
         ("COPY a b", "copy", Class::Write, "a b"),
         ("MSETEX 2 a 1 b 2 EX 5", "msetex", Class::Write, "a b"),
-        ("PUBLISH c m", "publish", Class::Session, ""),
-        ("SPUBLISH c m", "spublish", Class::Session, ""),
+        ("PUBLISH c m", "publish", Class::Session, "c"),
+        ("SPUBLISH c m", "spublish", Class::Session, "c"),
+        ("PUBSUB NUMSUB c d", "pubsub|numsub", Class::Session, "c d"),
+        ("PUBSUB NUMSUB", "pubsub|numsub", Class::Session, ""),
+        ("SSUBSCRIBE c d", "ssubscribe", Class::Session, ""),
         ("VADD k VALUES 1 1 e", "vadd", Class::Write, "k"),
         ("PING", "ping", Class::Session, ""),
         ("GET", "get", Class::Session, ""),
@@ -92,7 +95,7 @@ fn requests_have_the_keys_that_servers_see() {
         let mut found = Vec::new();
         if class != Class::Session || !keys.is_empty() {
             let command = Command::of(request.command).unwrap();
-            each_key(command, &message, false, &mut |key| {
+            each_key(command, &message, command.is_by_channel(), &mut |key| {
                 found.push(String::from_utf8_lossy(key.of(&message)).into_owned());
             });
         }
@@ -105,7 +108,12 @@ fn requests_have_the_keys_that_servers_see() {
 
 #[test]
 fn channels_are_told_apart_from_keys() {
-    for (words, channels) in [("SPUBLISH c m", "c"), ("SSUBSCRIBE c d", "c d"), ("GET k", "")] {
+    for (words, channels) in [
+        ("PUBLISH c m", "c"),
+        ("SPUBLISH c m", "c"),
+        ("SSUBSCRIBE c d", "c d"),
+        ("GET k", ""),
+    ] {
         let message = array(words);
         let mut found = Vec::new();
         let command = Command::of(find(&message).0).unwrap();
