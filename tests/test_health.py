@@ -168,7 +168,8 @@ def test_health_answers_only_the_networks_that_may_ask(proxima):
     listener = {"address": ports.address("0.0.0.0"), "allow": ["127.0.0.2", "127.1.0.0/16"]}
     proxima(config("embedded", health=[listener]))
     address = listener["address"].replace("0.0.0.0", "127.0.0.1")
-    for source, answered in [("127.0.0.2", True), ("127.1.9.9", True), ("127.0.0.1", False), ("127.2.0.1", False)]:
+    asked = {"127.0.0.2": True, "127.1.9.9": True, "127.0.0.1": False, "127.2.0.1": False}
+    for source, answered in asked.items():
         assert ask(address, source=source).startswith(b"HTTP/1.0 200") == answered, source
 
 
@@ -245,9 +246,7 @@ def test_an_address_that_moves_between_two_proxies_is_served_by_the_one_that_has
     moving, port = "10.77.1.200", ports.free()
     proxies = []
     for place in network.places:
-        listeners = [
-            {"address": f"{host}:{port}", "route": "embedded"} for host in (place.serving, moving)
-        ]
+        listeners = [{"address": f"{host}:{port}", "route": "embedded"} for host in (place.serving, moving)]
         admin = f"{place.serving}:{ports.free()}"
         health = f"{moving}:{ports.free()}"
         proxy = place.proxy(
