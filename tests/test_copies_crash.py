@@ -188,9 +188,10 @@ def test_after_a_reboot_orphaned_connections_are_not_waited_for(memcached, proxi
         until_current(proxy, *servers)
 
 
-@pytest.mark.parametrize(
-    "reboot", [True, pytest.param(False, marks=pytest.mark.skipif(not SOAK, reason="two minutes"))]
-)
+LONG = [pytest.mark.skipif(not SOAK, reason="two minutes"), pytest.mark.timeout(300)]
+
+
+@pytest.mark.parametrize("reboot", [True, pytest.param(False, marks=LONG)])
 def test_copies_on_unix_sockets_wait_a_fixed_time_after_a_crash(memcached, proxima, folder, reboot):
     """A server does not list connections by Unix sockets with an address."""
     paths = [folder / f"{number}.sock" for number in range(3)]
