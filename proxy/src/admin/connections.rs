@@ -1,6 +1,6 @@
-//! Connections of operators and load balancers. Their number is bounded, as they take descriptors of the same process as clients
-//! do. One that asks nothing, or does not take its answer, gives way to a new one, so that none keeps the
-//! others out. Some descriptors are kept for them.
+//! Connections of operators and load balancers. Their number is bounded, as they take descriptors of the same
+//! process as clients do. One that asks nothing, or does not take its answer, gives way to a new one, so that
+//! none keeps the others out. Some descriptors are kept for them.
 
 use std::{
     fs::File,
