@@ -1,6 +1,6 @@
 //! Health listeners, and how clients are led away.
 
-use super::top::PoolName;
+use super::names::PoolName;
 use crate::config::{
     Diagnostic,
     document::Node,

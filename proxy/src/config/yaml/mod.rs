@@ -4,7 +4,7 @@
 //! * `top`: the file's keys, listeners, limits; `fleet`: the section about it; `peer`: a file with that section
 //!   alone, beside another program's configuration
 //! * `health`: health listeners, and how clients are led away
-//! * `login`: keys about logins
+//! * `login`: keys about logins; `names`: what names in maps are the names of
 //! * `pool`, `hash`: how servers are treated and how keys choose them
 //! * `commands`: those that the configuration declares
 //! * `route`, `handles`, `parameters`, `forms`: the tree of routes
@@ -17,6 +17,7 @@ mod handles;
 mod hash;
 mod health;
 mod login;
+mod names;
 mod parameters;
 mod peer;
 mod pool;

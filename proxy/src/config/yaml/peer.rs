@@ -1,6 +1,6 @@
 //! The file that makes a proxy with another program's configuration a peer of a fleet.
 
-use super::{events, fleet::FleetForm, top::PoolName};
+use super::{events, fleet::FleetForm, names::PoolName};
 use crate::config::{
     Diagnostic,
     form::{ByName, Form, Optional},

@@ -7,6 +7,7 @@ use super::{
     fleet::FleetForm,
     health::{DrainForm, HealthForm},
     login::{Checker, VariableName, access},
+    names::{PoolName, RouteName},
     pool::PoolForm,
     route::RouteForm,
 };
@@ -14,8 +15,8 @@ use crate::config::{
     Diagnostic,
     document::{Name, Node, Value},
     form::{
-        Apart, ByName, Choice, Count, Form, HostName, List, ListenAddress, Mode, Named, Optional, Owner,
-        PathText, PositiveTime, Shape, Size, TcpAddress, Time, Word,
+        Apart, ByName, Choice, Count, Form, HostName, List, ListenAddress, Mode, Optional, Owner, PathText,
+        PositiveTime, Shape, Size, TcpAddress, Time, Word,
     },
     reading::Reading,
     schema::{Access, Config, Drain, Embedded, Limits, Listener, Nodes, Permissions, Protocol},
@@ -194,22 +195,6 @@ section! {
         /// Bytes for keys, values and their overhead. At this limit the least recently used are dropped.
         memory: Size = Embedded::DEFAULT.memory,
     }
-}
-
-/// Names of pools.
-#[derive(Debug)]
-pub(in crate::config) struct PoolName;
-
-impl Named for PoolName {
-    const WHAT: &'static str = "pool";
-}
-
-/// Names of routes.
-#[derive(Debug)]
-pub(in crate::config) struct RouteName;
-
-impl Named for RouteName {
-    const WHAT: &'static str = "route";
 }
 
 /// A listener. Its place is recorded for the checks.
