@@ -176,6 +176,35 @@ def test_a_subscription_lasts_until_its_last_confirmation_and_its_last_channel_o
         assert other.ask("SUBSCRIBE", "c") == b"*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"
 
 
+@pytest.mark.parametrize("version", [2, 3], ids=["resp2", "resp3"])
+def test_a_subscription_outlives_an_unsubscribe_without_names_in_one_piece_with_it(one, version):
+    server, connect = one
+    many = [f"m{number}" for number in range(20_000)]
+    pieces = [
+        [("SUBSCRIBE", "a", "b", "c"), ("PSUBSCRIBE", "p*"), ("SSUBSCRIBE", "s")],
+        [("UNSUBSCRIBE",), ("SUBSCRIBE", "d"), ("PUNSUBSCRIBE",), ("UNSUBSCRIBE", "d", "none"), ("SUBSCRIBE", "e")],
+        [("SUBSCRIBE", *many), ("UNSUBSCRIBE",), ("SUNSUBSCRIBE",), ("SUBSCRIBE", "f")],
+    ]
+    with server.connect() as direct, connect() as through, connect() as other:
+        heard = []
+        for client in (direct, through):
+            if version == 3:
+                client.ask("HELLO", 3)
+            for piece in pieces:
+                client.send(b"".join(array(*command) for command in piece) + array("PING"))
+                replies = [client.reply()]
+                while b"PONG" not in replies[-1].upper():
+                    replies.append(client.reply())
+                # The server names what it ends in the order of its table.
+                heard.append(sorted(replies))
+        assert heard[: len(pieces)] == heard[len(pieces) :]
+        # Nobody else has the connection on which the server sends the messages of `f`.
+        assert other.ask("SUBSCRIBE", "g") == b"*3\r\n$9\r\nsubscribe\r\n$1\r\ng\r\n:1\r\n"
+        server.ask("PUBLISH", "f", "hello")
+        assert b"hello" in through.reply()
+        assert other.is_silent(0.05)
+
+
 def test_messages_reach_subscribers_and_nobody_else(one):
     _, connect = one
     subscribers, publisher, others = [connect() for _ in range(10)], connect(), [connect() for _ in range(10)]

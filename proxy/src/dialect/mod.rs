@@ -15,6 +15,7 @@ mod pool_state;
 mod redis;
 mod repair;
 mod session;
+mod subscription_counts;
 mod transform;
 
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub use self::{
     redis::Redis,
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
     session::{Lease, Reach, Session},
+    subscription_counts::SubscriptionCounts,
     transform::Transform,
 };
 pub use proxima_wire::message::{Effect, Message, Piece};

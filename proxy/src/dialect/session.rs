@@ -1,6 +1,6 @@
 //! The codec's state of a client.
 
-use super::Access;
+use super::{Access, SubscriptionCounts};
 
 /// State from the first byte of a client's connection to its last. Only the codec knows what `step` and
 /// `notes` mean.
@@ -32,6 +32,10 @@ pub struct Session {
     pub reach: Reach,
     /// The client has subscriptions at several servers.
     pub has_subscriptions: bool,
+    /// What the server has confirmed of the client's subscriptions on its dedicated lane.
+    pub confirmed: SubscriptionCounts,
+    /// The number of confirmations that the server has still to send there.
+    pub unconfirmed: u32,
     /// The client's listener leads to the embedded store, and nowhere else.
     pub is_embedded: bool,
     /// The client has said something that changes the meaning even of a read, write or delete of one key:
@@ -58,6 +62,8 @@ impl Session {
             version: 0,
         },
         has_subscriptions: false,
+        confirmed: SubscriptionCounts::NONE,
+        unconfirmed: 0,
         is_embedded: false,
         plans_all: false,
     };

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use proxima_wire::message::Span;
 
-use super::{Counts, Progress};
+use super::Progress;
 use crate::{
-    dialect::{Confirmation, Subject, Subscribing},
+    dialect::{Confirmation, Subject, Subscribing, SubscriptionCounts},
     members::{Member, MemberId},
     micros::Micros,
 };
@@ -183,7 +183,7 @@ impl Change {
         &mut self,
         member: MemberId,
         (confirmation, message, delta): (&Confirmation, &[u8], i8),
-        totals: &mut Counts,
+        totals: &mut SubscriptionCounts,
         tell: &mut dyn FnMut(Option<&[u8]>, u32),
     ) -> Option<Progress> {
         let number = self
@@ -235,7 +235,7 @@ impl Change {
     /// Tells the names that are confirmed, up to the first that is not.
     pub(in crate::client) fn tell_confirmed(
         &mut self,
-        totals: &mut Counts,
+        totals: &mut SubscriptionCounts,
         tell: &mut dyn FnMut(Option<&[u8]>, u32),
     ) {
         let subject = self.made.subject;

@@ -9,16 +9,12 @@
 //! ([`is_outdated`](Subscriptions::is_outdated)).
 
 mod change;
-mod counts;
 
 use std::{rc::Rc, sync::Arc};
 
-pub(super) use self::{
-    change::{Change, Part},
-    counts::Counts,
-};
+pub(super) use self::change::{Change, Part};
 use crate::{
-    dialect::{Confirmation, Subject},
+    dialect::{Confirmation, Subject, SubscriptionCounts},
     members::{Member, MemberId},
     route::Tree,
     upstream::LaneId,
@@ -29,7 +25,7 @@ pub(super) struct Subscriptions {
     /// The connections, in the order of their servers' numbers.
     held: Vec<Held>,
     /// All subscriptions of the client.
-    totals: Counts,
+    totals: SubscriptionCounts,
     /// The change under way. The client is served no further before it is made.
     pub(super) change: Option<Change>,
     /// Servers that were down when the client subscribed. Their channels are at other servers meanwhile.
@@ -42,7 +38,7 @@ pub(super) struct Subscriptions {
 struct Held {
     member: MemberId,
     lane: LaneId,
-    counts: Counts,
+    counts: SubscriptionCounts,
 }
 
 /// What a confirmation has brought about.
@@ -61,7 +57,7 @@ impl Subscriptions {
     pub(super) fn new(tree: Rc<Tree>) -> Self {
         Self {
             held: Vec::new(),
-            totals: Counts::default(),
+            totals: SubscriptionCounts::default(),
             change: None,
             missing: Vec::new(),
             tree,
@@ -98,7 +94,7 @@ impl Subscriptions {
     }
 
     /// All subscriptions of the client.
-    pub(super) fn totals(&self) -> Counts {
+    pub(super) fn totals(&self) -> SubscriptionCounts {
         self.totals
     }
 
@@ -151,7 +147,7 @@ impl Subscriptions {
     /// Adds a connection, on which nothing is subscribed yet.
     pub(super) fn hold(&mut self, member: MemberId, lane: LaneId) {
         if let Err(at) = self.find(member) {
-            let counts = Counts::default();
+            let counts = SubscriptionCounts::default();
             self.held.insert(at, Held { member, lane, counts });
         }
     }

@@ -6,7 +6,7 @@ use proxima_wire::{
 };
 
 use super::{Redis, append_bulk, null, state};
-use crate::dialect::{Channels, Confirmation, Session, Subject, Subscribing};
+use crate::dialect::{Channels, Confirmation, Session, Subject, Subscribing, SubscriptionCounts};
 
 /// The words of confirmations, which are the names of the commands too.
 const CHANGES: [(&str, Subscribing); 6] = {
@@ -24,7 +24,7 @@ const CHANGES: [(&str, Subscribing); 6] = {
 };
 
 /// The change with this name.
-fn named(name: &[u8]) -> Option<Subscribing> {
+pub(super) fn named(name: &[u8]) -> Option<Subscribing> {
     let found = CHANGES.iter().find(|(word, _)| word.as_bytes() == name);
     found.map(|&(_, change)| change)
 }
@@ -53,6 +53,16 @@ fn string(message: &[u8], at: usize) -> Option<(Span, usize)> {
         }
         (b'$' | b'_', _) => Some((Span::default(), start)),
         _ => None,
+    }
+}
+
+/// How many confirmations a server sends for a command of so many words, of a client that has these
+/// subscriptions: one for each name, and without names one for each subscription of the kind that it ends, at
+/// least one.
+pub(super) fn confirmations(made: Subscribing, words: u32, confirmed: &SubscriptionCounts) -> u32 {
+    match words.saturating_sub(1) {
+        0 => confirmed.of(made.subject).max(1),
+        names => names,
     }
 }
 
@@ -92,7 +102,7 @@ impl Channels for Redis {
 
     fn subscribed(&self, session: &mut Session, has_subscriptions: bool) {
         session.has_subscriptions = has_subscriptions;
-        state::set(session, 0);
+        state::note_change(session);
     }
 }
 

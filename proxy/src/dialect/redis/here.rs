@@ -10,7 +10,7 @@ use super::{
     state::{LIBRARY, LIBRARY_VERSION, NAME, State},
     who::Who,
 };
-use crate::dialect::{Lease, Plan, Session};
+use crate::dialect::{Lease, Plan, Session, SubscriptionCounts};
 
 /// A server cuts what it repeats of an unknown command after so many bytes.
 const REPEATED: usize = 128;
@@ -113,6 +113,8 @@ pub(super) fn reset(session: &mut Session) {
     session.form = 0;
     session.step = 0;
     session.has_subscriptions = false;
+    session.confirmed = SubscriptionCounts::NONE;
+    session.unconfirmed = 0;
     session.plans_all = false;
     access::begin(session);
     if session.lease == Lease::Kept {

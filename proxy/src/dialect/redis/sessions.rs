@@ -9,17 +9,14 @@
 
 use proxima_wire::{
     message::{Class, Request},
-    resp::{Args, Command, DECLARED, Served, TRANSACTION, integer},
+    resp::{Args, Command, DECLARED, Served, TRANSACTION},
 };
 
 use super::{
-    PATTERN, access, append_bulk, append_error, declared, here,
-    state::{
-        BOUND, CHANNELS, CONFIRMATION, DOOMED, KEEPS, LOCKED, MULTI, OWNING, SETTLING, SHARDS, SUBSCRIBED,
-        WATCHING, clear, is, set,
-    },
+    PATTERN, Redis, access, append_bulk, append_error, channels, declared, here,
+    state::{BOUND, DOOMED, KEEPS, LOCKED, MULTI, OWNING, SETTLING, SUBSCRIBED, WATCHING, clear, is, set},
 };
-use crate::dialect::{Lease, Plan, Session};
+use crate::dialect::{Channels, Lease, Plan, Session};
 
 const BEGIN: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 pub(super) const ABORTED: &str = "EXECABORT Transaction discarded because of previous errors.";
@@ -45,14 +42,16 @@ pub(super) fn plan(
     }
     let command = Command::of(request.command);
     let served = command.map(|command| command.served);
+    if session.unconfirmed > 0 && served != Some(Served::Channels) {
+        // What the client may ask, and where, is known when the subscriptions before it are made.
+        return Some(Plan::Later);
+    }
     let is_subscriber = is(session, SUBSCRIBED) || session.has_subscriptions;
     if is_subscriber && session.form == 0 && served != Some(Served::Channels) {
-        let may_settle = session.step >= CONFIRMATION;
         return match command.map_or("", |command| command.name) {
             "ping" if session.has_subscriptions => Some(pong(message, out)),
             "ping" => Some(Plan::Dedicated),
             "quit" | "reset" => None,
-            _ if may_settle => Some(Plan::Later),
             name => {
                 append_error(
                     &format!(
@@ -69,13 +68,6 @@ pub(super) fn plan(
         && let Some(plan) = owning(session, request, command, message, out)
     {
         return Some(plan);
-    }
-    if is(session, SUBSCRIBED) && session.form != 0 && session.step >= CONFIRMATION {
-        let stays = matches!(served, Some(Served::Channels | Served::Here));
-        if !stays {
-            // It must not reach the server before the subscriptions that the client has asked for.
-            return Some(Plan::Later);
-        }
     }
     if is(session, WATCHING) {
         if request.command == TRANSACTION {
@@ -274,7 +266,7 @@ pub(super) fn begin(session: &mut Session, command: &Command, count: u32, out: &
             return Plan::Dedicated;
         }
         ("unwatch", _) => out.extend_from_slice(b"+OK\r\n"),
-        _ if session.lease == Lease::Clean && !session.is_idle => return Plan::Later,
+        _ if session.lease != Lease::Kept && !session.is_idle => return Plan::Later,
         // What went by another lane may be a message to this very channel.
         (_, Served::Channels) if !session.is_idle => return Plan::Later,
         ("watch", _) => {
@@ -287,12 +279,7 @@ pub(super) fn begin(session: &mut Session, command: &Command, count: u32, out: &
             return Plan::Subscribe;
         }
         (_, Served::Channels) if session.has_subscriptions => return Plan::Subscribe,
-        (_, Served::Channels) => {
-            set(session, SUBSCRIBED);
-            session.step += CONFIRMATION * count.saturating_sub(1).clamp(1, 1 << 14);
-            session.lease = Lease::Kept;
-            return Plan::Dedicated;
-        }
+        (_, Served::Channels) => return subscribe(session, command, count),
         _ if !session.is_idle => return Plan::Later,
         // A command that blocks.
         _ => {
@@ -313,27 +300,38 @@ pub(super) fn answered(session: &mut Session, command: u16, is_error: bool) {
     }
 }
 
+/// Changes the subscriptions at the only server.
+fn subscribe(session: &mut Session, command: &Command, count: u32) -> Plan {
+    let Some(made) = channels::named(command.name.as_bytes()) else {
+        return Plan::Close;
+    };
+    if count == 1 && session.unconfirmed > 0 {
+        // How many confirmations this one has depends on the changes before it.
+        return Plan::Later;
+    }
+    let more = channels::confirmations(made, count, &session.confirmed);
+    session.unconfirmed = session.unconfirmed.saturating_add(more);
+    session.lease = Lease::Kept;
+    set(session, SUBSCRIBED);
+    Plan::Dedicated
+}
+
 /// Notes a message that came unasked. The last confirmation ends the subscription if no channel is left.
+///
+/// Invariant: a lane is another client's only when no confirmation is due on it and the server's numbers are
+/// zero. Numbers that cannot be true keep the lane for the client.
 pub(super) fn pushed(session: &mut Session, bytes: &[u8]) {
-    let mut lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
-    let word = lines.nth(2).unwrap_or_default();
-    if !word.ends_with(b"subscribe") {
+    if !is(session, SUBSCRIBED) {
         return;
     }
-    if session.step >= CONFIRMATION {
-        session.step -= CONFIRMATION;
-    }
-    let last = bytes.trim_ascii_end().rsplit(|&byte| byte == b'\n').next();
-    let count = last.and_then(|line| integer(line.strip_prefix(b":")?));
-    let kind = match word {
-        b"ssubscribe" | b"sunsubscribe" => SHARDS,
-        _ => CHANNELS,
+    let Some(confirmation) = Redis.confirmation(bytes) else {
+        return;
     };
-    match count {
-        Some(0) => clear(session, kind),
-        _ => set(session, kind),
+    if session.confirmed.confirm(&confirmation).is_none() {
+        return;
     }
-    if session.step < CONFIRMATION && !is(session, CHANNELS | SHARDS) {
+    session.unconfirmed = session.unconfirmed.saturating_sub(1);
+    if session.unconfirmed == 0 && session.confirmed.is_zero() {
         clear(session, SUBSCRIBED);
         if session.step & KEEPS == 0 {
             session.lease = Lease::Clean;

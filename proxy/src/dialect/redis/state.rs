@@ -50,24 +50,23 @@ pub(super) const SETTLING: u32 = 1 << 5;
 pub(super) const LOCKED: u32 = 1 << 6;
 /// The client has a lane for good, on which the server keeps more than a transaction.
 pub(super) const OWNING: u32 = 1 << 7;
-/// The only server has told of channels or patterns that the client has.
-pub(super) const CHANNELS: u32 = 1 << 8;
-/// The only server has told of shard channels that the client has. It counts them apart.
-pub(super) const SHARDS: u32 = 1 << 9;
 /// What the server keeps for the client as long as one of these is set.
 pub(super) const KEEPS: u32 = BOUND | WATCHING | SUBSCRIBED | OWNING;
-/// One confirmation of a subscription that is still to come.
-pub(super) const CONFIRMATION: u32 = 1 << 10;
 
 /// Sets bits of the state.
 pub(super) fn set(session: &mut Session, bits: u32) {
     session.step |= bits;
-    session.plans_all = session.step != 0 || session.has_subscriptions;
+    note_change(session);
 }
 
 /// Clears bits of the state.
 pub(super) fn clear(session: &mut Session, bits: u32) {
     session.step &= !bits;
+    note_change(session);
+}
+
+/// Notes a change of what the client's requests depend on.
+pub(super) fn note_change(session: &mut Session) {
     session.plans_all = session.step != 0 || session.has_subscriptions;
 }
 

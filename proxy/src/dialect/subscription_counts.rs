@@ -1,19 +1,22 @@
 //! Numbers of subscriptions, as servers count them.
 
-use crate::dialect::{Confirmation, Subject};
+use super::{Confirmation, Subject};
 
 /// The numbers of channels, patterns and shard channels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::client) struct Counts([u32; 3]);
+pub struct SubscriptionCounts([u32; 3]);
 
-impl Counts {
+impl SubscriptionCounts {
+    /// Nothing is subscribed.
+    pub const NONE: Self = Self([0; 3]);
+
     /// The number of one kind.
-    pub(super) fn of(&self, subject: Subject) -> u32 {
+    pub(crate) fn of(&self, subject: Subject) -> u32 {
         self.0[subject as usize]
     }
 
     /// The number that a server tells with a confirmation: channels and patterns are counted together.
-    pub(in crate::client) fn told(&self, subject: Subject) -> u32 {
+    pub(crate) fn told(&self, subject: Subject) -> u32 {
         match subject {
             Subject::Shard => self.of(Subject::Shard),
             Subject::Channel | Subject::Pattern => self
@@ -23,19 +26,19 @@ impl Counts {
     }
 
     /// Is nothing subscribed?
-    pub(super) fn is_zero(&self) -> bool {
-        self.0 == [0; 3]
+    pub(crate) fn is_zero(&self) -> bool {
+        *self == Self::NONE
     }
 
     /// Counts what has come (1), has gone (-1) or was there before (0).
-    pub(super) fn add(&mut self, subject: Subject, delta: i8) {
+    pub(crate) fn add(&mut self, subject: Subject, delta: i8) {
         let count = &mut self.0[subject as usize];
         *count = count.saturating_add_signed(i32::from(delta));
     }
 
     /// Counts what the server has confirmed. Returns by how much the number changes; `None`: the server's number
     /// is not possible.
-    pub(super) fn confirm(&mut self, confirmation: &Confirmation) -> Option<i8> {
+    pub(crate) fn confirm(&mut self, confirmation: &Confirmation) -> Option<i8> {
         let made = confirmation.made;
         let told = self.told(made.subject);
         let delta = match made.adds {
