@@ -170,19 +170,24 @@ impl Proxy {
             .is_err()
     }
 
-    /// Stops clients, and returns when they have gone or nothing wants a drain any more.
-    async fn lead_clients_away(&self, causes: &mut watch::Receiver<Causes>) {
+    /// Stops clients. Returns `true` when they have gone, and `false` if nothing wants a drain any more before.
+    async fn lead_clients_away(&self, causes: &mut watch::Receiver<Causes>) -> bool {
         let limit = self.drain_settings().limit;
         self.stop_clients().await;
         tracing::info!(?limit, "no new clients; each is closed when nothing is due to it");
-        tokio::select! {
-            () = self.clients_have_gone() => tracing::info!("drained: no client is left"),
-            goes_on = Self::wanted_for(causes, limit) => if goes_on {
-                tracing::warn!("clients are still connected after {limit:?}: cut off");
-                self.workers.order(|_| Order::CutOff);
-                self.clients_have_gone().await;
+        let is_late = tokio::select! {
+            () = self.clients_have_gone() => {
+                tracing::info!("drained: no client is left");
+                return true;
             }
+            goes_on = Self::wanted_for(causes, limit) => goes_on,
+        };
+        if is_late {
+            tracing::warn!("clients are still connected after {limit:?}: cut off");
+            self.workers.order(|_| Order::CutOff);
+            self.clients_have_gone().await;
         }
+        is_late
     }
 }
 
@@ -197,9 +202,10 @@ pub(super) async fn drain(proxy: Arc<Proxy>) {
         tracing::info!(why = proxy.draining(), ?delay, "draining");
         if Proxy::wanted_for(&mut causes, delay).await {
             enter(Phase::Leaves);
-            proxy.lead_clients_away(&mut causes).await;
-            enter(Phase::Empty);
-            let _ = causes.wait_for(|causes| !causes.any()).await;
+            if proxy.lead_clients_away(&mut causes).await {
+                enter(Phase::Empty);
+                let _ = causes.wait_for(|causes| !causes.any()).await;
+            }
             enter(Phase::Returns);
             proxy.accept_clients(&mut causes).await;
         }
