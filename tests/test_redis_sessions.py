@@ -182,7 +182,13 @@ def test_a_subscription_outlives_an_unsubscribe_without_names_in_one_piece_with_
     many = [f"m{number}" for number in range(20_000)]
     pieces = [
         [("SUBSCRIBE", "a", "b", "c"), ("PSUBSCRIBE", "p*"), ("SSUBSCRIBE", "s")],
-        [("UNSUBSCRIBE",), ("SUBSCRIBE", "d"), ("PUNSUBSCRIBE",), ("UNSUBSCRIBE", "d", "none"), ("SUBSCRIBE", "e")],
+        [
+            ("UNSUBSCRIBE",),
+            ("SUBSCRIBE", "d"),
+            ("PUNSUBSCRIBE",),
+            ("UNSUBSCRIBE", "d", "none"),
+            ("SUBSCRIBE", "e"),
+        ],
         [("SUBSCRIBE", *many), ("UNSUBSCRIBE",), ("SUNSUBSCRIBE",), ("SUBSCRIBE", "f")],
     ]
     with server.connect() as direct, connect() as through, connect() as other:
