@@ -105,6 +105,8 @@ pub struct Leadership {
     /// The length of a lease, in microseconds.
     lease: u64,
     heard: HashMap<String, Heard>,
+    /// The number of the view and what all of its peers have settled, since a peer last told something new.
+    settled: Option<(u64, u64)>,
     candidates: BTreeMap<String, (u64, Candidate)>,
     pauses: HashMap<String, Pause>,
 }
@@ -125,6 +127,7 @@ impl Leadership {
             has_looked: false,
             lease,
             heard: HashMap::new(),
+            settled: None,
             candidates: BTreeMap::new(),
             pauses: HashMap::new(),
         }
@@ -144,13 +147,17 @@ impl Leadership {
         };
         let wait = self.wait(peer);
         let heard = self.heard.entry(beat.name.clone()).or_default();
-        if heard.stay != beat.stay {
+        let is_new = heard.stay != beat.stay;
+        if is_new {
             *heard = Heard {
                 stay: beat.stay,
                 ..Heard::default()
             };
         }
         heard.last = now;
+        if (is_new, heard.settled) != (false, beat.settled) {
+            self.settled = None;
+        }
         heard.settled = beat.settled;
         heard.late.clone_from(&beat.late);
         heard.reaches.clone_from(&beat.reaches);
@@ -194,12 +201,19 @@ impl Leadership {
     }
 
     /// At all peers of the view, decisions that began before this view have ended.
-    pub fn settled(&self, view: &View) -> u64 {
+    pub fn settled(&mut self, view: &View) -> u64 {
+        if let Some((number, settled)) = self.settled
+            && number == view.number
+        {
+            return settled;
+        }
         let of = |peer: &Peer| {
             let heard = self.heard.get(&peer.name).filter(|heard| heard.stay == peer.stay);
             heard.map_or(0, |heard| heard.settled)
         };
-        view.peers.iter().map(of).min().unwrap_or(0)
+        let settled = view.peers.iter().map(of).min().unwrap_or(0);
+        self.settled = Some((view.number, settled));
+        settled
     }
 
     /// What is known of a peer, for people: when it was last heard, and whom it complains of.

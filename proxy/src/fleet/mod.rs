@@ -5,11 +5,12 @@
 //! * `stamp`: the order of all changes
 //! * `keeper`: the rules by which the copies of all peers stay equal
 //! * `lease`: the end of this peer's right to answer; `leadership`: what the leader knows of all peers
-//! * `roster`: what the voters agree on; `cause`: why a peer leaves
+//! * `roster`: what the voters agree on; `difference`: what leads from one roster to the next; `cause`: why a peer leaves
 //! * `voters`: who votes
 #![warn(missing_docs)]
 
 mod cause;
+mod difference;
 pub mod keeper;
 mod leadership;
 mod lease;
@@ -20,6 +21,7 @@ mod voters;
 
 pub use self::{
     cause::Cause,
+    difference::Difference,
     keeper::Keeper,
     leadership::{Act, Candidate, Grant, Heartbeat, Leadership},
     lease::Lease,

@@ -62,7 +62,8 @@ pub struct View {
 impl View {
     /// The peer of this name.
     pub fn named(&self, name: &str) -> Option<&Peer> {
-        self.peers.iter().find(|peer| peer.name == name)
+        let found = self.peers.binary_search_by(|peer| peer.name.as_str().cmp(name));
+        found.ok().and_then(|at| self.peers.get(at))
     }
 
     /// The peer of this slot.

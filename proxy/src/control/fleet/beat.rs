@@ -91,11 +91,9 @@ impl Fleet {
     }
 
     fn reaches(&self) -> BTreeSet<String> {
-        let all = self.book.all().into_iter();
         // A peer whose clock is far off would be left out as soon as it had joined.
-        all.filter(|(_, entry)| entry.is_fresh() && entry.clock.is_none())
-            .filter_map(|(_, entry)| Some(entry.who?.name))
-            .collect()
+        self.book
+            .pick(|_, entry, who| (entry.is_fresh() && entry.clock.is_none()).then(|| who.name.clone()))
     }
 
     async fn beat_once(self: Arc<Self>, stay: Stay) {
@@ -156,13 +154,12 @@ impl Fleet {
         let (known, _) = self.node.leader();
         let ours = self.who.facts().fleet;
         let said = || {
-            let present = self.book.present();
-            let mut all = present.into_iter().filter(|(_, who)| who.fleet == ours);
             // A leader that names itself is believed first.
-            let of = |who: &super::message::Introduction| (who.leader == Some(who.identity as u64)) as u8;
-            let mut candidates: Vec<_> = all.by_ref().filter(|(_, who)| who.leader.is_some()).collect();
-            candidates.sort_by_key(|(_, who)| std::cmp::Reverse(of(who)));
-            candidates.first().and_then(|(_, who)| who.leader)
+            let all: Vec<(bool, u64)> = self.book.pick(|_, entry, who| {
+                let leader = who.leader.filter(|_| entry.is_fresh() && who.fleet == ours)?;
+                Some((leader == who.identity as u64, leader))
+            });
+            all.into_iter().max().map(|(_, leader)| leader)
         };
         let node = known.filter(|node| *node != self.node.id()).or_else(said)?;
         self.address_of(node)

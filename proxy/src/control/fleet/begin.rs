@@ -23,6 +23,10 @@ use crate::{
 
 /// Between two rounds of probes.
 const LOOK: Duration = Duration::from_millis(200);
+/// So many peers of the view are asked in each round, and more only if the fleet has so many that one of them
+/// would not be asked for 8 seconds: all ask all, and the work must not grow with the square of their number.
+const EACH_ROUND: usize = 50;
+const MOST_ROUNDS: usize = 40;
 /// Time for the answer to a probe.
 const PROBE: Duration = Duration::from_millis(600);
 
@@ -30,9 +34,10 @@ impl Fleet {
     /// Who this proxy is.
     pub(super) fn introduction(&self) -> Introduction {
         let facts = self.who.facts();
-        let present = self.book.present();
-        let empty = present.iter().filter(|(_, who)| who.fleet.is_none());
-        let names = empty.map(|(_, who)| who.name.as_str());
+        let empty: Vec<String> = self
+            .book
+            .pick(|_, entry, who| (entry.is_fresh() && who.fleet.is_none()).then(|| who.name.clone()));
+        let names = empty.iter().map(String::as_str);
         let lowest = names
             .chain([self.announced.name.as_str()])
             .min()
@@ -52,21 +57,34 @@ impl Fleet {
     /// Asks all addresses who is there, for ever.
     pub(super) async fn look_around(self: Arc<Self>) {
         let mut told = BTreeSet::new();
-        loop {
+        for round in 0_usize.. {
             let mut addresses: Vec<SocketAddr> = self.listed().await;
             let expected = self.expected(&addresses);
-            addresses.extend(self.others().into_values());
+            let others: BTreeSet<SocketAddr> = self.others().into_values().collect();
+            addresses.extend(&others);
             addresses.extend(guard(&self.candidates).iter().map(|(_, address)| *address));
-            addresses.extend(
-                self.node
-                    .voters()
-                    .values()
-                    .filter_map(|node| node.addr.parse::<SocketAddr>().ok()),
-            );
+            let voters = self.node.voters();
+            let voters: BTreeSet<SocketAddr> = voters
+                .iter()
+                .flat_map(|(node, at)| [self.book.address_of(*node), at.addr.parse().ok()])
+                .flatten()
+                .collect();
+            addresses.extend(&voters);
             addresses.retain(|address| *address != self.announced.address);
             addresses.sort_unstable();
             addresses.dedup();
             self.book.retain(&addresses);
+            // Who votes, and who is in no view, is asked in every round. Who joins has to reach everybody first.
+            let rounds = match self.me() {
+                Some(_) => others.len().div_ceil(EACH_ROUND).clamp(1, MOST_ROUNDS),
+                None => 1,
+            };
+            let mut number = 0;
+            addresses.retain(|address| {
+                let waits = others.contains(address) && !voters.contains(address);
+                number += usize::from(waits);
+                !waits || number % rounds == round % rounds
+            });
             self.probe(&addresses).await;
             self.begin(expected).await;
             self.tell_of_alerts(&mut told);

@@ -40,8 +40,9 @@ pub(super) struct Book {
     entries: Mutex<HashMap<SocketAddr, Entry>>,
 }
 
-/// An answer that is older than this says nothing of now.
-pub(super) const FRESH: Duration = Duration::from_secs(2);
+/// An answer that is older than this says nothing of now. Peers of a large fleet are asked seldom: the longest
+/// time between two probes of one is below this. Who does not answer a probe is not fresh, whatever this says.
+const FRESH: Duration = Duration::from_secs(12);
 
 impl Book {
     fn entries(&self) -> MutexGuard<'_, HashMap<SocketAddr, Entry>> {
@@ -90,9 +91,17 @@ impl Book {
 
     /// Those that have answered a moment ago.
     pub(super) fn present(&self) -> Vec<(SocketAddr, Introduction)> {
-        let all = self.all().into_iter();
-        all.filter(|(_, entry)| entry.is_fresh())
-            .filter_map(|(address, entry)| Some((address, entry.who?)))
+        self.pick(|address, entry, who| entry.is_fresh().then(|| (address, who.clone())))
+    }
+
+    /// What `of` picks of all who have ever answered. There may be hundreds of them: only what is picked is copied.
+    pub(super) fn pick<T, C: FromIterator<T>>(
+        &self,
+        mut of: impl FnMut(SocketAddr, &Entry, &Introduction) -> Option<T>,
+    ) -> C {
+        let entries = self.entries();
+        let all = entries.iter();
+        all.filter_map(|(address, entry)| of(*address, entry, entry.who.as_ref()?))
             .collect()
     }
 
@@ -114,12 +123,8 @@ impl Book {
 
     /// What is known of the peer of this name.
     pub(super) fn named(&self, name: &str) -> Option<(SocketAddr, Entry)> {
-        let of_name = |entry: &Entry| entry.who.as_ref().is_some_and(|who| who.name == name);
-        let mut all: Vec<_> = self
-            .all()
-            .into_iter()
-            .filter(|(_, entry)| of_name(entry))
-            .collect();
+        let mut all: Vec<_> =
+            self.pick(|address, entry, who| (who.name == name).then(|| (address, entry.clone())));
         all.sort_by_key(|(_, entry)| entry.answered);
         all.pop()
     }

@@ -14,7 +14,7 @@ use tokio::{
 
 use super::{
     Fleet,
-    book::FRESH,
+    channel::packet,
     guard,
     message::{Message, Reply},
     micros, now,
@@ -32,11 +32,16 @@ const VOTERS: Duration = Duration::from_secs(1);
 const LOST: Duration = Duration::from_secs(30);
 /// Time for a peer to stop answering.
 const STOP: Duration = Duration::from_millis(200);
+/// Between two proofs of leadership: the heartbeats of many peers share one.
+const PROOF: Duration = Duration::from_millis(4);
 
 impl Fleet {
     /// Proves leadership for all heartbeats that wait, in one round.
     pub(super) async fn prove(self: Arc<Self>, mut unproved: mpsc::UnboundedReceiver<oneshot::Sender<bool>>) {
+        let mut last = Instant::now();
         while let Some(first) = unproved.recv().await {
+            sleep(PROOF.saturating_sub(last.elapsed())).await;
+            last = Instant::now();
             let mut waiting = vec![first];
             while let Ok(next) = unproved.try_recv() {
                 waiting.push(next);
@@ -90,8 +95,9 @@ impl Fleet {
         let Some(term) = self.node.leads() else {
             return Reply::NotLeader(self.leader_address());
         };
-        let committed = self.node.committed().borrow().clone();
-        if let Some(peer) = committed.view.named(&candidate.peer.name)
+        let committed = self.node.committed();
+        let named = committed.borrow().view.named(&candidate.peer.name).cloned();
+        if let Some(peer) = named
             && peer.identity != candidate.peer.identity
             && self.book.named(&peer.name).is_some_and(|(_, entry)| {
                 entry.who.is_some_and(|who| who.identity == peer.identity) && entry.failure.is_none()
@@ -173,8 +179,8 @@ impl Fleet {
                 applied = matches!(proved, Ok(Ok(()))).then_some(term);
                 continue;
             }
-            let committed = self.node.committed().borrow().clone();
-            if committed.fleet == 0 {
+            let committed = self.node.committed();
+            if committed.borrow().fleet == 0 {
                 let fleet = {
                     let mut random = guard(&self.drawn);
                     u128::from(random.bits()) << 64 | u128::from(random.bits())
@@ -184,7 +190,7 @@ impl Fleet {
             }
             let voters = self.voter_names();
             let acts = self.with_leadership(term, |leadership| {
-                leadership.decide(now(), &committed.view, &voters)
+                leadership.decide(now(), &committed.borrow().view, &voters)
             });
             for act in acts {
                 match act {
@@ -232,27 +238,29 @@ impl Fleet {
         self.lease.end();
     }
 
-    /// Tells all peers of a view.
-    pub(super) fn spread_roster(self: &Arc<Self>, roster: &Roster) {
+    /// Tells all peers what leads from one roster to the next. A peer that has another one than that before asks
+    /// for the whole.
+    pub(super) fn spread_difference(self: &Arc<Self>, before: &Roster, roster: &Roster) {
         let here = self.announced.address;
+        let message = Message::Difference(Box::new(roster.difference(before)));
+        let Ok(text) = packet::text(&message) else {
+            return;
+        };
         for peer in roster.view.peers.iter().filter(|peer| peer.address != here) {
-            let (fleet, roster, address) = (Arc::clone(self), roster.clone(), peer.address);
+            let (fleet, text, address) = (Arc::clone(self), Arc::clone(&text), peer.address);
             tokio::spawn(async move {
-                let message = Message::Roster(Box::new(roster));
                 // A peer that does not hear it now hears it with its next heartbeat.
-                let _ = fleet.links.ask(address, message, fleet.config.lease).await;
+                let _ = fleet.links.ask_in_text(address, text, fleet.config.lease).await;
             });
         }
     }
 
     fn voter_names(&self) -> BTreeSet<String> {
         let voters = self.node.voters();
-        let present = self.book.present();
-        let mut names: BTreeSet<String> = present
-            .into_iter()
-            .filter(|(_, who)| voters.contains_key(&(who.identity as u64)))
-            .map(|(_, who)| who.name)
-            .collect();
+        let mut names: BTreeSet<String> = self.book.pick(|_, entry, who| {
+            let votes = entry.is_fresh() && voters.contains_key(&(who.identity as u64));
+            votes.then(|| who.name.clone())
+        });
         if voters.contains_key(&self.node.id()) {
             names.insert(self.announced.name.clone());
         }
@@ -273,18 +281,14 @@ impl Fleet {
             })
             .collect();
         let ours = self.who.facts().fleet;
-        let mut present: Vec<Present> = self
-            .book
-            .present()
-            .into_iter()
-            .filter(|(_, who)| who.fleet == ours)
-            .map(|(address, who)| Present {
-                name: who.name,
+        let mut present: Vec<Present> = self.book.pick(|address, entry, who| {
+            (entry.is_fresh() && who.fleet == ours).then(|| Present {
+                name: who.name.clone(),
                 node: who.identity as u64,
                 address,
                 witness: who.witness,
             })
-            .collect();
+        });
         present.push(self.present());
         away.retain(|node, _| now.iter().any(|voter| voter.node == *node));
         for voter in &now {
@@ -297,7 +301,7 @@ impl Fleet {
         }
         let lost: Vec<u64> = away
             .iter()
-            .filter(|(_, since)| since.elapsed() > LOST + FRESH)
+            .filter(|(_, since)| since.elapsed() > LOST)
             .map(|(node, _)| *node)
             .collect();
         let chosen = choose(&now, &present, &lost, self.config.voters.as_deref());

@@ -15,13 +15,14 @@ use tokio::{
 };
 
 use super::{
-    channel::{Hello, Purpose, Stream, connect, packet},
+    channel::{Hello, Purpose, Stream, connect, packet, packet::Text},
     message::{Message, Reply},
     security::Security,
     who::Who,
 };
 
-type Asked = (Message, oneshot::Sender<io::Result<Reply>>);
+/// A message as it is sent, and whom to give the answer.
+type Asked = (Arc<Text>, oneshot::Sender<io::Result<Reply>>);
 
 /// Requests that wait for one address.
 const QUEUE: usize = 1024;
@@ -49,6 +50,16 @@ impl Links {
         &self,
         address: SocketAddr,
         message: Message,
+        limit: Duration,
+    ) -> io::Result<Reply> {
+        self.ask_in_text(address, packet::text(&message)?, limit).await
+    }
+
+    /// Asks in a text that may be for many peers.
+    pub(super) async fn ask_in_text(
+        &self,
+        address: SocketAddr,
+        message: Arc<Text>,
         limit: Duration,
     ) -> io::Result<Reply> {
         let (tell, answer) = oneshot::channel();
@@ -111,7 +122,7 @@ async fn exchange(stream: Stream, asked: &mut mpsc::Receiver<Asked>) -> io::Erro
                     return io::Error::other("nobody asks any more");
                 };
                 number += 1;
-                let bytes = match packet::write(&(number, message)) {
+                let bytes = match packet::write(&(number, &*message)) {
                     Ok(bytes) => bytes,
                     Err(error) => {
                         let _ = tell.send(Err(error));

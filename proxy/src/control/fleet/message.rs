@@ -12,7 +12,7 @@ use openraft::{
 use serde::{Deserialize, Serialize};
 
 use super::{settings::Settings, types::Types};
-use crate::fleet::{Candidate, Grant, Heartbeat, Roster, Stay, keeper::Owed};
+use crate::fleet::{Candidate, Difference, Grant, Heartbeat, Roster, Stay, keeper::Owed};
 
 /// A request of a peer.
 #[derive(Debug, Serialize, Deserialize)]
@@ -29,8 +29,10 @@ pub(super) enum Message {
     Goodbye { name: String, stay: Stay },
     /// The leader takes a peer's lease away.
     Stop { stay: Stay, term: u64 },
-    /// The roster has changed.
+    /// The roster, whole.
     Roster(Box<Roster>),
+    /// The roster has changed.
+    Difference(Box<Difference>),
     /// What has a peer missed that has joined again?
     Owed { name: String, identity: u128, view: u64 },
     /// An operator removes a peer.

@@ -60,7 +60,7 @@ pub use self::{
 };
 use crate::{
     config::schema,
-    fleet::{Leadership, Lease, Peer, Roster, Slot, Stay},
+    fleet::{Difference, Leadership, Lease, Peer, Roster, Slot, Stay},
     route::Random,
     worker::boot_time,
 };
@@ -293,6 +293,16 @@ impl Fleet {
         });
     }
 
+    /// The roster has changed. Who does not know the one before asks for the whole at once.
+    fn hear_difference(&self, difference: &Difference) {
+        let next = self.roster.borrow().follow(difference);
+        match next {
+            Some(roster) => self.hear_roster(&roster),
+            None if difference.is_ahead_of(&self.roster.borrow()) => self.beat_now.notify_one(),
+            None => {}
+        }
+    }
+
     /// This proxy is of that fleet from now on. It does not change its fleet.
     fn adopt(&self, fleet: u128) -> io::Result<()> {
         match self.who.facts().fleet {
@@ -308,12 +318,14 @@ impl Fleet {
     /// Follows the log, if this node votes.
     async fn follow_log(self: Arc<Self>) {
         let mut committed = self.node.committed();
+        let mut before = Roster::default();
         loop {
             let roster = committed.borrow_and_update().clone();
             self.hear_roster(&roster);
             if self.node.leads().is_some() {
-                self.spread_roster(&roster);
+                self.spread_difference(&before, &roster);
             }
+            before = roster;
             if committed.changed().await.is_err() {
                 return;
             }

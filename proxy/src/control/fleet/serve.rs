@@ -94,6 +94,10 @@ impl Fleet {
                 }
                 Reply::Done
             }
+            Message::Difference(difference) => {
+                self.hear_difference(&difference);
+                Reply::Done
+            }
             Message::Owed { name, identity, view } => {
                 let (reply, gift) = oneshot::channel();
                 let asked = Arrival::Owed {

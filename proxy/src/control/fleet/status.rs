@@ -1,10 +1,10 @@
 //! The fleet as this proxy sees it, for operators.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fleet, guard, now};
+use super::{Fleet, book::Entry, guard, now};
 use crate::fleet::{Cause, Peer};
 
 /// The fleet as one of its proxies sees it.
@@ -76,8 +76,14 @@ impl Fleet {
         let leads = self.node.leads();
         let leadership = guard(&self.leadership);
         let now = now();
+        let mut entries: Vec<(String, Entry)> = self
+            .book
+            .pick(|_, entry, who| Some((who.name.clone(), entry.clone())));
+        // The last answer of a name counts.
+        entries.sort_by_key(|(_, entry)| entry.answered);
+        let entries: HashMap<String, Entry> = entries.into_iter().collect();
         let peers = roster.view.peers.iter().map(|peer| {
-            let entry = self.book.named(&peer.name).map(|(_, entry)| entry);
+            let entry = entries.get(&peer.name);
             let known = leadership
                 .as_ref()
                 .and_then(|(_, known)| known.status(&peer.name));
@@ -88,10 +94,9 @@ impl Fleet {
                 decides: peer.decides,
                 copies: peer.copies.iter().map(|(pool, _)| pool.clone()).collect(),
                 round_trip_ms: entry
-                    .as_ref()
                     .filter(|entry| entry.failure.is_none())
                     .map(|entry| entry.round_trip.as_secs_f64() * 1e3),
-                unreachable: entry.and_then(|entry| entry.failure),
+                unreachable: entry.and_then(|entry| entry.failure.clone()),
                 complains_of: known.map(|(_, late)| late.to_vec()).unwrap_or_default(),
                 heard_seconds_ago: known.map(|(last, _)| now.saturating_sub(last) as f64 / 1e6),
             }
@@ -102,9 +107,11 @@ impl Fleet {
                 let peer = roster.view.peers.iter().find(|peer| peer.identity as u64 == node);
                 let name = peer.map(|peer| peer.name.clone());
                 name.or_else(|| {
-                    let present = self.book.present();
-                    let found = present.into_iter().find(|(_, who)| who.identity as u64 == node);
-                    found.map(|(_, who)| who.name)
+                    let found: Vec<String> = self.book.pick(|_, entry, who| {
+                        let is_it = entry.is_fresh() && who.identity as u64 == node;
+                        is_it.then(|| who.name.clone())
+                    });
+                    found.into_iter().next()
                 })
             }
         };

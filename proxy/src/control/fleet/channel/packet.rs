@@ -1,8 +1,9 @@
 //! Texts with their length before them.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::value::{RawValue, to_raw_value};
 
 /// The longest text, in bytes: what a peer missed is at most 10,000 keys.
 const LIMIT: usize = 16 << 20;
@@ -11,6 +12,14 @@ pub(super) const HELLO: usize = 64 << 10;
 
 fn invalid(text: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
+/// A value as it stands in a packet.
+pub(in crate::control::fleet) type Text = RawValue;
+
+/// Writes a value that goes into many packets.
+pub(in crate::control::fleet) fn text(value: &impl Serialize) -> io::Result<Arc<Text>> {
+    Ok(Arc::from(to_raw_value(value)?))
 }
 
 /// The bytes of a value.
