@@ -11,7 +11,7 @@ pub struct HealthListener {
     pub check: HealthCheck,
     /// The least number of members that must be up, by pool. Empty: one in every pool.
     pub pools: BTreeMap<String, u32>,
-    /// Who may ask. Empty: everybody.
+    /// The networks that may ask. An empty list lets everybody ask.
     pub allow: Vec<Network>,
 }
 
