@@ -3,39 +3,7 @@
 
 use proxima_wire::message::Span;
 
-use super::Session;
-
-/// What a client subscribes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
-    /// A channel, whose messages are published at the server of its name.
-    Channel,
-    /// A pattern of names of channels, which may be at any server.
-    Pattern,
-    /// A channel as [`Subject::Channel`] is, which is counted apart.
-    Shard,
-}
-
-/// A change of the subscriptions of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Subscribing {
-    /// What is subscribed or unsubscribed.
-    pub subject: Subject,
-    /// It is subscribed.
-    pub adds: bool,
-}
-
-/// A server has made a change for one channel or pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Confirmation {
-    /// The change.
-    pub made: Subscribing,
-    /// The channel or pattern, in the message; absent if the server had none to unsubscribe.
-    pub name: Span,
-    /// How many subscriptions the connection has at that server from now on: channels and patterns together,
-    /// or shard channels.
-    pub count: u32,
-}
+use super::{Confirmation, Session, Subscribing};
 
 /// Subscriptions of one client at several servers.
 pub trait Channels: Send + Sync {

@@ -15,7 +15,7 @@ mod pool_state;
 mod redis;
 mod repair;
 mod session;
-mod subscription_counts;
+mod subscription;
 mod transform;
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
 pub use self::{
-    channels::{Channels, Confirmation, Subject, Subscribing},
+    channels::Channels,
     copied::Copied,
     credentials::{Access, Credentials},
     declared::{Declared, DeclaredCommands},
@@ -36,7 +36,7 @@ pub use self::{
     redis::Redis,
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
     session::{Lease, Reach, Session},
-    subscription_counts::SubscriptionCounts,
+    subscription::{Confirmation, Subject, Subscribing, SubscriptionCounts},
     transform::Transform,
 };
 pub use proxima_wire::message::{Effect, Message, Piece};

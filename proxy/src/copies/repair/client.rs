@@ -186,10 +186,20 @@ impl<E: Exchange> RepairClient<E> {
         let old: HashSet<SocketAddr> = missed.connections.iter().copied().collect();
         let end = Instant::now() + OLD_CONNECTIONS_TIMEOUT;
         loop {
-            let listed = self.listed().await.unwrap_or_default();
-            let own = self.exchange.local();
-            if missed.unknown_connection || own.is_none_or(|own| !listed.contains(&own)) {
-                // From this answer on: a frozen server has executed nothing until it gave it.
+            // At a Unix socket connections have no address, and memcached writes into its list whatever lies in
+            // its memory there, which may be no reply at all: the list is not asked for where it proves nothing.
+            let own = self.exchange.local().filter(|_| !missed.unknown_connection);
+            let listed = match own {
+                None => HashSet::new(),
+                Some(_) => match self.listed().await {
+                    // Behind any other error the next reply would be taken for that to another question.
+                    Err(RepairError::Refused { .. }) => HashSet::new(),
+                    listed => listed?,
+                },
+            };
+            if own.is_none_or(|own| !listed.contains(&own)) {
+                // From this answer, or that to who it is, on: a frozen server has executed nothing until it
+                // gave it.
                 sleep(UNPROVEN).await;
                 return Ok(());
             }
@@ -220,5 +230,59 @@ impl<E: Exchange> RepairClient<E> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::sync::{Arc, Mutex};
+
+    use tokio::{runtime::Builder, time::timeout};
+
+    use super::*;
+    use crate::{copies::MissedKeys, dialect::Memcache};
+
+    /// A server at a Unix socket, and what it is asked.
+    #[derive(Default)]
+    struct Unix(Arc<Mutex<Vec<u8>>>);
+
+    impl Exchange for Unix {
+        fn local(&self) -> Option<SocketAddr> {
+            None
+        }
+
+        async fn send(&mut self, requests: &[u8]) -> Result<(), RepairError> {
+            self.0.lock().unwrap().extend_from_slice(requests);
+            Ok(())
+        }
+
+        async fn receive(&mut self, _: u16, reply: &mut Vec<u8>) -> Result<Outcome, RepairError> {
+            let said = b"STAT pid 7\r\nSTAT uptime 9\r\nSTAT version 1.6.18\r\nSTAT total_items 3\r\nEND\r\n";
+            reply.extend_from_slice(said);
+            Ok(Outcome::Found)
+        }
+    }
+
+    #[test]
+    fn list_of_connections_is_not_asked_for_where_it_proves_nothing() {
+        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+        let unix = Unix::default();
+        let asked = Arc::clone(&unix.0);
+        let dialect = &Memcache::PLAIN;
+        let mut client = RepairClient::new(unix, dialect, dialect.copied().unwrap());
+        let mut missed = MissedWrites::default();
+        missed.add_connection(None);
+        missed.add(MissedKeys::everything());
+        missed.missed_at(Instant::now().into_std());
+        let known = Incarnation {
+            pid: 7,
+            uptime: Duration::from_secs(8),
+        };
+        let repaired = client.repair(&missed, Rejoin::Repair, known);
+        let waits = runtime.block_on(async { timeout(Duration::from_millis(20), repaired).await });
+        assert!(waits.is_err(), "it waits");
+        assert_eq!(*asked.lock().unwrap(), b"stats\r\n");
     }
 }
