@@ -7,6 +7,7 @@
 //! * [`compare`] runs both over every proxy that is found, and writes dated results.
 #![forbid(unsafe_code)]
 
+mod accept_loop;
 mod compare;
 mod contender;
 mod figures;
@@ -49,6 +50,8 @@ enum Command {
     Hostile(Box<hostile::Options>),
     Compare(Box<compare::Options>),
     Servers(servers::Options),
+    #[command(hide = true)]
+    AcceptLoop(accept_loop::Options),
 }
 
 fn main() -> ExitCode {
@@ -69,5 +72,6 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Hostile(options) => hostile::run(options),
         Command::Compare(options) => compare::run(options).map(|()| ExitCode::SUCCESS),
         Command::Servers(options) => servers::run(options).map(|()| ExitCode::SUCCESS),
+        Command::AcceptLoop(options) => accept_loop::run(options).map(|()| ExitCode::SUCCESS),
     }
 }

@@ -261,6 +261,8 @@ impl Arena<'_> {
             servers: self.ports,
             spread: Spread::Hash,
             protocol: self.options.protocol,
+            // No stand-in answers here: the servers have their own values.
+            value_size: 0,
         };
         let launch = contender.launch(program, &site)?;
         let mut proxy = Child::start(&launch, &self.places.proxy, self.directory)?;

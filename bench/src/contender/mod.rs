@@ -1,5 +1,6 @@
 //! Contenders: proxies and servers by name, with their binaries, configurations and command lines.
 
+mod accept_loop;
 mod haproxy;
 mod mcrouter;
 mod memcached;
@@ -48,6 +49,8 @@ pub(crate) enum Contender {
     Memcached,
     /// Redis itself as a server
     Redis,
+    /// A loop that accepts, answers and sees the end of each connection, and does nothing else
+    AcceptLoop,
     /// Proxima's embedded store as a server, on io_uring
     #[value(name = "embedded-io_uring")]
     #[serde(rename = "embedded-io_uring")]
@@ -80,6 +83,8 @@ pub(crate) struct Site<'a> {
     pub(crate) spread: Spread,
     /// The protocol of clients and servers.
     pub(crate) protocol: Protocol,
+    /// Bytes of a value.
+    pub(crate) value_size: usize,
 }
 
 impl Contender {
@@ -95,6 +100,7 @@ impl Contender {
             Self::Predixy => "predixy",
             Self::Memcached => "memcached",
             Self::Redis => "redis",
+            Self::AcceptLoop => "accept-loop",
             Self::EmbeddedIoUring => "embedded-io_uring",
             Self::EmbeddedEpoll => "embedded-epoll",
         }
@@ -104,7 +110,7 @@ impl Contender {
     pub(crate) fn is_server(self) -> bool {
         matches!(
             self,
-            Self::Memcached | Self::Redis | Self::EmbeddedIoUring | Self::EmbeddedEpoll
+            Self::Memcached | Self::Redis | Self::AcceptLoop | Self::EmbeddedIoUring | Self::EmbeddedEpoll
         )
     }
 
@@ -146,6 +152,7 @@ impl Contender {
             Self::Predixy => find_program("predixy"),
             Self::Memcached => find_program("memcached"),
             Self::Redis => find_program("redis-server"),
+            Self::AcceptLoop => std::env::current_exe().ok(),
             // The memcached that distributions build has no proxy inside.
             Self::MemcachedProxy => None,
         }
@@ -191,6 +198,7 @@ impl Contender {
             Self::Predixy => predixy::launch(program, site),
             Self::Memcached => Ok(memcached::launch(program, site.port)),
             Self::Redis => Ok(redis::launch(program, site.port)),
+            Self::AcceptLoop => Ok(accept_loop::launch(program, site)),
         }
     }
 }

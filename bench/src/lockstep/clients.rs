@@ -4,14 +4,20 @@ use std::{
     io::{ErrorKind, Read, Write},
     net::{SocketAddr, TcpStream},
     rc::Rc,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{backends::STUCK, options::Shape};
+use socket2::SockRef;
+
+use super::{
+    backends::STUCK,
+    options::{Connections, Shape},
+};
 use crate::{
     form::{Check, Form},
-    net::connect_many,
+    net::{connect, connect_many},
     workload::{Keys, Operation, Operations},
 };
 
@@ -23,10 +29,13 @@ pub(crate) struct Clients {
     pipeline: usize,
     form: Form,
     received: Vec<u8>,
+    address: SocketAddr,
+    after: Connections,
 }
 
 struct Connection {
-    stream: TcpStream,
+    /// `None`: it is made with the next batch.
+    stream: Option<TcpStream>,
     requests: Vec<u8>,
     batch: Vec<Operation>,
 }
@@ -42,10 +51,8 @@ impl Clients {
         let connections = connect_many(&vec![address; shape.clients])?
             .into_iter()
             .map(|stream| {
-                stream.set_read_timeout(Some(STUCK))?;
-                stream.set_write_timeout(Some(STUCK))?;
                 Ok(Connection {
-                    stream,
+                    stream: Some(limited(stream)?),
                     requests: Vec::new(),
                     batch: Vec::new(),
                 })
@@ -58,6 +65,8 @@ impl Clients {
             operations,
             pipeline: shape.pipeline,
             received: Vec::new(),
+            address,
+            after: shape.connections,
         })
     }
 
@@ -86,21 +95,27 @@ impl Clients {
             }
         }
         for connection in &mut self.connections {
-            connection
-                .stream
+            let stream = match &mut connection.stream {
+                Some(stream) => stream,
+                none => none.insert(limited(connect(self.address)?)?),
+            };
+            stream
                 .write_all(&connection.requests)
                 .context("the proxy takes no more requests")?;
         }
         Ok(())
     }
 
-    /// Lets every client read and judge the replies to its batch.
+    /// Lets every client read and judge the replies to its batch, and close its connection if it is not kept.
     pub(crate) fn receive(&mut self, check: Check) -> Result<()> {
         for connection in &mut self.connections {
             let requests = || connection.batch.chunks(self.form.operations());
             let length = |request: &[Operation]| self.form.reply_length(request[0].set);
             self.received.resize(requests().map(length).sum(), 0);
-            read_all(&mut connection.stream, &mut self.received)?;
+            let Some(stream) = &mut connection.stream else {
+                continue;
+            };
+            read_all(stream, &mut self.received)?;
             let mut rest = &self.received[..];
             for request in requests() {
                 let (reply, following) = rest.split_at(length(request));
@@ -109,8 +124,27 @@ impl Clients {
                 ensure!(good, "a client got a wrong reply; it begins {}", begin(reply));
             }
         }
+        self.close()
+    }
+
+    fn close(&mut self) -> Result<()> {
+        if self.after == Connections::Kept {
+            return Ok(());
+        }
+        for stream in self.connections.iter_mut().filter_map(|one| one.stream.take()) {
+            if self.after == Connections::Rst {
+                SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
+            }
+        }
         Ok(())
     }
+}
+
+/// Waits for nothing longer than a round may take.
+fn limited(stream: TcpStream) -> Result<TcpStream> {
+    stream.set_read_timeout(Some(STUCK))?;
+    stream.set_write_timeout(Some(STUCK))?;
+    Ok(stream)
 }
 
 /// The part of `bytes` that an error shows.

@@ -29,7 +29,7 @@ mod target;
 mod trial;
 
 pub(crate) use backends::{Backends, STUCK};
-pub(crate) use options::{Case, Options, Shape, Subject};
+pub(crate) use options::{Case, Connections, Options, Shape, Subject};
 pub(crate) use report::{Figures, Report};
 
 use anyhow::{Result, ensure};

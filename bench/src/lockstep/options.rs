@@ -3,7 +3,7 @@
 use std::{fs::File, net::SocketAddr, path::PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -36,6 +36,7 @@ const LARGEST_BATCH: usize = 160 * 1024;
   proxima-bench lockstep --contender twemproxy,haproxy --clients 100 --pipeline 16
   proxima-bench lockstep --contender proxima-epoll --servers 1000
   proxima-bench lockstep --contender memcached --clients 10          a server: nothing behind it
+  proxima-bench lockstep --contender accept-loop,twemproxy --clients 16 --connections fin
   proxima-bench lockstep --pid 4711 --address 127.0.0.1:11211 --backends 7001,7002,7003,7004"
 )]
 pub(crate) struct Options {
@@ -74,6 +75,19 @@ struct TargetOptions {
     plan: Option<PathBuf>,
 }
 
+/// What becomes of a client's connection after its batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Connections {
+    /// It is kept for the next one
+    #[default]
+    Kept,
+    /// The client closes it, and connects for the next one
+    Fin,
+    /// The client resets it, and connects for the next one
+    Rst,
+}
+
 /// The shape of the requests: how many at once, and of what size.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Shape {
@@ -107,6 +121,10 @@ pub(crate) struct Shape {
     /// Servers behind a contender that is started
     #[arg(long, default_value_t = 4)]
     pub(crate) servers: usize,
+    /// What becomes of a connection after its batch
+    #[arg(long, value_enum, default_value_t)]
+    #[serde(default)]
+    pub(crate) connections: Connections,
     /// Whether a request goes to one server or to all
     #[arg(long, value_enum, default_value_t = Spread::Hash)]
     pub(crate) spread: Spread,

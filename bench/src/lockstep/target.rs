@@ -71,6 +71,7 @@ impl Target {
                     servers: &ports,
                     spread: case.shape.spread,
                     protocol: case.shape.protocol,
+                    value_size: case.shape.value_size,
                 };
                 let launch = contender.launch(program, &site)?;
                 let child = Child::start(&launch, &Placement::Behind(cpu), directory)?;

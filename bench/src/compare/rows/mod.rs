@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     contender::{Contender, Spread},
-    lockstep::Shape,
+    lockstep::{Connections, Shape},
     protocol::Protocol,
 };
 use Contender::{ProximaEpoll, ProximaIoUring};
@@ -84,6 +84,7 @@ fn shape(clients: usize, pipeline: usize) -> Shape {
         protocol: Protocol::Memcached,
         keys_a_request: 1,
         transaction: false,
+        connections: Connections::Kept,
     }
 }
 
