@@ -128,6 +128,8 @@ pools:
   spare: ["[::1]:11211"]
   followed: {file: followed.servers}
   named: {dns: "memcached.cache.svc.cluster.local:11211"}
+  discovered: {elasticache: "cluster.cfg.cache.amazonaws.com:11211"}
+  kept: {source: {elasticache: {endpoint: "[::1]:11211", interval: 5s, keep: run/nodes}}}
   keys:
     protocol: redis
     servers: ["10.0.0.3:6379"]
@@ -144,6 +146,8 @@ routes:
       delete: {all_sync: cache}
       touch: named
       incr: described
+      decr: discovered
+      append: kept
       default: followed
 limits: {clients: 5000, value_size: 1MiB, idle: 5m, age: 1h, write_timeout: 3s}
 health:
@@ -239,6 +243,8 @@ nodes: {from: run/nodes.sock, grace: 5s}
         ("delete".to_owned(), Route::AllSync(pool("cache"))),
         ("touch".to_owned(), named("named")),
         ("incr".to_owned(), named("described")),
+        ("decr".to_owned(), named("discovered")),
+        ("append".to_owned(), named("kept")),
     ];
     let main = Route::ByOperation {
         operations: operations.into(),
@@ -320,6 +326,22 @@ nodes: {from: run/nodes.sock, grace: 5s}
                     record: Record::A(11211),
                     interval: Duration::from_secs(1),
                     server: None,
+                })),
+            ),
+            (
+                "discovered".to_owned(),
+                plain(Source::new(Endpoint {
+                    address: "cluster.cfg.cache.amazonaws.com:11211".into(),
+                    interval: Duration::from_secs(60),
+                    keep: None,
+                })),
+            ),
+            (
+                "kept".to_owned(),
+                plain(Source::new(Endpoint {
+                    address: "[::1]:11211".into(),
+                    interval: Duration::from_secs(5),
+                    keep: Some("conf/run/nodes".into()),
                 })),
             ),
             (

@@ -21,7 +21,7 @@ pub use self::{
     pool::{Dedicated, Eject, Pool, Rejoin, Replicated},
     route::{Children, FailoverErrors, FailoverLimit, Fault, Route, TtlAction},
     server::Server,
-    source::{Comparable, Dns, Record, ServerSource, Source},
+    source::{Comparable, Dns, Endpoint, Question, Record, ServerSource, Source},
 };
 
 /// A whole configuration.

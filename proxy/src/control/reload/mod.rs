@@ -38,7 +38,7 @@ use crate::config::{
 pub(super) enum Cause {
     /// The configuration is to be read again.
     Text,
-    /// DNS answers otherwise, or a departed copy's grace has ended.
+    /// The network names other servers, or a departed copy's grace has ended.
     Servers,
     /// A drain has ended: the listeners are to be opened again.
     Listeners,
@@ -48,7 +48,7 @@ pub(super) enum Cause {
 pub(super) struct Reloader {
     proxy: Arc<Proxy>,
     preparer: Preparer,
-    /// The newest configuration was refused for want of an answer from DNS. It is tried again when one comes.
+    /// The newest configuration was refused for want of an answer of the network. It is tried again when one comes.
     waits: bool,
 }
 
@@ -157,12 +157,12 @@ impl Reloader {
             let before = running.pools.get(pool).map(|before| &before.source);
             if let Some(question) = spec.source.question()
                 && before != Some(&spec.source)
-                && self.proxy.names.servers(question).is_none()
+                && self.proxy.names.servers(&question).is_none()
             {
-                let asked = self.proxy.names.status(question);
+                let asked = self.proxy.names.status(&question);
                 return Err(ReloadError::Unanswered {
                     pool: pool.clone(),
-                    name: question.name.clone(),
+                    name: question.name().to_owned(),
                     failure: asked
                         .and_then(|asked| asked.failure)
                         .unwrap_or(LookupFailure::Late),
