@@ -117,6 +117,8 @@ listeners:
   - {address: "unix:/run/proxima.sock", route: {nearest: cache}}
   - {address: 127.0.0.1:6379, protocol: redis, route: keys, password_env: CLIENTS}
   - {address: 127.0.0.1:6380, protocol: redis, route: keys, auth: pass}
+  - {address: 127.0.0.1:11212, route: main, discovery: {peers: [a:1, 10.0.0.2:1], announce: b:1, keep: run/told}}
+  - {address: 127.0.0.1:11213, route: main, discovery: {peers: {file: run/peers}}}
 admin: 127.0.0.1:9150
 pools:
   cache:
@@ -231,6 +233,14 @@ nodes: {from: run/nodes.sock, grace: 5s}
         route: named("keys"),
         access,
         permissions: Permissions::default(),
+        discovery: None,
+    };
+    let announcing = |address: &str, discovery| Listener {
+        protocol: Protocol::MEMCACHED,
+        route: named("main"),
+        access: Access::Open,
+        discovery: Some(discovery),
+        ..redis(address, Access::Open)
     };
     let declared = |arity, keys, class| DeclaredCommand { arity, keys, class };
     let failover = Route::Failover {
@@ -292,6 +302,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
                 route: named("main"),
                 access: Access::Open,
                 permissions: Permissions::default(),
+                discovery: None,
             },
             Listener {
                 protocol: Protocol::MEMCACHED,
@@ -299,12 +310,29 @@ nodes: {from: run/nodes.sock, grace: 5s}
                 route: Route::Nearest(pool("cache")),
                 access: Access::Open,
                 permissions: Permissions::default(),
+                discovery: None,
             },
             redis(
                 "127.0.0.1:6379",
                 Access::Password(unread(PasswordSource::Variable("CLIENTS".into()))),
             ),
             redis("127.0.0.1:6380", Access::Pass),
+            announcing(
+                "127.0.0.1:11212",
+                Discovery {
+                    announce: Some("b:1".into()),
+                    peers: Peers::Listed(vec!["a:1".into(), "10.0.0.2:1".into()]),
+                    keep: Some("conf/run/told".into()),
+                },
+            ),
+            announcing(
+                "127.0.0.1:11213",
+                Discovery {
+                    announce: None,
+                    peers: Peers::File("conf/run/peers".into()),
+                    keep: None,
+                },
+            ),
         ],
         admin: Some("127.0.0.1:9150".into()),
         admin_hosts: Vec::new(),

@@ -3,13 +3,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use proxima::members::discovery::{NodeList, Question, Reply, read};
+use proxima::members::discovery::{NodeList, Reply, answer, read};
+use proxima_wire::memcache::Discovery;
 
 fuzz_target!(|bytes: &[u8]| {
-    for question in Question::ALL {
+    for question in Discovery::ALL {
         let whole = read(question, bytes);
         if let Ok(Some(Reply::List(list))) = &whole {
-            let written = question.answer(list);
+            let written = answer(question, list);
             assert_eq!(read(question, &written), Ok(Some(Reply::List(list.clone()))));
             assert_eq!(list.servers().len(), list.nodes().len());
             for end in 0..bytes.len() {

@@ -5,6 +5,7 @@
 //!  files ─▶ file_watcher ─▶ follow ─▶ reload ─▶ trees ─▶ workers
 //!  DNS, endpoints ─▶ dns ─────┘
 //!  peers ◀─▶ fleet ─▶ views, channels, leases ─▶ workers
+//!  list, file, DNS, peers ─▶ announce ─▶ what clients are told of the proxies
 //!  node agent ─▶ nodes ─▶ orders of `nearest` ─▶ workers
 //!  ejections ◀─ workers                 admin ─▶ metrics, explain, ready, health
 //!      └─▶ probes ─▶ health               file, call, SIGTERM ─▶ drain ─▶ workers
@@ -15,6 +16,7 @@
     reason = "the control thread: owns the clock, serves no request"
 )]
 
+mod announce;
 mod connection;
 mod copies;
 mod descriptors;

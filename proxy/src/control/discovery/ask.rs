@@ -2,6 +2,7 @@
 
 use std::{io, net::SocketAddr, time::Duration};
 
+use proxima_wire::memcache::Discovery;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -9,7 +10,7 @@ use tokio::{
 };
 
 use super::{DiscoveryFailure, connect::connect, tls};
-use crate::members::discovery::{BadReply, LONGEST, NodeList, Question, Reply, read};
+use crate::members::discovery::{BadReply, LONGEST, NodeList, Reply, read};
 
 /// Time for a whole answer. A later one is a failure.
 const TIMEOUT: Duration = Duration::from_secs(4);
@@ -18,9 +19,9 @@ const CHUNK: usize = 16 * 1024;
 
 /// The list that is told at this address. Older engines know another question, which is asked if they do not
 /// know the first.
-pub(super) async fn ask(address: SocketAddr) -> Result<NodeList, DiscoveryFailure> {
+pub(in crate::control) async fn ask(address: SocketAddr) -> Result<NodeList, DiscoveryFailure> {
     let mut stream = connect(address).await?;
-    for question in Question::ALL {
+    for question in Discovery::ALL {
         let mut received = Vec::new();
         let answer = timeout(TIMEOUT, exchange(&mut stream, question, &mut received))
             .await
@@ -43,7 +44,7 @@ pub(super) async fn ask(address: SocketAddr) -> Result<NodeList, DiscoveryFailur
 
 async fn exchange(
     stream: &mut TcpStream,
-    question: Question,
+    question: Discovery,
     received: &mut Vec<u8>,
 ) -> Result<Reply, DiscoveryFailure> {
     let cut = |error: io::Error| DiscoveryFailure::Cut(error.to_string());

@@ -10,10 +10,7 @@ use std::{
 
 use tokio::{task::spawn_blocking, time::timeout};
 
-use crate::{
-    config::schema::Endpoint,
-    members::discovery::{LONGEST, NodeList},
-};
+use crate::members::discovery::{LONGEST, NodeList};
 
 /// The folder for what a service keeps, where its manager names none.
 const FOLDER: &str = "/var/lib/proxima";
@@ -21,7 +18,7 @@ const FOLDER: &str = "/var/lib/proxima";
 /// Time that is waited for the disk.
 const DISK: Duration = Duration::from_secs(4);
 
-/// Keeps the list of one endpoint.
+/// Keeps one list.
 #[derive(Clone, Debug)]
 pub(in crate::control) struct Keeper {
     path: PathBuf,
@@ -30,12 +27,10 @@ pub(in crate::control) struct Keeper {
 }
 
 impl Keeper {
-    /// Keeps the list in the file that the configuration names, or in one that is named after the endpoint.
-    pub(in crate::control) fn new(endpoint: &Endpoint, writes: bool) -> Self {
-        let path = endpoint.keep.clone().unwrap_or_else(|| {
-            let folder = folder(std::env::var_os("STATE_DIRECTORY"));
-            folder.join(file_name(&endpoint.address))
-        });
+    /// Keeps the list in the file that the configuration names, or in one that is named after what it is of.
+    pub(in crate::control) fn new(named: Option<&Path>, of: &str, writes: bool) -> Self {
+        let default = || folder(std::env::var_os("STATE_DIRECTORY")).join(file_name(of));
+        let path = named.map_or_else(default, Path::to_owned);
         Self { path, writes }
     }
 
@@ -73,7 +68,7 @@ impl Keeper {
             let path = self.path.display();
             tracing::warn!(
                 %path, %error,
-                "the list of nodes cannot be kept: a start without the endpoint would have none. Name a file with `keep`"
+                "the list of nodes cannot be kept for the next start. Name a file with `keep`"
             );
         }
     }
@@ -87,12 +82,12 @@ fn folder(named: Option<OsString>) -> PathBuf {
         .unwrap_or_else(|| FOLDER.into())
 }
 
-fn file_name(endpoint: &str) -> String {
+fn file_name(of: &str) -> String {
     let plain = |c: char| match c {
-        '[' | ']' | ':' => '_',
+        '[' | ']' | ':' | '/' => '_',
         c => c,
     };
-    format!("{}.nodes", endpoint.chars().map(plain).collect::<String>())
+    format!("{}.nodes", of.chars().map(plain).collect::<String>())
 }
 
 fn read(path: &Path) -> io::Result<NodeList> {
@@ -126,19 +121,11 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn endpoint(keep: PathBuf) -> Endpoint {
-        Endpoint {
-            address: "a.cfg:1".into(),
-            interval: Endpoint::INTERVAL,
-            keep: Some(keep),
-        }
-    }
-
     #[tokio::test]
     async fn list_is_found_again_and_damage_is_no_list() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("below").join("nodes");
-        let keeper = Keeper::new(&endpoint(path.clone()), true);
+        let keeper = Keeper::new(Some(&path), "a.cfg:1", true);
         assert_eq!(keeper.read().await, None);
         let list = NodeList::parse(b"7\na|10.0.0.1|1 b||2").unwrap();
         keeper.write(list.text()).await;
@@ -146,14 +133,14 @@ mod tests {
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
         fs::write(&path, "7\na|10.0.0.1").unwrap();
         assert_eq!(keeper.read().await, None);
-        Keeper::new(&endpoint(path.clone()), false)
+        Keeper::new(Some(&path), "a.cfg:1", false)
             .write(list.text())
             .await;
         assert_eq!(keeper.read().await, None, "who only looks writes nothing");
     }
 
     #[test]
-    fn default_file_is_named_after_the_endpoint() {
+    fn default_file_is_named_after_what_the_list_is_of() {
         for (named, expected) in [
             (None, FOLDER),
             (Some("/a"), "/a"),
@@ -165,5 +152,6 @@ mod tests {
         }
         assert_eq!(file_name("a.cfg.x:11211"), "a.cfg.x_11211.nodes");
         assert_eq!(file_name("[::1]:1"), "___1__1.nodes");
+        assert_eq!(file_name("unix:/run/m"), "unix__run_m.nodes");
     }
 }

@@ -17,9 +17,8 @@ mod tls;
 use std::{net::IpAddr, time::Duration};
 
 pub use self::failure::DiscoveryFailure;
-pub(super) use self::kept::Keeper;
+pub(super) use self::{ask::ask, kept::Keeper};
 use self::{
-    ask::ask,
     gone::are_gone,
     judge::{Verdict, judge},
 };

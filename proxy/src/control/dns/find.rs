@@ -31,7 +31,7 @@ pub(super) struct Found {
 
 /// The system's resolver configuration, which is read again when its files change.
 #[derive(Default)]
-pub(super) struct System {
+pub(in crate::control) struct System {
     servers: NameServers,
     file: FileWatcher,
     listed: Option<Arc<Listed>>,
@@ -39,13 +39,13 @@ pub(super) struct System {
 
 /// The resolver configuration as it was read last.
 #[derive(Clone)]
-pub(super) struct Finder {
+pub(in crate::control) struct Finder {
     listed: Arc<Listed>,
     resolver: Result<Resolver, LookupFailure>,
 }
 
 impl System {
-    pub(super) fn read(&mut self) -> Finder {
+    pub(in crate::control) fn read(&mut self) -> Finder {
         if self.file.changed(vec![PathBuf::from("/etc/hosts")]) {
             self.listed = None;
         }

@@ -30,9 +30,12 @@ use tokio::{
     time::{MissedTickBehavior, interval, sleep, timeout},
 };
 
-pub(super) use self::questions::{Questions, hosts};
-use self::{ask::Asker, find::System, hosts::Hosts, lookup_status::LookupStatus};
+use self::{ask::Asker, hosts::Hosts, lookup_status::LookupStatus};
 pub use self::{failure::LookupFailure, lookup_status::Asked};
+pub(super) use self::{
+    find::System,
+    questions::{Questions, hosts},
+};
 use crate::{
     config::{
         ConfigError,
@@ -237,7 +240,7 @@ impl Names {
     async fn discover(self: Arc<Self>, endpoint: Endpoint, lost: Arc<Notify>) {
         let shortest = SHORTEST.min(endpoint.interval);
         let question = Question::Endpoint(endpoint.clone());
-        let keeper = Keeper::new(&endpoint, self.keeps);
+        let keeper = Keeper::new(endpoint.keep.as_deref(), &endpoint.address, self.keeps);
         let mut discovery = Discovery::begin(endpoint, keeper).await;
         if let Some(list) = discovery.known()
             && let Some(known) = self.known().get_mut(&question)

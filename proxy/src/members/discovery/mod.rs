@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 pub use self::{
     node::{BadNode, Node},
-    reply::{BadReply, LONGEST, Question, Reply, read},
+    reply::{BadReply, LONGEST, Reply, answer, read},
 };
 use crate::config::schema::Server;
 

@@ -1,6 +1,7 @@
 //! The answer to the question for a list: `CONFIG cluster 0 LENGTH`, the list, `END`.
 
 use memchr::memchr;
+use proxima_wire::memcache::Discovery;
 
 use super::{BadList, NodeList, number};
 
@@ -10,42 +11,12 @@ pub const LONGEST: usize = 2 << 20;
 const HEAD: usize = 256;
 const END: &[u8] = b"\r\nEND\r\n";
 
-/// A question for the list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question {
-    /// The one of engines from 1.4.14 on.
-    Config,
-    /// The one that older engines answer: the list is the value of a key.
-    Key,
-}
-
-impl Question {
-    /// Both questions, the newer one first.
-    pub const ALL: [Self; 2] = [Self::Config, Self::Key];
-
-    /// The request.
-    pub fn line(self) -> &'static [u8] {
-        match self {
-            Self::Config => b"config get cluster\r\n",
-            Self::Key => b"get AmazonElastiCache:cluster\r\n",
-        }
-    }
-
-    /// The words before the length in the answer.
-    fn head(self) -> &'static str {
-        match self {
-            Self::Config => "CONFIG cluster 0 ",
-            Self::Key => "VALUE AmazonElastiCache:cluster 0 ",
-        }
-    }
-
-    /// The whole answer with this list.
-    pub fn answer(self, list: &NodeList) -> Vec<u8> {
-        let text = list.text();
-        let mut answer = format!("{}{}\r\n{text}", self.head(), text.len()).into_bytes();
-        answer.extend_from_slice(END);
-        answer
-    }
+/// The whole answer to a question, with this list.
+pub fn answer(question: Discovery, list: &NodeList) -> Vec<u8> {
+    let text = list.text();
+    let mut answer = format!("{}{}\r\n{text}", question.head(), text.len()).into_bytes();
+    answer.extend_from_slice(END);
+    answer
 }
 
 /// A whole answer.
@@ -86,7 +57,7 @@ pub enum BadReply {
 ///
 /// # Errors
 /// No bytes that follow could make an answer of it.
-pub fn read(question: Question, received: &[u8]) -> Result<Option<Reply>, BadReply> {
+pub fn read(question: Discovery, received: &[u8]) -> Result<Option<Reply>, BadReply> {
     // An alert or a handshake, and the first byte of every version of TLS.
     if matches!(received, [0x15 | 0x16, 3, ..]) {
         return Err(BadReply::Tls);
@@ -137,27 +108,27 @@ mod tests {
 
     const LIST: &str = "12\na|10.0.0.1|11211 b||11211\n";
 
-    fn answer(length: usize, list: &str, end: &str) -> Vec<u8> {
+    fn with_length(length: usize, list: &str, end: &str) -> Vec<u8> {
         format!("CONFIG cluster 0 {length}\r\n{list}{end}").into_bytes()
     }
 
     #[test]
     fn whole_answer_is_a_list_and_no_part_of_it_is() {
         let list = NodeList::parse(LIST.as_bytes()).unwrap();
-        for question in Question::ALL {
-            let whole = question.answer(&list);
+        for question in Discovery::ALL {
+            let whole = answer(question, &list);
             for end in 0..whole.len() {
                 assert_eq!(read(question, &whole[..end]), Ok(None), "{end}");
             }
             assert_eq!(read(question, &whole), Ok(Some(Reply::List(list.clone()))));
         }
-        let written = Question::Config.answer(&list);
-        assert_eq!(written, answer(LIST.len(), LIST, "\r\nEND\r\n"));
+        let written = answer(Discovery::Config, &list);
+        assert_eq!(written, with_length(LIST.len(), LIST, "\r\nEND\r\n"));
     }
 
     #[test]
     fn other_answers_are_told_apart() {
-        let read = |bytes: &[u8]| read(Question::Config, bytes);
+        let read = |bytes: &[u8]| read(Discovery::Config, bytes);
         for (bytes, reply) in [
             (&b"END\r\n"[..], Reply::Nothing),
             (b"ERROR\r\n", Reply::Unknown),
@@ -175,13 +146,13 @@ mod tests {
             (b"CONFIG cluster 0 -1\r\n".to_vec(), "nonsense"),
             (b"CONFIG cluster 0 1 1\r\n".to_vec(), "nonsense"),
             (b"VALUE k 0 1\r\n1".to_vec(), "nonsense"),
-            (answer(100 << 20, "", ""), "longer than"),
-            (answer(usize::MAX, "", ""), "longer than"),
-            (answer(LIST.len() - 1, LIST, "\r\nEND\r\n"), "not as long"),
-            (answer(LIST.len() + 1, LIST, "\r\nEND\r\n"), "not as long"),
-            (answer(LIST.len(), LIST, "\r\nEND\r\nx"), "not as long"),
-            (answer(LIST.len(), LIST, "\r\nVALUE"), "not as long"),
-            (answer(2, "1\n", "\r\nEND\r\n"), "names no node"),
+            (with_length(100 << 20, "", ""), "longer than"),
+            (with_length(usize::MAX, "", ""), "longer than"),
+            (with_length(LIST.len() - 1, LIST, "\r\nEND\r\n"), "not as long"),
+            (with_length(LIST.len() + 1, LIST, "\r\nEND\r\n"), "not as long"),
+            (with_length(LIST.len(), LIST, "\r\nEND\r\nx"), "not as long"),
+            (with_length(LIST.len(), LIST, "\r\nVALUE"), "not as long"),
+            (with_length(2, "1\n", "\r\nEND\r\n"), "names no node"),
         ];
         let mut wrong = Vec::new();
         for (bytes, message) in refused {
