@@ -104,15 +104,19 @@ def test_higher_version_adds_and_removes_servers_without_an_error(endpoint, node
     until(lambda: nodes[1].stat("curr_connections") <= 2, "no connection to it is left")
 
 
-def test_server_without_an_ip_is_looked_up_by_its_name(endpoint, memcached, proxima, tmp_path):
-    server = memcached()
-    port = server.address.rsplit(":", 1)[1]
-    asked = endpoint(("localhost", "", port))
-    proxy = proxima(config("cache", {"cache": pool(asked, tmp_path)}))
-    assert members(proxy) == [f"localhost:{port}"]
-    with proxy.raw() as client:
+def test_servers_without_an_ip_are_looked_up_by_their_names(endpoint, memcached, proxima, tmp_path):
+    servers = memcached.several(2)
+    first, second = (server.address.rsplit(":", 1)[1] for server in servers)
+    asked = endpoint(("localhost", "", first))
+    proxy = proxima(config(COPIES, {"cache": pool(asked, tmp_path)}))
+    assert members(proxy) == [f"localhost:{first}"]
+    with Load(proxy.address, rate=300) as load, proxy.raw() as client:
         client.set("k", "v")
-    assert server.get("k") == b"v"
+        asked.set(2, ("localhost", "", first), ("second.localhost", "", second))
+        until(lambda: f"second.localhost:{second}" in members(proxy), "the second is a member")
+        client.set("k", "w")
+        load.after(100)
+    assert [server.get("k") for server in servers] == [b"w"] * 2
 
 
 def test_server_keeps_its_keys_when_its_ip_changes(endpoint, memcached, proxima, tmp_path):

@@ -171,7 +171,19 @@ impl Names {
         self.follow(&Questions::of(config, &servers));
         self.first().await;
         self.list(config, &mut servers);
+        let questions = Questions::of(config, &servers);
+        if !self.asks_for_hosts(&questions) {
+            // Endpoints have named servers by their names.
+            self.follow(&questions);
+            self.first().await;
+        }
         Ok(servers)
+    }
+
+    /// Whether every host of these questions is asked for.
+    pub(super) fn asks_for_hosts(&self, questions: &Questions) -> bool {
+        let hosts = self.hosts();
+        questions.hosts.iter().all(|host| hosts.known.contains_key(host))
     }
 
     /// Returns when an answer differs from the one before.

@@ -147,6 +147,7 @@ impl Reloader {
         names.wait_for_first();
         self.answered(&loaded.config, &running.config)?;
         names.list(&loaded.config, &mut servers);
+        self.ask_for_hosts(&loaded.config, &servers);
         self.replace(running, loaded, servers)
     }
 
@@ -182,6 +183,7 @@ impl Reloader {
         };
         let mut servers = running.servers.clone();
         self.proxy.names.list(&loaded.config, &mut servers);
+        self.ask_for_hosts(&loaded.config, &servers);
         // They were logged when the configuration was read.
         loaded.warnings.clear();
         let result = self.replace(running, loaded, servers);
@@ -201,6 +203,18 @@ impl Reloader {
         }
         self.ask_for_what_runs();
         result
+    }
+
+    /// Asks for the names of servers that the network has named, and waits for the first answers: such a server
+    /// is not to be ejected for a moment.
+    fn ask_for_hosts(&self, config: &Config, servers: &Lists) {
+        let names = &self.proxy.names;
+        let mut questions = Questions::of(config, servers);
+        if !names.asks_for_hosts(&questions) {
+            questions.extend(self.proxy.state().questions());
+            names.follow(&questions);
+            names.wait_for_first();
+        }
     }
 
     /// Withdraws questions that nothing running needs, unless a refused configuration waits for their
