@@ -117,6 +117,8 @@ listeners:
   - {address: "unix:/run/proxima.sock", route: {nearest: cache}}
   - {address: 127.0.0.1:6379, protocol: redis, route: keys, password_env: CLIENTS}
   - {address: 127.0.0.1:6380, protocol: redis, route: keys, auth: pass}
+  - {address: 127.0.0.1:11212, route: main, discovery: {peers: [a:1, 10.0.0.2:1], announce: b:1, keep: run/told}}
+  - {address: 127.0.0.1:11213, route: main, discovery: {peers: {file: run/peers}}}
 admin: 127.0.0.1:9150
 pools:
   cache:
@@ -128,6 +130,8 @@ pools:
   spare: ["[::1]:11211"]
   followed: {file: followed.servers}
   named: {dns: "memcached.cache.svc.cluster.local:11211"}
+  discovered: {elasticache: "cluster.cfg.cache.amazonaws.com:11211"}
+  kept: {source: {elasticache: {endpoint: "[::1]:11211", interval: 5s, keep: run/nodes}}}
   keys:
     protocol: redis
     servers: ["10.0.0.3:6379"]
@@ -144,6 +148,8 @@ routes:
       delete: {all_sync: cache}
       touch: named
       incr: described
+      decr: discovered
+      append: kept
       default: followed
 limits: {clients: 5000, value_size: 1MiB, idle: 5m, age: 1h, write_timeout: 3s}
 health:
@@ -227,6 +233,14 @@ nodes: {from: run/nodes.sock, grace: 5s}
         route: named("keys"),
         access,
         permissions: Permissions::default(),
+        discovery: None,
+    };
+    let announcing = |address: &str, discovery| Listener {
+        protocol: Protocol::MEMCACHED,
+        route: named("main"),
+        access: Access::Open,
+        discovery: Some(discovery),
+        ..redis(address, Access::Open)
     };
     let declared = |arity, keys, class| DeclaredCommand { arity, keys, class };
     let failover = Route::Failover {
@@ -239,6 +253,8 @@ nodes: {from: run/nodes.sock, grace: 5s}
         ("delete".to_owned(), Route::AllSync(pool("cache"))),
         ("touch".to_owned(), named("named")),
         ("incr".to_owned(), named("described")),
+        ("decr".to_owned(), named("discovered")),
+        ("append".to_owned(), named("kept")),
     ];
     let main = Route::ByOperation {
         operations: operations.into(),
@@ -286,6 +302,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
                 route: named("main"),
                 access: Access::Open,
                 permissions: Permissions::default(),
+                discovery: None,
             },
             Listener {
                 protocol: Protocol::MEMCACHED,
@@ -293,12 +310,29 @@ nodes: {from: run/nodes.sock, grace: 5s}
                 route: Route::Nearest(pool("cache")),
                 access: Access::Open,
                 permissions: Permissions::default(),
+                discovery: None,
             },
             redis(
                 "127.0.0.1:6379",
                 Access::Password(unread(PasswordSource::Variable("CLIENTS".into()))),
             ),
             redis("127.0.0.1:6380", Access::Pass),
+            announcing(
+                "127.0.0.1:11212",
+                Discovery {
+                    announce: Some("b:1".into()),
+                    peers: Peers::Listed(vec!["a:1".into(), "10.0.0.2:1".into()]),
+                    keep: Some("conf/run/told".into()),
+                },
+            ),
+            announcing(
+                "127.0.0.1:11213",
+                Discovery {
+                    announce: None,
+                    peers: Peers::File("conf/run/peers".into()),
+                    keep: None,
+                },
+            ),
         ],
         admin: Some("127.0.0.1:9150".into()),
         admin_hosts: Vec::new(),
@@ -320,6 +354,22 @@ nodes: {from: run/nodes.sock, grace: 5s}
                     record: Record::A(11211),
                     interval: Duration::from_secs(1),
                     server: None,
+                })),
+            ),
+            (
+                "discovered".to_owned(),
+                plain(Source::new(Endpoint {
+                    address: "cluster.cfg.cache.amazonaws.com:11211".into(),
+                    interval: Duration::from_secs(60),
+                    keep: None,
+                })),
+            ),
+            (
+                "kept".to_owned(),
+                plain(Source::new(Endpoint {
+                    address: "[::1]:11211".into(),
+                    interval: Duration::from_secs(5),
+                    keep: Some("conf/run/nodes".into()),
                 })),
             ),
             (

@@ -33,7 +33,8 @@ class Program:
         self._killed = False
         self._log = pathlib.Path(folder) / f"log.{number()}"
         with self._log.open("wb") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment())
+            env = {**environment(), "STATE_DIRECTORY": str(folder)}
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=env)
 
     def log(self):
         """The log, without colours."""

@@ -42,7 +42,7 @@ pub use self::{
     clients::Clients,
     connection::{Client, ClientId},
     listen::{Bound, bind, listen_alone, permit},
-    register::Register,
+    register::{Announced, Register},
     room::LARGE,
     session::WHOLE,
     upload::HIGH_WATER,

@@ -1,6 +1,6 @@
 //! The clients of this process, for `stats conns`. A proxy that flushes the embedded store as a member must
 //! be able to see that its old connections are gone. The register is touched when a client comes or goes, and
-//! never by a request.
+//! by no request for a key.
 #![allow(
     clippy::disallowed_types,
     reason = "touched when a client comes or goes, never by a request"
@@ -27,8 +27,14 @@ pub struct Register {
     /// The addresses where clients are accepted, by the number of the listener; `None`: the listener was
     /// removed.
     listening: Mutex<Vec<Option<Arc<str>>>>,
+    /// What clients are told of the proxies that they may use, by the number of the listener.
+    announced: Mutex<Vec<Announced>>,
     pub(super) tally: Tally,
 }
+
+/// What the clients of a listener are told of the proxies that they may use: an answer for each form in which
+/// their protocol tells it.
+pub type Announced = Vec<Vec<u8>>;
 
 #[derive(Debug, Default)]
 struct Part {
@@ -60,6 +66,7 @@ impl Register {
             parts: (0..workers).map(|_| Part::default()).collect(),
             room: AtomicU64::new(u64::MAX),
             listening: Mutex::default(),
+            announced: Mutex::default(),
             tally: Tally::new(workers),
         }
     }
@@ -79,6 +86,22 @@ impl Register {
         let address = |address: &Option<String>| address.as_deref().map(|address| shown(address).into());
         let addresses = addresses.iter().map(address).collect();
         *self.listening.lock().unwrap_or_else(PoisonError::into_inner) = addresses;
+    }
+
+    /// Sets what clients are told of the proxies that they may use, by the number of the listener.
+    pub fn announce(&self, answers: Vec<Announced>) {
+        *self.announced.lock().unwrap_or_else(PoisonError::into_inner) = answers;
+    }
+
+    /// Puts what the clients of this listener are told, in one of the forms of their protocol, in the place of
+    /// `out`, if it is known.
+    pub(super) fn announced(&self, listener: u16, form: u16, out: &mut Vec<u8>) {
+        let announced = self.announced.lock().unwrap_or_else(PoisonError::into_inner);
+        let answers = announced.get(usize::from(listener));
+        if let Some(answer) = answers.and_then(|answers| answers.get(usize::from(form))) {
+            out.clear();
+            out.extend_from_slice(answer);
+        }
     }
 
     /// The worker with the fewest clients.

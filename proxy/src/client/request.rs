@@ -101,6 +101,10 @@ impl Engine {
             }
             Plan::Broadcast => self.broadcast(id, request, message, input.tree),
             Plan::Stats => self.stats(id, listener, request, message),
+            Plan::Announce(form) => {
+                self.clients.register.announced(listener, form, &mut answer);
+                self.answer_here(id, &answer, false);
+            }
             Plan::Close => {
                 if !answer.is_empty() {
                     self.answer_here(id, &answer, false);

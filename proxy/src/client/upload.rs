@@ -174,7 +174,8 @@ impl Engine {
             | Plan::Everywhere
             | Plan::Visit
             | Plan::Broadcast
-            | Plan::Stats => {
+            | Plan::Stats
+            | Plan::Announce(_) => {
                 self.refuse(id, request, &Failed::here(Outcome::LocalError, TOO_LARGE));
             }
         }

@@ -155,6 +155,16 @@ fn seen_from(path: &Path, mut config: Config) -> Config {
     if let Some(fleet) = &mut config.fleet {
         fleet_seen_from(folder, fleet);
     }
+    for discovery in config
+        .listeners
+        .iter_mut()
+        .filter_map(|listener| listener.discovery.as_mut())
+    {
+        if let Some(keep) = &mut discovery.keep {
+            *keep = folder.join(&*keep);
+        }
+        peers_seen_from(folder, &mut discovery.peers);
+    }
     passwords::below(folder, &mut config);
     let below = |(name, pool): (String, Pool)| {
         let source = pool.source.below(folder).unwrap_or(pool.source);
@@ -164,11 +174,15 @@ fn seen_from(path: &Path, mut config: Config) -> Config {
     config
 }
 
-fn fleet_seen_from(folder: &Path, fleet: &mut Fleet) {
-    fleet.dir = folder.join(&fleet.dir);
-    if let Peers::File(file) = &mut fleet.peers {
+fn peers_seen_from(folder: &Path, peers: &mut Peers) {
+    if let Peers::File(file) = peers {
         *file = folder.join(&*file);
     }
+}
+
+fn fleet_seen_from(folder: &Path, fleet: &mut Fleet) {
+    fleet.dir = folder.join(&fleet.dir);
+    peers_seen_from(folder, &mut fleet.peers);
     if let Some(tls) = &mut fleet.tls {
         for path in [&mut tls.certificate, &mut tls.key, &mut tls.ca] {
             *path = folder.join(&*path);

@@ -83,6 +83,10 @@ impl Proxy {
                     .ejections
                     .begin(&member.health, Ejection { since, why: reason });
                 self.recount(state);
+                let pool = state.loaded.config.pools.get(&*member.pool.name);
+                if let Some(question) = pool.and_then(|pool| pool.source.question()) {
+                    self.names.lost_member(&question);
+                }
             }
             seed = seed.wrapping_add(1);
             tokio::spawn(Arc::clone(&self).revive(member, Random(seed)));

@@ -1,6 +1,9 @@
 //! The host that this process runs on.
 
-use std::fs;
+use std::{
+    fs,
+    net::{IpAddr, SocketAddr, UdpSocket},
+};
 
 /// Processors that this process may use.
 pub(super) fn processors() -> usize {
@@ -39,4 +42,16 @@ pub(super) fn names() -> Vec<String> {
         .collect();
     names.push(name);
     names
+}
+
+/// The address of this machine from which it would reach another.
+pub(super) fn way_to(address: SocketAddr) -> Option<IpAddr> {
+    let any: SocketAddr = match address {
+        SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
+        SocketAddr::V6(_) => ([0_u16; 8], 0).into(),
+    };
+    let socket = UdpSocket::bind(any).ok()?;
+    socket.connect(address).ok()?;
+    let ip = socket.local_addr().ok()?.ip();
+    (!ip.is_unspecified()).then_some(ip)
 }

@@ -3,8 +3,9 @@
 //!
 //! ```text
 //!  files ─▶ file_watcher ─▶ follow ─▶ reload ─▶ trees ─▶ workers
-//!  DNS ─▶ dns ────────────────┘
+//!  DNS, endpoints ─▶ dns ─────┘
 //!  peers ◀─▶ fleet ─▶ views, channels, leases ─▶ workers
+//!  list, file, DNS, peers ─▶ announce ─▶ what clients are told of the proxies
 //!  node agent ─▶ nodes ─▶ orders of `nearest` ─▶ workers
 //!  ejections ◀─ workers                 admin ─▶ metrics, explain, ready, health
 //!      └─▶ probes ─▶ health               file, call, SIGTERM ─▶ drain ─▶ workers
@@ -15,9 +16,11 @@
     reason = "the control thread: owns the clock, serves no request"
 )]
 
+mod announce;
 mod connection;
 mod copies;
 mod descriptors;
+mod discovery;
 mod dns;
 mod drain;
 mod ejections;
@@ -56,6 +59,7 @@ pub use self::{
     fleet::{Fleet, FleetError, InitError, KeysError, Status as FleetStatus, init_directory, make_keys},
 };
 pub use self::{
+    discovery::DiscoveryFailure,
     dns::{Asked, LookupFailure},
     nodes::{Agent, AgentError},
     offline::{OfflineError, check, explain},
@@ -71,7 +75,7 @@ use crate::{
     client::Register,
     config::{
         Loaded,
-        schema::{HealthListener, Nodes},
+        schema::{Config, HealthListener, Nodes, Question},
         source::Lists,
     },
     copies::{CopyState, CopyStatus, Departed},
@@ -346,11 +350,7 @@ impl Proxy {
     pub fn questions(&self) -> Vec<(String, String, Asked)> {
         let state = self.state();
         let config = &state.loaded.config;
-        let lists = config.pools.iter().filter_map(|(pool, spec)| {
-            let question = spec.source.question()?;
-            let asked = self.names.status(question)?;
-            Some((pool.clone(), question.name.clone(), asked))
-        });
+        let lists = self.lists_asked_for(config, |question| matches!(question, Question::Dns(_)));
         let hosts = dns::hosts(config, &state.servers).into_iter();
         let hosts = hosts.flat_map(|(pool, names)| names.into_iter().map(move |name| (pool.clone(), name)));
         let hosts = hosts.filter_map(|(pool, name)| {
@@ -358,6 +358,25 @@ impl Proxy {
             Some((pool, name, asked))
         });
         lists.chain(hosts).collect()
+    }
+
+    /// The questions to configuration endpoints of each pool: pool, endpoint, and counts.
+    pub fn endpoints(&self) -> Vec<(String, String, Asked)> {
+        let config = &self.state().loaded.config;
+        self.lists_asked_for(config, |question| matches!(question, Question::Endpoint(_)))
+            .collect()
+    }
+
+    fn lists_asked_for(
+        &self,
+        config: &Config,
+        is_meant: fn(&Question) -> bool,
+    ) -> impl Iterator<Item = (String, String, Asked)> {
+        config.pools.iter().filter_map(move |(pool, spec)| {
+            let question = spec.source.question().filter(is_meant)?;
+            let asked = self.names.status(&question)?;
+            Some((pool.clone(), question.name().to_owned(), asked))
+        })
     }
 
     /// Why the address of this member is unknown. `None`: it is known.

@@ -43,7 +43,7 @@ fn ask(config: &Config) -> Result<(Arc<Names>, Lists), OfflineError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let names = Arc::new(Names::new(runtime.handle().clone()));
+    let names = Arc::new(Names::offline(runtime.handle().clone()));
     let servers = runtime.block_on(names.begin(config))?;
     Ok((names, servers))
 }

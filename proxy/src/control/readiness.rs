@@ -78,8 +78,8 @@ impl Proxy {
         short.map_or(Ok(()), Err)
     }
 
-    /// The number of usable members of each pool. A pool that still waits for its first answer from DNS has
-    /// none.
+    /// The number of usable members of each pool. A pool that still waits for its first list of
+    /// servers has none.
     pub fn pools(&self) -> Vec<PoolState> {
         let state = self.state();
         let waiting = state.loaded.config.pools.iter().filter(|(name, pool)| {

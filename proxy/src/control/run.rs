@@ -10,6 +10,7 @@ use tokio::{
 
 use super::{
     Proxy,
+    announce::announce,
     drain::{drain, look_for_file},
     follow::follow,
     greet::{introduce, say_hello},
@@ -65,6 +66,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         tokio::spawn(tick(Arc::clone(&proxy)));
         tokio::spawn(look_for_file(Arc::clone(&proxy)));
         tokio::spawn(drain(Arc::clone(&proxy)));
+        tokio::spawn(announce(Arc::clone(&proxy)));
         serve(&proxy, signals).await
     })
 }

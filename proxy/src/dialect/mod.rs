@@ -129,6 +129,9 @@ pub enum Plan {
     Broadcast,
     /// The proxy answers its own metrics, or those of the servers behind it.
     Stats,
+    /// The proxy answers which proxies clients of this listener may use, in this form of those in which the
+    /// protocol tells it. While they are not known, what the codec has appended is the reply.
+    Announce(u16),
     /// The connection is closed after the replies that are due and what the codec has appended.
     Close,
 }
@@ -235,6 +238,13 @@ pub trait Dialect: Send + Sync {
 
     /// A request that every healthy server answers and that changes nothing, with the number of its command.
     fn probe(&self) -> (u16, &'static [u8]);
+
+    // Provided: listeners.
+
+    /// The same protocol at a listener whose clients discover the proxies; `None`: they cannot.
+    fn announcing(&self) -> Option<&'static dyn Dialect> {
+        None
+    }
 
     // Provided: commands.
 

@@ -1,5 +1,7 @@
 //! Members: the servers, their distance and their state.
 
+pub mod discovery;
+
 mod address;
 mod distance;
 mod health;

@@ -20,6 +20,7 @@
 mod base64;
 mod command;
 mod default_reply;
+mod discovery;
 mod effect;
 pub mod error;
 mod fetch;
@@ -40,6 +41,7 @@ mod version;
 
 pub use command::Command;
 pub use default_reply::default_reply;
+pub use discovery::Discovery;
 pub use effect::{effect, follow_up, removal};
 pub use fetch::{fetch, store_fetched};
 pub use key::{KEY, is_valid_key, key, keys, next_key, single, take_key};

@@ -41,6 +41,7 @@ fn render(proxy: &Proxy, format: Format) -> String {
     program::build(proxy, &mut page);
     program::configuration(proxy, &mut page);
     program::dns(proxy, &mut page);
+    program::endpoints(proxy, &mut page);
     agent::agent(proxy, &metrics, &mut page);
     requests::clients(&metrics, &mut page);
     requests::lanes(&metrics, &mut page);

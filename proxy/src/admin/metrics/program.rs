@@ -1,10 +1,10 @@
-//! The program, its configuration, and its DNS look-ups.
+//! The program, its configuration, and its questions over the network.
 
 use std::collections::BTreeMap;
 
 use crate::{
     admin::page::{Page, quoted},
-    control::Proxy,
+    control::{Asked, Proxy},
 };
 
 /// Rows of the program.
@@ -43,32 +43,79 @@ pub(super) fn configuration(proxy: &Proxy, page: &mut Page) {
 
 /// Rows of the names that DNS is asked for.
 pub(super) fn dns(proxy: &Proxy, page: &mut Page) {
-    let questions = proxy.questions();
+    let families = Families {
+        up: ("dns_up", "Did DNS name servers when it was asked last?"),
+        answers: ("dns_answers", "Answers of DNS that name servers."),
+        failures: ("dns_failures", "Questions to DNS without such an answer."),
+    };
+    asked(&proxy.questions(), &families, page);
+}
+
+/// Rows of the configuration endpoints that are asked.
+pub(super) fn endpoints(proxy: &Proxy, page: &mut Page) {
+    let endpoints = proxy.endpoints();
+    let families = Families {
+        up: (
+            "endpoint_up",
+            "Did the endpoint name its nodes when it was asked last?",
+        ),
+        answers: ("endpoint_answers", "Answers of endpoints that name their nodes."),
+        failures: (
+            "endpoint_failures",
+            "Questions to endpoints without such an answer.",
+        ),
+    };
+    asked(&endpoints, &families, page);
+    let versions = endpoints
+        .iter()
+        .filter_map(|(pool, name, status)| Some((pool, name, status.version?)));
+    let versions: Vec<_> = versions.collect();
+    if versions.is_empty() {
+        return;
+    }
+    page.family(
+        "endpoint_version",
+        "gauge",
+        "The version of the list of nodes in use.",
+    );
+    for (pool, name, version) in versions {
+        page.row(
+            "endpoint_version",
+            &format!("pool=\"{}\",name=\"{}\"", quoted(pool), quoted(name)),
+            version,
+        );
+    }
+}
+
+/// The families of questions over the network, each with its meaning.
+struct Families {
+    up: (&'static str, &'static str),
+    answers: (&'static str, &'static str),
+    failures: (&'static str, &'static str),
+}
+
+/// Rows of questions over the network.
+fn asked(questions: &[(String, String, Asked)], families: &Families, page: &mut Page) {
     if questions.is_empty() {
         return;
     }
-    page.family("dns_up", "gauge", "Did DNS name servers when it was asked last?");
-    for (pool, name, status) in &questions {
+    let (up, help) = families.up;
+    page.family(up, "gauge", help);
+    for (pool, name, status) in questions {
         page.row(
-            "dns_up",
+            up,
             &format!("pool=\"{}\",name=\"{}\"", quoted(pool), quoted(name)),
             u8::from(status.answers > 0 && status.failure.is_none()),
         );
     }
     // Where servers are written with names, each name is one server, and there may be many of them.
     let mut pools: BTreeMap<String, [u64; 2]> = BTreeMap::new();
-    for (pool, _, status) in &questions {
+    for (pool, _, status) in questions {
         let [answers, failures] = pools.entry(quoted(pool)).or_default();
         *answers += status.answers;
         *failures += status.failures;
     }
-    for (number, (name, help)) in [
-        ("dns_answers", "Answers of DNS that name servers."),
-        ("dns_failures", "Questions to DNS without such an answer."),
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    for (number, (name, help)) in [families.answers, families.failures].into_iter().enumerate() {
         page.family(name, "counter", help);
         for (pool, counts) in &pools {
             page.row(

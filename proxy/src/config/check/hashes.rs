@@ -15,8 +15,10 @@ pub(super) fn lengths(config: &Config, index: &Index) -> Vec<Diagnostic> {
             Children::List(routes) => routes.len(),
             Children::Pool(name) => {
                 let source = &config.pools.get(name)?.source;
-                if source.may_be_empty() {
-                    let problem = "a list for the servers that DNS names, however many those are";
+                if let Some(question) = source.question() {
+                    let asked = question.asked();
+                    let problem =
+                        format!("a list for the servers that {asked} names, however many those are");
                     return Some(length.site.refuse(problem).with_remedy("leave it out"));
                 }
                 source.fixed()?.len()

@@ -80,10 +80,11 @@ fn nothing(config: &Config, index: &Index, mention: &Mention) -> Option<Diagnost
                 );
             }
             let source = &config.pools.get(pool)?.source;
-            if source.may_be_empty() {
+            if let Some(question) = source.question() {
                 // The server could disappear at any moment, and the tree with it.
+                let (pool, asked) = (shortened(pool), question.asked());
                 return refuse(
-                    format!("the servers of `{}` come and go with DNS", shortened(pool)),
+                    format!("the servers of `{pool}` come and go with {asked}"),
                     Some("name the pool, or the server's own address".to_owned()),
                 );
             }

@@ -1,5 +1,6 @@
 //! The configuration as types. Every front door ends in them: our YAML and mcrouter's JSON.
 
+mod discovery;
 mod fleet;
 mod hash;
 mod health;
@@ -14,6 +15,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use proxima_wire::message::Class;
 
 pub use self::{
+    discovery::Discovery,
     fleet::{Fleet, Peers, Role, Tls},
     hash::{Algorithm, Hash, KeyHash},
     health::{Drain, HealthCheck, HealthListener, Network},
@@ -21,7 +23,7 @@ pub use self::{
     pool::{Dedicated, Eject, Pool, Rejoin, Replicated},
     route::{Children, FailoverErrors, FailoverLimit, Fault, Route, TtlAction},
     server::Server,
-    source::{Comparable, Dns, Record, ServerSource, Source},
+    source::{Comparable, Dns, Endpoint, Question, Record, ServerSource, Source},
 };
 
 /// A whole configuration.
@@ -111,6 +113,8 @@ pub struct Listener {
     pub access: Access,
     /// Permissions of the file, if the listener is a Unix socket.
     pub permissions: Permissions,
+    /// What clients are told of the proxies that they may use. `None`: nothing.
+    pub discovery: Option<Discovery>,
 }
 
 /// Permissions of a Unix socket.
@@ -204,6 +208,7 @@ impl Default for Config {
                 route: Route::Embedded,
                 access: Access::Open,
                 permissions: Permissions::default(),
+                discovery: None,
             }],
             admin: Some("127.0.0.1:9150".to_owned()),
             admin_hosts: Vec::new(),

@@ -1,13 +1,21 @@
 //! Sources of servers. `config/source/` has the kinds of them.
 
-use std::{any::Any, fmt::Debug, net::SocketAddr, ops::Deref, path::Path, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    fmt::Debug,
+    net::SocketAddr,
+    ops::Deref,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use super::Server;
 use crate::config::ConfigError;
 
 /// The questions of the program to a source of servers.
 pub trait ServerSource: Any + Comparable + Debug + Send + Sync {
-    /// The servers as they are now. The list is empty where DNS is asked.
+    /// The servers as they are now. The list is empty where the network is asked.
     ///
     /// # Errors
     /// The source is refused. It never turns a failure into an empty list.
@@ -34,8 +42,8 @@ pub trait ServerSource: Any + Comparable + Debug + Send + Sync {
         None
     }
 
-    /// The question to DNS that names the servers, to be asked again and again.
-    fn question(&self) -> Option<&Dns> {
+    /// The question over the network that names the servers, to be asked again and again.
+    fn question(&self) -> Option<Question> {
         None
     }
 
@@ -97,6 +105,49 @@ impl ServerSource for Vec<Server> {
     fn fixed(&self) -> Option<&[Server]> {
         Some(self)
     }
+}
+
+/// A question over the network whose answer is a list of servers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Question {
+    /// DNS is asked.
+    Dns(Dns),
+    /// The configuration endpoint of a cluster is asked.
+    Endpoint(Endpoint),
+}
+
+impl Question {
+    /// Who is asked, for messages.
+    pub fn asked(&self) -> &'static str {
+        match self {
+            Self::Dns(_) => "DNS",
+            Self::Endpoint(_) => "the endpoint",
+        }
+    }
+
+    /// The name that is asked for, or who is asked by it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Dns(dns) => &dns.name,
+            Self::Endpoint(endpoint) => &endpoint.address,
+        }
+    }
+}
+
+/// A configuration endpoint, which tells the nodes of its cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Endpoint {
+    /// `host:port`. The address of the host is looked up before each question.
+    pub address: String,
+    /// Time from one question to the next.
+    pub interval: Duration,
+    /// The file in which the last good list is kept. `None`: one in the folder for what the process keeps.
+    pub keep: Option<PathBuf>,
+}
+
+impl Endpoint {
+    /// Default of `interval`, as the cluster's own clients have it.
+    pub const INTERVAL: Duration = Duration::from_secs(60);
 }
 
 /// A question to DNS whose answer is a list of servers.

@@ -12,7 +12,7 @@ use crate::config::{
     document::{Node, shortened},
     form::{Choice, Form, Optional, PositiveTime, Shape, Word, check_address},
     reading::Reading,
-    schema::{Record, Server, ServerSource, Source},
+    schema::{Question, Record, Server, ServerSource, Source},
     section::section,
 };
 
@@ -157,8 +157,8 @@ impl ServerSource for Dns {
         Ok(Vec::new())
     }
 
-    fn question(&self) -> Option<&Dns> {
-        Some(self)
+    fn question(&self) -> Option<Question> {
+        Some(Question::Dns(self.clone()))
     }
 }
 

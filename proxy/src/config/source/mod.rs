@@ -4,6 +4,7 @@
 //! * [`mod@file`]: a file names them, which is followed (`file`)
 //! * `own`: the one at this proxy's side, in a fleet (`own`)
 //! * `dns`: DNS names them, which the control thread asks again and again (`dns`)
+//! * `elasticache`: the configuration endpoint of a cluster names them, which is asked like that (`elasticache`)
 //!
 //! Another kind is a file here and a line in the list at its end. What the program asks of it is
 //! [`ServerSource`].
@@ -13,6 +14,7 @@
 pub mod file;
 
 mod dns;
+mod elasticache;
 mod listed;
 mod own;
 
@@ -24,7 +26,7 @@ pub(super) use self::own::OwnForm;
 use super::{
     ConfigError, Diagnostic, Place,
     document::Node,
-    form::{Form, Key},
+    form::{Form, Key, Section, Shape},
     reading::Reading,
     schema::{Config, Server, Source},
     section::{self, Fields, Table},
@@ -35,6 +37,7 @@ const KINDS: &[Kind] = &[
     Kind::of::<listed::Listed>(),
     Kind::of::<file::ServerFile>(),
     Kind::of::<dns::Dns>(),
+    Kind::of::<elasticache::Endpoint>(),
     Kind::of::<own::Own>(),
 ];
 
@@ -79,40 +82,86 @@ impl Kind {
     }
 }
 
+/// The key below which the key of a kind may stand as well.
+const SOURCE: &str = "source";
+
 /// The keys of a pool that name its source. Exactly one of them must be there.
 #[derive(Debug)]
 pub(super) struct SourceKeys;
 
-impl Table for SourceKeys {
-    type Value = Source;
-
-    fn keys() -> Vec<Key> {
+impl SourceKeys {
+    fn kinds() -> Vec<Key> {
         KINDS.iter().map(|kind| (kind.describe)()).collect()
     }
 
-    fn names() -> impl Iterator<Item = &'static str> {
+    fn words() -> impl Iterator<Item = &'static str> {
         KINDS.iter().map(|kind| kind.key)
     }
 
-    fn take(fields: &Fields<'_>, cx: &mut Reading) -> Result<Source, Diagnostic> {
+    /// Reads the one key of a kind that is there.
+    fn one(fields: &Fields<'_>, cx: &mut Reading) -> Result<Source, Diagnostic> {
         let given = KINDS
             .iter()
             .filter_map(|kind| Some((kind, fields.node(kind.key)?)));
         let given: Vec<_> = given.collect();
         if let [(one, _), (other, _), ..] = &*given {
-            return Err(cx
-                .refuse(
-                    fields.at(),
-                    format!("the pool has both `{}` and `{}`", one.key, other.key),
-                )
-                .with_remedy("keep one"));
+            return Err(both(one.key, other.key, fields, cx));
         }
         match given.first() {
             Some((kind, node)) => (kind.read)(node, fields.at(), cx),
             None => Err(cx
                 .refuse(fields.at(), "the pool has no servers")
-                .with_remedy(format!("write {}", one_of(Self::names())))),
+                .with_remedy(format!("write {}", one_of(Self::words())))),
         }
+    }
+}
+
+fn both(one: &str, other: &str, fields: &Fields<'_>, cx: &Reading) -> Diagnostic {
+    cx.refuse(fields.at(), format!("the pool has both `{one}` and `{other}`"))
+        .with_remedy("keep one")
+}
+
+impl Table for SourceKeys {
+    type Value = Source;
+
+    fn keys() -> Vec<Key> {
+        let nested = Key {
+            name: SOURCE,
+            about: "The same with the kind as a key of its own: `source: {elasticache: NAME:11211}`.",
+            shape: Shape::Section(Section {
+                about: "Where the servers of a pool come from: one of these keys.",
+                short: None,
+                keys: Self::kinds(),
+            }),
+            required: false,
+            default: None,
+        };
+        let mut keys = Self::kinds();
+        keys.push(nested);
+        keys
+    }
+
+    fn names() -> impl Iterator<Item = &'static str> {
+        Self::words().chain([SOURCE])
+    }
+
+    fn take(fields: &Fields<'_>, cx: &mut Reading) -> Result<Source, Diagnostic> {
+        let Some(nested) = fields.node(SOURCE) else {
+            return Self::one(fields, cx);
+        };
+        if let Some(other) = Self::words().find(|key| fields.node(key).is_some()) {
+            return Err(both(other, SOURCE, fields, cx));
+        }
+        cx.within(SOURCE, |cx| {
+            let known: Vec<_> = Self::words().collect();
+            let before = cx.mistakes.len();
+            let fields = Fields::open(nested, &known, None, cx)?;
+            // Who misspells the one key has no other one.
+            match cx.mistakes.len() > before {
+                true => cx.mistakes.pop().map_or_else(|| Self::one(&fields, cx), Err),
+                false => Self::one(&fields, cx),
+            }
+        })
     }
 }
 
@@ -128,7 +177,7 @@ fn one_of(names: impl Iterator<Item = &'static str>) -> String {
 /// The servers of each pool.
 pub type Lists = BTreeMap<String, Vec<Server>>;
 
-/// The servers of all pools. Those of DNS are missing.
+/// The servers of all pools. Those that the network names are missing.
 ///
 /// # Errors
 /// A file of servers is missing or refused.

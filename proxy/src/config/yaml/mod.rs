@@ -4,12 +4,14 @@
 //! * `top`: the file's keys, listeners, limits; `fleet`: the section about it; `peer`: a file with that section
 //!   alone, beside another program's configuration
 //! * `health`: health listeners, and how clients are led away
+//! * `discovery`: what listeners tell clients of the proxies
 //! * `login`: keys about logins; `names`: what names in maps are the names of
 //! * `pool`, `hash`: how servers are treated and how keys choose them
 //! * `commands`: those that the configuration declares
 //! * `route`, `handles`, `parameters`, `forms`: the tree of routes
 
 mod commands;
+mod discovery;
 mod events;
 mod fleet;
 mod forms;

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use super::{
     commands::{CommandKeys, CommandName, declared},
+    discovery::DiscoveryForm,
     fleet::FleetForm,
     health::{DrainForm, HealthForm},
     login::{Checker, VariableName, access},
@@ -146,6 +147,9 @@ section! {
         password_env: Optional<VariableName>,
         /// Who else checks the login of clients of Redis.
         auth: Optional<Word<Checker>>,
+        /// The proxies among which clients of memcached may choose, told to those who discover them as clients
+        /// of ElastiCache do. Without it nobody is told anything.
+        discovery: Optional<DiscoveryForm>,
     }
 }
 
@@ -227,8 +231,21 @@ impl Form for ListenerForm {
                 .refuse("`password_file`, `password_env` and `auth` are for clients of Redis")
                 .with_remedy("leave them out, or write `protocol: redis`"));
         }
+        if let Some(discovery) = &keys.discovery {
+            if keys.protocol != Protocol::MEMCACHED {
+                return Err(site
+                    .refuse("`discovery` is for clients of memcached")
+                    .with_remedy("leave it out"));
+            }
+            if keys.address.starts_with("unix:") && discovery.announce.is_none() {
+                return Err(site
+                    .refuse("`discovery` at a Unix socket cannot tell where this proxy is")
+                    .with_remedy("write `announce: NAME:port`, or listen by TCP"));
+            }
+        }
         cx.index.listeners.push(site);
         Ok(Listener {
+            discovery: keys.discovery,
             access,
             protocol: keys.protocol,
             address: keys.address,

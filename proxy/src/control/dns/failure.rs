@@ -1,9 +1,13 @@
 //! Why a look-up has no usable answer.
 
+use std::mem::discriminant;
+
 use hickory_resolver::{
     net::{DnsError, NetError},
     proto::op::ResponseCode,
 };
+
+use crate::control::discovery::DiscoveryFailure;
 
 /// More servers than any real answer has.
 pub(super) const LIMIT: usize = 10_000;
@@ -26,12 +30,18 @@ pub enum LookupFailure {
     TooMany,
     #[error("whom to ask is not known: {0}")]
     NoServers(String),
+    #[error(transparent)]
+    Endpoint(#[from] DiscoveryFailure),
 }
 
 impl LookupFailure {
     /// Whether both failures are of the same kind, whatever their details.
     pub(super) fn is_same_kind(&self, other: &Self) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
+        let is_same_endpoint = match (self, other) {
+            (Self::Endpoint(one), Self::Endpoint(other)) => discriminant(one) == discriminant(other),
+            _ => true,
+        };
+        is_same_endpoint && discriminant(self) == discriminant(other)
     }
 
     /// Whether DNS says that there is nothing: no such name, or no such records.

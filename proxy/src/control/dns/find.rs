@@ -16,7 +16,7 @@ use super::{
     LookupFailure,
     resolver::{NameServers, Resolver, addresses},
 };
-use crate::control::file_watcher::FileWatcher;
+use crate::control::{discovery::Resolve, file_watcher::FileWatcher};
 
 /// Time for a whole look-up. A later one is a failure.
 const TIMEOUT: Duration = Duration::from_secs(4);
@@ -31,7 +31,7 @@ pub(super) struct Found {
 
 /// The system's resolver configuration, which is read again when its files change.
 #[derive(Default)]
-pub(super) struct System {
+pub(in crate::control) struct System {
     servers: NameServers,
     file: FileWatcher,
     listed: Option<Arc<Listed>>,
@@ -39,13 +39,13 @@ pub(super) struct System {
 
 /// The resolver configuration as it was read last.
 #[derive(Clone)]
-pub(super) struct Finder {
+pub(in crate::control) struct Finder {
     listed: Arc<Listed>,
     resolver: Result<Resolver, LookupFailure>,
 }
 
 impl System {
-    pub(super) fn read(&mut self) -> Finder {
+    pub(in crate::control) fn read(&mut self) -> Finder {
         if self.file.changed(vec![PathBuf::from("/etc/hosts")]) {
             self.listed = None;
         }
@@ -110,6 +110,18 @@ impl Finder {
             true => vec![IpAddr::from([127, 0, 0, 1])],
             false => Vec::new(),
         })
+    }
+}
+
+/// Endpoints are looked up as hosts are.
+impl Resolve for Finder {
+    async fn resolve(&self, host: &str) -> Result<Option<Vec<IpAddr>>, String> {
+        let found = timeout(TIMEOUT, self.addresses(host, None)).await;
+        match found.unwrap_or(Err(LookupFailure::Late)) {
+            Ok((_, found)) => Ok(Some(found)),
+            Err(failure) if failure.is_nothing() => Ok(None),
+            Err(failure) => Err(failure.to_string()),
+        }
     }
 }
 

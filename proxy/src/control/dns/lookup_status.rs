@@ -20,6 +20,8 @@ pub struct Asked {
     pub answers: u64,
     /// Answers that were bad or did not come.
     pub failures: u64,
+    /// The version of the list in use, where lists have one.
+    pub version: Option<u64>,
 }
 
 /// What an answer changes.

@@ -1,6 +1,6 @@
-//! DNS look-ups: lists of servers, each asked for by a task of its own, and host names in server addresses,
-//! asked for in rounds by one task. The newest good answer is kept; a failure changes only what operators
-//! see.
+//! Questions over the network: lists of servers, each asked for by a task of its own, and host names in server
+//! addresses, asked for in rounds by one task. Lists come from DNS, or from configuration endpoints
+//! (`discovery`). The newest good answer is kept; a failure changes only what operators see.
 //!
 //! ```text
 //!  configuration ─▶ questions ─▶ follow ─┬▶ a task for each list ─▶ ask ─▶ answer ─▶ newest ─▶ trees
@@ -30,13 +30,20 @@ use tokio::{
     time::{MissedTickBehavior, interval, sleep, timeout},
 };
 
-pub(super) use self::questions::{Questions, hosts};
 use self::{ask::Asker, hosts::Hosts, lookup_status::LookupStatus};
 pub use self::{failure::LookupFailure, lookup_status::Asked};
-use crate::config::{
-    ConfigError,
-    schema::{Config, Dns, Server},
-    source::{self, Lists},
+pub(super) use self::{
+    find::System,
+    questions::{Questions, hosts},
+};
+use crate::{
+    config::{
+        ConfigError,
+        schema::{Config, Dns, Endpoint, Question, Server},
+        source::{self, Lists},
+    },
+    control::discovery::{Discovery, Keeper},
+    members::discovery::NodeList,
 };
 
 /// Time that a configuration waits for the first answers of its names.
@@ -44,11 +51,15 @@ const FIRST: Duration = Duration::from_secs(2);
 /// Answers that come within this time take effect together, as one change. No copy is then alone for a
 /// moment.
 const SETTLE: Duration = Duration::from_millis(50);
+/// Shortest time between two questions to an endpoint, however many members are lost.
+const SHORTEST: Duration = Duration::from_secs(1);
 
 /// The look-ups of all configurations that run or are tried.
 pub(super) struct Names {
     runtime: Handle,
-    known: Mutex<BTreeMap<Dns, Known>>,
+    /// Whether lists are kept on disk.
+    keeps: bool,
+    known: Mutex<BTreeMap<Question, Known>>,
     hosts: Mutex<Hosts>,
     /// Notified when an answer differs from the one before.
     changed: Notify,
@@ -60,12 +71,24 @@ pub(super) struct Names {
 struct Known {
     status: LookupStatus<Vec<Server>>,
     task: AbortHandle,
+    /// Notified when a member was lost: an endpoint is asked at once.
+    lost: Arc<Notify>,
 }
 
 impl Names {
+    /// Look-ups of a configuration that is to run.
     pub(super) fn new(runtime: Handle) -> Self {
         Self {
+            keeps: true,
+            ..Self::offline(runtime)
+        }
+    }
+
+    /// Look-ups of a configuration that is only looked at. They leave no file behind.
+    pub(super) fn offline(runtime: Handle) -> Self {
+        Self {
             runtime,
+            keeps: false,
             known: Mutex::default(),
             hosts: Mutex::default(),
             changed: Notify::new(),
@@ -73,7 +96,7 @@ impl Names {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<Dns, Known>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<Question, Known>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -89,13 +112,27 @@ impl Names {
             wanted
         });
         for question in &questions.lists {
-            known.entry(question.clone()).or_insert_with(|| Known {
-                status: LookupStatus::default(),
-                task: self
-                    .runtime
-                    .spawn(Arc::clone(self).ask(question.clone()))
-                    .abort_handle(),
+            known.entry(question.clone()).or_insert_with(|| {
+                let (names, lost) = (Arc::clone(self), Arc::<Notify>::default());
+                let task = match question.clone() {
+                    Question::Dns(question) => self.runtime.spawn(names.ask(question)),
+                    Question::Endpoint(endpoint) => {
+                        self.runtime.spawn(names.discover(endpoint, Arc::clone(&lost)))
+                    }
+                };
+                Known {
+                    status: LookupStatus::default(),
+                    task: task.abort_handle(),
+                    lost,
+                }
             });
+        }
+    }
+
+    /// A member of the list that answers this question was lost. Its endpoint may know more.
+    pub(super) fn lost_member(&self, question: &Question) {
+        if let Some(known) = self.known().get(question) {
+            known.lost.notify_one();
         }
     }
 
@@ -134,7 +171,19 @@ impl Names {
         self.follow(&Questions::of(config, &servers));
         self.first().await;
         self.list(config, &mut servers);
+        let questions = Questions::of(config, &servers);
+        if !self.asks_for_hosts(&questions) {
+            // Endpoints have named servers by their names.
+            self.follow(&questions);
+            self.first().await;
+        }
         Ok(servers)
+    }
+
+    /// Whether every host of these questions is asked for.
+    pub(super) fn asks_for_hosts(&self, questions: &Questions) -> bool {
+        let hosts = self.hosts();
+        questions.hosts.iter().all(|host| hosts.known.contains_key(host))
     }
 
     /// Returns when an answer differs from the one before.
@@ -147,77 +196,124 @@ impl Names {
         sleep(SETTLE).await;
     }
 
-    /// Puts the servers that DNS names into `servers`; other lists stay as they are.
+    /// Puts the servers that the network names into `servers`; other lists stay as they are.
     pub(super) fn list(&self, config: &Config, servers: &mut Lists) {
         for (pool, spec) in &config.pools {
             if let Some(question) = spec.source.question()
-                && let Some(named) = self.servers(question)
+                && let Some(named) = self.servers(&question)
             {
                 servers.insert(pool.clone(), named);
             }
         }
     }
 
-    /// A line for each pool that has no servers because DNS has named none, with the reason.
+    /// A line for each pool that has no servers because nobody has named any, with the reason.
     pub(super) fn explain(&self, config: &Config, servers: &Lists) -> String {
         let waits = config.pools.iter().filter_map(|(pool, spec)| {
             let question = spec.source.question()?;
             if !servers.get(pool).is_none_or(Vec::is_empty) {
                 return None;
             }
-            let failure = self.status(question).and_then(|asked| asked.failure);
+            let failure = self.status(&question).and_then(|asked| asked.failure);
             let failure = failure.unwrap_or(LookupFailure::Late);
-            let name = &question.name;
+            let (asked, name) = (question.asked(), question.name());
             Some(format!(
-                "pool {pool} has no servers: DNS has named none for {name} ({failure})\n"
+                "pool {pool} has no servers: {asked} has named none for {name} ({failure})\n"
             ))
         });
         waits.collect()
     }
 
     /// The newest good answer. `None`: there has never been one.
-    pub(super) fn servers(&self, question: &Dns) -> Option<Vec<Server>> {
+    pub(super) fn servers(&self, question: &Question) -> Option<Vec<Server>> {
         self.known().get(question)?.status.newest.clone()
     }
 
     /// The counts of this question. `None`: it is not asked.
-    pub(super) fn status(&self, question: &Dns) -> Option<Asked> {
+    pub(super) fn status(&self, question: &Question) -> Option<Asked> {
         self.known().get(question).map(|known| known.status.asked.clone())
     }
 
-    async fn ask(self: Arc<Self>, question: Dns) {
-        let mut asker = Asker::new(question.clone());
-        let mut next = interval(question.interval);
+    async fn ask(self: Arc<Self>, dns: Dns) {
+        let mut asker = Asker::new(dns.clone());
+        let mut next = interval(dns.interval);
         next.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let question = Question::Dns(dns);
         loop {
             next.tick().await;
             let answer = asker.ask().await;
-            let new = match self.known().get_mut(&question) {
-                Some(known) => record(&question, &mut known.status, answer),
-                None => return,
-            };
-            if new {
-                self.changed.notify_one();
+            if !self.record(&question, answer, None) {
+                return;
             }
-            self.asked.notify_waiters();
         }
+    }
+
+    /// Asks an endpoint again and again, at once when a member `lost` is told of.
+    async fn discover(self: Arc<Self>, endpoint: Endpoint, lost: Arc<Notify>) {
+        let shortest = SHORTEST.min(endpoint.interval);
+        let question = Question::Endpoint(endpoint.clone());
+        let keeper = Keeper::new(endpoint.keep.as_deref(), &endpoint.address, self.keeps);
+        let mut discovery = Discovery::begin(endpoint, keeper).await;
+        if let Some(list) = discovery.known()
+            && let Some(known) = self.known().get_mut(&question)
+        {
+            known.status.newest = Some(list.servers());
+            known.status.asked.version = Some(list.version);
+        }
+        let mut system = System::default();
+        loop {
+            let answer = discovery.ask(&system.read()).await;
+            let is_new = matches!(answer, Ok(true));
+            let servers = || discovery.known().map_or_else(Vec::new, NodeList::servers);
+            let version = discovery.known().map(|list| list.version);
+            let answer = answer.map(|_| servers()).map_err(LookupFailure::from);
+            if !self.record(&question, answer, version) {
+                return;
+            }
+            if is_new {
+                discovery.keep().await;
+            }
+            sleep(shortest).await;
+            let _ = timeout(discovery.pause().saturating_sub(shortest), lost.notified()).await;
+        }
+    }
+
+    /// Records the answer to a question. Returns whether it is still asked.
+    fn record(
+        &self,
+        question: &Question,
+        answer: Result<Vec<Server>, LookupFailure>,
+        version: Option<u64>,
+    ) -> bool {
+        let is_new = match self.known().get_mut(question) {
+            Some(known) => {
+                known.status.asked.version = version;
+                record(question, &mut known.status, answer)
+            }
+            None => return false,
+        };
+        if is_new {
+            self.changed.notify_one();
+        }
+        self.asked.notify_waiters();
+        true
     }
 }
 
 /// Records an answer and logs what operators should know. Returns whether the servers differ.
 fn record(
-    question: &Dns,
+    question: &Question,
     status: &mut LookupStatus<Vec<Server>>,
     answer: Result<Vec<Server>, LookupFailure>,
 ) -> bool {
-    let name = &question.name;
+    let (asked, name) = (question.asked(), question.name());
     let change = status.record(answer);
     let servers = status.newest.as_ref().map_or(0, Vec::len);
     if let Some(failure) = change.fails {
-        tracing::warn!(%name, %failure, servers, "DNS fails; the servers that are known stay");
+        tracing::warn!(%name, %failure, servers, "{asked} fails; the servers that are known stay");
     }
     if change.again {
-        tracing::info!(%name, servers, "DNS answers again");
+        tracing::info!(%name, servers, "{asked} answers again");
     }
     change.new
 }

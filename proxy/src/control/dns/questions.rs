@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     config::{
-        schema::{Config, Dns, Route},
+        schema::{Config, Question, Route},
         source::Lists,
     },
     members::Address,
@@ -13,7 +13,7 @@ use crate::{
 /// A set of questions.
 #[derive(Debug, Default)]
 pub(in crate::control) struct Questions {
-    pub(super) lists: BTreeSet<Dns>,
+    pub(super) lists: BTreeSet<Question>,
     pub(super) hosts: BTreeSet<String>,
 }
 
@@ -22,7 +22,7 @@ impl Questions {
     pub(in crate::control) fn of(config: &Config, servers: &Lists) -> Self {
         let lists = config.pools.values().filter_map(|pool| pool.source.question());
         Self {
-            lists: lists.cloned().collect(),
+            lists: lists.collect(),
             hosts: hosts(config, servers).into_values().flatten().collect(),
         }
     }

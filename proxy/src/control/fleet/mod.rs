@@ -32,7 +32,7 @@ mod who;
 use std::{
     collections::{BTreeMap, HashMap},
     io,
-    net::{IpAddr, SocketAddr, UdpSocket},
+    net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -411,24 +411,12 @@ async fn reachable(config: &schema::Fleet, bound: SocketAddr) -> Result<SocketAd
     for peer in peers {
         let found = tokio::net::lookup_host(&peer).await.ok();
         for address in found.into_iter().flatten() {
-            if let Some(ip) = way_to(address) {
+            if let Some(ip) = super::host::way_to(address) {
                 return Ok(SocketAddr::new(ip, bound.port()));
             }
         }
     }
     Err(FleetError::Address(bound))
-}
-
-/// The address of this machine from which it would reach another.
-fn way_to(address: SocketAddr) -> Option<IpAddr> {
-    let any: SocketAddr = match address {
-        SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
-        SocketAddr::V6(_) => ([0_u16; 8], 0).into(),
-    };
-    let socket = UdpSocket::bind(any).ok()?;
-    socket.connect(address).ok()?;
-    let ip = socket.local_addr().ok()?.ip();
-    (!ip.is_unspecified()).then_some(ip)
 }
 
 /// A time of leases, in microseconds.

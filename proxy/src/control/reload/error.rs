@@ -17,7 +17,7 @@ pub enum ReloadError {
     /// The network is at fault, or the operator if there never is such a name. A retry may help.
     #[error("pool {pool}: no answer for {name} ({failure}); the change takes effect when there is one")]
     Unanswered {
-        /// The pool that names its servers by DNS.
+        /// The pool whose servers the network names.
         pool: String,
         /// The name that was asked for.
         name: String,

@@ -38,7 +38,7 @@ use crate::config::{
 pub(super) enum Cause {
     /// The configuration is to be read again.
     Text,
-    /// DNS answers otherwise, or a departed copy's grace has ended.
+    /// The network names other servers, or a departed copy's grace has ended.
     Servers,
     /// A drain has ended: the listeners are to be opened again.
     Listeners,
@@ -48,7 +48,7 @@ pub(super) enum Cause {
 pub(super) struct Reloader {
     proxy: Arc<Proxy>,
     preparer: Preparer,
-    /// The newest configuration was refused for want of an answer from DNS. It is tried again when one comes.
+    /// The newest configuration was refused for want of an answer of the network. It is tried again when one comes.
     waits: bool,
 }
 
@@ -147,6 +147,7 @@ impl Reloader {
         names.wait_for_first();
         self.answered(&loaded.config, &running.config)?;
         names.list(&loaded.config, &mut servers);
+        self.ask_for_hosts(&loaded.config, &servers);
         self.replace(running, loaded, servers)
     }
 
@@ -157,12 +158,12 @@ impl Reloader {
             let before = running.pools.get(pool).map(|before| &before.source);
             if let Some(question) = spec.source.question()
                 && before != Some(&spec.source)
-                && self.proxy.names.servers(question).is_none()
+                && self.proxy.names.servers(&question).is_none()
             {
-                let asked = self.proxy.names.status(question);
+                let asked = self.proxy.names.status(&question);
                 return Err(ReloadError::Unanswered {
                     pool: pool.clone(),
-                    name: question.name.clone(),
+                    name: question.name().to_owned(),
                     failure: asked
                         .and_then(|asked| asked.failure)
                         .unwrap_or(LookupFailure::Late),
@@ -182,6 +183,7 @@ impl Reloader {
         };
         let mut servers = running.servers.clone();
         self.proxy.names.list(&loaded.config, &mut servers);
+        self.ask_for_hosts(&loaded.config, &servers);
         // They were logged when the configuration was read.
         loaded.warnings.clear();
         let result = self.replace(running, loaded, servers);
@@ -201,6 +203,18 @@ impl Reloader {
         }
         self.ask_for_what_runs();
         result
+    }
+
+    /// Asks for the names of servers that the network has named, and waits for the first answers: such a server
+    /// is not to be ejected for a moment.
+    fn ask_for_hosts(&self, config: &Config, servers: &Lists) {
+        let names = &self.proxy.names;
+        let mut questions = Questions::of(config, servers);
+        if !names.asks_for_hosts(&questions) {
+            questions.extend(self.proxy.state().questions());
+            names.follow(&questions);
+            names.wait_for_first();
+        }
     }
 
     /// Withdraws questions that nothing running needs, unless a refused configuration waits for their

@@ -170,6 +170,7 @@ mod tests {
             route: Route::Embedded,
             access: schema::Access::Open,
             permissions: Permissions::default(),
+            discovery: None,
         };
         Config {
             listeners: addresses.iter().map(listener).collect(),

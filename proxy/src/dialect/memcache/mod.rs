@@ -3,7 +3,7 @@
 mod repair;
 
 use proxima_wire::{
-    memcache::{self, Command, Limits, Rewrite, error},
+    memcache::{self, Command, Discovery, Limits, Rewrite, error},
     message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request},
 };
 
@@ -12,10 +12,11 @@ use super::{
     Plan, Session,
 };
 
-/// The memcached dialect, as Proxima or as mcrouter speaks it.
+/// The memcached dialect, as Proxima or as mcrouter speaks it. If it `ANNOUNCES`, its clients may ask for the
+/// list of proxies.
 #[derive(Debug)]
-/// The reply to `version`.
-pub struct Memcache {
+pub struct Memcache<const ANNOUNCES: bool = false> {
+    /// The reply to `version`.
     version: &'static [u8],
     /// `flush_all` is allowed.
     flush: bool,
@@ -23,7 +24,16 @@ pub struct Memcache {
     as_mcrouter: bool,
 }
 
-impl Memcache {
+impl Memcache<true> {
+    /// memcached as Proxima speaks it where its clients discover the proxies.
+    pub const ANNOUNCING: Self = Self {
+        version: VERSION,
+        flush: true,
+        as_mcrouter: false,
+    };
+}
+
+impl Memcache<false> {
     /// memcached as Proxima speaks it.
     pub const PLAIN: Self = Self {
         version: VERSION,
@@ -47,7 +57,25 @@ impl Memcache {
 /// look. It is the version of the memcached whose protocol Proxima speaks.
 const VERSION: &[u8] = concat!("VERSION 1.6.18 proxima-", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes();
 
-impl Dialect for Memcache {
+impl<const ANNOUNCES: bool> Memcache<ANNOUNCES> {
+    /// Makes a plan necessary for a `get` of the key by which older clients discover.
+    #[inline]
+    fn marked(mut request: Request, bytes: &[u8]) -> Request {
+        let asks = request.command == Command::Get as u16
+            && request.more_keys.is_empty()
+            && request.key.of(bytes) == Discovery::KEY;
+        if asks {
+            request.class = Class::Admin;
+        }
+        request
+    }
+}
+
+impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
+    fn announcing(&self) -> Option<&'static dyn Dialect> {
+        (!self.as_mcrouter).then_some(&Memcache::ANNOUNCING)
+    }
+
     fn keeps_session(&self) -> bool {
         false
     }
@@ -62,7 +90,11 @@ impl Dialect for Memcache {
 
     #[inline]
     fn request(&self, _: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Request> {
-        memcache::request(bytes, &Limits { value: value_limit })
+        let parsed = memcache::request(bytes, &Limits { value: value_limit });
+        match ANNOUNCES {
+            true => parsed.map(|request| Self::marked(request, bytes)),
+            false => parsed,
+        }
     }
 
     fn example(&self, command: u16, key: &[u8]) -> Option<Vec<u8>> {
@@ -108,7 +140,7 @@ impl Dialect for Memcache {
     }
 
     #[inline]
-    fn plan(&self, _: &mut Session, request: &Request, _: &[u8], out: &mut Vec<u8>) -> Plan {
+    fn plan(&self, _: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
         use Command::*;
         let Some(command) = Command::from_number(request.command) else {
             return Plan::Refuse("no such command");
@@ -118,7 +150,15 @@ impl Dialect for Memcache {
             Verbosity => b"OK\r\n",
             MetaNoop => b"MN\r\n",
             Shutdown => b"SERVER_ERROR: shutdown not enabled\r\n",
+            Config if ANNOUNCES && message == Discovery::Config.line() => {
+                out.extend_from_slice(b"END\r\n");
+                return Plan::Announce(Discovery::Config as u16);
+            }
             Config => error::ERROR,
+            Get if ANNOUNCES && request.class == Class::Admin => {
+                out.extend_from_slice(b"END\r\n");
+                return Plan::Announce(Discovery::Key as u16);
+            }
             FlushAll if !self.flush => b"SERVER_ERROR Command disabled\r\n",
             FlushAll => return Plan::Broadcast,
             Stats | LruCrawler => return Plan::Stats,
@@ -206,7 +246,7 @@ impl Dialect for Memcache {
     }
 
     fn copied(&self) -> Option<&'static dyn Copied> {
-        Some(&Self::PLAIN)
+        Some(&Memcache::PLAIN)
     }
 
     #[inline]
@@ -278,7 +318,7 @@ impl Dialect for Memcache {
     }
 }
 
-impl Copied for Memcache {
+impl<const ANNOUNCES: bool> Copied for Memcache<ANNOUNCES> {
     fn effect(&self, request: &Request, message: &[u8]) -> Effect {
         memcache::effect(request, message)
     }

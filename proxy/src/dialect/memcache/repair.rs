@@ -7,7 +7,7 @@ use proxima_wire::memcache::{self, Command};
 use super::Memcache;
 use crate::dialect::{Incarnation, Introduction, Question, Repair, Unfit};
 
-impl Repair for Memcache {
+impl<const ANNOUNCES: bool> Repair for Memcache<ANNOUNCES> {
     /// The login only asks for the version, which the introduction tells as well.
     fn needs_login(&self) -> bool {
         false

@@ -79,6 +79,7 @@ fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
         protocol: Protocol::MEMCACHED,
         access: Access::Open,
         permissions: Permissions::default(),
+        discovery: None,
         address,
         route: Route::Null,
     };

@@ -379,9 +379,11 @@ impl<'a> Maker<'_, 'a> {
             .ok_or_else(|| CompileError::Unknown(pool.into()))?;
         let spec = self.compiler.config.pools.get(pool);
         self.speaks(pool)?;
-        if members.is_empty() && spec.is_some_and(|pool| pool.source.may_be_empty()) {
+        let question = spec.and_then(|pool| pool.source.question());
+        if let (true, Some(question)) = (members.is_empty(), question) {
             // An empty list would answer a miss, and a write to it would be lost without an error.
-            let text = format!("pool {pool} has no servers: DNS has not named any yet");
+            let asked = question.asked();
+            let text = format!("pool {pool} has no servers: {asked} has not named any yet");
             return Ok(vec![self.push(Node::Leaf(Leaf::Error(text)))]);
         }
         Ok(members

@@ -19,8 +19,13 @@ impl Maker<'_, '_> {
             .find(|listener| listener.address == address);
         let (spoken, node) = match listener {
             Some(listener) => {
-                let spoken = spoken(dialects, listener.protocol)?;
+                let mut spoken = spoken(dialects, listener.protocol)?;
                 self.dialect = spoken.dialect;
+                if listener.discovery.is_some()
+                    && let Some(announcing) = spoken.dialect.announcing()
+                {
+                    spoken.dialect = announcing;
+                }
                 (spoken, self.node(&listener.route)?)
             }
             None => {

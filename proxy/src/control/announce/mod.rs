@@ -1,0 +1,192 @@
+//! Tells the clients of a listener which proxies they may use: this one and its peers.
+//!
+//! ```text
+//!  list, file or DNS ─▶ proxies ─▶ differs from what is told? ─▶ version ─▶ told ─▶ workers
+//!                                    peers ─▶ what they tell ────────┘        └─▶ kept on disk
+//! ```
+
+mod proxies;
+mod version;
+
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
+
+use proxima_wire::memcache;
+use tokio::{
+    task::JoinSet,
+    time::{MissedTickBehavior, interval, timeout},
+};
+
+use self::{proxies::Proxies, version::version};
+use super::{
+    Proxy,
+    discovery::{Keeper, ask},
+    dns::System,
+};
+use crate::{
+    client::Announced,
+    config::{listen_socket, schema::Discovery},
+    members::discovery::{NodeList, answer},
+};
+
+/// Time between two looks at who the proxies are.
+const ROUND: Duration = Duration::from_secs(1);
+/// Rounds without a change until the peers are asked again.
+const QUIET: u32 = 5;
+/// Time in which a peer must tell its list.
+const ANSWER: Duration = Duration::from_secs(1);
+
+/// Tells clients of the proxies until the process ends.
+pub(super) async fn announce(proxy: Arc<Proxy>) {
+    let mut round = interval(ROUND);
+    round.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut system = System::default();
+    let mut announcements: BTreeMap<String, Announcement> = BTreeMap::new();
+    loop {
+        round.tick().await;
+        let wanted = proxy.announcing();
+        announcements.retain(|address, before| {
+            let now = wanted.iter().find(|now| now.listener == *address);
+            now.is_some_and(|now| now.discovery == before.discovery)
+        });
+        for Announcing {
+            listener,
+            discovery,
+            bound,
+        } in wanted
+        {
+            if !announcements.contains_key(&listener) {
+                let new = Announcement::begin(&listener, discovery).await;
+                announcements.insert(listener.clone(), new);
+                // What was kept is told while peers are asked.
+                proxy.tell(&announcements);
+            }
+            if let Some(announcement) = announcements.get_mut(&listener) {
+                announcement.round(bound, &mut system).await;
+                proxy.tell(&announcements);
+            }
+        }
+    }
+}
+
+/// A listener whose clients discover the proxies.
+struct Announcing {
+    listener: String,
+    discovery: Discovery,
+    /// Where it listens. `None`: at a Unix socket.
+    bound: Option<SocketAddr>,
+}
+
+impl Proxy {
+    /// The listeners of the running configuration whose clients discover the proxies.
+    fn announcing(&self) -> Vec<Announcing> {
+        let state = self.state();
+        let bound = |address: &str| {
+            let number = state.listeners.iter().position(|known| known == address)?;
+            match state.bound.get(number)? {
+                Some(bound) => bound.parse().ok(),
+                // A drain has closed it. It will be there again.
+                None => listen_socket(address),
+            }
+        };
+        let listeners = state.loaded.config.listeners.iter();
+        let announcing = listeners.filter_map(|listener| {
+            Some(Announcing {
+                discovery: listener.discovery.clone()?,
+                bound: bound(&listener.address),
+                listener: listener.address.clone(),
+            })
+        });
+        announcing.collect()
+    }
+
+    /// Hands the workers what clients are told, by the number of the listener.
+    fn tell(&self, announcements: &BTreeMap<String, Announcement>) {
+        let state = self.state();
+        let answers = state.listeners.iter().map(|address| {
+            let told = announcements.get(address).and_then(|told| told.told.as_ref());
+            told.map_or_else(Announced::new, answers)
+        });
+        self.register.announce(answers.collect());
+    }
+}
+
+/// The answers with this list, in each form of memcached's protocol.
+fn answers(list: &NodeList) -> Announced {
+    let forms = memcache::Discovery::ALL;
+    forms.iter().map(|&form| answer(form, list)).collect()
+}
+
+/// What the clients of one listener are told.
+struct Announcement {
+    listener: String,
+    discovery: Discovery,
+    keeper: Keeper,
+    proxies: Proxies,
+    /// The list with its version. `None`: the proxies are not known yet.
+    told: Option<NodeList>,
+    /// Rounds since the peers were asked.
+    quiet: u32,
+    /// Why the proxies were not known in the last round, which is logged once.
+    failure: String,
+}
+
+impl Announcement {
+    /// Begins with the list that an earlier process has kept, if it has.
+    async fn begin(listener: &str, discovery: Discovery) -> Self {
+        let keeper = Keeper::new(discovery.keep.as_deref(), &format!("announced-{listener}"), true);
+        Self {
+            listener: listener.to_owned(),
+            discovery,
+            told: keeper.read().await,
+            keeper,
+            proxies: Proxies::default(),
+            quiet: QUIET,
+            failure: String::new(),
+        }
+    }
+
+    /// Looks who the proxies are, and tells clients of a change. `bound` is where the listener listens; `None`:
+    /// at a Unix socket.
+    async fn round(&mut self, bound: Option<SocketAddr>, system: &mut System) {
+        let listener = &self.listener;
+        let found = self.proxies.find(&self.discovery, bound, &system.read()).await;
+        let (mut list, own) = match found {
+            Ok(found) => found,
+            Err(failure) => {
+                let failure = failure.to_string();
+                if failure != self.failure {
+                    tracing::warn!(%listener, %failure, "it is not known who the proxies are; clients are told what is known");
+                }
+                self.failure = failure;
+                return;
+            }
+        };
+        self.failure.clear();
+        let is_new = self.told.as_ref().is_none_or(|told| told.nodes() != list.nodes());
+        self.quiet += 1;
+        if !is_new && self.quiet < QUIET {
+            return;
+        }
+        self.quiet = 0;
+        let heard = ask_peers(&list, &own).await;
+        list.version = version(self.told.as_ref(), &list, &heard);
+        if self.told.as_ref() != Some(&list) {
+            let (proxies, version) = (list.nodes().len(), list.version);
+            tracing::info!(%listener, proxies, version, %own, "clients are told of these proxies");
+            self.keeper.write(list.text()).await;
+            self.told = Some(list);
+        }
+    }
+}
+
+/// What the other proxies of this list tell their clients. Those that do not answer are left out.
+async fn ask_peers(list: &NodeList, own: &str) -> Vec<NodeList> {
+    let mut asked = JoinSet::new();
+    for peer in list.nodes().iter().filter(|peer| peer.name() != own) {
+        if let Some(ip) = peer.ip() {
+            asked.spawn(timeout(ANSWER, ask((ip, peer.port()).into())));
+        }
+    }
+    let answers = asked.join_all().await.into_iter();
+    answers.filter_map(|answer| answer.ok()?.ok()).collect()
+}

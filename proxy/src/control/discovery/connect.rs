@@ -1,0 +1,19 @@
+//! A connection to an endpoint or a node, in bounded time.
+
+use std::{io, net::SocketAddr, time::Duration};
+
+use tokio::{net::TcpStream, time::timeout};
+
+use super::DiscoveryFailure;
+
+/// Time for a connection.
+const CONNECT: Duration = Duration::from_secs(1);
+
+/// Connects within its time.
+pub(super) async fn connect(address: SocketAddr) -> Result<TcpStream, DiscoveryFailure> {
+    let late = |_| Err(io::ErrorKind::TimedOut.into());
+    let connected = timeout(CONNECT, TcpStream::connect(address)).await;
+    connected
+        .unwrap_or_else(late)
+        .map_err(|error| DiscoveryFailure::Connect(error.to_string()))
+}

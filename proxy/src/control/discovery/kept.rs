@@ -1,0 +1,157 @@
+//! The last good list on disk, for a start while its endpoint does not answer.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use tokio::{task::spawn_blocking, time::timeout};
+
+use crate::members::discovery::{LONGEST, NodeList};
+
+/// The folder for what a service keeps, where its manager names none.
+const FOLDER: &str = "/var/lib/proxima";
+
+/// Time that is waited for the disk.
+const DISK: Duration = Duration::from_secs(4);
+
+/// Keeps one list.
+#[derive(Clone, Debug)]
+pub(in crate::control) struct Keeper {
+    path: PathBuf,
+    /// Whether lists are written. Who only looks at a configuration leaves everything as it is.
+    writes: bool,
+}
+
+impl Keeper {
+    /// Keeps the list in the file that the configuration names, or in one that is named after what it is of.
+    pub(in crate::control) fn new(named: Option<&Path>, of: &str, writes: bool) -> Self {
+        let default = || folder(std::env::var_os("STATE_DIRECTORY")).join(file_name(of));
+        let path = named.map_or_else(default, Path::to_owned);
+        Self { path, writes }
+    }
+
+    /// The list that was kept. `None`: there is none that can be used.
+    pub(in crate::control) async fn read(&self) -> Option<NodeList> {
+        let path = self.path.clone();
+        let read = spawn_blocking(move || read(&path)).await;
+        match read.unwrap_or_else(|error| Err(io::Error::other(error))) {
+            Ok(list) => Some(list),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                let path = self.path.display();
+                tracing::warn!(%path, %error, "the list of nodes that was kept cannot be used");
+                None
+            }
+        }
+    }
+
+    /// Keeps this list. A list that cannot be kept serves all the same.
+    pub(in crate::control) async fn write(&self, text: String) {
+        if !self.writes {
+            return;
+        }
+        let path = self.path.clone();
+        let written = timeout(DISK, spawn_blocking(move || write(&path, &text))).await;
+        let written = match written {
+            Ok(ended) => ended.unwrap_or_else(|error| Err(io::Error::other(error))),
+            // The endpoint is followed all the same.
+            Err(_) => Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the disk does not answer",
+            )),
+        };
+        if let Err(error) = written {
+            let path = self.path.display();
+            tracing::warn!(
+                %path, %error,
+                "the list of nodes cannot be kept for the next start. Name a file with `keep`"
+            );
+        }
+    }
+}
+
+/// The first of the folders that the service's manager names.
+fn folder(named: Option<OsString>) -> PathBuf {
+    let first = named.and_then(|named| std::env::split_paths(&named).next());
+    first
+        .filter(|folder| folder.is_absolute())
+        .unwrap_or_else(|| FOLDER.into())
+}
+
+fn file_name(of: &str) -> String {
+    let plain = |c: char| match c {
+        '[' | ']' | ':' | '/' => '_',
+        c => c,
+    };
+    format!("{}.nodes", of.chars().map(plain).collect::<String>())
+}
+
+fn read(path: &Path) -> io::Result<NodeList> {
+    let mut text = Vec::new();
+    File::open(path)?.take(LONGEST as u64).read_to_end(&mut text)?;
+    NodeList::parse(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Whole or not at all.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let folder = folder.unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut new = path.as_os_str().to_owned();
+    // Two proxies of one host may follow one endpoint.
+    new.push(format!(".{}.new", std::process::id()));
+    let kept = File::create(&new)
+        .and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&new, path));
+    if kept.is_err() {
+        // What is left of it serves nobody.
+        let _ = fs::remove_file(&new);
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn list_is_found_again_and_damage_is_no_list() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("below").join("nodes");
+        let keeper = Keeper::new(Some(&path), "a.cfg:1", true);
+        assert_eq!(keeper.read().await, None);
+        let list = NodeList::parse(b"7\na|10.0.0.1|1 b||2").unwrap();
+        keeper.write(list.text()).await;
+        assert_eq!(keeper.read().await, Some(list.clone()));
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        fs::write(&path, "7\na|10.0.0.1").unwrap();
+        assert_eq!(keeper.read().await, None);
+        Keeper::new(Some(&path), "a.cfg:1", false)
+            .write(list.text())
+            .await;
+        assert_eq!(keeper.read().await, None, "who only looks writes nothing");
+    }
+
+    #[test]
+    fn default_file_is_named_after_what_the_list_is_of() {
+        for (named, expected) in [
+            (None, FOLDER),
+            (Some("/a"), "/a"),
+            (Some("/a:/b"), "/a"),
+            (Some("a"), FOLDER),
+            (Some(""), FOLDER),
+        ] {
+            assert_eq!(folder(named.map(Into::into)), Path::new(expected), "{named:?}");
+        }
+        assert_eq!(file_name("a.cfg.x:11211"), "a.cfg.x_11211.nodes");
+        assert_eq!(file_name("[::1]:1"), "___1__1.nodes");
+        assert_eq!(file_name("unix:/run/m"), "unix__run_m.nodes");
+    }
+}
