@@ -8,7 +8,7 @@ use proxima::{
     config::Loaded,
     control::{self, Options},
     dialect::Dialects,
-    frontdoor::{BuiltIn, ConfigSource, YamlFile, mcrouter},
+    frontdoor::{BuiltIn, ConfigSource, YamlFile, mcrouter, nutcracker},
 };
 use tracing::Level;
 use tracing_subscriber::{EnvFilter, field::MakeExt, fmt::format::debug_fn};
@@ -20,6 +20,7 @@ fn main() -> ExitCode {
     match cli::task(std::env::args_os()) {
         Task::Run(run) => serve(run),
         Task::Mcrouter(run) => serve_as_mcrouter(*run),
+        Task::Nutcracker(run) => serve_as_nutcracker(*run),
         Task::Explain(asked) => match explain(&asked) {
             Ok(text) => say(&Answer {
                 out: text,
@@ -62,7 +63,7 @@ fn serve(run: Run) -> ExitCode {
         Some(path) => Box::new(YamlFile { path, overrides }),
         None => Box::new(BuiltIn::new(overrides)),
     };
-    end(control::run(source, &options), run.log_format)
+    end(control::run(source, &options), run.log_format, FAILED)
 }
 
 fn serve_as_mcrouter(run: mcrouter::Run) -> ExitCode {
@@ -89,10 +90,30 @@ fn serve_as_mcrouter(run: mcrouter::Run) -> ExitCode {
         dialects,
         ..Options::default()
     };
-    end(control::run(Box::new(run), &options), LogFormat::Text)
+    end(control::run(Box::new(run), &options), LogFormat::Text, FAILED)
 }
 
-fn end(result: Result<(), control::StartError>, format: LogFormat) -> ExitCode {
+fn serve_as_nutcracker(run: nutcracker::Run) -> ExitCode {
+    let level = match run.verbosity {
+        ..=3 => Level::ERROR,
+        4 => Level::WARN,
+        5 | 6 => Level::INFO,
+        7 | 8 => Level::DEBUG,
+        _ => Level::TRACE,
+    };
+    log(LogFormat::Text, level, run.log_file.clone());
+    let options = Options {
+        io: run.io,
+        ..Options::default()
+    };
+    // twemproxy has one code for whatever has failed.
+    end(control::run(Box::new(run), &options), LogFormat::Text, 1)
+}
+
+/// The exit code of a start that has failed.
+const FAILED: u8 = 2;
+
+fn end(result: Result<(), control::StartError>, format: LogFormat, failed: u8) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -101,7 +122,7 @@ fn end(result: Result<(), control::StartError>, format: LogFormat) -> ExitCode {
                 // The person who has started the program sees this, wherever the log goes.
                 LogFormat::Text => eprintln!("proxima: {error}"),
             }
-            ExitCode::from(2)
+            ExitCode::from(failed)
         }
     }
 }

@@ -178,12 +178,13 @@ nodes: {from: run/nodes.sock, grace: 5s}
             salt: "x".into(),
             tag: Some(*b"{}"),
             stop: false,
-            eject: true,
+            eject: OnEject::Move,
             ..Hash::of(Algorithm::KetamaTwemproxy(KeyHash::Md5))
         },
         timeout: Duration::from_secs(2),
         connect_timeout: Duration::from_millis(250),
         eject: Eject {
+            by: EjectBy::Suspicion,
             failures: 5,
             probe_initial: Duration::from_secs(2),
             probe_max: Duration::from_secs(60),
@@ -193,6 +194,8 @@ nodes: {from: run/nodes.sock, grace: 5s}
         replicated: None,
         login: Login::default(),
         dedicated: Dedicated::DEFAULT,
+        preconnect: false,
+        keepalive: false,
     };
     let plain = |source| Pool {
         protocol: Protocol::MEMCACHED,
@@ -205,6 +208,8 @@ nodes: {from: run/nodes.sock, grace: 5s}
         replicated: None,
         login: Login::default(),
         dedicated: Dedicated::DEFAULT,
+        preconnect: false,
+        keepalive: false,
     };
     let unread = |source| Password { source, secret: None };
     let keys = Pool {
@@ -227,6 +232,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         route: named("keys"),
         access,
         permissions: Permissions::default(),
+        socket: SocketOptions::default(),
     };
     let declared = |arity, keys, class| DeclaredCommand { arity, keys, class };
     let failover = Route::Failover {
@@ -286,6 +292,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
                 route: named("main"),
                 access: Access::Open,
                 permissions: Permissions::default(),
+                socket: SocketOptions::default(),
             },
             Listener {
                 protocol: Protocol::MEMCACHED,
@@ -293,6 +300,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
                 route: Route::Nearest(pool("cache")),
                 access: Access::Open,
                 permissions: Permissions::default(),
+                socket: SocketOptions::default(),
             },
             redis(
                 "127.0.0.1:6379",

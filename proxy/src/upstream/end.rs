@@ -9,6 +9,7 @@ use proxima_wire::message::{Outcome, Reply};
 
 use super::{LaneId, Phase};
 use crate::{
+    config::schema::EjectBy,
     copies,
     dialect::Failed,
     engine::{Engine, Peer, Shortage, WorkerEvent},
@@ -18,6 +19,9 @@ use crate::{
 
 /// The error text for a copy that is not asked because it missed writes.
 pub(super) const UNREPAIRED: &str = "it missed writes and is not asked before it is repaired";
+
+/// The error text for a connection that its server has closed.
+const CLOSED: &str = "Connection closed by the server";
 
 /// The most idle bulk lanes that are kept for later large messages.
 const IDLE_BULK: usize = 1;
@@ -43,7 +47,12 @@ impl Engine {
         }
         let member = lane.member.clone();
         self.metrics.member(member.id).failed();
-        let ejected = member.health.failed(failure);
+        let ejected = match member.health.eject().by {
+            EjectBy::Suspicion => member.health.failed(failure),
+            // All workers connect in advance, and a server that is not there is one event.
+            EjectBy::LostConnections if lane.is_in_advance() && self.facts.worker != 0 => false,
+            EjectBy::LostConnections => member.health.lost(lane.free, self.now),
+        };
         if ejected {
             self.actions
                 .events
@@ -150,13 +159,17 @@ impl Engine {
             return self.lane_unmade(id, &reason(error));
         }
         let idle = lane.waiters.is_empty() && lane.download.is_none() && matches!(lane.phase, Phase::Ready);
+        let counts = lane.member.health.eject().by == EjectBy::LostConnections;
         if idle {
+            if counts {
+                self.blame(id, Failure::Connection, CLOSED);
+            }
             // Servers close idle connections; the next request opens a new one.
             return self.drop_lane(id, "");
         }
         let what = match error {
             Some(error) => reason(error),
-            None => "Connection closed by the server".into(),
+            None => CLOSED.into(),
         };
         let refused = matches!(lane.phase, Phase::Connecting) && error.is_some_and(is_refusal);
         let failure = if refused {

@@ -7,6 +7,7 @@ use proxima_wire::message::Reply;
 use super::{Dedicated, Hold, Pace, Uptake};
 use crate::{
     client::ClientId,
+    config::schema::EjectBy,
     dialect::Conversation,
     members::Member,
     micros::Micros,
@@ -193,6 +194,11 @@ impl Lane {
         self.stream.conn
     }
 
+    /// Is the connection being made before anything is asked of its server?
+    pub(super) fn is_in_advance(&self) -> bool {
+        matches!(self.phase, Phase::Connecting) && self.waiters.is_empty()
+    }
+
     /// Is the login under way?
     pub fn logs_in(&self) -> bool {
         matches!(self.phase, Phase::Login(_))
@@ -278,7 +284,7 @@ impl Lane {
             self.waiters.clear();
         }
         let failed = reply.outcome.is_failover();
-        if !failed {
+        if !failed || self.member.health.eject().by == EjectBy::LostConnections {
             self.member.health.succeeded();
         }
         failed

@@ -131,6 +131,7 @@ impl<R: Reactor> Worker<R> {
                     self.engine.share_memory();
                     self.engine.renew_lanes();
                     self.engine.retire_lanes();
+                    self.engine.preconnect();
                     for (number, socket) in open {
                         if socket.domain().is_ok_and(|domain| domain == Domain::UNIX) {
                             self.shared.push(number);

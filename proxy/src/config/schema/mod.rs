@@ -7,6 +7,7 @@ mod login;
 mod pool;
 mod route;
 mod server;
+mod socket;
 mod source;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
@@ -15,12 +16,13 @@ use proxima_wire::message::Class;
 
 pub use self::{
     fleet::{Fleet, Peers, Role, Tls},
-    hash::{Algorithm, Hash, KeyHash},
+    hash::{Algorithm, Hash, KeyHash, OnEject},
     health::{Drain, HealthCheck, HealthListener, Network},
     login::{Access, Login, Password, PasswordSource, Secret},
-    pool::{Dedicated, Eject, Pool, Rejoin, Replicated},
+    pool::{Dedicated, Eject, EjectBy, Pool, Rejoin, Replicated},
     route::{Children, FailoverErrors, FailoverLimit, Fault, Route, TtlAction},
     server::Server,
+    socket::SocketOptions,
     source::{Comparable, Dns, Record, ServerSource, Source},
 };
 
@@ -111,6 +113,8 @@ pub struct Listener {
     pub access: Access,
     /// Permissions of the file, if the listener is a Unix socket.
     pub permissions: Permissions,
+    /// How its socket is made.
+    pub socket: SocketOptions,
 }
 
 /// Permissions of a Unix socket.
@@ -204,6 +208,7 @@ impl Default for Config {
                 route: Route::Embedded,
                 access: Access::Open,
                 permissions: Permissions::default(),
+                socket: SocketOptions::default(),
             }],
             admin: Some("127.0.0.1:9150".to_owned()),
             admin_hosts: Vec::new(),

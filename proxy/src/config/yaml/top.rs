@@ -19,7 +19,9 @@ use crate::config::{
         PositiveTime, Shape, Size, TcpAddress, Time, Word,
     },
     reading::Reading,
-    schema::{Access, Config, Drain, Embedded, Limits, Listener, Nodes, Permissions, Protocol},
+    schema::{
+        Access, Config, Drain, Embedded, Limits, Listener, Nodes, Permissions, Protocol, SocketOptions,
+    },
     section::section,
 };
 
@@ -234,6 +236,7 @@ impl Form for ListenerForm {
             address: keys.address,
             route: keys.route,
             permissions,
+            socket: SocketOptions::default(),
         })
     }
 }

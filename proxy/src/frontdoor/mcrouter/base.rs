@@ -9,7 +9,7 @@ use std::{
 use super::{error::OptionError, flags::Flags, settings::NEVER};
 use crate::config::{
     check_address, listen_address,
-    schema::{Access, Config, Embedded, Limits, Listener, Permissions, Protocol, Route},
+    schema::{Access, Config, Embedded, Limits, Listener, Permissions, Protocol, Route, SocketOptions},
 };
 
 /// The configuration without its pools and routes.
@@ -79,6 +79,7 @@ fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
         protocol: Protocol::MEMCACHED,
         access: Access::Open,
         permissions: Permissions::default(),
+        socket: SocketOptions::default(),
         address,
         route: Route::Null,
     };
