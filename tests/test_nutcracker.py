@@ -1,329 +1,226 @@
-"""twemproxy's front door beside the real `nutcracker`: the same key on the same server, the same requests lost."""
+"""twemproxy's front door: its command line, process, sockets and statistics, beside the real `nutcracker`."""
 
+import os
 import pathlib
+import signal
+import subprocess
 import time
 
 import pytest
 
 from harness import ports, until
-from harness.nutcracker import NUTCRACKER, Door, Twemproxy, entry
-from harness.redis import Connection
+from harness.nutcracker import NUTCRACKER, counts, entry, written
+from harness.proxy import BINARY
+from harness.raw import Raw
+from harness.redis import Connection, array
 
 pytestmark = [
     pytest.mark.either_io,
-    pytest.mark.skipif(not pathlib.Path(NUTCRACKER).exists(), reason="nutcracker is missing: scripts/prepare.sh"),
+    pytest.mark.skipif(
+        not pathlib.Path(NUTCRACKER).exists(), reason="nutcracker is missing: scripts/prepare.sh"
+    ),
 ]
 
-HASHES = "one_at_a_time md5 crc16 crc32 crc32a fnv1_64 fnv1a_64 fnv1_32 fnv1a_32 hsieh murmur jenkins".split()
+
+def test_the_program_called_nutcracker_says_what_nutcracker_says(tmp_path):
+    link = tmp_path / "nutcracker"
+    link.symlink_to(pathlib.Path(BINARY).resolve())
+    bad = tmp_path / "bad.yml"
+    bad.write_text("a:\n  listen: 127.0.0.1:1\n")
+    for arguments in (
+        ["-V"],
+        ["-D"],
+        ["-t", "-c", str(tmp_path / "missing")],
+        ["-t", "-c", str(bad)],
+        ["-x"],
+        ["-s0"],
+    ):
+        theirs, ours = (
+            subprocess.run([program, *arguments], capture_output=True) for program in (NUTCRACKER, link)
+        )
+        assert (ours.returncode, ours.stdout) == (theirs.returncode, theirs.stdout)
+        said = [line for line in ours.stderr.splitlines() if line.startswith(b"nutcracker: ")]
+        assert said == [line for line in theirs.stderr.splitlines() if line.startswith(b"nutcracker: ")]
 
 
-@pytest.fixture
-def door(cleanup, io, tmp_path):
-    def start(pools, *arguments, **options):
-        proxy = Door(pools, tmp_path, io, *arguments, **options)
-        cleanup.callback(proxy.stop)
-        return proxy
-
-    return start
-
-
-@pytest.fixture
-def twemproxy(cleanup, tmp_path):
-    def start(pools, *arguments):
-        proxy = Twemproxy(pools, tmp_path, *arguments)
-        cleanup.callback(proxy.stop)
-        return proxy
-
-    return start
-
-
-@pytest.fixture
-def both(door, twemproxy):
-    """The real one and ours, with the same pools on ports of their own."""
-
-    def start(pools, **options):
-        def own():
-            return {name: {"listen": ports.address(), **keys} for name, keys in pools.items()}
-
-        return twemproxy(own()), door(own(), **options)
-
-    return start
-
-
-def listed(servers):
-    """Which servers have each key."""
-    found = {}
-    for server in servers:
-
-        def dump():
-            with server.raw() as direct:
-                direct.send(b"lru_crawler metadump all\r\n")
-                parts = []
-                while not b"".join(parts[-2:]).endswith((b"END\r\n", b"request\r\n")):
-                    parts.append(direct.sock.recv(1 << 20))
-                text = b"".join(parts)
-                return None if text.startswith(b"BUSY") else text
-
-        for line in until(dump, "the keys are listed").splitlines()[:-1]:
-            key = line.split(b" ", 1)[0].removeprefix(b"key=")
-            found.setdefault(key, []).append(server.address)
-    return found
-
-
-def write(proxy, keys_of, batch=500):
-    """Stores each pool's keys through it."""
-    for listener, keys in enumerate(keys_of):
-        with proxy.raw(listener) as client:
-            for start in range(0, len(keys), batch):
-                part = keys[start : start + batch]
-                client.send(b"".join(b"set %b 0 0 1\r\nv\r\n" % key for key in part))
-                answer = client.exactly(len(part) * 8)
-                assert answer == b"STORED\r\n" * len(part), answer[:100]
-
-
-def pools_of(servers, **keys):
-    """A pool for each hash and distribution."""
-    named = [(hash, distribution) for hash in HASHES for distribution in ("ketama", "modula")]
-    return {
-        f"{hash}_{distribution}": {"hash": hash, "distribution": distribution, **keys, "servers": servers}
-        for hash, distribution in named
-    }
-
-
-def keys_of(pools, count):
-    """Keys of each pool that no other pool has; some with bytes beyond ASCII, tags, and mcrouter's hash stop."""
-    forms = [b"%b:%d", b"user:%b:{%d}x", b"caf\xc3\xa9\xff:%b:%d", b"a|#|%b:%d"]
-    return [[forms[i % 4] % (name.encode(), i) for i in range(count)] for name in pools]
-
-
-CASES = {
-    "equal": (10_000, lambda servers: [entry(server) for server in servers], {}),
-    "weighted": (10_000, lambda servers: [entry(server, i + 1) for i, server in enumerate(servers)], {}),
-    "named": (1_000, lambda servers: [entry(server, 1, n) for server, n in zip(servers, ["zz", "b", "aaa", "a"])], {}),
-    "tagged": (1_000, lambda servers: [entry(server, 2) for server in servers], {"hash_tag": "{}"}),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_each_key_is_on_the_server_where_twemproxy_has_it(both, memcached, case):
-    count, entries, keys = CASES[case]
-    servers = memcached.several(4)
-    pools = pools_of(entries(servers), **keys)
-    theirs, ours = both(pools)
-    written = keys_of(pools, count)
-    write(theirs, written)
-    before = listed(servers)
-    assert len(before) == count * len(pools) and all(len(at) == 1 for at in before.values())
-    write(ours, written)
-    elsewhere = {key: at for key, at in listed(servers).items() if at != before.get(key)}
-    assert not elsewhere, f"{len(elsewhere)} of {len(before)}: {list(elsewhere.items())[:5]}"
-
-
-def test_port_11211_is_no_part_of_a_name(both, memcached):
-    servers = [memcached(host=f"127.11.2.{n}", port=11211) for n in range(1, 4)]
-    pools = pools_of([entry(server) for server in servers])
-    theirs, ours = both(pools)
-    written = keys_of(pools, 1_000)
-    write(theirs, written)
-    before = listed(servers)
-    write(ours, written)
-    assert listed(servers) == before
-
-
-@pytest.mark.parametrize("weights", [(1, 1, 1, 1), (1, 2, 3, 4)], ids=["equal", "weighted"])
-def test_keys_are_shared_out_anew_when_a_server_is_ejected(both, memcached, weights):
-    servers = memcached.several(4)
-    entries = [entry(server, weight) for server, weight in zip(servers, weights)]
-    eject = {"auto_eject_hosts": True, "server_failure_limit": 1, "server_retry_timeout": 600_000}
-    pools = pools_of(entries, **eject)
-    theirs, ours = both(pools, workers=1)
-    servers.pop(1).kill()
-    written = keys_of(pools, 1_000)
-    for proxy in (theirs, ours):
-        for listener, keys in enumerate(written):
-            until_ejected(proxy, listener, keys)
-    write(theirs, written)
-    before = listed(servers)
-    assert all(len(at) == 1 for at in before.values())
-    write(ours, written)
-    assert listed(servers) == before
-
-
-def until_ejected(proxy, listener, keys):
-    """Reads the keys until no request is lost."""
-    request = b"".join(b"get %b\r\n" % key for key in keys)
-    with proxy.raw(listener) as client:
-
-        def served():
-            client.send(request)
-            return [client.line() for _ in keys] == [b"END\r\n"] * len(keys)
-
-        until(served, "the dead server is ejected")
-
-
-def test_redis_keys_are_on_the_server_where_twemproxy_has_them(both, redis_server):
-    servers = redis_server.several(3)
+def test_pools_of_both_protocols_are_served_from_one_file(door, memcached, redis_server, folder):
+    socket = folder / "m.sock"
     pools = {
-        name: {"redis": True, "distribution": name, "servers": [entry(server, i + 1) for i, server in enumerate(servers)]}
-        for name in ("ketama", "modula")
+        "m": {
+            "listen": f"{socket} 0600",
+            "servers": [entry(memcached(socket=str(folder / "server.sock")), 1, "m")],
+        },
+        "r": {"listen": ports.address(), "redis": True, "servers": [entry(redis_server())]},
+        "other": {"listen": ports.address(), "servers": [entry(memcached())]},
     }
-    theirs, ours = both(pools)
-
-    def place(proxy):
-        for listener, name in enumerate(pools):
-            with Connection(proxy.addresses[listener]) as client:
-                for i in range(500):
-                    assert client.ask("SET", f"{name}:{i}", "v") == b"+OK\r\n"
-        return [server.ask("KEYS", "*").count(b"\n") for server in servers]
-
-    before = place(theirs)
-    assert sum(count // 2 for count in before) >= 1_000
-    assert place(ours) == before
-
-
-def test_random_sends_to_every_live_server(door, memcached):
-    servers = memcached.several(3)
-    proxy = door({"p": {"listen": ports.address(), "distribution": "random", "servers": [entry(s) for s in servers]}})
-    with proxy.raw() as client:
-        for i in range(200):
-            client.set(f"k{i}", "v")
-    assert all(server.stat("curr_items") > 20 for server in servers)
-
-
-RETRY = 1_500
-
-
-def lost(proxy, key, listener=0, count=1):
-    """Which of this many requests, each from a client of its own, got an error."""
-
-    def ask():
+    proxy = door(pools)
+    assert socket.stat().st_mode & 0o777 == 0o600
+    for listener in (0, 2):
         with proxy.raw(listener) as client:
-            client.send(b"set %b 0 0 1\r\nv\r\n" % key)
-            return client.line().startswith(b"SERVER_ERROR")
-
-    return [ask() for _ in range(count)]
-
-
-@pytest.fixture
-def pair(both, memcached):
-    """Both proxies, with limit and other keys, over two servers; and a key of the second server."""
-
-    def start(limit, workers, **keys):
-        servers = memcached.several(2)
-        eject = {"auto_eject_hosts": True, "server_failure_limit": limit, "server_retry_timeout": RETRY, **keys}
-        pools = {"p": {"distribution": "modula", **eject, "servers": [entry(server) for server in servers]}}
-        with_key = next(keys for keys in [_key_of_second(both, servers)])
-        return servers, with_key, lambda: both(pools, workers=workers)
-
-    return start
+            client.set("k", str(listener))
+            assert client.get("k") == str(listener).encode()
+    with Connection(proxy.addresses[1]) as client:
+        assert client.ask("SET", "k", "r") == b"+OK\r\n"
 
 
-def _key_of_second(both, servers):
-    """A key that modula gives to the second server."""
-    theirs, _ = both({"p": {"distribution": "modula", "servers": [entry(server) for server in servers]}})
-    keys = [b"key%d" % i for i in range(20)]
-    write(theirs, [keys])
-    return next(key for key, at in listed(servers).items() if at == [servers[1].address])
-
-
-EACH = [(limit, workers) for limit in (1, 2) for workers in (1, 4)]
-
-
-@pytest.mark.parametrize("limit, workers", EACH)
-@pytest.mark.parametrize("preconnect", [False, True], ids=["", "preconnect"])
-def test_a_dead_server_costs_as_many_requests_as_in_twemproxy(pair, limit, workers, preconnect):
-    servers, key, start = pair(limit, workers, preconnect=preconnect)
-    servers[1].kill()
-    theirs, ours = start()
-    time.sleep(0.2)
-    first = lost(theirs, key, count=5)
-    assert lost(ours, key, count=5) == first
-    assert first == [True] * (limit - preconnect) + [False] * (5 - limit + preconnect)
-    # Both are asked again when the time is over, and lose as many requests once more.
-    time.sleep(RETRY / 1_000 + 0.2)
-    again = lost(theirs, key, count=5)
-    assert lost(ours, key, count=5) == again == [True] * limit + [False] * (5 - limit)
-    until(lambda: theirs.stats()["p"]["server_ejects"] == 2, "twemproxy's count is fresh")
-    assert ours.metric("member_ejections_total") == 2
-
-
-@pytest.mark.parametrize("limit, workers", EACH)
-def test_a_killed_server_costs_as_many_requests_as_in_twemproxy(pair, limit, workers):
-    servers, key, start = pair(limit, workers)
-    theirs, ours = start()
-    assert lost(theirs, key, count=1) == [False]
-    # Every worker gets to know the server.
-    assert lost(ours, key, count=12) == [False] * 12
-    servers[1].kill()
-    time.sleep(0.2)
-    first = lost(theirs, key, count=5)
-    assert lost(ours, key, count=5) == first == [True] * (limit - 1) + [False] * (6 - limit)
-
-
-@pytest.mark.parametrize("limit, workers", EACH)
-def test_a_frozen_server_costs_as_many_requests_as_in_twemproxy(pair, limit, workers):
-    servers, key, start = pair(limit, workers, timeout=150)
-    theirs, ours = start()
-    servers[1].freeze()
-    first = lost(theirs, key, count=4)
-    assert lost(ours, key, count=4) == first == [True] * limit + [False] * (4 - limit)
-    servers[1].thaw()
-    time.sleep(RETRY / 1_000 + 0.2)
-    assert lost(theirs, key, count=4) == lost(ours, key, count=4) == [False] * 4
-
-
-@pytest.mark.parametrize("limit, workers", EACH)
-def test_requests_of_one_connection_to_a_server_count_once(pair, limit, workers):
-    servers, key, start = pair(limit, workers)
-    servers[1].kill()
-    theirs, ours = start()
-
-    def pipelined(proxy):
-        with proxy.raw() as client:
-            client.send(b"set %b 0 0 1\r\nv\r\n" % key * 5)
-            return [client.line().startswith(b"SERVER_ERROR") for _ in range(5)]
-
-    first = [pipelined(theirs) for _ in range(3)]
-    assert [pipelined(ours) for _ in range(3)] == first == [[True] * 5] * limit + [[False] * 5] * (3 - limit)
-
-
-def test_a_reply_begins_the_count_anew(both, memcached, scripted):
-    seen = []
-
-    def every_second_connection_fails(sock):
-        seen.append(1)
-        while sock.recv(4096):
-            if len(seen) % 2:
-                return
-            sock.sendall(b"STORED\r\n")
-            return
-
-    one, other = memcached(), scripted(every_second_connection_fails)
-    eject = {"auto_eject_hosts": True, "server_failure_limit": 3, "server_retry_timeout": RETRY}
-    entries = [entry(one, 1, "a"), entry(other, 1, "b")]
-    theirs, ours = both({"p": {"distribution": "modula", **eject, "servers": entries}}, workers=1)
-    for proxy in (theirs, ours):
-        for i in range(20):
-            lost(proxy, b"key%d" % i)
-    assert theirs.stats()["p"]["server_ejects"] == ours.metric("member_ejections_total") == 0
-
-
-def test_without_auto_eject_every_request_tries_again(both, memcached):
+def test_preconnect_connects_before_the_first_request(door, memcached):
     servers = memcached.several(2)
-    key = _key_of_second(both, servers)
-    theirs, ours = both({"p": {"distribution": "modula", "servers": [entry(server) for server in servers]}})
-    servers[1].kill()
-    for proxy in (theirs, ours):
-        lost(proxy, key)  # twemproxy may find the end of its connection only now
-        assert lost(proxy, key, count=5) == [True] * 5
-    servers[1].start()
-    for proxy in (theirs, ours):
-        assert lost(proxy, key, count=5) == [False] * 5
+    before = [server.stat("total_connections") for server in servers]
+    pool = {"listen": ports.address(), "preconnect": True, "servers": [entry(server) for server in servers]}
+    door({"p": pool}, workers=2)
+
+    def connected():
+        # Each question is a connection, too.
+        return all(server.stat("curr_connections") >= 3 for server in servers)
+
+    until(connected, f"both workers have connected; {before} before")
 
 
-def test_all_servers_ejected_is_an_error_for_every_request(both):
-    nobody = [ports.address() for _ in range(2)]
-    eject = {"auto_eject_hosts": True, "server_failure_limit": 1, "server_retry_timeout": 60_000}
-    for proxy in both({"p": {**eject, "servers": [entry(address) for address in nobody]}}):
-        for i in range(10):
-            assert lost(proxy, b"key%d" % i) == [True]
+def test_sockets_are_made_as_the_file_says(door, memcached):
+    server = memcached()
+    port = ports.free()
+    listen = f"127.0.0.1:{port}"
+    keys = {"backlog": 77, "tcpkeepalive": True, "reuseport": True, "servers": [entry(server)]}
+    first, second = (door({"p": {"listen": listen, **keys}}, workers=1) for _ in range(2))
+    assert first.process.poll() is None and second.process.poll() is None
+    with first.raw() as client:
+        client.set("k", "v")
+        # Column 5 is the timer: 02 is that of keepalive. The queue of a listener is its backlog.
+        with open("/proc/net/tcp") as table:
+            rows = [line.split() for line in table.readlines()[1:]]
+        own = [row for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"]
+        assert own and all(row[5].startswith("02:") for row in own)
+        theirs = [
+            row
+            for row in rows
+            if row[2].endswith(f":{int(server.address.split(':')[1]):04X}") and row[3] == "01"
+        ]
+        assert theirs and all(row[5].startswith("02:") for row in theirs)
+
+
+def test_without_a_time_out_a_frozen_server_is_waited_for(door, memcached):
+    server = memcached()
+    proxy = door({"p": {"listen": ports.address(), "servers": [entry(server)]}})
+    with proxy.raw() as client:
+        client.set("k", "v")
+        server.freeze()
+        client.send(b"get k\r\n")
+        time.sleep(2)
+        server.thaw()
+        assert client.line() == b"VALUE k 0 1\r\n"
+
+
+def test_statistics_are_those_of_twemproxy_field_for_field(both, redis_server):
+    servers = redis_server.several(2)
+    entries = [entry(server, 1, name) for server, name in zip(servers, ["long", "b"])]
+    theirs, ours = both(
+        {"p": {"redis": True, "distribution": "modula", "preconnect": True, "servers": entries}}
+    )
+    shapes = [
+        [(name, list(value) if isinstance(value, dict) else 0) for name, value in proxy.stats().items()]
+        for proxy in (theirs, ours)
+    ]
+    assert shapes[1] == shapes[0]
+    assert list(ours.stats()["p"]["b"]) == list(theirs.stats()["p"]["b"])
+    assert (ours.stats()["service"], ours.stats()["version"]) == ("nutcracker", "0.5.0")
+    expected = []
+    for proxy in (theirs, ours):
+        # The harness has looked whether it serves.
+        left = counts(proxy)[0]["client_eof"]
+        with Connection(proxy.address) as client:
+            for i in range(10):
+                assert client.ask("SET", f"key{i}", "value") == b"+OK\r\n"
+            for i in range(10):
+                assert client.ask("GET", f"key{i}") == b"$5\r\nvalue\r\n"
+            until(lambda: counts(proxy)[1]["responses"] == 20, "twenty requests are counted")
+            first = counts(proxy)
+            client.ask("MGET", *(f"key{i}" for i in range(10)))
+            until(lambda: counts(proxy)[1]["responses"] == 22, "one more for each server")
+            client.ask("PING")
+            expected.append((first, counts(proxy)))
+        with Connection(proxy.address) as client:
+            client.send(array("NOSUCH"))
+            assert client.rest() == b""
+        until(lambda: counts(proxy)[0]["client_err"] == 1, "the client that was refused is counted")
+        until(lambda: counts(proxy)[0]["client_eof"] == left + 1, "the client that has left is counted")
+    same = "client_err client_connections server_ejects forward_error fragments".split()
+    of_servers = "server_eof server_err server_timedout requests responses request_bytes response_bytes"
+    of_servers = [*of_servers.split(), "in_queue", "out_queue"]
+    for theirs, ours in zip(*expected):
+        assert [ours[0][name] for name in same] == [theirs[0][name] for name in same]
+        assert [ours[1][name] for name in of_servers] == [theirs[1][name] for name in of_servers]
+
+
+def test_the_daemon_detaches_logs_to_its_file_and_ends_with_its_pid_file(tmp_path, memcached, io):
+    listen, port = ports.address(), ports.free()
+    link, file = tmp_path / "nutcracker", tmp_path / "n.yml"
+    link.symlink_to(pathlib.Path(BINARY).resolve())
+    file.write_text(written({"p": {"listen": listen, "servers": [entry(memcached())]}}))
+    log, pid_file = tmp_path / "n.log", tmp_path / "n.pid"
+    command = [
+        link,
+        "-d",
+        "-c",
+        file,
+        "-o",
+        log,
+        "-p",
+        pid_file,
+        "-s",
+        str(port),
+        "-a",
+        "127.0.0.1",
+        "-v",
+        "6",
+        f"--io={io}",
+    ]
+    assert subprocess.run(command, timeout=30).returncode == 0
+    pid = int(until(lambda: pid_file.exists() and pid_file.read_text(), "the pid file is written"))
+    try:
+
+        def serves():
+            try:
+                with Raw(listen) as client:
+                    client.set("k", "v")
+            except OSError:
+                return False
+            return True
+
+        until(serves, "the daemon serves")
+        assert os.getsid(pid) == pid
+        log.unlink()
+        os.kill(pid, signal.SIGHUP)
+        until(lambda: log.exists() and "SIGHUP" in log.read_text(), "the log is opened anew")
+        os.kill(pid, signal.SIGTTIN)
+        until(
+            lambda: "signal 21 (SIGTTIN) received, up logging level" in log.read_text(), "the level is raised"
+        )
+        until(lambda: "up log level to 7" in log.read_text(), "the level is told")
+        os.kill(pid, signal.SIGTTOU)
+        until(lambda: "down log level to 6" in log.read_text(), "the level is lowered")
+        assert (
+            subprocess.run([link, "-c", file, "-s", str(port)], capture_output=True, timeout=30).returncode
+            == 1
+        )
+    finally:
+        os.kill(pid, signal.SIGTERM)
+    until(lambda: not pid_file.exists(), "the pid file is removed")
+
+
+def test_a_changed_file_takes_effect_without_a_lost_client(door, memcached):
+    servers = memcached.several(3)
+    pool = {"listen": ports.address(), "hash": "md5", "servers": [entry(server) for server in servers[:2]]}
+    proxy = door({"p": pool})
+    with proxy.raw() as client:
+        client.set("k", "v")
+        proxy.write({"p": {**pool, "servers": [entry(server) for server in servers]}})
+
+        def known():
+            for i in range(50):
+                client.set(f"key{i}", "v")
+            return servers[2].stat("curr_items")
+
+        until(known, "the third server gets keys")
+        proxy.write("p:\n  listen: nonsense\n")
+        until(lambda: "p.listen: expected `host:port`" in proxy.log(), "the mistake is told")
+        client.set("k", "w")

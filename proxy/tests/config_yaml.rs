@@ -233,6 +233,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         access,
         permissions: Permissions::default(),
         socket: SocketOptions::default(),
+        manner: Manner::Own,
     };
     let declared = |arity, keys, class| DeclaredCommand { arity, keys, class };
     let failover = Route::Failover {
@@ -293,6 +294,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
                 access: Access::Open,
                 permissions: Permissions::default(),
                 socket: SocketOptions::default(),
+                manner: Manner::Own,
             },
             Listener {
                 protocol: Protocol::MEMCACHED,
@@ -301,6 +303,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
                 access: Access::Open,
                 permissions: Permissions::default(),
                 socket: SocketOptions::default(),
+                manner: Manner::Own,
             },
             redis(
                 "127.0.0.1:6379",

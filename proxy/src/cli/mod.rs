@@ -1,7 +1,9 @@
 //! The command line: its commands, and the answers that need no data plane.
 
 mod args;
+mod daemon;
 mod fleet;
+mod log;
 
 use std::{ffi::OsString, path::Path};
 
@@ -9,6 +11,8 @@ use clap::{CommandFactory, Parser, error::ErrorKind};
 
 use args::{Cli, Command, Config};
 pub use args::{Explain, Here, LogFormat, LogLevel, Run};
+pub use daemon::{PidFile, detach, leave_terminal};
+pub use log::{LevelSwitch, LogFile, NutcrackerLog, level, log};
 
 use crate::{
     config::{self, describe},

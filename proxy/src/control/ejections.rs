@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Weak, atomic::Ordering},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use tokio::{sync::mpsc::UnboundedReceiver, time::sleep};
@@ -80,6 +80,8 @@ impl Proxy {
             {
                 let state = &mut *self.state();
                 let since = Instant::now();
+                let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                member.health.set_ejected_at(unix.as_micros() as u64);
                 state
                     .ejections
                     .begin(&member.health, Ejection { since, why: reason });

@@ -78,6 +78,8 @@ pub struct Health {
     ejections: AtomicU64,
     /// When the last lost connection was counted, in µs; 0: none was.
     counted: AtomicU64,
+    /// When it was last ejected, in µs since 1970; 0: never.
+    ejected_at: AtomicU64,
     eject: Eject,
 }
 
@@ -89,6 +91,7 @@ impl Health {
             failures: AtomicU32::new(0),
             ejections: AtomicU64::new(0),
             counted: AtomicU64::new(0),
+            ejected_at: AtomicU64::new(0),
             eject,
         }
     }
@@ -128,6 +131,16 @@ impl Health {
     /// The number of ejections.
     pub fn ejections(&self) -> u64 {
         self.ejections.load(Relaxed)
+    }
+
+    /// When it was last ejected, in µs since 1970; 0: never.
+    pub fn ejected_at(&self) -> u64 {
+        self.ejected_at.load(Relaxed)
+    }
+
+    /// Notes when it was ejected, in µs since 1970.
+    pub fn set_ejected_at(&self, unix: u64) {
+        self.ejected_at.store(unix, Relaxed);
     }
 
     /// The rule by which it is ejected.

@@ -51,6 +51,8 @@ pub struct Lane {
     pub(super) free: Micros,
     /// Bytes of all requests that this lane was given.
     pub(super) given: u64,
+    /// Bytes of all replies that came on this lane.
+    pub(super) received: u64,
     pub(super) stream: Stream,
     /// The client that owns the lane, if it is dedicated.
     pub(super) owner: Option<ClientId>,
@@ -226,6 +228,8 @@ impl Lane {
     pub fn ready(&mut self, now: Micros) {
         self.phase = Phase::Ready;
         self.free = now;
+        // Those of the login are no replies.
+        self.received = 0;
         let held = std::mem::take(&mut self.held);
         self.stream.out.extend_from_slice(&held);
     }

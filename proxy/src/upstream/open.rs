@@ -87,6 +87,7 @@ impl Engine {
             free: now,
             active: now,
             given: 0,
+            received: 0,
             uptake: None,
             hold: Hold::default(),
             pace: Pace::since(now),

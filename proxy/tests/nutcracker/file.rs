@@ -20,6 +20,7 @@ fn twemproxy_defaults_are_those_of_the_pool() {
             keepalive: false,
             shared: false,
         },
+        manner: Manner::Twemproxy { all_commands: false },
     };
     assert_eq!(config.listeners, [listener]);
     let pool = &config.pools["a"];

@@ -4,6 +4,7 @@ mod fleet;
 mod hash;
 mod health;
 mod login;
+mod manner;
 mod pool;
 mod route;
 mod server;
@@ -19,6 +20,7 @@ pub use self::{
     hash::{Algorithm, Hash, KeyHash, OnEject},
     health::{Drain, HealthCheck, HealthListener, Network},
     login::{Access, Login, Password, PasswordSource, Secret},
+    manner::Manner,
     pool::{Dedicated, Eject, EjectBy, Pool, Rejoin, Replicated},
     route::{Children, FailoverErrors, FailoverLimit, Fault, Route, TtlAction},
     server::Server,
@@ -115,6 +117,8 @@ pub struct Listener {
     pub permissions: Permissions,
     /// How its socket is made.
     pub socket: SocketOptions,
+    /// In whose manner it answers what no server has answered.
+    pub manner: Manner,
 }
 
 /// Permissions of a Unix socket.
@@ -209,6 +213,7 @@ impl Default for Config {
                 access: Access::Open,
                 permissions: Permissions::default(),
                 socket: SocketOptions::default(),
+                manner: Manner::Own,
             }],
             admin: Some("127.0.0.1:9150".to_owned()),
             admin_hosts: Vec::new(),

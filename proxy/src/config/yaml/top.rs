@@ -20,7 +20,8 @@ use crate::config::{
     },
     reading::Reading,
     schema::{
-        Access, Config, Drain, Embedded, Limits, Listener, Nodes, Permissions, Protocol, SocketOptions,
+        Access, Config, Drain, Embedded, Limits, Listener, Manner, Nodes, Permissions, Protocol,
+        SocketOptions,
     },
     section::section,
 };
@@ -237,6 +238,7 @@ impl Form for ListenerForm {
             route: keys.route,
             permissions,
             socket: SocketOptions::default(),
+            manner: Manner::Own,
         })
     }
 }

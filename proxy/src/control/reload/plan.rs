@@ -173,6 +173,7 @@ mod tests {
             access: schema::Access::Open,
             permissions: Permissions::default(),
             socket: SocketOptions::default(),
+            manner: schema::Manner::Own,
         };
         Config {
             listeners: addresses.iter().map(listener).collect(),

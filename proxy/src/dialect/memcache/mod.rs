@@ -1,6 +1,7 @@
 //! The memcached protocol: text and meta commands.
 
 mod repair;
+mod twemproxy;
 
 use proxima_wire::{
     memcache::{self, Command, Limits, Rewrite, error},
@@ -8,8 +9,8 @@ use proxima_wire::{
 };
 
 use super::{
-    Change, Conversation, Copied, Dialect, Effect, Embedded, Expiry, Failed, Join, Login, MALFORMED, Message,
-    Plan, Session,
+    Change, Conversation, Copied, Dialect, Effect, Embedded, Expiry, Failed, Join, Login, MALFORMED, Manner,
+    Message, Plan, Session, manner::twemproxys_text,
 };
 
 /// The memcached dialect, as Proxima or as mcrouter speaks it.
@@ -21,6 +22,7 @@ pub struct Memcache {
     flush: bool,
     /// Errors begin as mcrouter's do.
     as_mcrouter: bool,
+    manner: Manner,
 }
 
 impl Memcache {
@@ -29,12 +31,22 @@ impl Memcache {
         version: VERSION,
         flush: true,
         as_mcrouter: false,
+        manner: Manner::Own,
     };
     /// memcached as mcrouter speaks it.
     pub const MCROUTER: Self = Self {
         version: b"VERSION 1.0.0 mcrouter\r\n",
         flush: false,
         as_mcrouter: true,
+        manner: Manner::Own,
+    };
+    const TWEMPROXY: Self = Self {
+        manner: Manner::Twemproxy { all_commands: false },
+        ..Self::PLAIN
+    };
+    const TWEMPROXY_ALL: Self = Self {
+        manner: Manner::Twemproxy { all_commands: true },
+        ..Self::PLAIN
     };
     /// memcached as mcrouter speaks it with `--enable-flush-cmd`.
     pub const MCROUTER_FLUSH: Self = Self {
@@ -52,6 +64,14 @@ impl Dialect for Memcache {
         false
     }
 
+    fn in_manner(&self, manner: Manner) -> Option<&'static dyn Dialect> {
+        match manner {
+            Manner::Own => None,
+            Manner::Twemproxy { all_commands: false } => Some(&Self::TWEMPROXY),
+            Manner::Twemproxy { all_commands: true } => Some(&Self::TWEMPROXY_ALL),
+        }
+    }
+
     fn name(&self) -> &'static str {
         "memcached"
     }
@@ -62,7 +82,11 @@ impl Dialect for Memcache {
 
     #[inline]
     fn request(&self, _: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Request> {
-        memcache::request(bytes, &Limits { value: value_limit })
+        let read = memcache::request(bytes, &Limits { value: value_limit });
+        match self.manner {
+            Manner::Own => read,
+            Manner::Twemproxy { all_commands } => twemproxy::restrict(read, all_commands),
+        }
     }
 
     fn example(&self, command: u16, key: &[u8]) -> Option<Vec<u8>> {
@@ -92,10 +116,10 @@ impl Dialect for Memcache {
 
     #[inline]
     fn check_end(&self, message: &[u8]) -> Result<(), &'static [u8]> {
-        if message.ends_with(b"\r\n") {
-            Ok(())
-        } else {
-            Err(error::BAD_CHUNK)
+        match self.manner {
+            _ if message.ends_with(b"\r\n") => Ok(()),
+            Manner::Own => Err(error::BAD_CHUNK),
+            Manner::Twemproxy { .. } => Err(b""),
         }
     }
 
@@ -158,7 +182,10 @@ impl Dialect for Memcache {
 
     #[inline]
     fn next_key(&self, _: &Request, bytes: &[u8]) -> NextKey {
-        memcache::take_key(bytes)
+        match memcache::take_key(bytes) {
+            NextKey::Bad(_) if self.manner != Manner::Own => NextKey::Bad(Bad::fatal(b"")),
+            next => next,
+        }
     }
 
     fn single(&self, request: &Request, head: &[u8], key: &[u8], out: &mut Vec<u8>) {
@@ -231,6 +258,7 @@ impl Dialect for Memcache {
             _ => b"SERVER_ERROR ",
         });
         let text = match failed.outcome {
+            _ if self.manner != Manner::Own => twemproxys_text(failed),
             _ if !self.as_mcrouter || failed.server.is_empty() => failed.to_string(),
             Outcome::Timeout => "Reply timeout".into(),
             Outcome::ConnectError | Outcome::ConnectTimeout => format!("AsyncSocketException: {failed}"),

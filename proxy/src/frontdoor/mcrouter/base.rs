@@ -9,7 +9,9 @@ use std::{
 use super::{error::OptionError, flags::Flags, settings::NEVER};
 use crate::config::{
     check_address, listen_address,
-    schema::{Access, Config, Embedded, Limits, Listener, Permissions, Protocol, Route, SocketOptions},
+    schema::{
+        Access, Config, Embedded, Limits, Listener, Manner, Permissions, Protocol, Route, SocketOptions,
+    },
 };
 
 /// The configuration without its pools and routes.
@@ -80,6 +82,7 @@ fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
         access: Access::Open,
         permissions: Permissions::default(),
         socket: SocketOptions::default(),
+        manner: Manner::Own,
         address,
         route: Route::Null,
     };

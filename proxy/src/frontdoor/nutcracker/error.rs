@@ -38,6 +38,8 @@ pub enum OptionError {
     NoValue(Label, &'static str),
     #[error("option -s value {0} is not a valid port")]
     Port(i32),
+    #[error("option -a value {0} is not an address of this host")]
+    StatsAddress(String),
     #[error("option -m requires a non-zero number")]
     NoSize,
     #[error("mbuf chunk size must be between 512 and 16777216 bytes")]

@@ -9,7 +9,12 @@ use crate::config::{
 };
 
 /// Reads all pools into `base`. Mistakes other than the first are recorded.
-pub(super) fn read(root: &Node, base: &Config, cx: &mut Reading) -> Result<Config, Diagnostic> {
+pub(super) fn read(
+    root: &Node,
+    base: &Config,
+    all_commands: bool,
+    cx: &mut Reading,
+) -> Result<Config, Diagnostic> {
     let pools = match &root.value {
         Value::Map(pools) if !pools.is_empty() => pools,
         _ => {
@@ -24,7 +29,7 @@ pub(super) fn read(root: &Node, base: &Config, cx: &mut Reading) -> Result<Confi
         }
         let site = cx.site(name.at);
         cx.index.pools.insert(name.text.clone(), site);
-        cx.within(&*name.text, |cx| pool(&name.text, node, cx))
+        cx.within(&*name.text, |cx| pool(&name.text, node, all_commands, cx))
             .map(|read| (name.text.clone(), read))
     });
     let read: Vec<_> = read.collect();

@@ -2,7 +2,7 @@
 
 use super::{
     error::OptionError,
-    options::{self, Label, Opt, Takes},
+    options::{self, DETACHED, Label, Opt, Takes},
 };
 use crate::{
     config::{listen_address, listen_socket},
@@ -20,14 +20,24 @@ pub(super) struct Flags {
     pub(super) asks_stats: bool,
     /// Whether only to check the configuration and exit.
     pub(super) only_tests: bool,
+    pub(super) daemonize: bool,
+    /// Whether this is the daemon that such an option has started.
+    pub(super) detached: bool,
     pub(super) verbosity: i32,
+    pub(super) stats_port: u16,
+    pub(super) stats_addr: String,
+    /// Milliseconds.
+    pub(super) stats_interval: i32,
     /// The log file. `None`: standard error.
     pub(super) log_file: Option<String>,
+    pub(super) pid_file: Option<String>,
     pub(super) config_file: Option<String>,
     /// The address of the admin port. `None`: there is none.
     pub(super) admin: Option<String>,
     pub(super) io: Io,
     pub(super) workers: Option<usize>,
+    /// Whether listeners take all commands that Proxima serves.
+    pub(super) all_commands: bool,
 }
 
 impl Default for Flags {
@@ -37,12 +47,19 @@ impl Default for Flags {
             asks_version: false,
             asks_stats: false,
             only_tests: false,
+            daemonize: false,
+            detached: false,
             verbosity: 5,
+            stats_port: 22222,
+            stats_addr: "0.0.0.0".to_owned(),
+            stats_interval: 30_000,
             log_file: None,
+            pid_file: None,
             config_file: None,
             admin: None,
             io: Io::Auto,
             workers: None,
+            all_commands: false,
         }
     }
 }
@@ -116,15 +133,20 @@ impl Flags {
                 self.asks_stats = true;
                 self.asks_version = true;
             }
+            "daemonize" => self.daemonize = true,
+            DETACHED => self.detached = true,
+            "pid-file" => self.pid_file = Some(value),
             "test-conf" => self.only_tests = true,
             "verbose" => self.verbosity = number()?,
             "output" => self.log_file = Some(value),
             "conf-file" => self.config_file = Some(value),
-            "stats-port" => match number()? {
-                1..=65535 => {}
-                port => return Err(OptionError::Port(port)),
-            },
-            "stats-interval" => drop(number()?),
+            "stats-port" => {
+                let port = number()?;
+                let valid = u16::try_from(port).ok().filter(|&port| port > 0);
+                self.stats_port = valid.ok_or(OptionError::Port(port))?;
+            }
+            "stats-addr" => self.stats_addr = value,
+            "stats-interval" => self.stats_interval = number()?,
             "mbuf-size" => match number().ok().filter(|&size| size > 0) {
                 None => return Err(OptionError::NoSize),
                 Some(size) if !MBUF.contains(&size) => return Err(OptionError::MbufSize),
@@ -135,6 +157,7 @@ impl Flags {
                 let address = listen_address(&value).ok().filter(is_tcp);
                 self.admin = Some(address.ok_or(OptionError::Admin(value))?);
             }
+            "all-commands" => self.all_commands = true,
             "io" => self.io = value.parse().map_err(OptionError::Io)?,
             "workers" => {
                 let workers = usize::try_from(number()?).ok();

@@ -50,7 +50,7 @@ pub(super) fn usage() -> String {
          [-c conf file] [-s stats port] [-a stats addr]\n                  \
          [-i stats interval] [-p pid file] [-m mbuf size]\n\nOptions:\n",
     );
-    for option in OPTIONS {
+    for option in OPTIONS.iter().filter(|option| !option.help.is_empty()) {
         let value = match option.takes {
             Takes::Nothing => "",
             Takes::Number => "=N",

@@ -23,4 +23,5 @@ mod start;
 mod value;
 
 pub use error::{OptionError, Refused};
+pub use options::DETACHED;
 pub use start::{Run, Start, parse, start};

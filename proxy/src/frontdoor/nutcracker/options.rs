@@ -44,6 +44,9 @@ const fn ours(name: &'static str, takes: Takes, help: &'static str) -> Opt {
     }
 }
 
+/// The option of the process that `-d` starts. It is no option for people, and the help does not name it.
+pub const DETACHED: &str = "detached";
+
 /// All options, in the order of the help.
 pub(super) const OPTIONS: &[Opt] = &[
     opt("help", 'h', Takes::Nothing, "this help"),
@@ -103,6 +106,12 @@ pub(super) const OPTIONS: &[Opt] = &[
         "admin",
         Takes::Text,
         "where operators look: /metrics, /ready, /explain, ... (host:port)",
+    ),
+    ours(DETACHED, Takes::Nothing, ""),
+    ours(
+        "all-commands",
+        Takes::Nothing,
+        "take all commands that Proxima serves, not only those of twemproxy",
     ),
     ours(
         "io",

@@ -8,7 +8,7 @@ use crate::config::{
     document::Node,
     reading::Reading,
     schema::{
-        Access, Algorithm, Dedicated, Eject, EjectBy, Hash, Listener, Login, OnEject, Password,
+        Access, Algorithm, Dedicated, Eject, EjectBy, Hash, Listener, Login, Manner, OnEject, Password,
         PasswordSource, Permissions, Pool, Protocol, Route, SocketOptions, Source,
     },
 };
@@ -17,7 +17,12 @@ use crate::config::{
 const NEVER: Duration = Duration::from_secs(1_000 * 86_400);
 
 /// Reads the pool `name`.
-pub(super) fn pool(name: &str, node: &Node, cx: &mut Reading) -> Result<(Listener, Pool), Diagnostic> {
+pub(super) fn pool(
+    name: &str,
+    node: &Node,
+    all_commands: bool,
+    cx: &mut Reading,
+) -> Result<(Listener, Pool), Diagnostic> {
     let mut settings = Settings::read(node, cx)?;
     let Some(listen) = settings.listen.take() else {
         return Err(cx
@@ -65,6 +70,7 @@ pub(super) fn pool(name: &str, node: &Node, cx: &mut Reading) -> Result<(Listene
             keepalive: settings.tcpkeepalive,
             shared: settings.reuseport,
         },
+        manner: Manner::Twemproxy { all_commands },
     };
     let timeout = match settings.timeout {
         0 => NEVER,

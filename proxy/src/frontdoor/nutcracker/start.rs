@@ -1,16 +1,21 @@
 //! Makes a configuration of a command line, and again whenever its file changes.
 
-use std::path::{Path, PathBuf};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use super::{
-    error::Refused,
+    error::{OptionError, Refused},
     file,
     flags::{self, Flags},
     help,
+    listen::with_port,
 };
 use crate::{
     config::{
-        ConfigError, Loaded, check, file as files, parse_yaml,
+        ConfigError, Loaded, check, file as files, listen_socket, parse_yaml,
         reading::Reading,
         schema::{Config, Limits},
         version_hash,
@@ -40,10 +45,21 @@ pub struct Run {
     pub log_file: Option<PathBuf>,
     /// The amount of logging: 0 to 11, by default 5.
     pub verbosity: i32,
+    /// Whether to start a daemon, and end.
+    pub daemonize: bool,
+    /// Whether this is the daemon.
+    pub detached: bool,
+    /// The file for the number of the process. `None`: there is none.
+    pub pid_file: Option<PathBuf>,
+    /// The address of the statistics port.
+    pub stats_address: SocketAddr,
+    /// How often statistics are gathered.
+    pub stats_interval: Duration,
     /// The I/O back end.
     pub io: Io,
     path: PathBuf,
     base: Config,
+    all_commands: bool,
 }
 
 /// Parses the arguments behind the program's name, and reads the configuration that they name.
@@ -65,10 +81,12 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         };
         return Ok(Start::Print(format!("{}{usage}{stats}", help::VERSION)));
     }
+    let stats_address = listen_socket(&with_port(&flags.stats_addr, i32::from(flags.stats_port)))
+        .ok_or_else(|| OptionError::StatsAddress(flags.stats_addr.clone()))?;
     let name = flags.config_file.clone().unwrap_or_else(default_file);
     let path = PathBuf::from(&name);
     let base = base(&flags);
-    let loaded = load_from(&path, &base).map_err(|error| Refused::Config {
+    let loaded = load_from(&path, &base, flags.all_commands).map_err(|error| Refused::Config {
         times: if flags.only_tests && path.exists() { 2 } else { 1 },
         error,
         file: name.clone(),
@@ -81,15 +99,21 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         loaded,
         log_file: flags.log_file.map(PathBuf::from),
         verbosity: flags.verbosity,
+        daemonize: flags.daemonize && !flags.detached,
+        detached: flags.detached,
+        pid_file: flags.pid_file.map(PathBuf::from),
+        stats_address,
+        stats_interval: Duration::from_millis(u64::from(flags.stats_interval.unsigned_abs())),
         io: flags.io,
         path,
         base,
+        all_commands: flags.all_commands,
     })))
 }
 
 impl ConfigSource for Run {
     fn load(&self) -> Result<Loaded, ConfigError> {
-        load_from(&self.path, &self.base)
+        load_from(&self.path, &self.base, self.all_commands)
     }
 
     fn name(&self) -> String {
@@ -119,9 +143,9 @@ fn base(flags: &Flags) -> Config {
 /// The largest value that a server takes: Redis' limit.
 const LARGEST_VALUE: usize = 512 << 20;
 
-fn load_from(path: &Path, base: &Config) -> Result<Loaded, ConfigError> {
+fn load_from(path: &Path, base: &Config, all_commands: bool) -> Result<Loaded, ConfigError> {
     let text = files::read(path).map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
-    checked(&text, path, base)
+    checked(&text, path, base, all_commands)
 }
 
 /// Checks a file of twemproxy's that was read from `path`.
@@ -129,13 +153,13 @@ fn load_from(path: &Path, base: &Config) -> Result<Loaded, ConfigError> {
 /// # Errors
 /// The file is refused.
 pub fn parse(text: &str, path: &Path) -> Result<Loaded, ConfigError> {
-    checked(text, path, &base(&Flags::default()))
+    checked(text, path, &base(&Flags::default()), false)
 }
 
-fn checked(text: &str, path: &Path, base: &Config) -> Result<Loaded, ConfigError> {
+fn checked(text: &str, path: &Path, base: &Config, all_commands: bool) -> Result<Loaded, ConfigError> {
     let mut cx = Reading::default();
     let root = parse_yaml(text).map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
-    let read = file::read(&root, base, &mut cx);
+    let read = file::read(&root, base, all_commands, &mut cx);
     let mut mistakes = std::mem::take(&mut cx.mistakes);
     match read {
         Ok(config) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{CompileError, maker::Maker, spoken};
 use crate::{
     config::schema,
-    dialect::Access,
+    dialect::{Access, Manner, Spoken},
     route::tree::{Leaf, Node, Root, Wait},
 };
 
@@ -19,8 +19,15 @@ impl Maker<'_, '_> {
             .find(|listener| listener.address == address);
         let (spoken, node) = match listener {
             Some(listener) => {
-                let spoken = spoken(dialects, listener.protocol)?;
-                self.dialect = spoken.dialect;
+                let plain = spoken(dialects, listener.protocol)?;
+                let spoken = Spoken {
+                    dialect: plain
+                        .dialect
+                        .in_manner(manner(listener.manner))
+                        .unwrap_or(plain.dialect),
+                    ..plain
+                };
+                self.dialect = plain.dialect;
                 (spoken, self.node(&listener.route)?)
             }
             None => {
@@ -64,6 +71,13 @@ impl Maker<'_, '_> {
             }),
             None => Ok(()),
         }
+    }
+}
+
+fn manner(manner: schema::Manner) -> Manner {
+    match manner {
+        schema::Manner::Own => Manner::Own,
+        schema::Manner::Twemproxy { all_commands } => Manner::Twemproxy { all_commands },
     }
 }
 
