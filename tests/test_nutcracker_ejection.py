@@ -149,6 +149,7 @@ def test_statistics_tell_what_has_failed_as_in_twemproxy(pair):
     for proxy in (theirs, ours):
         assert lost(proxy, key) == [True]
         until(lambda: counts(proxy)[0]["server_ejects"] == 1, "the ejection is counted")
+        until(lambda: counts(proxy)[1]["server_timedout"] == 1, "the time-out is counted")
         own, of_servers = counts(proxy)
         assert (of_servers["server_timedout"], of_servers["requests"], of_servers["responses"]) == (1, 2, 1)
         assert abs(of_servers["server_ejected_at"] / 1e6 - time.time()) < 30
