@@ -68,6 +68,7 @@ umask 022
 mkdir -p "$root/usr/local/bin" "$root/etc/proxima" "$root/usr/share/doc/proxima"
 install -m 755 "$program" "$root/usr/local/bin/proxima"
 ln -s proxima "$root/usr/local/bin/mcrouter"
+ln -s proxima "$root/usr/local/bin/nutcracker"
 install -m 644 LICENSE "$root/usr/share/doc/proxima/LICENSE"
 echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
 printf '%s\n' 'root:x:0:0:root:/:/sbin/nologin' 'proxima:x:65532:65532:Proxima:/:/sbin/nologin' >"$root/etc/passwd"
@@ -77,7 +78,7 @@ archive "$root" >"$work/layer.tar"
 unpacked=$(sha256sum "$work/layer.tar" | cut -d ' ' -f 1)
 layer=$(gzip -n <"$work/layer.tar" | blob)
 
-# Entry point and command are separate, so that `args: [run, …]` and `command: [mcrouter, …]` both work.
+# Entry point and command are separate, so that `args: [run, …]` and `command: [mcrouter, …]` both work, and so do nutcracker's.
 config=$(blob <<END
 {
   "created": "$created",

@@ -11,6 +11,7 @@ import pytest
 
 from harness import ports
 from harness.fleet import Fleet, Node
+from harness.nutcracker import Door, Twemproxy
 from harness.proxy import BINARY, Program, Proxy, environment
 from harness.redis import REDIS, Redis
 from harness.servers import Memcached, Scripted
@@ -198,3 +199,40 @@ def command():
         )
 
     return run
+
+
+@pytest.fixture
+def door(cleanup, io, tmp_path):
+    """Starts twemproxy's front door with these pools."""
+
+    def start(pools, *arguments, **options):
+        proxy = Door(pools, tmp_path, io, *arguments, **options)
+        cleanup.callback(proxy.stop)
+        return proxy
+
+    return start
+
+
+@pytest.fixture
+def twemproxy(cleanup, tmp_path):
+    """Starts the real `nutcracker` with these pools."""
+
+    def start(pools, *arguments):
+        proxy = Twemproxy(pools, tmp_path, *arguments)
+        cleanup.callback(proxy.stop)
+        return proxy
+
+    return start
+
+
+@pytest.fixture
+def both(door, twemproxy):
+    """Starts the real `nutcracker` and ours, with the same pools on ports of their own."""
+
+    def start(pools, **options):
+        def own():
+            return {name: {"listen": ports.address(), **keys} for name, keys in pools.items()}
+
+        return twemproxy(own()), door(own(), **options)
+
+    return start

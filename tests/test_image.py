@@ -68,10 +68,12 @@ def test_the_image_holds_nothing_but_the_program(unpacked):
         "etc/nsswitch.conf",
         "etc/passwd",
         "usr/local/bin/mcrouter",
+        "usr/local/bin/nutcracker",
         "usr/local/bin/proxima",
         "usr/share/doc/proxima/LICENSE",
     }
-    assert (unpacked.root / "usr/local/bin/mcrouter").readlink() == pathlib.Path("proxima")
+    for name in ("mcrouter", "nutcracker"):
+        assert (unpacked.root / "usr/local/bin" / name).readlink() == pathlib.Path("proxima")
 
 
 @pytest.mark.skipif(bool(os.environ.get("PROXIMA_IMAGE")), reason="PROXIMA_IMAGE was built elsewhere")
@@ -101,6 +103,18 @@ def test_the_image_stands_in_for_an_image_of_mcrouter(unpacked, container, memca
     (unpacked.root / "etc/proxima/mcrouter.json").write_text(json.dumps(configuration))
     address = ports.address()
     options = [f"--port={address.rsplit(':', 1)[1]}", "--config-file=/etc/proxima/mcrouter.json"]
+    assert serves(container(address, command=command, args=args + options))
+    assert server.get("k") == b"v"
+
+
+@pytest.mark.parametrize(
+    "command, args", [(["nutcracker"], []), (None, ["nutcracker"])], ids=["command", "args"]
+)
+def test_the_image_stands_in_for_an_image_of_nutcracker(unpacked, container, memcached, command, args):
+    server, address = memcached(), ports.address()
+    pool = f"p:\n  listen: {address}\n  servers:\n    - {server.address}:1\n"
+    (unpacked.root / "etc/proxima/nutcracker.yml").write_text(pool)
+    options = ["-c", "/etc/proxima/nutcracker.yml"]
     assert serves(container(address, command=command, args=args + options))
     assert server.get("k") == b"v"
 

@@ -1,17 +1,16 @@
 //! The `proxima` command.
-#![allow(clippy::disallowed_types, reason = "the log file is shared by all threads")]
 
-use std::{fs::File, io::Write, path::PathBuf, process::ExitCode, sync::Mutex};
+use std::{io::Write, path::Path, process::ExitCode, sync::Arc};
 
 use proxima::{
-    cli::{self, Answer, Explain, LogFormat, Run, Task},
+    admin::Statistics,
+    cli::{self, Answer, Explain, LogFile, LogFormat, NutcrackerLog, PidFile, Run, Task, log},
     config::Loaded,
     control::{self, Options},
     dialect::Dialects,
-    frontdoor::{BuiltIn, ConfigSource, YamlFile, mcrouter},
+    frontdoor::{BuiltIn, ConfigSource, YamlFile, mcrouter, nutcracker},
 };
 use tracing::Level;
-use tracing_subscriber::{EnvFilter, field::MakeExt, fmt::format::debug_fn};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -20,6 +19,7 @@ fn main() -> ExitCode {
     match cli::task(std::env::args_os()) {
         Task::Run(run) => serve(run),
         Task::Mcrouter(run) => serve_as_mcrouter(*run),
+        Task::Nutcracker(run) => serve_as_nutcracker(*run),
         Task::Explain(asked) => match explain(&asked) {
             Ok(text) => say(&Answer {
                 out: text,
@@ -56,13 +56,15 @@ fn serve(run: Run) -> ExitCode {
         dialects: Dialects::PLAIN,
         // Standard output is often collected together with the log.
         introduce: run.config.is_none() && run.log_format == LogFormat::Text,
+        log: None,
+        statistics: None,
     };
     let overrides = run.overrides();
     let source: Box<dyn ConfigSource> = match run.config {
         Some(path) => Box::new(YamlFile { path, overrides }),
         None => Box::new(BuiltIn::new(overrides)),
     };
-    end(control::run(source, &options), run.log_format)
+    end(control::run(source, &options), run.log_format, FAILED)
 }
 
 fn serve_as_mcrouter(run: mcrouter::Run) -> ExitCode {
@@ -72,7 +74,20 @@ fn serve_as_mcrouter(run: mcrouter::Run) -> ExitCode {
         2 | 3 => Level::DEBUG,
         _ => Level::TRACE,
     };
-    log(LogFormat::Text, level, run.log_file.clone());
+    let file = run
+        .log_file
+        .as_deref()
+        .and_then(|path| match LogFile::open(path) {
+            Ok(file) => Some(file),
+            Err(error) => {
+                eprintln!(
+                    "proxima: cannot log to {}: {error}; logging to standard error",
+                    path.display()
+                );
+                None
+            }
+        });
+    log(LogFormat::Text, level, file);
     for warning in &run.warnings {
         tracing::warn!("{warning}");
     }
@@ -89,10 +104,64 @@ fn serve_as_mcrouter(run: mcrouter::Run) -> ExitCode {
         dialects,
         ..Options::default()
     };
-    end(control::run(Box::new(run), &options), LogFormat::Text)
+    end(control::run(Box::new(run), &options), LogFormat::Text, FAILED)
 }
 
-fn end(result: Result<(), control::StartError>, format: LogFormat) -> ExitCode {
+fn serve_as_nutcracker(run: nutcracker::Run) -> ExitCode {
+    if run.daemonize {
+        return match cli::detach(std::env::args_os()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => refuse(&format!("nutcracker: cannot run as a daemon: {error}")),
+        };
+    }
+    if run.detached {
+        cli::leave_terminal();
+    }
+    let cannot = |what: &str, path: &Path, error| {
+        let why = proxima::upstream::reason(&error);
+        refuse(&format!(
+            "nutcracker: opening {what} file '{}' failed: {why}",
+            path.display()
+        ))
+    };
+    let file = match run.log_file.as_deref().map(|path| (path, LogFile::open(path))) {
+        None => None,
+        Some((_, Ok(file))) => Some(file),
+        Some((path, Err(error))) => return cannot("log", path, error),
+    };
+    let switch = log(LogFormat::Text, cli::level(run.verbosity), file.clone());
+    let _pid_file = match run.pid_file.as_deref().map(|path| (path, PidFile::write(path))) {
+        None => None,
+        Some((_, Ok(written))) => Some(written),
+        Some((path, Err(error))) => return cannot("pid", path, error),
+    };
+    let options = Options {
+        io: run.io,
+        statistics: Some(Statistics {
+            address: run.stats_address,
+            interval: run.stats_interval,
+        }),
+        log: Some(Arc::new(NutcrackerLog::new(file, run.verbosity, switch))),
+        ..Options::default()
+    };
+    let result = control::run(Box::new(run), &options);
+    if let Err(error) = &result {
+        // Nobody sees the standard error of a daemon.
+        tracing::error!("{error}");
+    }
+    // twemproxy has one code for whatever has failed.
+    end(result, LogFormat::Text, 1)
+}
+
+fn refuse(why: &str) -> ExitCode {
+    eprintln!("{why}");
+    ExitCode::FAILURE
+}
+
+/// The exit code of a start that has failed.
+const FAILED: u8 = 2;
+
+fn end(result: Result<(), control::StartError>, format: LogFormat, failed: u8) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -101,7 +170,7 @@ fn end(result: Result<(), control::StartError>, format: LogFormat) -> ExitCode {
                 // The person who has started the program sees this, wherever the log goes.
                 LogFormat::Text => eprintln!("proxima: {error}"),
             }
-            ExitCode::from(2)
+            ExitCode::from(failed)
         }
     }
 }
@@ -119,71 +188,4 @@ fn explain(asked: &Explain) -> Result<String, Box<dyn std::error::Error>> {
         asked.command.name(),
         &asked.key,
     )?)
-}
-
-fn log(format: LogFormat, level: Level, file: Option<PathBuf>) {
-    // The resolver logs every bad answer, and Raft every step. The control thread logs when answers begin to be
-    // bad, when that ends, and what becomes of the fleet.
-    let names = if level < Level::DEBUG {
-        "off"
-    } else {
-        level.as_str()
-    };
-    let filter = EnvFilter::new(format!(
-        "{level},hickory_resolver={names},hickory_net={names},hickory_proto={names},openraft={names}"
-    ));
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_target(false);
-    // Fields of text lines: a value with blanks is quoted, so that a line can be parsed.
-    let fields = debug_fn(|writer, field, value| match field.name() {
-        "message" => write!(writer, "{value:?}"),
-        name => write!(writer, "{name}={}", quoted(format!("{value:?}"))),
-    })
-    .delimited(" ");
-    let file = file.and_then(
-        |path| match File::options().create(true).append(true).open(&path) {
-            Ok(file) => Some(file),
-            Err(error) => {
-                eprintln!(
-                    "proxima: cannot log to {}: {error}; logging to standard error",
-                    path.display()
-                );
-                None
-            }
-        },
-    );
-    match (format, file) {
-        (LogFormat::Json, _) => builder.json().with_writer(std::io::stderr).init(),
-        (LogFormat::Text, Some(file)) => builder
-            .fmt_fields(fields)
-            .with_ansi(false)
-            .with_writer(Mutex::new(file))
-            .init(),
-        (LogFormat::Text, None) => {
-            let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
-            builder
-                .fmt_fields(fields)
-                .with_ansi(colours)
-                .with_writer(std::io::stderr)
-                .init();
-        }
-    }
-    std::panic::set_hook(Box::new(|panic| {
-        let at = panic.location().map(ToString::to_string);
-        let why = panic.payload_as_str().unwrap_or("?");
-        let thread = std::thread::current();
-        tracing::error!(at, thread = thread.name(), "panicked: {why}");
-    }));
-}
-
-/// The value of a field, quoted unless it is one plain word. Texts that were given as such are quoted
-/// already.
-fn quoted(value: String) -> String {
-    let is_quoted = value.len() >= 2 && value.starts_with('"') && value.ends_with('"');
-    let is_plain = |c: char| !(c.is_whitespace() || c.is_control() || matches!(c, '"' | '='));
-    match is_quoted || !value.is_empty() && value.chars().all(is_plain) {
-        true => value,
-        false => format!("{value:?}"),
-    }
 }

@@ -386,6 +386,26 @@ fn manual_pages_and_completions_can_be_printed() {
 }
 
 #[test]
+fn the_program_called_nutcracker_takes_twemproxys_options() {
+    for name in [
+        &["nutcracker"][..],
+        &["/usr/sbin/nutcracker"],
+        &["proxima", "nutcracker"],
+    ] {
+        let version = said(&[name, &["-V"]].concat());
+        assert!(version.err.starts_with("This is nutcracker-0.5.0\n") && version.out.is_empty());
+        assert_eq!(version.code, 0);
+        let refused = said(&[name, &["-x"]].concat());
+        assert!(
+            refused
+                .err
+                .starts_with("nutcracker: invalid option -- 'x'\nUsage: nutcracker")
+        );
+        assert_eq!(refused.code, 1);
+    }
+}
+
+#[test]
 fn the_program_called_mcrouter_takes_mcrouter_options() {
     let options = ["--port=1", "--config={\"route\": \"NullRoute\"}", "-v", "2"];
     let rows = [

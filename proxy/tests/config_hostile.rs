@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use proptest::prelude::*;
 use proxima::{
     config::{self, source::file as servers},
-    frontdoor::mcrouter,
+    frontdoor::{mcrouter, nutcracker},
 };
 
 const YAML: &str = r#"
@@ -34,6 +34,24 @@ const JSON: &str = r#"{
   }}}]
 }"#;
 
+const POOLS: &str = r#"alpha:
+  listen: 127.0.0.1:22121
+  hash: fnv1a_64
+  hash_tag: "{}"
+  distribution: ketama
+  auto_eject_hosts: true
+  timeout: 400
+  servers:
+   - 127.0.0.1:11211:1
+   - /run/memcached.sock:2 second
+beta:
+  listen: /run/beta.sock 0660
+  redis: true
+  redis_auth: secret
+  servers:
+   - "::1:6379:1 third"
+"#;
+
 const SERVERS: &str = "# servers\n10.0.0.1:11211 2 a zone=x\n[::1]:1 0.5\nunix:/run/m c\n";
 
 fn yaml(text: &str) {
@@ -45,6 +63,12 @@ fn yaml(text: &str) {
 fn json(text: &str) {
     // As an argument the text must not begin like the name of a file.
     let _ = mcrouter::start(["-p1".to_owned(), format!("--config= {text}")]);
+}
+
+fn pools(text: &str) {
+    if let Err(error) = nutcracker::parse(text, Path::new("F")) {
+        assert!(error.to_string().starts_with("F:"), "{error}");
+    }
 }
 
 /// A text with a few changes: bytes are overwritten, and parts are left out, doubled or moved.
@@ -96,6 +120,16 @@ proptest! {
     }
 
     #[test]
+    fn a_mutated_twemproxy_file_is_answered_without_a_panic(text in mutated(POOLS)) {
+        pools(&text);
+    }
+
+    #[test]
+    fn any_twemproxy_arguments_are_answered_without_a_panic(arguments in prop::collection::vec("(--?[a-zA-Z-]{0,12}(=[a-z0-9:/,]{0,8})?|[ -~]{0,12})", 0..6)) {
+        let _ = nutcracker::start(arguments);
+    }
+
+    #[test]
     fn a_mutated_mcrouter_file_is_answered_without_a_panic(text in mutated(JSON)) {
         json(&text);
     }
@@ -115,6 +149,7 @@ proptest! {
 fn the_texts_before_mutation_are_accepted() {
     config::parse(YAML, Path::new("F")).unwrap();
     mcrouter::start(["-p1".to_owned(), format!("--config={JSON}")]).unwrap();
+    nutcracker::parse(POOLS, Path::new("F")).unwrap();
     servers::parse(SERVERS).unwrap();
 }
 

@@ -184,12 +184,13 @@ nodes: {from: run/nodes.sock, grace: 5s}
             salt: "x".into(),
             tag: Some(*b"{}"),
             stop: false,
-            eject: true,
+            eject: OnEject::Move,
             ..Hash::of(Algorithm::KetamaTwemproxy(KeyHash::Md5))
         },
         timeout: Duration::from_secs(2),
         connect_timeout: Duration::from_millis(250),
         eject: Eject {
+            by: EjectBy::Suspicion,
             failures: 5,
             probe_initial: Duration::from_secs(2),
             probe_max: Duration::from_secs(60),
@@ -199,6 +200,8 @@ nodes: {from: run/nodes.sock, grace: 5s}
         replicated: None,
         login: Login::default(),
         dedicated: Dedicated::DEFAULT,
+        preconnect: false,
+        keepalive: false,
     };
     let plain = |source| Pool {
         protocol: Protocol::MEMCACHED,
@@ -211,6 +214,8 @@ nodes: {from: run/nodes.sock, grace: 5s}
         replicated: None,
         login: Login::default(),
         dedicated: Dedicated::DEFAULT,
+        preconnect: false,
+        keepalive: false,
     };
     let unread = |source| Password { source, secret: None };
     let keys = Pool {
@@ -234,6 +239,8 @@ nodes: {from: run/nodes.sock, grace: 5s}
         access,
         permissions: Permissions::default(),
         discovery: None,
+        socket: SocketOptions::default(),
+        manner: Manner::Own,
     };
     let announcing = |address: &str, discovery| Listener {
         protocol: Protocol::MEMCACHED,
@@ -303,6 +310,8 @@ nodes: {from: run/nodes.sock, grace: 5s}
                 access: Access::Open,
                 permissions: Permissions::default(),
                 discovery: None,
+                socket: SocketOptions::default(),
+                manner: Manner::Own,
             },
             Listener {
                 protocol: Protocol::MEMCACHED,
@@ -311,6 +320,8 @@ nodes: {from: run/nodes.sock, grace: 5s}
                 access: Access::Open,
                 permissions: Permissions::default(),
                 discovery: None,
+                socket: SocketOptions::default(),
+                manner: Manner::Own,
             },
             redis(
                 "127.0.0.1:6379",

@@ -13,6 +13,7 @@ mod page;
 mod process;
 mod query;
 mod ready;
+mod twemproxy;
 
 use std::{io, sync::Arc};
 
@@ -26,7 +27,10 @@ use axum::{
 };
 use tokio::net::TcpListener;
 
-pub use self::health::serve as serve_health;
+pub use self::{
+    health::serve as serve_health,
+    twemproxy::{Statistics, serve_statistics},
+};
 use crate::control::Proxy;
 
 type Shared = State<Arc<Proxy>>;

@@ -30,7 +30,9 @@ Examples:
   Where does this key go, and why?
     proxima explain user:1 --config proxima.yaml
   mcrouter's options and file; the same when called as `mcrouter`:
-    proxima mcrouter --port=11211 --config=file:mcrouter.json";
+    proxima mcrouter --port=11211 --config=file:mcrouter.json
+  twemproxy's options and file; the same when called as `nutcracker`:
+    proxima nutcracker -c nutcracker.yml";
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -59,6 +61,13 @@ pub(super) enum Command {
     #[command(disable_help_flag = true)]
     Mcrouter {
         /// mcrouter's options; `--help` lists those that are served
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Serve with twemproxy's options and configuration file
+    #[command(disable_help_flag = true)]
+    Nutcracker {
+        /// twemproxy's options; `-h` lists them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },

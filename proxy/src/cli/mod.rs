@@ -1,7 +1,9 @@
 //! The command line: its commands, and the answers that need no data plane.
 
 mod args;
+mod daemon;
 mod fleet;
+mod log;
 
 use std::{ffi::OsString, path::Path};
 
@@ -9,11 +11,13 @@ use clap::{CommandFactory, Parser, error::ErrorKind};
 
 use args::{Cli, Command, Config};
 pub use args::{Explain, Here, LogFormat, LogLevel, Run};
+pub use daemon::{PidFile, detach, leave_terminal};
+pub use log::{LevelSwitch, LogFile, NutcrackerLog, level, log};
 
 use crate::{
     config::{self, describe},
     control,
-    frontdoor::mcrouter::{self, Start},
+    frontdoor::{mcrouter, nutcracker},
 };
 
 /// A command of the program.
@@ -23,6 +27,8 @@ pub enum Task {
     Run(Run),
     /// Serves as mcrouter does.
     Mcrouter(Box<mcrouter::Run>),
+    /// Serves as twemproxy does.
+    Nutcracker(Box<nutcracker::Run>),
     /// Explains the route of a key.
     Explain(Explain),
     /// Prints this and ends.
@@ -61,17 +67,22 @@ impl Answer {
     }
 }
 
-/// Parses the arguments, the program's name first. A program that is called `mcrouter` behaves as mcrouter.
+/// Parses the arguments, the program's name first. A program that is called `mcrouter` behaves as mcrouter, and
+/// one that is called `nutcracker` as twemproxy.
 pub fn task(arguments: impl IntoIterator<Item = OsString>) -> Task {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let name = arguments.first().map(Path::new).and_then(Path::file_name);
-    if name.is_some_and(|name| name == "mcrouter") {
-        return as_mcrouter(
-            arguments
-                .into_iter()
-                .skip(1)
-                .map(|argument| argument.to_string_lossy().into_owned()),
-        );
+    let door = name.and_then(|name| match name.to_str()? {
+        "mcrouter" => Some(as_mcrouter as fn(Vec<String>) -> Task),
+        "nutcracker" => Some(as_nutcracker),
+        _ => None,
+    });
+    if let Some(door) = door {
+        let texts = arguments
+            .iter()
+            .skip(1)
+            .map(|argument| argument.to_string_lossy());
+        return door(texts.map(String::from).collect());
     }
     match Cli::try_parse_from(arguments) {
         Ok(cli) => of(cli.command),
@@ -96,6 +107,7 @@ fn of(command: Command) -> Task {
         Command::Run(run) => return Task::Run(run),
         Command::Explain(explain) => return Task::Explain(explain),
         Command::Mcrouter { arguments } => return as_mcrouter(arguments),
+        Command::Nutcracker { arguments } => return as_nutcracker(arguments),
         Command::Check(check) => self::check(&check.file),
         Command::Fleet(command) => fleet::fleet(command),
         Command::Config(Config::Schema) => Answer::good(describe::json_schema_text()),
@@ -110,11 +122,22 @@ fn of(command: Command) -> Task {
     })
 }
 
-fn as_mcrouter(arguments: impl IntoIterator<Item = String>) -> Task {
+fn as_mcrouter(arguments: Vec<String>) -> Task {
     match mcrouter::start(arguments) {
-        Ok(Start::Run(run)) => Task::Mcrouter(run),
-        Ok(Start::Print(text)) => Task::Say(Answer::good(text)),
+        Ok(mcrouter::Start::Run(run)) => Task::Mcrouter(run),
+        Ok(mcrouter::Start::Print(text)) => Task::Say(Answer::good(text)),
         Err(refused) => Task::Say(Answer::bad(refused.exit_code(), refused.to_string())),
+    }
+}
+
+fn as_nutcracker(arguments: Vec<String>) -> Task {
+    match nutcracker::start(arguments) {
+        Ok(nutcracker::Start::Run(run)) => Task::Nutcracker(run),
+        Ok(nutcracker::Start::Print(err)) => Task::Say(Answer {
+            err,
+            ..Answer::default()
+        }),
+        Err(refused) => Task::Say(Answer::bad(1, refused.to_string())),
     }
 }
 

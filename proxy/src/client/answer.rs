@@ -319,6 +319,9 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
+        if !client.eof {
+            self.metrics.listener(client.listener).eof += 1;
+        }
         client.eof = true;
         if client.left_midway() || client.is_subscribing() && !client.stalled {
             return self.close_client(id, false);
@@ -333,7 +336,8 @@ impl Engine {
 
     /// Closes a client whose connection is broken.
     pub fn client_failed(&mut self, id: ClientId) {
-        if self.clients.table.get(id).is_some() {
+        if let Some(client) = self.clients.table.get(id) {
+            self.metrics.listener(client.listener).errors += 1;
             self.close_client(id, false);
         }
     }

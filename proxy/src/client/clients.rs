@@ -73,6 +73,11 @@ impl Clients {
         self.table.is_empty()
     }
 
+    /// The number of each client's listener.
+    pub fn listeners(&self) -> impl Iterator<Item = u16> {
+        self.table.iter().map(|(_, client)| client.listener)
+    }
+
     /// The handles of all clients.
     pub fn ids(&self) -> impl Iterator<Item = ClientId> {
         self.table.iter().map(|(id, _)| id)

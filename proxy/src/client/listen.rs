@@ -16,12 +16,10 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::config::{
     listen_socket,
-    schema::{Id, Permissions},
+    schema::{Id, Permissions, SocketOptions},
 };
 
-/// The length of the queue of new connections. The kernel shortens it to `net.core.somaxconn`.
-const BACKLOG: i32 = 4096;
-/// The same for checks of health.
+/// The length of the queue of new checks of health.
 const CHECKS: i32 = 128;
 
 /// The listening sockets of one address.
@@ -38,13 +36,19 @@ pub struct Bound {
 /// Binds `address` (`IP:port`, `[v6]:port`, `localhost:port`, `unix:/path`) for this number of workers.
 ///
 /// With `SO_REUSEPORT` a second instance would bind in silence and take half of the clients. The first bind
-/// is therefore made without it: the kernel refuses it when the address is in use.
+/// is therefore made without it: the kernel refuses it when the address is in use. `options.shared` asks for
+/// nothing else than a second instance.
 ///
 /// # Errors
 /// The address is not valid, or it is in use.
-pub fn bind(address: &str, permissions: &Permissions, workers: usize) -> io::Result<Bound> {
+pub fn bind(
+    address: &str,
+    permissions: &Permissions,
+    options: &SocketOptions,
+    workers: usize,
+) -> io::Result<Bound> {
     if let Some(path) = address.strip_prefix("unix:") {
-        return bind_unix(path, permissions, workers);
+        return bind_unix(path, permissions, options, workers);
     }
     let wanted = listen_socket(address).ok_or_else(|| {
         io::Error::new(
@@ -52,7 +56,11 @@ pub fn bind(address: &str, permissions: &Permissions, workers: usize) -> io::Res
             "expected IP:PORT, [IP]:PORT, localhost:PORT or unix:/PATH",
         )
     })?;
-    let (guard, is_awaited) = guard(wanted)?;
+    let (guard, is_awaited) = if options.shared {
+        tcp(wanted, true)?
+    } else {
+        guard(wanted)?
+    };
     let port = guard
         .local_addr()?
         .as_socket()
@@ -62,7 +70,9 @@ pub fn bind(address: &str, permissions: &Permissions, workers: usize) -> io::Res
     let mut sockets = Vec::with_capacity(workers);
     for _ in 0..workers {
         let (socket, _) = tcp(wanted, true)?;
-        socket.listen(BACKLOG)?;
+        // Accepted sockets inherit this option.
+        socket.set_keepalive(options.keepalive)?;
+        socket.listen(options.backlog)?;
         sockets.push(socket);
     }
     Ok(Bound {
@@ -137,7 +147,12 @@ fn tcp(address: SocketAddr, shared: bool) -> io::Result<(Socket, bool)> {
     Ok((socket, is_awaited))
 }
 
-fn bind_unix(path: &str, permissions: &Permissions, workers: usize) -> io::Result<Bound> {
+fn bind_unix(
+    path: &str,
+    permissions: &Permissions,
+    options: &SocketOptions,
+    workers: usize,
+) -> io::Result<Bound> {
     clear(path)?;
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None)?;
     socket.bind(&SockAddr::unix(path)?)?;
@@ -145,7 +160,7 @@ fn bind_unix(path: &str, permissions: &Permissions, workers: usize) -> io::Resul
     permit(path, permissions).inspect_err(|_| {
         let _ = fs::remove_file(path);
     })?;
-    socket.listen(BACKLOG)?;
+    socket.listen(options.backlog)?;
     // Unix sockets cannot share a path: all workers accept from the same one.
     let sockets = (0..workers)
         .map(|_| socket.try_clone())
@@ -224,10 +239,15 @@ fn number(id: &Id, file: &str, what: &str) -> io::Result<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Permissions, io};
+    use super::{Permissions, SocketOptions, io};
 
     fn bind(address: &str, workers: usize) -> io::Result<super::Bound> {
-        super::bind(address, &Permissions::default(), workers)
+        super::bind(
+            address,
+            &Permissions::default(),
+            &SocketOptions::default(),
+            workers,
+        )
     }
 
     #[test]
@@ -236,6 +256,20 @@ mod tests {
         assert_eq!(first.sockets.len(), 2);
         let error = bind(&first.address, 2).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
+    }
+
+    #[test]
+    fn a_second_instance_is_welcome_where_the_address_is_shared() {
+        let bind = |address: &str, shared| {
+            let options = SocketOptions {
+                shared,
+                ..SocketOptions::default()
+            };
+            super::bind(address, &Permissions::default(), &options, 1)
+        };
+        let first = bind("127.0.0.1:0", true).unwrap();
+        assert!(bind(&first.address, true).is_ok());
+        assert!(bind(&first.address, false).is_err());
     }
 
     #[test]

@@ -35,6 +35,10 @@ impl Engine {
             && let Err(answer) = dialect.check_end(message)
         {
             let silenced = request.is_quiet && dialect.silenced(request.command, Outcome::ClientError);
+            if answer.is_empty() {
+                client.closing = true;
+                self.flush_later(Peer::Client(id));
+            }
             self.answer_here(id, answer, silenced);
             return true;
         }

@@ -253,6 +253,9 @@ impl Engine {
                     client.stage = Stage::Discard(bad.swallow);
                 }
                 client.closing |= bad.close;
+                if bad.close {
+                    self.metrics.listener(client.listener).errors += 1;
+                }
                 input.at += (bad.head as usize).min(input.rest().len());
                 self.metrics.clients.refused += 1;
                 self.flush_later(Peer::Client(id));

@@ -219,6 +219,7 @@ impl Engine {
         let Some(root) = tree.root(usize::from(listener)) else {
             return self.fail_keys(id, portion, Outcome::LocalError, REMOVED);
         };
+        self.metrics.listener(origin.listener).fragments += 1;
         origin.dialect.single(portion.request, portion.head, key, single);
         let Parsed::Head(request) = origin.dialect.head(single) else {
             let text = "a key of this request cannot be asked for alone";

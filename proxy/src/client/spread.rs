@@ -76,6 +76,8 @@ impl Engine {
         let places = &spreading.places;
         let first = places.first().copied().unwrap_or(root);
         if places.iter().all(|&place| place == first) && tree.is_settled(first) {
+            self.metrics.listener(origin.listener).fragments +=
+                u64::from(origin.dialect.spread(request).is_some());
             self.route(id, request, message, input);
         } else if let Some(join) = origin.dialect.spread(request) {
             self.divide(id, &walk, root, &mut spreading, join);
@@ -163,6 +165,7 @@ impl Engine {
             }
             order.push(known.unwrap_or(groups.len() - 1) as u16);
         }
+        self.metrics.listener(walk.origin.listener).fragments += groups.len() as u64;
         for (number, &(place, _)) in groups.iter().enumerate() {
             let mut of_group = order
                 .iter()

@@ -28,8 +28,7 @@ pub(super) fn recognized(text: &str) -> Option<Diagnostic> {
     let below = |key: &str| lines().any(|line| is_below(line, key));
     if below("listen") && below("servers") {
         return Some(Diagnostic::whole("this is a configuration of twemproxy").with_remedy(
-            "write each of its pools as one in `pools` with `servers` and `hash` (`ketama_twemproxy` is its ketama, `modula` its \
-             modula, `key_hash` its `hash`), and each `listen` as one of `listeners` whose route is the pool (docs/options.md)",
+            "twemproxy's options and files are served by `proxima nutcracker -c FILE` (docs/migrating-from-twemproxy.md)",
         ));
     }
     None

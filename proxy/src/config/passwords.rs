@@ -31,7 +31,7 @@ pub(super) fn files(config: &Config) -> impl Iterator<Item = &Path> {
         }));
     passwords.filter_map(|password| match &password.source {
         PasswordSource::File(path) => Some(path.as_path()),
-        PasswordSource::Variable(_) => None,
+        PasswordSource::Variable(_) | PasswordSource::Inline => None,
     })
 }
 
@@ -51,12 +51,14 @@ pub(super) fn below(folder: &Path, config: &mut Config) {
 pub(super) fn read(config: &mut Config, path: &Path) -> Result<(), Vec<ConfigError>> {
     let mut refused = Vec::new();
     for password in all(config) {
-        match secret(&password.source) {
+        let (place, text) = match &password.source {
+            PasswordSource::File(file) => (file.as_path(), file::read(file)),
+            PasswordSource::Variable(name) => (path, variable(name)),
+            PasswordSource::Inline => continue,
+        };
+        match text.and_then(|text| secret(&text)) {
             Ok(secret) => password.secret = Some(secret),
-            Err(diagnostic) => refused.push(match &password.source {
-                PasswordSource::File(file) => ConfigError::one(file, diagnostic),
-                PasswordSource::Variable(_) => ConfigError::one(path, diagnostic),
-            }),
+            Err(diagnostic) => refused.push(ConfigError::one(place, diagnostic)),
         }
     }
     match refused.is_empty() {
@@ -65,12 +67,8 @@ pub(super) fn read(config: &mut Config, path: &Path) -> Result<(), Vec<ConfigErr
     }
 }
 
-fn secret(source: &PasswordSource) -> Result<Secret, Diagnostic> {
-    let text = match source {
-        PasswordSource::File(path) => file::read(path)?,
-        PasswordSource::Variable(name) => variable(name)?,
-    };
-    let password = text.strip_suffix('\n').unwrap_or(&text);
+fn secret(text: &str) -> Result<Secret, Diagnostic> {
+    let password = text.strip_suffix('\n').unwrap_or(text);
     let password = password.strip_suffix('\r').unwrap_or(password);
     match password.is_empty() {
         true => Err(Diagnostic::whole("the password is empty".to_owned())),

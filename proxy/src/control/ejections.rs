@@ -3,13 +3,14 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Weak, atomic::Ordering},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use tokio::{sync::mpsc::UnboundedReceiver, time::sleep};
 
 use super::{Proxy, State, probe::probe};
 use crate::{
+    config::schema::EjectBy,
     engine::WorkerEvent,
     members::{Health, Member},
     route::Random,
@@ -79,6 +80,8 @@ impl Proxy {
             {
                 let state = &mut *self.state();
                 let since = Instant::now();
+                let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                member.health.set_ejected_at(unix.as_micros() as u64);
                 state
                     .ejections
                     .begin(&member.health, Ejection { since, why: reason });
@@ -97,6 +100,10 @@ impl Proxy {
     /// not probe in step.
     async fn revive(self: Arc<Self>, mut member: Arc<Member>, mut random: Random) {
         let eject = *member.health.eject();
+        if eject.by == EjectBy::LostConnections {
+            sleep(eject.probe_initial).await;
+            return self.returned(&mut self.state(), &member, "its time is over");
+        }
         let mut pause = eject.probe_initial;
         loop {
             let jitter = 0.75 + random.fraction() / 2.0;
@@ -123,9 +130,14 @@ impl Proxy {
 
     /// Records that a member has answered a probe.
     pub(super) fn revived(&self, state: &mut State, member: &Member) {
+        self.returned(state, member, "it has answered a probe");
+    }
+
+    /// Makes an ejected member one that is asked.
+    fn returned(&self, state: &mut State, member: &Member, reason: &str) {
         if member.health.revived() {
             state.ejections.end(&member.health);
-            tracing::info!(pool = %member.pool, member = %member.name, address = %member.address, reason = "it has answered a probe", "up again");
+            tracing::info!(pool = %member.pool, member = %member.name, address = %member.address, reason, "up again");
             self.recount(state);
         }
     }

@@ -67,7 +67,7 @@ pub use self::{
     readiness::{PoolState, Unready},
     reload::ReloadError,
     run::run,
-    start::{Options, StartError},
+    start::{LogControl, Options, StartError},
 };
 use tokio::sync::watch::Sender;
 
@@ -265,6 +265,22 @@ impl Proxy {
     /// The bound address of each listener, by number. `None`: the listener is closed.
     pub fn listeners(&self) -> Vec<Option<String>> {
         self.state().bound.clone()
+    }
+
+    /// The number of the listener whose route is this pool. `None`: there is none.
+    pub fn listener_of(&self, pool: &str) -> Option<usize> {
+        let state = self.state();
+        let mut listeners = state.loaded.config.listeners.iter();
+        let found = listeners.find(|listener| listener.route.pool() == Some(pool))?;
+        state
+            .listeners
+            .iter()
+            .position(|address| *address == found.address)
+    }
+
+    /// The name of this host.
+    pub fn host_name(&self) -> String {
+        host::name()
     }
 
     /// The version of the running configuration, the same on every proxy that has the same text.

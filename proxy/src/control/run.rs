@@ -14,7 +14,7 @@ use super::{
     drain::{drain, look_for_file},
     follow::follow,
     greet::{introduce, say_hello},
-    start::{Options, StartError, Started, start},
+    start::{LogControl, Options, StartError, Started, start},
 };
 use crate::{admin, frontdoor::ConfigSource, worker::Order};
 
@@ -33,7 +33,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     // Signals are taken before anything listens: a client that can connect may belong to a tool that sends a
     // signal.
-    let signals = runtime.block_on(async { Signals::new() })?;
+    let signals = runtime.block_on(async { Signals::new(options.log.clone()) })?;
     let (io, why) = options.io.resolve()?;
     let Started {
         proxy,
@@ -51,6 +51,12 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         admin::serve_health(&proxy)
             .await
             .map_err(|(address, source)| StartError::Health { address, source })?;
+        if let Some(statistics) = options.statistics {
+            let address = statistics.address;
+            admin::serve_statistics(statistics, Arc::clone(&proxy))
+                .await
+                .map_err(|source| StartError::Statistics { address, source })?;
+        }
         say_hello(&proxy, admin.as_deref(), why);
         if options.introduce {
             introduce(&proxy, admin.as_deref());
@@ -88,14 +94,25 @@ struct Signals {
     hangup: Signal,
     terminate: Signal,
     interrupt: Signal,
+    /// The log, with the signals that change its level.
+    log: Option<(Arc<dyn LogControl>, [Signal; 2])>,
     /// These signals have no meaning here. They would end the process if they were not taken, and other
     /// programs reopen their logs with them.
     unused: [Signal; 2],
 }
 
 impl Signals {
-    fn new() -> std::io::Result<Self> {
+    fn new(log: Option<Arc<dyn LogControl>>) -> std::io::Result<Self> {
+        let levels = || -> std::io::Result<[Signal; 2]> {
+            Ok([
+                signal(SignalKind::from_raw(libc::SIGTTIN))?,
+                signal(SignalKind::from_raw(libc::SIGTTOU))?,
+            ])
+        };
         Ok(Self {
+            log: log
+                .map(|log| Ok::<_, std::io::Error>((log, levels()?)))
+                .transpose()?,
             hangup: signal(SignalKind::hangup())?,
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -113,8 +130,13 @@ async fn serve(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
         mut hangup,
         mut terminate,
         mut interrupt,
+        log,
         unused: [mut first, mut second],
     } = signals;
+    let log = log.map(|(log, levels)| {
+        tokio::spawn(change_levels(Arc::clone(&log), levels));
+        log
+    });
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -127,6 +149,9 @@ async fn serve(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
                 }
             }
             _ = hangup.recv() => {
+                if let Some(log) = &log {
+                    log.reopen();
+                }
                 tracing::info!("SIGHUP: reading the configuration again");
                 proxy.request_reload();
             }
@@ -144,6 +169,16 @@ async fn serve(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
                 stop(proxy).await;
                 return Ok(());
             }
+        }
+    }
+}
+
+/// Makes the log louder and quieter, as signals ask for it.
+async fn change_levels(log: Arc<dyn LogControl>, [mut louder, mut quieter]: [Signal; 2]) {
+    loop {
+        tokio::select! {
+            _ = louder.recv() => log.change_level(1),
+            _ = quieter.recv() => log.change_level(-1),
         }
     }
 }

@@ -27,6 +27,7 @@ use super::{
     workers::{Make, Workers},
 };
 use crate::{
+    admin::Statistics,
     client::Register,
     config::schema::{Config, Limits, Nodes},
     copies::{Departed, KeyLocks},
@@ -54,6 +55,18 @@ pub struct Options {
     pub dialects: Dialects,
     /// Whether to print what a newcomer may try.
     pub introduce: bool,
+    /// What signals do to the log. `None`: nothing.
+    pub log: Option<Arc<dyn LogControl>>,
+    /// twemproxy's statistics port. `None`: there is none.
+    pub statistics: Option<Statistics>,
+}
+
+/// A log that signals change while the process runs.
+pub trait LogControl: Send + Sync {
+    /// Opens the file anew, after SIGHUP.
+    fn reopen(&self);
+    /// Changes the level by one step, after SIGTTIN (1) or SIGTTOU (-1).
+    fn change_level(&self, by: i32);
 }
 
 impl Default for Options {
@@ -64,6 +77,8 @@ impl Default for Options {
             zone: None,
             dialects: Dialects::PLAIN,
             introduce: false,
+            log: None,
+            statistics: None,
         }
     }
 }
@@ -94,6 +109,12 @@ pub enum StartError {
     /// The operator has to choose another address, or to stop the process that listens there.
     #[error("cannot listen on admin address {address}: {source}")]
     Admin { address: String, source: std::io::Error },
+    /// The operator has to choose another address, or to stop the process that listens there.
+    #[error("cannot listen on statistics address {address}: {source}")]
+    Statistics {
+        address: std::net::SocketAddr,
+        source: std::io::Error,
+    },
     /// The operator has to choose another address, or to stop the process that listens there.
     #[error("cannot listen on health address {address}: {source}")]
     Health { address: String, source: std::io::Error },

@@ -2,8 +2,7 @@
 
 use super::{Dialect, Memcache, Redis};
 
-static REDIS: Redis = Redis;
-static ALL: [&dyn Dialect; 2] = [&Memcache::PLAIN, &REDIS];
+static ALL: [&dyn Dialect; 2] = [&Memcache::PLAIN, &Redis::PLAIN];
 
 /// All protocols of a process. The first one is the default.
 #[derive(Clone, Copy)]

@@ -19,6 +19,9 @@ pub struct Failed<'a> {
 }
 
 impl<'a> Failed<'a> {
+    /// The reason that a connection was closed by its server.
+    pub const CLOSED: &'static str = "Connection closed by the server";
+
     /// An error of the proxy itself.
     pub const fn here(outcome: Outcome, what: &'a str) -> Self {
         Self::at("", outcome, what)

@@ -10,6 +10,7 @@ mod dialects;
 mod embedded;
 mod failed;
 mod join;
+mod manner;
 mod memcache;
 mod pool_state;
 mod redis;
@@ -31,6 +32,7 @@ pub use self::{
     embedded::Embedded,
     failed::Failed,
     join::{Join, Shares},
+    manner::Manner,
     memcache::Memcache,
     pool_state::PoolState,
     redis::Redis,
@@ -246,6 +248,11 @@ pub trait Dialect: Send + Sync {
         None
     }
 
+    /// The same protocol in this manner. `None`: it stays as it is.
+    fn in_manner(&self, _: Manner) -> Option<&'static dyn Dialect> {
+        None
+    }
+
     // Provided: commands.
 
     /// The number of a command by its name in configurations; `None`: there is no such command.
@@ -334,7 +341,7 @@ pub trait Dialect: Send + Sync {
     /// Checks the end of the request's body. By default any end is valid: the length says all.
     ///
     /// # Errors
-    /// The end is wrong; the error is the reply.
+    /// The end is wrong; the error is the reply, and the connection is closed if that is empty.
     #[inline]
     fn check_end(&self, _message: &[u8]) -> Result<(), &'static [u8]> {
         Ok(())

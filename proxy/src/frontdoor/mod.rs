@@ -2,11 +2,13 @@
 //!
 //! * [`YamlFile`], [`BuiltIn`]: our own format, under the options of `proxima run`
 //! * [`mcrouter`]: mcrouter's options and file
+//! * [`nutcracker`]: twemproxy's options and file
 //!
 //! Each front door gives a checked [`schema::Config`](crate::config::schema::Config). The rest of the program
 //! does not know which front door it came through.
 
 pub mod mcrouter;
+pub mod nutcracker;
 
 mod yaml;
 

@@ -1,11 +1,26 @@
 //! Whether a member may be asked. Failures are counted for the process: those of all workers add up.
 
 use std::{
-    sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed},
+    sync::atomic::{
+        AtomicU8, AtomicU32, AtomicU64,
+        Ordering::{Acquire, Relaxed, Release},
+    },
     time::Duration,
 };
 
 use serde::Serialize;
+
+use crate::{config::schema::EjectBy, micros::Micros};
+
+/// Changes of the set of members that are up, of all pools of the process.
+static CHANGES: AtomicU64 = AtomicU64::new(0);
+
+/// The number of changes of the set of members that are up. Whoever reads the same number twice sees the same
+/// members up.
+#[inline]
+pub fn changes() -> u64 {
+    CHANGES.load(Acquire)
+}
 
 /// Why a request to a member failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +58,8 @@ const GONE: u8 = 3;
 /// When a member is ejected and how it is probed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Eject {
+    /// What counts as a failure.
+    pub by: EjectBy,
     /// Failures in a row after which a member is ejected on suspicion; 0: never.
     pub failures: u32,
     /// Time from the ejection to the first probe.
@@ -59,6 +76,10 @@ pub struct Health {
     /// Failures since the last success.
     failures: AtomicU32,
     ejections: AtomicU64,
+    /// When the last lost connection was counted, in µs; 0: none was.
+    counted: AtomicU64,
+    /// When it was last ejected, in µs since 1970; 0: never.
+    ejected_at: AtomicU64,
     eject: Eject,
 }
 
@@ -69,6 +90,8 @@ impl Health {
             state: AtomicU8::new(HealthState::Up as u8),
             failures: AtomicU32::new(0),
             ejections: AtomicU64::new(0),
+            counted: AtomicU64::new(0),
+            ejected_at: AtomicU64::new(0),
             eject,
         }
     }
@@ -110,6 +133,16 @@ impl Health {
         self.ejections.load(Relaxed)
     }
 
+    /// When it was last ejected, in µs since 1970; 0: never.
+    pub fn ejected_at(&self) -> u64 {
+        self.ejected_at.load(Relaxed)
+    }
+
+    /// Notes when it was ejected, in µs since 1970.
+    pub fn set_ejected_at(&self, unix: u64) {
+        self.ejected_at.store(unix, Relaxed);
+    }
+
     /// The rule by which it is ejected.
     pub fn eject(&self) -> &Eject {
         &self.eject
@@ -147,6 +180,35 @@ impl Health {
         let first = self.state.fetch_max(state, Relaxed) < ejected && state >= ejected;
         if first {
             self.ejections.fetch_add(1, Relaxed);
+            CHANGES.fetch_add(1, Release);
+        }
+        first
+    }
+
+    /// Records a lost connection where those are counted. `proven`: when the connection was made, or last
+    /// brought a reply. One that was lost before the latest count belongs to the event that was counted: one
+    /// event ends the connections of all workers. Returns whether this one ejects the member.
+    pub fn lost(&self, proven: Micros, now: Micros) -> bool {
+        let limit = self.eject.failures;
+        let last = self.counted.load(Relaxed);
+        let is_news = proven.0 >= last
+            && self
+                .counted
+                .compare_exchange(last, now.0.max(1), Relaxed, Relaxed)
+                .is_ok();
+        if limit == 0 || !is_news || !self.is_up() {
+            return false;
+        }
+        if self.failures.fetch_add(1, Relaxed).saturating_add(1) < limit {
+            self.state.fetch_max(HealthState::Suspect as u8, Relaxed);
+            return false;
+        }
+        self.failures.store(0, Relaxed);
+        let ejected = HealthState::Ejected as u8;
+        let first = self.state.fetch_max(ejected, Relaxed) < ejected;
+        if first {
+            self.ejections.fetch_add(1, Relaxed);
+            CHANGES.fetch_add(1, Release);
         }
         first
     }
@@ -154,7 +216,11 @@ impl Health {
     /// Records a good answer to a probe. Returns whether it brings the member back.
     pub fn revived(&self) -> bool {
         self.failures.store(0, Relaxed);
-        self.state.swap(HealthState::Up as u8, Relaxed) >= HealthState::Ejected as u8
+        let returns = self.state.swap(HealthState::Up as u8, Relaxed) >= HealthState::Ejected as u8;
+        if returns {
+            CHANGES.fetch_add(1, Release);
+        }
+        returns
     }
 }
 
@@ -164,6 +230,7 @@ mod tests {
 
     fn health(failures: u32) -> Health {
         Health::new(Eject {
+            by: EjectBy::Suspicion,
             failures,
             probe_initial: Duration::from_secs(1),
             probe_max: Duration::from_secs(30),
@@ -209,6 +276,41 @@ mod tests {
         health.failed(Failure::Timeout);
         assert!(health.is_gone());
         assert_eq!((health.state(), health.ejections()), (HealthState::Ejected, 1));
+    }
+
+    #[test]
+    fn lost_connections_eject_at_the_limit_and_those_of_one_event_count_once() {
+        let counting = |failures| {
+            Health::new(Eject {
+                by: EjectBy::LostConnections,
+                ..*health(failures).eject()
+            })
+        };
+        let lost = |health: &Health, proven, now| health.lost(Micros(proven), Micros(now));
+        let health = counting(2);
+        assert!(!lost(&health, 10, 20));
+        assert!(
+            !lost(&health, 11, 21),
+            "another worker's connection, which the same event has ended"
+        );
+        assert!(health.is_up() && health.failures() == 1);
+        health.succeeded();
+        assert!(!lost(&health, 30, 40), "a reply begins the count anew");
+        let before = changes();
+        assert!(
+            lost(&health, 50, 50),
+            "a connection that was made since then is another event"
+        );
+        assert!(!health.is_up() && changes() > before);
+        assert!(!lost(&health, 60, 70), "what is ejected is not counted");
+        assert!(health.revived());
+        assert!(
+            !lost(&health, 80, 90) && lost(&health, 90, 95),
+            "it comes back with the whole limit"
+        );
+        assert_eq!(health.ejections(), 2);
+        let never = counting(0);
+        assert!(!lost(&never, 1, 2) && !lost(&never, 3, 4) && never.is_up());
     }
 
     #[test]

@@ -52,6 +52,10 @@ pub struct Member {
     pub login: Option<Arc<Credentials>>,
     /// Limits on the connections to it that one client has for itself.
     pub dedicated: Dedicated,
+    /// Whether workers connect to it before it is asked for anything.
+    pub preconnect: bool,
+    /// Whether the kernel looks after it while it is silent.
+    pub keepalive: bool,
     /// How its protocol keeps copies, if it holds a copy of everything in its pool. `None`: it holds its
     /// share of the keys.
     pub copied: Option<&'static dyn Copied>,

@@ -14,7 +14,7 @@ mod registry;
 pub use self::{
     address::Address,
     distance::{Distance, DistanceSource, Here},
-    health::{Eject, Failure, Health, HealthState},
+    health::{Eject, Failure, Health, HealthState, changes as health_changes},
     identity::ServerIdentity,
     localities::{
         BadSnapshot, ClientSource, ContainerId, LIMIT as SNAPSHOT_BYTES, Localities, Locality, Rank,

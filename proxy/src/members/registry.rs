@@ -19,7 +19,7 @@ use super::{
     Address, Distance, DistanceSource, Eject, Health, Here, Member, MemberId, Pool, PoolId, ServerIdentity,
 };
 use crate::{
-    config::schema::{Login, Pool as PoolSpec, Server},
+    config::schema::{EjectBy, Login, Pool as PoolSpec, Server},
     dialect::{Credentials, Dialect},
 };
 
@@ -113,8 +113,14 @@ impl Registry {
         dialect: &'static dyn Dialect,
     ) -> Result<Arc<Member>, AddressError> {
         let settings = format!(
-            "{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}",
-            server.weight, server.zone, spec.timeout, spec.connect_timeout, spec.eject, spec.dedicated,
+            "{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}",
+            server.weight,
+            server.zone,
+            (spec.timeout, spec.connect_timeout),
+            spec.eject,
+            spec.dedicated,
+            spec.preconnect,
+            spec.keepalive,
         );
         let login = credentials(&spec.login);
         let socket = self.locate(&server.address).map_err(|reason| AddressError {
@@ -135,13 +141,22 @@ impl Registry {
             return Ok(Arc::clone(member));
         }
         let id = self.know(&key.0);
+        // Where lost connections are counted, each pool counts for itself.
+        let counted = match spec.eject.by {
+            EjectBy::Suspicion => String::new(),
+            EjectBy::LostConnections => format!("{pool}\0{}", key.0.name),
+        };
         let pool = self.pool(pool, dialect);
         let eject = Eject {
+            by: spec.eject.by,
             failures: spec.eject.failures,
             probe_initial: spec.eject.probe_initial,
             probe_max: spec.eject.probe_max,
         };
-        let health_key = (format!("{}\0{eject:?}", server.address), socket.clone());
+        let health_key = (
+            format!("{}\0{eject:?}\0{counted}", server.address),
+            socket.clone(),
+        );
         let health = self.health.entry(health_key).or_insert_with(|| {
             Arc::new(match socket {
                 Some(_) => Health::new(eject),
@@ -180,6 +195,8 @@ impl Registry {
             connect_timeout: spec.connect_timeout,
             login: login.map(Arc::new),
             dedicated: spec.dedicated,
+            preconnect: spec.preconnect,
+            keepalive: spec.keepalive,
             copied: spec.replicated.and_then(|_| dialect.copied()),
             health,
         });

@@ -93,6 +93,27 @@ pub struct MemberMetrics {
     pub dedicated_waited: u64,
     /// Requests that got no dedicated lane in time.
     pub dedicated_refused: u64,
+    /// Lanes that the server closed.
+    pub closed: u64,
+    /// Lanes that were closed because the server was late.
+    pub timed_out: u64,
+    /// Lanes that broke, or could not be made.
+    pub broken: u64,
+    /// Requests that were given to a lane, and lost with it.
+    pub lost: u64,
+    /// Requests that were not sent.
+    pub refused: u64,
+    /// Bytes of the requests on lanes that have ended; filled up with those of open lanes when the metrics are
+    /// handed out.
+    pub sent_bytes: u64,
+    /// The same of replies.
+    pub received_bytes: u64,
+    /// Gauge, filled in when the metrics are handed out: requests that wait for a lane's connection or login.
+    pub held: u64,
+    /// Gauge: their bytes.
+    pub held_bytes: u64,
+    /// Gauge: bytes of requests that the sockets have not taken.
+    pub unsent_bytes: u64,
     /// Gauge, filled in when the metrics are handed out: dedicated lanes that a client has.
     pub dedicated: u64,
     /// Gauge, filled in when the metrics are handed out: open lanes to this member.
@@ -112,12 +133,44 @@ impl MemberMetrics {
         self.micros += other.micros;
         self.errors += other.errors;
         self.failures += other.failures;
+        self.closed += other.closed;
+        self.timed_out += other.timed_out;
+        self.broken += other.broken;
+        self.lost += other.lost;
+        self.refused += other.refused;
+        self.sent_bytes += other.sent_bytes;
+        self.received_bytes += other.received_bytes;
+        self.held += other.held;
+        self.held_bytes += other.held_bytes;
+        self.unsent_bytes += other.unsent_bytes;
         self.skipped += other.skipped;
         self.dedicated_waited += other.dedicated_waited;
         self.dedicated_refused += other.dedicated_refused;
         self.dedicated += other.dedicated;
         self.lanes += other.lanes;
         self.waiting += other.waiting;
+    }
+}
+
+/// Counts about the clients of one listener.
+#[derive(Clone, Debug, Default)]
+pub struct ListenerMetrics {
+    /// Clients that have closed their side.
+    pub eof: u64,
+    /// Clients whose connection broke, or was closed for what they sent.
+    pub errors: u64,
+    /// Requests that were made of those with several keys.
+    pub fragments: u64,
+    /// Gauge, filled in when the metrics are handed out: open clients.
+    pub clients: u64,
+}
+
+impl ListenerMetrics {
+    fn add(&mut self, other: &Self) {
+        self.eof += other.eof;
+        self.errors += other.errors;
+        self.fragments += other.fragments;
+        self.clients += other.clients;
     }
 }
 
@@ -240,6 +293,8 @@ pub struct Metrics {
     pub server_traffic: Traffic,
     /// Bytes from and to peers of the fleet.
     pub peer_traffic: Traffic,
+    /// Counts about clients, by the number of the listener.
+    pub listeners: Vec<ListenerMetrics>,
     /// Latency of replies to clients, by the number of the listener.
     pub latency: Vec<Latency>,
     /// Latency of members' replies, by the number of the pool.
@@ -297,6 +352,11 @@ impl Metrics {
         member.errors += u64::from(failed);
     }
 
+    /// The counts about clients of this listener.
+    pub fn listener(&mut self, number: u16) -> &mut ListenerMetrics {
+        at(&mut self.listeners, usize::from(number))
+    }
+
     /// The counts of this member.
     #[inline]
     pub fn member(&mut self, id: MemberId) -> &mut MemberMetrics {
@@ -330,6 +390,9 @@ impl Metrics {
         self.client_traffic.add(other.client_traffic);
         self.server_traffic.add(other.server_traffic);
         self.peer_traffic.add(other.peer_traffic);
+        for (number, theirs) in other.listeners.iter().enumerate() {
+            at(&mut self.listeners, number).add(theirs);
+        }
         for (number, theirs) in other.latency.iter().enumerate() {
             at(&mut self.latency, number).add(theirs);
         }

@@ -115,6 +115,9 @@ pub trait Reactor: Sized {
     fn backlog(&self, conn: Conn) -> usize;
     /// The address of our end. `None`: it is a Unix socket.
     fn local(&self, conn: Conn) -> Option<SocketAddr>;
+    /// Lets the kernel look after a peer that is silent for hours. It is a hint: a socket that cannot is left
+    /// as it is.
+    fn keep_alive(&self, conn: Conn);
     /// The bytes of the backlog that the socket was offered and did not take. A piece that was given to
     /// `pass` in this turn does not count.
     fn refused(&self, conn: Conn) -> usize {

@@ -49,6 +49,10 @@ pub trait Choose: Send {
     fn choose_four(&self, _keys: [&[u8]; 4]) -> Option<[usize; 4]> {
         None
     }
+    /// May [`choose_four`](Self::choose_four) name children, if all are up?
+    fn chooses_four(&self) -> bool {
+        self.choose_four([b""; 4]).is_some()
+    }
     /// Takes another order of its children, where its order depends on distances. `None`: the order of the
     /// tree.
     fn set_order(&self, _order: Option<&Arc<Order>>) {}

@@ -9,6 +9,7 @@ use proxima_wire::message::{Outcome, Reply};
 
 use super::{LaneId, Phase};
 use crate::{
+    config::schema::EjectBy,
     copies,
     dialect::Failed,
     engine::{Engine, Peer, Shortage, WorkerEvent},
@@ -26,8 +27,22 @@ impl Engine {
     /// The lane broke or its server failed: every request that waits on the lane gets the error, and the
     /// failure counts against the member's health.
     pub(crate) fn fail_lane(&mut self, id: LaneId, failure: Failure, outcome: Outcome, what: &str) {
+        self.count_failure(id, failure, outcome, what);
         self.blame(id, failure, what);
         self.end_lane(id, outcome, what);
+    }
+
+    /// Counts how a lane has failed.
+    fn count_failure(&mut self, id: LaneId, failure: Failure, outcome: Outcome, what: &str) {
+        let Some(member) = self.servers.lanes.get(id).map(|lane| lane.member.id) else {
+            return;
+        };
+        let counts = self.metrics.member(member);
+        match (failure, outcome) {
+            (Failure::Timeout, _) | (_, Outcome::ConnectTimeout) => counts.timed_out += 1,
+            _ if what == Failed::CLOSED => counts.closed += 1,
+            _ => counts.broken += 1,
+        }
     }
 
     /// Counts a failure of this lane's member.
@@ -43,7 +58,12 @@ impl Engine {
         }
         let member = lane.member.clone();
         self.metrics.member(member.id).failed();
-        let ejected = member.health.failed(failure);
+        let ejected = match member.health.eject().by {
+            EjectBy::Suspicion => member.health.failed(failure),
+            // All workers connect in advance, and a server that is not there is one event.
+            EjectBy::LostConnections if lane.is_in_advance() && self.facts.worker != 0 => false,
+            EjectBy::LostConnections => member.health.lost(lane.free, self.now),
+        };
         if ejected {
             self.actions
                 .events
@@ -106,6 +126,12 @@ impl Engine {
             self.wake_uploads();
         }
         self.servers.in_flight -= lane.waiters.len();
+        let counts = self.metrics.member(lane.member.id);
+        counts.lost += lane.waiters.len() as u64;
+        counts.sent_bytes += lane.given;
+        if matches!(lane.phase, Phase::Ready) {
+            counts.received_bytes += lane.received;
+        }
         let unanswered = lane.member.is_copy() && !lane.waiters.is_empty();
         // Before the lane was ready nothing was sent that a server could still execute.
         let broken = (unanswered && matches!(lane.phase, Phase::Ready)).then(|| {
@@ -150,13 +176,19 @@ impl Engine {
             return self.lane_unmade(id, &reason(error));
         }
         let idle = lane.waiters.is_empty() && lane.download.is_none() && matches!(lane.phase, Phase::Ready);
+        let counts = lane.member.health.eject().by == EjectBy::LostConnections;
         if idle {
+            let what = error.map_or_else(|| Failed::CLOSED.to_owned(), reason);
+            self.count_failure(id, Failure::Connection, Outcome::ConnectError, &what);
+            if counts {
+                self.blame(id, Failure::Connection, Failed::CLOSED);
+            }
             // Servers close idle connections; the next request opens a new one.
             return self.drop_lane(id, "");
         }
         let what = match error {
             Some(error) => reason(error),
-            None => "Connection closed by the server".into(),
+            None => Failed::CLOSED.into(),
         };
         let refused = matches!(lane.phase, Phase::Connecting) && error.is_some_and(is_refusal);
         let failure = if refused {

@@ -7,6 +7,7 @@ use proxima_wire::message::Reply;
 use super::{Dedicated, Hold, Pace, Uptake};
 use crate::{
     client::ClientId,
+    config::schema::EjectBy,
     dialect::Conversation,
     members::Member,
     micros::Micros,
@@ -50,6 +51,8 @@ pub struct Lane {
     pub(super) free: Micros,
     /// Bytes of all requests that this lane was given.
     pub(super) given: u64,
+    /// Bytes of all replies that came on this lane.
+    pub(super) received: u64,
     pub(super) stream: Stream,
     /// The client that owns the lane, if it is dedicated.
     pub(super) owner: Option<ClientId>,
@@ -193,6 +196,11 @@ impl Lane {
         self.stream.conn
     }
 
+    /// Is the connection being made before anything is asked of its server?
+    pub(super) fn is_in_advance(&self) -> bool {
+        matches!(self.phase, Phase::Connecting) && self.waiters.is_empty()
+    }
+
     /// Is the login under way?
     pub fn logs_in(&self) -> bool {
         matches!(self.phase, Phase::Login(_))
@@ -220,6 +228,8 @@ impl Lane {
     pub fn ready(&mut self, now: Micros) {
         self.phase = Phase::Ready;
         self.free = now;
+        // Those of the login are no replies.
+        self.received = 0;
         let held = std::mem::take(&mut self.held);
         self.stream.out.extend_from_slice(&held);
     }
@@ -278,7 +288,7 @@ impl Lane {
             self.waiters.clear();
         }
         let failed = reply.outcome.is_failover();
-        if !failed {
+        if !failed || self.member.health.eject().by == EjectBy::LostConnections {
             self.member.health.succeeded();
         }
         failed

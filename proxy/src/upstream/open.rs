@@ -26,6 +26,15 @@ impl Engine {
         id
     }
 
+    /// Opens the lanes to members that are to be connected before anything is asked of them.
+    pub(crate) fn preconnect(&mut self) {
+        for member in self.tree.members() {
+            if member.preconnect && member.is_up() {
+                self.shared_lane(&member, 0);
+            }
+        }
+    }
+
     /// A lane for one large message to this member with this login: an idle one or a fresh one.
     pub(super) fn bulk_lane(&mut self, member: &Arc<Member>, login: u16) -> LaneId {
         self.lanes_of(member);
@@ -78,6 +87,7 @@ impl Engine {
             free: now,
             active: now,
             given: 0,
+            received: 0,
             uptake: None,
             hold: Hold::default(),
             pace: Pace::since(now),

@@ -18,6 +18,7 @@ impl Engine {
             return;
         };
         lane.active = now;
+        lane.received += bytes.len() as u64;
         if lane.stream.read_buffer.is_empty() {
             let used = self.replies(id, bytes);
             if let Some(lane) = self.servers.lanes.get_mut(id) {

@@ -131,7 +131,16 @@ impl Servers {
         for (_, lane) in self.lanes.iter() {
             let member = metrics.member(lane.member.id);
             member.lanes += 1;
-            member.waiting += lane.waiters.len() as u64;
+            let waiting = lane.waiters.len() as u64;
+            member.waiting += waiting;
+            member.sent_bytes += lane.given;
+            member.unsent_bytes += lane.unsent() as u64;
+            if matches!(lane.phase, Phase::Ready) {
+                member.received_bytes += lane.received;
+            } else {
+                member.held += waiting;
+                member.held_bytes += lane.held.len() as u64;
+            }
         }
     }
 

@@ -427,7 +427,12 @@ impl<R: Reactor> Worker<R> {
             None => Err(std::io::ErrorKind::AddrNotAvailable.into()),
         };
         match connected {
-            Ok(conn) => self.engine.attach(peer, conn),
+            Ok(conn) => {
+                if lane.member.keepalive {
+                    self.reactor.keep_alive(conn);
+                }
+                self.engine.attach(peer, conn);
+            }
             Err(error) => self.engine.lane_failed(id, Some(&error)),
         }
     }

@@ -131,6 +131,7 @@ impl<R: Reactor> Worker<R> {
                     self.engine.share_memory();
                     self.engine.renew_lanes();
                     self.engine.retire_lanes();
+                    self.engine.preconnect();
                     for (number, socket) in open {
                         if socket.domain().is_ok_and(|domain| domain == Domain::UNIX) {
                             self.shared.push(number);
@@ -163,6 +164,9 @@ impl<R: Reactor> Worker<R> {
                 Order::Fleet(order) => self.take_fleet_order(order),
                 Order::Report(to) => {
                     let mut metrics = self.engine.metrics.clone();
+                    for listener in self.engine.clients.listeners() {
+                        metrics.listener(listener).clients += 1;
+                    }
                     metrics.open_clients = self.engine.clients.len() as u64;
                     metrics.located = self.engine.clients.located();
                     self.engine.servers.report(&mut metrics);

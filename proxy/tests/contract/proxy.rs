@@ -20,7 +20,7 @@ use proxima::{
     client::{Register, bind},
     config::{
         self,
-        schema::{Permissions, Protocol},
+        schema::{Permissions, Protocol, SocketOptions},
     },
     copies::KeyLocks,
     dialect::Dialects,
@@ -75,7 +75,15 @@ impl Proxy {
     /// # Errors
     /// The routes cannot be compiled.
     pub(crate) fn start(io: &str, dialects: Dialects, served: &[Served<'_>]) -> Result<Self, CompileError> {
-        let bound = |_: &Served<'_>| bind("127.0.0.1:0", &Permissions::default(), 1).unwrap();
+        let bound = |_: &Served<'_>| {
+            bind(
+                "127.0.0.1:0",
+                &Permissions::default(),
+                &SocketOptions::default(),
+                1,
+            )
+            .unwrap()
+        };
         let listeners: Vec<_> = served.iter().map(bound).collect();
         let mut text = String::from("pools:\n");
         for Served {

@@ -17,9 +17,19 @@ pub struct Hash {
     pub weights: Option<Vec<f64>>,
     /// Names by child, for rendezvous.
     pub tags: Option<Vec<String>>,
-    /// Whether an ejected child is left out, so that its keys go to the others. Otherwise its keys fail, or
-    /// fail over.
-    pub eject: bool,
+    /// What becomes of the keys of an ejected child.
+    pub eject: OnEject,
+}
+
+/// What becomes of the keys of an ejected child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnEject {
+    /// They fail, or fail over.
+    Fail,
+    /// They go to the other children. All other keys stay where they are.
+    Move,
+    /// All keys are shared out anew among the children that are left, as twemproxy does it.
+    ShareAnew,
 }
 
 impl Hash {
@@ -32,7 +42,7 @@ impl Hash {
             stop: true,
             weights: None,
             tags: None,
-            eject: false,
+            eject: OnEject::Fail,
         }
     }
 }

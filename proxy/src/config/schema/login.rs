@@ -40,6 +40,8 @@ pub enum PasswordSource {
     File(PathBuf),
     /// In the environment, by this name.
     Variable(String),
+    /// In the configuration itself, as twemproxy's users have it.
+    Inline,
 }
 
 /// How the proxy logs in at the servers of a pool.

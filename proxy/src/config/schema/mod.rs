@@ -5,9 +5,11 @@ mod fleet;
 mod hash;
 mod health;
 mod login;
+mod manner;
 mod pool;
 mod route;
 mod server;
+mod socket;
 mod source;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
@@ -17,12 +19,14 @@ use proxima_wire::message::Class;
 pub use self::{
     discovery::Discovery,
     fleet::{Fleet, Peers, Role, Tls},
-    hash::{Algorithm, Hash, KeyHash},
+    hash::{Algorithm, Hash, KeyHash, OnEject},
     health::{Drain, HealthCheck, HealthListener, Network},
     login::{Access, Login, Password, PasswordSource, Secret},
-    pool::{Dedicated, Eject, Pool, Rejoin, Replicated},
+    manner::Manner,
+    pool::{Dedicated, Eject, EjectBy, Pool, Rejoin, Replicated},
     route::{Children, FailoverErrors, FailoverLimit, Fault, Route, TtlAction},
     server::Server,
+    socket::SocketOptions,
     source::{Comparable, Dns, Endpoint, Question, Record, ServerSource, Source},
 };
 
@@ -115,6 +119,10 @@ pub struct Listener {
     pub permissions: Permissions,
     /// What clients are told of the proxies that they may use. `None`: nothing.
     pub discovery: Option<Discovery>,
+    /// How its socket is made.
+    pub socket: SocketOptions,
+    /// In whose manner it answers what no server has answered.
+    pub manner: Manner,
 }
 
 /// Permissions of a Unix socket.
@@ -209,6 +217,8 @@ impl Default for Config {
                 access: Access::Open,
                 permissions: Permissions::default(),
                 discovery: None,
+                socket: SocketOptions::default(),
+                manner: Manner::Own,
             }],
             admin: Some("127.0.0.1:9150".to_owned()),
             admin_hosts: Vec::new(),

@@ -28,6 +28,10 @@ pub struct Pool {
     pub login: Login,
     /// Limits on connections that one client has for itself.
     pub dedicated: Dedicated,
+    /// Whether every worker connects to all servers before it is asked for anything.
+    pub preconnect: bool,
+    /// Whether the kernel looks after servers that are silent for hours.
+    pub keepalive: bool,
 }
 
 /// Limits on the connections to a server that one client has for itself, of each worker.
@@ -64,6 +68,8 @@ impl Pool {
             replicated: None,
             login: Login::default(),
             dedicated: Dedicated::DEFAULT,
+            preconnect: false,
+            keepalive: false,
         }
     }
 
@@ -120,13 +126,27 @@ pub enum Rejoin {
     Wait,
 }
 
+/// What ejects a server, and how it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EjectBy {
+    /// A late reply is a ground for suspicion and counts. A broken connection ejects at once. A server that
+    /// answers a probe returns.
+    Suspicion,
+    /// Every lost connection counts, whatever the reason, and connections of several workers that one event
+    /// has ended count once. The server returns after a while, without a probe. Twemproxy does it so.
+    LostConnections,
+}
+
 /// The rules by which a server is ejected and asked again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eject {
-    /// Failures in a row, counted for the process; 0: never. A refused connection ejects at once, whatever
-    /// this says.
+    /// What is counted, and how an ejected server returns.
+    pub by: EjectBy,
+    /// Failures in a row, counted for the process; 0: never. By suspicion, a refused connection ejects at
+    /// once, whatever this says.
     pub failures: u32,
-    /// Time from the ejection to the first probe. It is doubled after each failed one.
+    /// Time from the ejection to the first probe, which is doubled after each failed one, or to the return
+    /// without a probe.
     pub probe_initial: Duration,
     /// Longest time between probes.
     pub probe_max: Duration,
@@ -138,6 +158,7 @@ pub struct Eject {
 impl Eject {
     /// The defaults: three failures, probes from 1 s to 30 s apart, no fail-open.
     pub const DEFAULT: Self = Self {
+        by: EjectBy::Suspicion,
         failures: 3,
         probe_initial: Duration::from_secs(1),
         probe_max: Duration::from_secs(30),

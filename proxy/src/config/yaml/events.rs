@@ -15,7 +15,7 @@ use crate::config::{
 const NODE_LIMIT: usize = 200_000;
 
 /// Reads the only document in `text`.
-pub(super) fn parse(text: &str) -> Result<Node, Diagnostic> {
+pub(crate) fn parse(text: &str) -> Result<Node, Diagnostic> {
     let mut reader = Reader {
         parser: Parser::new_from_str(text),
         anchors: HashMap::new(),

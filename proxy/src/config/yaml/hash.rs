@@ -7,7 +7,7 @@ use crate::config::{
     document::Node,
     form::{Choice, Flag, Form, List, Optional, Shape, Tag, Text, Weight, Word},
     reading::Reading,
-    schema::{Algorithm, Hash, KeyHash},
+    schema::{Algorithm, Hash, KeyHash, OnEject},
     section::section,
 };
 
@@ -152,7 +152,7 @@ impl Form for HashForm {
             stop,
             weights,
             tags,
-            eject,
+            eject: if eject { OnEject::Move } else { OnEject::Fail },
         })
     }
 

@@ -26,6 +26,7 @@ mod pool;
 mod route;
 mod top;
 
+pub(crate) use events::parse as parse_tree;
 pub(super) use handles::HANDLES;
 pub(crate) use peer::PeerFile;
 pub(super) use peer::parse_peer;

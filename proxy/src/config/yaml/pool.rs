@@ -9,7 +9,7 @@ use crate::config::{
     document::Node,
     form::{Choice, Count, Flag, Form, Optional, PathText, PositiveTime, Shape, Share, Text, Time, Word},
     reading::Reading,
-    schema::{Algorithm, Dedicated, Eject, Hash, Login, Pool, Protocol, Rejoin, Replicated},
+    schema::{Algorithm, Dedicated, Eject, EjectBy, Hash, Login, Pool, Protocol, Rejoin, Replicated},
     section::section,
     source::SourceKeys,
 };
@@ -186,6 +186,7 @@ impl Form for EjectForm {
                 .refuse(node.at, "`probe_max` is less than `probe_initial`")
                 .with_remedy("the time between probes grows from the one to the other")),
             false => Ok(Eject {
+                by: EjectBy::Suspicion,
                 failures,
                 probe_initial,
                 probe_max,
@@ -258,6 +259,8 @@ impl Form for PoolForm {
             replicated,
             login,
             dedicated,
+            preconnect: false,
+            keepalive: false,
         })
     }
 }

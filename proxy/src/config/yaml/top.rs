@@ -20,7 +20,10 @@ use crate::config::{
         PositiveTime, Shape, Size, TcpAddress, Time, Word,
     },
     reading::Reading,
-    schema::{Access, Config, Drain, Embedded, Limits, Listener, Nodes, Permissions, Protocol},
+    schema::{
+        Access, Config, Drain, Embedded, Limits, Listener, Manner, Nodes, Permissions, Protocol,
+        SocketOptions,
+    },
     section::section,
 };
 
@@ -251,6 +254,8 @@ impl Form for ListenerForm {
             address: keys.address,
             route: keys.route,
             permissions,
+            socket: SocketOptions::default(),
+            manner: Manner::Own,
         })
     }
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::{
-    config::schema::{Config, Permissions},
+    config::schema::{Config, Permissions, SocketOptions},
     control::descriptors::Need,
     copies::Departed,
     members::MemberId,
@@ -52,6 +52,7 @@ pub(super) enum Step {
         listener: u16,
         address: String,
         permissions: Permissions,
+        socket: SocketOptions,
     },
     /// Give the socket file of a listener that stays open its owner and mode. May fail.
     Permit {
@@ -101,16 +102,17 @@ pub(super) fn plan(before: &Side<'_>, after: &Side<'_>, listeners: &[Listener], 
         let mut wanted = after.config.listeners.iter();
         let wanted = wanted.find(|listener| listener.address == address);
         let listener = number as u16;
-        match wanted.map(|wanted| wanted.permissions.clone()) {
-            Some(permissions) if !is_open && after.accepts => {
+        match wanted.map(|wanted| (wanted.permissions.clone(), wanted.socket)) {
+            Some((permissions, socket)) if !is_open && after.accepts => {
                 open.push(listener);
                 binds.push(Step::Bind {
                     listener,
                     address,
                     permissions,
+                    socket,
                 });
             }
-            Some(permissions) if is_open && address.starts_with("unix:") => {
+            Some((permissions, _)) if is_open && address.starts_with("unix:") => {
                 permits.push(Step::Permit { address, permissions });
             }
             None if is_open => close.push(listener),
@@ -171,6 +173,8 @@ mod tests {
             access: schema::Access::Open,
             permissions: Permissions::default(),
             discovery: None,
+            socket: SocketOptions::default(),
+            manner: schema::Manner::Own,
         };
         Config {
             listeners: addresses.iter().map(listener).collect(),
@@ -212,6 +216,7 @@ mod tests {
             listener,
             address: address.to_owned(),
             permissions: Permissions::default(),
+            socket: SocketOptions::default(),
         }
     }
 

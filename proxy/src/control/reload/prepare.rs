@@ -238,8 +238,9 @@ impl Attempt {
                     listener,
                     address,
                     permissions,
+                    socket,
                 } => {
-                    let bound = bind(&address, &permissions, workers);
+                    let bound = bind(&address, &permissions, &socket, workers);
                     (address, bound.map(|bound| self.opened(listener, bound)))
                 }
                 Step::Permit { address, permissions } => {
@@ -299,6 +300,7 @@ impl Attempt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::schema::SocketOptions;
 
     fn permissions(mode: u32) -> Permissions {
         Permissions {
@@ -312,12 +314,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = |name: &str| format!("unix:{}", folder.path().join(name).display());
         let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().mode() & 0o777;
-        let kept = bind(&place("kept"), &permissions(0o600), 1).unwrap();
+        let kept = bind(&place("kept"), &permissions(0o600), &SocketOptions::default(), 1).unwrap();
         let steps = vec![
             Step::Bind {
                 listener: 1,
                 address: place("new"),
                 permissions: permissions(0o666),
+                socket: SocketOptions::default(),
             },
             Step::Permit {
                 address: kept.address.clone(),

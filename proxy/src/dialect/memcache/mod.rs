@@ -1,6 +1,7 @@
 //! The memcached protocol: text and meta commands.
 
 mod repair;
+mod twemproxy;
 
 use proxima_wire::{
     memcache::{self, Command, Discovery, Limits, Rewrite, error},
@@ -8,8 +9,8 @@ use proxima_wire::{
 };
 
 use super::{
-    Change, Conversation, Copied, Dialect, Effect, Embedded, Expiry, Failed, Join, Login, MALFORMED, Message,
-    Plan, Session,
+    Change, Conversation, Copied, Dialect, Effect, Embedded, Expiry, Failed, Join, Login, MALFORMED, Manner,
+    Message, Plan, Session, manner::twemproxys_text,
 };
 
 /// The memcached dialect, as Proxima or as mcrouter speaks it. If it `ANNOUNCES`, its clients may ask for the
@@ -22,6 +23,7 @@ pub struct Memcache<const ANNOUNCES: bool = false> {
     flush: bool,
     /// Errors begin as mcrouter's do.
     as_mcrouter: bool,
+    manner: Manner,
 }
 
 impl Memcache<true> {
@@ -30,6 +32,7 @@ impl Memcache<true> {
         version: VERSION,
         flush: true,
         as_mcrouter: false,
+        manner: Manner::Own,
     };
 }
 
@@ -39,12 +42,22 @@ impl Memcache<false> {
         version: VERSION,
         flush: true,
         as_mcrouter: false,
+        manner: Manner::Own,
     };
     /// memcached as mcrouter speaks it.
     pub const MCROUTER: Self = Self {
         version: b"VERSION 1.0.0 mcrouter\r\n",
         flush: false,
         as_mcrouter: true,
+        manner: Manner::Own,
+    };
+    const TWEMPROXY: Self = Self {
+        manner: Manner::Twemproxy { all_commands: false },
+        ..Self::PLAIN
+    };
+    const TWEMPROXY_ALL: Self = Self {
+        manner: Manner::Twemproxy { all_commands: true },
+        ..Self::PLAIN
     };
     /// memcached as mcrouter speaks it with `--enable-flush-cmd`.
     pub const MCROUTER_FLUSH: Self = Self {
@@ -80,6 +93,14 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
         false
     }
 
+    fn in_manner(&self, manner: Manner) -> Option<&'static dyn Dialect> {
+        match manner {
+            Manner::Own => None,
+            Manner::Twemproxy { all_commands: false } => Some(&Memcache::TWEMPROXY),
+            Manner::Twemproxy { all_commands: true } => Some(&Memcache::TWEMPROXY_ALL),
+        }
+    }
+
     fn name(&self) -> &'static str {
         "memcached"
     }
@@ -90,10 +111,14 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
 
     #[inline]
     fn request(&self, _: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Request> {
-        let parsed = memcache::request(bytes, &Limits { value: value_limit });
-        match ANNOUNCES {
-            true => parsed.map(|request| Self::marked(request, bytes)),
-            false => parsed,
+        let read = memcache::request(bytes, &Limits { value: value_limit });
+        let read = match ANNOUNCES {
+            true => read.map(|request| Self::marked(request, bytes)),
+            false => read,
+        };
+        match self.manner {
+            Manner::Own => read,
+            Manner::Twemproxy { all_commands } => twemproxy::restrict(read, all_commands),
         }
     }
 
@@ -124,10 +149,10 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
 
     #[inline]
     fn check_end(&self, message: &[u8]) -> Result<(), &'static [u8]> {
-        if message.ends_with(b"\r\n") {
-            Ok(())
-        } else {
-            Err(error::BAD_CHUNK)
+        match self.manner {
+            _ if message.ends_with(b"\r\n") => Ok(()),
+            Manner::Own => Err(error::BAD_CHUNK),
+            Manner::Twemproxy { .. } => Err(b""),
         }
     }
 
@@ -198,7 +223,10 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
 
     #[inline]
     fn next_key(&self, _: &Request, bytes: &[u8]) -> NextKey {
-        memcache::take_key(bytes)
+        match memcache::take_key(bytes) {
+            NextKey::Bad(_) if self.manner != Manner::Own => NextKey::Bad(Bad::fatal(b"")),
+            next => next,
+        }
     }
 
     fn single(&self, request: &Request, head: &[u8], key: &[u8], out: &mut Vec<u8>) {
@@ -271,6 +299,7 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
             _ => b"SERVER_ERROR ",
         });
         let text = match failed.outcome {
+            _ if self.manner != Manner::Own => twemproxys_text(failed),
             _ if !self.as_mcrouter || failed.server.is_empty() => failed.to_string(),
             Outcome::Timeout => "Reply timeout".into(),
             Outcome::ConnectError | Outcome::ConnectTimeout => format!("AsyncSocketException: {failed}"),

@@ -12,9 +12,10 @@ use proxima_wire::{
 use super::{
     append_error,
     state::{LOCKED, SETTLING, clear, is, set},
+    twemproxy::not_logged_in,
     who::{User, Who},
 };
-use crate::dialect::{Access, Lease, Plan, Session};
+use crate::dialect::{Access, Lease, Manner, Plan, Session};
 
 /// A server has so many databases by default.
 const DATABASES: i64 = 16;
@@ -50,7 +51,7 @@ pub(super) fn begin(session: &mut Session) {
 }
 
 /// Plans a request of a client that has not said the listener's password. `None`: the request may say it.
-pub(super) fn refuse(request: &Request, message: &[u8], out: &mut Vec<u8>) -> Option<Plan> {
+pub(super) fn refuse(request: &Request, message: &[u8], manner: Manner, out: &mut Vec<u8>) -> Option<Plan> {
     let name = Command::of(request.command).map_or("", |command| command.name);
     if matches!(name, "auth" | "hello" | "quit" | "reset") {
         return None;
@@ -60,7 +61,8 @@ pub(super) fn refuse(request: &Request, message: &[u8], out: &mut Vec<u8>) -> Op
         TRANSACTION => commands(message).count() + 2,
         _ => 1,
     };
-    (0..replies).for_each(|_| append_error(NO_LOGIN, out));
+    let text = not_logged_in(manner, NO_LOGIN);
+    (0..replies).for_each(|_| append_error(text, out));
     Some(Plan::Answer)
 }
 

@@ -116,8 +116,8 @@ mod tests {
             for (_, made) in CHANGES {
                 for name in [None, Some(&b"a"[..]), Some(b"\r\n:7\r\n")] {
                     let mut message = Vec::new();
-                    Redis.confirm(form, made, name, 7, &mut message);
-                    let read = Redis.confirmation(&message).unwrap();
+                    Redis::PLAIN.confirm(form, made, name, 7, &mut message);
+                    let read = Redis::PLAIN.confirmation(&message).unwrap();
                     assert_eq!((read.made, read.count), (made, 7));
                     assert_eq!(read.name.of(&message), name.unwrap_or_default());
                 }
@@ -129,7 +129,7 @@ mod tests {
     fn a_message_or_half_a_confirmation_is_no_confirmation() {
         let whole = b"*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n";
         for end in 0..whole.len() - 1 {
-            assert_eq!(Redis.confirmation(&whole[..end]), None, "{end}");
+            assert_eq!(Redis::PLAIN.confirmation(&whole[..end]), None, "{end}");
         }
         for message in [
             &b"*3\r\n$7\r\nmessage\r\n$9\r\nsubscribe\r\n$1\r\na\r\n"[..],
@@ -138,7 +138,7 @@ mod tests {
             b"*3\r\n$9\r\nsubscribe\r\n$99999999999999999999\r\na\r\n:1\r\n",
             b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n",
         ] {
-            assert_eq!(Redis.confirmation(message), None, "{message:?}");
+            assert_eq!(Redis::PLAIN.confirmation(message), None, "{message:?}");
         }
     }
 }

@@ -18,6 +18,7 @@ mod near;
 mod scan;
 mod sessions;
 mod state;
+mod twemproxy;
 mod who;
 
 use proxima_wire::{
@@ -26,13 +27,26 @@ use proxima_wire::{
 };
 
 use super::{
-    Change, Channels, Conversation, DeclaredCommands, Dialect, Embedded, Expiry, Failed, Join, Login,
-    Message, Piece, Plan, Session, UNASKED,
+    Change, Channels, Conversation, DeclaredCommands, Dialect, Embedded, Expiry, Failed, Join, Login, Manner,
+    Message, Piece, Plan, Session, UNASKED, manner::twemproxys_text,
 };
 
-/// The Redis dialect.
+/// The Redis dialect, in Proxima's manner or in twemproxy's.
 #[derive(Debug)]
-pub struct Redis;
+pub struct Redis {
+    manner: Manner,
+}
+
+impl Redis {
+    /// Redis as Proxima speaks it.
+    pub const PLAIN: Self = Self { manner: Manner::Own };
+    const TWEMPROXY: Self = Self {
+        manner: Manner::Twemproxy { all_commands: false },
+    };
+    const TWEMPROXY_ALL: Self = Self {
+        manner: Manner::Twemproxy { all_commands: true },
+    };
+}
 
 /// The names of all commands, and of what is none.
 static NAMES: [&str; Command::COUNT as usize + 4] = {
@@ -92,13 +106,25 @@ impl Dialect for Redis {
         "redis"
     }
 
+    fn in_manner(&self, manner: Manner) -> Option<&'static dyn Dialect> {
+        match manner {
+            Manner::Own => None,
+            Manner::Twemproxy { all_commands: false } => Some(&Self::TWEMPROXY),
+            Manner::Twemproxy { all_commands: true } => Some(&Self::TWEMPROXY_ALL),
+        }
+    }
+
     fn commands(&self) -> &'static [&'static str] {
         &NAMES
     }
 
     #[inline]
     fn request(&self, parse: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Request> {
-        resp::request(parse, bytes, &Limits { value: value_limit })
+        let read = resp::request(parse, bytes, &Limits { value: value_limit });
+        match self.manner {
+            Manner::Own => read,
+            Manner::Twemproxy { all_commands } => twemproxy::restrict(read, all_commands),
+        }
     }
 
     fn piece(&self, parse: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Piece> {
@@ -132,7 +158,10 @@ impl Dialect for Redis {
     }
 
     fn error(&self, _: &Session, failed: &Failed<'_>, out: &mut Vec<u8>) {
-        append_error(&format!("ERR {failed}"), out);
+        match self.manner {
+            Manner::Own => append_error(&format!("ERR {failed}"), out),
+            Manner::Twemproxy { .. } => twemproxy::error(&twemproxys_text(failed), out),
+        }
     }
 
     fn probe(&self) -> (u16, &'static [u8]) {
@@ -193,8 +222,13 @@ impl Dialect for Redis {
                 false => Plan::Close,
             };
         }
+        if let Manner::Twemproxy { all_commands } = self.manner
+            && let Some(plan) = twemproxy::plan(session, request, message, all_commands, out)
+        {
+            return plan;
+        }
         if (session.step != 0 || session.has_subscriptions)
-            && let Some(plan) = sessions::plan(session, request, message, out)
+            && let Some(plan) = sessions::plan(session, request, message, self.manner, out)
         {
             return plan;
         }
@@ -343,7 +377,7 @@ impl Dialect for Redis {
     }
 
     fn channels(&self) -> Option<&'static dyn Channels> {
-        Some(&Self)
+        Some(&Self::PLAIN)
     }
 
     fn pushed(&self, session: &mut Session, bytes: &[u8]) {

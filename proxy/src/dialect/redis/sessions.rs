@@ -16,7 +16,7 @@ use super::{
     PATTERN, Redis, access, append_bulk, append_error, channels, declared, here,
     state::{BOUND, DOOMED, KEEPS, LOCKED, MULTI, OWNING, SETTLING, SUBSCRIBED, WATCHING, clear, is, set},
 };
-use crate::dialect::{Channels, Lease, Plan, Session};
+use crate::dialect::{Channels, Lease, Manner, Plan, Session};
 
 const BEGIN: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 pub(super) const ABORTED: &str = "EXECABORT Transaction discarded because of previous errors.";
@@ -26,10 +26,11 @@ pub(super) fn plan(
     session: &mut Session,
     request: &Request,
     message: &[u8],
+    manner: Manner,
     out: &mut Vec<u8>,
 ) -> Option<Plan> {
     if is(session, LOCKED) {
-        return access::refuse(request, message, out);
+        return access::refuse(request, message, manner, out);
     }
     if is(session, SETTLING) {
         if !session.is_idle {
@@ -324,7 +325,7 @@ pub(super) fn pushed(session: &mut Session, bytes: &[u8]) {
     if !is(session, SUBSCRIBED) {
         return;
     }
-    let Some(confirmation) = Redis.confirmation(bytes) else {
+    let Some(confirmation) = Redis::PLAIN.confirmation(bytes) else {
         return;
     };
     if session.confirmed.confirm(&confirmation).is_none() {

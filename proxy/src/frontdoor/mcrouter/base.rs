@@ -9,7 +9,9 @@ use std::{
 use super::{error::OptionError, flags::Flags, settings::NEVER};
 use crate::config::{
     check_address, listen_address,
-    schema::{Access, Config, Embedded, Limits, Listener, Permissions, Protocol, Route},
+    schema::{
+        Access, Config, Embedded, Limits, Listener, Manner, Permissions, Protocol, Route, SocketOptions,
+    },
 };
 
 /// The configuration without its pools and routes.
@@ -80,6 +82,8 @@ fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
         access: Access::Open,
         permissions: Permissions::default(),
         discovery: None,
+        socket: SocketOptions::default(),
+        manner: Manner::Own,
         address,
         route: Route::Null,
     };

@@ -147,6 +147,8 @@ impl Pools {
             replicated: None,
             login: Login::default(),
             dedicated: Dedicated::DEFAULT,
+            preconnect: false,
+            keepalive: false,
         };
         let error_on_empty = object.take("error_on_empty", cx, flag)?.unwrap_or(true);
         let tags = object.take("tags", cx, list(text))?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{error::OptionError, flags::Flags};
-use crate::config::schema::{Eject, Replicated};
+use crate::config::schema::{Eject, EjectBy, Replicated};
 
 /// A time that never comes, but may be added to a clock.
 pub(super) const NEVER: Duration = Duration::from_secs(1_000 * 86_400);
@@ -81,6 +81,7 @@ impl Settings {
         };
         let failures = u32::try_from(flags.number("timeouts-until-tko")).unwrap_or(u32::MAX);
         let eject = Eject {
+            by: EjectBy::Suspicion,
             failures: if flags.flag("disable-tko-tracking") {
                 0
             } else {

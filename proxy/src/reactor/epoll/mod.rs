@@ -288,6 +288,12 @@ impl Reactor for Epoll {
             .map_or(0, |source| source.backlog.len() - source.sent)
     }
 
+    fn keep_alive(&self, conn: Conn) {
+        if let Some(source) = self.sources.get(conn.index as usize) {
+            let _ = source.socket.set_keepalive(true);
+        }
+    }
+
     fn local(&self, conn: Conn) -> Option<SocketAddr> {
         let source = self.sources.get(conn.index as usize)?;
         source.socket.local_addr().ok()?.as_socket()

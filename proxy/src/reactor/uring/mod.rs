@@ -229,6 +229,12 @@ impl Reactor for Uring {
             .map_or(0, |link| link.sending.len() - link.sent + link.passing)
     }
 
+    fn keep_alive(&self, conn: Conn) {
+        if let Some(link) = self.links.get(conn.index as usize) {
+            let _ = link.socket.set_keepalive(true);
+        }
+    }
+
     fn local(&self, conn: Conn) -> Option<SocketAddr> {
         let link = self.links.get(conn.index as usize)?;
         link.socket.local_addr().ok()?.as_socket()

@@ -8,10 +8,10 @@ use super::{CompileError, maker::Maker};
 use crate::{
     config::{
         distribution,
-        schema::{Algorithm, Hash},
+        schema::{Algorithm, Hash, OnEject},
     },
     route::{
-        handle::{HashRoute, RandomChild},
+        handle::{HashRoute, RandomChild, ShareAnew},
         tree::{Leaf, Node, NodeId},
     },
 };
@@ -42,6 +42,10 @@ impl Maker<'_, '_> {
         }
         let distribution = self.shared_distribution(&spec, &nodes, &over)?;
         Ok(match distribution {
+            Some(distribution) if spec.eject == OnEject::ShareAnew => {
+                let shared = self.names_and_weights(&spec, &nodes).into();
+                self.choose(ShareAnew::new(HashRoute { distribution, spec }, shared), nodes)
+            }
             Some(distribution) => self.choose(HashRoute { distribution, spec }, nodes),
             None => self.choose(RandomChild, nodes),
         })
@@ -68,6 +72,19 @@ impl Maker<'_, '_> {
     }
 
     fn distribution(&self, spec: &Hash, nodes: &[NodeId]) -> Result<Option<Distribution>, DistributionError> {
+        let children = self.names_and_weights(spec, nodes);
+        let listed: Vec<HashNode<'_>> = children
+            .iter()
+            .map(|(name, weight)| HashNode {
+                name,
+                weight: *weight,
+            })
+            .collect();
+        distribution(spec.algorithm, &listed)
+    }
+
+    /// The name and the weight of each child in this hash.
+    fn names_and_weights(&self, spec: &Hash, nodes: &[NodeId]) -> Vec<(String, f64)> {
         let names: Vec<String> = match &spec.tags {
             Some(tags) => tags.clone(),
             None => nodes.iter().map(|&node| self.name(node)).collect(),
@@ -80,15 +97,8 @@ impl Maker<'_, '_> {
                 .and_then(|&node| self.member_at(node))
                 .map_or(1.0, |member| member.weight),
         };
-        let listed: Vec<HashNode<'_>> = names
-            .iter()
-            .enumerate()
-            .map(|(index, name)| HashNode {
-                name,
-                weight: weight(index),
-            })
-            .collect();
-        distribution(spec.algorithm, &listed)
+        let with_weight = |(index, name)| (name, weight(index));
+        names.into_iter().enumerate().map(with_weight).collect()
     }
 
     /// The name by which consistent hashing knows a child.

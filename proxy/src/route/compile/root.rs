@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{CompileError, maker::Maker, spoken};
 use crate::{
     config::schema,
-    dialect::Access,
+    dialect::{Access, Manner},
     route::tree::{Leaf, Node, Root, Wait},
 };
 
@@ -21,11 +21,11 @@ impl Maker<'_, '_> {
             Some(listener) => {
                 let mut spoken = spoken(dialects, listener.protocol)?;
                 self.dialect = spoken.dialect;
-                if listener.discovery.is_some()
-                    && let Some(announcing) = spoken.dialect.announcing()
-                {
-                    spoken.dialect = announcing;
-                }
+                let other = match listener.discovery {
+                    Some(_) => spoken.dialect.announcing(),
+                    None => spoken.dialect.in_manner(manner(listener.manner)),
+                };
+                spoken.dialect = other.unwrap_or(spoken.dialect);
                 (spoken, self.node(&listener.route)?)
             }
             None => {
@@ -69,6 +69,13 @@ impl Maker<'_, '_> {
             }),
             None => Ok(()),
         }
+    }
+}
+
+fn manner(manner: schema::Manner) -> Manner {
+    match manner {
+        schema::Manner::Own => Manner::Own,
+        schema::Manner::Twemproxy { all_commands } => Manner::Twemproxy { all_commands },
     }
 }
 

@@ -28,7 +28,7 @@ impl Maker<'_, '_> {
             return false;
         };
         let is_member = |&child: &NodeId| self.member_at(child).is_some_and(|member| !member.is_copy());
-        handle.choose_four([b""; 4]).is_some() && children.iter().all(is_member)
+        handle.chooses_four() && children.iter().all(is_member)
     }
 
     /// The largest number of members that one request goes to at once.

@@ -6,7 +6,7 @@ use proxima_wire::hash::{self, Distribution};
 
 use super::Random;
 use crate::{
-    config::schema::Hash,
+    config::schema::{Hash, OnEject},
     route::tree::{Children, Choose, Query},
 };
 
@@ -30,8 +30,9 @@ impl HashRoute {
         }
     }
 
+    /// Gives the part of the key that is hashed to `pick`.
     #[inline]
-    fn pick(&self, key: &[u8], pick: impl FnOnce(&[u8]) -> usize) -> usize {
+    pub(super) fn pick(&self, key: &[u8], pick: impl FnOnce(&[u8]) -> usize) -> usize {
         let key = self.hashed(key);
         if self.spec.salt.is_empty() {
             pick(key)
@@ -49,7 +50,7 @@ impl Choose for HashRoute {
     #[inline]
     fn choose(&self, query: &Query<'_>, children: &Children<'_>, _: &mut Random) -> usize {
         let index = self.pick(query.key, |key| self.distribution.pick(key));
-        if !self.spec.eject || children.is_up(index) {
+        if self.spec.eject == OnEject::Fail || children.is_up(index) {
             return index;
         }
         self.pick(query.key, |key| {

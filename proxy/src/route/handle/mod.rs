@@ -17,6 +17,7 @@ mod nearest;
 mod pool_state;
 mod random;
 mod round_robin;
+mod share_anew;
 
 pub use self::random::Random;
 pub(super) use self::{
@@ -37,4 +38,5 @@ pub(super) use self::{
     pool_state::{Assigned, Held, Kept, Redirected},
     random::RandomChild,
     round_robin::RoundRobin,
+    share_anew::ShareAnew,
 };

@@ -1,0 +1,190 @@
+//! twemproxy's statistics port: one JSON document for each connection, which need not ask for it.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use proxima_wire::hash::twemproxy_order;
+use tokio::{
+    io::AsyncWriteExt,
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    time::{MissedTickBehavior, interval, sleep, timeout},
+};
+
+use crate::{
+    control::Proxy,
+    members::Member,
+    metrics::{ListenerMetrics, MemberMetrics, Metrics},
+};
+
+/// Counters are gathered no more often than this, however often they are wanted: every worker is asked.
+const LEAST: Duration = Duration::from_millis(10);
+/// Time for a document to be taken.
+const TAKE: Duration = Duration::from_secs(5);
+/// Time until the next attempt to accept, where one has failed.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// Where the statistics are, and how often they are gathered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statistics {
+    /// The address of the port.
+    pub address: SocketAddr,
+    /// The time between two gatherings.
+    pub interval: Duration,
+}
+
+/// Serves the statistics port for as long as the process lives.
+///
+/// # Errors
+/// The address cannot be bound.
+pub async fn serve_statistics(statistics: Statistics, proxy: Arc<Proxy>) -> io::Result<()> {
+    let listener = TcpListener::bind(statistics.address).await?;
+    let (newest, document) = watch::channel(gathered(&proxy));
+    let mut ticks = interval(statistics.interval.max(LEAST));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let gatherer = Arc::clone(&proxy);
+    tokio::spawn(async move {
+        loop {
+            ticks.tick().await;
+            newest.send_replace(gathered(&gatherer));
+        }
+    });
+    tokio::spawn(async move {
+        loop {
+            match listener.accept().await {
+                Ok((client, _)) => {
+                    let text = head(&proxy) + &document.borrow();
+                    tokio::spawn(timeout(TAKE, tell(client, text)));
+                }
+                Err(_) => sleep(AGAIN).await,
+            }
+        }
+    });
+    Ok(())
+}
+
+async fn tell(mut client: TcpStream, text: String) {
+    // A client that has left needs nothing.
+    let _ = client.write_all(text.as_bytes()).await;
+    let _ = client.shutdown().await;
+}
+
+/// The beginning of the document, which is as of now.
+#[allow(clippy::disallowed_methods, reason = "the document tells the time of day")]
+fn head(proxy: &Proxy) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!(
+        "{{\"service\":\"nutcracker\", \"source\":{}, \"version\":\"0.5.0\", \"uptime\":{}, \"timestamp\":{}, ",
+        quoted(&proxy.host_name()),
+        proxy.uptime().as_secs(),
+        now.as_secs()
+    )
+}
+
+/// The rest of the document.
+fn gathered(proxy: &Proxy) -> String {
+    let metrics = proxy.metrics();
+    let listeners = proxy.listeners().iter().flatten().count() as u64;
+    let total = metrics.clients.accepted + metrics.lanes_opened + listeners;
+    let open = metrics.open_clients + metrics.open_lanes + listeners;
+    let mut text = format!("\"total_connections\":{total}, \"curr_connections\":{open}");
+    let mut pools: BTreeMap<Arc<str>, Vec<Arc<Member>>> = BTreeMap::new();
+    for member in proxy.members() {
+        pools
+            .entry(Arc::clone(&member.pool.name))
+            .or_default()
+            .push(member);
+    }
+    let mut pools: Vec<_> = pools.into_iter().collect();
+    pools.sort_by(|(one, _), (other, _)| twemproxy_order(one, other));
+    for (name, mut members) in pools {
+        members.sort_by(|one, other| twemproxy_order(&one.name, &other.name));
+        let listener = proxy.listener_of(&name);
+        let _ = write!(
+            text,
+            ", {}: {{{}",
+            quoted(&name),
+            pool(&members, listener, &metrics)
+        );
+        for member in &members {
+            let counts = metrics
+                .members
+                .get(member.id.0 as usize)
+                .cloned()
+                .unwrap_or_default();
+            let _ = write!(
+                text,
+                ", {}: {{{}}}",
+                quoted(&member.name),
+                server(member, &counts)
+            );
+        }
+        text.push('}');
+    }
+    text.push_str("}\n");
+    text
+}
+
+fn pool(members: &[Arc<Member>], listener: Option<usize>, metrics: &Metrics) -> String {
+    let of_listener = listener.and_then(|number| metrics.listeners.get(number));
+    let ListenerMetrics {
+        eof,
+        errors,
+        fragments,
+        clients,
+    } = of_listener.cloned().unwrap_or_default();
+    let refused = |member: &Arc<Member>| {
+        metrics
+            .members
+            .get(member.id.0 as usize)
+            .map_or(0, |counts| counts.refused)
+    };
+    fields(&[
+        ("client_eof", eof),
+        ("client_err", errors),
+        ("client_connections", clients),
+        (
+            "server_ejects",
+            members.iter().map(|member| member.health.ejections()).sum(),
+        ),
+        ("forward_error", members.iter().map(refused).sum()),
+        ("fragments", fragments),
+    ])
+}
+
+fn server(member: &Member, counts: &MemberMetrics) -> String {
+    fields(&[
+        ("server_eof", counts.closed),
+        ("server_err", counts.broken),
+        ("server_timedout", counts.timed_out),
+        ("server_connections", counts.lanes),
+        ("server_ejected_at", member.health.ejected_at()),
+        ("requests", counts.replies + counts.lost + counts.waiting),
+        ("request_bytes", counts.sent_bytes),
+        ("responses", counts.replies),
+        ("response_bytes", counts.received_bytes),
+        ("in_queue", counts.held),
+        ("in_queue_bytes", counts.held_bytes),
+        ("out_queue", counts.waiting - counts.held),
+        ("out_queue_bytes", counts.unsent_bytes),
+    ])
+}
+
+fn fields(fields: &[(&str, u64)]) -> String {
+    let written: Vec<String> = fields
+        .iter()
+        .map(|(name, count)| format!("\"{name}\":{count}"))
+        .collect();
+    written.join(", ")
+}
+
+/// A text of JSON.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

@@ -1,0 +1,189 @@
+//! The log: its format, its level and its file, which signals may change while the process runs.
+#![allow(
+    clippy::disallowed_types,
+    reason = "the log file is shared by all threads, and no request is logged"
+)]
+
+use std::{
+    fs::File,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tracing::Level;
+use tracing_subscriber::{
+    EnvFilter, Registry, field::MakeExt, fmt::format::debug_fn, layer::SubscriberExt, reload,
+    util::SubscriberInitExt,
+};
+
+use super::LogFormat;
+use crate::control::LogControl;
+
+/// A log file that can be opened anew, after another program has moved it away.
+#[derive(Debug)]
+pub struct LogFile {
+    path: PathBuf,
+    file: Mutex<File>,
+}
+
+impl LogFile {
+    /// Opens the file, to append to it.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(path: &Path) -> io::Result<Arc<Self>> {
+        Ok(Arc::new(Self {
+            path: path.to_owned(),
+            file: Mutex::new(append(path)?),
+        }))
+    }
+
+    fn reopen(&self) -> io::Result<()> {
+        let fresh = append(&self.path)?;
+        *self.file.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
+        Ok(())
+    }
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    File::options().create(true).append(true).open(path)
+}
+
+impl Write for &LogFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What changes the level of a log that has begun.
+#[derive(Clone, Debug)]
+pub struct LevelSwitch(reload::Handle<EnvFilter, Registry>);
+
+impl LevelSwitch {
+    fn set(&self, level: Level) {
+        // It fails only when nothing is logged any more.
+        let _ = self.0.reload(filter(level));
+    }
+}
+
+/// Begins to log, to this file or to standard error.
+pub fn log(format: LogFormat, level: Level, file: Option<Arc<LogFile>>) -> LevelSwitch {
+    let (filter_layer, handle) = reload::Layer::new(filter(level));
+    let registry = tracing_subscriber::registry().with(filter_layer);
+    let layer = tracing_subscriber::fmt::layer().with_target(false);
+    // Fields of text lines: a value with blanks is quoted, so that a line can be parsed.
+    let fields = debug_fn(|writer, field, value| match field.name() {
+        "message" => write!(writer, "{value:?}"),
+        name => write!(writer, "{name}={}", quoted(format!("{value:?}"))),
+    })
+    .delimited(" ");
+    match (format, file) {
+        (LogFormat::Json, _) => registry.with(layer.json().with_writer(io::stderr)).init(),
+        (LogFormat::Text, Some(file)) => {
+            let layer = layer.fmt_fields(fields).with_ansi(false);
+            registry.with(layer.with_writer(file)).init();
+        }
+        (LogFormat::Text, None) => {
+            let colours = io::IsTerminal::is_terminal(&io::stderr());
+            let layer = layer.fmt_fields(fields).with_ansi(colours);
+            registry.with(layer.with_writer(io::stderr)).init();
+        }
+    }
+    std::panic::set_hook(Box::new(|panic| {
+        let at = panic.location().map(ToString::to_string);
+        let why = panic.payload_as_str().unwrap_or("?");
+        let thread = std::thread::current();
+        tracing::error!(at, thread = thread.name(), "panicked: {why}");
+    }));
+    LevelSwitch(handle)
+}
+
+/// The resolver logs every bad answer, and Raft every step. The control thread logs when answers begin to be
+/// bad, when that ends, and what becomes of the fleet.
+fn filter(level: Level) -> EnvFilter {
+    let names = if level < Level::DEBUG {
+        "off"
+    } else {
+        level.as_str()
+    };
+    EnvFilter::new(format!(
+        "{level},hickory_resolver={names},hickory_net={names},hickory_proto={names},openraft={names}"
+    ))
+}
+
+/// The value of a field, quoted unless it is one plain word. Texts that were given as such are quoted
+/// already.
+fn quoted(value: String) -> String {
+    let is_quoted = value.len() >= 2 && value.starts_with('"') && value.ends_with('"');
+    let is_plain = |c: char| !(c.is_whitespace() || c.is_control() || matches!(c, '"' | '='));
+    match is_quoted || !value.is_empty() && value.chars().all(is_plain) {
+        true => value,
+        false => format!("{value:?}"),
+    }
+}
+
+/// The log of twemproxy's door: it has twelve levels, and signals change them.
+pub struct NutcrackerLog {
+    file: Option<Arc<LogFile>>,
+    verbosity: Mutex<i32>,
+    switch: LevelSwitch,
+}
+
+impl NutcrackerLog {
+    /// The log in this file at this verbosity.
+    pub fn new(file: Option<Arc<LogFile>>, verbosity: i32, switch: LevelSwitch) -> Self {
+        Self {
+            file,
+            verbosity: Mutex::new(verbosity),
+            switch,
+        }
+    }
+}
+
+/// The level of ours that is nearest to one of twemproxy's.
+pub fn level(verbosity: i32) -> Level {
+    match verbosity {
+        ..=3 => Level::ERROR,
+        4 => Level::WARN,
+        5 | 6 => Level::INFO,
+        7 | 8 => Level::DEBUG,
+        _ => Level::TRACE,
+    }
+}
+
+impl LogControl for NutcrackerLog {
+    fn reopen(&self) {
+        tracing::info!("signal 1 (SIGHUP) received, reopening log file");
+        if let Some(file) = &self.file
+            && let Err(error) = file.reopen()
+        {
+            tracing::error!(path = %file.path.display(), %error, "cannot open the log file anew");
+        }
+    }
+
+    fn change_level(&self, by: i32) {
+        let (signal, word) = match by {
+            0.. => ("21 (SIGTTIN)", "up"),
+            _ => ("22 (SIGTTOU)", "down"),
+        };
+        let mut verbosity = self.verbosity.lock().unwrap_or_else(PoisonError::into_inner);
+        *verbosity = verbosity.saturating_add(by).clamp(0, 11);
+        // It is said at the louder of the two levels.
+        if by > 0 {
+            self.switch.set(level(*verbosity));
+        }
+        tracing::info!("signal {signal} received, {word} logging level");
+        tracing::info!("{word} log level to {verbosity}");
+        if by < 0 {
+            self.switch.set(level(*verbosity));
+        }
+    }
+}

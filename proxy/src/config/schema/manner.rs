@@ -1,0 +1,13 @@
+//! In whose manner a listener answers what no server has answered.
+
+/// In whose manner a listener answers what no server has answered, and which commands it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// Proxima's own.
+    Own,
+    /// twemproxy's.
+    Twemproxy {
+        /// Whether the listener takes all commands that Proxima serves, and not only those of twemproxy.
+        all_commands: bool,
+    },
+}

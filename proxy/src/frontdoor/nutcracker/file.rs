@@ -1,0 +1,45 @@
+//! The whole file: a mapping of pools.
+
+use super::pool::pool;
+use crate::config::{
+    Diagnostic,
+    document::{Node, Value},
+    reading::Reading,
+    schema::Config,
+};
+
+/// Reads all pools into `base`. Mistakes other than the first are recorded.
+pub(super) fn read(
+    root: &Node,
+    base: &Config,
+    all_commands: bool,
+    cx: &mut Reading,
+) -> Result<Config, Diagnostic> {
+    let pools = match &root.value {
+        Value::Map(pools) if !pools.is_empty() => pools,
+        _ => {
+            return Err(cx
+                .expected(root, "pools")
+                .with_remedy("begin each pool with its name and a colon, and write its keys below"));
+        }
+    };
+    let read = pools.iter().map(|(name, node)| {
+        if name.text.is_empty() {
+            return Err(cx.refuse(name.at, "a pool without a name"));
+        }
+        let site = cx.site(name.at);
+        cx.index.pools.insert(name.text.clone(), site);
+        cx.within(&*name.text, |cx| pool(&name.text, node, all_commands, cx))
+            .map(|read| (name.text.clone(), read))
+    });
+    let read: Vec<_> = read.collect();
+    let mut config = Config {
+        listeners: Vec::with_capacity(read.len()),
+        ..base.clone()
+    };
+    for (name, (listener, pool)) in cx.all(read)? {
+        config.listeners.push(listener);
+        config.pools.insert(name, pool);
+    }
+    Ok(config)
+}

@@ -1,0 +1,208 @@
+//! Parses twemproxy's command line to values of its options, as getopt does it.
+
+use super::{
+    error::OptionError,
+    options::{self, DETACHED, Label, Opt, Takes},
+};
+use crate::{
+    config::{listen_address, listen_socket},
+    reactor::Io,
+};
+
+/// The least and the greatest size of an mbuf.
+const MBUF: std::ops::RangeInclusive<i32> = 512..=16_777_216;
+
+/// A parsed command line. Its defaults are twemproxy's.
+#[derive(Clone, Debug)]
+pub(super) struct Flags {
+    pub(super) asks_help: bool,
+    pub(super) asks_version: bool,
+    pub(super) asks_stats: bool,
+    /// Whether only to check the configuration and exit.
+    pub(super) only_tests: bool,
+    pub(super) daemonize: bool,
+    /// Whether this is the daemon that such an option has started.
+    pub(super) detached: bool,
+    pub(super) verbosity: i32,
+    pub(super) stats_port: u16,
+    pub(super) stats_addr: String,
+    /// Milliseconds.
+    pub(super) stats_interval: i32,
+    /// The log file. `None`: standard error.
+    pub(super) log_file: Option<String>,
+    pub(super) pid_file: Option<String>,
+    pub(super) config_file: Option<String>,
+    /// The address of the admin port. `None`: there is none.
+    pub(super) admin: Option<String>,
+    pub(super) io: Io,
+    pub(super) workers: Option<usize>,
+    /// Whether listeners take all commands that Proxima serves.
+    pub(super) all_commands: bool,
+}
+
+impl Default for Flags {
+    fn default() -> Self {
+        Self {
+            asks_help: false,
+            asks_version: false,
+            asks_stats: false,
+            only_tests: false,
+            daemonize: false,
+            detached: false,
+            verbosity: 5,
+            stats_port: 22222,
+            stats_addr: "0.0.0.0".to_owned(),
+            stats_interval: 30_000,
+            log_file: None,
+            pid_file: None,
+            config_file: None,
+            admin: None,
+            io: Io::Auto,
+            workers: None,
+            all_commands: false,
+        }
+    }
+}
+
+/// Parses the arguments behind the program's name. Arguments that are no options are ignored, as twemproxy
+/// does.
+///
+/// # Errors
+/// An option is refused.
+pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags, OptionError> {
+    let mut flags = Flags::default();
+    let mut arguments = arguments.into_iter();
+    while let Some(argument) = arguments.next() {
+        if argument == "--" {
+            break;
+        }
+        if let Some(long) = argument.strip_prefix("--") {
+            let (name, attached) = match long.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (long, None),
+            };
+            let option = options::by_long(name).ok_or(OptionError::Unknown('\0'))?;
+            flags.take(option, attached, &mut arguments)?;
+            continue;
+        }
+        let Some(cluster) = argument.strip_prefix('-').filter(|rest| !rest.is_empty()) else {
+            continue;
+        };
+        let mut rest = cluster.chars();
+        while let Some(short) = rest.next() {
+            let option = options::by_short(short).ok_or(OptionError::Unknown(short))?;
+            if option.takes == Takes::Nothing {
+                flags.take(option, None, &mut arguments)?;
+                continue;
+            }
+            let attached = Some(rest.as_str()).filter(|rest| !rest.is_empty());
+            flags.take(option, attached.map(str::to_owned), &mut arguments)?;
+            break;
+        }
+    }
+    Ok(flags)
+}
+
+impl Flags {
+    /// Takes one option, with the value that is attached to it or follows.
+    fn take(
+        &mut self,
+        option: &'static Opt,
+        attached: Option<String>,
+        following: &mut impl Iterator<Item = String>,
+    ) -> Result<(), OptionError> {
+        let label = Label::of(option);
+        let value = match option.takes {
+            Takes::Nothing if attached.is_some() => {
+                return Err(OptionError::Unknown(option.short.unwrap_or('\0')));
+            }
+            Takes::Nothing => String::new(),
+            _ => match attached.or_else(|| following.next()) {
+                Some(value) => value,
+                None => return Err(OptionError::NoValue(label, option.takes.asked())),
+            },
+        };
+        let number = || number(&value).ok_or(OptionError::NoValue(label, option.takes.asked()));
+        match option.name {
+            "help" => {
+                self.asks_help = true;
+                self.asks_version = true;
+            }
+            "version" => self.asks_version = true,
+            "describe-stats" => {
+                self.asks_stats = true;
+                self.asks_version = true;
+            }
+            "daemonize" => self.daemonize = true,
+            DETACHED => self.detached = true,
+            "pid-file" => self.pid_file = Some(value),
+            "test-conf" => self.only_tests = true,
+            "verbose" => self.verbosity = number()?,
+            "output" => self.log_file = Some(value),
+            "conf-file" => self.config_file = Some(value),
+            "stats-port" => {
+                let port = number()?;
+                let valid = u16::try_from(port).ok().filter(|&port| port > 0);
+                self.stats_port = valid.ok_or(OptionError::Port(port))?;
+            }
+            "stats-addr" => self.stats_addr = value,
+            "stats-interval" => self.stats_interval = number()?,
+            "mbuf-size" => match number().ok().filter(|&size| size > 0) {
+                None => return Err(OptionError::NoSize),
+                Some(size) if !MBUF.contains(&size) => return Err(OptionError::MbufSize),
+                Some(_) => {}
+            },
+            "admin" => {
+                let is_tcp = |address: &String| listen_socket(address).is_some();
+                let address = listen_address(&value).ok().filter(is_tcp);
+                self.admin = Some(address.ok_or(OptionError::Admin(value))?);
+            }
+            "all-commands" => self.all_commands = true,
+            "io" => self.io = value.parse().map_err(OptionError::Io)?,
+            "workers" => {
+                let workers = usize::try_from(number()?).ok();
+                let workers = workers.filter(|workers| (1..=1024).contains(workers));
+                self.workers = Some(workers.ok_or(OptionError::Workers)?);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A number as twemproxy reads it on its command line: digits alone, and one that is too large wraps.
+/// `None`: it is none, or wraps to less than 0.
+fn number(text: &str) -> Option<i32> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let wrapped = |text: &str| {
+        text.bytes().fold(0_i32, |number, digit| {
+            number.wrapping_mul(10).wrapping_add(i32::from(digit - b'0'))
+        })
+    };
+    Some(text)
+        .filter(|text| digits(text))
+        .map(wrapped)
+        .filter(|&number| number >= 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn numbers_are_digits_alone_and_wrap_as_in_twemproxy() {
+        for (text, read) in [
+            ("0", Some(0)),
+            ("007", Some(7)),
+            ("4294967297", Some(1)),
+            ("99999999999999999999", Some(1_661_992_959)),
+            ("2147483648", None),
+            ("", None),
+            ("-1", None),
+            ("+1", None),
+            ("1x", None),
+        ] {
+            assert_eq!(number(text), read, "{text}");
+        }
+    }
+}

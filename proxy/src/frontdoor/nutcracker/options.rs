@@ -1,0 +1,193 @@
+//! twemproxy's command-line options as data, and ours beside them.
+
+use std::fmt;
+
+/// One option.
+#[derive(Debug)]
+pub(super) struct Opt {
+    /// The long name without its dashes.
+    pub(super) name: &'static str,
+    /// The short name. `None`: an option of ours.
+    pub(super) short: Option<char>,
+    pub(super) takes: Takes,
+    /// The line of the help.
+    pub(super) help: &'static str,
+}
+
+/// The kind of value of an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// None: it is on or off.
+    Nothing,
+    Number,
+    /// The name of a file.
+    File,
+    /// Any text.
+    Text,
+}
+
+const fn opt(name: &'static str, short: char, takes: Takes, help: &'static str) -> Opt {
+    Opt {
+        name,
+        short: Some(short),
+        takes,
+        help,
+    }
+}
+
+const fn ours(name: &'static str, takes: Takes, help: &'static str) -> Opt {
+    Opt {
+        name,
+        short: None,
+        takes,
+        help,
+    }
+}
+
+/// The option of the process that `-d` starts. It is no option for people, and the help does not name it.
+pub const DETACHED: &str = "detached";
+
+/// All options, in the order of the help.
+pub(super) const OPTIONS: &[Opt] = &[
+    opt("help", 'h', Takes::Nothing, "this help"),
+    opt("version", 'V', Takes::Nothing, "show version and exit"),
+    opt(
+        "test-conf",
+        't',
+        Takes::Nothing,
+        "test configuration for syntax errors and exit",
+    ),
+    opt("daemonize", 'd', Takes::Nothing, "run as a daemon"),
+    opt(
+        "describe-stats",
+        'D',
+        Takes::Nothing,
+        "print stats description and exit",
+    ),
+    opt(
+        "verbose",
+        'v',
+        Takes::Number,
+        "set logging level (default: 5, min: 0, max: 11)",
+    ),
+    opt("output", 'o', Takes::File, "set logging file (default: stderr)"),
+    opt(
+        "conf-file",
+        'c',
+        Takes::File,
+        "set configuration file (default: conf/nutcracker.yml, or /etc/nutcracker/nutcracker.yml)",
+    ),
+    opt(
+        "stats-port",
+        's',
+        Takes::Number,
+        "set stats monitoring port (default: 22222)",
+    ),
+    opt(
+        "stats-addr",
+        'a',
+        Takes::Text,
+        "set stats monitoring ip (default: 0.0.0.0)",
+    ),
+    opt(
+        "stats-interval",
+        'i',
+        Takes::Number,
+        "set stats aggregation interval in msec (default: 30000 msec)",
+    ),
+    opt("pid-file", 'p', Takes::File, "set pid file (default: off)"),
+    opt(
+        "mbuf-size",
+        'm',
+        Takes::Number,
+        "set size of mbuf chunk in bytes (default: 16384 bytes)",
+    ),
+    ours(
+        "admin",
+        Takes::Text,
+        "where operators look: /metrics, /ready, /explain, ... (host:port)",
+    ),
+    ours(DETACHED, Takes::Nothing, ""),
+    ours(
+        "all-commands",
+        Takes::Nothing,
+        "take all commands that Proxima serves, not only those of twemproxy",
+    ),
+    ours(
+        "io",
+        Takes::Text,
+        "how to talk to the kernel: auto, io_uring or epoll",
+    ),
+    ours(
+        "workers",
+        Takes::Number,
+        "worker threads (default: one for each processor)",
+    ),
+];
+
+/// The result of a look for a long name. It may be abbreviated as long as it means one option.
+pub(super) fn by_long(name: &str) -> Option<&'static Opt> {
+    if let Some(exact) = OPTIONS.iter().find(|option| option.name == name) {
+        return Some(exact);
+    }
+    let mut found = OPTIONS.iter().filter(|option| option.name.starts_with(name));
+    found
+        .next()
+        .filter(|_| !name.is_empty() && found.next().is_none())
+}
+
+/// The option with this short name.
+pub(super) fn by_short(short: char) -> Option<&'static Opt> {
+    OPTIONS.iter().find(|option| option.short == Some(short))
+}
+
+/// How messages name an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// By its short name.
+    Short(char),
+    /// By its long one, as it has no other.
+    Long(&'static str),
+}
+
+impl Label {
+    pub(super) fn of(option: &Opt) -> Self {
+        option.short.map_or(Self::Long(option.name), Self::Short)
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Short(name) => write!(f, "-{name}"),
+            Self::Long(name) => write!(f, "--{name}"),
+        }
+    }
+}
+
+impl Takes {
+    /// What a message asks for where there is nothing of the kind.
+    pub(super) fn asked(self) -> &'static str {
+        match self {
+            Self::Number => "a number",
+            Self::File => "a file name",
+            Self::Text | Self::Nothing => "a string",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_may_be_cut_as_long_as_they_mean_one_option() {
+        let name = |text| by_long(text).map(|option| option.name);
+        assert_eq!(name("conf-file"), Some("conf-file"));
+        assert_eq!(name("con"), Some("conf-file"));
+        assert_eq!(name("verb"), Some("verbose"));
+        assert_eq!(name("ver"), None, "version and verbose");
+        assert_eq!(name("stats-"), None);
+        assert_eq!(name(""), None);
+    }
+}

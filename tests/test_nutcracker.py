@@ -1,0 +1,226 @@
+"""twemproxy's front door: its command line, process, sockets and statistics, beside the real `nutcracker`."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness import ports, until
+from harness.nutcracker import NUTCRACKER, counts, entry, written
+from harness.proxy import BINARY
+from harness.raw import Raw
+from harness.redis import Connection, array
+
+pytestmark = [
+    pytest.mark.either_io,
+    pytest.mark.skipif(
+        not pathlib.Path(NUTCRACKER).exists(), reason="nutcracker is missing: scripts/prepare.sh"
+    ),
+]
+
+
+def test_the_program_called_nutcracker_says_what_nutcracker_says(tmp_path):
+    link = tmp_path / "nutcracker"
+    link.symlink_to(pathlib.Path(BINARY).resolve())
+    bad = tmp_path / "bad.yml"
+    bad.write_text("a:\n  listen: 127.0.0.1:1\n")
+    for arguments in (
+        ["-V"],
+        ["-D"],
+        ["-t", "-c", str(tmp_path / "missing")],
+        ["-t", "-c", str(bad)],
+        ["-x"],
+        ["-s0"],
+    ):
+        theirs, ours = (
+            subprocess.run([program, *arguments], capture_output=True) for program in (NUTCRACKER, link)
+        )
+        assert (ours.returncode, ours.stdout) == (theirs.returncode, theirs.stdout)
+        said = [line for line in ours.stderr.splitlines() if line.startswith(b"nutcracker: ")]
+        assert said == [line for line in theirs.stderr.splitlines() if line.startswith(b"nutcracker: ")]
+
+
+def test_pools_of_both_protocols_are_served_from_one_file(door, memcached, redis_server, folder):
+    socket = folder / "m.sock"
+    pools = {
+        "m": {
+            "listen": f"{socket} 0600",
+            "servers": [entry(memcached(socket=str(folder / "server.sock")), 1, "m")],
+        },
+        "r": {"listen": ports.address(), "redis": True, "servers": [entry(redis_server())]},
+        "other": {"listen": ports.address(), "servers": [entry(memcached())]},
+    }
+    proxy = door(pools)
+    assert socket.stat().st_mode & 0o777 == 0o600
+    for listener in (0, 2):
+        with proxy.raw(listener) as client:
+            client.set("k", str(listener))
+            assert client.get("k") == str(listener).encode()
+    with Connection(proxy.addresses[1]) as client:
+        assert client.ask("SET", "k", "r") == b"+OK\r\n"
+
+
+def test_preconnect_connects_before_the_first_request(door, memcached):
+    servers = memcached.several(2)
+    before = [server.stat("total_connections") for server in servers]
+    pool = {"listen": ports.address(), "preconnect": True, "servers": [entry(server) for server in servers]}
+    door({"p": pool}, workers=2)
+
+    def connected():
+        # Each question is a connection, too.
+        return all(server.stat("curr_connections") >= 3 for server in servers)
+
+    until(connected, f"both workers have connected; {before} before")
+
+
+def test_sockets_are_made_as_the_file_says(door, memcached):
+    server = memcached()
+    port = ports.free()
+    listen = f"127.0.0.1:{port}"
+    keys = {"backlog": 77, "tcpkeepalive": True, "reuseport": True, "servers": [entry(server)]}
+    first, second = (door({"p": {"listen": listen, **keys}}, workers=1) for _ in range(2))
+    assert first.process.poll() is None and second.process.poll() is None
+    with first.raw() as client:
+        client.set("k", "v")
+        # Column 5 is the timer: 02 is that of keepalive. The queue of a listener is its backlog.
+        with open("/proc/net/tcp") as table:
+            rows = [line.split() for line in table.readlines()[1:]]
+        own = [row for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"]
+        assert own and all(row[5].startswith("02:") for row in own)
+        theirs = [
+            row
+            for row in rows
+            if row[2].endswith(f":{int(server.address.split(':')[1]):04X}") and row[3] == "01"
+        ]
+        assert theirs and all(row[5].startswith("02:") for row in theirs)
+
+
+def test_without_a_time_out_a_frozen_server_is_waited_for(door, memcached):
+    server = memcached()
+    proxy = door({"p": {"listen": ports.address(), "servers": [entry(server)]}})
+    with proxy.raw() as client:
+        client.set("k", "v")
+        server.freeze()
+        client.send(b"get k\r\n")
+        time.sleep(2)
+        server.thaw()
+        assert client.line() == b"VALUE k 0 1\r\n"
+
+
+def test_statistics_are_those_of_twemproxy_field_for_field(both, redis_server):
+    servers = redis_server.several(2)
+    entries = [entry(server, 1, name) for server, name in zip(servers, ["long", "b"])]
+    theirs, ours = both(
+        {"p": {"redis": True, "distribution": "modula", "preconnect": True, "servers": entries}}
+    )
+    shapes = [
+        [(name, list(value) if isinstance(value, dict) else 0) for name, value in proxy.stats().items()]
+        for proxy in (theirs, ours)
+    ]
+    assert shapes[1] == shapes[0]
+    assert list(ours.stats()["p"]["b"]) == list(theirs.stats()["p"]["b"])
+    assert (ours.stats()["service"], ours.stats()["version"]) == ("nutcracker", "0.5.0")
+    expected = []
+    for proxy in (theirs, ours):
+        # The harness has looked whether it serves.
+        left = counts(proxy)[0]["client_eof"]
+        with Connection(proxy.address) as client:
+            for i in range(10):
+                assert client.ask("SET", f"key{i}", "value") == b"+OK\r\n"
+            for i in range(10):
+                assert client.ask("GET", f"key{i}") == b"$5\r\nvalue\r\n"
+            until(lambda: counts(proxy)[1]["responses"] == 20, "twenty requests are counted")
+            first = counts(proxy)
+            client.ask("MGET", *(f"key{i}" for i in range(10)))
+            until(lambda: counts(proxy)[1]["responses"] == 22, "one more for each server")
+            client.ask("PING")
+            expected.append((first, counts(proxy)))
+        with Connection(proxy.address) as client:
+            client.send(array("NOSUCH"))
+            assert client.rest() == b""
+        until(lambda: counts(proxy)[0]["client_err"] == 1, "the client that was refused is counted")
+        until(lambda: counts(proxy)[0]["client_eof"] > left, "the client that has left is counted")
+    same = "client_err client_connections server_ejects forward_error".split()
+    of_servers = "server_eof server_err server_timedout requests responses request_bytes response_bytes"
+    of_servers = [*of_servers.split(), "in_queue", "out_queue"]
+    for theirs, ours in zip(*expected):
+        assert [ours[0][name] for name in same] == [theirs[0][name] for name in same]
+        assert [ours[1][name] for name in of_servers] == [theirs[1][name] for name in of_servers]
+
+
+def test_the_daemon_detaches_logs_to_its_file_and_ends_with_its_pid_file(tmp_path, memcached, io):
+    listen, port = ports.address(), ports.free()
+    link, file = tmp_path / "nutcracker", tmp_path / "n.yml"
+    link.symlink_to(pathlib.Path(BINARY).resolve())
+    file.write_text(written({"p": {"listen": listen, "servers": [entry(memcached())]}}))
+    log, pid_file = tmp_path / "n.log", tmp_path / "n.pid"
+    command = [
+        link,
+        "-d",
+        "-c",
+        file,
+        "-o",
+        log,
+        "-p",
+        pid_file,
+        "-s",
+        str(port),
+        "-a",
+        "127.0.0.1",
+        "-v",
+        "6",
+        f"--io={io}",
+    ]
+    assert subprocess.run(command, timeout=30).returncode == 0
+    pid = int(until(lambda: pid_file.exists() and pid_file.read_text(), "the pid file is written"))
+    try:
+
+        def serves():
+            try:
+                with Raw(listen) as client:
+                    client.set("k", "v")
+            except OSError:
+                return False
+            return True
+
+        until(serves, "the daemon serves")
+        assert os.getsid(pid) == pid
+        log.unlink()
+        os.kill(pid, signal.SIGHUP)
+        until(lambda: log.exists() and "SIGHUP" in log.read_text(), "the log is opened anew")
+        os.kill(pid, signal.SIGTTIN)
+        until(
+            lambda: "signal 21 (SIGTTIN) received, up logging level" in log.read_text(), "the level is raised"
+        )
+        until(lambda: "up log level to 7" in log.read_text(), "the level is told")
+        os.kill(pid, signal.SIGTTOU)
+        until(lambda: "down log level to 6" in log.read_text(), "the level is lowered")
+        assert (
+            subprocess.run([link, "-c", file, "-s", str(port)], capture_output=True, timeout=30).returncode
+            == 1
+        )
+    finally:
+        os.kill(pid, signal.SIGTERM)
+    until(lambda: not pid_file.exists(), "the pid file is removed")
+
+
+def test_a_changed_file_takes_effect_without_a_lost_client(door, memcached):
+    servers = memcached.several(3)
+    pool = {"listen": ports.address(), "hash": "md5", "servers": [entry(server) for server in servers[:2]]}
+    proxy = door({"p": pool})
+    with proxy.raw() as client:
+        client.set("k", "v")
+        proxy.write({"p": {**pool, "servers": [entry(server) for server in servers]}})
+
+        def known():
+            for i in range(50):
+                client.set(f"key{i}", "v")
+            return servers[2].stat("curr_items")
+
+        until(known, "the third server gets keys")
+        proxy.write("p:\n  listen: nonsense\n")
+        until(lambda: "p.listen: expected `host:port`" in proxy.log(), "the mistake is told")
+        client.set("k", "w")

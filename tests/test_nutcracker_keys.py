@@ -1,0 +1,152 @@
+"""twemproxy's front door beside the real `nutcracker`: the same key is on the same server."""
+
+import pathlib
+
+import pytest
+
+from harness import ports, until
+from harness.nutcracker import NUTCRACKER, entry, listed, write
+from harness.redis import Connection
+
+pytestmark = [
+    pytest.mark.either_io,
+    pytest.mark.skipif(
+        not pathlib.Path(NUTCRACKER).exists(), reason="nutcracker is missing: scripts/prepare.sh"
+    ),
+]
+
+
+HASHES = "one_at_a_time md5 crc16 crc32 crc32a fnv1_64 fnv1a_64 fnv1_32 fnv1a_32 hsieh murmur jenkins".split()
+
+
+def pools_of(servers, **keys):
+    """A pool for each hash and distribution."""
+    named = [(hash, distribution) for hash in HASHES for distribution in ("ketama", "modula")]
+    return {
+        f"{hash}_{distribution}": {"hash": hash, "distribution": distribution, **keys, "servers": servers}
+        for hash, distribution in named
+    }
+
+
+def keys_of(pools, count):
+    """Keys of each pool that no other pool has; with bytes beyond ASCII, tags, and mcrouter's hash stop."""
+    forms = [b"%b:%d", b"user:%b:{%d}x", b"caf\xc3\xa9\xff:%b:%d", b"a|#|%b:%d"]
+    return [[forms[i % 4] % (name.encode(), i) for i in range(count)] for name in pools]
+
+
+CASES = {
+    "equal": (10_000, lambda servers: [entry(server) for server in servers], {}),
+    "weighted": (10_000, lambda servers: [entry(server, i + 1) for i, server in enumerate(servers)], {}),
+    "named": (
+        1_000,
+        lambda servers: [entry(server, 1, n) for server, n in zip(servers, ["zz", "b", "aaa", "a"])],
+        {},
+    ),
+    "tagged": (1_000, lambda servers: [entry(server, 2) for server in servers], {"hash_tag": "{}"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_key_is_on_the_server_where_twemproxy_has_it(both, memcached, case):
+    count, entries, keys = CASES[case]
+    servers = memcached.several(4)
+    pools = pools_of(entries(servers), **keys)
+    theirs, ours = both(pools)
+    keys_of_pools = keys_of(pools, count)
+    write(theirs, keys_of_pools)
+    before = all_listed(servers, count * len(pools))
+    assert all(len(at) == 1 for at in before.values())
+    write(ours, keys_of_pools)
+    after = all_listed(servers, len(before))
+    elsewhere = {key: at for key, at in after.items() if at != before.get(key)}
+    assert not elsewhere, f"{len(elsewhere)} of {len(before)}: {list(elsewhere.items())[:5]}"
+
+
+def test_port_11211_is_no_part_of_a_name(both, memcached):
+    servers = [memcached(host=f"127.11.2.{n}", port=11211) for n in range(1, 4)]
+    pools = pools_of([entry(server) for server in servers])
+    theirs, ours = both(pools)
+    keys_of_pools = keys_of(pools, 1_000)
+    write(theirs, keys_of_pools)
+    before = all_listed(servers, 1_000 * len(pools))
+    write(ours, keys_of_pools)
+    assert all_listed(servers, len(before)) == before
+
+
+def all_listed(servers, count):
+    """Which servers have each of so many keys. A listing may lack a few that move in memory meanwhile."""
+    found = {}
+
+    def complete():
+        for key, at in listed(servers).items():
+            found.setdefault(key, set()).update(at)
+        return len(found) == count
+
+    until(complete, f"{count} keys are listed")
+    return found
+
+
+def until_ejected(proxy, listener, keys):
+    """Reads the keys until no request is lost."""
+    request = b"".join(b"get %b\r\n" % key for key in keys)
+    with proxy.raw(listener) as client:
+
+        def served():
+            client.send(request)
+            return [client.line() for _ in keys] == [b"END\r\n"] * len(keys)
+
+        until(served, "the dead server is ejected")
+
+
+@pytest.mark.parametrize("weights", [(1, 1, 1, 1), (1, 2, 3, 4)], ids=["equal", "weighted"])
+def test_keys_are_shared_out_anew_when_a_server_is_ejected(both, memcached, weights):
+    servers = memcached.several(4)
+    entries = [entry(server, weight) for server, weight in zip(servers, weights)]
+    eject = {"auto_eject_hosts": True, "server_failure_limit": 1, "server_retry_timeout": 600_000}
+    pools = pools_of(entries, **eject)
+    theirs, ours = both(pools, workers=1)
+    servers.pop(1).kill()
+    keys_of_pools = keys_of(pools, 1_000)
+    for proxy in (theirs, ours):
+        for listener, keys in enumerate(keys_of_pools):
+            until_ejected(proxy, listener, keys)
+    write(theirs, keys_of_pools)
+    before = all_listed(servers, 1_000 * len(pools))
+    assert all(len(at) == 1 for at in before.values())
+    write(ours, keys_of_pools)
+    assert all_listed(servers, len(before)) == before
+
+
+def test_redis_keys_are_on_the_server_where_twemproxy_has_them(both, redis_server):
+    servers = redis_server.several(3)
+    pools = {
+        name: {
+            "redis": True,
+            "distribution": name,
+            "servers": [entry(server, i + 1) for i, server in enumerate(servers)],
+        }
+        for name in ("ketama", "modula")
+    }
+    theirs, ours = both(pools)
+
+    def place(proxy):
+        for listener, name in enumerate(pools):
+            with Connection(proxy.addresses[listener]) as client:
+                for i in range(500):
+                    assert client.ask("SET", f"{name}:{i}", "v") == b"+OK\r\n"
+        return [server.ask("KEYS", "*").count(b"\n") for server in servers]
+
+    before = place(theirs)
+    assert sum(count // 2 for count in before) >= 1_000
+    assert place(ours) == before
+
+
+def test_random_sends_to_every_live_server(door, memcached):
+    servers = memcached.several(3)
+    proxy = door(
+        {"p": {"listen": ports.address(), "distribution": "random", "servers": [entry(s) for s in servers]}}
+    )
+    with proxy.raw() as client:
+        for i in range(200):
+            client.set(f"k{i}", "v")
+    assert all(server.stat("curr_items") > 20 for server in servers)

@@ -1,0 +1,226 @@
+"""twemproxy's front door beside the real `nutcracker`: the same replies, errors and closed connections."""
+
+import pathlib
+import time
+
+import pytest
+
+from harness import ports
+from harness.nutcracker import NUTCRACKER, entry
+from harness.redis import Connection, array
+
+pytestmark = [
+    pytest.mark.either_io,
+    pytest.mark.skipif(
+        not pathlib.Path(NUTCRACKER).exists(), reason="nutcracker is missing: scripts/prepare.sh"
+    ),
+]
+
+
+def answers(proxy, requests, listener=0):
+    """What comes back for each request on a connection of its own, and whether that was closed."""
+    clients = [proxy.raw(listener) for _ in requests]
+    for client, request in zip(clients, requests):
+        client.send(request)
+    time.sleep(0.5)
+    found = {}
+    for client, request in zip(clients, requests):
+        client.sock.setblocking(False)
+        got, closed = b"", False
+        try:
+            while more := client.sock.recv(1 << 16):
+                got += more
+            closed = True
+        except BlockingIOError:
+            pass
+        except ConnectionResetError:
+            closed = True
+        client.close()
+        found[request] = (got, closed)
+    return found
+
+
+MEMCACHED_LINES = [
+    b"set k 0 0 1\r\nv\r\n",
+    b"get k\r\n",
+    b"get none\r\n",
+    b"gets none other\r\n",
+    b"set k 0 0 1 noreply\r\nv\r\nget other\r\n",
+    b"add new 0 0 1\r\nv\r\ndelete new\r\n",
+    b"append k 0 0 0\r\n\r\n",
+    b"cas none 0 0 1 1\r\nv\r\n",
+    b"incr k 1\r\n",
+    b"decr none 1\r\n",
+    b"touch none 0\r\n",
+    b"delete none\r\n",
+    b"quit\r\n",
+    b"get k\r\nquit\r\n",
+    b"GET k\r\n",
+    b"gat 0 k\r\n",
+    b"gats 0 k\r\n",
+    b"flush_all\r\n",
+    b"stats\r\n",
+    b"verbosity 1\r\n",
+    b"mg k v\r\n",
+    b"mn\r\n",
+    b"ms k 1\r\nv\r\n",
+    b"shutdown\r\n",
+    b"nonsense\r\n",
+    b"\r\n",
+    b"get\r\n",
+    b"get " + b"k" * 251 + b"\r\n",
+    b"get k " + b"k" * 251 + b"\r\n",
+    b"set k 0 0 1\r\nvv\r\n",
+    b"set k 0 0 x\r\nv\r\n",
+    b"incr k x\r\n",
+    b"get k",
+]
+
+REDIS_REQUESTS = [
+    array("SET", "k", "v"),
+    array("get", "none"),
+    array("GET", ""),
+    array("PING"),
+    array("ping", "x"),
+    array("QUIT"),
+    array("AUTH", "x"),
+    array("MGET", "k", "none"),
+    array("MSET", "a", "1", "b", "2"),
+    array("DEL", "a", "b", "none"),
+    array("EXISTS", "none"),
+    array("LPUSH", "k", "x"),
+    array("ZREM", "none"),
+    array("EVAL", "return KEYS[1]", "1", "k"),
+    b"\r\n",
+    b"PING\r\n",
+    b"*0\r\n",
+    b"*3\r\n*abcde\r\n",
+    array("MSET", "a", "1", "b"),
+    array("MSET", "a"),
+    array("GET"),
+    array("GET", "a", "b"),
+    array("MSETNX", "a", "1"),
+    array("KEYS", "*"),
+    array("INFO"),
+    array("FLUSHALL"),
+    array("SELECT", "0"),
+    array("MULTI"),
+    array("SUBSCRIBE", "c"),
+    array("BLPOP", "k", "0"),
+    array("NOSUCH", "k"),
+    array("OBJECT", "ENCODING", "k"),
+]
+
+
+def test_memcached_lines_are_answered_or_closed_as_by_twemproxy(both, memcached):
+    servers = memcached.several(2)
+    theirs, ours = both({"p": {"servers": [entry(server) for server in servers]}})
+    expected, found = answers(theirs, MEMCACHED_LINES), answers(ours, MEMCACHED_LINES)
+    assert {line: answer for line, answer in found.items() if answer != expected[line]} == {}
+
+
+def test_redis_requests_are_answered_or_closed_as_by_twemproxy(both, redis_server):
+    servers = redis_server.several(2)
+    theirs, ours = both({"p": {"redis": True, "servers": [entry(server) for server in servers]}})
+    for server in servers:
+        server.ask("FLUSHALL")
+    expected, found = answers(theirs, REDIS_REQUESTS), answers(ours, REDIS_REQUESTS)
+    assert {line: answer for line, answer in found.items() if answer != expected[line]} == {}
+
+
+def test_redis_password_of_the_pool_is_asked_for_as_by_twemproxy(both, redis_server):
+    server = redis_server(options=["--requirepass", "secret"])
+    pool = {"redis": True, "redis_auth": "secret", "servers": [entry(server)]}
+    requests = [
+        array("PING"),
+        array("GET", "k"),
+        array("AUTH", "wrong"),
+        array("AUTH", "secret"),
+        array("AUTH", "wrong") + array("GET", "k"),
+        array("AUTH", "secret") + array("SET", "k", "v") + array("GET", "k") + array("PING"),
+        array("QUIT"),
+    ]
+    theirs, ours = both({"p": pool})
+    expected = answers(theirs, requests)
+    assert answers(ours, requests) == expected
+
+
+def test_redis_servers_with_another_password_answer_as_behind_twemproxy(both, redis_server):
+    with_one, without = redis_server(options=["--requirepass", "secret"]), redis_server()
+    pools = {
+        "none": {"redis": True, "servers": [entry(with_one)]},
+        "one": {"redis": True, "redis_auth": "secret", "servers": [entry(without)]},
+    }
+    theirs, ours = both(pools)
+    asked = [array("PING"), array("GET", "k"), array("AUTH", "secret")]
+    assert answers(ours, asked, 0) == answers(theirs, asked, 0)
+    # twemproxy sends its AUTH and does not look at the answer.
+    with Connection(ours.addresses[1]) as client:
+        assert client.ask("AUTH", "secret") == b"+OK\r\n"
+        assert client.ask("PING") == b"+PONG\r\n"
+
+
+def test_redis_database_is_selected_after_the_login(door, redis_server):
+    server = redis_server(options=["--requirepass", "secret"])
+    pool = {"redis": True, "redis_auth": "secret", "redis_db": 3, "servers": [entry(server)]}
+    with Connection(door({"p": {"listen": ports.address(), **pool}}).address) as client:
+        assert client.ask("AUTH", "secret") == b"+OK\r\n"
+        assert client.ask("SET", "k", "v") == b"+OK\r\n"
+    with server.connect() as direct:
+        assert direct.ask("SELECT", "3") == b"+OK\r\n"
+        assert direct.ask("GET", "k") == b"$1\r\nv\r\n"
+
+
+@pytest.mark.parametrize("redis", [False, True], ids=["memcached", "redis"])
+def test_errors_of_servers_have_twemproxys_texts(both, redis, scripted, memcached, redis_server):
+    def frozen(sock):
+        while sock.recv(4096):
+            pass
+
+    def closing(sock):
+        sock.recv(4096)
+
+    def nonsense(sock):
+        while sock.recv(4096):
+            sock.sendall(b"nonsense\r\n")
+
+    servers = {
+        "refused": ports.address(),
+        **{talk.__name__: scripted(talk, version=None) for talk in (frozen, closing, nonsense)},
+    }
+    pools = {
+        name: {"redis": redis, "timeout": 200, "servers": [entry(server)]} for name, server in servers.items()
+    }
+    theirs, ours = both(pools)
+    requests = (
+        [array("GET", "k"), array("MGET", "k", "l")] if redis else [b"get k\r\n", b"set k 0 0 1\r\nv\r\n"]
+    )
+    for listener, name in enumerate(servers):
+        expected, found = answers(theirs, requests, listener), answers(ours, requests, listener)
+        texts = [{request: answer for request, (answer, _) in each.items()} for each in (expected, found)]
+        assert texts[1] == texts[0], name
+
+
+def test_all_commands_are_taken_on_request(door, memcached, redis_server):
+    pools = {
+        "m": {"listen": ports.address(), "servers": [entry(memcached())]},
+        "r": {"listen": ports.address(), "redis": True, "servers": [entry(redis_server())]},
+    }
+    proxy = door(pools, "--all-commands")
+    with proxy.raw() as client:
+        assert client.ask(b"mg none v\r\n") == b"EN\r\n"
+    with Connection(proxy.addresses[1]) as client:
+        assert client.ask("INCR", "n") == b":1\r\n"
+        assert client.ask("MULTI") == b"+OK\r\n"
+        assert client.ask("DISCARD") == b"+OK\r\n"
+        assert client.ask("KEYS", "*") == b"*1\r\n$1\r\nn\r\n"
+
+
+def test_redis_clients_of_today_connect(door, redis_server):
+    import redis
+
+    host, port = door(
+        {"r": {"listen": ports.address(), "redis": True, "servers": [entry(redis_server())]}}
+    ).address.split(":")
+    client = redis.Redis(host=host, port=int(port), protocol=3)
+    assert client.set("k", "v") and client.get("k") == b"v"
