@@ -33,8 +33,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// Measure proxies of memcached and Redis: latency under load, processor time per request, stale reads, hostile clients,
-/// side by side
+/// Measure proxies of memcached and Redis: latency under load, processor time per request, stale reads,
+/// hostile clients, side by side
 #[derive(Parser)]
 #[command(version)]
 struct CommandLine {

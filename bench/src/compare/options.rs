@@ -22,10 +22,10 @@ const SWEEP: &str = "sweep";
 ///
 /// In lockstep: CPU time per request of Proxima (io_uring and epoll), twemproxy (Debian: nutcracker), HAProxy
 /// in TCP mode, and of memcached's proxy, mcrouter and predixy where a binary is named; the embedded store
-/// against memcached or Redis; writes to all servers against writes to one; 1,000 members; 10,000 idle clients. Then
-/// free-running, with real servers: throughput, latency, and latency at an equal rate. Contenders
-/// take turns burst by burst (free-running: run by run), in several rounds; tables show the median of the
-/// rounds with least and greatest, and for each promise whether it holds.
+/// against memcached or Redis; writes to all servers against writes to one; 1,000 members; 10,000 idle
+/// clients. Then free-running, with real servers: throughput, latency, and latency at an equal rate.
+/// Contenders take turns burst by burst (free-running: run by run), in several rounds; tables show the median
+/// of the rounds with least and greatest, and for each promise whether it holds.
 ///
 /// A whole run takes about half an hour. Whoever is not found is left out, and the results say so.
 #[derive(Args, Clone, Debug)]

@@ -1,5 +1,5 @@
-//! Answers of configuration endpoints: any bytes are read or refused, and a list that was read is written as it
-//! was. What is whole does not become whole earlier or later when its bytes come one by one.
+//! Answers of configuration endpoints: any bytes are read or refused, and a list that was read is written as
+//! it was. What is whole does not become whole earlier or later when its bytes come one by one.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

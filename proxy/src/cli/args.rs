@@ -75,9 +75,9 @@ pub(super) enum Command {
 
 /// Serve until told to stop
 ///
-/// Without a configuration the store inside the process is served: to clients of memcached on 127.0.0.1:11211,
-/// and to those of Redis on 127.0.0.1:6379 unless another program has that port. With --listen it is served to
-/// clients of memcached at the address that is given, and to no others.
+/// Without a configuration the store inside the process is served: to clients of memcached on
+/// 127.0.0.1:11211, and to those of Redis on 127.0.0.1:6379 unless another program has that port. With
+/// --listen it is served to clients of memcached at the address that is given, and to no others.
 ///
 /// SIGHUP, or a change of the configuration file or of a file of servers, makes it read them again: a good
 /// configuration takes effect at once without a client noticing, a bad one is logged and the running one
@@ -250,9 +250,9 @@ pub(super) enum Fleet {
     },
     /// Make an authority and certificates for the channels between peers
     ///
-    /// Writes `ca.pem` and `ca.key`, unless they are there, and a certificate with its key for each name. Every
-    /// peer needs `ca.pem`, its own certificate and its own key. `ca.key` stays where you are: whoever has it
-    /// can make a peer.
+    /// Writes `ca.pem` and `ca.key`, unless they are there, and a certificate with its key for each name.
+    /// Every peer needs `ca.pem`, its own certificate and its own key. `ca.key` stays where you are: whoever
+    /// has it can make a peer.
     Keys {
         /// The folder
         dir: PathBuf,

@@ -67,8 +67,8 @@ impl Answer {
     }
 }
 
-/// Parses the arguments, the program's name first. A program that is called `mcrouter` behaves as mcrouter, and
-/// one that is called `nutcracker` as twemproxy.
+/// Parses the arguments, the program's name first. A program that is called `mcrouter` behaves as mcrouter,
+/// and one that is called `nutcracker` as twemproxy.
 pub fn task(arguments: impl IntoIterator<Item = OsString>) -> Task {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let name = arguments.first().map(Path::new).and_then(Path::file_name);

@@ -61,8 +61,8 @@ impl Clients {
 }
 
 impl Engine {
-    /// Serves a request on a lane of the client's own. `before`: a request to be sent first, whose reply nobody
-    /// gets.
+    /// Serves a request on a lane of the client's own. `before`: a request to be sent first, whose reply
+    /// nobody gets.
     pub(super) fn dedicate(
         &mut self,
         id: ClientId,

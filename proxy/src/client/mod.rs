@@ -6,8 +6,8 @@
 //! * `session`: from its bytes to requests, by stages; `request` serves a whole one, `split` one of many
 //!   keys, `upload` one that is streamed and waits for a `place`; `prefetch` looks ahead for the store
 //! * `slots`: its replies in the order of its requests; `answer` hands them out; `lease` is about a lane that
-//!   is the client's alone, `subscribe` and `subscriber` about those with its `subscriptions`; `stats` answers
-//!   a protocol's own command for statistics
+//!   is the client's alone, `subscribe` and `subscriber` about those with its `subscriptions`; `stats`
+//!   answers a protocol's own command for statistics
 //! * `room`: the memory that clients may take; `timeouts`: what they may take too long for (a server's
 //!   time-outs are in `upstream/late.rs`); `half_closed`: clients that send no more
 

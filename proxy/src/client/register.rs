@@ -93,8 +93,8 @@ impl Register {
         *self.announced.lock().unwrap_or_else(PoisonError::into_inner) = answers;
     }
 
-    /// Puts what the clients of this listener are told, in one of the forms of their protocol, in the place of
-    /// `out`, if it is known.
+    /// Puts what the clients of this listener are told, in one of the forms of their protocol, in the place
+    /// of `out`, if it is known.
     pub(super) fn announced(&self, listener: u16, form: u16, out: &mut Vec<u8>) {
         let announced = self.announced.lock().unwrap_or_else(PoisonError::into_inner);
         let answers = announced.get(usize::from(listener));

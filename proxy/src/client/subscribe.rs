@@ -1,7 +1,7 @@
 //! A client changes its subscriptions, which are at several servers.
 //!
-//! A client has a connection of its own to each server where it has subscriptions. A change goes to all servers
-//! concerned, or to none: it is sent when there is a connection to each of them (`subscriber.rs`).
+//! A client has a connection of its own to each server where it has subscriptions. A change goes to all
+//! servers concerned, or to none: it is sent when there is a connection to each of them (`subscriber.rs`).
 
 use std::{rc::Rc, sync::Arc};
 

@@ -1,7 +1,7 @@
 //! A client with subscriptions at several servers: its connections, and what comes on them.
 //!
-//! Invariant: a client waits only for a connection to a server whose number is greater than those of all servers
-//! to which it has one. Clients therefore never wait for each other in a circle.
+//! Invariant: a client waits only for a connection to a server whose number is greater than those of all
+//! servers to which it has one. Clients therefore never wait for each other in a circle.
 //!
 //! Invariant: a client that loses one of its connections is closed, and so are its other connections.
 
@@ -216,8 +216,8 @@ impl Engine {
         Some(change.seq)
     }
 
-    /// A server has answered an error to its part of the change under way. Where other servers have a part, it is
-    /// not known what they have made of it: the client is closed behind the error.
+    /// A server has answered an error to its part of the change under way. Where other servers have a part,
+    /// it is not known what they have made of it: the client is closed behind the error.
     pub(crate) fn refuse_subscribing(&mut self, id: ClientId) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
@@ -241,8 +241,8 @@ impl Engine {
         }
     }
 
-    /// Closes a client, behind what is due, because it would miss messages. `failed` answers the request that is
-    /// under way.
+    /// Closes a client, behind what is due, because it would miss messages. `failed` answers the request that
+    /// is under way.
     fn end_subscriptions(&mut self, id: ClientId, failed: &Failed<'_>) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
@@ -280,8 +280,8 @@ impl Engine {
         }
     }
 
-    /// Closes the client if messages for it may be sent to a server where it has not subscribed. Returns whether
-    /// that is so.
+    /// Closes the client if messages for it may be sent to a server where it has not subscribed. Returns
+    /// whether that is so.
     pub(super) fn end_outdated(&mut self, id: ClientId) -> bool {
         let (tree, servers) = (Rc::clone(&self.tree), &self.servers);
         let is_up = |lane| servers.lane(lane).is_some_and(|lane| lane.member.is_up());

@@ -63,7 +63,8 @@ impl Engine {
                 subscribers.push(id);
             }
         }
-        // The flush closes a client to which nothing is due. A later one does it when the last reply has left.
+        // The flush closes a client to which nothing is due. A later one does it when the last reply has
+        // left.
         old.into_iter().for_each(|peer| self.flush_later(peer));
         for id in gone {
             self.close_client(id, true);

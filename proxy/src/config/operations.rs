@@ -23,7 +23,8 @@ fn of_redis() -> impl Iterator<Item = &'static str> + Clone {
         .map(|command| command.name)
 }
 
-/// All words of all protocols. Those that are Redis' alone have no meaning here: they are too many to be listed.
+/// All words of all protocols. Those that are Redis' alone have no meaning here: they are too many to be
+/// listed.
 pub(crate) fn all_words() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
     let is_known = |name: &str| words().any(|(word, _)| word == name);
     words().chain(

@@ -170,7 +170,8 @@ impl Proxy {
             .is_err()
     }
 
-    /// Stops clients. Returns `true` when they have gone, and `false` if nothing wants a drain any more before.
+    /// Stops clients. Returns `true` when they have gone, and `false` if nothing wants a drain any more
+    /// before.
     async fn lead_clients_away(&self, causes: &mut watch::Receiver<Causes>) -> bool {
         let limit = self.drain_settings().limit;
         self.stop_clients().await;

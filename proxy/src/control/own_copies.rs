@@ -1,5 +1,5 @@
-//! Which server of a listed pool is at this proxy's side, in a fleet. The others are at the sides of other peers,
-//! so that one list serves all nodes.
+//! Which server of a listed pool is at this proxy's side, in a fleet. The others are at the sides of other
+//! peers, so that one list serves all nodes.
 
 use std::path::Path;
 

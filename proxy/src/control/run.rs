@@ -200,7 +200,8 @@ async fn end(proxy: &Arc<Proxy>, interrupt: &mut Signal) {
         _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
     }
     if let Some((fleet, _)) = &proxy.fleet {
-        // What the last clients were answered is confirmed first: the others delete the keys in doubt of who leaves.
+        // What the last clients were answered is confirmed first: the others delete the keys in doubt of who
+        // leaves.
         proxy.workers.tick();
         sleep(CONFIRM).await;
         // The last act: until now this proxy has kept its copy for the others.

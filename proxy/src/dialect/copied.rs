@@ -54,15 +54,15 @@ pub trait Copied: Repair {
         false
     }
 
-    /// Appends the request that reads all that another copy needs to hold the value of this key. Returns false, and
-    /// appends nothing, if there is no such request. By default there is none.
+    /// Appends the request that reads all that another copy needs to hold the value of this key. Returns
+    /// false, and appends nothing, if there is no such request. By default there is none.
     fn fetch(&self, _key: &[u8], _out: &mut Vec<u8>) -> bool {
         false
     }
 
-    /// Appends the request that stores what this complete reply to [`Copied::fetch`] has, unless the copy has a value.
-    /// `_unix`: the current time in seconds since 1970. Returns false, and appends nothing, if the reply has nothing
-    /// to be stored.
+    /// Appends the request that stores what this complete reply to [`Copied::fetch`] has, unless the copy has
+    /// a value. `_unix`: the current time in seconds since 1970. Returns false, and appends nothing, if the
+    /// reply has nothing to be stored.
     fn store_fetched(&self, _key: &[u8], _reply: &[u8], _unix: u64, _out: &mut Vec<u8>) -> bool {
         false
     }

@@ -302,8 +302,8 @@ pub trait Dialect: Send + Sync {
         None
     }
 
-    /// Is the [session](Session) of a client kept from one call to the next? Without it every call gets a new one. By
-    /// default it is.
+    /// Is the [session](Session) of a client kept from one call to the next? Without it every call gets a new
+    /// one. By default it is.
     fn keeps_session(&self) -> bool {
         true
     }

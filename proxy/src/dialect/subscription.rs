@@ -68,8 +68,8 @@ impl SubscriptionCounts {
         *count = count.saturating_add_signed(i32::from(delta));
     }
 
-    /// Counts what the server has confirmed. Returns by how much the number changes; `None`: the server's number
-    /// is not possible.
+    /// Counts what the server has confirmed. Returns by how much the number changes; `None`: the server's
+    /// number is not possible.
     pub(crate) fn confirm(&mut self, confirmation: &Confirmation) -> Option<i8> {
         let made = confirmation.made;
         let told = self.told(made.subject);

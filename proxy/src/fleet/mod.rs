@@ -5,7 +5,8 @@
 //! * `stamp`: the order of all changes
 //! * `keeper`: the rules by which the copies of all peers stay equal
 //! * `lease`: the end of this peer's right to answer; `leadership`: what the leader knows of all peers
-//! * `roster`: what the voters agree on; `difference`: what leads from one roster to the next; `cause`: why a peer leaves
+//! * `roster`: what the voters agree on; `difference`: what leads from one roster to the next; `cause`: why a
+//!   peer leaves
 //! * `voters`: who votes
 #![warn(missing_docs)]
 

@@ -5,8 +5,8 @@ use std::fmt;
 use super::Slot;
 
 /// A hybrid timestamp: microseconds of Unix time, or more where a change had to come after one that was seen,
-/// and the slot of the peer that drew it, so that no two peers ever draw the same. Stamps are ordered by time,
-/// then by slot. The last bit says whether a home has decided the change. Zero is before every change.
+/// and the slot of the peer that drew it, so that no two peers ever draw the same. Stamps are ordered by
+/// time, then by slot. The last bit says whether a home has decided the change. Zero is before every change.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stamp(u64);
 

@@ -1,5 +1,5 @@
-//! Who votes: the first three peers, from nine on five, or those that the configuration names. A voter that is
-//! away for long is replaced, and one that has come back elsewhere is where it is now.
+//! Who votes: the first three peers, from nine on five, or those that the configuration names. A voter that
+//! is away for long is replaced, and one that has come back elsewhere is where it is now.
 
 use std::net::SocketAddr;
 
@@ -34,9 +34,9 @@ const fn wanted(present: usize) -> usize {
     }
 }
 
-/// The voters from now on. `lost`: nodes that have been away for so long that others take their place, where there
-/// are others: with fewer voters, one loss more would cost the majority that the lost one, when it is back, and the
-/// rest still have. `named`: the names that the configuration asks for.
+/// The voters from now on. `lost`: nodes that have been away for so long that others take their place, where
+/// there are others: with fewer voters, one loss more would cost the majority that the lost one, when it is
+/// back, and the rest still have. `named`: the names that the configuration asks for.
 pub fn choose(now: &[Voter], present: &[Present], lost: &[u64], named: Option<&[String]>) -> Vec<Voter> {
     let may = |one: &Present| named.is_none_or(|names| names.contains(&one.name));
     let mut able: Vec<&Present> = present.iter().filter(|one| may(one)).collect();

@@ -103,8 +103,8 @@ pub struct MemberMetrics {
     pub lost: u64,
     /// Requests that were not sent.
     pub refused: u64,
-    /// Bytes of the requests on lanes that have ended; filled up with those of open lanes when the metrics are
-    /// handed out.
+    /// Bytes of the requests on lanes that have ended; filled up with those of open lanes when the metrics
+    /// are handed out.
     pub sent_bytes: u64,
     /// The same of replies.
     pub received_bytes: u64,

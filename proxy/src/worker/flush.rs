@@ -21,7 +21,8 @@ impl<R: Reactor> Worker<R> {
     /// Sends the replies that may leave straight from the buffer in which they came.
     pub(super) fn pass(&mut self, buffer: &Buffer) {
         let mut pass = std::mem::take(&mut self.engine.actions.pass);
-        // What is in a client's buffer has come behind the pieces that are passed, so that these go before it.
+        // What is in a client's buffer has come behind the pieces that are passed, so that these go before
+        // it.
         let mut before: Vec<(ClientId, usize)> = Vec::new();
         for Passed { client, range } in pass.drain(..) {
             let peer = Peer::Client(client);

@@ -1,6 +1,6 @@
-//! Two peers of a fleet, with two workers and a server each. What they send to each other and to their servers
-//! arrives in any order, channels break, and one server freezes. At rest both servers hold the same values, no
-//! count is lost, and no read is older than the last answer.
+//! Two peers of a fleet, with two workers and a server each. What they send to each other and to their
+//! servers arrives in any order, channels break, and one server freezes. At rest both servers hold the same
+//! values, no count is lost, and no read is older than the last answer.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -81,7 +81,8 @@ enum Step {
     },
     /// The second peer's server stops, or goes on.
     Freeze,
-    /// A worker gets a proposal about its own copy; or its control thread gets an event, or tries or repairs the copy.
+    /// A worker gets a proposal about its own copy; or its control thread gets an event, or tries or repairs
+    /// the copy.
     Propose {
         worker: usize,
     },
@@ -422,7 +423,8 @@ impl Play {
         }
     }
 
-    /// Asserts that no write began after the end of the one that is read, and was acknowledged before the read.
+    /// Asserts that no write began after the end of the one that is read, and was acknowledged before the
+    /// read.
     fn check_value(&self, key: &str, asked: usize, value: &str) {
         let number = value
             .rsplit('<')

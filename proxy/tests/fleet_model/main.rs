@@ -3,7 +3,8 @@
 //! different proxies come in any order, each channel keeps its own, and what is under way on a channel is
 //! lost with it. A proxy may be slow for ever, as every step of it may come last.
 //!
-//! * `scopes`: what may happen, and is right in every order; `drafts`: one rule left out, and a wrong order is found
+//! * `scopes`: what may happen, and is right in every order; `drafts`: one rule left out, and a wrong order
+//!   is found
 //! * `scope`: the limits of one exploration; `explore`: all states, nearest first
 //! * `world`: the state of everything; `step`: what may happen next
 //! * `change`: changes of clients and of peers; `stay`: views, and the begin and the end of a stay

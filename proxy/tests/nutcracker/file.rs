@@ -14,6 +14,7 @@ fn twemproxy_defaults_are_those_of_the_pool() {
         address: "127.0.0.1:22121".into(),
         route: Route::Pool("a".into()),
         access: Access::Open,
+        discovery: None,
         permissions: Permissions::default(),
         socket: SocketOptions {
             backlog: 512,

@@ -1,4 +1,5 @@
-//! The parts of a file that are refused, as twemproxy refuses them, each with its place and what would be right.
+//! The parts of a file that are refused, as twemproxy refuses them, each with its place and what would be
+//! right.
 
 use crate::{parse, pool, rows::each_row, server};
 

@@ -1,4 +1,5 @@
-//! Frames of a peer: whatever comes, a frame is read again as it was written, and takes no more than there is.
+//! Frames of a peer: whatever comes, a frame is read again as it was written, and takes no more than there
+//! is.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

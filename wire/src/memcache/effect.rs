@@ -102,8 +102,8 @@ pub fn removal(key: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends `key`, which may have any bytes, to a meta command. Returns the flag that says how it is written. `None`:
-/// it is too long, and nothing is appended.
+/// Appends `key`, which may have any bytes, to a meta command. Returns the flag that says how it is written.
+/// `None`: it is too long, and nothing is appended.
 pub(super) fn named(key: &[u8], out: &mut Vec<u8>) -> Option<&'static [u8]> {
     let mut scratch = [0; KEY];
     match is_word(key) {

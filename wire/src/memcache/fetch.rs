@@ -3,11 +3,11 @@
 use super::effect::{named, put};
 use super::held::Held;
 
-/// Appends the request that reads the value of `key`, which may have any bytes, with all that another server needs to
-/// hold it.
+/// Appends the request that reads the value of `key`, which may have any bytes, with all that another server
+/// needs to hold it.
 ///
-/// A value that a meta client has marked as stale is won by whoever asks first (`W`). Such a client has asked before,
-/// as the read for which the value is fetched was its own.
+/// A value that a meta client has marked as stale is won by whoever asks first (`W`). Such a client has asked
+/// before, as the read for which the value is fetched was its own.
 #[must_use]
 pub fn fetch(key: &[u8], out: &mut Vec<u8>) -> bool {
     let begin = out.len();
@@ -22,8 +22,9 @@ pub fn fetch(key: &[u8], out: &mut Vec<u8>) -> bool {
     out.len() > begin
 }
 
-/// Appends the request that stores what `reply` to [`fetch`] has, unless the server has a value of the key. `unix` is
-/// the time in seconds since 1970. Returns false, and appends nothing, if the reply is no fresh value.
+/// Appends the request that stores what `reply` to [`fetch`] has, unless the server has a value of the key.
+/// `unix` is the time in seconds since 1970. Returns false, and appends nothing, if the reply is no fresh
+/// value.
 #[must_use]
 pub fn store_fetched(key: &[u8], reply: &[u8], unix: u64, out: &mut Vec<u8>) -> bool {
     let begin = out.len();

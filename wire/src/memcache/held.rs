@@ -37,8 +37,8 @@ impl<'a> Held<'a> {
         })
     }
 
-    /// Appends the rest of a `ms` behind its key: length, `flags` of the request, those of the value, expiry and value.
-    /// `unix` is the time in seconds since 1970.
+    /// Appends the rest of a `ms` behind its key: length, `flags` of the request, those of the value, expiry
+    /// and value. `unix` is the time in seconds since 1970.
     pub(super) fn put(&self, flags: &[u8], unix: u64, out: &mut Vec<u8>) {
         // Writing to a Vec cannot fail.
         let _ = write!(out, " {}", self.value.len());

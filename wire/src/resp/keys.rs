@@ -48,8 +48,9 @@ pub(super) fn names_keys(message: &[u8]) -> bool {
     false
 }
 
-/// Appends a command with its name, which has so many words, and some of the keys of `message`: those with these
-/// indexes, in order, each with the `step - 1` arguments behind it. The first key is the first argument.
+/// Appends a command with its name, which has so many words, and some of the keys of `message`: those with
+/// these indexes, in order, each with the `step - 1` arguments behind it. The first key is the first
+/// argument.
 pub fn append_part(
     message: &[u8],
     words: usize,

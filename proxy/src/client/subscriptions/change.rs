@@ -1,7 +1,7 @@
 //! A change of a client's subscriptions, on its way through several servers.
 //!
-//! Each server confirms each name of its part, in order. The client gets one confirmation for each name, in the
-//! order in which it has asked, as soon as all servers concerned and all names before it are confirmed.
+//! Each server confirms each name of its part, in order. The client gets one confirmation for each name, in
+//! the order in which it has asked, as soon as all servers concerned and all names before it are confirmed.
 
 use std::sync::Arc;
 
@@ -107,8 +107,8 @@ impl Change {
         }
     }
 
-    /// A change that is divided: each name goes to the server beside it. `divide` makes the request for the names
-    /// with these indexes.
+    /// A change that is divided: each name goes to the server beside it. `divide` makes the request for the
+    /// names with these indexes.
     pub(in crate::client) fn divided(
         what: (Subscribing, u16),
         message: &[u8],

@@ -1,11 +1,11 @@
 //! The subscriptions of one client, which may be at several servers.
 //!
-//! A channel is at the server of its name, a pattern at every server. A server counts what it has, and the client
-//! is told the sum. The names are the servers' to keep, so that a client costs a few bytes for each connection,
-//! however much it subscribes.
+//! A channel is at the server of its name, a pattern at every server. A server counts what it has, and the
+//! client is told the sum. The names are the servers' to keep, so that a client costs a few bytes for each
+//! connection, however much it subscribes.
 //!
-//! Invariant: all connections of a client have the same patterns. A client with patterns has a connection to every
-//! server that was up, and is closed when another server may get its messages
+//! Invariant: all connections of a client have the same patterns. A client with patterns has a connection to
+//! every server that was up, and is closed when another server may get its messages
 //! ([`is_outdated`](Subscriptions::is_outdated)).
 
 mod change;
@@ -64,9 +64,9 @@ impl Subscriptions {
         }
     }
 
-    /// Returns whether messages for the client may be sent to a server where it has not subscribed: servers have
-    /// come or gone, one with subscriptions is down, or one is up again whose channels were elsewhere. `is_up`
-    /// tells of a connection's server.
+    /// Returns whether messages for the client may be sent to a server where it has not subscribed: servers
+    /// have come or gone, one with subscriptions is down, or one is up again whose channels were elsewhere.
+    /// `is_up` tells of a connection's server.
     pub(super) fn is_outdated(
         &mut self,
         tree: &Rc<Tree>,
@@ -171,8 +171,8 @@ impl Subscriptions {
             .is_some_and(|change| change.has_begun(member))
     }
 
-    /// Takes a server's confirmation, which is in `message`. Each confirmation whose turn it is goes to `tell`,
-    /// with the name and the count. `None`: the server was asked for no such thing.
+    /// Takes a server's confirmation, which is in `message`. Each confirmation whose turn it is goes to
+    /// `tell`, with the name and the count. `None`: the server was asked for no such thing.
     pub(super) fn confirmed(
         &mut self,
         member: MemberId,

@@ -73,8 +73,8 @@ fn half_written(config: &Config, index: &Index) -> Vec<Diagnostic> {
     bypass_writes(config).into_iter().filter_map(complain).collect()
 }
 
-/// Warns of two copies whose majority is two: the loss of one stops the writes, which few expect. In a fleet its peers
-/// are asked for a majority, not the copies.
+/// Warns of two copies whose majority is two: the loss of one stops the writes, which few expect. In a fleet
+/// its peers are asked for a majority, not the copies.
 pub(in crate::config) fn warn_of_two(config: &Config, cx: &mut Reading) {
     if config.fleet.is_some() {
         return;

@@ -7,8 +7,8 @@ use super::Peers;
 /// The proxies among which clients may choose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Discovery {
-    /// The address under which clients reach this proxy by this listener. `None`: that of the listener, or the
-    /// one by which this machine reaches its peers.
+    /// The address under which clients reach this proxy by this listener. `None`: that of the listener, or
+    /// the one by which this machine reaches its peers.
     pub announce: Option<String>,
     /// The other proxies. This one may be among them.
     pub peers: Peers,

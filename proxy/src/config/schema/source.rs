@@ -26,8 +26,8 @@ pub trait ServerSource: Any + Comparable + Debug + Send + Sync {
         None
     }
 
-    /// The server at this proxy's side, or none, where the others are those of the fleet's other peers. `None`: the
-    /// servers are all of the pool.
+    /// The server at this proxy's side, or none, where the others are those of the fleet's other peers.
+    /// `None`: the servers are all of the pool.
     fn own(&self) -> Option<&[Server]> {
         None
     }

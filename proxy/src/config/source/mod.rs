@@ -4,7 +4,8 @@
 //! * [`mod@file`]: a file names them, which is followed (`file`)
 //! * `own`: the one at this proxy's side, in a fleet (`own`)
 //! * `dns`: DNS names them, which the control thread asks again and again (`dns`)
-//! * `elasticache`: the configuration endpoint of a cluster names them, which is asked like that (`elasticache`)
+//! * `elasticache`: the configuration endpoint of a cluster names them, which is asked like that
+//!   (`elasticache`)
 //!
 //! Another kind is a file here and a line in the list at its end. What the program asks of it is
 //! [`ServerSource`].

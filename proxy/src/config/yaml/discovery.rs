@@ -18,11 +18,11 @@ section! {
         /// addresses. This proxy may be among them, so that all have the same list.
         peers: PeersForm,
         /// The address under which clients reach this proxy, as it stands in the lists of the others. The
-        /// default is that of the listener; where that is every address of this machine (`0.0.0.0`), the one by
-        /// which this machine reaches the first peer.
+        /// default is that of the listener; where that is every address of this machine (`0.0.0.0`), the one
+        /// by which this machine reaches the first peer.
         announce: Optional<ServerAddress>,
-        /// The file in which the list is kept with its version, relative to this file. The default is a file in
-        /// `$STATE_DIRECTORY`, or in `/var/lib/proxima`.
+        /// The file in which the list is kept with its version, relative to this file. The default is a file
+        /// in `$STATE_DIRECTORY`, or in `/var/lib/proxima`.
         keep: Optional<PathText>,
     }
 }

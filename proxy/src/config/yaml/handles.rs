@@ -73,8 +73,8 @@ handles! {
     nearest: ChildrenForm => Route::Nearest;
     /// A child for each command or group of commands. A command's own entry wins over its group's. A command
     /// without either goes to `default`, and without that is answered as by `null`. An `mg` with `N` may
-    /// store and is a write, one with `T` is a touch, any other is a read. For Redis the words are its commands
-    /// that have a key, and the same groups.
+    /// store and is a write, one with `T` is a touch, any other is a read. For Redis the words are its
+    /// commands that have a key, and the same groups.
     by_operation: OperationsForm => |(operations, default)| Route::ByOperation { operations, default };
     /// The child whose prefix the key begins with. If there are several, the longest prefix wins.
     by_prefix: ByPrefixKeys => |keys: ByPrefixKeys| Route::ByPrefix {

@@ -20,8 +20,8 @@ section! {
         check: Word<HealthCheck> = HealthCheck::Http,
         /// The least number of members that must be up, by pool. Without it one in every pool.
         pools: ByName<Count<1>, PoolName>,
-        /// Who may ask: IP addresses, and networks such as `10.0.0.0/16`. Others are closed without an answer.
-        /// Without it everybody may.
+        /// Who may ask: IP addresses, and networks such as `10.0.0.0/16`. Others are closed without an
+        /// answer. Without it everybody may.
         allow: List<NetworkText> = Vec::new(),
     }
 }
@@ -109,7 +109,8 @@ impl Form for HealthForm {
 section! {
     /// How clients are led away: by the file, by `POST /drain` of the admin port, and by SIGTERM.
     pub(super) struct DrainKeys {
-        /// While this file is there the proxy drains; relative to this file. Without it no file is looked for.
+        /// While this file is there the proxy drains; relative to this file. Without it no file is looked
+        /// for.
         file: Optional<PathText>,
         /// Time for which `/ready` and the health listeners are unwell while everybody is still served, so
         /// that balancers stop sending clients before there is nobody to take them.

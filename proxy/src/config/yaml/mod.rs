@@ -1,8 +1,8 @@
 //! Our format: YAML, strict, with short forms.
 //!
 //! * `events`: text → tree
-//! * `top`: the file's keys, listeners, limits; `fleet`: the section about it; `peer`: a file with that section
-//!   alone, beside another program's configuration
+//! * `top`: the file's keys, listeners, limits; `fleet`: the section about it; `peer`: a file with that
+//!   section alone, beside another program's configuration
 //! * `health`: health listeners, and how clients are led away
 //! * `discovery`: what listeners tell clients of the proxies
 //! * `login`: keys about logins; `names`: what names in maps are the names of

@@ -15,7 +15,8 @@ section! {
     pub(super) struct PeerKeys {
         /// The fleet, as in Proxima's own configuration.
         fleet: FleetForm,
-        /// By pool, the server at this proxy's side, or `none`. Without it, the listed server that is on this machine.
+        /// By pool, the server at this proxy's side, or `none`. Without it, the listed server that is on this
+        /// machine.
         own: Optional<ByName<OwnForm, PoolName>>,
     }
 }

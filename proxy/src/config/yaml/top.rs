@@ -150,8 +150,8 @@ section! {
         password_env: Optional<VariableName>,
         /// Who else checks the login of clients of Redis.
         auth: Optional<Word<Checker>>,
-        /// The proxies among which clients of memcached may choose, told to those who discover them as clients
-        /// of ElastiCache do. Without it nobody is told anything.
+        /// The proxies among which clients of memcached may choose, told to those who discover them as
+        /// clients of ElastiCache do. Without it nobody is told anything.
         discovery: Optional<DiscoveryForm>,
     }
 }
@@ -180,9 +180,9 @@ section! {
         value_size: Size = Limits::DEFAULT.value_bytes,
         /// Time after which a client that neither sends nor waits for a reply is closed; 0s: never.
         idle: Time = Limits::DEFAULT.idle,
-        /// The greatest age of a client, so that new backends of a balancer get their share; 0s: there is none.
-        /// A client is closed when nothing is due to it, after four fifths to the whole of this time: not all
-        /// of those that came together leave together.
+        /// The greatest age of a client, so that new backends of a balancer get their share; 0s: there is
+        /// none. A client is closed when nothing is due to it, after four fifths to the whole of this time:
+        /// not all of those that came together leave together.
         age: Time = Limits::DEFAULT.age,
         /// Time after which a client that takes no bytes that wait for it is closed.
         write_timeout: PositiveTime = Limits::DEFAULT.write_timeout,

@@ -145,8 +145,8 @@ impl Announcement {
         }
     }
 
-    /// Looks who the proxies are, and tells clients of a change. `bound` is where the listener listens; `None`:
-    /// at a Unix socket.
+    /// Looks who the proxies are, and tells clients of a change. `bound` is where the listener listens;
+    /// `None`: at a Unix socket.
     async fn round(&mut self, bound: Option<SocketAddr>, system: &mut System) {
         let listener = &self.listener;
         let found = self.proxies.find(&self.discovery, bound, &system.read()).await;

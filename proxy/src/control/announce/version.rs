@@ -1,9 +1,9 @@
-//! The version of a list of proxies: it rises when the list changes, and is the same at all peers that have the
-//! same list.
+//! The version of a list of proxies: it rises when the list changes, and is the same at all peers that have
+//! the same list.
 //!
-//! A peer that already tells the list says its version. Otherwise the next number follows the highest that was
-//! seen, so that whoever knows an earlier list takes this one. Of two versions of one list, the higher one is
-//! taken by all.
+//! A peer that already tells the list says its version. Otherwise the next number follows the highest that
+//! was seen, so that whoever knows an earlier list takes this one. Of two versions of one list, the higher
+//! one is taken by all.
 
 use crate::members::discovery::NodeList;
 
@@ -60,8 +60,8 @@ mod tests {
         }
     }
 
-    /// Whatever the order in which three peers notice changes and hear of each other: their versions rise, and
-    /// are the same in the end.
+    /// Whatever the order in which three peers notice changes and hear of each other: their versions rise,
+    /// and are the same in the end.
     #[test]
     fn peers_with_the_same_list_come_to_the_same_version() {
         let lists = ["0\na||1 b||1 c||1", "0\na||1 b||1", "0\nb||1 c||1"].map(list);

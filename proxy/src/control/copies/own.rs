@@ -1,4 +1,5 @@
-//! The own copies of a proxy in a fleet: they are not read before this proxy has joined and heard what they missed.
+//! The own copies of a proxy in a fleet: they are not read before this proxy has joined and heard what they
+//! missed.
 
 use std::{
     sync::Arc,

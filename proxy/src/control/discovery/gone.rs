@@ -12,8 +12,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Nodes that are tried at the same time.
 const AT_ONCE: usize = 64;
 
-/// Whether none of these nodes accepts a connection. A name that cannot be looked up says nothing of its node,
-/// which then counts as there.
+/// Whether none of these nodes accepts a connection. A name that cannot be looked up says nothing of its
+/// node, which then counts as there.
 pub(super) async fn are_gone(nodes: &[Node], resolve: &impl Resolve) -> bool {
     let all = async {
         for some in nodes.chunks(AT_ONCE) {

@@ -1,5 +1,5 @@
-//! Questions over the network: lists of servers, each asked for by a task of its own, and host names in server
-//! addresses, asked for in rounds by one task. Lists come from DNS, or from configuration endpoints
+//! Questions over the network: lists of servers, each asked for by a task of its own, and host names in
+//! server addresses, asked for in rounds by one task. Lists come from DNS, or from configuration endpoints
 //! (`discovery`). The newest good answer is kept; a failure changes only what operators see.
 //!
 //! ```text

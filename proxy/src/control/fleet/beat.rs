@@ -1,5 +1,5 @@
-//! Heartbeats: this proxy lives. What the leader says to them is its lease, and the newest view. Without a stay it
-//! asks to join.
+//! Heartbeats: this proxy lives. What the leader says to them is its lease, and the newest view. Without a
+//! stay it asks to join.
 
 use std::{
     collections::BTreeSet,
@@ -189,7 +189,8 @@ impl Fleet {
         self.follow_leader().await;
     }
 
-    /// Leaves the fleet: the others do not wait for this proxy any more. Its workers have ended, or serve nobody.
+    /// Leaves the fleet: the others do not wait for this proxy any more. Its workers have ended, or serve
+    /// nobody.
     pub(in crate::control) async fn goodbye(&self) {
         guard(&self.mine).leaves = true;
         self.lease.end();

@@ -74,7 +74,8 @@ impl Fleet {
             addresses.sort_unstable();
             addresses.dedup();
             self.book.retain(&addresses);
-            // Who votes, and who is in no view, is asked in every round. Who joins has to reach everybody first.
+            // Who votes, and who is in no view, is asked in every round. Who joins has to reach everybody
+            // first.
             let rounds = match self.me() {
                 Some(_) => others.len().div_ceil(EACH_ROUND).clamp(1, MOST_ROUNDS),
                 None => 1,

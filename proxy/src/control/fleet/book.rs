@@ -40,8 +40,9 @@ pub(super) struct Book {
     entries: Mutex<HashMap<SocketAddr, Entry>>,
 }
 
-/// An answer that is older than this says nothing of now. Peers of a large fleet are asked seldom: the longest
-/// time between two probes of one is below this. Who does not answer a probe is not fresh, whatever this says.
+/// An answer that is older than this says nothing of now. Peers of a large fleet are asked seldom: the
+/// longest time between two probes of one is below this. Who does not answer a probe is not fresh, whatever
+/// this says.
 const FRESH: Duration = Duration::from_secs(12);
 
 impl Book {
@@ -94,7 +95,8 @@ impl Book {
         self.pick(|address, entry, who| entry.is_fresh().then(|| (address, who.clone())))
     }
 
-    /// What `of` picks of all who have ever answered. There may be hundreds of them: only what is picked is copied.
+    /// What `of` picks of all who have ever answered. There may be hundreds of them: only what is picked is
+    /// copied.
     pub(super) fn pick<T, C: FromIterator<T>>(
         &self,
         mut of: impl FnMut(SocketAddr, &Entry, &Introduction) -> Option<T>,

@@ -47,8 +47,8 @@ fn write(path: &Path, text: &str) -> Result<(), KeysError> {
     io::Write::write_all(&mut options.open(path).map_err(told)?, text.as_bytes()).map_err(told)
 }
 
-/// Makes an authority in `folder`, unless there is one, and a certificate for each of these names. Returns the files
-/// that were written.
+/// Makes an authority in `folder`, unless there is one, and a certificate for each of these names. Returns
+/// the files that were written.
 ///
 /// # Errors
 /// See [`KeysError`].

@@ -172,8 +172,8 @@ impl Fleet {
                 *guard(&self.leadership) = None;
                 continue;
             };
-            // A node that has just started is elected before it has applied its log. What it knows of the roster
-            // until then is old.
+            // A node that has just started is elected before it has applied its log. What it knows of the
+            // roster until then is old.
             if applied != Some(term) {
                 let proved = timeout(self.config.lease, self.node.confirm()).await;
                 applied = matches!(proved, Ok(Ok(()))).then_some(term);
@@ -238,8 +238,8 @@ impl Fleet {
         self.lease.end();
     }
 
-    /// Tells all peers what leads from one roster to the next. A peer that has another one than that before asks
-    /// for the whole.
+    /// Tells all peers what leads from one roster to the next. A peer that has another one than that before
+    /// asks for the whole.
     pub(super) fn spread_difference(self: &Arc<Self>, before: &Roster, roster: &Roster) {
         let here = self.announced.address;
         let message = Message::Difference(Box::new(roster.difference(before)));

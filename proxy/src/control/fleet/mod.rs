@@ -1,9 +1,11 @@
 //! The fleet, as the control thread of one of its proxies takes part in it.
 //!
-//! * `who`: what this proxy keeps in its directory; `security`: certificates; `channel`: connections and their
-//!   handshakes; `links`: requests to other control threads; `message`: what is said; `book`: who is where
+//! * `who`: what this proxy keeps in its directory; `security`: certificates; `channel`: connections and
+//!   their handshakes; `links`: requests to other control threads; `message`: what is said; `book`: who is
+//!   where
 //! * `raft`: the log of the roster; `types`: the types of its entries
-//! * `begin`: the first start; `beat`: heartbeats, the lease, joining and leaving; `lead`: the work of the leader
+//! * `begin`: the first start; `beat`: heartbeats, the lease, joining and leaving; `lead`: the work of the
+//!   leader
 //! * `settings`: what must be equal at all peers; `alert`: what is wrong among them
 //! * `serve`: requests of other peers
 //! * `peering`: the workers' part: views, channels, what a joiner missed, and the own copies
@@ -124,8 +126,8 @@ struct Mine {
     /// Peers that have left changes unanswered, since when that was last told.
     late: HashMap<String, Instant>,
     can_decide: bool,
-    /// The leader of this term has taken this stay away. No lease is had in it any more, unless a leader of a later
-    /// term grants one: then the removal was never agreed on, and never will be.
+    /// The leader of this term has taken this stay away. No lease is had in it any more, unless a leader of a
+    /// later term grants one: then the removal was never agreed on, and never will be.
     void: Option<(Stay, u64)>,
     /// This proxy says goodbye: it does not join again.
     leaves: bool,
@@ -159,8 +161,8 @@ fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Fleet {
-    /// Opens the directory, listens, and begins to take part: with so many workers, in this zone, with these pools
-    /// and those of its own copies with the addresses of their servers.
+    /// Opens the directory, listens, and begins to take part: with so many workers, in this zone, with these
+    /// pools and those of its own copies with the addresses of their servers.
     ///
     /// # Errors
     /// See [`FleetError`].

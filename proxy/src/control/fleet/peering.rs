@@ -1,5 +1,5 @@
-//! The workers' part in the fleet, as the control thread runs it: they are told of views, given channels, and hear
-//! what this peer missed. The own copies are not read before that is repaired.
+//! The workers' part in the fleet, as the control thread runs it: they are told of views, given channels, and
+//! hear what this peer missed. The own copies are not read before that is repaired.
 //!
 //! ```text
 //!  a new stay ─▶ all workers have installed its view ─▶ ask the others what was missed ─▶ floor ─▶ repair ─▶ read
@@ -371,7 +371,8 @@ impl Peering {
         }
     }
 
-    /// Tells a peer that has joined again what it missed. All workers have installed the view that it joined with.
+    /// Tells a peer that has joined again what it missed. All workers have installed the view that it joined
+    /// with.
     fn give_owed(&self, proxy: &Arc<Proxy>, (name, identity): (String, u128), reply: oneshot::Sender<Gift>) {
         let (tell, owed) = std::sync::mpsc::channel();
         proxy.workers.order(|_| {

@@ -15,8 +15,8 @@ use rustls::{
 
 use crate::config::schema::Tls;
 
-/// The name that every certificate of a fleet has. Peers come and go with their addresses; what proves a peer is
-/// the authority that has signed for it.
+/// The name that every certificate of a fleet has. Peers come and go with their addresses; what proves a peer
+/// is the authority that has signed for it.
 pub(crate) const NAME: &str = "proxima-fleet";
 
 /// How channels are protected.

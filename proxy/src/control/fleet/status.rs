@@ -58,7 +58,8 @@ pub struct PeerStatus {
     pub decides: bool,
     /// The pools that it has a copy of.
     pub copies: Vec<String>,
-    /// Milliseconds from a question of this proxy to its answer; `None`: it is this proxy, or does not answer.
+    /// Milliseconds from a question of this proxy to its answer; `None`: it is this proxy, or does not
+    /// answer.
     pub round_trip_ms: Option<f64>,
     /// Why this proxy does not reach it; `None`: it does.
     pub unreachable: Option<String>,

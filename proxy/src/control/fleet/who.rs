@@ -20,8 +20,8 @@ pub(super) struct Facts {
     pub(super) identity: u128,
     /// The fleet; `None`: none yet.
     pub(super) fleet: Option<u128>,
-    /// The last stay of the last process, and whether it ended with a goodbye. What a process that did not had
-    /// under way is lost with it.
+    /// The last stay of the last process, and whether it ended with a goodbye. What a process that did not
+    /// had under way is lost with it.
     pub(super) stay: Option<Stay>,
     pub(super) clean: bool,
     /// Keys of which the own copies may hold what others do not.

@@ -48,7 +48,8 @@ pub(super) enum Cause {
 pub(super) struct Reloader {
     proxy: Arc<Proxy>,
     preparer: Preparer,
-    /// The newest configuration was refused for want of an answer of the network. It is tried again when one comes.
+    /// The newest configuration was refused for want of an answer of the network. It is tried again when one
+    /// comes.
     waits: bool,
 }
 
@@ -205,8 +206,8 @@ impl Reloader {
         result
     }
 
-    /// Asks for the names of servers that the network has named, and waits for the first answers: such a server
-    /// is not to be ejected for a moment.
+    /// Asks for the names of servers that the network has named, and waits for the first answers: such a
+    /// server is not to be ejected for a moment.
     fn ask_for_hosts(&self, config: &Config, servers: &Lists) {
         let names = &self.proxy.names;
         let mut questions = Questions::of(config, servers);

@@ -49,7 +49,8 @@ pub(super) enum Stage {
     Looking { home: usize },
     /// A read, while the own copy has come back to its fleet: at the own copy, then at a neighbour's.
     Filling { message: Message },
-    /// A value that a neighbour is asked for, to be stored at the own copy if that has had no other change since.
+    /// A value that a neighbour is asked for, to be stored at the own copy if that has had no other change
+    /// since.
     Fetching { key: Vec<u8>, history: KeyHistory },
     /// A change that waits until its key is locked, and its home is not changing hands.
     Waiting { message: Message },

@@ -186,8 +186,9 @@ impl<E: Exchange> RepairClient<E> {
         let old: HashSet<SocketAddr> = missed.connections.iter().copied().collect();
         let end = Instant::now() + OLD_CONNECTIONS_TIMEOUT;
         loop {
-            // At a Unix socket connections have no address, and memcached writes into its list whatever lies in
-            // its memory there, which may be no reply at all: the list is not asked for where it proves nothing.
+            // At a Unix socket connections have no address, and memcached writes into its list whatever lies
+            // in its memory there, which may be no reply at all: the list is not asked for where it proves
+            // nothing.
             let own = self.exchange.local().filter(|_| !missed.unknown_connection);
             let listed = match own {
                 None => HashSet::new(),

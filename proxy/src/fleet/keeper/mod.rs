@@ -1,17 +1,20 @@
-//! The rules by which copies of a fleet stay equal, as one worker follows them. A worker is a *keeper*: it takes
-//! the changes of peers for the own copy. It is a *coordinator*: it sends the changes of its own clients to all
-//! keepers, and answers when all have acknowledged. The rules are those of Hermes (Katsarakis and others, ASPLOS
-//! 2020), for a cache: where Hermes replays a change whose coordinator is gone, a key is deleted.
+//! The rules by which copies of a fleet stay equal, as one worker follows them. A worker is a *keeper*: it
+//! takes the changes of peers for the own copy. It is a *coordinator*: it sends the changes of its own
+//! clients to all keepers, and answers when all have acknowledged. The rules are those of Hermes (Katsarakis
+//! and others, ASPLOS 2020), for a cache: where Hermes replays a change whose coordinator is gone, a key is
+//! deleted.
 //!
 //! * `shared`: clock, newest stamps (`stamps`) and floor, which all workers of a process share
 //! * `change`, `line`: what this worker coordinates, and what it has sent to each peer
-//! * `doubts`: what came from peers and is not confirmed; `open`: which keys such changes are of; `owed`: what peers that are away miss
+//! * `doubts`: what came from peers and is not confirmed; `open`: which keys such changes are of; `owed`:
+//!   what peers that are away miss
 //! * `home`: who decides a key; `install`: the next view
 //! * `fork`: a second keeper in the same state, for a model
 //!
-//! Invariants. An acknowledged change is at every keeper of the view, or its key is deleted there, or that copy is
-//! not read. A change that begins after an acknowledgement has a later stamp. What a keeper has taken is confirmed,
-//! or in doubt. `owed` of a peer that saw another one leave has every key that changed without that one.
+//! Invariants. An acknowledged change is at every keeper of the view, or its key is deleted there, or that
+//! copy is not read. A change that begins after an acknowledgement has a later stamp. What a keeper has taken
+//! is confirmed, or in doubt. `owed` of a peer that saw another one leave has every key that changed without
+//! that one.
 
 mod change;
 mod doubts;
@@ -78,7 +81,8 @@ pub struct Send {
     pub stamp: Stamp,
 }
 
-/// The view of a message, beside a worker's. Every change and every confirmation is compared before it counts.
+/// The view of a message, beside a worker's. Every change and every confirmation is compared before it
+/// counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViewOrder {
     /// The message is of a later view: it waits until that is installed.
@@ -175,8 +179,8 @@ impl Keeper {
 
     // As a coordinator.
 
-    /// Begins a change, whose key the caller has locked, and draws its stamp. `unix`: the time in microseconds.
-    /// What is to be sent is in [`take_sends`](Self::take_sends).
+    /// Begins a change, whose key the caller has locked, and draws its stamp. `unix`: the time in
+    /// microseconds. What is to be sent is in [`take_sends`](Self::take_sends).
     ///
     /// # Errors
     /// Too many changes are under way.
@@ -407,8 +411,8 @@ impl Keeper {
         self.decisions.retain(|&token, _| is_under_way(token));
     }
 
-    /// The number of the newest view that this worker has installed, and before which it has no decision under
-    /// way.
+    /// The number of the newest view that this worker has installed, and before which it has no decision
+    /// under way.
     pub fn settled(&self) -> u64 {
         let oldest = self.decisions.values().min().copied();
         oldest.unwrap_or(u64::MAX).min(self.view.number)
@@ -434,8 +438,8 @@ impl Keeper {
 
     // As a keeper.
 
-    /// A change has come from a peer, in this worker's view: it is in doubt from now on. Returns `false` if the
-    /// peer may not send it.
+    /// A change has come from a peer, in this worker's view: it is in doubt from now on. Returns `false` if
+    /// the peer may not send it.
     #[must_use]
     pub fn arrived(
         &mut self,
@@ -503,8 +507,8 @@ impl Keeper {
             .map(|((name, _), owed)| (name.as_str(), owed.count()))
     }
 
-    /// Keys of which this peer cannot say what other copies hold: those in doubt, and those of its own changes
-    /// under way.
+    /// Keys of which this peer cannot say what other copies hold: those in doubt, and those of its own
+    /// changes under way.
     pub fn uncertain(&self) -> Owed {
         let mut keys = Owed::default();
         self.doubts.keys().for_each(|(pool, key)| keys.add(pool, key));

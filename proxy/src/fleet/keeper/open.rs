@@ -1,5 +1,5 @@
-//! How many changes of a key are open: under way from here, or come from a peer and not confirmed. While none is, every
-//! readable copy of the fleet has all changes of the key that this one has.
+//! How many changes of a key are open: under way from here, or come from a peer and not confirmed. While none
+//! is, every readable copy of the fleet has all changes of the key that this one has.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 

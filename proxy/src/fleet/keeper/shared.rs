@@ -167,8 +167,8 @@ impl Shared {
         if is_below { Fate::Delete } else { Fate::Store }
     }
 
-    /// The changes of the key with this hash that this copy has had, if no change of it is open; `flush`: the hash of
-    /// a change of all keys of its pool. `None`: another copy may lack a change that this one has.
+    /// The changes of the key with this hash that this copy has had, if no change of it is open; `flush`: the
+    /// hash of a change of all keys of its pool. `None`: another copy may lack a change that this one has.
     pub fn history(&self, hash: u64, flush: u64) -> Option<KeyHistory> {
         // The stamp is read first: a change that comes between is open, or changes the stamp.
         let history = KeyHistory {

@@ -17,8 +17,8 @@ const SETS: usize = 1 << 16;
 /// Entries of a set. With 24 bytes for each and the floors, the table takes 6.5 MiB.
 const WAYS: usize = 4;
 /// A stamp older than this needs no floor when its entry goes, in microseconds. A change that is still under
-/// way after so long belongs to a coordinator that has left the view: a lease lasts up to 10 s, and one peer's
-/// clock may take all others up to a minute ahead at once.
+/// way after so long belongs to a coordinator that has left the view: a lease lasts up to 10 s, and one
+/// peer's clock may take all others up to a minute ahead at once.
 const YOUNG: u64 = 90_000_000;
 
 /// An entry that holds no key.
@@ -137,7 +137,8 @@ impl Stamps {
                     is_busy = true;
                 }
             }
-            // An entry that is being changed may have been this key's, and the floor is not raised to its stamp yet.
+            // An entry that is being changed may have been this key's, and the floor is not raised to its
+            // stamp yet.
             if !is_busy {
                 return Known::Forgotten(Stamp::from_bits(set.floor.load(SeqCst)));
             }
@@ -155,8 +156,8 @@ impl Stamps {
                 if way.key.load(SeqCst) != key {
                     continue;
                 }
-                // `old` is the key's own stamp, and no two keys ever have the same one: if the entry is given to
-                // another key from here on, its stamp is not replaced.
+                // `old` is the key's own stamp, and no two keys ever have the same one: if the entry is given
+                // to another key from here on, its stamp is not replaced.
                 let raised = way.stamp.compare_exchange(old, stamp.bits(), SeqCst, Acquire);
                 if raised.is_ok() {
                     if stamp.is_decided() && way.key.load(SeqCst) == key {

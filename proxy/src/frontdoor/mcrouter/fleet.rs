@@ -1,5 +1,5 @@
-//! `--fleet`, which mcrouter does not have: the pools that an AllSyncRoute writes to as a whole are pools of a
-//! fleet, in which each proxy has one of the servers at its side.
+//! `--fleet`, which mcrouter does not have: the pools that an AllSyncRoute writes to as a whole are pools of
+//! a fleet, in which each proxy has one of the servers at its side.
 
 use std::path::Path;
 

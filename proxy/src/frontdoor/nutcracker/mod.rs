@@ -7,8 +7,8 @@
 //! ```
 //!
 //! [`start()`] is the way in: it gives a [`Run`], which has a configuration and can read it again, or a
-//! [`Refused`], which says why not. What twemproxy refuses is refused, with its text for scripts and ours, with
-//! line and remedy, for people.
+//! [`Refused`], which says why not. What twemproxy refuses is refused, with its text for scripts and ours,
+//! with line and remedy, for people.
 
 mod error;
 mod file;

@@ -96,8 +96,8 @@ impl Node {
         }
     }
 
-    /// The node as a server of a pool. Its IP address spares a look-up. Hashes know it by its host: a node that
-    /// is replaced keeps its keys.
+    /// The node as a server of a pool. Its IP address spares a look-up. Hashes know it by its host: a node
+    /// that is replaced keeps its keys.
     pub(super) fn server(&self) -> Server {
         let name = self.name();
         Server {

@@ -36,8 +36,8 @@ impl Keyspace {
         }
     }
 
-    /// The first of its epochs. Its other ones follow in steps of [`KEYSPACES`], so that an item's epoch tells
-    /// its keyspace.
+    /// The first of its epochs. Its other ones follow in steps of [`KEYSPACES`], so that an item's epoch
+    /// tells its keyspace.
     pub(super) const fn first_epoch(self) -> u32 {
         self as u32
     }

@@ -1,14 +1,15 @@
 //! Pools and servers that are copies of a fleet, under whichever name a configuration has them.
 //!
-//! A copy is asked through its keeper alone: whoever talks to the server itself would read what the keeper knows to
-//! be stale, and change what other peers never hear of. So a pool of the same servers, as the list of "the local
-//! server" in many configurations, is the fleet's pool.
+//! A copy is asked through its keeper alone: whoever talks to the server itself would read what the keeper
+//! knows to be stale, and change what other peers never hear of. So a pool of the same servers, as the list
+//! of "the local server" in many configurations, is the fleet's pool.
 
 use super::{CompileError, maker::Maker};
 use crate::{config::schema::Replicated, members::Address};
 
 impl<'a> Maker<'_, 'a> {
-    /// The pool of the fleet that this pool is, or whose servers it has. `None`: it has nothing to do with a fleet.
+    /// The pool of the fleet that this pool is, or whose servers it has. `None`: it has nothing to do with a
+    /// fleet.
     ///
     /// # Errors
     /// Only some of its servers are copies of a fleet.
@@ -43,7 +44,8 @@ impl<'a> Maker<'_, 'a> {
         }
     }
 
-    /// The pool of the fleet of which the server at this address is a copy. A loopback address is this machine's.
+    /// The pool of the fleet of which the server at this address is a copy. A loopback address is this
+    /// machine's.
     pub(super) fn copy_at(&self, address: &str) -> Option<(&'a str, &'a Replicated)> {
         let config = self.compiler.config;
         config.fleet.as_ref()?;

@@ -1,8 +1,8 @@
 //! Makes trees of a configuration's routes.
 //!
 //! `maker` turns each kind of route into nodes. `selectors` makes the routes that look at a command or at the
-//! letters of a key, and `hashing` the routes that hash the key. `in_fleet` knows the copies of a fleet under every
-//! name. `survey` looks at nodes that are made.
+//! letters of a key, and `hashing` the routes that hash the key. `in_fleet` knows the copies of a fleet under
+//! every name. `survey` looks at nodes that are made.
 
 mod hashing;
 mod in_fleet;

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{control::fleet::who::Who, fleet::Stay};
 
-/// The versions of the protocol that this build speaks, the oldest first. A fleet of two builds speaks the newest
-/// that both know.
+/// The versions of the protocol that this build speaks, the oldest first. A fleet of two builds speaks the
+/// newest that both know.
 const VERSIONS: (u16, u16) = (1, 1);
 
 /// What the end that connects says.

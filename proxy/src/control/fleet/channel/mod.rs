@@ -1,6 +1,6 @@
-//! The connections between peers, up to the end of their handshake: TLS, and a word from each end about who it is
-//! and what the connection is for. A channel for changes is then a worker's; the others carry requests of control
-//! threads.
+//! The connections between peers, up to the end of their handshake: TLS, and a word from each end about who
+//! it is and what the connection is for. A channel for changes is then a worker's; the others carry requests
+//! of control threads.
 
 mod hello;
 mod listen;

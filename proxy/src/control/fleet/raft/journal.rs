@@ -1,6 +1,7 @@
-//! The file in which a voter keeps its vote, its log and its snapshot. Records are appended and written through
-//! to the disk before anybody is answered. A record is a line: its checksum, and its text in JSON. What a power
-//! loss has left of the last line is cut off at the next start; damage anywhere else refuses the file.
+//! The file in which a voter keeps its vote, its log and its snapshot. Records are appended and written
+//! through to the disk before anybody is answered. A record is a line: its checksum, and its text in JSON.
+//! What a power loss has left of the last line is cut off at the next start; damage anywhere else refuses the
+//! file.
 
 use std::{
     collections::BTreeMap,

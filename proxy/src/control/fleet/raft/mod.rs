@@ -23,8 +23,8 @@ use self::{journal::Journal, log_store::LogStore, network::Network, state_machin
 use super::{book::Book, links::Links, types::Types};
 use crate::fleet::{Change, Roster};
 
-/// Raft's heartbeat for a lease of a second or less, in milliseconds. It is short so that a lost leader is noticed
-/// soon. Where leases are longer, as networks or hosts are slow, it is longer in proportion.
+/// Raft's heartbeat for a lease of a second or less, in milliseconds. It is short so that a lost leader is
+/// noticed soon. Where leases are longer, as networks or hosts are slow, it is longer in proportion.
 const HEARTBEAT: u64 = 50;
 /// A follower that hears nothing for so many heartbeats, at least and at most, stands for election.
 const ELECTION: (u64, u64) = (3, 6);

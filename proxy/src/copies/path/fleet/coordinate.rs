@@ -1,5 +1,5 @@
-//! Changes of this worker's clients: stamped, sent to all peers and to the own copy, and answered when all have
-//! them.
+//! Changes of this worker's clients: stamped, sent to all peers and to the own copy, and answered when all
+//! have them.
 
 use std::rc::Rc;
 
@@ -412,8 +412,8 @@ impl Engine {
         let parent = operation.parent;
         let has_answer = operation.answers.outcomes().next().is_some();
         if !has_answer && superseded && parent != ReplyTo::Nobody {
-            // No copy took it, as each has a later change: nobody can say how it would have ended. With a later
-            // stamp it is the last.
+            // No copy took it, as each has a later change: nobody can say how it would have ended. With a
+            // later stamp it is the last.
             if let Stage::Replicating {
                 again, superseded, ..
             } = &mut operation.stage

@@ -1,13 +1,15 @@
-//! A copy that has come back lacks what it was flushed of, or what was deleted there. Its misses are looked up at a
-//! neighbour, and what that has is stored here, so that a restarted node does not send its whole load to the database.
+//! A copy that has come back lacks what it was flushed of, or what was deleted there. Its misses are looked
+//! up at a neighbour, and what that has is stored here, so that a restarted node does not send its whole load
+//! to the database.
 //!
 //! ```text
 //!  read ─▶ own copy: a miss ─▶ neighbour: a hit ─▶ the client's answer
 //!                                      └─▶ fetch the value with flags and expiry ─▶ no change since? ─▶ `add` at the own copy
 //! ```
 //!
-//! What a neighbour has is as new as what this copy has had, if no change of the key is open here when it is asked: all
-//! copies that are read have such changes. The value is stored if this copy has had no change of the key since.
+//! What a neighbour has is as new as what this copy has had, if no change of the key is open here when it is
+//! asked: all copies that are read have such changes. The value is stored if this copy has had no change of
+//! the key since.
 
 use std::rc::Rc;
 

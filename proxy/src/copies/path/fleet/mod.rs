@@ -9,12 +9,12 @@
 //!
 //! * `part`: what one worker keeps for the fleet; `turn`: what it does in every turn, and from time to time
 //! * `coordinate`: changes of this worker's clients; `keep`, `task`: changes of peers
-//! * `ask`: requests that another peer answers, and those that this one answers; `fill`: what a copy that has come back
-//!   gets from neighbours
+//! * `ask`: requests that another peer answers, and those that this one answers; `fill`: what a copy that has
+//!   come back gets from neighbours
 //! * `views`: the next view, and the end of a stay; `orphan`: keys that a coordinator has left half changed
 //!
-//! A key is locked only until the own copy has answered, never while a peer is waited for: two peers that wait for
-//! each other's locks would wait for ever. Among peers, stamps say which change is the last.
+//! A key is locked only until the own copy has answered, never while a peer is waited for: two peers that
+//! wait for each other's locks would wait for ever. Among peers, stamps say which change is the last.
 
 mod ask;
 mod coordinate;

@@ -60,8 +60,9 @@ pub struct Part {
     pub(super) spare_keeps: Vec<Box<Keep>>,
     /// This proxy's zone, to find the nearest neighbour.
     pub(super) zone: Option<String>,
-    /// By how much CLOCK_BOOTTIME was ahead of this worker's clock in its first turn and in this one, in microseconds.
-    /// It gets further ahead while the machine is suspended, when the worker's clock stands still.
+    /// By how much CLOCK_BOOTTIME was ahead of this worker's clock in its first turn and in this one, in
+    /// microseconds. It gets further ahead while the machine is suspended, when the worker's clock stands
+    /// still.
     ahead: Option<(u64, u64)>,
 }
 

@@ -75,8 +75,8 @@ impl Engine {
         self.check_asks();
     }
 
-    /// A channel to a worker of a peer is there. Returns its handle for the reactor; `None`: the peer is not in
-    /// the view.
+    /// A channel to a worker of a peer is there. Returns its handle for the reactor; `None`: the peer is not
+    /// in the view.
     pub fn open_channel(&mut self, slot: Slot, stay: Stay, role: Role, stream: Stream) -> Option<ChannelId> {
         let part = self.copies.fleet.as_mut()?;
         let (id, before) = part.channels.add(slot, stay, role, stream);
@@ -161,7 +161,8 @@ impl Engine {
         self.actions.events.push(WorkerEvent::Peer(event));
     }
 
-    /// What a peer that has joined again missed, as this worker knows it; `None`: it was not there all the time.
+    /// What a peer that has joined again missed, as this worker knows it; `None`: it was not there all the
+    /// time.
     pub fn owed_to(&self, name: &str, identity: u128) -> Option<Owed> {
         self.copies.fleet.as_ref()?.keeper.owed(name, identity).cloned()
     }

@@ -62,8 +62,8 @@ pub(super) fn read<'a>(of: Of, words: &mut Args<'a>) -> Option<Options<'a>> {
 }
 
 impl<'a> Options<'a> {
-    /// Takes a word that says when to store, or to show the old value. Returns false if it is no such word, or
-    /// contradicts an earlier one.
+    /// Takes a word that says when to store, or to show the old value. Returns false if it is no such word,
+    /// or contradicts an earlier one.
     fn take_condition(&mut self, word: &[u8], words: &mut Args<'a>) -> bool {
         let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
         let condition = match self.condition {
