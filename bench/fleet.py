@@ -278,8 +278,13 @@ def measure_costs(rounds):
     print(f"a keeper's processor time for each change, of 64 in a frame, µs: {spread(kept)}")
 
 
-def happens(nodes, fault, worst):
+LONG = 2.0
+"""A longer stop is told with what the peers say of it."""
+
+
+def happens(nodes, name, worst):
     """A fault of a random node, or of the leader. The stops of writes at the others go to `worst`."""
+    fault = FAULTS[name]
     node = leader_of(nodes) if fault.of_leader else random.choice(list(nodes))
     rest = [other for other in nodes if other is not node]
     stall = Stall()
@@ -289,7 +294,13 @@ def happens(nodes, fault, worst):
     time.sleep(3)
     fault.end(node)
     nodes.until_settled()
-    worst.append((max(one.stop() for one in writers), stall.longest))
+    stop = max(one.stop() for one in writers)
+    worst.append((stop, stall.longest))
+    if stop > LONG:
+        stops = f"writes stopped {stop * 1000:.0f} ms, the machine {stall.longest * 1000:.0f} ms"
+        print(f"{name} ({node.name}): {stops}")
+        for one in nodes:
+            print(f"--- {one.name}\n{one.proxy.log()[-4000:]}", flush=True)
 
 
 def measure_long(minutes):
@@ -302,7 +313,7 @@ def measure_long(minutes):
     while time.monotonic() < end:
         names = random.choices(list(FAULTS), k=5)
         with fleet() as nodes, contextlib.ExitStack() as cleanup, tempfile.TemporaryDirectory() as folder:
-            asked = [functools.partial(happens, nodes, FAULTS[name], worst) for name in names]
+            asked = [functools.partial(happens, nodes, name, worst) for name in names]
             try:
                 report = check_promise(nodes, folder, cleanup, asked, before=nodes.before)
             except AssertionError:
