@@ -2,7 +2,9 @@
 //!
 //! * `journal`: the file that outlives the process; `log_store`, `state_machine`: what Raft reads and writes
 //! * `network`: Raft's messages over the channels of the fleet
+//! * `election`: who stands for election, and when
 
+mod election;
 mod journal;
 mod log_store;
 mod network;
@@ -19,15 +21,22 @@ use std::{
 use openraft::{BasicNode, ChangeMembers, Config, ServerState, SnapshotPolicy};
 use tokio::sync::watch;
 
-use self::{journal::Journal, log_store::LogStore, network::Network, state_machine::StateMachine};
+use self::{
+    election::{Election, FIRST, GUARD},
+    journal::Journal,
+    log_store::LogStore,
+    network::Network,
+    state_machine::StateMachine,
+};
 use super::{book::Book, links::Links, types::Types};
-use crate::fleet::{Change, Roster};
+use crate::{
+    fleet::{Change, Roster},
+    route::Random,
+};
 
 /// Raft's heartbeat for a lease of a second or less, in milliseconds. It is short so that a lost leader is
 /// noticed soon. Where leases are longer, as networks or hosts are slow, it is longer in proportion.
 const HEARTBEAT: u64 = 50;
-/// A follower that hears nothing for so many heartbeats, at least and at most, stands for election.
-const ELECTION: (u64, u64) = (3, 6);
 
 /// The agreement of the voters: views are proposed, committed, and read; leadership is proved.
 pub(super) trait Consensus {
@@ -50,6 +59,7 @@ pub(super) struct Node {
     raft: openraft::Raft<Types>,
     committed: watch::Receiver<Roster>,
     id: u64,
+    election: Arc<Election>,
 }
 
 impl Node {
@@ -67,8 +77,10 @@ impl Node {
         let config = Config {
             cluster_name: "proxima".to_owned(),
             heartbeat_interval: heartbeat,
-            election_timeout_min: heartbeat * ELECTION.0,
-            election_timeout_max: heartbeat * ELECTION.1,
+            // Elections are begun by `election`. What is left of these times is how long no vote is granted.
+            enable_elect: false,
+            election_timeout_min: heartbeat * FIRST,
+            election_timeout_max: heartbeat * GUARD,
             snapshot_policy: SnapshotPolicy::LogsSinceLast(1000),
             max_in_snapshot_log_to_keep: 200,
             ..Config::default()
@@ -81,7 +93,16 @@ impl Node {
         let raft = openraft::Raft::new(id, config, network, store, machine)
             .await
             .map_err(io::Error::other)?;
-        Ok(Self { raft, committed, id })
+        let election = Arc::new(Election::new(Duration::from_millis(heartbeat)));
+        let stands = Arc::clone(&election);
+        let core = raft.clone();
+        tokio::spawn(async move { stands.run(core, id, Random(id)).await });
+        Ok(Self {
+            raft,
+            committed,
+            id,
+            election,
+        })
     }
 
     /// Begins a fleet of these voters.

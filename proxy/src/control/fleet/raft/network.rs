@@ -129,9 +129,25 @@ impl Node {
     /// Takes a message of another node.
     pub(in crate::control::fleet) async fn take(&self, message: RaftMessage) -> RaftReply {
         match message {
-            RaftMessage::Append(rpc) => RaftReply::Append(self.raft.append_entries(rpc).await),
-            RaftMessage::Vote(rpc) => RaftReply::Vote(self.raft.vote(rpc).await),
-            RaftMessage::Snapshot(rpc) => RaftReply::Snapshot(self.raft.install_snapshot(rpc).await),
+            RaftMessage::Append(rpc) => {
+                let answered = self.raft.append_entries(rpc).await;
+                if matches!(&answered, Ok(answer) if !matches!(answer, AppendEntriesResponse::HigherVote(_)))
+                {
+                    self.election.hear();
+                }
+                RaftReply::Append(answered)
+            }
+            RaftMessage::Vote(rpc) => {
+                let answered = self.raft.vote(rpc).await;
+                if matches!(&answered, Ok(answer) if answer.vote_granted) {
+                    self.election.hear();
+                }
+                RaftReply::Vote(answered)
+            }
+            RaftMessage::Snapshot(rpc) => {
+                self.election.hear();
+                RaftReply::Snapshot(self.raft.install_snapshot(rpc).await)
+            }
         }
     }
 }
