@@ -9,7 +9,7 @@ use crate::message::{Bad, Parsed, Request, Span};
 ///
 /// It refuses lines that servers read differently, and lines that none accepts. An unknown meta flag passes
 /// and is refused by the server, so that the flags of newer ones work.
-#[inline]
+#[inline(always)]
 pub fn request(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
     match plain_get(bytes) {
         Some(request) => Parsed::Head(request),

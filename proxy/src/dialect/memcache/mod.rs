@@ -71,6 +71,20 @@ impl Memcache<false> {
 const VERSION: &[u8] = concat!("VERSION 1.6.18 proxima-", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes();
 
 impl<const ANNOUNCES: bool> Memcache<ANNOUNCES> {
+    /// Reads a request, as this manner and this listener have it. It is not inlined, so that the common way is.
+    #[cold]
+    #[inline(never)]
+    fn changed(&self, bytes: &[u8], limits: &Limits) -> Parsed<Request> {
+        let mut read = memcache::request(bytes, limits);
+        if ANNOUNCES {
+            read = read.map(|request| Self::marked(request, bytes));
+        }
+        match self.manner {
+            Manner::Own => read,
+            Manner::Twemproxy { all_commands } => twemproxy::restrict(read, all_commands),
+        }
+    }
+
     /// Makes a plan necessary for a `get` of the key by which older clients discover.
     #[inline]
     fn marked(mut request: Request, bytes: &[u8]) -> Request {
@@ -111,15 +125,12 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
 
     #[inline]
     fn request(&self, _: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Request> {
-        let read = memcache::request(bytes, &Limits { value: value_limit });
-        let read = match ANNOUNCES {
-            true => read.map(|request| Self::marked(request, bytes)),
-            false => read,
-        };
-        match self.manner {
-            Manner::Own => read,
-            Manner::Twemproxy { all_commands } => twemproxy::restrict(read, all_commands),
+        let limits = Limits { value: value_limit };
+        // A request is large: where nothing is changed in it, it is written once, where the caller wants it.
+        if !ANNOUNCES && self.manner == Manner::Own {
+            return memcache::request(bytes, &limits);
         }
+        self.changed(bytes, &limits)
     }
 
     fn example(&self, command: u16, key: &[u8]) -> Option<Vec<u8>> {

@@ -120,10 +120,13 @@ impl Dialect for Redis {
 
     #[inline]
     fn request(&self, parse: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Request> {
-        let read = resp::request(parse, bytes, &Limits { value: value_limit });
+        let limits = Limits { value: value_limit };
         match self.manner {
-            Manner::Own => read,
-            Manner::Twemproxy { all_commands } => twemproxy::restrict(read, all_commands),
+            // A request is large: it is written once, where the caller wants it.
+            Manner::Own => resp::request(parse, bytes, &limits),
+            Manner::Twemproxy { all_commands } => {
+                twemproxy::restrict(resp::request(parse, bytes, &limits), all_commands)
+            }
         }
     }
 
