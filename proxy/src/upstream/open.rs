@@ -16,11 +16,18 @@ impl Engine {
     }
 
     /// The lane for small requests to this member with this login; opened if there is none.
-    #[inline]
+    #[inline(always)]
     pub(super) fn shared_lane(&mut self, member: &Arc<Member>, login: u16) -> LaneId {
-        if let Some(id) = self.lanes_of(member).shared(login) {
-            return id;
+        match self.lanes_of(member).shared(login) {
+            Some(id) => id,
+            None => self.open_shared_lane(member, login),
         }
+    }
+
+    /// It is not inlined, so that [`shared_lane`](Self::shared_lane) is.
+    #[cold]
+    #[inline(never)]
+    fn open_shared_lane(&mut self, member: &Arc<Member>, login: u16) -> LaneId {
         let id = self.open_lane(member, login, false);
         self.lanes_of(member).share(login, id);
         id

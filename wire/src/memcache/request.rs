@@ -89,7 +89,7 @@ fn unknown(line: Line<'_>) -> Bad {
 
 /// `get KEY`, written as most are: one look at each byte finds the end of the key and of the line. None: look
 /// closer.
-#[inline]
+#[inline(always)]
 fn plain_get(bytes: &[u8]) -> Option<Request> {
     const GET: &[u8] = b"get ";
     let within = &bytes[..bytes.len().min(GET.len() + KEY + 2)];

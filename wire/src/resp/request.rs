@@ -22,7 +22,7 @@ const HTTP: &str = "the client speaks HTTP, which is not served here";
 /// then says that [`rest`](super::rest) tells what follows. Of any other request all bytes must have come.
 /// What cannot be routed by its keys is of [`Class::Session`]: unknown names, wrong numbers of arguments,
 /// inline commands, commands that may block, and a transaction that has come whole.
-#[inline]
+#[inline(always)]
 pub fn request(parse: &mut Parse, bytes: &[u8], limits: &Limits) -> Parsed<Request> {
     if parse.is_new()
         && let Some(request) = plain(bytes)
@@ -34,7 +34,7 @@ pub fn request(parse: &mut Parse, bytes: &[u8], limits: &Limits) -> Parsed<Reque
 
 /// Reads a request that is all there, small, and has one key, its first argument: the most common form. One
 /// look finds everything. `None`: look closer.
-#[inline]
+#[inline(always)]
 fn plain(bytes: &[u8]) -> Option<Request> {
     let &[
         b'*',

@@ -124,9 +124,7 @@ impl Dialect for Redis {
         match self.manner {
             // A request is large: it is written once, where the caller wants it.
             Manner::Own => resp::request(parse, bytes, &limits),
-            Manner::Twemproxy { all_commands } => {
-                twemproxy::restrict(resp::request(parse, bytes, &limits), all_commands)
-            }
+            Manner::Twemproxy { all_commands } => twemproxy::request(parse, bytes, &limits, all_commands),
         }
     }
 

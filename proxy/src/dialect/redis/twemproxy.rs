@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use proxima_wire::{
-    message::{Bad, Parsed, Request},
-    resp::{Args, Command, INLINE, TRANSACTION},
+    message::{Bad, Parse, Parsed, Request},
+    resp::{self, Args, Command, INLINE, Limits, TRANSACTION},
 };
 
 use super::{
@@ -41,9 +41,16 @@ static TAKEN: LazyLock<[bool; Command::COUNT as usize]> = LazyLock::new(|| {
     taken
 });
 
-/// Closes the connection at what twemproxy does not understand.
-#[inline]
-pub(super) fn restrict(read: Parsed<Request>, all_commands: bool) -> Parsed<Request> {
+/// Reads a request, and closes the connection at what twemproxy does not understand. It is not inlined, so that
+/// the reading of other listeners' requests is.
+#[inline(never)]
+pub(super) fn request(
+    parse: &mut Parse,
+    bytes: &[u8],
+    limits: &Limits,
+    all_commands: bool,
+) -> Parsed<Request> {
+    let read = resp::request(parse, bytes, limits);
     let takes =
         |request: &Request| all_commands || TAKEN.get(usize::from(request.command)).copied().unwrap_or(false);
     match read {
