@@ -3,7 +3,7 @@
 use std::{
     io::{Read, Write},
     net::TcpStream,
-    process::{Child, Command, Output, Stdio},
+    process::{Child, Command, ExitStatus, Output, Stdio},
     sync::atomic::{AtomicU16, Ordering},
     thread,
     time::Duration,
@@ -50,10 +50,16 @@ pub(crate) fn free_port() -> u16 {
 
 impl Memcached {
     pub(crate) fn start() -> Self {
-        Self::start_on(free_port())
+        // A port that was free may be another program's by the time memcached takes it.
+        let started = (0..10).find_map(|_| Self::try_on(free_port()).ok());
+        started.expect("one of ten ports that were free still is")
     }
 
     pub(crate) fn start_on(port: u16) -> Self {
+        Self::try_on(port).unwrap_or_else(|ended| panic!("memcached on port {port}: {ended}"))
+    }
+
+    fn try_on(port: u16) -> Result<Self, ExitStatus> {
         let child = Command::new("memcached")
             .args([
                 "-l",
@@ -72,11 +78,12 @@ impl Memcached {
             .expect("memcached is installed");
         let mut server = Self { child, port };
         while server.connect().is_err() {
-            let ended = server.child.try_wait().expect("it can be asked");
-            assert!(ended.is_none(), "memcached on port {port}: {ended:?}");
+            if let Some(ended) = server.child.try_wait().expect("it can be asked") {
+                return Err(ended);
+            }
             thread::sleep(Duration::from_millis(10));
         }
-        server
+        Ok(server)
     }
 
     pub(crate) fn address(&self) -> String {
