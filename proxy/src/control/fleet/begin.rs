@@ -48,6 +48,7 @@ impl Fleet {
             fleet: facts.fleet,
             lowest: lowest.to_owned(),
             leader: self.node.leader().0,
+            hears_leader: self.node.hears_leader(),
             witness: self.config.role == Role::Witness,
             time: unix_micros(),
             settings: self.settings.clone(),

@@ -65,6 +65,9 @@ pub(super) struct Introduction {
     pub(super) lowest: String,
     /// The node that leads, as far as it knows.
     pub(super) leader: Option<u64>,
+    /// Does it lead, or hear the leader? Then it votes for no other node.
+    #[serde(default)]
+    pub(super) hears_leader: bool,
     /// Is it a witness?
     pub(super) witness: bool,
     /// Its Unix time, in microseconds; 0: it does not say.

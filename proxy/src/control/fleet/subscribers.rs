@@ -257,6 +257,7 @@ async fn begin(number: usize, fleet: u128, settings: &Settings, who: &Arc<Who>) 
             fleet: Some(fleet),
             lowest: name,
             leader: None,
+            hears_leader: false,
             witness: false,
             time: 0,
             settings: settings.clone(),

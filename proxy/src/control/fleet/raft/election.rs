@@ -1,32 +1,50 @@
 //! Who stands for election, and when.
 //!
-//! openraft 0.9 draws the time of its own timer once for the life of a process, and looks at it every one and a
-//! half heartbeats: two followers whose times fall together stand against each other, and do so again in every
-//! round. Here each voter has its own place in the order of all, and stands a heartbeat behind the one before.
+//! openraft 0.9 has a voter that hears no leader stand again and again, whether it can win or not. One whose
+//! cable was pulled for three seconds came back ten terms ahead: the leader that all others heard gave way to
+//! it, and leases ended. A voter asks the others first here, and stands if a majority hears no leader either
+//! (the pre-vote of section 9.6 of Ongaro's thesis on Raft).
+//!
+//! Each voter has its own place in the order of all, and stands a heartbeat behind the one before it.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
-use openraft::{Raft, ServerState};
-use tokio::time::sleep;
+use openraft::BasicNode;
+use tokio::{task::JoinSet, time::sleep};
 
-use super::super::types::Types;
+use super::{
+    super::{
+        book::Book,
+        links::Links,
+        message::{Message, Reply},
+    },
+    Node,
+};
 use crate::route::Random;
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(10);
 /// Voters grant no vote for so many heartbeats after they have heard their leader.
-pub(super) const GUARD: u64 = 6;
+pub(super) const GUARD: u32 = 6;
 /// The first voter stands so many heartbeats later.
-pub(super) const FIRST: u64 = 3;
+pub(super) const FIRST: u32 = 3;
+/// So many heartbeats are given to the others to say whether they hear a leader.
+const ANSWER: u32 = 2;
 
 /// What this voter has heard of the others.
 pub(super) struct Election {
     begun: Instant,
-    /// When a leader, or a candidate who has this node's vote, was last heard: microseconds after `begun`.
-    heard: AtomicU64,
+    /// When the leader was last heard, in microseconds after `begun`; 0: never.
+    leader: AtomicU64,
+    /// When the leader was heard, this node voted for another, or last thought of standing.
+    quiet: AtomicU64,
     heartbeat: Duration,
 }
 
@@ -35,64 +53,107 @@ impl Election {
     pub(super) fn new(heartbeat: Duration) -> Self {
         Self {
             begun: Instant::now(),
-            heard: AtomicU64::new(0),
+            leader: AtomicU64::new(0),
+            quiet: AtomicU64::new(0),
             heartbeat,
         }
     }
 
-    /// A leader, or a candidate who has this node's vote, was heard.
-    pub(super) fn hear(&self) {
-        self.heard.store(self.begun.elapsed().as_micros() as u64, Relaxed);
+    fn now(&self) -> u64 {
+        self.begun.elapsed().as_micros() as u64
     }
 
-    fn silence(&self) -> Duration {
-        let heard = Duration::from_micros(self.heard.load(Relaxed));
-        self.begun.elapsed().saturating_sub(heard)
+    /// The leader was heard.
+    pub(super) fn hear_leader(&self) {
+        let now = self.now().max(1);
+        self.leader.store(now, Relaxed);
+        self.quiet.store(now, Relaxed);
     }
 
-    /// For how long nobody is heard before this node stands. `place`: how many voters stand before it. `drawn`: a
-    /// part of half a heartbeat, so that an order in which nobody wins is not repeated exactly.
+    /// This node does not stand for a while: it has voted for another, or has just tried.
+    pub(super) fn hold(&self) {
+        self.quiet.store(self.now(), Relaxed);
+    }
+
+    fn since(&self, at: u64) -> Duration {
+        Duration::from_micros(self.now().saturating_sub(at))
+    }
+
+    /// Was the leader heard a moment ago, so that nobody else is voted for?
+    fn hears_leader(&self) -> bool {
+        let at = self.leader.load(Relaxed);
+        at != 0 && self.since(at) < self.heartbeat * GUARD
+    }
+
+    /// For how long nobody is heard before this node stands. `has_led`: there was a leader. `place`: how many
+    /// voters stand before this one. `drawn`: a part of half a heartbeat, so that an order in which nobody wins
+    /// is not repeated exactly.
     fn patience(&self, has_led: bool, place: usize, drawn: f64) -> Duration {
         let guard = if has_led { GUARD } else { 0 };
-        let heartbeats = (guard + FIRST) as f64 + place as f64 + drawn / 2.0;
+        let heartbeats = f64::from(guard + FIRST) + place as f64 + drawn / 2.0;
         self.heartbeat.mul_f64(heartbeats)
+    }
+}
+
+impl Node {
+    /// Does this node lead, or has it heard the leader a moment ago?
+    pub(in crate::control::fleet) fn hears_leader(&self) -> bool {
+        self.leads().is_some() || self.election.hears_leader()
     }
 
     /// Has this node stand when it is its turn, until Raft ends.
-    pub(super) async fn run(&self, raft: Raft<Types>, id: u64, mut random: Random) {
+    pub(super) async fn stand(self, book: Arc<Book>, links: Arc<Links>, mut random: Random) {
         let mut drawn = random.fraction();
-        loop {
+        while self.stopped().is_none() {
             sleep(LOOK).await;
-            let (leads, leader, voters) = {
-                let metrics = raft.metrics();
-                let metrics = metrics.borrow();
-                if metrics.running_state.is_err() {
-                    return;
-                }
-                let membership = metrics.membership_config.membership();
-                let voters: Vec<u64> = membership.voter_ids().collect();
-                (
-                    metrics.state == ServerState::Leader,
-                    metrics.current_leader,
-                    voters,
-                )
-            };
-            if leads || !voters.contains(&id) {
-                self.hear();
+            let voters = self.voters();
+            if self.leads().is_some() || !voters.contains_key(&self.id) {
+                self.election.hold();
                 continue;
             }
+            let (leader, _) = self.leader();
             // The leader that is lost does not stand.
-            let others = voters.iter().filter(|voter| Some(**voter) != leader);
-            let place = others.filter(|voter| **voter < id).count();
-            let is_alone = voters.len() == 1;
-            if is_alone || self.silence() > self.patience(leader.is_some(), place, drawn) {
-                self.hear();
-                drawn = random.fraction();
-                if raft.trigger().elect().await.is_err() {
-                    return;
-                }
+            let before = |voter: &&u64| **voter < self.id && Some(**voter) != leader;
+            let patience = match voters.len() {
+                1 => self.election.heartbeat,
+                _ => self
+                    .election
+                    .patience(leader.is_some(), voters.keys().filter(before).count(), drawn),
+            };
+            if self.election.since(self.election.quiet.load(Relaxed)) < patience {
+                continue;
+            }
+            self.election.hold();
+            drawn = random.fraction();
+            if self.may_win(&voters, &book, &links).await {
+                // It fails only when Raft has ended.
+                let _ = self.raft.trigger().elect().await;
             }
         }
+    }
+
+    /// Does a majority of the voters, this one included, answer and hear no leader?
+    async fn may_win(&self, voters: &BTreeMap<u64, BasicNode>, book: &Book, links: &Arc<Links>) -> bool {
+        let limit = self.election.heartbeat * ANSWER;
+        let mut asked = JoinSet::new();
+        for (voter, at) in voters.iter().filter(|(voter, _)| **voter != self.id) {
+            let Some(address) = book.address_of(*voter).or_else(|| at.addr.parse().ok()) else {
+                continue;
+            };
+            let links = Arc::clone(links);
+            asked.spawn(async move {
+                let asked = links.ask(address, Message::Probe, limit).await;
+                matches!(asked, Ok(Reply::Probe(who)) if !who.hears_leader)
+            });
+        }
+        let mut agree = 1;
+        while agree <= voters.len() / 2 {
+            match asked.join_next().await {
+                Some(answer) => agree += usize::from(answer.unwrap_or(false)),
+                None => return false,
+            }
+        }
+        true
     }
 }
 
@@ -115,5 +176,14 @@ mod tests {
             guard + Duration::from_millis(150)
         );
         assert_eq!(election.patience(false, 2, 0.0), Duration::from_millis(250));
+    }
+
+    #[test]
+    fn a_voter_that_only_thinks_of_standing_hears_no_leader() {
+        let election = Election::new(Duration::from_secs(60));
+        election.hold();
+        assert!(!election.hears_leader());
+        election.hear_leader();
+        assert!(election.hears_leader());
     }
 }

@@ -79,8 +79,8 @@ impl Node {
             heartbeat_interval: heartbeat,
             // Elections are begun by `election`. What is left of these times is how long no vote is granted.
             enable_elect: false,
-            election_timeout_min: heartbeat * FIRST,
-            election_timeout_max: heartbeat * GUARD,
+            election_timeout_min: heartbeat * u64::from(FIRST),
+            election_timeout_max: heartbeat * u64::from(GUARD),
             snapshot_policy: SnapshotPolicy::LogsSinceLast(1000),
             max_in_snapshot_log_to_keep: 200,
             ..Config::default()
@@ -89,20 +89,18 @@ impl Node {
         let (journal, kept) = Journal::open(&dir.join("journal"))?;
         let (machine, committed) = StateMachine::new(journal.clone(), kept.snapshot.clone())?;
         let store = LogStore::new(journal, kept);
-        let network = Network::new(book, links);
+        let network = Network::new(Arc::clone(&book), Arc::clone(&links));
         let raft = openraft::Raft::new(id, config, network, store, machine)
             .await
             .map_err(io::Error::other)?;
-        let election = Arc::new(Election::new(Duration::from_millis(heartbeat)));
-        let stands = Arc::clone(&election);
-        let core = raft.clone();
-        tokio::spawn(async move { stands.run(core, id, Random(id)).await });
-        Ok(Self {
+        let node = Self {
             raft,
             committed,
             id,
-            election,
-        })
+            election: Arc::new(Election::new(Duration::from_millis(heartbeat))),
+        };
+        tokio::spawn(node.clone().stand(book, links, Random(id)));
+        Ok(node)
     }
 
     /// Begins a fleet of these voters.

@@ -133,21 +133,18 @@ impl Node {
                 let answered = self.raft.append_entries(rpc).await;
                 if matches!(&answered, Ok(answer) if !matches!(answer, AppendEntriesResponse::HigherVote(_)))
                 {
-                    self.election.hear();
+                    self.election.hear_leader();
                 }
                 RaftReply::Append(answered)
             }
             RaftMessage::Vote(rpc) => {
                 let answered = self.raft.vote(rpc).await;
                 if matches!(&answered, Ok(answer) if answer.vote_granted) {
-                    self.election.hear();
+                    self.election.hold();
                 }
                 RaftReply::Vote(answered)
             }
-            RaftMessage::Snapshot(rpc) => {
-                self.election.hear();
-                RaftReply::Snapshot(self.raft.install_snapshot(rpc).await)
-            }
+            RaftMessage::Snapshot(rpc) => RaftReply::Snapshot(self.raft.install_snapshot(rpc).await),
         }
     }
 }
