@@ -198,6 +198,22 @@ def test_delay_of_200_milliseconds_leaves_no_stale_read_and_equal_copies(io, fol
     check_promise(nodes, tmp_path, cleanup, [far])
 
 
+@pytest.mark.parametrize("cut", [cut_both_ways, cut_what_it_hears])
+def test_a_voter_that_was_cut_off_comes_back_without_an_election(nodes, cut):
+    """It cannot win, and does not stand: the leader that the others hear has no reason to give way to it."""
+    leader = leader_of(nodes)
+    node = others_than(leader, nodes)[0]
+    rest = others_than(node, nodes)
+    before = leader.status()["term"]
+    cut(node, rest)
+    until(lambda: node.name not in leader.view(), "it is left out")
+    time.sleep(AFTER)
+    heal(node, rest)
+    nodes.until_settled()
+    assert {one.status()["term"] for one in nodes} == {before}
+    assert leader.status()["is_leader"]
+
+
 @pytest.mark.skipif(not SOAK, reason="an hour of random faults is part of `make soak`")
 @pytest.mark.timeout(7200)
 def test_an_hour_of_random_faults_leaves_no_stale_read_and_equal_copies(nodes, keeps_promise):
