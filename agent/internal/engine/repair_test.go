@@ -38,7 +38,8 @@ func TestAFaultInsideNeverReachesThePod(t *testing.T) {
 		if !pin.CPUs.Empty() || len(changes) != 0 {
 			t.Errorf("pin %s, changes %+v", pin.CPUs, changes)
 		}
-		if faults == 0 || faults > 6 {
+		// Each call that wakes the repair adds a few; without a pause it were thousands within the 200 ms.
+		if faults == 0 || faults > 50 {
 			t.Errorf("%d faults; it was not counted, or tried again without a pause", faults)
 		}
 		eventually(t, "the container was never repaired", func() bool { return r.has("a") == "0-1" })

@@ -161,7 +161,10 @@ impl Fleet {
             });
             all.into_iter().max().map(|(_, leader)| leader)
         };
-        let node = known.filter(|node| *node != self.node.id()).or_else(said)?;
+        let known = known.filter(|node| *node != self.node.id());
+        // Who votes no more since it was away hears no leader, and its log knows none but the one of then.
+        let heard = known.filter(|_| self.node.hears_leader());
+        let node = heard.or_else(said).or(known)?;
         self.address_of(node)
     }
 
