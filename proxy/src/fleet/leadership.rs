@@ -79,6 +79,8 @@ struct Heard {
     last: u64,
     settled: u64,
     late: Vec<String>,
+    /// The view that it knew when it said whom it complains of.
+    knew: u64,
     reaches: BTreeSet<String>,
     can_decide: bool,
     /// Since when it cannot.
@@ -160,6 +162,7 @@ impl Leadership {
         }
         heard.settled = beat.settled;
         heard.late.clone_from(&beat.late);
+        heard.knew = beat.knows;
         heard.reaches.clone_from(&beat.reaches);
         heard.can_decide = beat.can_decide;
         match beat.can_decide {
@@ -293,7 +296,12 @@ impl Leadership {
         let mut pairs: BTreeSet<(String, String)> = BTreeSet::new();
         for (accuser, heard) in &self.heard {
             let is_fresh = now < heard.last + self.lease;
-            let accused = heard.late.iter().filter(|accused| view.named(accused).is_some());
+            // Nobody complains of a stay that it does not know: a peer that has joined again starts clean.
+            let is_known = |accused: &&String| {
+                let peer = view.named(accused);
+                peer.is_some_and(|peer| peer.stay.0 <= heard.knew)
+            };
+            let accused = heard.late.iter().filter(is_known);
             if is_fresh && heard.condemned.is_none() {
                 pairs.extend(accused.map(|accused| (accuser.clone(), accused.clone())));
             }

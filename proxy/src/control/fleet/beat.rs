@@ -76,7 +76,10 @@ impl Fleet {
         let mut strangers = self.reaches();
         strangers.retain(|name| roster.view.named(name).is_none());
         let mut mine = guard(&self.mine);
-        mine.late.retain(|_, at| at.elapsed() < LATE);
+        // A peer that has joined again meanwhile is complained of anew, or not at all.
+        let is_there = |name: &str, stay: Stay| roster.view.named(name).is_some_and(|peer| peer.stay == stay);
+        mine.late
+            .retain(|name, (stay, at)| is_there(name, *stay) && at.elapsed() < LATE);
         Heartbeat {
             name: self.announced.name.clone(),
             stay,
@@ -154,15 +157,15 @@ impl Fleet {
         let (known, _) = self.node.leader();
         let ours = self.who.facts().fleet;
         let said = || {
-            // A leader that names itself is believed first.
-            let all: Vec<(bool, u64)> = self.book.pick(|_, entry, who| {
+            // The latest term counts, and in it a leader that names itself.
+            let all: Vec<(u64, bool, u64)> = self.book.pick(|_, entry, who| {
                 let leader = who.leader.filter(|_| entry.is_fresh() && who.fleet == ours)?;
-                Some((leader == who.identity as u64, leader))
+                Some((who.term, leader == who.identity as u64, leader))
             });
-            all.into_iter().max().map(|(_, leader)| leader)
+            all.into_iter().max().map(|(.., leader)| leader)
         };
         let known = known.filter(|node| *node != self.node.id());
-        // Who votes no more since it was away hears no leader, and its log knows none but the one of then.
+        // A former voter hears no leader, and its log names the last one that it heard as a voter.
         let heard = known.filter(|_| self.node.hears_leader());
         let node = heard.or_else(said).or(known)?;
         self.address_of(node)

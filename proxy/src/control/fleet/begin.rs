@@ -1,4 +1,4 @@
-//! Who is there, and the very first start: nobody begins a fleet because nobody answers.
+//! Probes of other proxies, and the very first start: silence alone never begins a fleet.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use crate::{
     fleet::{Present, choose},
 };
 
-/// Between two rounds of probes.
+/// Interval between two rounds of probes.
 const LOOK: Duration = Duration::from_millis(200);
 /// So many peers of the view are asked in each round, and more only if the fleet has so many that one of them
 /// would not be asked for 8 seconds: all ask all, and the work must not grow with the square of their number.
@@ -42,13 +42,15 @@ impl Fleet {
             .chain([self.announced.name.as_str()])
             .min()
             .unwrap_or_default();
+        let (leader, term) = self.node.leader();
         Introduction {
             name: self.announced.name.clone(),
             identity: facts.identity,
             fleet: facts.fleet,
             lowest: lowest.to_owned(),
-            leader: self.node.leader().0,
-            hears_leader: self.node.hears_leader(),
+            leader,
+            term,
+            votes_for_nobody: self.node.hears_leader() || self.node.stopped().is_some(),
             witness: self.config.role == Role::Witness,
             time: unix_micros(),
             settings: self.settings.clone(),
@@ -75,7 +77,7 @@ impl Fleet {
             addresses.sort_unstable();
             addresses.dedup();
             self.book.retain(&addresses);
-            // Who votes, and who is in no view, is asked in every round. Who joins has to reach everybody
+            // Voters, and proxies in no view, are asked in every round. A proxy that joins must reach all peers
             // first.
             let rounds = match self.me() {
                 Some(_) => others.len().div_ceil(EACH_ROUND).clamp(1, MOST_ROUNDS),

@@ -24,15 +24,15 @@ use crate::fleet::{
     Act, Candidate, Cause, Change, Grant, Heartbeat, Leadership, Present, Roster, Stay, Voter, choose,
 };
 
-/// Between two looks at what is to be done.
+/// Interval between two looks at what is to be done.
 const LOOK: Duration = Duration::from_millis(20);
-/// Between two looks at who votes.
+/// Interval between two looks at who votes.
 const VOTERS: Duration = Duration::from_secs(1);
 /// A voter that is away for this long is replaced.
 const LOST: Duration = Duration::from_secs(30);
 /// Time for a peer to stop answering.
 const STOP: Duration = Duration::from_millis(200);
-/// Between two proofs of leadership: the heartbeats of many peers share one.
+/// Interval between two proofs of leadership: the heartbeats of many peers share one.
 const PROOF: Duration = Duration::from_millis(4);
 
 impl Fleet {
@@ -196,7 +196,11 @@ impl Fleet {
                 match act {
                     Act::Stop { name, stay } => self.stop(term, name, stay),
                     Act::Propose(change) => {
-                        self.propose(change).await;
+                        // Without a majority it is never agreed on, and what is known of the peers grows old.
+                        tokio::select! {
+                            _ = self.propose(change) => {}
+                            () = self.deposed(term) => break,
+                        }
                     }
                 }
             }
@@ -204,6 +208,13 @@ impl Fleet {
                 looked_at_voters = Instant::now();
                 self.choose_voters(&mut away).await;
             }
+        }
+    }
+
+    /// Waits until this node does not lead in this term any more.
+    async fn deposed(&self, term: u64) {
+        while self.node.leads() == Some(term) {
+            sleep(LOOK).await;
         }
     }
 
@@ -246,11 +257,15 @@ impl Fleet {
         let Ok(text) = packet::text(&message) else {
             return;
         };
+        let version = message.version();
         for peer in roster.view.peers.iter().filter(|peer| peer.address != here) {
             let (fleet, text, address) = (Arc::clone(self), Arc::clone(&text), peer.address);
             tokio::spawn(async move {
-                // A peer that does not hear it now hears it with its next heartbeat.
-                let _ = fleet.links.ask_in_text(address, text, fleet.config.lease).await;
+                // A peer that does not hear it now, as builds before the message do not, has it with its next heartbeat.
+                let _ = fleet
+                    .links
+                    .ask_in_text(address, (text, version), fleet.config.lease)
+                    .await;
             });
         }
     }

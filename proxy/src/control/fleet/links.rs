@@ -21,8 +21,13 @@ use super::{
     who::Who,
 };
 
-/// A message as it is sent, and whom to give the answer.
-type Asked = (Arc<Text>, oneshot::Sender<io::Result<Reply>>);
+/// A message as it is sent, and the receiver of its answer.
+struct Asked {
+    text: Arc<Text>,
+    /// The first version of the protocol that has the message.
+    version: u16,
+    tell: oneshot::Sender<io::Result<Reply>>,
+}
 
 /// Requests that wait for one address.
 const QUEUE: usize = 1024;
@@ -52,20 +57,24 @@ impl Links {
         message: Message,
         limit: Duration,
     ) -> io::Result<Reply> {
-        self.ask_in_text(address, packet::text(&message)?, limit).await
+        let text = packet::text(&message)?;
+        self.ask_in_text(address, (text, message.version()), limit).await
     }
 
-    /// Asks in a text that may be for many peers.
+    /// Asks in a text that may be for many peers, with the version that its message needs.
+    ///
+    /// # Errors
+    /// The peer does not answer in time, or its build does not know the message.
     pub(super) async fn ask_in_text(
         &self,
         address: SocketAddr,
-        message: Arc<Text>,
+        (text, version): (Arc<Text>, u16),
         limit: Duration,
     ) -> io::Result<Reply> {
         let (tell, answer) = oneshot::channel();
         let sender = self.link(address);
         let full = |_| io::Error::other("too many requests wait for it");
-        sender.try_send((message, tell)).map_err(full)?;
+        sender.try_send(Asked { text, version, tell }).map_err(full)?;
         let late = |_| io::Error::new(io::ErrorKind::TimedOut, "it does not answer in time");
         let lost = |_| io::Error::other("the connection has ended");
         timeout(limit, answer).await.map_err(late)?.map_err(lost)?
@@ -95,34 +104,39 @@ async fn serve(
     let opened = timeout(CONNECT, open(address, &who, &security)).await;
     let late = |_| io::Error::new(io::ErrorKind::TimedOut, "it does not answer in time");
     let why = match opened.map_err(late).and_then(|opened| opened) {
-        Ok(stream) => exchange(stream, &mut asked).await,
+        Ok((stream, version)) => exchange(stream, version, &mut asked).await,
         Err(error) => error,
     };
     asked.close();
-    while let Ok((_, tell)) = asked.try_recv() {
+    while let Ok(Asked { tell, .. }) = asked.try_recv() {
         let _ = tell.send(Err(io::Error::new(why.kind(), why.to_string())));
     }
 }
 
-async fn open(address: SocketAddr, who: &Who, security: &Security) -> io::Result<Stream> {
+async fn open(address: SocketAddr, who: &Who, security: &Security) -> io::Result<(Stream, u16)> {
     let hello = Hello::of(who, Purpose::Control);
-    let (stream, _) = connect(address, security, &hello).await?;
-    Ok(stream)
+    let (stream, _, version) = connect(address, security, &hello).await?;
+    Ok((stream, version))
 }
 
-/// Sends requests and hands out the answers, which come in any order.
-async fn exchange(stream: Stream, asked: &mut mpsc::Receiver<Asked>) -> io::Error {
+/// Sends requests and hands out the answers, which come in any order. `spoken`: the version of both ends.
+async fn exchange(stream: Stream, spoken: u16, asked: &mut mpsc::Receiver<Asked>) -> io::Error {
     let (mut reader, mut writer) = tokio::io::split(stream);
     let mut waiting: HashMap<u64, oneshot::Sender<io::Result<Reply>>> = HashMap::new();
     let (mut number, mut received) = (0, Vec::new());
     let why = loop {
         tokio::select! {
             next = asked.recv() => {
-                let Some((message, tell)) = next else {
+                let Some(Asked { text, version, tell }) = next else {
                     return io::Error::other("nobody asks any more");
                 };
+                if version > spoken {
+                    // An older build would close the connection.
+                    let _ = tell.send(Err(io::ErrorKind::Unsupported.into()));
+                    continue;
+                }
                 number += 1;
-                let bytes = match packet::write(&(number, &*message)) {
+                let bytes = match packet::write(&(number, &*text)) {
                     Ok(bytes) => bytes,
                     Err(error) => {
                         let _ = tell.send(Err(error));

@@ -33,10 +33,20 @@ pub(super) enum Message {
     Roster(Box<Roster>),
     /// The roster has changed.
     Difference(Box<Difference>),
-    /// What has a peer missed that has joined again?
+    /// Asks what a peer missed that has joined again.
     Owed { name: String, identity: u128, view: u64 },
     /// An operator removes a peer.
     Remove { name: String },
+}
+
+impl Message {
+    /// The first version of the protocol that has it.
+    pub(super) fn version(&self) -> u16 {
+        match self {
+            Self::Difference(_) => 2,
+            _ => 1,
+        }
+    }
 }
 
 /// The answer of a peer.
@@ -65,9 +75,12 @@ pub(super) struct Introduction {
     pub(super) lowest: String,
     /// The node that leads, as far as it knows.
     pub(super) leader: Option<u64>,
-    /// Does it lead, or hear the leader? Then it votes for no other node.
+    /// The term that it knows.
     #[serde(default)]
-    pub(super) hears_leader: bool,
+    pub(super) term: u64,
+    /// It leads, hears the leader, or has stopped voting.
+    #[serde(default)]
+    pub(super) votes_for_nobody: bool,
     /// Is it a witness?
     pub(super) witness: bool,
     /// Its Unix time, in microseconds; 0: it does not say.

@@ -124,7 +124,7 @@ struct Mine {
     installed: u64,
     settled: u64,
     /// Peers that have left changes unanswered, since when that was last told.
-    late: HashMap<String, Instant>,
+    late: HashMap<String, (Stay, Instant)>,
     can_decide: bool,
     /// The leader of this term has taken this stay away. No lease is had in it any more, unless a leader of a
     /// later term grants one: then the removal was never agreed on, and never will be.

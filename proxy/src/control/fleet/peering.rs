@@ -34,9 +34,9 @@ use crate::{
     worker::{FleetOrder, Order},
 };
 
-/// Between two looks at what waits.
+/// Interval between two looks at what waits.
 const LOOK: Duration = Duration::from_millis(20);
-/// Between two attempts to reach a peer.
+/// Interval between two attempts to reach a peer.
 const RETRY: Duration = Duration::from_millis(100);
 /// Time for a channel with its handshake.
 const CONNECT: Duration = Duration::from_millis(700);
@@ -63,7 +63,8 @@ pub(in crate::control) struct Peering {
     /// Nothing is known of what the own copies hold.
     unknown: bool,
     channels: HashSet<Wanted>,
-    connecting: HashSet<Wanted>,
+    /// Channels that are being made, each with the stay of this proxy that it is of.
+    connecting: HashSet<(Wanted, Stay)>,
     opened: (mpsc::UnboundedSender<Made>, mpsc::UnboundedReceiver<Made>),
     tried: Instant,
     /// What waits for this proxy's workers to install a view.
@@ -74,8 +75,8 @@ pub(in crate::control) struct Peering {
     ),
 }
 
-/// A channel, or why there is none.
-type Made = (Wanted, std::io::Result<Opened>);
+/// A channel with the stay of this proxy that it is of, or why there is none.
+type Made = (Wanted, Stay, std::io::Result<Opened>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Joining {
@@ -171,6 +172,9 @@ impl Peering {
                 tracing::error!(%error, "fleet: the stay cannot be written down; after a crash the copies are flushed");
             }
         }
+        if me != self.me {
+            guard(&self.fleet.mine).late.clear();
+        }
         self.me = me;
         let view = &self.view;
         self.channels
@@ -203,9 +207,8 @@ impl Peering {
             Event::Late { slot, stay, .. } => {
                 let peer = self.view.slot(slot).filter(|peer| peer.stay == stay);
                 if let Some(peer) = peer {
-                    let before = guard(&self.fleet.mine)
-                        .late
-                        .insert(peer.name.clone(), Instant::now());
+                    let late = (stay, Instant::now());
+                    let before = guard(&self.fleet.mine).late.insert(peer.name.clone(), late);
                     if before.is_none() {
                         tracing::warn!(peer = peer.name, "fleet: it leaves changes unanswered");
                         self.fleet.beat_now.notify_one();
@@ -291,7 +294,7 @@ impl Peering {
         {
             for worker in 0..proxy.workers.len() {
                 let wanted = (peer.slot, peer.stay, worker);
-                if self.channels.contains(&wanted) || !self.connecting.insert(wanted) {
+                if self.channels.contains(&wanted) || !self.connecting.insert((wanted, mine)) {
                     continue;
                 }
                 let purpose = Purpose::Data {
@@ -306,20 +309,22 @@ impl Peering {
                     let made = timeout(CONNECT, connect(address, &fleet.security, &hello)).await;
                     let late = |_| std::io::Error::from(std::io::ErrorKind::TimedOut);
                     let made = made.map_err(late).and_then(|made| made);
-                    let made = made.and_then(|(stream, early)| stream.take_over(early));
+                    let made = made.and_then(|(stream, early, _)| stream.take_over(early));
                     if made.is_err() {
                         tokio::time::sleep(RETRY).await;
                     }
-                    let _ = tell.send((wanted, made));
+                    let _ = tell.send((wanted, mine, made));
                 });
             }
         }
     }
 
-    fn have_channel(&mut self, proxy: &Arc<Proxy>, (wanted, made): Made) {
-        self.connecting.remove(&wanted);
+    fn have_channel(&mut self, proxy: &Arc<Proxy>, (wanted, mine, made): Made) {
+        self.connecting.remove(&(wanted, mine));
         let (slot, stay, worker) = wanted;
-        let is_wanted = self.view.slot(slot).is_some_and(|peer| peer.stay == stay);
+        // The other end takes nothing from a stay of this proxy that has ended.
+        let is_ours = self.me.is_some_and(|(_, stay)| stay == mine);
+        let is_wanted = is_ours && self.view.slot(slot).is_some_and(|peer| peer.stay == stay);
         if let (Ok(opened), true) = (made, is_wanted) {
             self.channels.insert(wanted);
             give(proxy, worker, (slot, stay), Role::Coordinator, opened);
@@ -436,7 +441,7 @@ impl Peering {
             return;
         };
         let others = self.view.peers.len() - 1;
-        // Of peers that all have no floor, the one that came first has the first.
+        // If no peer has a floor, the one that joined first sets it.
         let is_first = self
             .view
             .peers

@@ -2,7 +2,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use proptest::{collection::vec, prelude::*};
 
-use super::{Act, CANDIDATE, Candidate, Change, Heartbeat, Leadership, PAUSES};
+use super::{Act, CANDIDATE, Candidate, Cause, Change, Heartbeat, Leadership, PAUSES};
 use crate::fleet::{Peer, Roster, Slot, Stay, View};
 
 const LEASE: u64 = 1_000_000;
@@ -40,6 +40,7 @@ fn beat(peer: usize, late: &[usize]) -> Heartbeat {
         name: name(peer),
         stay: Stay(1),
         late: late.iter().copied().map(name).collect(),
+        knows: 1,
         ..Heartbeat::default()
     }
 }
@@ -134,6 +135,32 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn complaints_of_a_stay_that_has_ended_do_not_count_against_the_next() {
+    let mut roster = Roster::default();
+    let peers = (0..3).map(announced).collect();
+    roster.apply(&Change::Join { peers });
+    let mut leader = Leadership::new(LEASE, LEASE);
+    for peer in 0..3 {
+        let late: &[usize] = if peer == 0 { &[] } else { &[0] };
+        assert!(leader.heartbeat(LEASE, &roster.view, &beat(peer, late)));
+    }
+    let peers = vec![(name(0), Stay(1))];
+    let why = Cause::Restarted;
+    roster.apply(&Change::Remove { peers, why });
+    roster.apply(&Change::Join {
+        peers: vec![announced(0)],
+    });
+    assert!(leader.decide(LEASE, &roster.view, &BTreeSet::new()).is_empty());
+    let knows = roster.view.number;
+    let complaint = Heartbeat {
+        knows,
+        ..beat(1, &[0])
+    };
+    assert!(leader.heartbeat(LEASE, &roster.view, &complaint));
+    assert_eq!(leader.decide(LEASE, &roster.view, &BTreeSet::new()).len(), 1);
 }
 
 #[test]

@@ -4,9 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{control::fleet::who::Who, fleet::Stay};
 
-/// The versions of the protocol that this build speaks, the oldest first. A fleet of two builds speaks the
-/// newest that both know.
-const VERSIONS: (u16, u16) = (1, 1);
+/// The versions of the protocol that this build speaks, the oldest first. Two ends speak the newest that both
+/// know, and `Message::version` tells what a message needs.
+const VERSIONS: (u16, u16) = (1, 2);
+/// What an end speaks that does not say it.
+const FIRST: (u16, u16) = (1, 1);
 
 /// What the end that connects says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -44,6 +46,31 @@ pub(in crate::control::fleet) struct Welcome {
     pub(in crate::control::fleet) fleet: Option<u128>,
     /// Why the connection is refused.
     pub(in crate::control::fleet) refused: Option<String>,
+    /// The oldest and the newest version that it speaks.
+    #[serde(default = "first")]
+    pub(in crate::control::fleet) versions: (u16, u16),
+}
+
+fn first() -> (u16, u16) {
+    FIRST
+}
+
+impl Welcome {
+    pub(in crate::control::fleet) fn of(who: &Who, refused: Option<String>) -> Self {
+        let facts = who.facts();
+        Self {
+            name: who.name.clone(),
+            identity: facts.identity,
+            fleet: facts.fleet,
+            refused,
+            versions: VERSIONS,
+        }
+    }
+
+    /// The version that both ends speak.
+    pub(in crate::control::fleet) fn version(&self) -> u16 {
+        self.versions.1.min(VERSIONS.1)
+    }
 }
 
 impl Hello {
@@ -58,7 +85,7 @@ impl Hello {
         }
     }
 
-    /// Why this end is not spoken to; `None`: it is. Who is in no fleet yet may ask.
+    /// Why this end refuses to speak; `None`: it does not. A proxy that is in no fleet yet may connect.
     pub(in crate::control::fleet) fn refusal(&self, who: &Who) -> Option<String> {
         let facts = who.facts();
         let (oldest, newest) = self.versions;

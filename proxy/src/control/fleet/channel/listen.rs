@@ -95,13 +95,7 @@ async fn handshake(
         }
     };
     let (hello, early): (Hello, _) = receive(&mut stream).await?;
-    let facts = who.facts();
-    let welcome = Welcome {
-        name: who.name.clone(),
-        identity: facts.identity,
-        fleet: facts.fleet,
-        refused: hello.refusal(who),
-    };
+    let welcome = Welcome::of(who, hello.refusal(who));
     stream.write_all(&packet::write(&welcome)?).await?;
     stream.flush().await?;
     match welcome.refused {

@@ -5,10 +5,11 @@ use std::{
     net::SocketAddr,
     pin::Pin,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use rustls::{Connection, pki_types::ServerName};
-use socket2::Socket;
+use socket2::{SockRef, Socket};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
     net::TcpStream,
@@ -101,7 +102,12 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// Connects to a peer, and hears who it is.
+/// A connection whose other end the kernel has not heard of for so long, with bytes under way to it, has ended.
+/// Otherwise one that was cut would be kept for minutes after the cut has healed.
+const SILENT: Duration = Duration::from_secs(3);
+
+/// Connects to a peer, and hears who it is. The result has the bytes that came behind the handshake, and the
+/// version of the protocol that both ends speak.
 ///
 /// # Errors
 /// The peer is not there, has no certificate of the authority, or refuses.
@@ -109,9 +115,10 @@ pub(in crate::control::fleet) async fn connect(
     address: SocketAddr,
     security: &Security,
     hello: &Hello,
-) -> io::Result<(Stream, Vec<u8>)> {
+) -> io::Result<(Stream, Vec<u8>, u16)> {
     let socket = TcpStream::connect(address).await?;
     socket.set_nodelay(true)?;
+    SockRef::from(&socket).set_tcp_user_timeout(Some(SILENT))?;
     let mut stream = match security.client() {
         None => Stream::Plain(socket),
         Some(config) => {
@@ -125,7 +132,7 @@ pub(in crate::control::fleet) async fn connect(
     let (welcome, early): (Welcome, _) = receive(&mut stream).await?;
     match welcome.refused {
         Some(why) => Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
-        None => Ok((stream, early)),
+        None => Ok((stream, early, welcome.version())),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who stands for election, and when.
+//! Elections: which voter stands, and when.
 //!
 //! openraft 0.9 has a voter that hears no leader stand again and again, whether it can win or not. One whose
 //! cable was pulled for three seconds came back ten terms ahead: the leader that all others heard gave way to
@@ -8,15 +8,15 @@
 //! Each voter has its own place in the order of all, and stands a heartbeat behind the one before it.
 
 use std::{
-    collections::BTreeMap,
+    collections::BTreeSet,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
 
-use openraft::BasicNode;
+use openraft::ServerState;
 use tokio::{task::JoinSet, time::sleep};
 
 use super::{
@@ -25,18 +25,18 @@ use super::{
         links::Links,
         message::{Message, Reply},
     },
-    Node,
+    Node, quorum,
 };
 use crate::route::Random;
 
-/// Between two looks.
+/// Interval between two looks.
 const LOOK: Duration = Duration::from_millis(10);
 /// Voters grant no vote for so many heartbeats after they have heard their leader.
 pub(super) const GUARD: u32 = 6;
 /// The first voter stands so many heartbeats later.
 pub(super) const FIRST: u32 = 3;
 /// So many heartbeats are given to the others to say whether they hear a leader.
-const ANSWER: u32 = 2;
+const ANSWER: u32 = 6;
 
 /// What this voter has heard of the others.
 pub(super) struct Election {
@@ -45,6 +45,8 @@ pub(super) struct Election {
     leader: AtomicU64,
     /// When the leader was heard, this node voted for another, or last thought of standing.
     quiet: AtomicU64,
+    /// This node was elected, and no majority answers it.
+    alone: AtomicBool,
     heartbeat: Duration,
 }
 
@@ -55,6 +57,7 @@ impl Election {
             begun: Instant::now(),
             leader: AtomicU64::new(0),
             quiet: AtomicU64::new(0),
+            alone: AtomicBool::new(false),
             heartbeat,
         }
     }
@@ -79,16 +82,21 @@ impl Election {
         Duration::from_micros(self.now().saturating_sub(at))
     }
 
-    /// Was the leader heard a moment ago, so that nobody else is voted for?
+    /// Whether this node was elected and no majority answers it.
+    pub(super) fn is_alone(&self) -> bool {
+        self.alone.load(Relaxed)
+    }
+
+    /// Whether the leader was heard so recently that no vote is granted.
     fn hears_leader(&self) -> bool {
         let at = self.leader.load(Relaxed);
         at != 0 && self.since(at) < self.heartbeat * GUARD
     }
 
-    /// For how long nobody is heard before this node stands. `has_led`: there was a leader. `place`: how many
-    /// voters stand before this one. `drawn`: a part of half a heartbeat, so that an order in which nobody wins
-    /// is not repeated exactly.
-    fn patience(&self, has_led: bool, place: usize, drawn: f64) -> Duration {
+    /// How long nobody is heard before this node stands. `has_led`: there was a leader. `place`: how many voters
+    /// stand before this one. `drawn`: a part of half a heartbeat, so that an order in which nobody wins is not
+    /// repeated exactly.
+    fn timeout(&self, has_led: bool, place: usize, drawn: f64) -> Duration {
         let guard = if has_led { GUARD } else { 0 };
         let heartbeats = f64::from(guard + FIRST) + place as f64 + drawn / 2.0;
         self.heartbeat.mul_f64(heartbeats)
@@ -96,7 +104,7 @@ impl Election {
 }
 
 impl Node {
-    /// Does this node lead, or has it heard the leader a moment ago?
+    /// Whether this node leads, or heard the leader a moment ago.
     pub(in crate::control::fleet) fn hears_leader(&self) -> bool {
         self.leads().is_some() || self.election.hears_leader()
     }
@@ -104,56 +112,98 @@ impl Node {
     /// Has this node stand when it is its turn, until Raft ends.
     pub(super) async fn stand(self, book: Arc<Book>, links: Arc<Links>, mut random: Random) {
         let mut drawn = random.fraction();
+        let mut elected = None;
         while self.stopped().is_none() {
             sleep(LOOK).await;
+            let (is_elected, answered) = {
+                let metrics = self.raft.metrics();
+                let metrics = metrics.borrow();
+                let is_elected = metrics.state == ServerState::Leader;
+                (
+                    is_elected,
+                    metrics.millis_since_quorum_ack.map(Duration::from_millis),
+                )
+            };
+            elected = is_elected.then(|| elected.unwrap_or_else(Instant::now));
+            if let Some(since) = elected {
+                self.election.hold();
+                self.look_for_quorum(answered.unwrap_or_else(|| since.elapsed()));
+                continue;
+            }
+            self.election.alone.store(false, Relaxed);
             let voters = self.voters();
-            if self.leads().is_some() || !voters.contains_key(&self.id) {
+            if !voters.contains_key(&self.id) {
                 self.election.hold();
                 continue;
             }
             let (leader, _) = self.leader();
             // The leader that is lost does not stand.
             let before = |voter: &&u64| **voter < self.id && Some(**voter) != leader;
-            let patience = match voters.len() {
+            let timeout = match voters.len() {
                 1 => self.election.heartbeat,
                 _ => self
                     .election
-                    .patience(leader.is_some(), voters.keys().filter(before).count(), drawn),
+                    .timeout(leader.is_some(), voters.keys().filter(before).count(), drawn),
             };
-            if self.election.since(self.election.quiet.load(Relaxed)) < patience {
+            if self.election.since(self.election.quiet.load(Relaxed)) < timeout {
                 continue;
             }
             self.election.hold();
             drawn = random.fraction();
-            if self.may_win(&voters, &book, &links).await {
+            if self.may_win(&book, &links).await {
                 // It fails only when Raft has ended.
                 let _ = self.raft.trigger().elect().await;
             }
         }
     }
 
-    /// Does a majority of the voters, this one included, answer and hear no leader?
-    async fn may_win(&self, voters: &BTreeMap<u64, BasicNode>, book: &Book, links: &Arc<Links>) -> bool {
+    /// This node is elected, and a majority has last answered so long ago.
+    fn look_for_quorum(&self, unanswered: Duration) {
+        let conduct = quorum::conduct(unanswered, self.election.heartbeat);
+        let was_alone = self.election.alone.swap(!conduct.leads, Relaxed);
+        if !conduct.leads && !was_alone {
+            tracing::warn!(
+                "fleet: no majority of the voters answers this leader: it leads no more until one does"
+            );
+        }
+        self.raft.runtime_config().heartbeat(conduct.beats);
+    }
+
+    /// Whether a majority, this node included, answers and hears no leader. While the voters are being replaced,
+    /// it takes a majority of those before and of those after.
+    async fn may_win(&self, book: &Book, links: &Arc<Links>) -> bool {
         let limit = self.election.heartbeat * ANSWER;
+        let groups: Vec<BTreeSet<u64>> = {
+            let metrics = self.raft.metrics();
+            let metrics = metrics.borrow();
+            metrics.membership_config.membership().get_joint_config().clone()
+        };
         let mut asked = JoinSet::new();
-        for (voter, at) in voters.iter().filter(|(voter, _)| **voter != self.id) {
-            let Some(address) = book.address_of(*voter).or_else(|| at.addr.parse().ok()) else {
+        for (voter, at) in self.voters().into_iter().filter(|(voter, _)| *voter != self.id) {
+            let Some(address) = book.address_of(voter).or_else(|| at.addr.parse().ok()) else {
                 continue;
             };
             let links = Arc::clone(links);
             asked.spawn(async move {
                 let asked = links.ask(address, Message::Probe, limit).await;
-                matches!(asked, Ok(Reply::Probe(who)) if !who.hears_leader)
+                let agrees =
+                    matches!(asked, Ok(Reply::Probe(who)) if who.identity as u64 == voter && !who.votes_for_nobody);
+                agrees.then_some(voter)
             });
         }
-        let mut agree = 1;
-        while agree <= voters.len() / 2 {
+        let mut agree = BTreeSet::from([self.id]);
+        loop {
+            if groups
+                .iter()
+                .all(|group| group.intersection(&agree).count() > group.len() / 2)
+            {
+                return true;
+            }
             match asked.join_next().await {
-                Some(answer) => agree += usize::from(answer.unwrap_or(false)),
+                Some(answer) => agree.extend(answer.ok().flatten()),
                 None => return false,
             }
         }
-        true
     }
 }
 
@@ -165,17 +215,14 @@ mod tests {
     fn voters_stand_one_behind_the_other_and_not_before_a_vote_can_be_granted() {
         let election = Election::new(Duration::from_millis(50));
         for has_led in [true, false] {
-            let latest = |place| election.patience(has_led, place, 1.0);
-            let earliest = |place| election.patience(has_led, place, 0.0);
+            let latest = |place| election.timeout(has_led, place, 1.0);
+            let earliest = |place| election.timeout(has_led, place, 0.0);
             let apart = Duration::from_millis(25);
             assert!((0..5).all(|place| earliest(place + 1) >= latest(place) + apart));
         }
         let guard = Duration::from_millis(300);
-        assert_eq!(
-            election.patience(true, 0, 0.0),
-            guard + Duration::from_millis(150)
-        );
-        assert_eq!(election.patience(false, 2, 0.0), Duration::from_millis(250));
+        assert_eq!(election.timeout(true, 0, 0.0), guard + Duration::from_millis(150));
+        assert_eq!(election.timeout(false, 2, 0.0), Duration::from_millis(250));
     }
 
     #[test]

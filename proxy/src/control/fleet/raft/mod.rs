@@ -2,12 +2,13 @@
 //!
 //! * `journal`: the file that outlives the process; `log_store`, `state_machine`: what Raft reads and writes
 //! * `network`: Raft's messages over the channels of the fleet
-//! * `election`: who stands for election, and when
+//! * `election`: which voter stands, and when; `quorum`: a leader that no majority answers gives way
 
 mod election;
 mod journal;
 mod log_store;
 mod network;
+mod quorum;
 mod state_machine;
 
 use std::{
@@ -113,18 +114,21 @@ impl Node {
         self.raft.is_initialized().await.unwrap_or(false)
     }
 
-    /// Does the node think that it leads, and in which term?
+    /// Does the node lead, as far as it knows, and in which term? One that no majority answers does not.
     pub(super) fn leads(&self) -> Option<u64> {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow();
-        (metrics.state == ServerState::Leader).then_some(metrics.current_term)
+        let leads = metrics.state == ServerState::Leader && !self.election.is_alone();
+        leads.then_some(metrics.current_term)
     }
 
     /// The node that leads, as far as this one knows, and the term.
     pub(super) fn leader(&self) -> (Option<u64>, u64) {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow();
-        (metrics.current_leader, metrics.current_term)
+        let leader = metrics.current_leader;
+        let leader = leader.filter(|leader| *leader != self.id || !self.election.is_alone());
+        (leader, metrics.current_term)
     }
 
     /// The voters, with the addresses at which they were when they became voters.
