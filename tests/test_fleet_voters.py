@@ -3,7 +3,8 @@
 import pytest
 
 from harness import ports, until
-from harness.fleet import SHORT, is_settled, write_and_read
+from harness.fleet import SHORT, Fleet, is_settled, write_and_read
+from harness.relay import Relay
 
 pytestmark = pytest.mark.either_io
 
@@ -76,3 +77,24 @@ def test_dead_voter_is_replaced_by_another_peer_that_then_bears_the_loss_of_a_se
     second.start()
     nodes.until_settled()
     write_and_read(nodes.nodes, "all")
+
+
+def test_leader_that_reaches_no_voter_gives_way_to_one_that_reaches_it(io, folder, cleanup):
+    """With one of three voters lost, the leader cannot connect to the other one, which can connect to it."""
+    listens = [ports.address() for _ in range(3)]
+    ways = [Relay(listen) for listen in listens]
+    for way in ways:
+        cleanup.callback(way.stop)
+    announce = [way.address for way in ways]
+    nodes = Fleet(3, io, folder, cleanup, listens=listens, announce=announce, fleet=SHORT)
+    leader = next(node for node in nodes if node.status()["is_leader"])
+    lost, other = (node for node in nodes if node is not leader)
+    lost.proxy.kill()
+    nodes.until_view([leader.name, other.name])
+    ways[nodes.nodes.index(other)].refuse()
+    until(lambda: other.view() == [other.name] and other.is_ready(), "the other one leads")
+    write_and_read([other], "alone")
+    ways[nodes.nodes.index(other)].heal()
+    lost.start()
+    nodes.until_settled()
+    write_and_read(nodes.nodes, "together")
