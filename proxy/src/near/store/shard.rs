@@ -167,7 +167,8 @@ impl Shard {
     }
 
     /// The position of the living item of `key`. A dead one is dropped, and the error says why it was dead.
-    #[inline]
+    // The keyspace is a constant where it is inlined, and no look at an item chooses by it.
+    #[inline(always)]
     pub(super) fn find(
         &mut self,
         keyspace: Keyspace,
@@ -176,17 +177,17 @@ impl Shard {
         now: u64,
     ) -> Result<usize, Miss> {
         let at = self.table.find(keyspace, hash, key).ok_or(Miss::Absent)?;
-        let slot = self.table.slot(at);
-        if !self.is_dead(slot, now) {
+        let life = self.table.slot(at).life;
+        let is_flushed = life.epoch() != self.share(keyspace).epoch;
+        let expires = life.expires();
+        if !is_flushed && (expires == 0 || expires > now) {
             return Ok(at);
         }
-        let miss = if self.is_flushed(slot.life) {
-            Miss::Flushed
-        } else {
-            Miss::Expired
-        };
         self.remove_dead(at);
-        Err(miss)
+        Err(match is_flushed {
+            true => Miss::Flushed,
+            false => Miss::Expired,
+        })
     }
 
     /// Starts loading the slots where a search begins.
