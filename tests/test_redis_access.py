@@ -216,6 +216,60 @@ def test_strangers_who_guess_passwords_harm_nobody(passing):
     assert proxy.member(server.address)["state"] == "up"
 
 
+@pytest.mark.parametrize("version", [2, 3], ids=["resp2", "resp3"])
+def test_a_subscription_that_the_server_refuses_is_answered_and_harms_nobody(redis_server, proxima, version):
+    direct, behind = [redis_server(options=users("default on nopass ~* &ok* +@all")) for _ in range(2)]
+    proxy = proxima(config([behind], workers=1))
+    steps = (
+        ("SUBSCRIBE", "bad"),
+        ("GET", "a"),
+        ("SUBSCRIBE", "ok"),
+        ("PSUBSCRIBE", "*"),
+        ("SSUBSCRIBE", "bad"),
+        ("PING",),
+        ("UNSUBSCRIBE", "ok"),
+        ("SET", "a", "1"),
+    )
+    for _ in range(5):
+        heard = []
+        with direct.connect() as one, client_of(proxy) as other:
+            for client in (one, other):
+                client.ask("HELLO", version)
+                client.send(b"".join(array(*words) for words in steps))
+                heard.append([client.reply() for _ in steps])
+        assert heard[0] == heard[1]
+    assert proxy.member(behind.address)["failures_in_a_row"] == 0
+    assert proxy.metric("dedicated_lanes", pool="redis") == 0
+
+
+def test_a_stranger_who_subscribes_harms_nobody(passing):
+    server, proxy = passing
+    with client_of(proxy) as stranger:
+        for _ in range(10):
+            assert stranger.ask("SUBSCRIBE", "a") == NO_LOGIN
+    assert proxy.member(server.address)["failures_in_a_row"] == 0
+
+
+def test_a_transaction_that_the_server_refuses_keeps_every_reply_in_its_place(redis_server, proxima):
+    """Without MULTI its commands are executed one by one, and what they say may look like the last reply."""
+    direct, behind = [redis_server(options=users("default on nopass ~* &* +@all -multi")) for _ in range(2)]
+    proxy = proxima(config([behind], workers=1))
+    script = "return redis.error_reply('EXECABORT x')"
+    for steps in (
+        [("MULTI",), ("SET", "a", "1"), ("GET", "a"), ("LRANGE", "l", 0, -1), ("EXEC",), ("GET", "a")],
+        [("MULTI",), ("EVAL", script, 1, "a"), ("EXEC",), ("ECHO", "x")],
+    ):
+        heard = []
+        with direct.connect() as one, client_of(proxy) as through, client_of(proxy) as innocent:
+            for client in (one, through):
+                client.send(b"".join(array(*words) for words in steps))
+                innocent.send(array("GET", "none"))
+                heard.append([client.reply() for _ in steps])
+                assert innocent.reply() == b"$-1\r\n"
+        assert heard[0] == heard[1]
+    assert proxy.member(behind.address)["failures_in_a_row"] == 0
+
+
 def test_a_database_of_the_only_server_may_be_selected(redis_server, proxima):
     server = redis_server()
     proxy = proxima(config([server]))

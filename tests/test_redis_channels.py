@@ -94,6 +94,18 @@ def test_confirmations_are_those_of_one_server_whatever_is_asked(redis_server, c
         assert through.is_silent(0.05)
 
 
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_request_of_any_size_subscribes(redis_server, proxima, count):
+    proxy = proxima(config(redis_server.several(count), workers=1))
+    names = [f"{n}:{'x' * 40}" for n in range(3000)]
+    with Connection(proxy.address) as client:
+        for word in ("SUBSCRIBE", "UNSUBSCRIBE"):
+            client.send(array(word, *names))
+            heard = replies(client, 3000)
+            assert [name_of(message).decode() for message in heard] == names
+        assert heard[-1].endswith(b":0\r\n") and client.ask("PING") == b"+PONG\r\n"
+
+
 @VERSIONS
 def test_messages_meet_their_subscribers_at_the_server_of_the_channel(four, connect, version):
     with connect(version) as client, connect() as publisher:

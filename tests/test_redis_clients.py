@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from harness import until
-from harness.redis import config
+from harness.redis import Connection, array, config
 
 redis = pytest.importorskip("redis")
 
@@ -123,6 +123,53 @@ def test_redis_cli_scans_and_finds_the_biggest_keys(proxy):
     result = run("redis-cli", proxy, "--bigkeys")
     assert result.returncode == 0 and "Sampled 501 keys" in result.stdout, result.stdout + result.stderr
     assert re.search(r"Biggest +list found .+biggest.+ has 50 items", result.stdout), result.stdout
+
+
+NAMED = ["CLIENT SETINFO LIB-NAME lib", "CLIENT SETINFO LIB-VER 1.0"]
+STARTS = {
+    "redis-py-8": [["HELLO 3"], ["CLIENT MAINT_NOTIFICATIONS ON moving-endpoint-type x"], NAMED],
+    "go-redis-2": [["hello 2"], ["select 0"], ["client maint_notifications on"], NAMED],
+    "jedis": [NAMED],
+    "jedis-3": [["HELLO 3 AUTH default any"], NAMED],
+    "lettuce": [["HELLO 3"], NAMED, ["MULTI"], ["SET {k}a 1", "GET {k}a", "EXEC"]],
+    "lettuce-2": [["PING"], ["SELECT 0"], NAMED],
+    "node-redis": [["HELLO 3", *NAMED], ["QUIT"]],
+    "glide": [["HELLO 3"], NAMED, ["INFO REPLICATION"]],
+    "rueidis": [["HELLO 3", *NAMED], ["CLUSTER SHARDS"], ["PING"]],
+    "redigo": [["SET a 1"], ["GET a"]],
+    "redis-cli": [["COMMAND DOCS"], ["DBSIZE"], ["READONLY"], ["TYPE a", "TYPE b"], ["MEMORY USAGE none"]],
+    "redis-cli-stat": [["CONFIG GET databases", "INFO"], ["PING"]],
+    "redis-benchmark": [["CONFIG GET save", "CONFIG GET appendonly"]],
+}
+"""What libraries and programs send first; what stands together is sent in one piece."""
+REFUSED = {
+    "CLIENT MAINT_NOTIFICATIONS": b"-ERR unknown subcommand ",
+    "CLUSTER SHARDS": b"-ERR This instance has cluster support disabled\r\n",
+    "READONLY": b"-ERR This instance has cluster support disabled\r\n",
+}
+"""What servers refuse as well: clients know these texts."""
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_the_first_words_of_libraries_are_answered_as_they_expect(proxy, start):
+    with Connection(proxy.address) as client:
+        for piece in STARTS[start]:
+            client.send(b"".join(array(*line.split()) for line in piece))
+            for line in piece:
+                reply = client.reply()
+                refusal = REFUSED.get(" ".join(line.upper().split()[:2]))
+                assert reply.startswith(refusal or (b"+", b":", b"$", b"*", b"%", b"_", b"=")), (line, reply)
+                assert not line.startswith("INFO ") or b"role:master" in reply
+
+
+def test_a_library_that_caches_with_the_servers_help_reads(redis_server, proxima):
+    with Connection(proxima(config([redis_server()])).address) as client:
+        for piece, told in (
+            (["HELLO 3", "CLIENT TRACKING ON OPTIN", *NAMED], b"+OK\r\n"),
+            (["CLIENT CACHING YES", "MULTI", "PTTL k", "GET k", "EXEC"], b"*2\r\n:-2\r\n_\r\n"),
+        ):
+            client.send(b"".join(array(*line.split()) for line in piece))
+            assert [client.reply() for _ in piece][-1] == told
 
 
 CACHE = pathlib.Path(__file__).parents[1] / ".cache"

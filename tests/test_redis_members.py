@@ -94,6 +94,15 @@ def test_a_transaction_across_servers_is_refused_as_a_whole(four, proxima):
     assert first == b"+OK\r\n"
     assert all(reply.startswith(b"-CROSSSLOT ") for reply in queued)
     assert last.startswith(b"-EXECABORT ")
+    # What was watched is not any more, as behind any EXEC.
+    assert client.ask("WATCH", keys[0]) == b"+OK\r\n"
+    client.send(array("MULTI") + b"".join(sets) + array("EXEC"))
+    assert [client.reply() for _ in range(len(keys) + 2)][-1].startswith(b"-EXECABORT ")
+    assert client.ask("HELLO", "3").startswith(b"%") and client.ask("HELLO", "2").startswith(b"*")
+    client.ask("DEL", keys[0])
+    assert client.ask("WATCH", keys[1]) == b"+OK\r\n"
+    client.send(array("MULTI") + array("GET", keys[1]) + array("EXEC"))
+    assert [client.reply() for _ in range(3)][2] == b"*1\r\n$-1\r\n"
     # Step by step the first key decides.
     assert client.ask("MULTI") == b"+OK\r\n"
     first, *queued = [client.ask("SET", key, "1") for key in keys]
@@ -102,6 +111,54 @@ def test_a_transaction_across_servers_is_refused_as_a_whole(four, proxima):
     assert client.ask("EXEC").startswith(b"-EXECABORT ")
     assert client.ask("EXISTS", *keys) == b":0\r\n"
     assert client.ask("SET", keys[0], "1") == b"+OK\r\n"
+
+
+def test_what_has_no_key_waits_for_the_first_key_of_its_transaction(four, proxima):
+    client = client_of(proxima(config(four)))
+    for n in range(16):
+        for words in (("PING",), ("ECHO", "x"), ("EVAL", "return 7", 0)):
+            client.send(array("MULTI") + array(*words))
+            assert [client.reply(), client.reply()] == [b"+OK\r\n", b"+QUEUED\r\n"]
+            assert client.ask("SET", f"k{n}", n) == b"+QUEUED\r\n"
+            told = {"PING": b"+PONG\r\n", "ECHO": b"$1\r\nx\r\n", "EVAL": b":7\r\n"}[words[0]]
+            assert client.ask("EXEC") == b"*2\r\n" + told + b"+OK\r\n"
+    assert client.ask("DBSIZE") == b":16\r\n"
+    for last, told in (("EXEC", b"*1\r\n+PONG\r\n"), ("DISCARD", b"+OK\r\n"), ("RESET", b"+RESET\r\n")):
+        client.ask("MULTI")
+        assert client.ask("PING") == b"+QUEUED\r\n"
+        assert client.ask(last) == told
+    client.send(array("MULTI") + array("SET", "a", "1") + array("EXEC"))
+    assert [client.reply() for _ in range(3)][2] == b"*1\r\n+OK\r\n"
+
+
+@pytest.mark.parametrize("route", ["redis", {"error": "closed"}, "null"])
+def test_a_transaction_that_nobody_executes_has_a_reply_for_each_of_its_commands(
+    redis_server, proxima, route
+):
+    server = redis_server()
+    client = client_of(proxima(config([server], route=route)))
+    if route == "redis":
+        server.kill()
+    for _ in range(5):
+        client.send(array("MULTI") + array("INCR", "a") * 3 + array("EXEC") + array("ECHO", "x"))
+        *heard, last = [client.reply() for _ in range(6)]
+        assert last == b"$1\r\nx\r\n", heard
+        if route == "null":
+            assert heard == [b"+OK\r\n", *[b"+QUEUED\r\n"] * 3, b"*-1\r\n"]
+        else:
+            assert all(reply.startswith(b"-ERR ") for reply in heard), heard
+
+
+def test_a_random_key_is_one_of_any_server(four, proxima):
+    client = client_of(proxima(config(four)))
+    client.ask("MSET", *(word for n in range(40) for word in (f"key:{n}", "v")))
+    drawn = {client.ask("RANDOMKEY") for _ in range(200)}
+    for server in four:
+        keys = server.ask("KEYS", "*").split(b"\r\n")[2::2]
+        assert any(b"$%d\r\n%s\r\n" % (len(key), key) in drawn for key in keys)
+    client.ask("FLUSHALL")
+    client.ask("SET", "only", "v")
+    assert {client.ask("RANDOMKEY") for _ in range(10)} == {b"$4\r\nonly\r\n"}
 
 
 def test_hash_tags_keep_keys_together(four, proxima):

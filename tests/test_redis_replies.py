@@ -4,6 +4,7 @@ import shlex
 
 import pytest
 
+from harness import corpus
 from harness.redis import Connection, array, config
 
 pytestmark = pytest.mark.either_io
@@ -269,6 +270,8 @@ PIPELINES = [
     ["MULTI", "PING", "ECHO x", "SET t 1", "BLPOP none 0", "EXEC"],
     ["MULTI", "SET t 1", "WATCH t", "EXEC"],
     ["MULTI", "SET t 1", "RESET", "GET t"],
+    ["MULTI", "SET t 1", "EXEC x", "EXEC", "GET t"],
+    ["WATCH t", "MULTI", "UNWATCH", "SET t 1", "EXEC"],
 ]
 
 
@@ -317,6 +320,21 @@ def test_pipelines_and_transactions_are_answered_byte_for_byte(redis_server, pro
         if heard[0] != heard[1]:
             differ.append((lines, *heard))
     assert not differ
+
+
+def test_what_the_table_refuses_is_refused_with_its_reason(redis_server, proxima):
+    with Connection(proxima(config([redis_server()])).address) as client:
+        for name, arity, _flags, _specs, served in corpus.rows():
+            if served != "refused":
+                continue
+            words = name.upper().split("|")
+            filling = ["1"] * (abs(arity) - len(words))
+            for sent in (array(*words, *filling), array("MULTI") + array(*words, *filling) + array("EXEC")):
+                client.send(sent)
+                replies = [client.reply() for _ in range(sent.count(b"*"))]
+                told = replies[len(replies) // 2]
+                assert told.startswith(b"-ERR " + " ".join(words).encode() + b" is not served"), (words, told)
+        assert client.ask("PING") == b"+PONG\r\n"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Transactions step by step, blocking commands and subscribers: what a server keeps for one client."""
 
+import itertools
 import threading
 import time
 
@@ -59,6 +60,46 @@ def test_increments_under_watch_add_up(redis_server, proxima):
         thread.join()
     expected = str(clients * rounds).encode()
     assert server.ask("GET", "sum") == b"$%d\r\n%s\r\n" % (len(expected), expected)
+
+
+def test_no_transaction_is_seen_half_done(redis_server, proxima):
+    proxy = proxima(config([redis_server()], workers=2))
+    seen, wrong, over = set(), [], threading.Event()
+
+    def write(number):
+        with Connection(proxy.address) as client:
+            for n in itertools.takewhile(lambda _: not over.is_set(), itertools.count()):
+                value = f"{number}-{n}"
+                steps = [array("MULTI"), array("SET", "a", value), array("SET", "b", value), array("EXEC")]
+                if number % 2:
+                    client.send(b"".join(steps))
+                    assert [client.reply() for _ in steps][-1] == b"*2\r\n+OK\r\n+OK\r\n"
+                    continue
+                for step in steps:
+                    client.send(step)
+                    client.reply()
+
+    def read(number):
+        with Connection(proxy.address) as client:
+            while not over.is_set():
+                if number % 2:
+                    reply = client.ask("MGET", "a", "b")
+                else:
+                    client.send(array("MULTI") + array("GET", "a") + array("GET", "b") + array("EXEC"))
+                    reply = [client.reply() for _ in range(4)][-1]
+                values = [line for line in reply.split(b"\r\n")[1:] if line[:1] != b"$" or line == b"$-1"]
+                seen.add(reply)
+                if values[0] != values[1]:
+                    wrong.append(reply)
+
+    threads = [threading.Thread(target=does, args=(n,)) for n in range(4) for does in (write, read)]
+    for thread in threads:
+        thread.start()
+    until(lambda: len(seen) > 300, "readers have seen many values")
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 def test_a_clean_connection_is_given_back(one):

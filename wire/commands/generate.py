@@ -150,6 +150,7 @@ SERVED = {
     "each:sum": "by every server, summed",
     "each:concat": "by every server, one list behind the other",
     "each:first": "by every server, the first reply",
+    "each:one": "by every server, one that has found something",
     "each:and": "by every server, the least of each element",
     "each:any": "by every server, one success is enough",
     "walk": "by one server after the other",

@@ -157,8 +157,11 @@ impl Engine {
         }
         // The server was to keep something for the client, and now it is not known what it keeps.
         client.closing |= client.session.lease != Lease::Clean;
+        let command = client.slots.get(seq).map_or(0, |slot| slot.command);
         let mut line = Vec::with_capacity(64);
-        client.dialect.error(&client.session, failed, &mut line);
+        client
+            .dialect
+            .failure(&client.session, command, failed, &mut line);
         let reply = Reply::new(failed.outcome, line.len());
         self.answer(id, seq, &reply, &line);
     }
@@ -199,7 +202,9 @@ impl Engine {
             return;
         };
         let mut out = std::mem::take(&mut self.scratch);
-        client.dialect.error(&client.session, failed, &mut out);
+        client
+            .dialect
+            .failure(&client.session, request.command, failed, &mut out);
         self.metrics.clients.refused += 1;
         self.answer_here(id, &out, request.is_quiet);
         out.clear();

@@ -51,6 +51,8 @@ pub struct Client {
     pub(super) dialect: &'static dyn Dialect,
     /// The number of its protocol's first command among the commands of all protocols.
     pub(super) first_command: u32,
+    /// The number of its last one.
+    pub(super) last_command: u32,
     pub(super) session: KeptSession,
     /// The number of the login that its requests need at servers.
     pub(super) login: u16,
@@ -140,7 +142,8 @@ impl Client {
     /// The number of a command among the commands of all protocols.
     #[inline]
     pub fn number(&self, command: u16) -> usize {
-        self.first_command as usize + usize::from(command)
+        // Numbers beyond the last one are of requests like it.
+        (self.first_command as usize + usize::from(command)).min(self.last_command as usize)
     }
 
     /// Returns whether the client is in the middle of a value that is being passed on.

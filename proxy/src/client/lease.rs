@@ -61,7 +61,7 @@ impl Clients {
 }
 
 impl Engine {
-    /// Serves a request on a lane of the client's own. `before`: a request to be sent first, whose reply
+    /// Serves a request on a lane of the client's own. `before`: requests to be sent first, whose replies
     /// nobody gets.
     pub(super) fn dedicate(
         &mut self,
@@ -129,12 +129,7 @@ impl Engine {
             return false;
         }
         client.slots.push_between(bytes, &mut client.stream.out);
-        client
-            .dialect
-            .pushed(client.session.or(&mut Session::default()), bytes);
         client.active = now;
-        // The message may end what the client's next request waits for.
-        self.requeue(id);
         self.flush_later(Peer::Client(id));
         true
     }

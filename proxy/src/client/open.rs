@@ -32,6 +32,7 @@ impl Engine {
             listener,
             dialect,
             first_command: first,
+            last_command: (first + dialect.commands().len() as u32).saturating_sub(1),
             session: match dialect.keeps_session() {
                 true => KeptSession::kept(Session {
                     id: number,

@@ -284,9 +284,14 @@ impl Engine {
             return is_over;
         }
         let len = request.len();
-        // Keys of several members are found in a request that is all there.
-        let is_spread = !request.more_keys.is_empty() && input.rest().len() as u64 >= len;
-        if len > WHOLE && !is_spread && len > self.whole_limit(id) {
+        let is_there = input.rest().len() as u64 >= len;
+        // Keys and channels of several members are found in a request that is all there.
+        let is_spread = is_there && !request.more_keys.is_empty();
+        if len > WHOLE
+            && !is_spread
+            && !(is_there && self.subscribes(id, request))
+            && len > self.whole_limit(id)
+        {
             // No other request of this client may overtake an upload, nor be overtaken by it.
             let is_alone = self
                 .clients
@@ -334,6 +339,13 @@ impl Engine {
         let client = self.clients.table.get(id)?;
         let message = bytes.get(..request.len() as usize)?;
         client.dialect.resolve(tree.declared(), request, message)
+    }
+
+    /// Does this request change its client's subscriptions?
+    fn subscribes(&self, id: ClientId, request: &Request) -> bool {
+        let client = self.clients.table.get(id);
+        let channels = client.and_then(|client| client.dialect.channels());
+        channels.is_some_and(|channels| channels.change(request.command).is_some())
     }
 
     /// The largest request that is held whole, in bytes. The embedded store takes a value whole or not at

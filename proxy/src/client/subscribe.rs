@@ -1,4 +1,4 @@
-//! A client changes its subscriptions, which are at several servers.
+//! A client changes its subscriptions, which are at one server or several.
 //!
 //! A client has a connection of its own to each server where it has subscriptions. A change goes to all
 //! servers concerned, or to none: it is sent when there is a connection to each of them (`subscriber.rs`).

@@ -102,7 +102,7 @@ pub enum Plan {
     Route,
     /// The request walks the tree to a dedicated lane of the client, which stays the client's as long as the
     /// session's [`Lease`] says. Without a key it goes to the lane that the client has. What the codec has
-    /// appended is a request to be sent before it, whose reply nobody gets.
+    /// appended are requests to be sent before it, whose replies nobody gets.
     Dedicated,
     /// The request is planned again when every earlier one of its client is answered. The call has changed
     /// nothing.
@@ -216,7 +216,8 @@ pub trait Dialect: Send + Sync {
     /// of them.
     fn name(&self) -> &'static str;
 
-    /// The names of the commands in configurations; a name's index is the command's number.
+    /// The names of the commands in configurations; a name's index is the command's number. A request may have
+    /// a number beyond them, by which the codec tells it from others like it: it counts as the last of them.
     fn commands(&self) -> &'static [&'static str];
 
     /// Parses the head of the next request. `parse` holds what an earlier call noted about the beginning of
@@ -237,6 +238,12 @@ pub trait Dialect: Send + Sync {
 
     /// Appends an error that the proxy itself answers.
     fn error(&self, session: &Session, failed: &Failed<'_>, out: &mut Vec<u8>);
+
+    /// Appends what the proxy answers to a request of this command that has failed. By default that is one
+    /// error.
+    fn failure(&self, session: &Session, _command: u16, failed: &Failed<'_>, out: &mut Vec<u8>) {
+        self.error(session, failed, out);
+    }
 
     /// A request that every healthy server answers and that changes nothing, with the number of its command.
     fn probe(&self) -> (u16, &'static [u8]);
@@ -481,10 +488,6 @@ pub trait Dialect: Send + Sync {
     /// Notes in the session what the server keeps for the client after this reply on a dedicated lane. The
     /// bytes are the complete reply, or its head or last part if it is large. By default nothing changes.
     fn answered(&self, _: &mut Session, _command: u16, _: &Reply, _bytes: &[u8]) {}
-
-    /// Notes in the session a message that came unasked on the client's dedicated lane. By default nothing
-    /// changes.
-    fn pushed(&self, _: &mut Session, _bytes: &[u8]) {}
 
     /// Does a complete reply end as its head said? If not, no later byte of this connection can be trusted.
     /// By default any end is valid: the length says all.

@@ -1,6 +1,6 @@
 //! The codec's state of a client.
 
-use super::{Access, SubscriptionCounts};
+use super::Access;
 
 /// State from the first byte of a client's connection to its last. Only the codec knows what `step` and
 /// `notes` mean.
@@ -10,6 +10,8 @@ pub struct Session {
     pub step: u32,
     /// Data that a later step needs (a salt, a user's name).
     pub notes: Vec<u8>,
+    /// Requests that are answered already, and are sent before the next one that goes to a server.
+    pub held: Vec<u8>,
     /// The login that the client's requests use at servers (user, database, version), in the codec's words;
     /// empty: the pool's own.
     pub login: Vec<u8>,
@@ -30,12 +32,8 @@ pub struct Session {
     pub is_idle: bool,
     /// Whom the client's requests can reach, as it is when one of them is planned.
     pub reach: Reach,
-    /// The client has subscriptions at several servers.
+    /// The client has subscriptions.
     pub has_subscriptions: bool,
-    /// What the server has confirmed of the client's subscriptions on its dedicated lane.
-    pub confirmed: SubscriptionCounts,
-    /// The number of confirmations that the server has still to send there.
-    pub unconfirmed: u32,
     /// The client's listener leads to the embedded store, and nowhere else.
     pub is_embedded: bool,
     /// The client has said something that changes the meaning even of a read, write or delete of one key:
@@ -48,6 +46,7 @@ impl Session {
     pub const NEW: Self = Self {
         step: 0,
         notes: Vec::new(),
+        held: Vec::new(),
         login: Vec::new(),
         access: Access::Open,
         pending: None,
@@ -62,8 +61,6 @@ impl Session {
             version: 0,
         },
         has_subscriptions: false,
-        confirmed: SubscriptionCounts::NONE,
-        unconfirmed: 0,
         is_embedded: false,
         plans_all: false,
     };
@@ -94,7 +91,7 @@ pub enum Lease {
     /// The server keeps nothing: the lane is free for another client after its last reply.
     #[default]
     Clean,
-    /// The server keeps a transaction or a subscription: the lane stays the client's.
+    /// The server keeps something, as the beginning of a transaction: the lane stays the client's.
     Kept,
     /// The server keeps something that no other client may find: the lane is closed after its last reply.
     Spoilt,

@@ -9,7 +9,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use proxima_wire::message::{Outcome, Reply, Request};
+use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 
 use super::{Lane, LaneId, Queued, Wants};
 use crate::{
@@ -89,7 +89,7 @@ impl Engine {
         }
     }
 
-    /// Appends a request to a dedicated lane, with the one that comes before it.
+    /// Appends a request to a dedicated lane, with those that come before it.
     fn give_dedicated(
         &mut self,
         id: LaneId,
@@ -98,12 +98,14 @@ impl Engine {
         message: &[u8],
         to: ReplyTo,
     ) {
-        let Some((before, message)) = message.split_at_checked(request.before as usize) else {
+        let Some((mut before, message)) = message.split_at_checked(request.before as usize) else {
             return;
         };
-        if !before.is_empty() {
-            let first = Request::new(request.command, request.class, before.len());
-            self.give(id, member, &first, before, ReplyTo::Nobody);
+        while let Parsed::Head(first) = member.dialect.head(before)
+            && let Some((one, rest)) = before.split_at_checked(first.len() as usize)
+        {
+            self.give(id, member, &first, one, ReplyTo::Nobody);
+            before = rest;
         }
         let request = &Request {
             head: request.head - request.before,
@@ -176,10 +178,7 @@ impl Engine {
         if self.clients.is_subscribed_on(owner, lane.member.id, id) {
             return self.push_to_subscriber(owner, id, bytes);
         }
-        if self.push_to_client(owner, bytes) {
-            // The message may say that the server keeps nothing any more.
-            self.give_back(id);
-        } else {
+        if !self.push_to_client(owner, bytes) {
             self.close_slow(owner);
         }
     }

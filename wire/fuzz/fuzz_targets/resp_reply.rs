@@ -44,7 +44,7 @@ fuzz_target!(|input: (u8, u8, &[u8])| {
     let (expect, size, bytes) = input;
     let all = [
         Expect::Reply,
-        Expect::Transaction,
+        Expect::Replies(3),
         Expect::Subscriber,
         Expect::Nothing,
     ];

@@ -82,6 +82,8 @@ pub enum Combine {
     Concat,
     /// The first reply.
     First,
+    /// One of the replies that are not null, by chance.
+    One,
     /// The elements of arrays, each the least of all members'.
     And,
     /// One reply that is no error.

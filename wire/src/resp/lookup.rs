@@ -6,11 +6,20 @@ use super::{Args, Command};
 pub const UNKNOWN: u16 = Command::COUNT;
 /// The number of an inline command, before it is made an array.
 pub const INLINE: u16 = Command::COUNT + 1;
-/// The number of a whole transaction.
-pub const TRANSACTION: u16 = Command::COUNT + 2;
-
 /// The number of a command that the configuration declares.
-pub const DECLARED: u16 = Command::COUNT + 3;
+pub const DECLARED: u16 = Command::COUNT + 2;
+/// The number of a whole transaction without a command. One of so many commands has a number that is greater
+/// by so many: whoever waits for its replies has to know how many there are.
+pub const TRANSACTION: u16 = Command::COUNT + 3;
+
+/// The number of replies to a request with this number.
+pub const fn replies(number: u16) -> u16 {
+    match number.checked_sub(TRANSACTION) {
+        // Those to MULTI, to each command behind it, and to EXEC.
+        Some(commands) => commands.saturating_add(2),
+        None => 1,
+    }
+}
 
 /// The number of the command of a complete array, [`UNKNOWN`] if there is none with this name, and the number
 /// of its arguments.

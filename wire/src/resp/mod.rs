@@ -31,7 +31,7 @@ pub use args::Args;
 pub use command::{Combine, Command, Served};
 pub use frame::{Frame, Kind, frame, rest};
 pub use keys::{append_part, each_key};
-pub use lookup::{DECLARED, INLINE, TRANSACTION, UNKNOWN, find};
+pub use lookup::{DECLARED, INLINE, TRANSACTION, UNKNOWN, find, replies};
 pub use number::{append_number, integer};
 pub use reply::{Expect, reply, whole};
 pub use request::{blocks, request};

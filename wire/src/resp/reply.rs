@@ -19,8 +19,10 @@ const WHOLE: usize = 64 * 1024;
 pub enum Expect {
     /// The reply to one command.
     Reply,
-    /// The replies to `MULTI`, to each command behind it, and to `EXEC`: together one reply.
-    Transaction,
+    /// This many replies, which are one together: those to `MULTI`, to each command behind it, and to `EXEC`.
+    /// They are counted, and not known by their words: a server that refuses `MULTI` executes the commands
+    /// behind it one by one, and answers anything to them.
+    Replies(u16),
     /// The reply to `PING` on a connection that may have subscriptions: in RESP2, messages to subscribers are
     /// arrays that begin with a word.
     Subscriber,
@@ -159,11 +161,16 @@ fn value(state: &mut State, expect: Expect, bytes: &[u8]) -> Result<(), Stop> {
         _ => {}
     }
     let mut next = *state;
-    next.due += u32::from(is_first);
+    if is_first {
+        next.due = match expect {
+            Expect::Replies(count) => u32::from(count),
+            _ => 1,
+        };
+    }
     let read = match kind {
-        b'$' | b'=' | b'!' => string(&mut next, expect, kind, bytes),
+        b'$' | b'=' | b'!' => string(&mut next, kind, bytes),
         b'*' | b'~' | b'%' | b'|' => list(&mut next, kind, bytes),
-        b'+' | b'-' | b':' | b'_' | b'#' | b',' | b'(' => scalar(&mut next, expect, kind, bytes),
+        b'+' | b'-' | b':' | b'_' | b'#' | b',' | b'(' => scalar(&mut next, kind, bytes),
         b'.' => end_stream(&mut next, bytes),
         _ => Err(Stop::Garbage),
     };
@@ -189,7 +196,7 @@ fn is_message(expect: Expect, bytes: &[u8]) -> Result<bool, Stop> {
     match expect {
         Expect::Nothing => return Ok(true),
         Expect::Subscriber => {}
-        Expect::Reply | Expect::Transaction => return Ok(false),
+        Expect::Reply | Expect::Replies(_) => return Ok(false),
     }
     let Line::Number(_, first) = line(bytes, 1) else {
         return Err(Stop::More);
@@ -297,15 +304,12 @@ fn end_stream(state: &mut State, bytes: &[u8]) -> Result<(), Stop> {
 }
 
 /// Reads a string with a length.
-fn string(state: &mut State, expect: Expect, kind: u8, bytes: &[u8]) -> Result<(), Stop> {
+fn string(state: &mut State, kind: u8, bytes: &[u8]) -> Result<(), Stop> {
     let at = state.seen as usize + 1;
     if kind == b'$' && bytes.get(at) == Some(&b'?') {
         state.seen = crlf(bytes, at + 1)? as u32;
         state.is_chunks = true;
         return Ok(());
-    }
-    if state.is_top() && expect == Expect::Transaction {
-        return Err(Stop::Garbage);
     }
     let (len, start) = match line(bytes, at) {
         Line::Number(-1, end) if kind == b'$' => {
@@ -373,7 +377,7 @@ fn chunk(state: &mut State, kind: u8, bytes: &[u8]) -> Result<(), Stop> {
 }
 
 /// Reads a value of one line.
-fn scalar(state: &mut State, expect: Expect, kind: u8, bytes: &[u8]) -> Result<(), Stop> {
+fn scalar(state: &mut State, kind: u8, bytes: &[u8]) -> Result<(), Stop> {
     let rest = bytes.get(state.seen as usize..).unwrap_or_default();
     let within = &rest[..rest.len().min(LINE)];
     let Some(end) = memchr(b'\r', within) else {
@@ -386,17 +390,6 @@ fn scalar(state: &mut State, expect: Expect, kind: u8, bytes: &[u8]) -> Result<(
     crlf(rest, end)?;
     let text = &rest[1..end];
     state.seen += end as u32 + 2;
-    if state.is_top() && expect == Expect::Transaction {
-        let ends = match kind {
-            b'+' => false,
-            b'-' => text.starts_with(b"EXECABORT") || text.starts_with(b"ERR EXEC"),
-            b'_' => true,
-            _ => return Err(Stop::Garbage),
-        };
-        if !ends {
-            return Ok(());
-        }
-    }
     done(
         state,
         match kind {

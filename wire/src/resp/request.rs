@@ -161,8 +161,6 @@ fn array(frame: &Frame, bytes: &[u8]) -> Request {
     if command.served == Served::Pattern && names_keys(message) {
         request.class = Class::Session;
     }
-    // Servers confirm each channel by a message of its own, and not by a reply.
-    request.is_unanswered = command.served == Served::Channels;
     if command.is_blocking {
         request.extra_timeout = blocks(command, message);
     }
@@ -177,6 +175,21 @@ fn array(frame: &Frame, bytes: &[u8]) -> Request {
     request
 }
 
+/// The word behind `BLOCK` among the options of `XREAD` and `XREADGROUP`. Behind `STREAMS` there is none. Names
+/// of groups and consumers may be any words, these too.
+fn block_option<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
+    while let Some(word) = words.next() {
+        match word.to_ascii_lowercase().as_slice() {
+            b"block" => return Some(words.next().unwrap_or_default()),
+            b"streams" => return None,
+            b"group" => drop(words.nth(1)),
+            b"count" => drop(words.next()),
+            _ => {}
+        }
+    }
+    None
+}
+
 /// Milliseconds that this command may wait for others; [`u32::MAX`]: for ever. 0: it does not wait.
 pub fn blocks(command: &Command, message: &[u8]) -> u32 {
     let mut args = Args::of(message);
@@ -186,17 +199,10 @@ pub fn blocks(command: &Command, message: &[u8]) -> u32 {
         (seconds >= 0.0).then_some(seconds * 1000.0)
     };
     let millis = match command.name {
-        "xread" | "xreadgroup" => {
-            let mut words = args.map(|arg| arg.of(message));
-            let found = words
-                .find(|word| word.eq_ignore_ascii_case(b"block") || word.eq_ignore_ascii_case(b"streams"));
-            match found {
-                Some(word) if word.eq_ignore_ascii_case(b"block") => {
-                    words.next().and_then(seconds).map(|millis| millis / 1000.0)
-                }
-                _ => return 0,
-            }
-        }
+        "xread" | "xreadgroup" => match block_option(args.skip(1).map(|arg| arg.of(message))) {
+            Some(millis) => seconds(millis).map(|millis| millis / 1000.0),
+            None => return 0,
+        },
         "blmpop" | "bzmpop" => args.nth(1).and_then(|arg| seconds(arg.of(message))),
         _ => args
             .nth(count.saturating_sub(1))

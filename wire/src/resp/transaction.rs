@@ -37,6 +37,7 @@ pub(super) fn whole(multi: &Request, bytes: &[u8], limits: &Limits) -> Option<Re
         if !command.is_shareable() || may_be_apart {
             return None;
         }
+        request.command += 1;
         for channels in [false, true] {
             each_key(command, message, channels, &mut |key| {
                 last = Span::new(begin + key.start as usize, begin + key.end());

@@ -2,7 +2,7 @@
 
 use proxima_wire::{
     message::{Class, Parse, Parsed, Request},
-    resp::{Command, INLINE, TRANSACTION, UNKNOWN, commands, each_key, find, request},
+    resp::{Command, INLINE, TRANSACTION, UNKNOWN, commands, each_key, find, replies, request},
 };
 
 use crate::{rows::each_row, session::LIMITS};
@@ -138,6 +138,9 @@ fn a_command_that_waits_says_how_long() {
         ("XREAD BLOCK 200 STREAMS a 0", 200),
         ("XREAD COUNT 1 BLOCK 0 STREAMS a 0", u32::MAX),
         ("XREAD STREAMS block 0", 0),
+        ("XREADGROUP GROUP streams c BLOCK 200 STREAMS a >", 200),
+        ("XREADGROUP COUNT 1 GROUP g streams BLOCK 0 STREAMS a >", u32::MAX),
+        ("XREADGROUP GROUP block block STREAMS block >", 0),
         ("GET a", 0),
     ] {
         assert_eq!(parsed(&array(words)).extra_timeout, millis, "{words}");
@@ -196,7 +199,11 @@ fn a_transaction_that_has_come_whole_is_one_request() {
     let all = |commands: &[&str]| -> Vec<u8> { commands.iter().flat_map(|words| array(words)).collect() };
     let message = all(&["MULTI", "SET k v", "PUBLISH c m", "ZADD l 1 a", "EXEC"]);
     let request = parsed(&[&message[..], b"*1"].concat());
-    assert_eq!((request.command, request.class), (TRANSACTION, Class::Session));
+    assert_eq!(
+        (request.command, request.class),
+        (TRANSACTION + 3, Class::Session)
+    );
+    assert_eq!(replies(request.command), 5);
     assert_eq!(request.len(), message.len() as u64);
     assert_eq!(
         (request.key.of(&message), request.more_keys.is_empty()),

@@ -134,7 +134,7 @@ proptest! {
         if left > 0 {
             let _ = rest(&mut parse.clone(), &bytes, &LIMITS);
         }
-        for expect in [Expect::Reply, Expect::Transaction, Expect::Subscriber, Expect::Nothing] {
+        for expect in [Expect::Reply, Expect::Replies(3), Expect::Subscriber, Expect::Nothing] {
             let (mut parse, mut at) = (Parse::default(), 0);
             while let Parsed::Head(Message::Last(head) | Message::Part(head) | Message::Push(head)) =
                 reply(&mut parse, expect, &bytes[at..])

@@ -6,7 +6,7 @@
 
 use proxima_wire::{
     message::Request,
-    resp::{Args, Command, TRANSACTION, commands, integer},
+    resp::{Args, Command, integer, replies},
 };
 
 use super::{
@@ -51,18 +51,13 @@ pub(super) fn begin(session: &mut Session) {
 }
 
 /// Plans a request of a client that has not said the listener's password. `None`: the request may say it.
-pub(super) fn refuse(request: &Request, message: &[u8], manner: Manner, out: &mut Vec<u8>) -> Option<Plan> {
+pub(super) fn refuse(request: &Request, manner: Manner, out: &mut Vec<u8>) -> Option<Plan> {
     let name = Command::of(request.command).map_or("", |command| command.name);
     if matches!(name, "auth" | "hello" | "quit" | "reset") {
         return None;
     }
-    // The replies to MULTI, to each command behind it, and to EXEC.
-    let replies = match request.command {
-        TRANSACTION => commands(message).count() + 2,
-        _ => 1,
-    };
     let text = not_logged_in(manner, NO_LOGIN);
-    (0..replies).for_each(|_| append_error(text, out));
+    (0..replies(request.command)).for_each(|_| append_error(text, out));
     Some(Plan::Answer)
 }
 

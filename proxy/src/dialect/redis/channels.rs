@@ -1,4 +1,4 @@
-//! Subscriptions over several servers, in the servers' words.
+//! Subscriptions, in the servers' words.
 
 use proxima_wire::{
     message::Span,
@@ -6,7 +6,7 @@ use proxima_wire::{
 };
 
 use super::{Redis, append_bulk, null, state};
-use crate::dialect::{Channels, Confirmation, Session, Subject, Subscribing, SubscriptionCounts};
+use crate::dialect::{Channels, Confirmation, Session, Subject, Subscribing};
 
 /// The words of confirmations, which are the names of the commands too.
 const CHANGES: [(&str, Subscribing); 6] = {
@@ -53,16 +53,6 @@ fn string(message: &[u8], at: usize) -> Option<(Span, usize)> {
         }
         (b'$' | b'_', _) => Some((Span::default(), start)),
         _ => None,
-    }
-}
-
-/// How many confirmations a server sends for a command of so many words, of a client that has these
-/// subscriptions: one for each name, and without names one for each subscription of the kind that it ends, at
-/// least one.
-pub(super) fn confirmations(made: Subscribing, words: u32, confirmed: &SubscriptionCounts) -> u32 {
-    match words.saturating_sub(1) {
-        0 => confirmed.of(made.subject).max(1),
-        names => names,
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     state::{LIBRARY, LIBRARY_VERSION, NAME, State},
     who::Who,
 };
-use crate::dialect::{Lease, Plan, Session, SubscriptionCounts};
+use crate::dialect::{Lease, Plan, Session};
 
 /// A server cuts what it repeats of an unknown command after so many bytes.
 const REPEATED: usize = 128;
@@ -70,6 +70,17 @@ fn append_map(form: u16, pairs: i64, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends a text for people, which RESP3 has a type for.
+fn append_text(form: u16, text: &str, out: &mut Vec<u8>) {
+    if form == 0 {
+        return append_bulk(text.as_bytes(), out);
+    }
+    append_number(b'=', text.len() as i64 + 4, out);
+    out.extend_from_slice(b"txt:");
+    out.extend_from_slice(text.as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
 /// Answers a command of [`Served::Here`], whose number of arguments is right.
 pub(super) fn answer(session: &mut Session, command: &Command, message: &[u8], out: &mut Vec<u8>) -> Plan {
     let mut args = Args::of(message);
@@ -109,12 +120,11 @@ pub(super) fn answer(session: &mut Session, command: &Command, message: &[u8], o
 /// Forgets what the client has said of itself.
 pub(super) fn reset(session: &mut Session) {
     session.notes.clear();
+    session.held.clear();
     session.login.clear();
     session.form = 0;
     session.step = 0;
     session.has_subscriptions = false;
-    session.confirmed = SubscriptionCounts::NONE;
-    session.unconfirmed = 0;
     session.plans_all = false;
     access::begin(session);
     if session.lease == Lease::Kept {
@@ -234,7 +244,7 @@ fn client(session: &mut Session, sub: &str, first: Option<&[u8]>, second: Option
             let line = format!(
                 "id={id} name={name} db={database} resp={protocol} lib-name={library} lib-ver={version}\n"
             );
-            append_bulk(line.as_bytes(), out);
+            append_text(session.form, &line, out);
         }
         // NO-EVICT is about the memory of a connection to a server, which no client has for itself.
         _ => out.extend_from_slice(OK),
@@ -346,7 +356,7 @@ pub(super) fn instead_of_one(session: &Session, command: &Command, message: &[u8
                 "# Server\r\nredis_version:{version}\r\n{own}redis_mode:standalone\r\n\r\n\
                  # Persistence\r\nloading:0\r\n\r\n# Replication\r\nrole:master\r\n"
             );
-            append_bulk(text.as_bytes(), out);
+            append_text(session.form, &text, out);
         }
         "config|get" => {
             let known = [("databases", "1"), ("save", ""), ("appendonly", "no")];

@@ -1,5 +1,7 @@
 //! Replies of several servers become one, as the table of commands says.
 
+use std::hash::{BuildHasher, RandomState};
+
 use proxima_wire::resp::{Combine, append_number, integer, whole};
 
 use crate::dialect::{Join, MALFORMED, Shares};
@@ -11,6 +13,7 @@ pub(super) const fn of(combine: Combine) -> &'static Join {
         Combine::Pairs => &Join::Shares(list::<2>),
         Combine::Sum => &Join::Shares(sum),
         Combine::Ok | Combine::First => &Join::Shares(first),
+        Combine::One => &Join::Shares(one),
         Combine::Concat => &Join::Shares(concat),
         Combine::And => &Join::Shares(and),
         Combine::Any => &Join::Shares(any),
@@ -92,6 +95,20 @@ fn first(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
     if !has_failed(shares, out) {
         out.extend_from_slice((shares.reply)(0).0);
     }
+}
+
+/// One of the replies that are not null. Chance chooses it, so that no server's are preferred.
+fn one(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
+    if has_failed(shares, out) {
+        return;
+    }
+    let replies = || (0..shares.count).map(|share| (shares.reply)(share).0);
+    let found = || replies().filter(|reply| !matches!(*reply, b"$-1\r\n" | b"_\r\n"));
+    let chosen = match found().count() {
+        0 => replies().next(),
+        count => found().nth((RandomState::new().hash_one(count) % count as u64) as usize),
+    };
+    out.extend_from_slice(chosen.unwrap_or_default());
 }
 
 /// The elements of all arrays, one array behind the other.

@@ -134,8 +134,8 @@ impl Dialect for Redis {
 
     fn reply(&self, parse: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message> {
         let expect = match command {
-            TRANSACTION => Expect::Transaction,
             UNASKED => Expect::Nothing,
+            TRANSACTION.. => Expect::Replies(resp::replies(command)),
             _ if Command::of(command).is_some_and(speaks_of_channels) => Expect::Subscriber,
             _ => Expect::Reply,
         };
@@ -144,7 +144,7 @@ impl Dialect for Redis {
 
     #[inline]
     fn whole(&self, command: u16, bytes: &[u8], limit: u64) -> Option<Reply> {
-        let short = resp::whole(bytes).filter(|_| command != TRANSACTION);
+        let short = resp::whole(bytes).filter(|_| command < TRANSACTION);
         let read = short.or_else(|| match self.reply(&mut Parse::default(), command, bytes) {
             Parsed::Head(Message::Last(reply)) => Some(reply),
             _ => None,
@@ -152,10 +152,17 @@ impl Dialect for Redis {
         read.filter(|reply| reply.len() <= limit && reply.len() <= bytes.len() as u64)
     }
 
-    fn miss(&self, form: u16, _: &Request, _: &[u8], out: &mut Vec<u8>) -> Reply {
-        let null = null(form);
-        out.extend_from_slice(null);
-        Reply::new(Outcome::NotFound, null.len())
+    fn miss(&self, form: u16, request: &Request, _: &[u8], out: &mut Vec<u8>) -> Reply {
+        let begin = out.len();
+        if request.command >= TRANSACTION {
+            out.extend_from_slice(b"+OK\r\n");
+            (TRANSACTION..request.command).for_each(|_| out.extend_from_slice(b"+QUEUED\r\n"));
+        }
+        out.extend_from_slice(match request.command >= TRANSACTION && form == 0 {
+            true => b"*-1\r\n",
+            false => null(form),
+        });
+        Reply::new(Outcome::NotFound, out.len() - begin)
     }
 
     fn error(&self, _: &Session, failed: &Failed<'_>, out: &mut Vec<u8>) {
@@ -163,6 +170,14 @@ impl Dialect for Redis {
             Manner::Own => append_error(&format!("ERR {failed}"), out),
             Manner::Twemproxy { .. } => twemproxy::error(&twemproxys_text(failed), out),
         }
+    }
+
+    fn failure(&self, session: &Session, command: u16, failed: &Failed<'_>, out: &mut Vec<u8>) {
+        (0..resp::replies(command)).for_each(|_| self.error(session, failed, out));
+    }
+
+    fn command_name(&self, command: u16) -> &'static str {
+        NAMES[usize::from(command.min(TRANSACTION))]
     }
 
     fn probe(&self) -> (u16, &'static [u8]) {
@@ -236,7 +251,7 @@ impl Dialect for Redis {
         if session.is_embedded {
             return near::plan(session, request, message, out);
         }
-        if request.command == TRANSACTION {
+        if request.command >= TRANSACTION {
             return Plan::Spread;
         }
         if request.command == DECLARED {
@@ -250,8 +265,8 @@ impl Dialect for Redis {
             return Plan::Answer;
         };
         match command.served {
-            Served::Transaction | Served::Channels => sessions::begin(session, command, count, out),
-            _ if request.extra_timeout > 0 => sessions::begin(session, command, count, out),
+            Served::Transaction | Served::Channels => sessions::begin(session, command, out),
+            Served::Key if request.extra_timeout > 0 => sessions::begin(session, command, out),
             Served::Here => here::answer(session, command, message, out),
             // The codec has found that a pattern names keys.
             Served::Pattern if request.class == Class::Session => {
@@ -280,7 +295,7 @@ impl Dialect for Redis {
         if request.command == DECLARED {
             return declared::each_key(request, message, take);
         }
-        if request.command != TRANSACTION {
+        if request.command < TRANSACTION {
             if let Some(command) = Command::of(request.command) {
                 resp::each_key(command, message, command.is_by_channel(), take);
             }
@@ -358,11 +373,12 @@ impl Dialect for Redis {
             shown(key),
             shown(other)
         );
-        if request.command != TRANSACTION {
+        if request.command < TRANSACTION {
             sessions::doom(session);
             append_error(&text, out);
             return true;
         }
+        sessions::abandon(session);
         out.extend_from_slice(b"+OK\r\n");
         resp::commands(message).for_each(|_| append_error(&text, out));
         append_error(sessions::ABORTED, out);
@@ -379,10 +395,6 @@ impl Dialect for Redis {
 
     fn channels(&self) -> Option<&'static dyn Channels> {
         Some(&Self::PLAIN)
-    }
-
-    fn pushed(&self, session: &mut Session, bytes: &[u8]) {
-        sessions::pushed(session, bytes);
     }
 
     fn admit(&self, session: &mut Session, _: &[u8], _: &mut Vec<u8>) -> Login {

@@ -1,4 +1,4 @@
-//! Transactions, blocking commands and subscriptions: what a server keeps for one client.
+//! Transactions and blocking commands: what a server keeps for one client; and when subscriptions change.
 //!
 //! A transaction that has come whole needs nothing of this. Step by step, `MULTI` is answered here, and sent
 //! before the first command behind it, whose keys tell the member. From then on everything goes to the lane
@@ -13,12 +13,17 @@ use proxima_wire::{
 };
 
 use super::{
-    PATTERN, Redis, access, append_bulk, append_error, channels, declared, here,
-    state::{BOUND, DOOMED, KEEPS, LOCKED, MULTI, OWNING, SETTLING, SUBSCRIBED, WATCHING, clear, is, set},
+    PATTERN, access, append_bulk, append_error, declared, here, number,
+    state::{BOUND, DOOMED, KEEPS, LOCKED, MULTI, OWNING, SETTLING, WATCHING, clear, is, set},
 };
-use crate::dialect::{Channels, Lease, Manner, Plan, Session};
+use crate::dialect::{Lease, Manner, Plan, Session};
 
+/// The most bytes of commands that are held until a transaction's server is known.
+const MOST_HELD: usize = 64 * 1024;
 const BEGIN: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
+/// `EXEC` ends a transaction even with a wrong number of arguments.
+const ABORTED_BY_EXEC: &str =
+    "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command";
 pub(super) const ABORTED: &str = "EXECABORT Transaction discarded because of previous errors.";
 
 /// Plans a request of a client with a state. `None`: the state makes no difference to it.
@@ -30,7 +35,7 @@ pub(super) fn plan(
     out: &mut Vec<u8>,
 ) -> Option<Plan> {
     if is(session, LOCKED) {
-        return access::refuse(request, message, manner, out);
+        return access::refuse(request, manner, out);
     }
     if is(session, SETTLING) {
         if !session.is_idle {
@@ -43,15 +48,9 @@ pub(super) fn plan(
     }
     let command = Command::of(request.command);
     let served = command.map(|command| command.served);
-    if session.unconfirmed > 0 && served != Some(Served::Channels) {
-        // What the client may ask, and where, is known when the subscriptions before it are made.
-        return Some(Plan::Later);
-    }
-    let is_subscriber = is(session, SUBSCRIBED) || session.has_subscriptions;
-    if is_subscriber && session.form == 0 && served != Some(Served::Channels) {
+    if session.has_subscriptions && session.form == 0 && served != Some(Served::Channels) {
         return match command.map_or("", |command| command.name) {
-            "ping" if session.has_subscriptions => Some(pong(message, out)),
-            "ping" => Some(Plan::Dedicated),
+            "ping" => Some(pong(message, out)),
             "quit" | "reset" => None,
             name => {
                 append_error(
@@ -71,7 +70,7 @@ pub(super) fn plan(
         return Some(plan);
     }
     if is(session, WATCHING) {
-        if request.command == TRANSACTION {
+        if request.command >= TRANSACTION {
             if !session.is_idle {
                 return Some(Plan::Later);
             }
@@ -114,11 +113,11 @@ fn owning(
 ) -> Option<Plan> {
     let count = Args::of(message).left();
     let is_known = command.is_some_and(|command| command.takes(count) && is_kept(command));
-    if request.command == TRANSACTION || request.command == DECLARED || is_known {
+    if request.command >= TRANSACTION || request.command == DECLARED || is_known {
         return Some(Plan::Dedicated);
     }
     let command = command.filter(|command| command.served == Served::Channels && command.takes(count))?;
-    Some(begin(session, command, count, out))
+    Some(begin(session, command, out))
 }
 
 /// Does this command of a client have to be answered by the server that keeps a connection for it?
@@ -144,6 +143,7 @@ pub(super) fn own(session: &mut Session) -> Plan {
 /// The client's own lane gets its last request: whatever comes next waits for the reply.
 fn leave(session: &mut Session) {
     clear(session, MULTI | DOOMED | BOUND | WATCHING);
+    session.held.clear();
     set(session, SETTLING);
 }
 
@@ -157,7 +157,7 @@ fn spoil(session: &mut Session) {
 
 /// Plans a request between `MULTI` and `EXEC`.
 fn within(session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
-    if request.command == TRANSACTION {
+    if request.command >= TRANSACTION {
         // Each of its commands would need a reply of its own.
         append_error("ERR MULTI calls can not be nested", out);
         return Plan::Close;
@@ -174,6 +174,11 @@ fn within(session: &mut Session, request: &Request, message: &[u8], out: &mut Ve
     let count = args.left();
     let command = Command::of(request.command).filter(|command| command.takes(count));
     let Some(command) = command.filter(|command| command.served != Served::Container) else {
+        if request.command == number("exec") {
+            append_error(ABORTED_BY_EXEC, out);
+            spoil(session);
+            return Plan::Answer;
+        }
         set(session, DOOMED);
         here::refuse_form(request.command, &mut args, message, out);
         return Plan::Answer;
@@ -194,6 +199,8 @@ fn within(session: &mut Session, request: &Request, message: &[u8], out: &mut Ve
             set(session, DOOMED);
             append_error(PATTERN, out);
         }
+        "unwatch" if is(session, BOUND | WATCHING) => return queue(session, out),
+        _ if command.is_shareable() && is_for_any(session, request) => hold(session, message, out),
         _ if command.is_shareable() || session.reach.is_one && is_of_one(command) => {
             return queue(session, out);
         }
@@ -211,6 +218,31 @@ fn is_of_one(command: &Command) -> bool {
     matches!(command.served, Served::Each(_) | Served::Walk | Served::Alone)
 }
 
+/// May any of several servers get this command of a transaction, because none has got one before and it has
+/// no key?
+fn is_for_any(session: &Session, request: &Request) -> bool {
+    request.key.is_empty() && !session.reach.is_one && !is(session, BOUND | WATCHING)
+}
+
+/// Keeps a command of a transaction until the first key tells the server.
+fn hold(session: &mut Session, message: &[u8], out: &mut Vec<u8>) {
+    if session.held.len() + message.len() > MOST_HELD {
+        set(session, DOOMED);
+        return append_error(
+            "ERR the commands before the first key of a transaction are too long",
+            out,
+        );
+    }
+    session.held.extend_from_slice(message);
+    out.extend_from_slice(b"+QUEUED\r\n");
+}
+
+/// Appends what the server has to get before a command of a transaction: its beginning.
+fn append_beginning(session: &mut Session, out: &mut Vec<u8>) {
+    out.extend_from_slice(BEGIN);
+    out.append(&mut session.held);
+}
+
 /// Sends a command to be queued by the server.
 fn queue(session: &mut Session, out: &mut Vec<u8>) -> Plan {
     if is(session, BOUND) {
@@ -222,7 +254,7 @@ fn queue(session: &mut Session, out: &mut Vec<u8>) -> Plan {
     }
     set(session, BOUND);
     session.lease = Lease::Kept;
-    out.extend_from_slice(BEGIN);
+    append_beginning(session, out);
     Plan::Dedicated
 }
 
@@ -238,12 +270,12 @@ fn end(session: &mut Session, is_exec: bool, out: &mut Vec<u8>) -> Plan {
         leave(session);
         return Plan::Dedicated;
     }
-    if is_exec && is(session, WATCHING) {
+    if is_exec && (is(session, WATCHING) || !session.held.is_empty()) {
         if !session.is_idle {
             return Plan::Later;
         }
-        // The server has to say whether a watched key has changed.
-        out.extend_from_slice(BEGIN);
+        // The server has to say whether a watched key has changed, or to execute what was held.
+        append_beginning(session, out);
         leave(session);
         return Plan::Dedicated;
     }
@@ -253,7 +285,7 @@ fn end(session: &mut Session, is_exec: bool, out: &mut Vec<u8>) -> Plan {
 }
 
 /// Plans a command that begins or ends what a server keeps for a client, outside a transaction.
-pub(super) fn begin(session: &mut Session, command: &Command, count: u32, out: &mut Vec<u8>) -> Plan {
+pub(super) fn begin(session: &mut Session, command: &Command, out: &mut Vec<u8>) -> Plan {
     match (command.name, command.served) {
         ("multi", _) => {
             set(session, MULTI);
@@ -270,17 +302,12 @@ pub(super) fn begin(session: &mut Session, command: &Command, count: u32, out: &
         _ if session.lease != Lease::Kept && !session.is_idle => return Plan::Later,
         // What went by another lane may be a message to this very channel.
         (_, Served::Channels) if !session.is_idle => return Plan::Later,
+        (_, Served::Channels) => return Plan::Subscribe,
         ("watch", _) => {
             set(session, WATCHING);
             session.lease = Lease::Kept;
             return Plan::Dedicated;
         }
-        // What has begun on the client's own lane goes on there, however many servers there are by now.
-        (_, Served::Channels) if !session.reach.is_one && !is(session, SUBSCRIBED | OWNING) => {
-            return Plan::Subscribe;
-        }
-        (_, Served::Channels) if session.has_subscriptions => return Plan::Subscribe,
-        (_, Served::Channels) => return subscribe(session, command, count),
         _ if !session.is_idle => return Plan::Later,
         // A command that blocks.
         _ => {
@@ -295,48 +322,16 @@ pub(super) fn begin(session: &mut Session, command: &Command, count: u32, out: &
 pub(super) fn answered(session: &mut Session, command: u16, is_error: bool) {
     access::answered(session, is_error);
     let name = Command::of(command).map_or("", |command| command.name);
-    let ends = command == TRANSACTION || matches!(name, "exec" | "discard" | "unwatch");
+    let ends = command >= TRANSACTION || matches!(name, "exec" | "discard" | "unwatch");
     if ends && session.lease == Lease::Kept && session.step & KEEPS == 0 {
         session.lease = Lease::Clean;
     }
 }
 
-/// Changes the subscriptions at the only server.
-fn subscribe(session: &mut Session, command: &Command, count: u32) -> Plan {
-    let Some(made) = channels::named(command.name.as_bytes()) else {
-        return Plan::Close;
-    };
-    if count == 1 && session.unconfirmed > 0 {
-        // How many confirmations this one has depends on the changes before it.
-        return Plan::Later;
-    }
-    let more = channels::confirmations(made, count, &session.confirmed);
-    session.unconfirmed = session.unconfirmed.saturating_add(more);
-    session.lease = Lease::Kept;
-    set(session, SUBSCRIBED);
-    Plan::Dedicated
-}
-
-/// Notes a message that came unasked. The last confirmation ends the subscription if no channel is left.
-///
-/// Invariant: a lane is another client's only when no confirmation is due on it and the server's numbers are
-/// zero. Numbers that cannot be true keep the lane for the client.
-pub(super) fn pushed(session: &mut Session, bytes: &[u8]) {
-    if !is(session, SUBSCRIBED) {
-        return;
-    }
-    let Some(confirmation) = Redis::PLAIN.confirmation(bytes) else {
-        return;
-    };
-    if session.confirmed.confirm(&confirmation).is_none() {
-        return;
-    }
-    session.unconfirmed = session.unconfirmed.saturating_sub(1);
-    if session.unconfirmed == 0 && session.confirmed.is_zero() {
-        clear(session, SUBSCRIBED);
-        if session.step & KEEPS == 0 {
-            session.lease = Lease::Clean;
-        }
+/// A whole transaction was refused. It would have ended what the server watches for the client.
+pub(super) fn abandon(session: &mut Session) {
+    if !is(session, OWNING) {
+        spoil(session);
     }
 }
 

@@ -42,16 +42,14 @@ pub(super) const DOOMED: u32 = 1 << 1;
 pub(super) const BOUND: u32 = 1 << 2;
 /// The server watches keys.
 pub(super) const WATCHING: u32 = 1 << 3;
-/// The only server sends messages of channels, on the client's own lane.
-pub(super) const SUBSCRIBED: u32 = 1 << 4;
 /// What was sent on the client's own lane may not be answered yet.
-pub(super) const SETTLING: u32 = 1 << 5;
+pub(super) const SETTLING: u32 = 1 << 4;
 /// The client has not said the listener's password.
-pub(super) const LOCKED: u32 = 1 << 6;
+pub(super) const LOCKED: u32 = 1 << 5;
 /// The client has a lane for good, on which the server keeps more than a transaction.
-pub(super) const OWNING: u32 = 1 << 7;
+pub(super) const OWNING: u32 = 1 << 6;
 /// What the server keeps for the client as long as one of these is set.
-pub(super) const KEEPS: u32 = BOUND | WATCHING | SUBSCRIBED | OWNING;
+pub(super) const KEEPS: u32 = BOUND | WATCHING | OWNING;
 
 /// Sets bits of the state.
 pub(super) fn set(session: &mut Session, bits: u32) {

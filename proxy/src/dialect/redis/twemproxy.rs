@@ -68,7 +68,7 @@ pub(super) fn plan(
     all_commands: bool,
     out: &mut Vec<u8>,
 ) -> Option<Plan> {
-    if matches!(request.command, INLINE | TRANSACTION) {
+    if request.command == INLINE || request.command >= TRANSACTION {
         return None;
     }
     let mut args = Args::of(message);

@@ -23,7 +23,8 @@ impl Choose for ByOperation {
 
     #[inline]
     fn choose(&self, query: &Query<'_>, _: &Children<'_>, _: &mut Random) -> usize {
-        let children = self.table.get(usize::from(query.command));
+        // Numbers beyond the last one are of requests like it.
+        let children = self.table.get(usize::from(query.command)).or(self.table.last());
         children.map_or(0, |children| usize::from(children[query.class as usize]))
     }
 

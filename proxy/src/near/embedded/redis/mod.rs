@@ -161,7 +161,7 @@ fn refuse(request: &Request, message: &[u8], out: &mut Vec<u8>) -> Outcome {
         )
     };
     let name = |number| Command::of(number).map_or("this", |command| command.name);
-    if request.command != TRANSACTION {
+    if request.command < TRANSACTION {
         return one(name(request.command));
     }
     one("multi");
