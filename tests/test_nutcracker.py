@@ -175,7 +175,7 @@ def test_statistics_are_those_of_twemproxy_field_for_field(both, redis_server):
 
 
 def test_statistics_are_told_while_others_take_nothing(door):
-    servers = [entry(f"127.0.0.1:{port}") for port in range(1, 10_001)]
+    servers = [entry(f"127.0.0.1:{port}") for port in range(1, 2_001)]
     proxy = door({"p": {"listen": ports.address(), "servers": servers}}, workers=1)
 
     def open_files():

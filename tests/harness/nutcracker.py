@@ -61,8 +61,9 @@ class _Started(Program):
         new.rename(self.file)
 
     def stats_socket(self):
-        """A connection to the statistics port that takes little at a time."""
+        """A connection to the statistics port for which little fits into the buffers of both ends."""
         sock = socket.socket()
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         sock.settimeout(PATIENCE)
         sock.connect(("127.0.0.1", self._statistics))
