@@ -73,7 +73,7 @@ def test_a_killed_server_costs_as_many_requests_as_in_twemproxy(pair, limit, wor
 
 @pytest.mark.parametrize("limit, workers", EACH)
 def test_a_frozen_server_costs_as_many_requests_as_in_twemproxy(pair, limit, workers):
-    servers, key, start = pair(limit, workers, timeout=300)
+    servers, key, start = pair(limit, workers, timeout=400)
     theirs, ours = start()
     # Every worker gets to know the server.
     enough = workers**2
