@@ -11,6 +11,7 @@ import pytest
 
 from harness import ports
 from harness.fleet import Fleet, Node
+from harness.members import HOSTS
 from harness.nutcracker import Door, Twemproxy
 from harness.proxy import BINARY, Program, Proxy, environment
 from harness.redis import REDIS, Redis
@@ -127,6 +128,12 @@ def redis_server(cleanup):
 def servers(request, memcached):
     """Three memcacheds, the first of which is read. They have one thread each, and then four."""
     return memcached.several(3, threads=request.param)
+
+
+@pytest.fixture
+def nodes(memcached):
+    """A memcached on each host, all on one port, as the pods of a Service are."""
+    return memcached.on(HOSTS)
 
 
 @pytest.fixture

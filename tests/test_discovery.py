@@ -11,14 +11,14 @@ import pytest
 from harness import ports, until
 from harness.endpoint import NEW, OLD, TROUBLES, Endpoint
 from harness.load import Load
+from harness.members import COPIES, HOSTS, addresses, members, questions
 from harness.names import System, may_mount
 from harness.proxy import BINARY, Program, config
 
 pytestmark = pytest.mark.either_io
 
-HOSTS = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"]
-COPIES = {"by_operation": {"read": {"nearest": "cache"}, "default": {"all_sync": "cache"}}}
 NAME = "cluster.cfg.cache.example"
+answered, failed = questions("endpoint")
 
 
 @pytest.fixture
@@ -33,36 +33,11 @@ def endpoint(cleanup):
     return start
 
 
-@pytest.fixture
-def nodes(memcached):
-    """A memcached on each host, all on one port."""
-    return memcached.on(HOSTS)
-
-
 def pool(address, folder, interval="100ms", **keys):
     """A pool by auto discovery, which asks more often than by default, so that tests wait less. The default
     has a test of its own."""
     address = getattr(address, "address", address)
     return {"elasticache": {"endpoint": address, "interval": interval, "keep": str(folder / "nodes")}, **keys}
-
-
-def members(proxy):
-    return [row["address"] for row in json.loads(proxy.http("/members")[1])]
-
-
-def addresses(nodes):
-    return [node.address for node in nodes]
-
-
-def answered(proxy, more=3):
-    """Waits until the endpoint has answered this many more times."""
-    goal = proxy.metric("endpoint_answers_total") + more
-    until(lambda: proxy.metric("endpoint_answers_total") >= goal, "the endpoint answers")
-
-
-def failed(proxy, more=2):
-    goal = proxy.metric("endpoint_failures_total") + more
-    until(lambda: proxy.metric("endpoint_failures_total") >= goal, "the endpoint fails")
 
 
 FORMS = {
@@ -85,6 +60,27 @@ def test_endpoint_of_any_engine_names_the_servers(endpoint, nodes, proxima, old,
     assert asked.asked == ([NEW, OLD] if old else [NEW])
     assert proxy.metric("endpoint_up", pool="cache", name=asked.address) == 1
     assert proxy.metric("endpoint_version") == 1
+
+
+def test_endpoint_under_twemproxys_door_names_the_servers_and_keys_stay(endpoint, nodes, door):
+    listed = door({"p": {"listen": ports.address(), "servers": [f"{node.address}:1" for node in nodes]}})
+    keys = [f"key{i}" for i in range(200)]
+    with listed.raw() as client:
+        for key in keys:
+            client.set(key, "v")
+    asked = endpoint(*addresses(nodes))
+    eject = {"auto_eject_hosts": True, "server_failure_limit": 1}
+    proxy = door({"p": {"listen": ports.address(), "servers": [f"elasticache:{asked.address}"], **eject}})
+    assert members(proxy) == addresses(nodes)
+    with proxy.raw() as client:
+        assert [client.get(key) for key in keys] == [b"v"] * len(keys)
+        asked.set(2, *addresses(nodes[1:]))
+        # The endpoint is asked at once after a server was ejected.
+        nodes[0].kill()
+        until(lambda: members(proxy) == addresses(nodes[1:]), "the first is none any more")
+        for key in keys:
+            client.set(key, "w")
+            assert client.get(key) == b"w"
 
 
 def test_higher_version_adds_and_removes_servers_without_an_error(endpoint, nodes, proxima, tmp_path):

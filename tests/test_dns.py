@@ -9,14 +9,14 @@ from dnslib import RCODE
 from harness import until
 from harness.copies import copies_of, until_current
 from harness.load import Load
+from harness.members import COPIES, HOSTS, addresses, members, questions
 from harness.names import TROUBLES, Names, System, may_mount, rcode
 from harness.proxy import config
 
 pytestmark = pytest.mark.either_io
 
 NAME = "memcached.cache.svc.cluster.local"
-HOSTS = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"]
-COPIES = {"by_operation": {"read": {"nearest": "cache"}, "default": {"all_sync": "cache"}}}
+answered, failed = questions("dns")
 
 
 @pytest.fixture
@@ -24,12 +24,6 @@ def names(cleanup):
     server = Names()
     cleanup.callback(server.stop)
     return server
-
-
-@pytest.fixture
-def nodes(memcached):
-    """A memcached on each host, all on one port, as the pods of a Service are."""
-    return memcached.on(HOSTS)
 
 
 def pool(names, port, interval="100ms", **keys):
@@ -41,25 +35,6 @@ def pool(names, port, interval="100ms", **keys):
 
 def port_of(node):
     return int(node.address.rsplit(":", 1)[1])
-
-
-def members(proxy):
-    return [row["address"] for row in json.loads(proxy.http("/members")[1])]
-
-
-def addresses(nodes):
-    return [node.address for node in nodes]
-
-
-def answered(proxy, more=3):
-    """Waits until DNS has answered this many more times."""
-    goal = proxy.metric("dns_answers_total") + more
-    until(lambda: proxy.metric("dns_answers_total") >= goal, "DNS answers")
-
-
-def failed(proxy, more=2):
-    goal = proxy.metric("dns_failures_total") + more
-    until(lambda: proxy.metric("dns_failures_total") >= goal, "DNS fails")
 
 
 def test_dns_adds_and_removes_servers_with_one_answer(names, nodes, proxima):

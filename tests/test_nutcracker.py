@@ -1,7 +1,9 @@
 """twemproxy's front door: its command line, process, sockets and statistics, beside the real `nutcracker`."""
 
+import contextlib
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -25,8 +27,9 @@ pytestmark = [
 def test_the_program_called_nutcracker_says_what_nutcracker_says(tmp_path):
     link = tmp_path / "nutcracker"
     link.symlink_to(pathlib.Path(BINARY).resolve())
-    bad = tmp_path / "bad.yml"
+    bad, good = tmp_path / "bad.yml", tmp_path / "good.yml"
     bad.write_text("a:\n  listen: 127.0.0.1:1\n")
+    good.write_text(written({"a": {"listen": ports.address(), "servers": [entry(ports.address())]}}))
     for arguments in (
         ["-V"],
         ["-D"],
@@ -34,13 +37,30 @@ def test_the_program_called_nutcracker_says_what_nutcracker_says(tmp_path):
         ["-t", "-c", str(bad)],
         ["-x"],
         ["-s0"],
+        ["--de"],
+        ["-d", "-c", str(good), "-o", "/no/such/folder/log"],
     ):
         theirs, ours = (
             subprocess.run([program, *arguments], capture_output=True) for program in (NUTCRACKER, link)
         )
         assert (ours.returncode, ours.stdout) == (theirs.returncode, theirs.stdout)
-        said = [line for line in ours.stderr.splitlines() if line.startswith(b"nutcracker: ")]
-        assert said == [line for line in theirs.stderr.splitlines() if line.startswith(b"nutcracker: ")]
+
+        def said(program):
+            return [
+                line for line in program.stderr.splitlines() if line.startswith((b"nutcracker: ", b"opening"))
+            ]
+
+        assert said(ours) == said(theirs)
+
+
+def test_metrics_that_the_description_of_statistics_names_are_there(door):
+    proxy = door({"p": {"listen": ports.address(), "servers": [entry(ports.address())]}})
+    told = subprocess.run([BINARY, "nutcracker", "-D"], capture_output=True, text=True).stderr
+    named = re.findall(r'^  proxima_(\w+) +"(.+)"$', told, re.MULTILINE)
+    page = proxy.http("/metrics")[1]
+    known = dict(re.findall(r"^# HELP proxima_(\w+) (.+)$", page, re.MULTILINE))
+    assert len(named) == 10
+    assert {name: known.get(name, known.get(name.removesuffix("_total"))) for name, _ in named} == dict(named)
 
 
 def test_pools_of_both_protocols_are_served_from_one_file(door, memcached, redis_server, folder):
@@ -85,7 +105,7 @@ def test_sockets_are_made_as_the_file_says(door, memcached):
     assert first.process.poll() is None and second.process.poll() is None
     with first.raw() as client:
         client.set("k", "v")
-        # Column 5 is the timer: 02 is that of keepalive. The queue of a listener is its backlog.
+        # Column 5 is the timer: 02 is that of keepalive.
         with open("/proc/net/tcp") as table:
             rows = [line.split() for line in table.readlines()[1:]]
         own = [row for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"]
@@ -96,6 +116,9 @@ def test_sockets_are_made_as_the_file_says(door, memcached):
             if row[2].endswith(f":{int(server.address.split(':')[1]):04X}") and row[3] == "01"
         ]
         assert theirs and all(row[5].startswith("02:") for row in theirs)
+    # State, Recv-Q, Send-Q, the local and the peer's address.
+    told = subprocess.run(["ss", "-Hltn", f"sport = :{port}"], capture_output=True, text=True, check=True)
+    assert [line.split()[2] for line in told.stdout.splitlines()] == ["77", "77"]
 
 
 def test_without_a_time_out_a_frozen_server_is_waited_for(door, memcached):
@@ -149,6 +172,70 @@ def test_statistics_are_those_of_twemproxy_field_for_field(both, redis_server):
     for theirs, ours in zip(*expected):
         assert [ours[0][name] for name in same] == [theirs[0][name] for name in same]
         assert [ours[1][name] for name in of_servers] == [theirs[1][name] for name in of_servers]
+
+
+def test_statistics_are_told_while_others_take_nothing(door):
+    servers = [entry(f"127.0.0.1:{port}") for port in range(1, 2_001)]
+    proxy = door({"p": {"listen": ports.address(), "servers": servers}}, workers=1)
+
+    def open_files():
+        return len(os.listdir(f"/proc/{proxy.process.pid}/fd"))
+
+    before = open_files()
+    with contextlib.ExitStack() as idle:
+        for _ in range(100):
+            idle.enter_context(proxy.stats_socket())
+        assert sum(isinstance(value, dict) for value in proxy.stats()["p"].values()) == len(servers)
+        assert open_files() <= before + 70
+
+
+ENDS = {
+    "memcached": [
+        b"",
+        b"quit\r\n",
+        b"get k\r\nquit\r\n",
+        b"flush_all\r\n",
+        b"nonsense\r\n",
+        b"set k 0 0 1\r\nvv\r\n",
+        b"get k " + b"k" * 251 + b"\r\n",
+    ],
+    "redis": [
+        b"",
+        array("QUIT"),
+        array("PING") + array("QUIT"),
+        array("PING", "x"),
+        array("NOSUCH", "k"),
+        array("MSET", "a", "1", "b"),
+        array("GET"),
+        b"*3\r\n*abcde\r\n",
+        b"PING\r\n",
+    ],
+}
+
+
+@pytest.mark.parametrize("protocol", ENDS)
+def test_ends_of_clients_are_counted_as_in_twemproxy(both, protocol, memcached, redis_server):
+    server = {"memcached": memcached, "redis": redis_server}[protocol]()
+    counted = []
+    for proxy in both({"p": {"redis": protocol == "redis", "servers": [entry(server)]}}):
+        found = {}
+        # The harness has looked whether it serves.
+        until(lambda: counts(proxy)[0]["client_connections"] == 0, "nobody is connected")
+        for request in ENDS[protocol]:
+            before = counts(proxy)[0]
+            with proxy.raw() as client:
+                client.send(request)
+                if request:
+                    client.rest()
+
+            def ended():
+                now = counts(proxy)[0]
+                return {name: now[name] - before[name] for name in ("client_eof", "client_err")}
+
+            until(lambda: any(ended().values()), f"the end after {request} is counted")
+            found[request] = ended()
+        counted.append(found)
+    assert counted[1] == counted[0]
 
 
 def test_the_daemon_detaches_logs_to_its_file_and_ends_with_its_pid_file(tmp_path, memcached, io):

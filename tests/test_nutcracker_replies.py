@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from harness import ports
-from harness.nutcracker import NUTCRACKER, entry
+from harness import ports, until
+from harness.nutcracker import NUTCRACKER, entry, written
 from harness.redis import Connection, array
 
 pytestmark = [
@@ -119,6 +119,29 @@ def test_memcached_lines_are_answered_or_closed_as_by_twemproxy(both, memcached)
     assert {line: answer for line, answer in found.items() if answer != expected[line]} == {}
 
 
+def test_a_key_too_long_in_a_line_that_comes_in_pieces_closes_without_a_reply(both, memcached):
+    for proxy in both({"p": {"servers": [entry(memcached())]}}):
+        with proxy.raw() as client:
+            client.send(b"get " + b"k " * 2_000)
+            time.sleep(0.1)
+            client.send(b"k" * 251 + b"\r\n")
+            assert client.rest() == b""
+
+
+def test_a_client_of_another_protocol_is_closed_and_the_reason_is_told(door, memcached, redis_server):
+    pools = {
+        "m": {"listen": ports.address(), "servers": [entry(memcached())]},
+        "r": {"listen": ports.address(), "redis": True, "servers": [entry(redis_server())]},
+    }
+    for listener, method in enumerate([b"PUT", b"POST"]):
+        proxy = door(pools)
+        with proxy.raw(listener) as client:
+            client.send(method + b" / HTTP/1.1\r\n\r\n")
+            assert client.rest() == b""
+        until(lambda: "HTTP" in proxy.log(), "the reason is told")
+        proxy.stop()
+
+
 def test_redis_requests_are_answered_or_closed_as_by_twemproxy(both, redis_server):
     servers = redis_server.several(2)
     theirs, ours = both({"p": {"redis": True, "servers": [entry(server) for server in servers]}})
@@ -158,6 +181,24 @@ def test_redis_servers_with_another_password_answer_as_behind_twemproxy(both, re
     with Connection(ours.addresses[1]) as client:
         assert client.ask("AUTH", "secret") == b"+OK\r\n"
         assert client.ask("PING") == b"+PONG\r\n"
+
+
+def test_redis_password_is_on_no_page_and_in_no_log(door, redis_server):
+    server = redis_server(options=["--requirepass", "hush hush"])
+    pool = {"listen": ports.address(), "redis": True, "redis_auth": "hush hush", "servers": [entry(server)]}
+    text = f"# once hush hush it was\n{written({'p': pool})}"
+    proxy = door({"p": pool}, "-v", "11")
+    proxy.write(text)
+    until(lambda: proxy.metric("config_reloads_total") == 1, "the comment has come")
+    with Connection(proxy.address) as client:
+        assert client.ask("AUTH", "hush hush") == b"+OK\r\n"
+        assert client.ask("SET", "k", "v") == b"+OK\r\n"
+    pages = ["/config", "/members", "/metrics", "/explain?key=k"]
+    assert "hush" not in "".join([*(proxy.http(page)[1] for page in pages), proxy.log()])
+    assert server.address in proxy.http("/config")[1]
+    version = proxy.version()
+    proxy.write(text.replace('redis_auth: "hush hush', 'redis_auth: "other'))
+    until(lambda: proxy.version() != version, "another password is another version")
 
 
 def test_redis_database_is_selected_after_the_login(door, redis_server):

@@ -108,6 +108,15 @@ fn serve_as_mcrouter(run: mcrouter::Run) -> ExitCode {
 }
 
 fn serve_as_nutcracker(run: nutcracker::Run) -> ExitCode {
+    let cannot = |what: &str, path: &Path, error| {
+        let why = proxima::upstream::reason(&error);
+        refuse(&format!("opening {what} file '{}' failed: {why}", path.display()))
+    };
+    let file = match run.log_file.as_deref().map(|path| (path, LogFile::open(path))) {
+        None => None,
+        Some((_, Ok(file))) => Some(file),
+        Some((path, Err(error))) => return cannot("log", path, error),
+    };
     if run.daemonize {
         return match cli::detach(std::env::args_os()) {
             Ok(()) => ExitCode::SUCCESS,
@@ -117,18 +126,6 @@ fn serve_as_nutcracker(run: nutcracker::Run) -> ExitCode {
     if run.detached {
         cli::leave_terminal();
     }
-    let cannot = |what: &str, path: &Path, error| {
-        let why = proxima::upstream::reason(&error);
-        refuse(&format!(
-            "nutcracker: opening {what} file '{}' failed: {why}",
-            path.display()
-        ))
-    };
-    let file = match run.log_file.as_deref().map(|path| (path, LogFile::open(path))) {
-        None => None,
-        Some((_, Ok(file))) => Some(file),
-        Some((path, Err(error))) => return cannot("log", path, error),
-    };
     let switch = log(LogFormat::Text, cli::level(run.verbosity), file.clone());
     let _pid_file = match run.pid_file.as_deref().map(|path| (path, PidFile::write(path))) {
         None => None,

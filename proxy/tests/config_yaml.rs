@@ -195,6 +195,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
             probe_initial: Duration::from_secs(2),
             probe_max: Duration::from_secs(60),
             fail_open_above: 0.5,
+            flush_on_return: false,
         },
         keep_routing_prefix: false,
         replicated: None,

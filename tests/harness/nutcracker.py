@@ -47,8 +47,8 @@ class _Started(Program):
         self.file = self.folder / f"nutcracker-{number()}.yml"
         self.pools = pools
         self.write(pools)
-        self._stats = ports.free()
-        place = ["-a", "127.0.0.1", "-s", str(self._stats), "-i", "20"]
+        self._statistics = ports.free()
+        place = ["-a", "127.0.0.1", "-s", str(self._statistics), "-i", "20"]
         addresses = [keys["listen"].split(" ")[0] for keys in pools.values()]
         addresses = [f"unix:{each}" if each.startswith("/") else each for each in addresses]
         super().__init__([*command, "-c", str(self.file), *place, *arguments], folder, addresses, admin)
@@ -60,9 +60,18 @@ class _Started(Program):
         new.write_text(pools if isinstance(pools, str) else written(pools))
         new.rename(self.file)
 
+    def stats_socket(self):
+        """A connection to the statistics port for which little fits into the buffers of both ends."""
+        sock = socket.socket()
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.settimeout(PATIENCE)
+        sock.connect(("127.0.0.1", self._statistics))
+        return sock
+
     def stats(self):
         """What the statistics port says."""
-        with socket.create_connection(("127.0.0.1", self._stats), PATIENCE) as sock:
+        with socket.create_connection(("127.0.0.1", self._statistics), PATIENCE) as sock:
             text = b""
             while more := sock.recv(1 << 16):
                 text += more

@@ -411,6 +411,18 @@ impl Bad {
         }
     }
 
+    /// The same mistake, for which the connection is closed without a reply.
+    #[inline]
+    #[must_use]
+    pub const fn mute(self) -> Self {
+        Self {
+            reply: b"",
+            swallow: 0,
+            close: true,
+            ..self
+        }
+    }
+
     /// The client speaks another protocol. It is closed without a reply, which it could not read.
     #[inline]
     pub const fn stranger(why: &'static str) -> Self {

@@ -47,6 +47,27 @@ const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nc
 
 /// Answers one request on each connection, for ever. Those who may not ask are closed.
 pub(super) async fn answer(listener: TcpListener, router: Router, may: impl Fn(IpAddr) -> bool) {
+    serve(listener, may, BUSY, |stream, works| {
+        let router = router.clone();
+        async move {
+            // A broken connection is the operator's own loss.
+            let _ = timeout(ALL, one(stream, router, works)).await;
+        }
+    })
+    .await;
+}
+
+/// Is true while a connection is not to give way to a new one.
+pub(super) type Works = Arc<AtomicBool>;
+
+/// Serves connections by `each`, for ever. Those who may not ask are closed, and one for which none of the
+/// others gives way is told `busy`.
+pub(super) async fn serve<S: Future<Output = ()> + Send + 'static>(
+    listener: TcpListener,
+    may: impl Fn(IpAddr) -> bool,
+    busy: &[u8],
+    mut each: impl FnMut(TcpStream, Works) -> S,
+) {
     let mut crowd = Crowd::default();
     let mut reserve = Reserve::default();
     reserve.fill();
@@ -58,7 +79,15 @@ pub(super) async fn answer(listener: TcpListener, router: Router, may: impl Fn(I
                 reserve.fill();
             }
             accepted = listener.accept() => match accepted {
-                Ok((stream, from)) if may(from.ip()) => crowd.seat(stream, &router),
+                Ok((stream, from)) if may(from.ip()) => {
+                    if crowd.has_room() {
+                        let works = Works::default();
+                        crowd.seat(each(stream, Arc::clone(&works)), works);
+                    } else {
+                        // Best effort: the connection is closed in any case.
+                        let _ = stream.try_write(busy);
+                    }
+                }
                 Ok(_) => {}
                 Err(error) if is_shortage(&error) => {
                     if !reserve.spend() && !crowd.make_room() {
@@ -105,22 +134,17 @@ struct Crowd {
 struct Seat {
     task: AbortHandle,
     /// The request has come and is being answered.
-    works: Arc<AtomicBool>,
+    works: Works,
 }
 
 impl Crowd {
-    fn seat(&mut self, stream: TcpStream, router: &Router) {
-        if self.seats.len() >= MOST && !self.make_room() {
-            // Best effort: the connection is closed in any case.
-            let _ = stream.try_write(BUSY);
-            return;
-        }
-        let works = Arc::new(AtomicBool::new(false));
-        let (router, flag) = (router.clone(), Arc::clone(&works));
-        let task = self.tasks.spawn(async move {
-            // A broken connection is the operator's own loss.
-            let _ = timeout(ALL, one(stream, router, flag)).await;
-        });
+    /// Whether there is a seat for one more, perhaps that of one that gives way.
+    fn has_room(&mut self) -> bool {
+        self.seats.len() < MOST || self.make_room()
+    }
+
+    fn seat(&mut self, served: impl Future<Output = ()> + Send + 'static, works: Works) {
+        let task = self.tasks.spawn(served);
         self.seats.push(Seat { task, works });
     }
 
@@ -136,7 +160,7 @@ impl Crowd {
     }
 }
 
-async fn one(stream: TcpStream, router: Router, works: Arc<AtomicBool>) -> hyper::Result<()> {
+async fn one(stream: TcpStream, router: Router, works: Works) -> hyper::Result<()> {
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |request| {
         let (answer, works) = (router.call(request), Arc::clone(&works));

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
-    io,
+    io::{self, IoSlice},
     net::SocketAddr,
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -13,10 +13,10 @@ use proxima_wire::hash::twemproxy_order;
 use tokio::{
     io::AsyncWriteExt,
     net::{TcpListener, TcpStream},
-    sync::watch,
-    time::{MissedTickBehavior, interval, sleep, timeout},
+    time::{Instant, timeout},
 };
 
+use super::connections;
 use crate::{
     control::Proxy,
     members::Member,
@@ -24,55 +24,73 @@ use crate::{
 };
 
 /// Counters are gathered no more often than this, however often they are wanted: every worker is asked.
-const LEAST: Duration = Duration::from_millis(10);
+const LEAST: Duration = Duration::from_millis(100);
 /// Time for a document to be taken.
 const TAKE: Duration = Duration::from_secs(5);
-/// Time until the next attempt to accept, where one has failed.
-const AGAIN: Duration = Duration::from_millis(50);
 
 /// Where the statistics are, and how often they are gathered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statistics {
     /// The address of the port.
     pub address: SocketAddr,
-    /// The time between two gatherings.
+    /// The shortest time between two gatherings.
     pub interval: Duration,
 }
 
-/// Serves the statistics port for as long as the process lives.
+/// Serves the statistics port for as long as the process lives. A connection asks nothing, so that the oldest
+/// one gives way where there are too many.
 ///
 /// # Errors
 /// The address cannot be bound.
 pub async fn serve_statistics(statistics: Statistics, proxy: Arc<Proxy>) -> io::Result<()> {
     let listener = TcpListener::bind(statistics.address).await?;
-    let (newest, document) = watch::channel(gathered(&proxy));
-    let mut ticks = interval(statistics.interval.max(LEAST));
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let gatherer = Arc::clone(&proxy);
+    let mut newest = Gathered::now(&proxy);
     tokio::spawn(async move {
-        loop {
-            ticks.tick().await;
-            newest.send_replace(gathered(&gatherer));
-        }
-    });
-    tokio::spawn(async move {
-        loop {
-            match listener.accept().await {
-                Ok((client, _)) => {
-                    let text = head(&proxy) + &document.borrow();
-                    tokio::spawn(timeout(TAKE, tell(client, text)));
+        connections::serve(
+            listener,
+            |_| true,
+            b"",
+            |client, _| {
+                if newest.at.elapsed() >= statistics.interval.max(LEAST) {
+                    newest = Gathered::now(&proxy);
                 }
-                Err(_) => sleep(AGAIN).await,
-            }
-        }
+                let told = tell(client, head(&proxy), Arc::clone(&newest.text));
+                async move {
+                    // A client that has left needs nothing.
+                    let _ = timeout(TAKE, told).await;
+                }
+            },
+        )
+        .await;
     });
     Ok(())
 }
 
-async fn tell(mut client: TcpStream, text: String) {
-    // A client that has left needs nothing.
-    let _ = client.write_all(text.as_bytes()).await;
-    let _ = client.shutdown().await;
+/// The counters as they were.
+struct Gathered {
+    at: Instant,
+    text: Arc<str>,
+}
+
+impl Gathered {
+    fn now(proxy: &Proxy) -> Self {
+        Self {
+            at: Instant::now(),
+            text: counters(proxy).into(),
+        }
+    }
+}
+
+async fn tell(mut client: TcpStream, head: String, counters: Arc<str>) -> io::Result<()> {
+    let (head, counters) = (head.as_bytes(), counters.as_bytes());
+    // Whoever reads once gets all of it, as from twemproxy.
+    let whole = [IoSlice::new(head), IoSlice::new(counters)];
+    let sent = client.write_vectored(&whole).await?;
+    client.write_all(&head[sent.min(head.len())..]).await?;
+    client
+        .write_all(&counters[sent.saturating_sub(head.len())..])
+        .await?;
+    client.shutdown().await
 }
 
 /// The beginning of the document, which is as of now.
@@ -88,7 +106,7 @@ fn head(proxy: &Proxy) -> String {
 }
 
 /// The rest of the document.
-fn gathered(proxy: &Proxy) -> String {
+fn counters(proxy: &Proxy) -> String {
     let metrics = proxy.metrics();
     let listeners = proxy.listeners().iter().flatten().count() as u64;
     let total = metrics.clients.accepted + metrics.lanes_opened + listeners;

@@ -40,7 +40,7 @@ pub fn leave_terminal() {
     let _ = rustix::process::setsid();
 }
 
-/// A file with the number of this process. It is removed at the end.
+/// A file with the number of this process. It is removed at the end, if that number still stands in it.
 #[derive(Debug)]
 pub struct PidFile(PathBuf);
 
@@ -57,7 +57,28 @@ impl PidFile {
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // Whoever has removed it has done what is to be done.
-        let _ = fs::remove_file(&self.0);
+        // Another process may have written its own number meanwhile. Whoever has removed the file has done
+        // what is to be done.
+        let own = std::process::id().to_string();
+        if fs::read_to_string(&self.0).is_ok_and(|number| number == own) {
+            let _ = fs::remove_file(&self.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pid_file_is_removed_at_the_end_unless_another_process_has_written_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pid");
+        drop(PidFile::write(&path).unwrap());
+        assert!(!path.exists());
+        let own = PidFile::write(&path).unwrap();
+        fs::write(&path, "1").unwrap();
+        drop(own);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "1");
     }
 }

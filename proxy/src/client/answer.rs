@@ -282,6 +282,12 @@ impl Engine {
             self.actions.close.push((conn, abort));
         }
         self.metrics.clients.closed += 1;
+        let counts = self.metrics.listener(client.listener);
+        if client.failed || abort && !client.eof {
+            counts.errors += 1;
+        } else if client.eof || client.closing {
+            counts.eof += 1;
+        }
         self.discharge(client.charged);
         self.clients.waiting_uploads -= usize::from(client.place().is_some());
         self.share_memory();
@@ -324,9 +330,6 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        if !client.eof {
-            self.metrics.listener(client.listener).eof += 1;
-        }
         client.eof = true;
         if client.left_midway() || client.is_subscribing() && !client.stalled {
             return self.close_client(id, false);
@@ -341,8 +344,9 @@ impl Engine {
 
     /// Closes a client whose connection is broken.
     pub fn client_failed(&mut self, id: ClientId) {
-        if let Some(client) = self.clients.table.get(id) {
-            self.metrics.listener(client.listener).errors += 1;
+        if let Some(client) = self.clients.table.get_mut(id) {
+            // What has left already, or was asked to, cannot fail.
+            client.failed |= !(client.eof || client.closing);
             self.close_client(id, false);
         }
     }

@@ -73,6 +73,8 @@ pub struct Client {
     pub(super) reply_size: usize,
     /// The client asked to leave, or cannot be understood any more: it is closed after what is due.
     pub(super) closing: bool,
+    /// The connection ends by an error: it broke, or the client sent what its listener does not take.
+    pub(super) failed: bool,
     /// The client has closed its side: it is closed after what is due.
     pub(super) eof: bool,
     /// The request in this slot changes copies in several steps: the client is not served further before it
@@ -118,6 +120,12 @@ impl Client {
             Stage::Place(place) => Some(place),
             _ => None,
         }
+    }
+
+    /// It is closed after what is due, for what it has sent.
+    pub(super) fn close_as_failed(&mut self) {
+        self.closing = true;
+        self.failed = true;
     }
 
     /// The origin of its requests.

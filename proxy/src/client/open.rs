@@ -50,6 +50,7 @@ impl Engine {
             stage: Stage::Login,
             reply_size: UNKNOWN_REPLY,
             closing: false,
+            failed: false,
             eof: false,
             awaits: None,
             retires: false,

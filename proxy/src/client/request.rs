@@ -36,7 +36,7 @@ impl Engine {
         {
             let silenced = request.is_quiet && dialect.silenced(request.command, Outcome::ClientError);
             if answer.is_empty() {
-                client.closing = true;
+                client.close_as_failed();
                 self.flush_later(Peer::Client(id));
             }
             self.answer_here(id, answer, silenced);
@@ -89,7 +89,7 @@ impl Engine {
         match plan {
             Plan::Later => {}
             Plan::Subscribe => self.subscribe(id, request, message, input),
-            Plan::Spread => self.spread_keys(id, request, message, input),
+            Plan::Spread { divides } => self.spread_keys(id, request, message, divides, input),
             Plan::Everywhere => self.spread_everywhere(id, request, message, input),
             Plan::Visit => self.visit(id, request, message, input),
             Plan::Route => self.route(id, request, message, input),
@@ -109,12 +109,13 @@ impl Engine {
                 self.clients.register.announced(listener, form, &mut answer);
                 self.answer_here(id, &answer, false);
             }
-            Plan::Close => {
+            Plan::Close | Plan::Reject => {
                 if !answer.is_empty() {
                     self.answer_here(id, &answer, false);
                 }
                 if let Some(client) = self.clients.table.get_mut(id) {
                     client.closing = true;
+                    client.failed |= plan == Plan::Reject;
                 }
                 self.flush_later(Peer::Client(id));
             }

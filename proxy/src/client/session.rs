@@ -252,9 +252,8 @@ impl Engine {
                 if bad.swallow > 0 {
                     client.stage = Stage::Discard(bad.swallow);
                 }
-                client.closing |= bad.close;
                 if bad.close {
-                    self.metrics.listener(client.listener).errors += 1;
+                    client.close_as_failed();
                 }
                 input.at += (bad.head as usize).min(input.rest().len());
                 self.metrics.clients.refused += 1;

@@ -46,6 +46,8 @@ struct Portion<'a> {
     join: &'static Join,
     failed: bool,
     used: usize,
+    /// Keys that were asked for.
+    asked: u64,
 }
 
 /// Why a portion ends.
@@ -53,6 +55,8 @@ struct Portion<'a> {
 enum Stop {
     /// The last key is served.
     End,
+    /// What follows cannot be understood.
+    Cut,
     /// The next key has not come.
     More,
     /// There is no room for another reply, or other clients are to be served first.
@@ -79,6 +83,7 @@ impl Engine {
             join,
             failed: false,
             used: 0,
+            asked: 0,
         };
         if self.clients.over_memory {
             // One error takes the place of the whole list.
@@ -93,9 +98,8 @@ impl Engine {
         let Portion {
             join, failed, used, ..
         } = portion;
-        if stop == Stop::End {
-            self.close_keys(id, join);
-        } else if let Some(client) = self.clients.table.get_mut(id) {
+        let is_over = self.end_keys(id, join, &stop);
+        if !is_over && let Some(client) = self.clients.table.get_mut(id) {
             client.stage = Stage::Keys(Box::new(Keys {
                 request: *request,
                 head: head.to_vec(),
@@ -105,7 +109,7 @@ impl Engine {
             }));
         }
         input.at += head.len() + used;
-        Some(stop == Stop::End)
+        Some(is_over)
     }
 
     /// Serves more keys of a request. Returns `false` if the last one has not been served.
@@ -122,12 +126,12 @@ impl Engine {
             join: keys.join,
             failed: keys.failed,
             used: 0,
+            asked: 0,
         };
         let stop = self.serve_keys(id, input.tree, &mut portion, input.rest(), &mut input.budget);
         let (used, failed) = (portion.used, portion.failed);
         input.at += used;
-        if stop == Stop::End {
-            self.close_keys(id, keys.join);
+        if self.end_keys(id, keys.join, &stop) {
             return true;
         }
         if let Some(client) = self.clients.table.get_mut(id) {
@@ -163,14 +167,7 @@ impl Engine {
                     portion.used += used;
                     break Stop::More;
                 }
-                NextKey::Bad(bad) if bad.close => {
-                    let text = "the proxy cannot ask for these keys one by one";
-                    self.fail_keys(id, portion, Outcome::LocalError, text);
-                    if let Some(client) = self.clients.table.get_mut(id) {
-                        client.closing = true;
-                    }
-                    break Stop::End;
-                }
+                NextKey::Bad(bad) if bad.close => break Stop::Cut,
                 NextKey::Bad(bad) => {
                     portion.used += bad.head as usize;
                     let reply = Reply::new(Outcome::ClientError, bad.reply.len());
@@ -190,6 +187,9 @@ impl Engine {
             portion.used += key.end();
         };
         self.scratch = single;
+        if let Some(client) = self.clients.table.get(id) {
+            self.metrics.listener(client.listener).fragments += portion.asked;
+        }
         stop
     }
 
@@ -219,7 +219,7 @@ impl Engine {
         let Some(root) = tree.root(usize::from(listener)) else {
             return self.fail_keys(id, portion, Outcome::LocalError, REMOVED);
         };
-        self.metrics.listener(origin.listener).fragments += 1;
+        portion.asked += 1;
         origin.dialect.single(portion.request, portion.head, key, single);
         let Parsed::Head(request) = origin.dialect.head(single) else {
             let text = "a key of this request cannot be asked for alone";
@@ -273,15 +273,21 @@ impl Engine {
         self.deliver(to, reply, line);
     }
 
-    /// Closes a request whose last replies are on their way.
-    fn close_keys(&mut self, id: ClientId, join: &'static Join) {
-        let Some(client) = self.clients.table.get_mut(id) else {
-            return;
-        };
-        client.half = None;
-        client.slots.close(join, &mut client.stream.out);
-        let peer = Peer::Client(id);
-        self.flush_later(peer);
+    /// Closes a request whose last replies are on their way. One that cannot be understood to its end has no
+    /// end of its reply either: its client is closed. Returns `false` if more of the request is to be served.
+    fn end_keys(&mut self, id: ClientId, join: &'static Join, stop: &Stop) -> bool {
+        if matches!(stop, Stop::More | Stop::Full) {
+            return false;
+        }
+        if let Some(client) = self.clients.table.get_mut(id) {
+            client.half = None;
+            match stop {
+                Stop::Cut => client.close_as_failed(),
+                _ => client.slots.close(join, &mut client.stream.out),
+            }
+            self.flush_later(Peer::Client(id));
+        }
+        true
     }
 }
 

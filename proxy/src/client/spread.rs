@@ -53,7 +53,15 @@ impl Spreading {
 
 impl Engine {
     /// Serves a request with several keys. It goes to one place as it is, if all its keys are there.
-    pub(super) fn spread_keys(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
+    /// Otherwise it is divided if it `divides`.
+    pub(super) fn spread_keys(
+        &mut self,
+        id: ClientId,
+        request: &Request,
+        message: &[u8],
+        divides: bool,
+        input: &Input<'_>,
+    ) {
         if self.clients.over_memory {
             return self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
         }
@@ -76,10 +84,9 @@ impl Engine {
         let places = &spreading.places;
         let first = places.first().copied().unwrap_or(root);
         if places.iter().all(|&place| place == first) && tree.is_settled(first) {
-            self.metrics.listener(origin.listener).fragments +=
-                u64::from(origin.dialect.spread(request).is_some());
+            self.metrics.listener(origin.listener).fragments += u64::from(divides);
             self.route(id, request, message, input);
-        } else if let Some(join) = origin.dialect.spread(request) {
+        } else if divides && let Some(join) = origin.dialect.spread(request) {
             self.divide(id, &walk, root, &mut spreading, join);
         } else {
             let is_answered = self.refuse_apart(id, &walk, &spreading, None);

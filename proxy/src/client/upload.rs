@@ -156,7 +156,8 @@ impl Engine {
             return None;
         }
         let client = self.clients.table.get_mut(id)?;
-        client.closing |= plan == Plan::Close;
+        client.closing |= matches!(plan, Plan::Close | Plan::Reject);
+        client.failed |= plan == Plan::Reject;
         let passes = matches!(plan, Plan::Route | Plan::Dedicated)
             .then(|| (plan == Plan::Dedicated, std::mem::take(&mut answer)));
         if passes.is_none() {
@@ -164,13 +165,13 @@ impl Engine {
         }
         match plan {
             Plan::Route | Plan::Dedicated => {}
-            Plan::Close => self.flush_later(Peer::Client(id)),
+            Plan::Close | Plan::Reject => self.flush_later(Peer::Client(id)),
             Plan::Alone | Plan::Instead | Plan::Later | Plan::Answer => {
                 self.answer_here(id, &answer, request.is_quiet);
             }
             Plan::Refuse(text) => self.object(id, request, &Failed::here(Outcome::LocalError, text)),
             Plan::Subscribe
-            | Plan::Spread
+            | Plan::Spread { .. }
             | Plan::Everywhere
             | Plan::Visit
             | Plan::Broadcast
@@ -237,7 +238,7 @@ impl Engine {
                 // The servers wait for bytes that will not come.
                 let lanes = std::mem::take(&mut upload.lanes);
                 upload.is_open = false;
-                client.closing = true;
+                client.close_as_failed();
                 let text = str::from_utf8(bad.reply.trim_ascii()).unwrap_or_default();
                 self.drop_upload(lanes, text.trim_start_matches("-ERR "));
                 self.flush_later(Peer::Client(id));

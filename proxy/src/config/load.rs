@@ -26,7 +26,7 @@ pub struct Loaded {
     pub warnings: Vec<String>,
     /// The files on which it depends: itself and the files of servers.
     pub files_watched: Vec<PathBuf>,
-    /// The text of the file.
+    /// The text of the file as it may be shown: without a password.
     pub text: String,
     /// 16 hexadecimal digits that are the same on every proxy that has the same text.
     pub version_hash: String,
@@ -214,14 +214,9 @@ fn loaded(config: Config, mut cx: Reading, text: &str, path: &Path) -> Loaded {
     let files = config.pools.values().filter_map(|pool| pool.source.file());
     let files = files.chain(passwords::files(&config));
     let files_watched = [path].into_iter().chain(files).map(Path::to_owned).collect();
-    let warnings = cx
-        .warnings
-        .iter()
-        .map(|warning| format!("{}:{warning}", path.display()))
-        .collect();
     Loaded {
         config,
-        warnings,
+        warnings: cx.warnings_of(path),
         files_watched,
         text: text.to_owned(),
         version_hash: version_hash([text]),

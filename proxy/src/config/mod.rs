@@ -48,4 +48,4 @@ pub use form::{BadAddress, BadListenAddress, listen_address, listen_socket};
 pub use load::{BUILT_IN, BUILT_IN_REDIS, Loaded, built_in, load, parse};
 pub(crate) use load::{load_peer, version_hash};
 pub use overrides::Overrides;
-pub(crate) use yaml::{PeerFile, parse_tree as parse_yaml};
+pub(crate) use yaml::{PeerFile, masked as masked_yaml, parse_tree as parse_yaml};

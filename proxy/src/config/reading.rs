@@ -1,6 +1,6 @@
 //! The state of a reader: the keys that lead to the current place, mistakes, and an index for the checks.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use super::{
     Diagnostic, Place,
@@ -139,6 +139,14 @@ impl Reading {
     pub(crate) fn warn(&mut self, at: Place, problem: impl Into<String>) {
         let warning = self.refuse(at, problem);
         self.warnings.push(warning);
+    }
+
+    /// The warnings about this file, a line each.
+    pub(crate) fn warnings_of(&self, file: &Path) -> Vec<String> {
+        let warnings = self.warnings.iter();
+        warnings
+            .map(|warning| format!("{}:{warning}", file.display()))
+            .collect()
     }
 
     /// Remembers that `name` must exist.

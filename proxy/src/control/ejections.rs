@@ -8,13 +8,19 @@ use std::{
 
 use tokio::{sync::mpsc::UnboundedReceiver, time::sleep};
 
-use super::{Proxy, State, probe::probe};
+use super::{
+    Proxy, State,
+    probe::{flush, probe},
+};
 use crate::{
     config::schema::EjectBy,
     engine::WorkerEvent,
     members::{Health, Member},
     route::Random,
 };
+
+/// The least time until a flush is tried again that has failed.
+const FLUSH_AGAIN: Duration = Duration::from_secs(1);
 
 /// An ejection of a member, for operators.
 #[derive(Clone, Debug)]
@@ -102,6 +108,12 @@ impl Proxy {
         let eject = *member.health.eject();
         if eject.by == EjectBy::LostConnections {
             sleep(eject.probe_initial).await;
+            while self.is_flushed(&member)
+                && let Err(error) = flush(&member).await
+            {
+                tracing::warn!(pool = %member.pool, member = %member.name, %error, "not flushed");
+                sleep(eject.probe_initial.max(FLUSH_AGAIN)).await;
+            }
             return self.returned(&mut self.state(), &member, "its time is over");
         }
         let mut pause = eject.probe_initial;
@@ -126,6 +138,14 @@ impl Proxy {
                 None => return,
             }
         }
+    }
+
+    /// Whether a member is flushed before it is asked again.
+    fn is_flushed(&self, member: &Arc<Member>) -> bool {
+        let state = self.state();
+        let pool = state.loaded.config.pools.get(&*member.pool.name);
+        let is_member = |known: &Arc<Member>| Arc::ptr_eq(&known.health, &member.health);
+        pool.is_some_and(|pool| pool.eject.flush_on_return) && state.members.iter().any(is_member)
     }
 
     /// Records that a member has answered a probe.

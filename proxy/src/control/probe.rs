@@ -1,12 +1,15 @@
 //! Asks an ejected member whether it is well, on a connection of its own: as a lane would, from the transform
-//! and the login to a question that changes nothing.
+//! and the login to a question that changes nothing. Or has it drop all that it holds.
 
-use std::io;
+use std::{io, time::Duration};
 
 use tokio::time::timeout;
 
 use super::connection::Connection;
-use crate::members::Member;
+use crate::{dialect::Question, members::Member};
+
+/// The longest time for a flush, as a time-out may be without end.
+const FLUSH: Duration = Duration::from_secs(10);
 
 /// Answers the member within its time-outs?
 ///
@@ -14,15 +17,28 @@ use crate::members::Member;
 /// It cannot be reached, is late, or answers an error or nonsense.
 pub async fn probe(member: &Member) -> io::Result<()> {
     let connection = Connection::open(member).await?;
-    let late = |_| io::Error::from(io::ErrorKind::TimedOut);
-    timeout(member.timeout, ask(connection, member))
-        .await
-        .map_err(late)?
+    within(member.timeout, ask(connection, member.dialect.probe())).await
 }
 
-async fn ask(mut connection: Connection<'_>, member: &Member) -> io::Result<()> {
+/// Drops all that the member holds, if its protocol allows it.
+///
+/// # Errors
+/// As those of [`probe`].
+pub(super) async fn flush(member: &Member) -> io::Result<()> {
+    let Some(flush) = member.dialect.copied().and_then(|copied| copied.flush()) else {
+        return Ok(());
+    };
+    let asked = async { ask(Connection::open(member).await?, flush).await };
+    within(member.timeout.min(FLUSH), asked).await
+}
+
+async fn within(limit: Duration, asked: impl Future<Output = io::Result<()>>) -> io::Result<()> {
+    let late = |_| io::Error::from(io::ErrorKind::TimedOut);
+    timeout(limit, asked).await.map_err(late)?
+}
+
+async fn ask(mut connection: Connection<'_>, (command, question): Question) -> io::Result<()> {
     connection.log_in().await?;
-    let (command, question) = member.dialect.probe();
     connection.send(question).await?;
     let mut reply = Vec::new();
     match connection.receive(command, &mut reply).await?.is_error() {

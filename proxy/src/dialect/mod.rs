@@ -111,7 +111,10 @@ pub enum Plan {
     Subscribe,
     /// The request has several keys. It walks the tree as it is if all of them are at one place; otherwise it
     /// is [divided](Dialect::spread).
-    Spread,
+    Spread {
+        /// Whether it can be.
+        divides: bool,
+    },
     /// The request goes to every member that the client can reach, and the replies are
     /// [joined](Dialect::spread).
     Everywhere,
@@ -136,6 +139,8 @@ pub enum Plan {
     Announce(u16),
     /// The connection is closed after the replies that are due and what the codec has appended.
     Close,
+    /// As `Close`, for a request that is not taken here: the client counts as one that failed.
+    Reject,
 }
 
 /// The other end of a connection.
@@ -392,8 +397,8 @@ pub trait Dialect: Send + Sync {
     }
 
     /// Parses what comes next in a request that is to be split. `bytes` begin at its first key or behind any
-    /// of its keys, and may be incomplete. By default the proxy cannot tell: it answers an error and closes
-    /// the connection.
+    /// of its keys, and may be incomplete. By default the proxy cannot tell. A mistake that closes the
+    /// connection has no reply.
     fn next_key(&self, _: &Request, _bytes: &[u8]) -> NextKey {
         NextKey::Bad(Bad::fatal(b""))
     }

@@ -17,6 +17,15 @@ use std::time::Duration;
 use crate::config::{ConfigError, Loaded};
 pub use yaml::{BuiltIn, YamlFile};
 
+/// The result of another program's command line.
+#[derive(Debug)]
+pub enum Start<R> {
+    /// Print this and exit with 0.
+    Print(String),
+    /// Serve what was asked for.
+    Run(Box<R>),
+}
+
 /// A configuration source. It is read at the start and after every change of its files.
 pub trait ConfigSource: Send + Sync {
     /// Reads the current configuration.

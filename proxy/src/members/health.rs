@@ -186,8 +186,9 @@ impl Health {
     }
 
     /// Records a lost connection where those are counted. `proven`: when the connection was made, or last
-    /// brought a reply. One that was lost before the latest count belongs to the event that was counted: one
-    /// event ends the connections of all workers. Returns whether this one ejects the member.
+    /// brought a reply; or when the request was sent for which the server is late. One that was lost before
+    /// the latest count belongs to the event that was counted: one event ends the connections of all workers.
+    /// Returns whether this one ejects the member.
     pub fn lost(&self, proven: Micros, now: Micros) -> bool {
         let limit = self.eject.failures;
         let last = self.counted.load(Relaxed);

@@ -155,9 +155,9 @@ impl MemberMetrics {
 /// Counts about the clients of one listener.
 #[derive(Clone, Debug, Default)]
 pub struct ListenerMetrics {
-    /// Clients that have closed their side.
+    /// Clients that have left: they closed their side, or asked to be closed.
     pub eof: u64,
-    /// Clients whose connection broke, or was closed for what they sent.
+    /// Clients whose connection broke, was cut off, or was closed for what they sent.
     pub errors: u64,
     /// Requests that were made of those with several keys.
     pub fragments: u64,

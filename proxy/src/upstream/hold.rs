@@ -1,14 +1,15 @@
 //! Lanes that are held back (not read), because the reader of a large reply is slow.
 //!
-//! Invariant: slow readers delay a request by at most half its pool's time-out, however many of them are
-//! before it. A lane may be held back for a quarter of the time-out while others wait behind the reply. A
-//! lane that is not held back regains one microsecond of this time in four. Within one time-out that makes a
-//! quarter, and a quarter of the rest. When the time is used up, the reader is closed with a reset, the rest
-//! of its reply is read and discarded, and the lane lives on. The lane is not held back again before it has
-//! regained some time: the next slow reader is closed at once.
+//! Invariant: slow readers delay a request by at most half its time-out, however many of them are before it.
+//! Here that is its pool's time-out, or `limits.write_timeout` if that is shorter. A lane may be held back
+//! for a quarter of the time-out while others wait behind the reply. A lane that is not held back regains one
+//! microsecond of this time in four. Within one time-out that makes a quarter, and a quarter of the rest.
+//! When the time is used up, the reader is closed with a reset, the rest of its reply is read and discarded,
+//! and the lane lives on. The lane is not held back again before it has regained some time: the next slow
+//! reader is closed at once.
 
 use super::{Lane, LaneId, Waiter};
-use crate::{client::ClientId, engine::Engine, micros::Micros, route::ReplyTo};
+use crate::{client::ClientId, config::schema::Limits, engine::Engine, micros::Micros, route::ReplyTo};
 
 /// The time for which a lane was held back while others waited behind the reply.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,7 +56,7 @@ impl Engine {
         if let Some(lane) = self.servers.lanes.get(id)
             && hold
             && !lane.stream.paused
-            && lane.has_no_time_left(now)
+            && lane.has_no_time_left(now, self.time_to_hold(lane))
         {
             return self.give_up_reader(id);
         }
@@ -114,12 +115,17 @@ impl Engine {
             .servers
             .lanes
             .iter()
-            .filter(|(_, lane)| lane.stream.paused && lane.has_held_enough(now))
+            .filter(|(_, lane)| lane.stream.paused && lane.has_held_enough(now, self.time_to_hold(lane)))
             .map(|(id, _)| id)
             .collect();
         for id in spent {
             self.give_up_reader(id);
         }
+    }
+
+    /// The longest time for which the lane may be held back while others wait.
+    fn time_to_hold(&self, lane: &Lane) -> Micros {
+        lane.wait_for_clients(&self.limits) / 4
     }
 
     /// Closes the reader of this lane and discards the rest of its reply.
@@ -163,19 +169,20 @@ impl Lane {
     }
 
     /// Must this lane, which is held back, be released?
-    fn has_held_enough(&self, now: Micros) -> bool {
+    fn has_held_enough(&self, now: Micros, most: Micros) -> bool {
         let behind = self.behind();
-        behind.is_some() && self.hold.spent(now, behind) > self.time_to_hold()
+        behind.is_some() && self.hold.spent(now, behind) > most
     }
 
     /// Has this lane, which is not held back, used up its time?
-    fn has_no_time_left(&self, now: Micros) -> bool {
-        self.behind().is_some() && self.hold.unregained_at(now) >= self.time_to_hold()
+    fn has_no_time_left(&self, now: Micros, most: Micros) -> bool {
+        self.behind().is_some() && self.hold.unregained_at(now) >= most
     }
 
-    /// The longest time for which the lane may be held back while others wait.
-    fn time_to_hold(&self) -> Micros {
-        Micros::from(self.member.timeout) / 4
+    /// The time for which requests may wait for slow clients: the pool's time-out, which may be without end,
+    /// or the time for which a client may make no progress.
+    pub(super) fn wait_for_clients(&self, limits: &Limits) -> Micros {
+        self.member.timeout.min(limits.write_timeout).into()
     }
 }
 

@@ -3,9 +3,10 @@
 //! A worker has a limited number of lanes for the large messages of one member, in both directions. An upload
 //! that finds no place waits. A reply that finds no place is buffered.
 //!
-//! Invariant: a client that hardly moves its message keeps others from a place for at most half a time-out.
-//! If the worker waits for that client, the message moves less than `limits.minimum_rate`, and others want a
-//! place, the client is closed with a reset.
+//! Invariant: a client that hardly moves its message keeps others from a place for at most half a time-out,
+//! which is the pool's or `limits.write_timeout`, whichever is shorter. If the worker waits for that client,
+//! the message moves less than `limits.minimum_rate`, and others want a place, the client is closed with a
+//! reset.
 
 use super::Lane;
 use crate::{client::Clients, engine::Engine, micros::Micros};
@@ -58,7 +59,7 @@ impl Engine {
             if !lane.bulk || !lane.is_streaming() && lane.uploading.is_none() {
                 continue;
             }
-            let timeout = Micros::from(lane.member.timeout);
+            let timeout = lane.wait_for_clients(&self.limits);
             let waits_for_client = lane.waits_for_client(clients);
             lane.pace.measure(now, timeout / 4, rate, waits_for_client);
             let wanted = self.servers.by_member[lane.member.id.0 as usize].wanted;

@@ -399,3 +399,44 @@ fn slow_readers_take_no_more_bulk_lanes_than_promised() {
     world.reply("a", "END\r\n");
     assert_eq!(world.heard(quick), "END\r\n");
 }
+
+/// A pool whose servers are waited for without end, and half of whose memory a reply takes.
+const PATIENT: &str = "pools: {p: {servers: [10.0.0.1:1], timeout: 1000h}}\n\
+                       limits: {total_bytes: 4MiB, write_timeout: 2s}\n\
+                       listeners: [{address: \"127.0.0.1:1\", route: p}]\n";
+
+#[test]
+fn a_slow_reader_of_a_pool_without_a_time_out_delays_others_by_a_part_of_the_write_timeout() {
+    let mut world = world_of(PATIENT);
+    let (slow, quick) = (world.client(), world.client());
+    world.seats[slow].frozen = true;
+    world.say(slow, b"get k\r\n");
+    world.say(quick, b"get l\r\n");
+    let (lane, reply, sent) = (world.lane("10.0.0.1:1"), value("k"), world.engine.now);
+    let rest = say_while_read(&mut world, lane, &reply);
+    assert!(!rest.is_empty(), "it was not held back");
+    while world.seats[slow].closed.is_none() {
+        world.pass(Duration::from_millis(50));
+    }
+    let waited = world.engine.now - sent;
+    assert!(waited <= Micros::millis(700), "{waited:?}");
+    assert!(say_while_read(&mut world, lane, rest).is_empty());
+    world.say(lane, b"END\r\n");
+    assert_eq!(world.heard(quick), "END\r\n");
+}
+
+#[test]
+fn slow_readers_of_a_pool_without_a_time_out_lose_their_places_to_others() {
+    let mut world = world_of(PATIENT);
+    let reply = value("k");
+    let readers: Vec<usize> = (0..STREAMED + 3).map(|_| world.client()).collect();
+    for &reader in &readers {
+        world.seats[reader].frozen = true;
+        world.say(reader, b"get k\r\n");
+        let lane = world.lane("10.0.0.1:1");
+        say_while_read(&mut world, lane, &reply);
+    }
+    world.pass(Duration::from_millis(700));
+    let is_closed = |reader: &&usize| world.seats[**reader].closed.is_some();
+    assert!(readers.iter().filter(is_closed).count() >= STREAMED);
+}

@@ -1,8 +1,8 @@
 //! What a file becomes.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
-use proxima::config::schema::*;
+use proxima::{config::schema::*, frontdoor::nutcracker};
 
 use crate::{parse, pool, server};
 
@@ -91,7 +91,8 @@ fn every_key_of_a_twemproxy_file_is_read() {
                 failures: 3,
                 probe_initial: pause,
                 probe_max: pause,
-                fail_open_above: 1.0
+                fail_open_above: 1.0,
+                flush_on_return: false,
             }
         );
         assert!(pool.preconnect && pool.keepalive && pool.timeout == Duration::from_millis(400));
@@ -126,6 +127,27 @@ fn servers_have_the_names_that_twemproxy_gives_them() {
 }
 
 #[test]
+fn servers_that_return_are_flushed_where_the_file_says_so() {
+    let flushes = |keys: &str| {
+        let loaded = nutcracker::parse(&pool(keys), Path::new("F")).unwrap();
+        (loaded.config.pools["a"].eject.flush_on_return, loaded.warnings)
+    };
+    let none = Vec::new;
+    assert_eq!(flushes("  auto_eject_hosts: true\n"), (false, none()));
+    let keys = "  auto_eject_hosts: true\n  flush_on_return: true\n";
+    assert_eq!(flushes(keys), (true, none()));
+    assert_eq!(
+        flushes("  redis: true\n  flush_on_return: false\n"),
+        (false, none())
+    );
+    let (_, warnings) = flushes("  flush_on_return: true\n");
+    assert_eq!(
+        warnings,
+        ["F:3:20: a: `flush_on_return` has no effect without `auto_eject_hosts: true`"]
+    );
+}
+
+#[test]
 fn the_first_lost_connection_ejects_with_a_limit_of_none() {
     let config = parse(&pool("  auto_eject_hosts: true\n  server_failure_limit: 0\n")).unwrap();
     assert_eq!(config.pools["a"].eject.failures, 1);
@@ -138,4 +160,40 @@ fn five_thousand_servers_are_read() {
         .collect();
     let config = parse(&format!("a:\n  listen: 127.0.0.1:1\n  servers:\n{servers}")).unwrap();
     assert_eq!(config.pools["a"].source.fixed().map(<[Server]>::len), Some(5_000));
+}
+
+#[test]
+fn an_endpoint_in_the_place_of_servers_is_asked_for_them() {
+    for (entry, address) in [
+        (
+            "elasticache:cluster.cfg.example:11211",
+            Some("cluster.cfg.example:11211"),
+        ),
+        ("elasticache:[::1]:1", Some("[::1]:1")),
+        ("elasticache:11211:1", None),
+        ("elasticache:11211:1 name", None),
+    ] {
+        let config = parse(&server(entry)).unwrap();
+        let expected = address.map(|address| {
+            Question::Endpoint(Endpoint {
+                address: address.to_owned(),
+                interval: Duration::from_secs(60),
+                keep: None,
+            })
+        });
+        assert_eq!(config.pools["a"].source.question(), expected, "{entry}");
+    }
+}
+
+#[test]
+fn passwords_of_a_twemproxy_file_are_not_shown_and_are_part_of_its_version() {
+    let loaded = |password| {
+        let text = pool(&format!("  redis: true\n  redis_auth: {password} # {password}\n"));
+        nutcracker::parse(&text, Path::new("F")).unwrap()
+    };
+    let (one, other) = (loaded("hush"), loaded("'hu''sh'"));
+    assert!(!format!("{one:?}").contains("hush") && !format!("{other:?}").contains("hu''sh"));
+    assert_eq!(one.text, pool("  redis: true\n  redis_auth: \"***\" \n"));
+    assert_eq!(one.text, other.text);
+    assert_ne!(one.version_hash, other.version_hash);
 }

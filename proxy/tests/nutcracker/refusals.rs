@@ -3,6 +3,13 @@
 
 use crate::{parse, pool, rows::each_row, server};
 
+/// What is said of a file, which begins so.
+fn refused(text: &str, expected: &str) -> String {
+    let refused = parse(text).expect_err(text).to_string();
+    assert!(refused.starts_with(expected), "{text}{refused}\n{expected}");
+    refused
+}
+
 /// A file with this value of this key in line 3, and what is said of it behind the place.
 fn value(key: &str, value: &str, said: &str) -> (String, String) {
     let column = 5 + key.len();
@@ -101,16 +108,11 @@ fn values_that_twemproxy_refuses_are_refused_with_their_place() {
             "-1",
             "a number from 0 to 2147483647, found `-1`",
         ),
+        value("flush_on_return", "yes", &format!("{flag} `yes`")),
         value("tcpkeepalive", "x", &format!("{flag} `x`")),
         value("reuseport", "x", &format!("{flag} `x`")),
     ];
-    each_row(rows, |(text, expected)| {
-        let refused = parse(text).expect_err(text).to_string();
-        assert!(
-            refused.starts_with(expected.as_str()),
-            "{text}{refused}\n{expected}"
-        );
-    });
+    each_row(rows, |(text, expected)| drop(refused(text, expected)));
 }
 
 #[test]
@@ -139,9 +141,7 @@ fn addresses_that_twemproxy_refuses_are_refused_with_their_place() {
     ];
     each_row(rows, |(listen, said)| {
         let text = format!("a:\n  listen: {listen}\n  servers:\n    - 10.0.0.1:11211:1\n");
-        let refused = parse(&text).expect_err(&text).to_string();
-        let expected = format!("F:2:11: a.listen: expected {said}");
-        assert!(refused.starts_with(&expected), "{refused}\n{expected}");
+        refused(&text, &format!("F:2:11: a.listen: expected {said}"));
     });
     let rows = [
         ("10.0.0.1:1", "a server with a port and a weight"),
@@ -168,12 +168,11 @@ fn addresses_that_twemproxy_refuses_are_refused_with_their_place() {
         ("a b:1:1", "a server with a weight"),
         ("{a: 1}", "a text, found a map"),
         ("''", "a text"),
+        // It is a host that is called so.
+        ("elasticache:1:0", "a server whose weight is a number from 1"),
     ];
     each_row(rows, |(entry, said)| {
-        let text = server(entry);
-        let refused = parse(&text).expect_err(&text).to_string();
-        let expected = format!("F:4:7: a.servers[0]: expected {said}");
-        assert!(refused.starts_with(&expected), "{refused}\n{expected}");
+        let refused = refused(&server(entry), &format!("F:4:7: a.servers[0]: expected {said}"));
         let remedy = "write `host:port:weight` or `/path:weight`";
         assert!(
             said.starts_with("a text") || refused.contains(remedy),
@@ -239,8 +238,24 @@ fn files_that_twemproxy_refuses_are_refused_with_their_place() {
             "F:3:15: a.redis_auth: a password of a pool that is not Redis'; write `redis: true`",
         ),
         (
+            pool("  redis: true\n  flush_on_return: true\n"),
+            "F:4:20: a.flush_on_return: a Redis is never flushed; leave it out",
+        ),
+        (
             format!("{one}    - 10.0.0.1:11211:2\n"),
             "F:5:7: a.servers[1]: a server of line 4 is called `10.0.0.1`, too; give one of them",
+        ),
+        (
+            server("elasticache:cluster"),
+            "F:4:7: a.servers[0]: expected the address of an endpoint, found `elasticache:cluster`; write",
+        ),
+        (
+            server("elasticache:unix:/run/m"),
+            "F:4:7: a.servers[0]: expected the address of an endpoint, found",
+        ),
+        (
+            format!("{one}    - elasticache:cluster:11211\n"),
+            "F:5:7: a.servers[1]: an endpoint beside other servers; leave it alone in the list",
         ),
         (
             format!("{one}    - 10.0.0.2:1:2 10.0.0.1\n"),
@@ -257,10 +272,7 @@ fn files_that_twemproxy_refuses_are_refused_with_their_place() {
         ("a:\n\tlisten: 127.0.0.1:1\n".to_owned(), "F:2:2: not YAML: "),
         ("a: [1\n".to_owned(), "F:2:1: not YAML: "),
     ];
-    each_row(table, |(text, expected)| {
-        let refused = parse(text).expect_err(text).to_string();
-        assert!(refused.starts_with(*expected), "{text}{refused}\n{expected}");
-    });
+    each_row(table, |(text, expected)| drop(refused(text, expected)));
 }
 
 #[test]

@@ -55,12 +55,21 @@ impl Form for TcpAddress {
 
     fn read(node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
         let address = ListenAddress::read(node, cx)?;
-        match address.starts_with("unix:") {
-            true => Err(cx
-                .refuse(node.at, "operators ask by TCP")
-                .with_remedy("write `host:port` or `[v6]:port`")),
-            false => Ok(address),
-        }
+        by_tcp(address, node, cx, "operators ask by TCP")
+            .map_err(|refused| refused.with_remedy("write `host:port` or `[v6]:port`"))
+    }
+}
+
+/// An address that was read, unless it is a Unix socket's. `problem`: why it may not be.
+pub(in crate::config) fn by_tcp(
+    address: String,
+    node: &Node,
+    cx: &Reading,
+    problem: &str,
+) -> Result<String, Diagnostic> {
+    match address.starts_with("unix:") {
+        true => Err(cx.refuse(node.at, problem)),
+        false => Ok(address),
     }
 }
 

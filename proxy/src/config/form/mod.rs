@@ -14,7 +14,7 @@ mod text;
 mod time;
 mod word;
 
-pub(super) use address::{HostName, ListenAddress, ServerAddress, TcpAddress};
+pub(super) use address::{HostName, ListenAddress, ServerAddress, TcpAddress, by_tcp};
 pub(super) use collection::{Apart, ByName, List, Named, Optional};
 pub(super) use number::{Amount, Count, Seconds, Share, Weight};
 pub(super) use permission::{Mode, Owner};

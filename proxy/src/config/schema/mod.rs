@@ -1,4 +1,4 @@
-//! The configuration as types. Every front door ends in them: our YAML and mcrouter's JSON.
+//! The configuration as types. Every front door ends in them: our YAML, mcrouter's JSON and twemproxy's YAML.
 
 mod discovery;
 mod fleet;

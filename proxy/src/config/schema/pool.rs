@@ -153,6 +153,8 @@ pub struct Eject {
     /// Fail-open: if more than this share of the pool is ejected, members that are only suspected are asked
     /// again; 1: never.
     pub fail_open_above: f64,
+    /// Whether a server that returns without a probe is flushed before it is asked: what it holds may be old.
+    pub flush_on_return: bool,
 }
 
 impl Eject {
@@ -163,5 +165,6 @@ impl Eject {
         probe_initial: Duration::from_secs(1),
         probe_max: Duration::from_secs(30),
         fail_open_above: 1.0,
+        flush_on_return: false,
     };
 }

@@ -8,7 +8,7 @@ pub(super) use crate::config::schema::Endpoint;
 use crate::config::{
     ConfigError, Diagnostic, Place,
     document::Node,
-    form::{Form, Optional, PathText, PositiveTime, ServerAddress, Shape},
+    form::{Form, Optional, PathText, PositiveTime, ServerAddress, Shape, by_tcp},
     reading::Reading,
     schema::{Question, Server, ServerSource, Source},
     section::section,
@@ -48,13 +48,9 @@ impl Form for EndpointAddress {
 
     fn read(node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
         let remedy = "write `NAME.cfg.cache.amazonaws.com:11211`, as the cluster's page shows it";
-        let address = ServerAddress::read(node, cx).map_err(|refused| refused.with_remedy(remedy))?;
-        match address.starts_with("unix:") {
-            true => Err(cx
-                .refuse(node.at, "an endpoint is asked by TCP")
-                .with_remedy(remedy)),
-            false => Ok(address),
-        }
+        ServerAddress::read(node, cx)
+            .and_then(|address| by_tcp(address, node, cx, "an endpoint is asked by TCP"))
+            .map_err(|refused| refused.with_remedy(remedy))
     }
 }
 

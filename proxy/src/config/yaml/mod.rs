@@ -1,6 +1,6 @@
 //! Our format: YAML, strict, with short forms.
 //!
-//! * `events`: text → tree
+//! * `events`: text → tree; `masked`: a text as it may be shown
 //! * `top`: the file's keys, listeners, limits; `fleet`: the section about it; `peer`: a file with that
 //!   section alone, beside another program's configuration
 //! * `health`: health listeners, and how clients are led away
@@ -19,6 +19,7 @@ mod handles;
 mod hash;
 mod health;
 mod login;
+mod masked;
 mod names;
 mod parameters;
 mod peer;
@@ -28,6 +29,7 @@ mod top;
 
 pub(crate) use events::parse as parse_tree;
 pub(super) use handles::HANDLES;
+pub(crate) use masked::masked;
 pub(crate) use peer::PeerFile;
 pub(super) use peer::parse_peer;
 pub(super) use top::TopKeys;

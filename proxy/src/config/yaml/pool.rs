@@ -191,6 +191,7 @@ impl Form for EjectForm {
                 probe_initial,
                 probe_max,
                 fail_open_above,
+                flush_on_return: false,
             }),
         }
     }

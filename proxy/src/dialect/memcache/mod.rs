@@ -72,7 +72,6 @@ const VERSION: &[u8] = concat!("VERSION 1.6.18 proxima-", env!("CARGO_PKG_VERSIO
 
 impl<const ANNOUNCES: bool> Memcache<ANNOUNCES> {
     /// Reads a request, as this manner and this listener have it. It is not inlined, so that the common way is.
-    #[cold]
     #[inline(never)]
     fn changed(&self, bytes: &[u8], limits: &Limits) -> Parsed<Request> {
         let mut read = memcache::request(bytes, limits);
@@ -235,7 +234,7 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
     #[inline]
     fn next_key(&self, _: &Request, bytes: &[u8]) -> NextKey {
         match memcache::take_key(bytes) {
-            NextKey::Bad(_) if self.manner != Manner::Own => NextKey::Bad(Bad::fatal(b"")),
+            NextKey::Bad(bad) if self.manner != Manner::Own => NextKey::Bad(bad.mute()),
             next => next,
         }
     }

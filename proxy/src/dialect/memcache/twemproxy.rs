@@ -46,7 +46,7 @@ pub(super) fn restrict(read: Parsed<Request>, all_commands: bool) -> Parsed<Requ
         Parsed::Head(request) if !all_commands && TAKEN >> request.command & 1 == 0 => {
             Parsed::Bad(Bad::fatal(b""))
         }
-        Parsed::Bad(_) => Parsed::Bad(Bad::fatal(b"")),
+        Parsed::Bad(bad) => Parsed::Bad(bad.mute()),
         read => read,
     }
 }

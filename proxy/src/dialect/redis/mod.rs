@@ -252,7 +252,7 @@ impl Dialect for Redis {
             return near::plan(session, request, message, out);
         }
         if request.command >= TRANSACTION {
-            return Plan::Spread;
+            return Plan::Spread { divides: false };
         }
         if request.command == DECLARED {
             return declared::plan(request, message, out);
@@ -273,7 +273,10 @@ impl Dialect for Redis {
                 append_error(PATTERN, out);
                 Plan::Alone
             }
-            Served::Key | Served::Pattern | Served::Split(_) if !request.more_keys.is_empty() => Plan::Spread,
+            Served::Key | Served::Pattern | Served::Split(_) if !request.more_keys.is_empty() => {
+                let divides = matches!(command.served, Served::Split(_));
+                Plan::Spread { divides }
+            }
             Served::Key | Served::Pattern | Served::Split(_) | Served::Any | Served::Channel => Plan::Route,
             Served::Each(_) => Plan::Everywhere,
             Served::Walk if session.reach.is_one => Plan::Route,

@@ -55,7 +55,7 @@ pub(super) fn request(
         |request: &Request| all_commands || TAKEN.get(usize::from(request.command)).copied().unwrap_or(false);
     match read {
         Parsed::Head(request) if !takes(&request) => Parsed::Bad(Bad::fatal(b"")),
-        Parsed::Bad(_) => Parsed::Bad(Bad::fatal(b"")),
+        Parsed::Bad(bad) => Parsed::Bad(bad.mute()),
         read => read,
     }
 }
@@ -76,7 +76,7 @@ pub(super) fn plan(
     args.next();
     let command = Command::of(request.command)?;
     let is_refused = match command.name {
-        "quit" => true,
+        "quit" => return Some(Plan::Close),
         "auth" if count == 2 => {
             auth(session, args.text().unwrap_or_default(), out)?;
             return Some(Plan::Answer);
@@ -89,7 +89,7 @@ pub(super) fn plan(
         // It passes a wrong number on where the right one is not fixed.
         _ => !command.takes(count) && (command.arity > 0 || count < 2),
     };
-    is_refused.then_some(Plan::Close)
+    is_refused.then_some(Plan::Reject)
 }
 
 /// Answers `AUTH`. `None`: servers are asked.

@@ -92,6 +92,7 @@ impl Settings {
                 .max(millis(initial))
                 .max(Duration::from_millis(1)),
             fail_open_above: 1.0,
+            flush_on_return: false,
         };
         let timeouts = Timeouts {
             server,

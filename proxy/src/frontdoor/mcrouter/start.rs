@@ -22,7 +22,7 @@ use crate::{
         schema::{Config, Listener},
         version_hash,
     },
-    frontdoor::ConfigSource,
+    frontdoor::{self, ConfigSource},
     reactor::Io,
 };
 
@@ -46,14 +46,8 @@ const NOT_THERE: [&str; 6] = [
     "keys for several routes (`/*/*/key`, `/region/*/key`, `/region/fallback/key`): they get an error",
 ];
 
-/// The result of a command line.
-#[derive(Debug)]
-pub enum Start {
-    /// Print this on standard output and exit with 0.
-    Print(String),
-    /// Serve.
-    Run(Box<Run>),
-}
+/// The result of a command line. A text is for standard output.
+pub type Start = frontdoor::Start<Run>;
 
 /// The server that a command line of mcrouter's asks for.
 #[derive(Debug)]
@@ -240,11 +234,7 @@ fn load_from(
     let own = matches!(source, Input::File(_)).then(|| path.to_owned());
     Ok(Loaded {
         config,
-        warnings: cx
-            .warnings
-            .iter()
-            .map(|warning| format!("{}:{warning}", path.display()))
-            .collect(),
+        warnings: cx.warnings_of(path),
         version_hash: version_hash(
             [text.as_str()]
                 .into_iter()

@@ -1,8 +1,10 @@
 //! The whole file: a mapping of pools.
 
-use super::pool::pool;
+use std::collections::BTreeSet;
+
+use super::{pool::pool, settings::PASSWORD};
 use crate::config::{
-    Diagnostic,
+    Diagnostic, Place,
     document::{Node, Value},
     reading::Reading,
     schema::Config,
@@ -42,4 +44,17 @@ pub(super) fn read(
         config.pools.insert(name, pool);
     }
     Ok(config)
+}
+
+/// The places of all passwords.
+pub(super) fn secrets<'a>(root: &'a Node) -> BTreeSet<Place> {
+    let entries = |value: &'a Value| match value {
+        Value::Map(entries) => entries.iter(),
+        Value::Scalar { .. } | Value::List(_) => [].iter(),
+    };
+    entries(&root.value)
+        .flat_map(|(_, pool)| entries(&pool.value))
+        .filter(|(key, _)| key.text == PASSWORD)
+        .map(|(_, password)| password.at)
+        .collect()
 }

@@ -43,6 +43,32 @@ const STATS: [(&str, &[(&str, &str)]); 2] = [
     ),
 ];
 
+/// The metrics of ours that say more than those, and their descriptions. All of them are at the admin port.
+const OURS: &[(&str, &str)] = &[
+    ("clients_accepted_total", "Clients that connected."),
+    ("clients_closed_total", "Clients closed by the proxy, by reason."),
+    ("requests_in_flight", "Requests sent to servers and not answered."),
+    (
+        "request_duration_seconds",
+        "From a request's last byte to its reply, by listener.",
+    ),
+    (
+        "lookups_total",
+        "Keys that clients have looked for, by command and result.",
+    ),
+    ("pool_members", "Members of a pool, by whether they may be asked."),
+    (
+        "pool_request_duration_seconds",
+        "From sending to a member of this pool to its reply.",
+    ),
+    ("member_ejections_total", "Times this member was ejected."),
+    (
+        "member_failures_total",
+        "Connections to this member that broke or were late.",
+    ),
+    ("config_failures_total", "Configurations that were refused."),
+];
+
 /// How the program is called.
 pub(super) fn usage() -> String {
     let mut text = String::from(
@@ -76,6 +102,11 @@ pub(super) fn statistics() -> String {
         for (name, what) in *stats {
             let _ = writeln!(text, "  {name:<18}  \"{what}\"");
         }
+    }
+    text.push_str("\nproxima metrics (among others, with --admin: /metrics):\n");
+    for (name, what) in OURS {
+        let name = format!("proxima_{name}");
+        let _ = writeln!(text, "  {name:<37}  \"{what}\"");
     }
     text
 }

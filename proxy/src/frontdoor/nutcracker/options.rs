@@ -125,12 +125,20 @@ pub(super) const OPTIONS: &[Opt] = &[
     ),
 ];
 
-/// The result of a look for a long name. It may be abbreviated as long as it means one option.
+/// The result of a look for a long name. It may be abbreviated as long as it means one option of twemproxy's,
+/// or none of those and one of ours.
 pub(super) fn by_long(name: &str) -> Option<&'static Opt> {
     if let Some(exact) = OPTIONS.iter().find(|option| option.name == name) {
         return Some(exact);
     }
-    let mut found = OPTIONS.iter().filter(|option| option.name.starts_with(name));
+    let begin_so = |is_ours: bool| {
+        OPTIONS.iter().filter(move |option| {
+            let is_for_people = !option.help.is_empty();
+            option.name.starts_with(name) && option.short.is_none() == is_ours && is_for_people
+        })
+    };
+    let is_ours = begin_so(false).next().is_none();
+    let mut found = begin_so(is_ours);
     found
         .next()
         .filter(|_| !name.is_empty() && found.next().is_none())
@@ -188,6 +196,15 @@ mod tests {
         assert_eq!(name("verb"), Some("verbose"));
         assert_eq!(name("ver"), None, "version and verbose");
         assert_eq!(name("stats-"), None);
+        assert_eq!(
+            name("de"),
+            Some("describe-stats"),
+            "ours are in no way of its own"
+        );
+        assert_eq!(name("detach"), None);
+        assert_eq!(name("detached"), Some("detached"));
+        assert_eq!(name("w"), Some("workers"));
+        assert_eq!(name("a"), None, "admin and all-commands");
         assert_eq!(name(""), None);
     }
 }

@@ -9,7 +9,7 @@ use crate::config::{
     reading::Reading,
     schema::{
         Access, Algorithm, Dedicated, Eject, EjectBy, Hash, Listener, Login, Manner, OnEject, Password,
-        PasswordSource, Permissions, Pool, Protocol, Route, SocketOptions, Source,
+        PasswordSource, Permissions, Pool, Protocol, Route, SocketOptions,
     },
 };
 
@@ -29,11 +29,11 @@ pub(super) fn pool(
             .refuse(node.at, "`listen` is missing")
             .with_remedy("say where its clients connect, as `listen: 127.0.0.1:22121`"));
     };
-    if settings.servers.is_empty() {
+    let Some(source) = settings.servers.take() else {
         return Err(cx
             .refuse(node.at, "`servers` is missing")
             .with_remedy("list its servers, as `- 10.0.0.1:11211:1`"));
-    }
+    };
     let redis = settings.redis;
     let password = match settings.redis_auth.take() {
         Some((at, _)) if !redis => {
@@ -48,6 +48,20 @@ pub(super) fn pool(
             secret: Some(secret),
         }),
     };
+    match settings.flush_on_return {
+        Some(at) if redis => {
+            return Err(cx
+                .within("flush_on_return", |cx| cx.refuse(at, "a Redis is never flushed"))
+                .with_remedy("leave it out"));
+        }
+        Some(at) if !settings.auto_eject_hosts => {
+            cx.warn(
+                at,
+                "`flush_on_return` has no effect without `auto_eject_hosts: true`",
+            );
+        }
+        _ => {}
+    }
     if !redis && settings.redis_db > 0 {
         cx.warn(node.at, "`redis_db` has no effect without `redis: true`");
     }
@@ -97,7 +111,7 @@ pub(super) fn pool(
         dedicated: Dedicated::DEFAULT,
         preconnect: settings.preconnect,
         keepalive: settings.tcpkeepalive,
-        source: Source::new(settings.servers),
+        source,
     };
     Ok((listener, pool))
 }
@@ -132,5 +146,6 @@ fn eject(settings: &Settings) -> Eject {
         probe_initial: pause,
         probe_max: pause,
         fail_open_above: 1.0,
+        flush_on_return: settings.flush_on_return.is_some(),
     }
 }

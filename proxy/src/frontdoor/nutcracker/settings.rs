@@ -1,40 +1,81 @@
 //! The keys of a pool, and what each of them says.
 
-use std::collections::HashMap;
-
 use super::{
     listen::{Listen, listen},
-    server::server,
+    server::servers,
     value::{decimal, flag, number, text},
 };
 use crate::config::{
     Diagnostic, Place,
     document::{Node, Value, shortened},
     reading::Reading,
-    schema::{KeyHash, Secret, Server},
+    schema::{KeyHash, Secret, Source},
     suggest,
 };
 
-/// All keys.
-pub(super) const KEYS: [&str; 18] = [
-    "listen",
-    "hash",
-    "hash_tag",
-    "distribution",
-    "timeout",
-    "backlog",
-    "client_connections",
-    "redis",
-    "redis_auth",
-    "redis_db",
-    "preconnect",
-    "auto_eject_hosts",
-    "server_connections",
-    "server_retry_timeout",
-    "server_failure_limit",
-    "tcpkeepalive",
-    "reuseport",
-    "servers",
+/// What reads the value of a key.
+type Set = fn(&mut Settings, &Node, &mut Reading) -> Result<(), Diagnostic>;
+
+/// The key of a password, which is not shown.
+pub(super) const PASSWORD: &str = "redis_auth";
+
+/// All keys, and what each of them sets.
+const KEYS: &[(&str, Set)] = &[
+    ("listen", |pool, node, cx| {
+        cx.index.listeners.push(cx.site(node.at));
+        put(&mut pool.listen, listen(node, cx).map(Some))
+    }),
+    ("hash", |pool, node, cx| put(&mut pool.hash, hash(node, cx))),
+    ("hash_tag", |pool, node, cx| {
+        put(&mut pool.hash_tag, tag(node, cx).map(Some))
+    }),
+    ("distribution", |pool, node, cx| {
+        put(&mut pool.distribution, distribution(node, cx))
+    }),
+    ("timeout", |pool, node, cx| {
+        put(&mut pool.timeout, timeout(node, cx))
+    }),
+    ("backlog", |pool, node, cx| {
+        put(&mut pool.backlog, number(node, 0, cx))
+    }),
+    // twemproxy accepts any number, and limits nothing.
+    ("client_connections", |_, node, cx| number(node, 0, cx).map(drop)),
+    ("redis", |pool, node, cx| put(&mut pool.redis, flag(node, cx))),
+    (PASSWORD, |pool, node, cx| {
+        let secret = Secret::new(text(node, cx)?.as_bytes());
+        put(&mut pool.redis_auth, Ok(Some((node.at, secret))))
+    }),
+    ("redis_db", |pool, node, cx| {
+        put(&mut pool.redis_db, number(node, 0, cx))
+    }),
+    ("preconnect", |pool, node, cx| {
+        put(&mut pool.preconnect, flag(node, cx))
+    }),
+    ("auto_eject_hosts", |pool, node, cx| {
+        put(&mut pool.auto_eject_hosts, flag(node, cx))
+    }),
+    // Each worker has a connection to each server, and pipelines requests on it.
+    ("server_connections", |_, node, cx| number(node, 1, cx).map(drop)),
+    ("server_retry_timeout", |pool, node, cx| {
+        put(&mut pool.server_retry_timeout, number(node, 0, cx))
+    }),
+    ("server_failure_limit", |pool, node, cx| {
+        put(&mut pool.server_failure_limit, number(node, 0, cx))
+    }),
+    // This one is ours.
+    ("flush_on_return", |pool, node, cx| {
+        let is_wanted = flag(node, cx)?;
+        put(&mut pool.flush_on_return, Ok(is_wanted.then_some(node.at)))
+    }),
+    ("tcpkeepalive", |pool, node, cx| {
+        put(&mut pool.tcpkeepalive, flag(node, cx))
+    }),
+    ("reuseport", |pool, node, cx| {
+        put(&mut pool.reuseport, flag(node, cx))
+    }),
+    ("servers", |pool, node, cx| {
+        put(&mut pool.servers, servers(node, cx).map(Some))
+    }),
 ];
 
 /// How keys are shared out.
@@ -68,9 +109,12 @@ pub(super) struct Settings {
     pub(super) auto_eject_hosts: bool,
     pub(super) server_retry_timeout: i32,
     pub(super) server_failure_limit: i32,
+    /// The place of the key that says so. `None`: a server that returns is not flushed.
+    pub(super) flush_on_return: Option<Place>,
     pub(super) tcpkeepalive: bool,
     pub(super) reuseport: bool,
-    pub(super) servers: Vec<Server>,
+    /// Where its servers come from. `None`: the key is missing.
+    pub(super) servers: Option<Source>,
 }
 
 impl Default for Settings {
@@ -89,9 +133,10 @@ impl Default for Settings {
             auto_eject_hosts: false,
             server_retry_timeout: 30_000,
             server_failure_limit: 2,
+            flush_on_return: None,
             tcpkeepalive: false,
             reuseport: false,
-            servers: Vec::new(),
+            servers: None,
         }
     }
 }
@@ -105,67 +150,42 @@ impl Settings {
                 .with_remedy("write its keys below its name: `listen`, `servers` and what else it needs"));
         };
         let mut settings = Self::default();
-        let read = entries.iter().map(|(name, node)| {
-            let remedy = suggest::remedy(&name.text, KEYS);
-            match KEYS.contains(&name.text.as_str()) {
-                true => cx.within(&*name.text, |cx| settings.set(&name.text, node, cx)),
-                false => Err(Diagnostic {
-                    remedy,
+        let read = entries.iter().map(
+            |(name, node)| match KEYS.iter().find(|(key, _)| *key == name.text) {
+                Some((key, set)) => cx.within(*key, |cx| set(&mut settings, node, cx)),
+                None => Err(Diagnostic {
+                    remedy: suggest::remedy(&name.text, KEYS.iter().map(|(key, _)| *key)),
                     ..cx.refuse(name.at, format!("unknown key `{}`", shortened(&name.text)))
                 }),
-            }
-        });
+            },
+        );
         let read: Vec<_> = read.collect();
         cx.all(read)?;
         Ok(settings)
     }
+}
 
-    fn set(&mut self, key: &str, node: &Node, cx: &mut Reading) -> Result<(), Diagnostic> {
-        match key {
-            "listen" => {
-                cx.index.listeners.push(cx.site(node.at));
-                self.listen = Some(listen(node, cx)?);
-            }
-            "hash" => {
-                let name = text(node, cx)?;
-                let names = KeyHash::ALL.map(KeyHash::name);
-                self.hash = KeyHash::from_name(name).ok_or_else(|| Diagnostic {
-                    remedy: suggest::remedy(name, names),
-                    ..cx.expected(node, "a hash")
-                })?;
-            }
-            "hash_tag" => self.hash_tag = Some(tag(node, cx)?),
-            "distribution" => {
-                let name = text(node, cx)?;
-                let known = DISTRIBUTIONS.iter().find(|(known, _)| *known == name);
-                self.distribution = known.map(|known| known.1).ok_or_else(|| Diagnostic {
-                    remedy: suggest::remedy(name, DISTRIBUTIONS.map(|known| known.0)),
-                    ..cx.expected(node, "a distribution")
-                })?;
-            }
-            "timeout" => self.timeout = timeout(node, cx)?,
-            "backlog" => self.backlog = number(node, 0, cx)?,
-            // twemproxy accepts any number, and limits nothing.
-            "client_connections" => drop(number(node, 0, cx)?),
-            "redis" => self.redis = flag(node, cx)?,
-            "redis_auth" => {
-                let secret = Secret::new(text(node, cx)?.as_bytes());
-                self.redis_auth = Some((node.at, secret));
-            }
-            "redis_db" => self.redis_db = number(node, 0, cx)?,
-            "preconnect" => self.preconnect = flag(node, cx)?,
-            "auto_eject_hosts" => self.auto_eject_hosts = flag(node, cx)?,
-            // Each worker has a connection to each server, and pipelines requests on it.
-            "server_connections" => drop(number(node, 1, cx)?),
-            "server_retry_timeout" => self.server_retry_timeout = number(node, 0, cx)?,
-            "server_failure_limit" => self.server_failure_limit = number(node, 0, cx)?,
-            "tcpkeepalive" => self.tcpkeepalive = flag(node, cx)?,
-            "reuseport" => self.reuseport = flag(node, cx)?,
-            "servers" => self.servers = servers(node, cx)?,
-            _ => {}
-        }
-        Ok(())
-    }
+/// Puts what was read in its place.
+fn put<T>(place: &mut T, read: Result<T, Diagnostic>) -> Result<(), Diagnostic> {
+    *place = read?;
+    Ok(())
+}
+
+fn hash(node: &Node, cx: &Reading) -> Result<KeyHash, Diagnostic> {
+    let name = text(node, cx)?;
+    KeyHash::from_name(name).ok_or_else(|| Diagnostic {
+        remedy: suggest::remedy(name, KeyHash::ALL.map(KeyHash::name)),
+        ..cx.expected(node, "a hash")
+    })
+}
+
+fn distribution(node: &Node, cx: &Reading) -> Result<Distribution, Diagnostic> {
+    let name = text(node, cx)?;
+    let known = DISTRIBUTIONS.iter().find(|(known, _)| *known == name);
+    known.map(|known| known.1).ok_or_else(|| Diagnostic {
+        remedy: suggest::remedy(name, DISTRIBUTIONS.map(|known| known.0)),
+        ..cx.expected(node, "a distribution")
+    })
 }
 
 fn tag(node: &Node, cx: &Reading) -> Result<[u8; 2], Diagnostic> {
@@ -185,37 +205,4 @@ fn timeout(node: &Node, cx: &Reading) -> Result<i32, Diagnostic> {
         true => refused.with_remedy("leave it out, and servers are waited for without end"),
         false => refused,
     })
-}
-
-fn servers(node: &Node, cx: &mut Reading) -> Result<Vec<Server>, Diagnostic> {
-    let Value::List(listed) = &node.value else {
-        return Err(cx
-            .expected(node, "a list of servers")
-            .with_remedy("write one in each line, as `- 10.0.0.1:11211:1`"));
-    };
-    if listed.is_empty() {
-        return Err(cx.expected(node, "at least one server"));
-    }
-    let mut known: HashMap<String, Place> = HashMap::new();
-    let read = listed.iter().enumerate().map(|(i, node)| {
-        cx.within(format!("[{i}]"), |cx| {
-            let server = server(node, cx)?;
-            let name = server.name.clone().unwrap_or_default();
-            match known.insert(name.clone(), node.at) {
-                None => Ok(server),
-                Some(first) => Err(cx
-                    .refuse(
-                        node.at,
-                        format!(
-                            "a server of line {} is called `{}`, too",
-                            first.line,
-                            shortened(&name)
-                        ),
-                    )
-                    .with_remedy("give one of them another name, behind a blank")),
-            }
-        })
-    });
-    let read: Vec<_> = read.collect();
-    cx.all(read)
 }

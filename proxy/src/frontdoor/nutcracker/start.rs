@@ -15,26 +15,20 @@ use super::{
 };
 use crate::{
     config::{
-        ConfigError, Loaded, check, file as files, listen_socket, parse_yaml,
+        ConfigError, Loaded, check, file as files, listen_socket, masked_yaml, parse_yaml,
         reading::Reading,
         schema::{Config, Limits},
         version_hash,
     },
-    frontdoor::ConfigSource,
+    frontdoor::{self, ConfigSource},
     reactor::Io,
 };
 
 /// The file that is read if the command line names none, and the one where a distribution has it.
 const CONFIG: [&str; 2] = ["conf/nutcracker.yml", "/etc/nutcracker/nutcracker.yml"];
 
-/// The result of a command line.
-#[derive(Debug)]
-pub enum Start {
-    /// Print this on standard error, where twemproxy prints all, and exit with 0.
-    Print(String),
-    /// Serve.
-    Run(Box<Run>),
-}
+/// The result of a command line. A text is for standard error, where twemproxy prints all.
+pub type Start = frontdoor::Start<Run>;
 
 /// The server that a command line of twemproxy's asks for.
 #[derive(Debug)]
@@ -165,24 +159,17 @@ fn checked(text: &str, path: &Path, base: &Config, all_commands: bool) -> Result
         Ok(config) => {
             mistakes.extend(check::check(&config, &cx.index));
             if mistakes.is_empty() {
-                return Ok(loaded(config, &cx, text, path));
+                return Ok(Loaded {
+                    config,
+                    warnings: cx.warnings_of(path),
+                    version_hash: version_hash([text]),
+                    text: masked_yaml(text, &file::secrets(&root)),
+                    files_watched: vec![path.to_owned()],
+                });
             }
         }
         Err(mistake) => mistakes.push(mistake),
     }
     mistakes.sort_by_key(|diagnostic| diagnostic.at);
     Err(ConfigError::all(path, mistakes))
-}
-
-fn loaded(config: Config, cx: &Reading, text: &str, path: &Path) -> Loaded {
-    let warnings = cx.warnings.iter();
-    Loaded {
-        config,
-        warnings: warnings
-            .map(|warning| format!("{}:{warning}", path.display()))
-            .collect(),
-        version_hash: version_hash([text]),
-        text: text.to_owned(),
-        files_watched: vec![path.to_owned()],
-    }
 }

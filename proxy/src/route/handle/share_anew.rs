@@ -22,20 +22,25 @@ pub(in crate::route) struct ShareAnew {
 }
 
 /// The live children, as they were at the last change of any member's health.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Live {
     /// The number of that change; `None`: nothing was asked yet.
     seen: Option<u64>,
-    shares: Shares,
+    /// The indexes of the children that are live.
+    children: Vec<usize>,
+    /// Their distribution. `None`: all children are live, or none is.
+    ring: Option<Distribution>,
 }
 
-/// Who gets keys.
-#[derive(Debug)]
-enum Shares {
-    /// All children, or none of them is live.
-    All,
-    /// These children, by this distribution over them.
-    Some(Distribution, Vec<usize>),
+impl Live {
+    /// Takes the live children as they are now. A distribution over the same ones is kept: most changes are
+    /// those of other pools.
+    fn renew(&mut self, children: Vec<usize>, share: impl FnOnce(&[usize]) -> Option<Distribution>) {
+        if self.seen.is_none() || self.children != children {
+            self.ring = share(&children);
+            self.children = children;
+        }
+    }
 }
 
 impl ShareAnew {
@@ -44,20 +49,14 @@ impl ShareAnew {
         Self {
             all,
             nodes,
-            live: RefCell::new(Live {
-                seen: None,
-                shares: Shares::All,
-            }),
+            live: RefCell::default(),
         }
     }
 
-    /// Shares the keys out among the children that are live now.
-    fn share(&self, children: &Children<'_>) -> Shares {
-        let live: Vec<usize> = (0..self.nodes.len())
-            .filter(|&index| children.is_up(index))
-            .collect();
+    /// Shares the keys out among these children.
+    fn share(&self, live: &[usize]) -> Option<Distribution> {
         if live.is_empty() || live.len() == self.nodes.len() {
-            return Shares::All;
+            return None;
         }
         let nodes: Vec<Node<'_>> = live
             .iter()
@@ -68,10 +67,7 @@ impl ShareAnew {
             })
             .collect();
         // What was good for all children is good for some of them.
-        match distribution(self.all.spec.algorithm, &nodes) {
-            Ok(Some(distribution)) => Shares::Some(distribution, live),
-            Ok(None) | Err(_) => Shares::All,
-        }
+        distribution(self.all.spec.algorithm, &nodes).ok().flatten()
     }
 }
 
@@ -86,14 +82,15 @@ impl Choose for ShareAnew {
         // The number is read before the states: a change in between is seen with the next request.
         let changes = health_changes();
         if live.seen != Some(changes) {
-            live.shares = self.share(children);
+            let up = (0..self.nodes.len()).filter(|&index| children.is_up(index));
+            live.renew(up.collect(), |up| self.share(up));
             live.seen = Some(changes);
         }
-        match &live.shares {
-            Shares::All => self.all.choose(query, children, random),
-            Shares::Some(distribution, members) => {
-                let chosen = self.all.pick(query.key, |key| distribution.pick(key));
-                members.get(chosen).copied().unwrap_or(usize::MAX)
+        match &live.ring {
+            None => self.all.choose(query, children, random),
+            Some(ring) => {
+                let chosen = self.all.pick(query.key, |key| ring.pick(key));
+                live.children.get(chosen).copied().unwrap_or(usize::MAX)
             }
         }
     }
@@ -104,17 +101,41 @@ impl Choose for ShareAnew {
 
     fn choose_four(&self, keys: [&[u8]; 4]) -> Option<[usize; 4]> {
         let live = self.live.borrow();
-        let is_whole = live.seen == Some(health_changes()) && matches!(live.shares, Shares::All);
+        let is_whole = live.seen == Some(health_changes()) && live.ring.is_none();
         is_whole.then(|| self.all.choose_four(keys)).flatten()
     }
 
     fn why(&self, query: &Query<'_>, children: &Children<'_>, chosen: usize) -> String {
         let reason = self.all.why(query, children, chosen);
-        match &self.live.borrow().shares {
-            Shares::All => reason,
-            Shares::Some(_, members) => {
-                format!("{reason}, shared out anew among {} that are up", members.len())
-            }
+        let live = self.live.borrow();
+        match live.ring.is_some() {
+            true => format!(
+                "{reason}, shared out anew among {} that are up",
+                live.children.len()
+            ),
+            false => reason,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_shared_out_anew_only_when_other_children_are_live() {
+        let mut live = Live::default();
+        let mut shared = Vec::new();
+        for (change, children) in [vec![0, 1, 2], vec![0, 2], vec![0, 2], vec![1, 2], vec![1, 2]]
+            .into_iter()
+            .enumerate()
+        {
+            live.renew(children, |children| {
+                shared.push(children.to_vec());
+                None
+            });
+            live.seen = Some(change as u64);
+        }
+        assert_eq!(shared, [vec![0, 1, 2], vec![0, 2], vec![1, 2]]);
     }
 }
