@@ -9,12 +9,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 
 import pytest
 import yaml
 
 from . import PATIENCE, number, until
+from .listening import accepted, close, in_thread
 from .proxy import ROOT
 
 
@@ -123,16 +123,12 @@ class Impostor:
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self.socket))
         self._listener.listen()
-        threading.Thread(target=self._accept, daemon=True).start()
+        in_thread(self._accept)
 
     def _accept(self):
-        while True:
-            try:
-                sock, _ = self._listener.accept()
-            except OSError:
-                return
+        for sock in accepted(self._listener):
             self.connections += 1
-            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
+            in_thread(self._serve, sock)
 
     def _serve(self, sock):
         try:
@@ -143,8 +139,7 @@ class Impostor:
             sock.close()
 
     def stop(self):
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        close(self._listener)
 
 
 STRANGER = """
