@@ -13,8 +13,9 @@ import tempfile
 import pytest
 import yaml
 
-from . import PATIENCE, number, until
+from . import PATIENCE, number
 from .listening import accepted, close, in_thread
+from .program import Program
 from .proxy import ROOT
 
 
@@ -56,18 +57,17 @@ def pod(name, address, cpus=None, near=None, container=None):
     }
 
 
-class Agent:
+class Agent(Program):
     """Runs `proxima-agent simulate --serve`, which places these pods on a machine of this shape and informs
     proxies."""
 
     def __init__(self, folder, pods, shape="sockets=2,nodes=2,cores=2"):
         folder = pathlib.Path(folder)
-        self.shape = shape
         self.socket = folder / f"nodes{number()}.sock"
         self._file = folder / f"pods{number()}.yaml"
         self.place(pods)
-        self.process = None
-        self.start()
+        command = [program(), "simulate", "--shape", shape, "--serve", str(self.socket), str(self._file)]
+        super().__init__(command, str(self.socket))
 
     def place(self, pods):
         """Makes these the pods from now on."""
@@ -75,18 +75,8 @@ class Agent:
         new.write_text(yaml.safe_dump_all(pods))
         new.rename(self._file)
 
-    def start(self):
-        command = [program(), "simulate", "--shape", self.shape, "--serve", str(self.socket), str(self._file)]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-        def tells():
-            assert self.process.poll() is None, f"the agent ended with {self.process.returncode}"
-            try:
-                return self.snapshot()
-            except OSError:
-                return False
-
-        until(tells, "the agent tells")
+    def answers(self):
+        return self.snapshot()
 
     def snapshot(self):
         with socket.socket(socket.AF_UNIX) as sock:
@@ -103,14 +93,6 @@ class Agent:
     def sockets(self):
         """The socket of each NUMA node."""
         return {node["id"]: node["sockets"][0] for node in self.snapshot()["nodes"]}
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait(PATIENCE)
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.kill()
 
 
 class Impostor:
