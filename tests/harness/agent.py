@@ -9,12 +9,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 
 import pytest
 import yaml
 
-from . import PATIENCE, number, until
+from . import PATIENCE, number
+from .listening import accepted, close, in_thread
+from .program import Program
 from .proxy import ROOT
 
 
@@ -56,18 +57,17 @@ def pod(name, address, cpus=None, near=None, container=None):
     }
 
 
-class Agent:
+class Agent(Program):
     """Runs `proxima-agent simulate --serve`, which places these pods on a machine of this shape and informs
     proxies."""
 
     def __init__(self, folder, pods, shape="sockets=2,nodes=2,cores=2"):
         folder = pathlib.Path(folder)
-        self.shape = shape
         self.socket = folder / f"nodes{number()}.sock"
         self._file = folder / f"pods{number()}.yaml"
         self.place(pods)
-        self.process = None
-        self.start()
+        command = [program(), "simulate", "--shape", shape, "--serve", str(self.socket), str(self._file)]
+        super().__init__(command, str(self.socket))
 
     def place(self, pods):
         """Makes these the pods from now on."""
@@ -75,18 +75,8 @@ class Agent:
         new.write_text(yaml.safe_dump_all(pods))
         new.rename(self._file)
 
-    def start(self):
-        command = [program(), "simulate", "--shape", self.shape, "--serve", str(self.socket), str(self._file)]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-        def tells():
-            assert self.process.poll() is None, f"the agent ended with {self.process.returncode}"
-            try:
-                return self.snapshot()
-            except OSError:
-                return False
-
-        until(tells, "the agent tells")
+    def answers(self):
+        return self.snapshot()
 
     def snapshot(self):
         with socket.socket(socket.AF_UNIX) as sock:
@@ -104,14 +94,6 @@ class Agent:
         """The socket of each NUMA node."""
         return {node["id"]: node["sockets"][0] for node in self.snapshot()["nodes"]}
 
-    def kill(self):
-        self.process.kill()
-        self.process.wait(PATIENCE)
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.kill()
-
 
 class Impostor:
     """Listens where an agent would. `talk(sock)` is called for each connection, in a thread of its own."""
@@ -123,16 +105,12 @@ class Impostor:
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self.socket))
         self._listener.listen()
-        threading.Thread(target=self._accept, daemon=True).start()
+        in_thread(self._accept)
 
     def _accept(self):
-        while True:
-            try:
-                sock, _ = self._listener.accept()
-            except OSError:
-                return
+        for sock in accepted(self._listener):
             self.connections += 1
-            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
+            in_thread(self._serve, sock)
 
     def _serve(self, sock):
         try:
@@ -143,8 +121,7 @@ class Impostor:
             sock.close()
 
     def stop(self):
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        close(self._listener)
 
 
 STRANGER = """

@@ -2,9 +2,9 @@
 
 import socket
 import ssl
-import threading
 
 from . import ports
+from .listening import accepted, close, in_thread
 
 NEW, OLD = b"config get cluster", b"get AmazonElastiCache:cluster"
 
@@ -30,7 +30,7 @@ class Endpoint:
         self.host, self.port = self._listener.getsockname()[:2]
         self.address = f"{self.host}:{self.port}"
         self._open = set()
-        threading.Thread(target=self._accept, daemon=True).start()
+        in_thread(self._accept)
 
     def set(self, version, *nodes):
         """Tells this list from now on. A node is an address, or host, ip (perhaps empty) and port."""
@@ -50,13 +50,9 @@ class Endpoint:
         return b"%b 0 %d\r\n%b\r\nEND\r\n" % (head, len(text), text)
 
     def _accept(self):
-        while True:
-            try:
-                sock, _ = self._listener.accept()
-            except OSError:
-                return
+        for sock in accepted(self._listener):
             self._open.add(sock)
-            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
+            in_thread(self._serve, sock)
 
     def _serve(self, sock):
         try:
@@ -79,12 +75,7 @@ class Endpoint:
             sock.close()
 
     def stop(self):
-        try:
-            # A thread in accept() holds the socket open; shutting it down wakes the thread.
-            self._listener.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self._listener.close()
+        close(self._listener)
         for sock in list(self._open):
             sock.close()
 

@@ -7,11 +7,11 @@ import random
 import socket
 import struct
 import subprocess
-import threading
 
 from dnslib import AAAA, QTYPE, RCODE, RR, SRV, A, DNSRecord
 
 from . import ports
+from .listening import accepted, close, in_thread
 
 TTL = 3600
 """Seconds, longer than any test: a resolver that honours this time to live never sees a change."""
@@ -38,7 +38,7 @@ class Names:
         self._udp.bind((self.host, self.port))
         self._tcp = socket.create_server((self.host, self.port))
         for serve in (self._serve_udp, self._serve_tcp):
-            threading.Thread(target=serve, daemon=True).start()
+            in_thread(serve)
 
     def set(self, name, *addresses):
         """Gives `name` these addresses from now on. Without any, the name exists and has no records."""
@@ -96,12 +96,8 @@ class Names:
                 self._udp.sendto(reply, client)
 
     def _serve_tcp(self):
-        while True:
-            try:
-                sock, _ = self._tcp.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._talk, args=(sock,), daemon=True).start()
+        for sock in accepted(self._tcp):
+            in_thread(self._talk, sock)
 
     def _talk(self, sock):
         records = dict(self.records)
@@ -114,12 +110,7 @@ class Names:
 
     def stop(self):
         for sock in (self._udp, self._tcp):
-            try:
-                # A thread that waits on the socket holds it open; shutting it down wakes the thread.
-                sock.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-            sock.close()
+            close(sock)
 
 
 def rcode(code):

@@ -2,12 +2,11 @@
 
 import os
 import shutil
-import signal
 import socket
-import subprocess
 import tempfile
 
-from . import PATIENCE, freeze, ports, until
+from . import PATIENCE, ports
+from .program import Program
 
 REDIS = os.environ.get("REDIS", shutil.which("redis-server") or "/usr/bin/redis-server")
 
@@ -24,31 +23,20 @@ def _password(options):
     return words[words.index("--requirepass") + 1 :][:1] if "--requirepass" in words else ()
 
 
-class Redis:
+class Redis(Program):
     """A redis-server on a free port of 127.0.0.1, without persistence."""
 
     def __init__(self, options=(), program=(REDIS,), login=()):
         self._login = login or _password(options)
-        self.address = ports.address()
+        address = ports.address()
         self._folder = tempfile.TemporaryDirectory()
-        port = self.address.rsplit(":", 1)[1]
+        port = address.rsplit(":", 1)[1]
         place = ["--bind", "127.0.0.1", "--port", port, "--dir", self._folder.name]
-        self._command = [*program, *place, "--save", "", "--appendonly", "no", *options]
-        self.process = None
-        self.start()
+        command = [*program, *place, "--save", "", "--appendonly", "no", *options]
+        super().__init__(command, address)
 
-    def start(self):
-        """Starts the server, empty, at its address."""
-        self.process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
-
-        def answers():
-            assert self.process.poll() is None, f"{self._command} ended with {self.process.returncode}"
-            try:
-                return self.ask("PING")[:1] in b"+-"
-            except OSError:
-                return False
-
-        until(answers, f"redis-server on {self.address}")
+    def answers(self):
+        return self.ask("PING")[:1] in b"+-"
 
     def connect(self):
         """A connection that bypasses the proxy, logged in."""
@@ -65,20 +53,8 @@ class Redis:
         with self.connect() as direct:
             return direct.ask(*words)
 
-    def freeze(self):
-        freeze(self.process)
-
-    def thaw(self):
-        self.process.send_signal(signal.SIGCONT)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait(PATIENCE)
-
     def stop(self):
-        if self.process.poll() is None:
-            self.thaw()
-            self.kill()
+        super().stop()
         self._folder.cleanup()
 
 

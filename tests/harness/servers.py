@@ -3,18 +3,17 @@
 import os
 import pwd
 import shutil
-import signal
 import socket
-import subprocess
-import threading
 
-from . import PATIENCE, freeze, ports, until
+from . import ports
+from .listening import accepted, close, in_thread
+from .program import Program
 from .raw import Raw, connect
 
 MEMCACHED = os.environ.get("MEMCACHED", shutil.which("memcached") or "/usr/bin/memcached")
 
 
-class Memcached:
+class Memcached(Program):
     """A memcached on a free port of `host`, or on the given port. `before` is a command that runs it.
     `socket` is the path of a Unix socket to be used instead of a port."""
 
@@ -30,46 +29,18 @@ class Memcached:
         before=(),
         socket=None,
     ):
-        self.address = f"unix:{socket}" if socket else ports.address(host, port)
-        place = ["-s", socket, "-a", "777"] if socket else ["-l", host, "-p", self.address.rsplit(":", 1)[1]]
-        self._command = [*before, *program, *place, "-U", "0", "-t", str(threads), "-m", str(memory)]
+        address = f"unix:{socket}" if socket else ports.address(host, port)
+        place = ["-s", socket, "-a", "777"] if socket else ["-l", host, "-p", address.rsplit(":", 1)[1]]
+        command = [*before, *program, *place, "-U", "0", "-t", str(threads), "-m", str(memory)]
         if item:
-            self._command += ["-I", item]
+            command += ["-I", item]
         if os.geteuid() == 0:
-            self._command += ["-u", pwd.getpwnam("nobody").pw_name]
-        self._command += options
-        self.process = None
-        self.start()
+            command += ["-u", pwd.getpwnam("nobody").pw_name]
+        super().__init__([*command, *options], address)
 
-    def start(self):
-        """Starts the server, empty, at its address."""
-        self.process = subprocess.Popen(self._command, stderr=subprocess.DEVNULL)
-
-        def answers():
-            assert self.process.poll() is None, f"{self._command} ended with {self.process.returncode}"
-            try:
-                connect(self.address).close()
-            except OSError:
-                return False
-            return True
-
-        until(answers, f"memcached on {self.address}")
-
-    def freeze(self):
-        """Stops the server until `thaw`. It answers nothing, though its kernel still takes connections."""
-        freeze(self.process)
-
-    def thaw(self):
-        self.process.send_signal(signal.SIGCONT)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait(PATIENCE)
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.thaw()
-            self.kill()
+    def answers(self):
+        connect(self.address).close()
+        return True
 
     def raw(self):
         """A connection that bypasses the proxy."""
@@ -102,17 +73,13 @@ class Scripted:
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self.connections = 0
         self._open = []
-        threading.Thread(target=self._accept, daemon=True).start()
+        in_thread(self._accept)
 
     def _accept(self):
-        while True:
-            try:
-                sock, _ = self._listener.accept()
-            except OSError:
-                return
+        for sock in accepted(self._listener):
             self.connections += 1
             self._open.append(sock)
-            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
+            in_thread(self._serve, sock)
 
     def _serve(self, sock):
         try:
@@ -127,9 +94,7 @@ class Scripted:
             sock.close()
 
     def stop(self):
-        # A thread in accept() holds the socket open; shutting it down wakes the thread.
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        close(self._listener)
         for sock in self._open:
             sock.close()
 

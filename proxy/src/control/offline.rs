@@ -12,7 +12,7 @@ use crate::{
     copies::Snapshot,
     dialect::Dialects,
     members::{Here, Localities, Registry},
-    route::{self, Asker, CompileError, Compiler, ExplainError, Random},
+    route::{self, Asker, CompileError, Compiled, Compiler, ExplainError, Random},
 };
 
 /// A configuration that was read without a mistake cannot be used on this machine.
@@ -59,6 +59,14 @@ fn ask_agent(config: &Config) -> Result<Option<Result<Localities, AgentError>>, 
     Ok(Some(runtime.block_on(nodes::ask(&nodes.from))))
 }
 
+/// Makes the tree of a configuration.
+fn compile(loaded: &Loaded, servers: &Lists, registry: &mut Registry) -> Result<Compiled, CompileError> {
+    let (config, version) = (&loaded.config, &loaded.version_hash);
+    let mut compiler = Compiler::new(config, servers, registry, Dialects::PLAIN, version, host::id())?;
+    let listeners = config.listeners.iter().map(|listener| listener.address.clone());
+    compiler.tree(registry, &listeners.collect::<Vec<_>>())
+}
+
 /// The warnings that `run` would log about a configuration that was read without a mistake. Addresses that
 /// are in use are not noticed.
 ///
@@ -71,21 +79,7 @@ pub fn check(loaded: &Loaded) -> Result<Vec<String>, Vec<OfflineError>> {
     let mut refused: Vec<OfflineError> = config.state.as_deref().and_then(unwritable).into_iter().collect();
     let mut registry = Registry::new(Here::new(&[], None));
     registry.set_hosts(known.clone());
-    let version = &loaded.version_hash;
-    let compiler = Compiler::new(
-        config,
-        &servers,
-        &mut registry,
-        Dialects::PLAIN,
-        version,
-        host::id(),
-    );
-    let listeners: Vec<String> = config
-        .listeners
-        .iter()
-        .map(|listener| listener.address.clone())
-        .collect();
-    if let Err(error) = compiler.and_then(|mut compiler| compiler.tree(&mut registry, &listeners)) {
+    if let Err(error) = compile(loaded, &servers, &mut registry) {
         refused.push(error.into());
     }
     if !refused.is_empty() {
@@ -153,26 +147,13 @@ pub fn explain(
     let localities = told.as_ref().and_then(|told| told.as_ref().ok());
     let mut registry = Registry::new(Here::new(node, zone));
     registry.set_hosts(names.addresses(&Questions::of(config, &servers)));
-    let compiler = Compiler::new(
-        config,
-        &servers,
-        &mut registry,
-        Dialects::PLAIN,
-        &loaded.version_hash,
-        host::id(),
-    );
-    let listeners: Vec<String> = config
-        .listeners
-        .iter()
-        .map(|listener| listener.address.clone())
-        .collect();
-    let built = compiler.and_then(|mut compiler| compiler.tree(&mut registry, &listeners))?;
+    let built = compile(loaded, &servers, &mut registry)?;
     if let Some(localities) = localities {
         built.tree.follow(&built.tree.orders(localities));
     }
     let mut text = String::new();
-    for (number, address) in listeners.iter().enumerate() {
-        text.push_str(&format!("listener {address}: "));
+    for (number, listener) in config.listeners.iter().enumerate() {
+        text.push_str(&format!("listener {}: ", listener.address));
         text.push_str(&route::explain(
             &built.tree,
             &Snapshot::default(),

@@ -1,6 +1,6 @@
 //! The life of the process: start, obey signals, drain, end.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use tokio::{
     runtime,
@@ -137,17 +137,11 @@ async fn serve(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
         tokio::spawn(change_levels(Arc::clone(&log), levels));
         log
     });
-    let mut look = interval(LOOK);
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut lost = pin!(lose_a_worker(proxy));
     loop {
         tokio::select! {
-            _ = look.tick() => {
-                if proxy.workers.any_ended() {
-                    // The worker's clients are gone and its listeners refuse: a fresh process serves them
-                    // better.
-                    return Err(StartError::Worker);
-                }
-            }
+            // The worker's clients are gone and its listeners refuse: a fresh process serves them better.
+            () = &mut lost => return Err(StartError::Worker),
             _ = hangup.recv() => {
                 if let Some(log) = &log {
                     log.reopen();
@@ -158,8 +152,7 @@ async fn serve(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
             _ = first.recv() => tracing::info!("SIGUSR1 has no meaning: nothing is done"),
             _ = second.recv() => tracing::info!("SIGUSR2 has no meaning: nothing is done"),
             _ = terminate.recv() => {
-                end(proxy, &mut interrupt).await;
-                return Ok(());
+                return end(proxy, &mut interrupt).await;
             }
             _ = interrupt.recv() => {
                 tracing::info!("SIGINT: stopping");
@@ -193,12 +186,26 @@ async fn tick(proxy: Arc<Proxy>) {
     }
 }
 
-async fn end(proxy: &Arc<Proxy>, interrupt: &mut Signal) {
-    tracing::info!("SIGTERM: the process ends");
-    tokio::select! {
-        () = proxy.drain_to_the_end() => {}
-        _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
+/// Returns when a worker has ended that was not told to.
+async fn lose_a_worker(proxy: &Arc<Proxy>) {
+    let mut look = interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while !proxy.workers.any_ended() {
+        look.tick().await;
     }
+}
+
+async fn end(proxy: &Arc<Proxy>, interrupt: &mut Signal) -> Result<(), StartError> {
+    tracing::info!("SIGTERM: the process ends");
+    let drained = tokio::select! {
+        () = proxy.drain_to_the_end() => Ok(()),
+        _ = interrupt.recv() => {
+            tracing::info!("SIGINT: stopping");
+            Ok(())
+        }
+        // Its clients are never counted as gone: the drain would not end.
+        () = lose_a_worker(proxy) => Err(StartError::Worker),
+    };
     if let Some((fleet, _)) = &proxy.fleet {
         // What the last clients were answered is confirmed first: the others delete the keys in doubt of who
         // leaves.
@@ -208,6 +215,7 @@ async fn end(proxy: &Arc<Proxy>, interrupt: &mut Signal) {
         fleet.goodbye().await;
     }
     stop(proxy).await;
+    drained
 }
 
 async fn stop(proxy: &Arc<Proxy>) {

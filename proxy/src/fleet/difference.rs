@@ -78,23 +78,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::fleet::{Change, Slot};
-
-    fn peer(name: u8) -> Peer {
-        Peer {
-            name: format!("{name}"),
-            identity: 1,
-            process: 1,
-            address: ([127, 0, 0, 1], 1).into(),
-            stay: Stay(0),
-            slot: Slot(0),
-            decides: false,
-            workers: 1,
-            lease: 0,
-            zone: None,
-            copies: Vec::new(),
-        }
-    }
+    use crate::fleet::Change;
 
     /// One of three changes that concern the peer of this name.
     fn change(roster: &Roster, (kind, name): (u8, u8)) -> Change {
@@ -103,7 +87,7 @@ mod tests {
         let name = format!("{name}");
         match kind {
             0 => Change::Join {
-                peers: vec![Peer { name, ..peer(0) }],
+                peers: vec![Peer::example(&name)],
             },
             1 => Change::Remove {
                 peers: vec![(name, stay)],

@@ -55,7 +55,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::fleet::{Act, Change, Heartbeat, Leadership, Peer, Roster, Slot, Stay, View};
+    use crate::fleet::{Act, Change, Heartbeat, Leadership, Peer, Roster, Stay, View};
 
     const LEASE: u64 = 1_000_000;
     /// The step of true time, in microseconds.
@@ -78,17 +78,8 @@ mod tests {
     fn view() -> View {
         let mut roster = Roster::default();
         let peer = Peer {
-            name: "p".to_owned(),
-            identity: 1,
-            process: 1,
-            address: ([127, 0, 0, 1], 1).into(),
-            stay: Stay(0),
-            slot: Slot(0),
-            decides: false,
-            workers: 1,
             lease: LEASE,
-            zone: None,
-            copies: Vec::new(),
+            ..Peer::example("p")
         };
         roster.apply(&Change::Join { peers: vec![peer] });
         roster.view

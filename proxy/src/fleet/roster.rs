@@ -126,27 +126,11 @@ impl Roster {
 mod tests {
     use super::*;
 
-    fn peer(name: &str) -> Peer {
-        Peer {
-            name: name.to_owned(),
-            identity: 1,
-            process: 1,
-            address: ([127, 0, 0, 1], 1).into(),
-            stay: Stay(0),
-            slot: Slot(0),
-            decides: false,
-            workers: 1,
-            lease: 0,
-            zone: None,
-            copies: Vec::new(),
-        }
-    }
-
     #[test]
     fn slot_of_a_peer_that_left_is_given_to_the_next_with_another_stay() {
         let mut roster = Roster::default();
         let join = |names: &[&str]| Change::Join {
-            peers: names.iter().map(|name| peer(name)).collect(),
+            peers: names.iter().map(|name| Peer::example(name)).collect(),
         };
         assert!(roster.apply(&join(&["b", "a"])));
         let gone = roster.view.named("b").map(|peer| (peer.name.clone(), peer.stay));
@@ -174,7 +158,7 @@ mod tests {
     fn removal_of_an_earlier_stay_changes_nothing() {
         let mut roster = Roster::default();
         assert!(roster.apply(&Change::Join {
-            peers: vec![peer("a")]
+            peers: vec![Peer::example("a")]
         }));
         let late = Change::Remove {
             peers: vec![("a".to_owned(), Stay(0))],

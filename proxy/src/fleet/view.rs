@@ -49,6 +49,26 @@ pub struct Peer {
     pub copies: Vec<(String, String)>,
 }
 
+#[cfg(test)]
+impl Peer {
+    /// A peer of this name as it announces itself, without a copy.
+    pub(crate) fn example(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            identity: 1,
+            process: 1,
+            address: ([127, 0, 0, 1], 1).into(),
+            stay: Stay(0),
+            slot: Slot(0),
+            decides: false,
+            workers: 1,
+            lease: 0,
+            zone: None,
+            copies: Vec::new(),
+        }
+    }
+}
+
 /// The numbered list of peers, in the order of their names. Every message of the data plane carries the
 /// number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

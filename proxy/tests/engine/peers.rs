@@ -20,7 +20,7 @@ use proxima::{
 
 use crate::{
     control::Control,
-    world::{World, worker_of, world},
+    world::{World, check_equal, held, worker_of, world},
 };
 
 /// Workers of a peer.
@@ -608,26 +608,6 @@ impl Play {
         }
         panic!("somebody waits for ever");
     }
-
-    /// The value that each server holds.
-    fn held(&mut self, key: &str) -> Vec<String> {
-        let ask = |server: &mut World| {
-            let seat = server.client();
-            server.say(seat, format!("get {key}\r\n").as_bytes());
-            server.heard(seat)
-        };
-        self.servers.iter_mut().map(ask).collect()
-    }
-
-    /// Asserts that no two copies differ. One that was repaired may lack a value.
-    fn check(&mut self) {
-        for key in KEYS {
-            let mut held = self.held(key);
-            held.retain(|copy| copy != "END\r\n");
-            held.dedup();
-            assert!(held.len() <= 1, "{key}: {held:?}");
-        }
-    }
 }
 
 proptest! {
@@ -640,10 +620,10 @@ proptest! {
             play.step(step);
         }
         play.settle();
-        play.check();
+        check_equal(&mut play.servers, &KEYS);
         prop_assert!(!play.failed);
         let last = format!("VALUE n 0 {}\r\n{}\r\nEND\r\n", play.counted.to_string().len(), play.counted);
-        prop_assert_eq!(play.held("n"), vec![last; 2]);
+        prop_assert_eq!(held(&mut play.servers, "n"), vec![last; 2]);
         prop_assert_eq!(play.counts.len() as u64, play.counted, "none was lost");
     }
 
@@ -656,7 +636,7 @@ proptest! {
             play.step(step);
         }
         play.settle();
-        play.check();
+        check_equal(&mut play.servers, &KEYS);
     }
 }
 
@@ -680,6 +660,6 @@ fn peer_whose_machine_was_suspended_takes_the_changes_of_the_others() {
         });
         play.settle();
     }
-    play.check();
+    check_equal(&mut play.servers, &KEYS);
     assert!(!play.failed);
 }

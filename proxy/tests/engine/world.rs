@@ -131,6 +131,27 @@ fn tree(config: &Config) -> proxima::route::Tree {
     compiler.tree(&mut registry, &listeners).unwrap().tree
 }
 
+/// The values of this key that servers hold, each of which is a world of its own.
+pub(crate) fn held(servers: &mut [World], key: &str) -> Vec<String> {
+    let ask = |server: &mut World| {
+        let seat = server.client();
+        server.say(seat, format!("get {key}\r\n").as_bytes());
+        server.heard(seat)
+    };
+    servers.iter_mut().map(ask).collect()
+}
+
+/// Asserts that no two of these servers hold different values of a key. One that was repaired may lack it.
+pub(crate) fn check_equal(servers: &mut [World], keys: &[&str]) {
+    for key in keys {
+        let mut held = held(servers, key);
+        held.retain(|copy| copy != "END\r\n");
+        held.dedup();
+        let short: Vec<&str> = held.iter().map(|copy| &copy[..copy.len().min(40)]).collect();
+        assert!(held.len() <= 1, "{key}: {short:?}");
+    }
+}
+
 impl World {
     fn seat(&mut self, peer: Peer, member: &str) -> usize {
         let number = self.seats.len();

@@ -31,24 +31,6 @@ fn is_found_wrong(scope: &Scope) {
 const ALL: Rules = Rules::ALL;
 const USES: Uses = Scope::NOTHING.uses;
 const NOTHING: Scope = Scope::NOTHING;
-const TWO_SETS: Scope = Scope {
-    requests: &[Set(0), Set(1)],
-    ..NOTHING
-};
-/// A reader is removed and returns.
-const REMOVED: Scope = Scope {
-    requests: &[Set(0)],
-    removed: &[2],
-    removals: 1,
-    joins: &[2],
-    ..NOTHING
-};
-/// The writer is removed and returns.
-const WRITER_REMOVED: Scope = Scope {
-    removed: &[0],
-    joins: &[0],
-    ..REMOVED
-};
 /// A reader says goodbye and starts again, while two write.
 const RESTARTED: Scope = Scope {
     removals: 1,
@@ -56,21 +38,13 @@ const RESTARTED: Scope = Scope {
     restarts: 1,
     joins: &[2],
     prompt: &[(1, 0), (1, 2)],
-    ..TWO_SETS
+    ..Scope::TWO_SETS
 };
-/// The home moves from `b` to `a`.
-const HOME_MOVED: Scope = Scope {
-    peers: &[0, 1],
-    deciders: &[1],
-    promoted: &[0],
-    ..NOTHING
-};
-
 #[test]
 fn without_stamps_the_last_to_arrive_stays() {
     is_found_wrong(&Scope {
         rules: Rules { stamps: false, ..ALL },
-        ..TWO_SETS
+        ..Scope::TWO_SETS
     });
 }
 
@@ -81,7 +55,7 @@ fn without_a_lease_a_removed_peer_reads_an_old_value() {
             lease_for_reads: false,
             ..USES
         },
-        ..REMOVED
+        ..Scope::REMOVED
     });
 }
 
@@ -92,7 +66,7 @@ fn removed_before_its_lease_ended_a_peer_reads_an_old_value() {
             lease_is_waited_for: false,
             ..USES
         },
-        ..REMOVED
+        ..Scope::REMOVED
     });
 }
 
@@ -103,7 +77,7 @@ fn changes_without_a_view_are_acknowledged_before_a_joiner_has_them() {
             view_of_changes: false,
             ..USES
         },
-        ..REMOVED
+        ..Scope::REMOVED
     });
 }
 
@@ -114,7 +88,7 @@ fn confirmations_without_a_view_leave_nothing_owed() {
             view_of_confirmations: false,
             ..USES
         },
-        ..REMOVED
+        ..Scope::REMOVED
     });
 }
 
@@ -125,7 +99,7 @@ fn unconfirmed_changes_that_are_not_owed_are_never_repaired() {
             doubts_are_owed: false,
             ..ALL
         },
-        ..REMOVED
+        ..Scope::REMOVED
     });
 }
 
@@ -136,7 +110,7 @@ fn changes_that_only_the_coordinator_notes_as_owed_are_never_repaired() {
             everybody_owes: false,
             ..ALL
         },
-        ..REMOVED
+        ..Scope::REMOVED
     });
 }
 
@@ -147,7 +121,7 @@ fn without_clean_up_the_change_of_a_removed_coordinator_stays_at_one_copy() {
             clean_up: false,
             ..ALL
         },
-        ..WRITER_REMOVED
+        ..Scope::WRITER_REMOVED
     });
 }
 
@@ -158,7 +132,7 @@ fn who_returns_with_what_it_had_unconfirmed_reads_it() {
             uncertain_is_deleted: false,
             ..USES
         },
-        ..WRITER_REMOVED
+        ..Scope::WRITER_REMOVED
     });
 }
 
@@ -169,11 +143,7 @@ fn killed_proxy_that_keeps_its_copy_reads_its_unfinished_change() {
             flush_after_kill: false,
             ..USES
         },
-        requests: &[Set(0)],
-        killed: &[0],
-        removals: 1,
-        joins: &[0],
-        ..NOTHING
+        ..Scope::WRITER_KILLED
     });
 }
 
@@ -224,7 +194,7 @@ fn older_sets_that_only_the_home_refuses_are_lost_when_it_moves() {
             ..USES
         },
         requests: &[Set(0), Incr],
-        ..HOME_MOVED
+        ..Scope::HOME_MOVED
     });
 }
 
@@ -233,7 +203,7 @@ fn new_home_that_decides_at_once_decides_from_an_old_value() {
     is_found_wrong(&Scope {
         rules: Rules { settle: false, ..ALL },
         requests: &[Incr, Incr],
-        ..HOME_MOVED
+        ..Scope::HOME_MOVED
     });
 }
 
@@ -260,7 +230,7 @@ fn loser_that_is_acknowledged_before_the_copy_has_the_winner_is_read_too_early()
             ..USES
         },
         late: &[0, 1, 2],
-        ..TWO_SETS
+        ..Scope::TWO_SETS
     });
 }
 

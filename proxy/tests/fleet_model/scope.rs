@@ -113,6 +113,43 @@ impl Scope {
         },
     };
 
+    /// Two write at once.
+    pub(crate) const TWO_SETS: Self = Self {
+        requests: &[Request::Set(0), Request::Set(1)],
+        ..Self::NOTHING
+    };
+
+    /// A reader is removed and returns.
+    pub(crate) const REMOVED: Self = Self {
+        requests: &[Request::Set(0)],
+        removed: &[2],
+        removals: 1,
+        joins: &[2],
+        ..Self::NOTHING
+    };
+
+    /// The writer is removed and returns.
+    pub(crate) const WRITER_REMOVED: Self = Self {
+        removed: &[0],
+        joins: &[0],
+        ..Self::REMOVED
+    };
+
+    /// The writer is killed and starts again.
+    pub(crate) const WRITER_KILLED: Self = Self {
+        removed: &[],
+        killed: &[0],
+        ..Self::WRITER_REMOVED
+    };
+
+    /// The home moves from `b` to `a`.
+    pub(crate) const HOME_MOVED: Self = Self {
+        peers: &[0, 1],
+        deciders: &[1],
+        promoted: &[0],
+        ..Self::NOTHING
+    };
+
     /// May views follow each other?
     pub(crate) fn has_views(&self) -> bool {
         self.removals > 0 || !self.killed.is_empty() || !self.promoted.is_empty() || !self.demoted.is_empty()

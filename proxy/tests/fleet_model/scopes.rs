@@ -12,10 +12,6 @@ use crate::{
 const LIMIT: usize = 60_000_000;
 
 const NOTHING: Scope = Scope::NOTHING;
-const TWO_SETS: Scope = Scope {
-    requests: &[Set(0), Set(1)],
-    ..NOTHING
-};
 
 /// Visits all states of a scope, in which everything is right.
 #[track_caller]
@@ -45,60 +41,45 @@ fn holds_in_soak(scope: &Scope) {
 
 #[test]
 fn two_sets_that_race_leave_equal_copies() {
-    holds(&Scope { ..TWO_SETS });
+    holds(&Scope::TWO_SETS);
 }
 
 #[test]
 fn two_sets_to_copies_that_answer_late_leave_equal_copies() {
     holds(&Scope {
         late: &[0, 1],
-        ..TWO_SETS
+        ..Scope::TWO_SETS
     });
 }
 
 #[test]
 fn decisions_of_a_home_that_moves_are_made_from_different_values() {
     holds(&Scope {
-        peers: &[0, 1],
         requests: &[Incr, Incr],
-        deciders: &[1],
-        promoted: &[0],
-        ..NOTHING
+        ..Scope::HOME_MOVED
     });
 }
 
 #[test]
 fn decisions_of_homes_whose_views_were_missed_are_made_from_different_values() {
     holds(&Scope {
-        peers: &[0, 1],
         requests: &[Incr, Incr],
-        deciders: &[1],
-        promoted: &[0],
         demoted: &[0],
         views_are_skipped: true,
-        ..NOTHING
+        ..Scope::HOME_MOVED
     });
 }
 
 #[test]
 fn peer_that_is_removed_and_returns_reads_no_old_value() {
-    holds(&Scope {
-        requests: &[Set(0)],
-        removed: &[2],
-        removals: 1,
-        joins: &[2],
-        ..NOTHING
-    });
+    holds(&Scope::REMOVED);
 }
 
 #[test]
 fn set_and_decision_with_a_home_that_moves_lose_nothing() {
     holds(&Scope {
-        peers: &[0, 1],
         requests: &[Set(0), Incr],
-        deciders: &[1],
-        promoted: &[0],
-        ..NOTHING
+        ..Scope::HOME_MOVED
     });
 }
 
@@ -108,7 +89,7 @@ fn two_sets_over_channels_that_are_lost_leave_equal_copies() {
     holds(&Scope {
         late: &[0, 1],
         losses: 2,
-        ..TWO_SETS
+        ..Scope::TWO_SETS
     });
 }
 
@@ -133,36 +114,21 @@ fn two_sets_and_a_decision_that_race_lose_nothing() {
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes long without optimisation")]
 fn writer_that_is_removed_and_returns_reads_no_old_value() {
-    holds(&Scope {
-        requests: &[Set(0)],
-        removed: &[0],
-        removals: 1,
-        joins: &[0],
-        ..NOTHING
-    });
+    holds(&Scope::WRITER_REMOVED);
 }
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes long without optimisation")]
 fn writer_that_is_killed_and_starts_again_reads_no_old_value() {
-    holds(&Scope {
-        requests: &[Set(0)],
-        killed: &[0],
-        removals: 1,
-        joins: &[0],
-        ..NOTHING
-    });
+    holds(&Scope::WRITER_KILLED);
 }
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes long without optimisation")]
 fn peer_that_is_removed_twice_before_it_was_repaired_reads_no_old_value() {
     holds(&Scope {
-        requests: &[Set(0)],
-        removed: &[2],
         removals: 2,
-        joins: &[2],
-        ..NOTHING
+        ..Scope::REMOVED
     });
 }
 
@@ -184,7 +150,7 @@ fn two_sets_with_a_peer_removed_leave_equal_copies() {
     holds(&Scope {
         removed: &[2],
         removals: 1,
-        ..TWO_SETS
+        ..Scope::TWO_SETS
     });
 }
 
@@ -194,7 +160,7 @@ fn two_sets_with_a_writer_removed_leave_equal_copies() {
     holds(&Scope {
         removed: &[0],
         removals: 1,
-        ..TWO_SETS
+        ..Scope::TWO_SETS
     });
 }
 
@@ -205,7 +171,7 @@ fn two_sets_with_a_peer_that_starts_again_leave_equal_copies() {
         restarted: &[2],
         restarts: 1,
         joins: &[2],
-        ..TWO_SETS
+        ..Scope::TWO_SETS
     });
 }
 
@@ -215,7 +181,7 @@ fn two_sets_with_a_peer_that_is_removed_and_returns_leave_equal_copies() {
         removed: &[2],
         removals: 1,
         joins: &[2],
-        ..TWO_SETS
+        ..Scope::TWO_SETS
     });
 }
 
@@ -224,7 +190,7 @@ fn two_sets_with_a_writer_that_is_killed_leave_equal_copies() {
     holds_in_soak(&Scope {
         killed: &[0],
         removals: 1,
-        ..TWO_SETS
+        ..Scope::TWO_SETS
     });
 }
 
@@ -250,11 +216,8 @@ fn two_decisions_with_the_home_removed_are_made_from_different_values() {
 #[test]
 fn peer_that_leaves_twice_and_decides_between_reads_no_old_value() {
     holds_in_soak(&Scope {
-        requests: &[Set(0)],
-        removed: &[2],
         removals: 2,
-        joins: &[2],
         promoted: &[2],
-        ..NOTHING
+        ..Scope::REMOVED
     });
 }

@@ -16,7 +16,10 @@ use tokio::{
     time::{MissedTickBehavior, interval, timeout},
 };
 
-use self::{proxies::Proxies, version::version};
+use self::{
+    proxies::Proxies,
+    version::{Heard, version},
+};
 use super::{
     Proxy,
     discovery::{Keeper, ask},
@@ -34,6 +37,10 @@ const ROUND: Duration = Duration::from_secs(1);
 const QUIET: u32 = 5;
 /// Time in which a peer must tell its list.
 const ANSWER: Duration = Duration::from_secs(1);
+/// Time in which all peers must tell theirs.
+const ANSWERS: Duration = Duration::from_secs(10);
+/// Peers that are asked at the same time.
+const AT_ONCE: usize = 64;
 
 /// Tells clients of the proxies until the process ends.
 pub(super) async fn announce(proxy: Arc<Proxy>) {
@@ -169,7 +176,7 @@ impl Announcement {
         }
         self.quiet = 0;
         let heard = ask_peers(&list, &own).await;
-        list.version = version(self.told.as_ref(), &list, &heard);
+        list.version = version(self.told.as_ref(), &list, heard);
         if self.told.as_ref() != Some(&list) {
             let (proxies, version) = (list.nodes().len(), list.version);
             tracing::info!(%listener, proxies, version, %own, "clients are told of these proxies");
@@ -179,14 +186,27 @@ impl Announcement {
     }
 }
 
-/// What the other proxies of this list tell their clients. Those that do not answer are left out.
-async fn ask_peers(list: &NodeList, own: &str) -> Vec<NodeList> {
+/// The versions that the other proxies of this list tell their clients. Those that do not answer in time are
+/// left out.
+async fn ask_peers(list: &NodeList, own: &str) -> Heard {
+    let mut heard = Heard::default();
+    let peers = list.nodes().iter().filter(|peer| peer.name() != own);
+    let places = peers.filter_map(|peer| Some(SocketAddr::new(peer.ip()?, peer.port())));
+    let mut places = places.collect::<Vec<_>>().into_iter();
     let mut asked = JoinSet::new();
-    for peer in list.nodes().iter().filter(|peer| peer.name() != own) {
-        if let Some(ip) = peer.ip() {
-            asked.spawn(timeout(ANSWER, ask((ip, peer.port()).into())));
+    let all = async {
+        loop {
+            let free = AT_ONCE - asked.len();
+            for place in places.by_ref().take(free) {
+                asked.spawn(timeout(ANSWER, ask(place)));
+            }
+            match asked.join_next().await {
+                Some(Ok(Ok(Ok(told)))) => heard.add(&told, list),
+                Some(_) => {}
+                None => return,
+            }
         }
-    }
-    let answers = asked.join_all().await.into_iter();
-    answers.filter_map(|answer| answer.ok()?.ok()).collect()
+    };
+    let _ = timeout(ANSWERS, all).await;
+    heard
 }

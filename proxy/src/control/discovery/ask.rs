@@ -20,7 +20,8 @@ const CHUNK: usize = 16 * 1024;
 /// The list that is told at this address. Older engines know another question, which is asked if they do not
 /// know the first.
 pub(in crate::control) async fn ask(address: SocketAddr) -> Result<NodeList, DiscoveryFailure> {
-    let mut stream = connect(address).await?;
+    let failed = |error: io::Error| DiscoveryFailure::Connect(error.to_string());
+    let mut stream = connect(address).await.map_err(failed)?;
     for question in Discovery::ALL {
         let mut received = Vec::new();
         let answer = timeout(TIMEOUT, exchange(&mut stream, question, &mut received))

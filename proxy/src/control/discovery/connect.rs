@@ -4,16 +4,12 @@ use std::{io, net::SocketAddr, time::Duration};
 
 use tokio::{net::TcpStream, time::timeout};
 
-use super::DiscoveryFailure;
-
 /// Time for a connection.
 const CONNECT: Duration = Duration::from_secs(1);
 
 /// Connects within its time.
-pub(super) async fn connect(address: SocketAddr) -> Result<TcpStream, DiscoveryFailure> {
+pub(super) async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     let late = |_| Err(io::ErrorKind::TimedOut.into());
     let connected = timeout(CONNECT, TcpStream::connect(address)).await;
-    connected
-        .unwrap_or_else(late)
-        .map_err(|error| DiscoveryFailure::Connect(error.to_string()))
+    connected.unwrap_or_else(late)
 }

@@ -1,6 +1,6 @@
 //! Finds out whether the nodes of a list are gone.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use tokio::{task::JoinSet, time::timeout};
 
@@ -12,7 +12,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Nodes that are tried at the same time.
 const AT_ONCE: usize = 64;
 
-/// Whether none of these nodes accepts a connection. A name that cannot be looked up says nothing of its
+/// Whether none of these nodes accepts a connection: each one refuses it, or does not answer. A name that cannot be looked up says nothing of its
 /// node, which then counts as there.
 pub(super) async fn are_gone(nodes: &[Node], resolve: &impl Resolve) -> bool {
     let all = async {
@@ -31,7 +31,7 @@ pub(super) async fn are_gone(nodes: &[Node], resolve: &impl Resolve) -> bool {
                 }
             }
             while let Some(result) = tried.join_next().await {
-                if !matches!(result, Ok(Err(_))) {
+                if !matches!(result, Ok(Err(error)) if is_gone(&error)) {
                     return false;
                 }
             }
@@ -39,6 +39,15 @@ pub(super) async fn are_gone(nodes: &[Node], resolve: &impl Resolve) -> bool {
         true
     };
     timeout(TIMEOUT, all).await.unwrap_or(false)
+}
+
+/// Whether this failure to connect is the node's. All others are this host's, which may lack descriptors,
+/// ports or a way to the node.
+fn is_gone(failure: &io::Error) -> bool {
+    matches!(
+        failure.kind(),
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::TimedOut
+    )
 }
 
 #[cfg(test)]
@@ -77,6 +86,22 @@ mod tests {
         ] {
             let list = NodeList::parse(format!("1\n{nodes}").as_bytes()).unwrap();
             assert_eq!(are_gone(list.nodes(), &Names).await, gone, "{nodes}");
+        }
+    }
+    #[test]
+    fn failure_of_this_host_says_nothing_of_a_node() {
+        for (failure, gone) in [
+            (libc::ECONNREFUSED, true),
+            (libc::ETIMEDOUT, true),
+            (libc::EMFILE, false),
+            (libc::ENFILE, false),
+            (libc::ENOBUFS, false),
+            (libc::EADDRNOTAVAIL, false),
+            (libc::ENETUNREACH, false),
+            (libc::EHOSTUNREACH, false),
+        ] {
+            let failure = io::Error::from_raw_os_error(failure);
+            assert_eq!(is_gone(&failure), gone, "{failure}");
         }
     }
 }

@@ -101,20 +101,30 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let folder = folder.unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
-    let mut new = path.as_os_str().to_owned();
-    // Two proxies of one host may follow one endpoint.
-    new.push(format!(".{}.new", std::process::id()));
-    let kept = File::create(&new)
-        .and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        })
+    let (new, mut file) = create_beside(path)?;
+    let kept = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&new, path));
     if kept.is_err() {
         // What is left of it serves nobody.
         let _ = fs::remove_file(&new);
     }
     kept
+}
+
+/// A new file beside this one, which no other write has: two pools or proxies may follow one endpoint, and a
+/// write that was not waited for goes on.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    let mut number = 0_u64;
+    loop {
+        let mut new = path.as_os_str().to_owned();
+        new.push(format!(".{number}.new"));
+        match File::create_new(&new) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            created => return Ok((new.into(), created?)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -137,6 +147,21 @@ mod tests {
             .write(list.text())
             .await;
         assert_eq!(keeper.read().await, None, "who only looks writes nothing");
+    }
+
+    #[test]
+    fn writes_at_the_same_time_leave_one_whole_list() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("nodes");
+        let texts = ["1\na||1 b||1\n", "2\na||1\n", "3\na||1 b||1 c||1\n"];
+        std::thread::scope(|scope| {
+            for text in texts {
+                let path = &path;
+                scope.spawn(move || (0..20).for_each(|_| write(path, text).unwrap()));
+            }
+        });
+        assert!(texts.contains(&&*fs::read_to_string(&path).unwrap()));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

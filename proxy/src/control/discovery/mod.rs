@@ -20,7 +20,7 @@ pub use self::failure::DiscoveryFailure;
 pub(super) use self::{ask::ask, kept::Keeper};
 use self::{
     gone::are_gone,
-    judge::{Verdict, judge},
+    judge::{Judge, Verdict},
 };
 use crate::{
     config::schema::Endpoint,
@@ -42,6 +42,7 @@ pub(super) struct Discovery {
     keeper: Keeper,
     /// The last good list. `None`: there has never been one.
     known: Option<NodeList>,
+    judge: Judge,
     /// The version of the last list that was passed over, which is logged once.
     passed_over: Option<u64>,
     /// Failures since the last answer.
@@ -60,6 +61,7 @@ impl Discovery {
             endpoint,
             keeper,
             known,
+            judge: Judge::default(),
             passed_over: None,
             failures: 0,
         }
@@ -127,12 +129,14 @@ impl Discovery {
         let Some(known) = &self.known else {
             return true;
         };
-        let is_taken = match judge(known, list) {
+        let is_taken = match self.judge.judge(known, list) {
             Verdict::Take => true,
             Verdict::Keep => false,
             Verdict::IfGone => are_gone(known.nodes(), resolve).await,
         };
-        if !is_taken && self.passed_over != Some(list.version) {
+        // With the same nodes nothing is passed over but a number.
+        let is_other = list.nodes() != known.nodes();
+        if !is_taken && is_other && self.passed_over != Some(list.version) {
             self.passed_over = Some(list.version);
             let (known, version) = (known.version, list.version);
             tracing::warn!(

@@ -37,7 +37,7 @@ use super::{
 };
 use crate::{
     config::schema::{self, Peers, Role},
-    fleet::{Change, Difference, Heartbeat, Peer, Roster, Slot, Stay},
+    fleet::{Change, Difference, Heartbeat, Peer, Roster, Stay},
     route::Random,
 };
 
@@ -280,20 +280,14 @@ async fn begin(number: usize, fleet: u128, settings: &Settings, who: &Arc<Who>) 
 
 fn peer(subscriber: &Subscriber) -> Peer {
     Peer {
-        name: subscriber.introduction.name.clone(),
         identity: subscriber.introduction.identity,
-        process: 1,
         address: subscriber.address,
-        stay: Stay::default(),
-        slot: Slot::default(),
-        decides: false,
-        workers: 1,
         lease: LEASE.as_micros() as u64,
-        zone: None,
         copies: vec![(
             "cache".to_owned(),
             "unix:/run/memcached/memcached.sock".to_owned(),
         )],
+        ..Peer::example(&subscriber.introduction.name)
     }
 }
 

@@ -1,5 +1,6 @@
 //! A change that this worker coordinates.
 
+use super::Send;
 use crate::{
     fleet::{Slot, Stamp, Stay},
     table::{Entry, Id},
@@ -31,6 +32,19 @@ pub struct Change {
     /// The hash of pool and key.
     pub(super) hash: u64,
     pub(super) awaits: Vec<Await>,
+}
+
+impl Change {
+    /// The change as it is sent to this peer under this number.
+    pub(super) fn send(&self, (slot, stay): (Slot, Stay), sequence: u64) -> Send {
+        Send {
+            slot,
+            stay,
+            sequence,
+            token: self.token,
+            stamp: self.stamp,
+        }
+    }
 }
 
 /// The handle of a change.

@@ -268,13 +268,7 @@ impl Keeper {
             Some(one) => *one = awaits,
             None => change.awaits.push(awaits),
         }
-        self.sends.push(Send {
-            slot,
-            stay,
-            sequence,
-            token: change.token,
-            stamp: change.stamp,
-        });
+        self.sends.push(change.send((slot, stay), sequence));
     }
 
     /// What is to be sent now, in this order; `buffer` is given back empty.
@@ -373,13 +367,7 @@ impl Keeper {
             if let Some(change) = self.changes.get(id) {
                 let is_awaited = |one: &Await| one.slot == slot && one.sequence == sequence;
                 if change.awaits.iter().any(is_awaited) {
-                    self.sends.push(Send {
-                        slot,
-                        stay,
-                        sequence,
-                        token: change.token,
-                        stamp: change.stamp,
-                    });
+                    self.sends.push(change.send((slot, stay), sequence));
                     continue;
                 }
             }

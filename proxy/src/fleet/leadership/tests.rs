@@ -3,7 +3,7 @@ use std::collections::{BTreeSet, HashMap};
 use proptest::{collection::vec, prelude::*};
 
 use super::{Act, CANDIDATE, Candidate, Cause, Change, Heartbeat, Leadership, PAUSES};
-use crate::fleet::{Peer, Roster, Slot, Stay, View};
+use crate::fleet::{Peer, Roster, Stay, View};
 
 const LEASE: u64 = 1_000_000;
 const LOOK: u64 = 20_000;
@@ -14,17 +14,8 @@ fn name(peer: usize) -> String {
 
 fn announced(peer: usize) -> Peer {
     Peer {
-        name: name(peer),
         identity: peer as u128,
-        process: 1,
-        address: ([127, 0, 0, 1], 1).into(),
-        stay: Stay(0),
-        slot: Slot(0),
-        decides: false,
-        workers: 1,
-        lease: 0,
-        zone: None,
-        copies: Vec::new(),
+        ..Peer::example(&name(peer))
     }
 }
 

@@ -19,6 +19,8 @@ pub use self::{
 };
 use crate::config::schema::Server;
 
+/// The highest version of a list. Clients read it as a number of 32 bits.
+pub const HIGHEST_VERSION: u64 = i32::MAX as u64;
 /// More nodes than any real cluster has.
 const LIMIT: usize = 10_000;
 
@@ -38,6 +40,8 @@ pub enum BadList {
     NoText,
     #[error("the version of its list is no number")]
     Version,
+    #[error("the version of its list is above {HIGHEST_VERSION}")]
+    HighVersion,
     #[error("its list names no node")]
     Empty,
     #[error("its list has more than {LIMIT} nodes")]
@@ -79,6 +83,10 @@ impl NodeList {
             .split('\n')
             .map(|line| line.strip_suffix('\r').unwrap_or(line));
         let version = lines.next().and_then(number).ok_or(BadList::Version)?;
+        // Such a version would be followed by no other one: every true list would be passed over for ever.
+        if version > HIGHEST_VERSION {
+            return Err(BadList::HighVersion);
+        }
         let words = lines.next().unwrap_or_default().split_ascii_whitespace();
         let mut nodes = Vec::new();
         for word in words {
@@ -177,6 +185,11 @@ mod tests {
             (
                 "99999999999999999999\na||1",
                 "the version of its list is no number",
+            ),
+            ("2147483648\na||1", "the version of its list is above 2147483647"),
+            (
+                "18446744073709551615\na||1",
+                "the version of its list is above 2147483647",
             ),
             ("1", "its list names no node"),
             ("1\n\n", "its list names no node"),
