@@ -64,7 +64,11 @@ pub fn answer(
     out: &mut Vec<u8>,
 ) -> Reply {
     let outcome = execute(store, context, request, message, out);
-    let trailer = if out.last_chunk() == Some(b"END\r\n") { 5 } else { 0 };
+    let trailer = if out.last_chunk() == Some(b"END\r\n") {
+        5
+    } else {
+        0
+    };
     Reply {
         trailer,
         ..Reply::new(outcome, out.len())
