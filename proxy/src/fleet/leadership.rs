@@ -280,7 +280,7 @@ impl Leadership {
 
     fn pause(&mut self, name: &str, now: u64) {
         let pause = self.pauses.entry(name.to_owned()).or_default();
-        // Who stayed for long since begins with the first pause again.
+        // A peer that stayed for long begins with the first pause again.
         let has_stayed = now > pause.until + 2 * PAUSES.1;
         pause.length = match pause.length {
             0 => PAUSES.0,
@@ -406,8 +406,7 @@ impl Leadership {
                     && heard.is_some_and(|heard| heard.reaches.contains(name))
             })
         };
-        // Who is still in the view under this name has to leave it first; its last process is gone, or its
-        // lease ends.
+        // A peer of this name must leave the view first: its process has ended, or its lease ends.
         let ready = self.candidates.values().find(|(_, candidate)| {
             view.named(&candidate.peer.name).is_none() && is_free(candidate) && is_linked(candidate)
         })?;

@@ -70,7 +70,7 @@ impl Roster {
             }
             Change::Join { peers: new } => {
                 for announced in new {
-                    // Who is in the view under this name has left without a word.
+                    // A peer of this name in the view has left without a goodbye.
                     peers.retain(|peer| peer.name != announced.name);
                     let is_free = |slot: &Slot| peers.iter().all(|peer| peer.slot != *slot);
                     let Some(slot) = (0..1 << Slot::BITS).map(Slot).find(is_free) else {

@@ -14,8 +14,8 @@ impl Slot {
     pub const BITS: u32 = 11;
 }
 
-/// One stay of a peer in the fleet: the number of the view that it joined with. Who leaves and joins again
-/// has another stay, and nothing that was said in the first counts in the second.
+/// One stay of a peer in the fleet: the number of the view that it joined with. A peer that leaves and
+/// joins again has another stay, and nothing that was said in the first counts in the second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Stay(pub u64);

@@ -1,4 +1,4 @@
-//! Who votes: the first three peers, from nine on five, or those that the configuration names. A voter that
+//! The voters: the first three peers, from nine on five, or those that the configuration names. A voter that
 //! is away for long is replaced, and one that has come back elsewhere is where it is now.
 
 use std::net::SocketAddr;

@@ -117,7 +117,7 @@ pub enum Question {
 }
 
 impl Question {
-    /// Who is asked, for messages.
+    /// The one that is asked, as messages name it.
     pub fn asked(&self) -> &'static str {
         match self {
             Self::Dns(_) => "DNS",

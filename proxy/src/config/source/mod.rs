@@ -157,7 +157,7 @@ impl Table for SourceKeys {
             let known: Vec<_> = Self::words().collect();
             let before = cx.mistakes.len();
             let fields = Fields::open(nested, &known, None, cx)?;
-            // Who misspells the one key has no other one.
+            // If the one key is misspelled, there is no other one.
             match cx.mistakes.len() > before {
                 true => cx.mistakes.pop().map_or_else(|| Self::one(&fields, cx), Err),
                 false => Self::one(&fields, cx),

@@ -10,7 +10,7 @@ use crate::config::{
     schema::{Access, Login, Password, PasswordSource},
 };
 
-/// Who checks the login of a listener's clients, other than the listener itself.
+/// What checks the login of a listener's clients beside the listener itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Checker {
     Server,

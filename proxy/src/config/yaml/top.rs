@@ -148,7 +148,7 @@ section! {
         password_file: Optional<PathText>,
         /// The environment variable with the password that clients of Redis must say.
         password_env: Optional<VariableName>,
-        /// Who else checks the login of clients of Redis.
+        /// What else checks the login of clients of Redis.
         auth: Optional<Word<Checker>>,
         /// The proxies among which clients of memcached may choose, told to those who discover them as
         /// clients of ElastiCache do. Without it nobody is told anything.

@@ -22,7 +22,7 @@ use crate::{
 
 /// A complaint that was not told again for this long is over.
 const LATE: Duration = Duration::from_millis(400);
-/// Between two attempts to join.
+/// Interval between two attempts to join.
 const JOIN: Duration = Duration::from_millis(150);
 /// Time for the workers to install the view without this proxy.
 const LEFT: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Who is at which address: what probes have found.
+//! The proxies by address, as probes have found them.
 
 use std::{
     collections::HashMap,
@@ -34,15 +34,15 @@ impl Entry {
     }
 }
 
-/// Who is at which address.
+/// The proxies by address.
 #[derive(Default)]
 pub(super) struct Book {
     entries: Mutex<HashMap<SocketAddr, Entry>>,
 }
 
 /// An answer that is older than this says nothing of now. Peers of a large fleet are asked seldom: the
-/// longest time between two probes of one is below this. Who does not answer a probe is not fresh, whatever
-/// this says.
+/// longest time between two probes of one is below this while all answer. A peer that does not answer a probe
+/// is not fresh, however recent its last answer.
 const FRESH: Duration = Duration::from_secs(12);
 
 impl Book {

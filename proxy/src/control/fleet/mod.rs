@@ -295,7 +295,7 @@ impl Fleet {
         });
     }
 
-    /// The roster has changed. Who does not know the one before asks for the whole at once.
+    /// The roster has changed. A proxy that does not know the one before asks for the whole at once.
     fn hear_difference(&self, difference: &Difference) {
         let next = self.roster.borrow().follow(difference);
         match next {

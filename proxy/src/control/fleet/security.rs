@@ -1,4 +1,4 @@
-//! Mutual TLS among peers: who has a certificate of the fleet's authority is a peer.
+//! Mutual TLS among peers: a certificate of the fleet's authority makes a peer.
 
 use std::{
     fs, io,

@@ -42,7 +42,7 @@ use crate::{
 };
 
 const SUBSCRIBERS: usize = 500;
-/// Between two heartbeats of a subscriber: that of a lease of a second.
+/// Interval between two heartbeats of a subscriber: that of a lease of a second.
 const BEAT: Duration = Duration::from_millis(200);
 /// So many heartbeats for one probe of each peer, as in `begin`.
 const PROBE: usize = SUBSCRIBERS / 50;

@@ -187,7 +187,7 @@ pub(super) struct World {
     servers: Vec<Server>,
     pub(super) writes: Vec<Write>,
     pub(super) acknowledged: [u64; KEYS],
-    /// Who is writing a key: a client of that worker, which may send more before the answer comes.
+    /// The writer of a key: a client of that worker, which may send more before the answer comes.
     busy: [Option<usize>; KEYS],
     pub(super) version: u64,
     now: Instant,

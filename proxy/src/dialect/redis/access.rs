@@ -1,4 +1,4 @@
-//! Who may ask: `AUTH`, the login in `HELLO`, and `SELECT`.
+//! Access: `AUTH`, the login in `HELLO`, and `SELECT`.
 //!
 //! A listener may have a password of its own. Otherwise, with `auth: pass`, the servers decide: what changes
 //! the login is sent on a connection of the client's own, and if the server agrees the client's requests take

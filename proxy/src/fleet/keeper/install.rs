@@ -1,4 +1,4 @@
-//! The next view: who left is not waited for, and who came is sent what is under way.
+//! The next view: peers that left are not waited for, and new ones are sent what is under way.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ impl Keeper {
             for peer in &left {
                 self.owe_to(peer, &uncertain);
             }
-            // Who decides has repaired its copies, and who has none misses nothing.
+            // A peer that decides has repaired its copies, and one without copies misses nothing.
             let is_repaired = |peer: &&Peer| peer.decides || peer.copies.is_empty();
             let repaired = view.peers.iter().filter(is_repaired);
             repaired.for_each(|peer| self.settle_owed(&peer.name));
@@ -107,9 +107,9 @@ impl Keeper {
         }
     }
 
-    /// Changes under way no longer wait for who left, and are sent to who came, and to who was in this view
-    /// before. Returns the numbers of those that fewer are awaited for, and of those that have to be drawn
-    /// again.
+    /// Changes under way no longer wait for peers that left. They are sent to new peers, and to those that
+    /// refused them as of an older view. Returns the numbers of those that fewer are awaited for, and of those
+    /// that have to be drawn again.
     ///
     /// A home that left without a word on a change may have decided the key just before, with a later stamp
     /// and without that change in it. Its decision is at some copies, and hides the change there. As long as

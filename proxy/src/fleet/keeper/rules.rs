@@ -13,7 +13,7 @@ pub struct Rules {
     pub clean_up: bool,
     /// Changes up to the floor are not stored.
     pub floor: bool,
-    /// Who joins stores nothing before it has its floor.
+    /// A joining peer stores nothing before it has its floor.
     pub no_floor_deletes: bool,
     /// An acknowledgement counts for one stay only: who joins again is sent what is under way.
     pub stays: bool,

@@ -87,7 +87,7 @@ const MOST: u64 = 64 << 20;
 /// A write that takes this long takes as long as a voter waits for a leader before it wants to be one: views
 /// may have to wait for the disk.
 const SLOW: Duration = Duration::from_millis(150);
-/// Between two lines in the log about a slow disk.
+/// Interval between two lines in the log about a slow disk.
 const QUIET: Duration = Duration::from_secs(10);
 
 /// The file, which a thread of its own writes: a slow disk does not hold up the leases.

@@ -21,7 +21,7 @@ use crate::control::fleet::{
     types::Types,
 };
 
-/// The way to all nodes.
+/// Connections to all nodes.
 pub(super) struct Network {
     book: Arc<Book>,
     links: Arc<Links>,
@@ -34,10 +34,10 @@ impl Network {
 }
 
 impl RaftNetworkFactory<Types> for Network {
-    type Network = Way;
+    type Network = Connection;
 
-    async fn new_client(&mut self, target: u64, node: &BasicNode) -> Way {
-        Way {
+    async fn new_client(&mut self, target: u64, node: &BasicNode) -> Connection {
+        Connection {
             target,
             address: node.addr.parse().ok(),
             book: Arc::clone(&self.book),
@@ -46,15 +46,15 @@ impl RaftNetworkFactory<Types> for Network {
     }
 }
 
-/// The way to one node.
-pub(super) struct Way {
+/// The connection to one node.
+pub(super) struct Connection {
     target: u64,
     address: Option<SocketAddr>,
     book: Arc<Book>,
     links: Arc<Links>,
 }
 
-impl Way {
+impl Connection {
     async fn send(&self, message: RaftMessage, limit: Duration) -> io::Result<RaftReply> {
         let address = self.book.address_of(self.target).or(self.address);
         let address = address.ok_or_else(|| io::Error::other("nobody knows where it is"))?;
@@ -80,7 +80,7 @@ fn unexpected<E: std::error::Error>() -> RPCError<u64, BasicNode, E> {
     unreachable(&io::Error::other("another answer than was asked for"))
 }
 
-impl RaftNetwork<Types> for Way {
+impl RaftNetwork<Types> for Connection {
     async fn append_entries(
         &mut self,
         rpc: AppendEntriesRequest<Types>,

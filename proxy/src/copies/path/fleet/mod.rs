@@ -134,7 +134,7 @@ impl Engine {
                     .confirmed(Origin { slot, stay, worker }, confirm.up_to);
                 Served::Done
             }
-            // Of an older view: what is complete is said again in this one.
+            // The confirmation is of an older view: what is complete is said again in this one.
             _ => Served::Done,
         }
     }
