@@ -71,6 +71,7 @@ def test_a_killed_server_costs_as_many_requests_as_in_twemproxy(pair, limit, wor
     assert lost(ours, key, count=5) == first == [True] * (limit - 1) + [False] * (6 - limit)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("limit, workers", EACH)
 def test_a_frozen_server_costs_as_many_requests_as_in_twemproxy(pair, limit, workers):
     servers, key, start = pair(limit, workers, timeout=400)
@@ -165,6 +166,7 @@ def test_all_servers_ejected_is_an_error_for_every_request(both):
             assert lost(proxy, b"key%d" % i) == [True]
 
 
+@pytest.mark.alone
 def test_statistics_tell_what_has_failed_as_in_twemproxy(pair):
     servers, key, start = pair(1, 4, timeout=150)
     theirs, ours = start()
