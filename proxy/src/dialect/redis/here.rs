@@ -319,11 +319,7 @@ fn list(session: &Session, message: &[u8], out: &mut Vec<u8>) -> Plan {
         }
     }
     let listed = || (0..Command::COUNT).filter_map(Command::of).filter(is_listed);
-    append_number(
-        if session.form == 0 { b'*' } else { b'~' },
-        listed().count() as i64,
-        out,
-    );
+    append_number(b'*', listed().count() as i64, out);
     listed().for_each(|command| append_bulk(command.name.as_bytes(), out));
     Plan::Answer
 }
