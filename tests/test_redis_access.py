@@ -186,6 +186,17 @@ def test_a_login_that_is_passed_on_is_answered_as_by_the_server(passing):
             assert through.ask(*words) == direct.ask(*words), words
 
 
+def test_a_hello_of_the_version_that_holds_is_answered_while_the_server_watches(passing):
+    _, proxy = passing
+    with client_of(proxy) as client:
+        client.ask("HELLO", 3, "AUTH", "writer", "two")
+        assert client.ask("WATCH", "a") == b"+OK\r\n"
+        assert client.ask("HELLO", 3).startswith(b"%7\r\n")
+        assert client.ask("HELLO", 2).startswith(b"-ERR the login and the database cannot change")
+        client.send(array("MULTI") + array("SET", "a", "1") + array("EXEC"))
+        assert [client.reply() for _ in range(3)][2] == b"*1\r\n+OK\r\n"
+
+
 def test_clients_of_several_users_never_get_each_others_rights(passing):
     server, proxy = passing
     with client_of(proxy) as reader, client_of(proxy) as writer, client_of(proxy) as nobody:
@@ -294,6 +305,13 @@ def test_a_database_of_the_only_server_may_be_selected(redis_server, proxima):
         assert [client.reply() for _ in range(4)][2:] == [b"*1\r\n$4\r\nfive\r\n", b"*-1\r\n"]
         assert other.ask("GET", "a") != b"$4\r\nfive\r\n"
         assert b"db=5" in client.ask("CLIENT", "INFO")
+        # While the server watches keys, only the login that holds may be said again.
+        for connection in (client, direct):
+            connection.ask("SELECT", 5)
+            connection.ask("WATCH", "a")
+            assert connection.ask("SELECT", 5) == b"+OK\r\n"
+        assert client.ask("SELECT", 0).startswith(b"-ERR the login and the database cannot change")
+        assert client.ask("HELLO").startswith(b"*14\r\n")
 
 
 def test_databases_of_several_servers_are_refused(redis_server, proxima):

@@ -162,7 +162,7 @@ def test_a_hash_tag_keeps_channels_together(four, proxima):
             assert any(b"-CROSSSLOT" in reply for reply in replies(other, 12))
 
 
-def test_what_is_asked_about_channels_is_asked_of_their_servers(connect):
+def test_what_is_asked_about_channels_is_asked_of_their_servers(four, connect):
     with connect() as client, connect() as other, connect(3) as third:
         names = [f"c{n}" for n in range(20)]
         client.send(
@@ -175,6 +175,11 @@ def test_what_is_asked_about_channels_is_asked_of_their_servers(connect):
         assert listed[0] == b"*20" and {name.decode() for name in listed[2::2]} == {*names}
         assert third.ask("PUBSUB", "CHANNELS").startswith(b"*21\r\n")
         assert third.ask("PUBSUB", "SHARDCHANNELS").startswith(b"*2\r\n")
+        # Others may have subscribed to one channel at two servers.
+        with four[0].connect() as one, four[1].connect() as two:
+            assert all(direct.ask("SUBSCRIBE", "x1", "x2").startswith(b"*3") for direct in (one, two))
+            listed = third.ask("PUBSUB", "CHANNELS", "x*")
+            assert sorted(listed.split(b"\r\n")) == [b"", b"$2", b"$2", b"*2", b"x1", b"x2"]
         expected = b"*8\r\n$2\r\nc4\r\n:2\r\n$4\r\nnone\r\n:0\r\n$1\r\nz\r\n:1\r\n$2\r\nc9\r\n:1\r\n"
         assert third.ask("PUBSUB", "NUMSUB", "c4", "none", "z", "c9") == expected
         assert third.ask("PUBSUB", "SHARDNUMSUB", "s2", "c1") == b"*4\r\n$2\r\ns2\r\n:1\r\n$2\r\nc1\r\n:0\r\n"

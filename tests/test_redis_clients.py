@@ -1,6 +1,7 @@
 """redis-py, redis-cli and redis-benchmark with their defaults."""
 
 import contextlib
+import os
 import pathlib
 import re
 import shutil
@@ -10,6 +11,7 @@ import threading
 import pytest
 
 from harness import until
+from harness.proxy import BINARY, ROOT, environment
 from harness.redis import Connection, array, config
 
 redis = pytest.importorskip("redis")
@@ -107,6 +109,53 @@ def test_redis_cli_asks_and_pipes(proxy):
     commands = "".join(f"SET key:{n} {n}\n" for n in range(1000))
     assert "errors: 0, replies: 1000" in run("redis-cli", proxy, "--pipe", text=commands).stdout
     assert run("redis-cli", proxy, "get", "key:999").stdout == "999\n"
+
+
+def test_commands_are_told_as_a_server_tells_them(proxy, redis_server):
+    asked = [[b"a", b"x"], [b"get"], [b"XREAD"], [b"client|id"], [b"mget", b"blpop", b"eval"]]
+
+    def told(address):
+        host, port = address.split(":")
+        with redis.Redis(host=host, port=int(port)) as client:
+            client.response_callbacks.clear()
+            commands = {row[0]: row[1:6] for row in client.execute_command("COMMAND")}
+            names = {*client.execute_command("COMMAND LIST")}
+            assert client.execute_command("COMMAND COUNT") == len(commands)
+            assert {*commands} == {name for name in names if b"|" not in name}
+            infos = [client.execute_command("COMMAND INFO", *words) for words in asked]
+            return commands, names, [[info and info[:6] for info in row] for row in infos]
+
+    (ours, our_names, our_infos), (theirs, their_names, their_infos) = map(
+        told, (proxy.address, redis_server().address)
+    )
+    assert theirs.keys() <= ours.keys() and their_names <= our_names
+    without_flags = [
+        [info and [info[0], info[1], *info[3:]] for info in row] for row in (*our_infos, *their_infos)
+    ]
+    assert without_flags[: len(asked)] == without_flags[len(asked) :]
+
+
+@pytest.mark.alone
+def test_the_example_runs_as_it_stands(io, tmp_path):
+    """Its ports are fixed, so that nothing else may run beside it."""
+    page = (ROOT / "examples/redis-pool/README.md").read_text("utf-8")
+    first, second = re.findall(r"(?:^    .*\n)+", page, re.MULTILINE)
+    start, run = first.strip().rsplit("\n", 1)
+    shell = {"shell": True, "cwd": ROOT, "capture_output": True, "text": True, "timeout": 60}
+    shell["env"] = {**environment(), "PATH": f"{pathlib.Path(BINARY).parent}:{os.environ['PATH']}"}
+    with contextlib.ExitStack() as cleanup:
+        for port in range(7101, 7105):
+            stop = f"redis-cli -p {port} shutdown nosave"
+            cleanup.callback(subprocess.run, stop, **shell)
+        assert subprocess.run(start, **shell).returncode == 0
+        words = [*run.split()[1:], "--io", io]
+        proxy = subprocess.Popen([BINARY, *words], cwd=ROOT, stderr=subprocess.DEVNULL)
+        cleanup.callback(proxy.wait, 20)
+        cleanup.callback(proxy.terminate)
+        ping = "redis-cli -p 6380 ping"
+        until(lambda: "PONG" in subprocess.run(ping, **shell).stdout, "the proxy serves")
+        shown = subprocess.run(second, **shell)
+    assert shown.returncode == 0 and shown.stdout.startswith("OK\n1\n2\n3\n4\n4\n"), shown
 
 
 def test_redis_benchmark_finds_no_error(proxy):

@@ -52,11 +52,14 @@ def test_the_only_servers_replies_are_passed_on_byte_for_byte(server, proxima, v
         assert not found, (len(found), found[:20])
 
 
-def test_four_servers_answer_with_the_same_data(redis_server, proxima):
+@pytest.mark.parametrize("version", [2, 3], ids=["resp2", "resp3"])
+def test_four_servers_answer_with_the_same_data(redis_server, proxima, version):
     beside = redis_server()
-    commands = list(corpus.commands(beside))
+    commands = [*corpus.commands(beside), *corpus.split()]
     settings = config(redis_server.several(4))
     settings["pools"]["redis"]["hash"] = {"algorithm": "ketama", "tag": "{}"}
     with Connection(proxima(settings).address) as through, beside.connect() as direct:
+        for connection in (through, direct):
+            connection.ask("HELLO", version)
         found = different(commands, answers(through, commands), answers(direct, commands))
         assert not found, (len(found), found[:20])

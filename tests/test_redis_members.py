@@ -182,6 +182,67 @@ def test_requests_to_all_are_executed_everywhere(four, proxima):
     assert b"several servers" in client.ask("CONFIG", "SET", "maxmemory", "1")
 
 
+def test_scripts_and_functions_are_forgotten_and_killed_at_every_server(four, proxima):
+    client = client_of(proxima(config(four)))
+    library = "#!lua name=mine\nredis.register_function('f', function() return 1 end)"
+    assert client.ask("FUNCTION", "LOAD", library) == b"$4\r\nmine\r\n"
+    sha = client.ask("SCRIPT", "LOAD", "return 1").split(b"\r\n")[1].decode()
+
+    def known():
+        return [
+            (b"mine" in server.ask("FUNCTION", "LIST"), server.ask("SCRIPT", "EXISTS", sha))
+            for server in four
+        ]
+
+    assert known() == [(True, b"*1\r\n:1\r\n")] * 4
+    assert client.ask("FUNCTION", "FLUSH") == b"+OK\r\n"
+    assert client.ask("SCRIPT", "FLUSH") == b"+OK\r\n"
+    assert known() == [(False, b"*1\r\n:0\r\n")] * 4
+    endless = "#!lua name=mine\nredis.register_function('f', function() while true do end end)"
+    client.ask("FUNCTION", "LOAD", endless)
+    for server in four:
+        server.ask("CONFIG", "SET", "busy-reply-threshold", 10)
+    for name, words in (("SCRIPT", ("EVAL", "while true do end", 0)), ("FUNCTION", ("FCALL", "f", 0))):
+        with four[2].connect() as busy:
+            busy.send(array(*words))
+            until(lambda: four[2].ask("GET", "a").startswith(b"-BUSY "), "it runs")
+            assert client.ask(name, "KILL") == b"+OK\r\n"
+            assert busy.reply().startswith(b"-ERR ")
+        assert client.ask(name, "KILL").startswith(b"-NOTBUSY ")
+
+
+def test_the_proxy_tells_its_own_figures_where_there_are_several_servers(four, proxima):
+    proxy = proxima(config(four, limits={"clients": 20}))
+    with client_of(proxy) as client, client_of(proxy) as other:
+        other.ask("SET", "a", "1")
+        other.ask("GET", "a")
+        other.ask("GET", "none")
+
+        def figures(*sections):
+            text = client.ask("INFO", *sections).split(b"\r\n", 1)[1].decode()
+            return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+        until(lambda: figures()["keyspace_misses"] == "1", "the other worker has told its counts")
+        told = figures()
+        assert told["connected_clients"] == told["total_connections_received"] == "2"
+        assert told["maxclients"] == "20" and told["keyspace_hits"] == "1" and told["loading"] == "0"
+        assert int(told["total_net_input_bytes"]) > 100 and int(told["total_net_output_bytes"]) > 500
+        before = int(told["total_commands_processed"])
+        assert int(figures()["total_commands_processed"]) == before + 1
+        assert [*figures("clients")] == ["connected_clients", "maxclients"]
+        assert {*figures("CLIENTS", "persistence")} == {"connected_clients", "maxclients", "loading"}
+        assert figures("everything").keys() == told.keys() and figures("nothing") == {}
+
+
+def test_a_group_may_have_the_name_of_an_option(four, proxima):
+    client = client_of(proxima(config(four)))
+    for key in (f"s{n}" for n in range(8)):
+        client.ask("XADD", key, "1-1", "f", "v")
+        client.ask("XGROUP", "CREATE", key, "streams", "0")
+        words = ("COUNT", 1, "NOACK", "GROUP", "streams", "streams", "STREAMS", key, ">")
+        assert client.ask("XREADGROUP", *words).startswith(b"*1\r\n*2\r\n$2\r\n" + key.encode()), key
+
+
 def test_one_part_that_fails_makes_one_error(four, proxima):
     client = client_of(proxima(config(four, limits={"clients": 10})))
     keys = [f"key:{n}" for n in range(40)]

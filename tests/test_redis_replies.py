@@ -252,6 +252,13 @@ EXPIRE a x
 LRANGE l a b
 COMMAND GETKEYS MSET a 1 b 2
 COMMAND INFO nope
+COMMAND LIST FILTERBY PATTERN XINFO|STR*
+COMMAND LIST FILTERBY MODULE json
+COMMAND LIST FILTERBY ACLCAT nope
+COMMAND LIST FILTERBY KIND x
+COMMAND LIST FILTERBY
+CLIENT NO-EVICT on
+CLIENT NO-EVICT xx
 FLUSHDB
 FLUSHALL ASYNC
 """.strip().splitlines()
@@ -272,6 +279,10 @@ PIPELINES = [
     ["MULTI", "SET t 1", "RESET", "GET t"],
     ["MULTI", "SET t 1", "EXEC x", "EXEC", "GET t"],
     ["WATCH t", "MULTI", "UNWATCH", "SET t 1", "EXEC"],
+    ["MULTI", "SET t 1", "MULTI", "INCR t", "GET t", "EXEC", "EXEC", "GET t"],
+    ["MULTI", "MULTI", "INCR t", "EXEC", "GET t"],
+    ["WATCH t", "MULTI", "MULTI", "INCR t", "EXEC", "MULTI", "INCR t", "EXEC"],
+    ["MULTI", "COMMAND COUNT", "COMMAND INFO get", "SET t 1", "EXEC"],
 ]
 
 
@@ -393,6 +404,23 @@ def test_a_value_without_its_end_never_reaches_the_server(redis_server, proxima)
             client.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n%sxx" % (len(value), value))
             assert client.rest() == b"-ERR Protocol error: invalid CRLF in request\r\n"
     assert server.ask("EXISTS", "k") == b":0\r\n"
+
+
+def test_150_mib_pass_each_way_in_bounded_memory(redis_server, proxima):
+    proxy = proxima(config([redis_server()], limits={"value_size": "200MiB"}))
+    piece, count = bytes(range(256)) * 4096, 150
+    before = proxy.memory()
+    with Connection(proxy.address) as client:
+        client.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n" % (len(piece) * count))
+        for _ in range(count):
+            client.send(piece)
+        client.send(b"\r\n")
+        assert client.reply() == b"+OK\r\n"
+        client.send(array("GET", "k") + array("ECHO", "next"))
+        assert client.take(12) == b"$%d\r\n" % (len(piece) * count)
+        assert all(client.take(len(piece)) == piece for _ in range(count))
+        assert client.take(2) == b"\r\n" and client.reply() == b"$4\r\nnext\r\n"
+    assert proxy.memory("VmHWM") - before < 16 << 20
 
 
 @pytest.mark.parametrize("size", [60_000, 70_000, 5_000_000])

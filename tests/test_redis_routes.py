@@ -185,6 +185,39 @@ def test_a_server_that_cannot_now_is_passed_over_and_not_ejected(two, proxima):
     assert proxy.member(one.address)["ejections"] == 0
 
 
+def test_a_server_that_loads_or_cannot_save_is_passed_over_and_not_ejected(redis_server, proxima):
+    slow = ["--enable-debug-command", "yes", "--enable-protected-configs", "yes"]
+    slow += ["--loading-process-events-interval-bytes", "1024"]
+    one, two = redis_server(options=[*slow, "--key-load-delay", "3000"]), redis_server()
+    settings = config([one, two], route={"failover": ["one", "two"]}, workers=1)
+    # A server that loads looks at its clients only now and then.
+    settings["pools"] = {"one": pools([one], timeout="10s")["redis"], "two": pools([two])["redis"]}
+    proxy = proxima(settings)
+    client = Connection(proxy.address)
+    client.ask("SET", "a", "v")
+    # Writes are refused after a snapshot has failed: nobody can write to this folder.
+    home = one.ask("CONFIG", "GET", "dir").split(b"\r\n")[4]
+    one.ask("CONFIG", "SET", "save", "3600 1", "dir", "/proc")
+    one.ask("BGSAVE")
+    until(lambda: one.ask("SET", "a", "v").startswith(b"-MISCONF "), "the snapshot has failed")
+    assert all(client.ask("SET", "cannot save", "v") == b"+OK\r\n" for _ in range(8))
+    assert two.ask("EXISTS", "cannot save") == b":1\r\n"
+    assert client.ask("GET", "a") == b"$1\r\nv\r\n"
+    one.ask("CONFIG", "SET", "save", "", "dir", home)
+    with one.connect() as busy:
+        busy.send(array("EVAL", "for n = 1, 1000 do redis.call('SET', n, string.rep('x', 500)) end", 0))
+        busy.reply()
+        busy.send(array("DEBUG", "RELOAD"))
+        until(lambda: one.ask("GET", "a").startswith(b"-LOADING "), "it loads")
+        assert [client.ask("SET", "loading", "v") for _ in range(8)] == [b"+OK\r\n"] * 8
+        assert client.ask("GET", "loading") == b"$1\r\nv\r\n"
+        assert two.ask("EXISTS", "loading") == b":1\r\n"
+        assert one.ask("GET", "a").startswith(b"-LOADING ")
+        assert busy.reply() == b"+OK\r\n"
+    until(lambda: client.ask("SET", "back", "v") == one.ask("SET", "back", "v", "XX"), "it is used again")
+    assert proxy.member(one.address)["ejections"] == 0
+
+
 def test_a_write_that_reached_nobody_fails_over(routed):
     one, two, start = routed
     client = start({"failover": ["one", "two"]})

@@ -71,6 +71,24 @@ def of_each_type():
             yield (*words, make[1], *filling)
 
 
+def split():
+    """Commands whose keys are at several servers; keys of other types and none are among them."""
+    keys = [f"split:{n}" for n in range(60)]
+    yield ("FLUSHALL",)
+    yield "MSET", *(word for key in keys for word in (key, f"value of {key}"))
+    yield "RPUSH", keys[7], "no string"
+    yield "DEL", keys[7], keys[7]
+    yield "RPUSH", keys[7], "no string"
+    for name in ("MGET", "EXISTS", "TOUCH", "MGET", "DEL", "UNLINK", "MGET", "DEL"):
+        yield name, *keys[5:40], "none", *keys[5:10]
+        yield name, keys[-1]
+        yield ("DBSIZE",)
+    yield from (("MSET", "a"), ("MSET", "a", "1", "b"), ("MGET",), ("DEL",), ("UNLINK",), ("TOUCH",))
+    yield ("FLUSHDB",)
+    yield "EXISTS", *keys
+    yield ("RANDOMKEY",)
+
+
 def commands(server):
     """Those that this server knows, in order."""
     listed = server.ask("COMMAND", "LIST").split(b"\r\n")[2::2]

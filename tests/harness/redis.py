@@ -94,7 +94,8 @@ class Connection:
             raise Closed(self._heard)
         self._heard += part
 
-    def _take(self, count):
+    def take(self, count):
+        """The next bytes, so many."""
         while len(self._heard) < count:
             self._more()
         taken, self._heard = self._heard[:count], self._heard[count:]
@@ -104,10 +105,10 @@ class Connection:
         """The bytes of the next message, nested values included."""
         while b"\r\n" not in self._heard:
             self._more()
-        head = self._take(self._heard.index(b"\r\n") + 2)
+        head = self.take(self._heard.index(b"\r\n") + 2)
         kind, rest = head[:1], head[1:-2]
         if kind in b"$=!" and int(rest) >= 0:
-            return head + self._take(int(rest) + 2)
+            return head + self.take(int(rest) + 2)
         if kind in b"*~>%|" and int(rest) >= 0:
             count = int(rest) * (2 if kind in b"%|" else 1) + (kind == b"|")
             return head + b"".join(self.reply() for _ in range(count))

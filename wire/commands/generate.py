@@ -149,6 +149,7 @@ SERVED = {
     "each:ok": "by every server, all must be OK",
     "each:sum": "by every server, summed",
     "each:concat": "by every server, one list behind the other",
+    "each:unite": "by every server, what any lists once",
     "each:first": "by every server, the first reply",
     "each:one": "by every server, one that has found something",
     "each:and": "by every server, the least of each element",

@@ -105,6 +105,10 @@ impl Engine {
             }
             Plan::Broadcast => self.broadcast(id, request, message, input.tree),
             Plan::Stats => self.stats(id, listener, request, message),
+            Plan::Figures => {
+                self.append_figures(id, message, &mut answer);
+                self.answer_here(id, &answer, false);
+            }
             Plan::Announce(form) => {
                 self.clients.register.announced(listener, form, &mut answer);
                 self.answer_here(id, &answer, false);

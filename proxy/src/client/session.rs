@@ -323,7 +323,8 @@ impl Engine {
         taken
     }
 
-    /// The request as the configuration declares it. `None`: it declares nothing of this request.
+    /// The request as the configuration declares it, or as its client's session makes it a shorter one.
+    /// `None`: neither does.
     #[inline]
     pub(super) fn declared(
         &self,
@@ -332,12 +333,17 @@ impl Engine {
         tree: &Tree,
         bytes: &[u8],
     ) -> Option<Request> {
-        if request.class != Class::Session || tree.declared().is_empty() {
+        if request.class != Class::Session {
             return None;
         }
         let client = self.clients.table.get(id)?;
+        if tree.declared().is_empty() && !client.session.plans_all {
+            return None;
+        }
         let message = bytes.get(..request.len() as usize)?;
-        client.dialect.resolve(tree.declared(), request, message)
+        client
+            .dialect
+            .resolve(&client.session, tree.declared(), request, message)
     }
 
     /// Does this request change its client's subscriptions?

@@ -176,6 +176,7 @@ impl Engine {
             | Plan::Visit
             | Plan::Broadcast
             | Plan::Stats
+            | Plan::Figures
             | Plan::Announce(_) => {
                 self.refuse(id, request, &Failed::here(Outcome::LocalError, TOO_LARGE));
             }

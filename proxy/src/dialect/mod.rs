@@ -9,6 +9,7 @@ mod declared;
 mod dialects;
 mod embedded;
 mod failed;
+mod figures;
 mod join;
 mod manner;
 mod memcache;
@@ -31,6 +32,7 @@ pub use self::{
     dialects::{Dialects, Spoken},
     embedded::Embedded,
     failed::Failed,
+    figures::Figures,
     join::{Join, Shares},
     manner::Manner,
     memcache::Memcache,
@@ -134,6 +136,8 @@ pub enum Plan {
     Broadcast,
     /// The proxy answers its own metrics, or those of the servers behind it.
     Stats,
+    /// The codec answers with [figures](Dialect::figures) of the process.
+    Figures,
     /// The proxy answers which proxies clients of this listener may use, in this form of those in which the
     /// protocol tells it. While they are not known, what the codec has appended is the reply.
     Announce(u16),
@@ -344,9 +348,9 @@ pub trait Dialect: Send + Sync {
         self.request(&mut Parse::default(), message, u64::MAX)
     }
 
-    /// The request as the configuration declares its command, if the codec does not know that. By default the
-    /// configuration declares nothing.
-    fn resolve(&self, _: &DeclaredCommands, _: &Request, _message: &[u8]) -> Option<Request> {
+    /// The request as the configuration declares its command, if the codec does not know that; or as this
+    /// session makes it a shorter one. By default neither does.
+    fn resolve(&self, _: &Session, _: &DeclaredCommands, _: &Request, _message: &[u8]) -> Option<Request> {
         None
     }
 
@@ -395,6 +399,9 @@ pub trait Dialect: Send + Sync {
             _ => Plan::Route,
         }
     }
+
+    /// Appends the reply to a request that asks for these [figures](Plan::Figures). By default none does.
+    fn figures(&self, _: &Session, _message: &[u8], _: &Figures, _out: &mut Vec<u8>) {}
 
     /// Parses what comes next in a request that is to be split. `bytes` begin at its first key or behind any
     /// of its keys, and may be incomplete. By default the proxy cannot tell. A mistake that closes the

@@ -80,6 +80,8 @@ pub enum Combine {
     Ok,
     /// The elements of arrays, one member's behind the other's.
     Concat,
+    /// As [`Combine::Concat`], with each element once.
+    Unite,
     /// The first reply.
     First,
     /// One of the replies that are not null, by chance.

@@ -10,6 +10,11 @@ use crate::message::Span;
 /// The most specifications that a command has.
 const MOST: usize = 4;
 
+/// The word before the keys of `XREAD` and `XREADGROUP`.
+const STREAMS: &str = "STREAMS";
+/// The options that may stand before that word, and how many words belong to each.
+const OPTIONS: [(&str, usize); 3] = [("GROUP", 2), ("COUNT", 1), ("BLOCK", 1)];
+
 /// Positions of arguments: the first, the last and the step.
 type Positions = (u32, u32, u32);
 
@@ -114,13 +119,33 @@ fn resolve(spec: &Spec, message: &[u8], count: u32) -> Option<Positions> {
 /// The position behind the keyword.
 fn behind(word: &str, from: i32, message: &[u8], count: u32) -> Option<u32> {
     let is_word = |arg: &Span| arg.of(message).eq_ignore_ascii_case(word.as_bytes());
-    let places = (0..count).zip(Args::of(message)).filter(|(_, arg)| is_word(arg));
-    let mut places = places.map(|(at, _)| at);
+    let mut args = (0..count).zip(Args::of(message));
     let found = match u32::try_from(from) {
-        Ok(from) => places.find(|&at| at >= from),
+        // Options may stand in any order, and what belongs to one may be any word, this one too.
+        Ok(_) if word == STREAMS => {
+            let mut args = args.skip(1);
+            loop {
+                let (at, arg) = args.next()?;
+                if is_word(&arg) {
+                    break Some(at);
+                }
+                let text = arg.of(message);
+                let option = OPTIONS
+                    .iter()
+                    .find(|(name, _)| text.eq_ignore_ascii_case(name.as_bytes()));
+                if let Some(&(_, words)) = option {
+                    args.nth(words - 1)?;
+                }
+            }
+        }
+        Ok(from) => args
+            .find(|(at, arg)| *at >= from && is_word(arg))
+            .map(|(at, _)| at),
         Err(_) => {
             let end = count.checked_add_signed(from)?;
-            places.filter(|&at| at <= end).last()
+            args.filter(|(at, arg)| *at <= end && is_word(arg))
+                .map(|(at, _)| at)
+                .last()
         }
     };
     found.map(|at| at + 1)

@@ -17,6 +17,7 @@ mod args;
 mod command;
 pub mod error;
 mod frame;
+pub mod glob;
 pub mod inline;
 mod keys;
 mod lookup;

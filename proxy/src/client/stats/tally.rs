@@ -1,72 +1,23 @@
-//! The counts of `stats`, by memcached's names. Each worker tells the others its counts now and then: a
-//! client must not see them fall because its next connection is served by another worker.
+//! Counts that clients may ask for, in the names of their protocols. Each worker tells the others its counts
+//! now and then: a client must not see them fall because its next connection is served by another worker.
 
 use std::{
     array,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-use proxima_wire::{memcache::Command, message::Outcome};
+use proxima_wire::memcache::Command;
 
-use crate::metrics::Metrics;
+use super::{memcache::ENDINGS, redis};
+use crate::{dialect::Figures, metrics::Metrics};
 
-const GETS: &[Command] = &[
-    Command::Get,
-    Command::Gets,
-    Command::Gat,
-    Command::Gats,
-    Command::MetaGet,
-];
-const SETS: &[Command] = &[
-    Command::Set,
-    Command::Add,
-    Command::Replace,
-    Command::Append,
-    Command::Prepend,
-    Command::Cas,
-    Command::MetaSet,
-];
-const DELETES: &[Command] = &[Command::Delete, Command::MetaDelete];
-
-/// Each name counts how often any of these commands ended with any of these outcomes. Exporters derive the
-/// plain `set`s from `cmd_set` and the three counts of `cas`.
-const ENDINGS: [(&str, &[Command], &[Outcome]); 17] = [
-    ("cmd_get", GETS, &[Outcome::Found, Outcome::NotFound]),
-    (
-        "cmd_set",
-        SETS,
-        &[
-            Outcome::Stored,
-            Outcome::NotStored,
-            Outcome::Exists,
-            Outcome::NotFound,
-        ],
-    ),
-    ("cmd_flush", &[Command::FlushAll], &[Outcome::Ok]),
-    (
-        "cmd_touch",
-        &[Command::Touch],
-        &[Outcome::Touched, Outcome::NotFound],
-    ),
-    ("get_hits", GETS, &[Outcome::Found]),
-    ("get_misses", GETS, &[Outcome::NotFound]),
-    ("delete_misses", DELETES, &[Outcome::NotFound]),
-    ("delete_hits", DELETES, &[Outcome::Deleted]),
-    ("incr_misses", &[Command::Incr], &[Outcome::NotFound]),
-    ("incr_hits", &[Command::Incr], &[Outcome::Found]),
-    ("decr_misses", &[Command::Decr], &[Outcome::NotFound]),
-    ("decr_hits", &[Command::Decr], &[Outcome::Found]),
-    ("cas_misses", &[Command::Cas], &[Outcome::NotFound]),
-    ("cas_hits", &[Command::Cas], &[Outcome::Stored]),
-    ("cas_badval", &[Command::Cas], &[Outcome::Exists]),
-    ("touch_hits", &[Command::Touch], &[Outcome::Touched]),
-    ("touch_misses", &[Command::Touch], &[Outcome::NotFound]),
-];
-
-/// The names of counts that do not depend on the command.
+/// memcached's names of counts that do not depend on the command.
 const OTHERS: [&str; 3] = ["rejected_connections", "bytes_read", "bytes_written"];
 
-const COUNT: usize = ENDINGS.len() + OTHERS.len();
+/// The counts that memcached has names for come first.
+const NAMED: usize = ENDINGS.len() + OTHERS.len();
+/// Behind them: all requests, and what Redis' look-ups have found and not found.
+const COUNT: usize = NAMED + 3;
 
 /// A count for each name.
 type Counts = [u64; COUNT];
@@ -84,7 +35,9 @@ fn counts(metrics: &Metrics) -> Counts {
     }
     let traffic = metrics.client_traffic;
     let others = [metrics.clients.over_limit, traffic.received, traffic.sent];
-    counts[ENDINGS.len()..].copy_from_slice(&others);
+    counts[ENDINGS.len()..NAMED].copy_from_slice(&others);
+    let [hits, misses] = redis::lookups(metrics);
+    counts[NAMED..].copy_from_slice(&[metrics.requests.iter().sum(), hits, misses]);
     counts
 }
 
@@ -113,6 +66,23 @@ impl Tally {
         }
     }
 
+    /// Fills in what is counted here, since the start of the process.
+    pub(super) fn fill_in(&self, figures: &mut Figures) {
+        let sums = self.sums();
+        let others = &sums[ENDINGS.len()..];
+        if let &[rejected, received, sent, requests, hits, misses] = others {
+            *figures = Figures {
+                rejected,
+                received,
+                sent,
+                requests,
+                hits,
+                misses,
+                ..*figures
+            };
+        }
+    }
+
     fn sums(&self) -> Counts {
         let sum = |number: usize| self.workers.iter().map(|told| told[number].load(Relaxed)).sum();
         array::from_fn(sum)
@@ -134,6 +104,8 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
+    use proxima_wire::message::Outcome;
+
     use super::*;
 
     fn told(tally: &Tally, name: &str) -> u64 {
@@ -165,6 +137,9 @@ mod tests {
         ] {
             assert_eq!(told(&tally, name), count, "{name}");
         }
+        let mut figures = Figures::default();
+        tally.fill_in(&mut figures);
+        assert_eq!((figures.received, figures.hits), (14, 0));
         tally.reset();
         assert_eq!(tally.rows().map(|(_, count)| count).sum::<u64>(), 0);
         metrics.replied(Command::Get as usize, Outcome::Found, 1, 0);

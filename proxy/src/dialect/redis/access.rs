@@ -27,7 +27,7 @@ const NO_PASSWORD: &str = "ERR AUTH <password> called without any password confi
                            your configuration is correct?";
 const KEPT: &str =
     "ERR the login and the database cannot change while the server keeps something for the client";
-const SYNTAX: &[u8] = b"-ERR syntax error\r\n";
+pub(super) const SYNTAX: &[u8] = b"-ERR syntax error\r\n";
 const OK: &[u8] = b"+OK\r\n";
 
 /// What a client says in `AUTH`, or behind that word in `HELLO`: the user, empty for the default one, and the
@@ -110,7 +110,10 @@ pub(super) fn hello(
         form,
         ..said.map_or_else(|| Who::of(session), |said| Who::named(session, said))
     };
-    if let Access::Pass = session.access {
+    let changes = said.is_some() || form != session.form || Who::of(session).user == User::Nobody;
+    if let Access::Pass = session.access
+        && (changes || !is_kept(session))
+    {
         return Some(ask(session, who, out));
     }
     if who.encode() != session.login && is_kept(session) {
@@ -144,6 +147,9 @@ pub(super) fn select(session: &mut Session, number: &[u8], out: &mut Vec<u8>) ->
     match integer(number) {
         None => append_error("ERR value is not an integer or out of range", out),
         Some(number) if number == own && who.database.is_none() => out.extend_from_slice(OK),
+        Some(number) if is_kept(session) && who.database.map(i64::from) == Some(number) => {
+            out.extend_from_slice(OK);
+        }
         Some(number) if number == own => {
             return ask(
                 session,

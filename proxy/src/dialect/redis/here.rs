@@ -2,7 +2,7 @@
 
 use proxima_wire::{
     message::Span,
-    resp::{Args, Command, Served, append_number, each_key, find, integer},
+    resp::{Args, Command, Served, append_number, each_key, find, glob, integer},
 };
 
 use super::{
@@ -71,7 +71,7 @@ fn append_map(form: u16, pairs: i64, out: &mut Vec<u8>) {
 }
 
 /// Appends a text for people, which RESP3 has a type for.
-fn append_text(form: u16, text: &str, out: &mut Vec<u8>) {
+pub(super) fn append_text(form: u16, text: &str, out: &mut Vec<u8>) {
     if form == 0 {
         return append_bulk(text.as_bytes(), out);
     }
@@ -110,6 +110,7 @@ pub(super) fn answer(session: &mut Session, command: &Command, message: &[u8], o
         name if name.starts_with("cluster|") => out.extend_from_slice(NO_CLUSTER),
         name => match name.split_once('|') {
             Some(("client", sub)) => client(session, sub, second, args.text(), out),
+            Some((_, "list")) => return list(session, message, out),
             Some((_, sub)) => about_commands(session, sub, message, out),
             None => all_commands(out),
         },
@@ -247,7 +248,13 @@ fn client(session: &mut Session, sub: &str, first: Option<&[u8]>, second: Option
             append_text(session.form, &line, out);
         }
         // NO-EVICT is about the memory of a connection to a server, which no client has for itself.
-        _ => out.extend_from_slice(OK),
+        _ if [&b"on"[..], b"off"]
+            .iter()
+            .any(|word| first.eq_ignore_ascii_case(word)) =>
+        {
+            out.extend_from_slice(OK);
+        }
+        _ => out.extend_from_slice(access::SYNTAX),
     }
 }
 
@@ -284,7 +291,40 @@ fn append_command(command: &Command, out: &mut Vec<u8>) {
         .for_each(|sub| append_command(sub, out));
 }
 
-/// Answers a subcommand of `COMMAND`.
+/// Answers `COMMAND LIST [FILTERBY MODULE|ACLCAT|PATTERN word]`. Which categories a command has, a server says.
+fn list(session: &Session, message: &[u8], out: &mut Vec<u8>) -> Plan {
+    let words: Vec<_> = Args::of(message).skip(2).map(|arg| arg.of(message)).collect();
+    // Names are matched in any case.
+    let filter = match words[..] {
+        [] => None,
+        [by, kind, word] if by.eq_ignore_ascii_case(b"filterby") => {
+            Some((kind.to_ascii_lowercase(), word.to_ascii_lowercase()))
+        }
+        _ => {
+            out.extend_from_slice(access::SYNTAX);
+            return Plan::Answer;
+        }
+    };
+    let is_listed = |command: &&Command| match &filter {
+        None => true,
+        Some((kind, word)) => kind == b"pattern" && glob::matches(word, command.name.as_bytes()),
+    };
+    match filter.as_ref().map_or(&b"pattern"[..], |(kind, _)| kind) {
+        b"pattern" | b"module" => {}
+        b"aclcat" if session.is_embedded => {}
+        b"aclcat" => return Plan::Route,
+        _ => {
+            out.extend_from_slice(access::SYNTAX);
+            return Plan::Answer;
+        }
+    }
+    let listed = || (0..Command::COUNT).filter_map(Command::of).filter(is_listed);
+    append_number(b'*', listed().count() as i64, out);
+    listed().for_each(|command| append_bulk(command.name.as_bytes(), out));
+    Plan::Answer
+}
+
+/// Answers another subcommand of `COMMAND`.
 fn about_commands(session: &Session, sub: &str, message: &[u8], out: &mut Vec<u8>) {
     let top = || {
         (0..Command::COUNT)
@@ -294,10 +334,6 @@ fn about_commands(session: &Session, sub: &str, message: &[u8], out: &mut Vec<u8
     let mut args = Args::of(message).skip(2).map(|arg| arg.of(message));
     match sub {
         "count" => append_number(b':', top().count() as i64, out),
-        "list" => {
-            append_number(b'*', top().count() as i64, out);
-            top().for_each(|command| append_bulk(command.name.as_bytes(), out));
-        }
         "getkeys" => keys(message, out),
         _ => {
             let names: Vec<_> = args.by_ref().collect();
@@ -346,18 +382,6 @@ fn keys(message: &[u8], out: &mut Vec<u8>) {
 /// Appends what is answered where several members would each answer for themselves.
 pub(super) fn instead_of_one(session: &Session, command: &Command, message: &[u8], out: &mut Vec<u8>) {
     match command.name {
-        "info" => {
-            let (server, version) = login::server(session.reach.version);
-            let own = match server {
-                "valkey" => format!("server_name:valkey\r\nvalkey_version:{version}\r\n"),
-                _ => String::new(),
-            };
-            let text = format!(
-                "# Server\r\nredis_version:{version}\r\n{own}redis_mode:standalone\r\n\r\n\
-                 # Persistence\r\nloading:0\r\n\r\n# Replication\r\nrole:master\r\n"
-            );
-            append_text(session.form, &text, out);
-        }
         "config|get" => {
             let known = [("databases", "1"), ("save", ""), ("appendonly", "no")];
             let asked: Vec<_> = Args::of(message).skip(2).map(|arg| arg.of(message)).collect();

@@ -1,6 +1,9 @@
 //! Replies of several servers become one, as the table of commands says.
 
-use std::hash::{BuildHasher, RandomState};
+use std::{
+    collections::HashSet,
+    hash::{BuildHasher, RandomState},
+};
 
 use proxima_wire::resp::{Combine, append_number, integer, whole};
 
@@ -15,6 +18,7 @@ pub(super) const fn of(combine: Combine) -> &'static Join {
         Combine::Ok | Combine::First => &Join::Shares(first),
         Combine::One => &Join::Shares(one),
         Combine::Concat => &Join::Shares(concat),
+        Combine::Unite => &Join::Shares(unite),
         Combine::And => &Join::Shares(and),
         Combine::Any => &Join::Shares(any),
     }
@@ -129,6 +133,38 @@ fn concat(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
         let first = elements(reply).map_or(0, |(_, first)| first);
         out.extend_from_slice(reply.get(first..).unwrap_or_default());
     }
+}
+
+/// The elements of all arrays, one array behind the other, without those that were there before.
+fn unite(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
+    if has_failed(shares, out) {
+        return;
+    }
+    let begin = out.len();
+    let mut seen = HashSet::new();
+    for share in 0..shares.count {
+        let reply = (shares.reply)(share).0;
+        let Some((_, first)) = elements(reply) else {
+            return malformed(begin, out);
+        };
+        let mut rest = reply.get(first..).unwrap_or_default();
+        while !rest.is_empty() {
+            let element = whole(rest).and_then(|element| rest.split_at_checked(element.len() as usize));
+            let Some((element, behind)) = element else {
+                return malformed(begin, out);
+            };
+            if seen.insert(element) {
+                out.extend_from_slice(element);
+            }
+            rest = behind;
+        }
+    }
+    // The number of elements is known only behind them. It is then moved to the front.
+    let end = out.len();
+    let kind = (shares.reply)(0).0.first().copied().unwrap_or(b'*');
+    append_number(kind, seen.len() as i64, out);
+    let head = out.len() - end;
+    out[begin..].rotate_right(head);
 }
 
 /// Arrays of numbers: the least of each position.

@@ -12,6 +12,7 @@ mod change;
 mod channels;
 mod declared;
 mod here;
+mod info;
 mod join;
 mod login;
 mod near;
@@ -27,8 +28,8 @@ use proxima_wire::{
 };
 
 use super::{
-    Change, Channels, Conversation, DeclaredCommands, Dialect, Embedded, Expiry, Failed, Join, Login, Manner,
-    Message, Piece, Plan, Session, UNASKED, manner::twemproxys_text,
+    Change, Channels, Conversation, DeclaredCommands, Dialect, Embedded, Expiry, Failed, Figures, Join,
+    Login, Manner, Message, Piece, Plan, Session, UNASKED, manner::twemproxys_text,
 };
 
 /// The Redis dialect, in Proxima's manner or in twemproxy's.
@@ -200,8 +201,17 @@ impl Dialect for Redis {
         Command::of(command).is_some_and(|command| command.class == Class::Read)
     }
 
-    fn resolve(&self, declared: &DeclaredCommands, request: &Request, message: &[u8]) -> Option<Request> {
-        declared::resolve(declared, request, message)
+    fn resolve(
+        &self,
+        session: &Session,
+        declared: &DeclaredCommands,
+        request: &Request,
+        message: &[u8],
+    ) -> Option<Request> {
+        match request.command {
+            TRANSACTION.. => sessions::first_of_nested(session, request, message),
+            _ => declared::resolve(declared, request, message),
+        }
     }
 
     fn error_word<'a>(&self, reply: &'a [u8]) -> &'a [u8] {
@@ -281,6 +291,7 @@ impl Dialect for Redis {
             Served::Each(_) => Plan::Everywhere,
             Served::Walk if session.reach.is_one => Plan::Route,
             Served::Walk => Plan::Visit,
+            Served::Alone if command.name == "info" && !session.reach.is_one => Plan::Figures,
             Served::Alone => {
                 here::instead_of_one(session, command, message, out);
                 Plan::Alone
@@ -292,6 +303,10 @@ impl Dialect for Redis {
                 Plan::Answer
             }
         }
+    }
+
+    fn figures(&self, session: &Session, message: &[u8], figures: &Figures, out: &mut Vec<u8>) {
+        info::answer(session, message, figures, out);
     }
 
     fn keys(&self, request: &Request, message: &[u8], take: &mut dyn FnMut(Span)) {

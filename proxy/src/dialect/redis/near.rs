@@ -22,7 +22,8 @@ pub(super) fn plan(session: &mut Session, request: &Request, message: &[u8], out
     };
     match command.served {
         Served::Here => here::answer(session, command, message, out),
-        Served::Alone if matches!(command.name, "info" | "config|get") => {
+        Served::Alone if command.name == "info" => Plan::Figures,
+        Served::Alone if command.name == "config|get" => {
             here::instead_of_one(session, command, message, out);
             Plan::Answer
         }

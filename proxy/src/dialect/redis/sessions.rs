@@ -155,13 +155,22 @@ fn spoil(session: &mut Session) {
     leave(session);
 }
 
+/// The `MULTI` of a transaction that has come whole, if its client is in a transaction already. It is refused
+/// there, and the commands behind it belong to the outer transaction.
+pub(super) fn first_of_nested(session: &Session, request: &Request, message: &[u8]) -> Option<Request> {
+    if !is(session, MULTI) {
+        return None;
+    }
+    let mut args = Args::of(message);
+    args.next();
+    Some(Request {
+        head: args.position() as u32,
+        ..Request::new(number("multi"), request.class, args.position())
+    })
+}
+
 /// Plans a request between `MULTI` and `EXEC`.
 fn within(session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
-    if request.command >= TRANSACTION {
-        // Each of its commands would need a reply of its own.
-        append_error("ERR MULTI calls can not be nested", out);
-        return Plan::Close;
-    }
     if request.command == DECLARED && request.class == Class::Session {
         set(session, DOOMED);
         declared::refuse(message, out);
@@ -215,7 +224,11 @@ fn within(session: &mut Session, request: &Request, message: &[u8], out: &mut Ve
 
 /// May the only member queue this command, although several could not?
 fn is_of_one(command: &Command) -> bool {
-    matches!(command.served, Served::Each(_) | Served::Walk | Served::Alone)
+    match command.served {
+        Served::Each(_) | Served::Walk | Served::Alone | Served::Any => true,
+        Served::Here => command.name.split('|').next() == Some("command"),
+        _ => false,
+    }
 }
 
 /// May any of several servers get this command of a transaction, because none has got one before and it has

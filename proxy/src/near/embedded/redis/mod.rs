@@ -8,7 +8,7 @@
 //!         ├─ arithmetic   INCR INCRBY DECR DECRBY
 //!         ├─ expiry       EXPIRE and its kin, TTL and its kin, PERSIST
 //!         ├─ keys         DEL UNLINK EXISTS TOUCH TYPE RANDOMKEY DBSIZE FLUSHDB FLUSHALL
-//!         └─ scan         SCAN                                glob      its patterns
+//!         └─ scan         SCAN
 //! ```
 //!
 //! What is about the connection (`PING`, `HELLO`, `CLIENT`, …) is answered by the session. Every other
@@ -25,7 +25,6 @@ mod arithmetic;
 mod call;
 mod expiry;
 mod get;
-mod glob;
 mod keys;
 mod likely_key;
 mod moment;

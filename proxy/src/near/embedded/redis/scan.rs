@@ -2,12 +2,11 @@
 
 use proxima_wire::{
     message::Outcome,
-    resp::{append_number, integer},
+    resp::{append_number, glob, integer},
 };
 
 use super::{
     call::Call,
-    glob,
     reply::{self, NOT_INTEGER, SYNTAX},
 };
 use crate::near::store::{Keyspace, Walk};

@@ -1,7 +1,7 @@
-//! The patterns of SCAN: `*`, `?`, `[abc]`, `[^a-c]`, and `\` before a byte that means itself.
+//! The patterns of names and keys: `*`, `?`, `[abc]`, `[^a-c]`, and `\` before a byte that means itself.
 
 /// Does the pattern match the whole key? It takes at most as many steps as the product of the two lengths.
-pub(super) fn matches(pattern: &[u8], key: &[u8]) -> bool {
+pub fn matches(pattern: &[u8], key: &[u8]) -> bool {
     let (mut pattern, mut key) = (pattern, key);
     // What follows the last `*`, and the key from where it was tried last.
     let mut again: Option<(&[u8], &[u8])> = None;

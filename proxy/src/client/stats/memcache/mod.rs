@@ -4,9 +4,13 @@
 //! Facts that only a server knows (its items and slabs) are asked of the server if there is just one behind
 //! the listener. With several servers there is nothing to tell, and the answer is an empty list.
 
+mod endings;
+
 use std::{io::Write, rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Parsed, Request};
+
+pub(super) use self::endings::ENDINGS;
 
 use crate::client::{ClientId, Part, Stage};
 use crate::{
