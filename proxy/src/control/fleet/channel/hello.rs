@@ -102,3 +102,23 @@ impl Hello {
         (is_foreign && self.purpose != Purpose::Control).then(|| "it belongs to another fleet".to_owned())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a build says that answers so.
+    fn version_with(versions: &str) -> u16 {
+        let text = format!(r#"{{"name": "a", "identity": 1, "fleet": null, "refused": null{versions}}}"#);
+        serde_json::from_str::<Welcome>(&text)
+            .expect("a welcome")
+            .version()
+    }
+
+    #[test]
+    fn two_builds_speak_the_newest_version_that_both_know() {
+        assert_eq!(version_with(""), 1, "the first build does not say its versions");
+        assert_eq!(version_with(r#", "versions": [1, 1]"#), 1);
+        assert_eq!(version_with(r#", "versions": [1, 9]"#), VERSIONS.1);
+    }
+}
