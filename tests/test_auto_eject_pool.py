@@ -18,8 +18,8 @@ TOGETHER = 2
 
 
 def figures(text, step):
-    """Of a step, with Proxima and then with twemproxy if it is there: how many requests failed, and how many were
-    asked again on a new connection."""
+    """How many requests failed in a step, and how many were asked again on a new connection: first with
+    Proxima, and then with twemproxy if it is there."""
     [line] = re.findall(rf"^{step} +(\d+ of .*)$", text, re.M)
     found = re.findall(r"(\d+) of (\d+), (\d+) again", line)
     assert all(int(requests) > 20 for _, requests, _ in found), line
