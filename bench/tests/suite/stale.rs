@@ -109,7 +109,7 @@ fn a_restarted_server_causes_failures_and_misses_but_no_stale_read() {
             thread::sleep(Duration::from_millis(500));
             server = Memcached::start_on(server.port);
         });
-        stale(&["--write", &address, "--duration=2s"])
+        stale(&["--write", &address, "--duration=5s"])
     });
     assert_nothing_stale(code, &report);
     for something in ["misses", "lost_writes", "lost_reads"] {
