@@ -74,3 +74,9 @@ if can_make_venv; then
         cp tests/requirements.txt .venv/installed
     fi
 fi
+
+# Valkey is in the next Debian release only. It is unpacked beside its own C library, and not installed.
+if command -v apt-get >/dev/null && [ ! -d target/servers/valkey-trixie/root ]; then
+    echo "prepare: unpacking Valkey"
+    python3 wire/commands/servers.py valkey trixie </dev/null | sed -n 's/^no /prepare: skipped, the corpus beside Valkey: no /p'
+fi

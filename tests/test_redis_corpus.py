@@ -17,7 +17,7 @@ def server(request, redis_server):
         return redis_server
     words = corpus.valkey()
     if not words:
-        pytest.skip("no Valkey here: wire/commands/servers.py unpacks it")
+        pytest.skip("no Valkey here: scripts/prepare.sh unpacks it")
     return lambda: redis_server(program=words)
 
 

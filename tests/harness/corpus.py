@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-from . import SOAK
 from .proxy import ROOT
 
 TABLE = ROOT / "wire" / "commands" / "redis.tsv"
@@ -105,11 +104,11 @@ CONTAINERS = {name.split("|")[0] for name, *_ in rows() if "|" in name}
 
 
 def valkey():
-    """The words that start Valkey 8.1; None: it is not here. Only the long runs fetch it."""
+    """The words that start Valkey 8.1, which scripts/prepare.sh has unpacked; None: it is not here."""
     sys.path.insert(0, str(ROOT / "wire" / "commands"))
     import servers
 
-    if not SOAK and not (servers.FOLDER / "valkey-trixie" / "root").exists():
+    if not (servers.FOLDER / "valkey-trixie" / "root").exists():
         return None
     try:
         return servers.command("valkey", "trixie")

@@ -3,6 +3,7 @@
 are started.
 
     ./servers.py                     # into target/servers; fetched once
+    ./servers.py valkey trixie       # one of them
 
 Nothing is installed. apt works on lists and packages of its own there, and the loader of the C library that
 came with a server starts it.
@@ -105,7 +106,8 @@ def connect(path):
 
 
 if __name__ == "__main__":
-    for server, suite in SERVERS:
+    asked = tuple(sys.argv[1:3])
+    for server, suite in [asked] if asked in SERVERS else SERVERS:
         try:
             print(server, suite, *command(server, suite))
         except (Unavailable, subprocess.TimeoutExpired, OSError) as error:
