@@ -55,11 +55,8 @@ impl Memcached {
         started.expect("one of ten ports that were free still is")
     }
 
-    pub(crate) fn start_on(port: u16) -> Self {
-        Self::try_on(port).unwrap_or_else(|ended| panic!("memcached on port {port}: {ended}"))
-    }
-
-    fn try_on(port: u16) -> Result<Self, ExitStatus> {
+    /// Starts on this port. The error says how memcached ended: another program has taken the port.
+    pub(crate) fn try_on(port: u16) -> Result<Self, ExitStatus> {
         let child = Command::new("memcached")
             .args([
                 "-l",
@@ -77,13 +74,24 @@ impl Memcached {
             .spawn()
             .expect("memcached is installed");
         let mut server = Self { child, port };
-        while server.connect().is_err() {
+        while server.answers().is_none() {
             if let Some(ended) = server.child.try_wait().expect("it can be asked") {
                 return Err(ended);
             }
             thread::sleep(Duration::from_millis(10));
         }
         Ok(server)
+    }
+
+    /// Whether it is this process that answers on the port, and not another program.
+    fn answers(&self) -> Option<()> {
+        let mut stream = self.connect().ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
+        stream.write_all(b"stats\r\n").ok()?;
+        let expected = format!("STAT pid {}\r\n", self.pid());
+        let mut said = vec![0; expected.len()];
+        stream.read_exact(&mut said).ok()?;
+        (said == expected.as_bytes()).then_some(())
     }
 
     pub(crate) fn address(&self) -> String {
