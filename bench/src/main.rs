@@ -2,8 +2,8 @@
 //!
 //! * [`load`] drives a server or proxy from many connections and measures latencies;
 //! * [`lockstep`] measures a proxy's processor time per request, repeatably;
-//! * [`stale`] looks for reads that bring what was replaced before;
-//! * [`hostile`] attacks a server or proxy, and sees what its other clients notice;
+//! * [`memcache::stale`] looks for reads that bring what was replaced before;
+//! * [`memcache::hostile`] attacks a server or proxy, and sees what its other clients notice;
 //! * [`compare`] runs both over every proxy that is found, and writes dated results.
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,6 @@ mod contender;
 mod figures;
 mod fill;
 mod form;
-mod hostile;
 mod load;
 mod lockstep;
 mod memcache;
@@ -24,7 +23,6 @@ mod protocol;
 mod redis;
 mod servers;
 mod session;
-mod stale;
 mod verdict;
 mod workload;
 
@@ -32,6 +30,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+
+use self::memcache::{hostile, stale};
 
 /// Measure proxies of memcached and Redis: latency under load, processor time per request, stale reads,
 /// hostile clients, side by side

@@ -7,10 +7,9 @@
 //! * `discovery`: what listeners tell clients of the proxies
 //! * `login`: keys about logins; `names`: what names in maps are the names of
 //! * `pool`, `hash`: how servers are treated and how keys choose them
-//! * `commands`: those that the configuration declares
+//! * `redis_commands`: those that the configuration declares
 //! * `route`, `handles`, `parameters`, `forms`: the tree of routes
 
-mod commands;
 mod discovery;
 mod events;
 mod fleet;
@@ -24,6 +23,7 @@ mod names;
 mod parameters;
 mod peer;
 mod pool;
+mod redis_commands;
 mod route;
 mod top;
 

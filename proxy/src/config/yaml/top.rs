@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use super::{
-    commands::{CommandKeys, CommandName, declared},
     discovery::DiscoveryForm,
     fleet::FleetForm,
     health::{DrainForm, HealthForm},
     login::{Checker, VariableName, access},
     names::{PoolName, RouteName},
     pool::PoolForm,
+    redis_commands::{CommandKeys, CommandName, declared},
     route::RouteForm,
 };
 use crate::config::{

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::ground::{Connection, Ground};
-use crate::hostile::bait::LARGE;
+use crate::memcache::hostile::bait::LARGE;
 
 /// Values asked for: 40 MB.
 const VALUES: usize = 40;
