@@ -86,7 +86,8 @@ REDIS_REQUESTS = [
     array("AUTH", "x"),
     array("MGET", "k", "none"),
     array("MSET", "a", "1", "b", "2"),
-    array("DEL", "a", "b", "none"),
+    # All of these are sent at the same time: none may find what another one has set.
+    array("DEL", "c", "d", "none"),
     array("EXISTS", "none"),
     array("LPUSH", "k", "x"),
     array("ZREM", "none"),
