@@ -225,8 +225,9 @@ pub trait Dialect: Send + Sync {
     /// of them.
     fn name(&self) -> &'static str;
 
-    /// The names of the commands in configurations; a name's index is the command's number. A request may have
-    /// a number beyond them, by which the codec tells it from others like it: it counts as the last of them.
+    /// The names of the commands in configurations; a name's index is the command's number. A request may
+    /// have a number beyond them, by which the codec tells it from others like it: it counts as the last of
+    /// them.
     fn commands(&self) -> &'static [&'static str];
 
     /// Parses the head of the next request. `parse` holds what an earlier call noted about the beginning of

@@ -64,8 +64,8 @@ impl Engine {
             EjectBy::LostConnections if lane.is_in_advance() && self.facts.worker != 0 => false,
             EjectBy::LostConnections => {
                 // A warm lane may have been silent since before the latest count. A late reply is an
-                // event of its own if its request was sent after that count. A connection that was lost is none:
-                // the request may have been sent to a server that was dead already.
+                // event of its own if its request was sent after that count. A connection that was lost is
+                // none: the request may have been sent to a server that was dead already.
                 let sent = lane.waiters.front().filter(|_| failure == Failure::Timeout);
                 let proven = sent.map_or(lane.free, |waiter| waiter.sent.max(lane.free));
                 member.health.lost(proven, self.now)

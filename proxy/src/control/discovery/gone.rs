@@ -12,8 +12,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Nodes that are tried at the same time.
 const AT_ONCE: usize = 64;
 
-/// Whether none of these nodes accepts a connection: each one refuses it, or does not answer. A name that cannot be looked up says nothing of its
-/// node, which then counts as there.
+/// Whether none of these nodes accepts a connection: each one refuses it, or does not answer. A name that
+/// cannot be looked up says nothing of its node, which then counts as there.
 pub(super) async fn are_gone(nodes: &[Node], resolve: &impl Resolve) -> bool {
     let all = async {
         for some in nodes.chunks(AT_ONCE) {
@@ -88,6 +88,7 @@ mod tests {
             assert_eq!(are_gone(list.nodes(), &Names).await, gone, "{nodes}");
         }
     }
+
     #[test]
     fn failure_of_this_host_says_nothing_of_a_node() {
         for (failure, gone) in [

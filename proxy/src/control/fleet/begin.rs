@@ -77,8 +77,8 @@ impl Fleet {
             addresses.sort_unstable();
             addresses.dedup();
             self.book.retain(&addresses);
-            // Voters, and proxies in no view, are asked in every round. A proxy that joins must reach all peers
-            // first.
+            // Voters, and proxies in no view, are asked in every round. A proxy that joins must reach all
+            // peers first.
             let rounds = match self.me() {
                 Some(_) => others.len().div_ceil(EACH_ROUND).clamp(1, MOST_ROUNDS),
                 None => 1,

@@ -261,7 +261,8 @@ impl Fleet {
         for peer in roster.view.peers.iter().filter(|peer| peer.address != here) {
             let (fleet, text, address) = (Arc::clone(self), Arc::clone(&text), peer.address);
             tokio::spawn(async move {
-                // A peer that does not hear it now, as builds before the message do not, has it with its next heartbeat.
+                // A peer that does not hear it now, as builds before the message do not, has it with its next
+                // heartbeat.
                 let _ = fleet
                     .links
                     .ask_in_text(address, (text, version), fleet.config.lease)

@@ -71,7 +71,8 @@ impl Memcache<false> {
 const VERSION: &[u8] = concat!("VERSION 1.6.18 proxima-", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes();
 
 impl<const ANNOUNCES: bool> Memcache<ANNOUNCES> {
-    /// Reads a request, as this manner and this listener have it. It is not inlined, so that the common way is.
+    /// Reads a request, as this manner and this listener have it. It is not inlined, so that the common way
+    /// is.
     #[inline(never)]
     fn changed(&self, bytes: &[u8], limits: &Limits) -> Parsed<Request> {
         let mut read = memcache::request(bytes, limits);

@@ -291,7 +291,8 @@ fn append_command(command: &Command, out: &mut Vec<u8>) {
         .for_each(|sub| append_command(sub, out));
 }
 
-/// Answers `COMMAND LIST [FILTERBY MODULE|ACLCAT|PATTERN word]`. Which categories a command has, a server says.
+/// Answers `COMMAND LIST [FILTERBY MODULE|ACLCAT|PATTERN word]`. Which categories a command has, a server
+/// says.
 fn list(session: &Session, message: &[u8], out: &mut Vec<u8>) -> Plan {
     let words: Vec<_> = Args::of(message).skip(2).map(|arg| arg.of(message)).collect();
     // Names are matched in any case.

@@ -41,8 +41,8 @@ static TAKEN: LazyLock<[bool; Command::COUNT as usize]> = LazyLock::new(|| {
     taken
 });
 
-/// Reads a request, and closes the connection at what twemproxy does not understand. It is not inlined, so that
-/// the reading of other listeners' requests is.
+/// Reads a request, and closes the connection at what twemproxy does not understand. It is not inlined, so
+/// that the reading of other listeners' requests is.
 #[inline(never)]
 pub(super) fn request(
     parse: &mut Parse,

@@ -108,8 +108,8 @@ impl Keeper {
     }
 
     /// Changes under way no longer wait for peers that left. They are sent to new peers, and to those that
-    /// refused them as of an older view. Returns the numbers of those that fewer are awaited for, and of those
-    /// that have to be drawn again.
+    /// refused them as of an older view. Returns the numbers of those that fewer are awaited for, and of
+    /// those that have to be drawn again.
     ///
     /// A home that left without a word on a change may have decided the key just before, with a later stamp
     /// and without that change in it. Its decision is at some copies, and hides the change there. As long as

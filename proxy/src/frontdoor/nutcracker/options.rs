@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(
             name("de"),
             Some("describe-stats"),
-            "ours are in no way of its own"
+            "no option of ours makes one of twemproxy's ambiguous"
         );
         assert_eq!(name("detach"), None);
         assert_eq!(name("detached"), Some("detached"));

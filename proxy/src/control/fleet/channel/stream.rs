@@ -102,8 +102,8 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// A connection whose other end the kernel has not heard of for so long, with bytes under way to it, has ended.
-/// Otherwise one that was cut would be kept for minutes after the cut has healed.
+/// A connection whose other end the kernel has not heard of for so long, with bytes under way to it, has
+/// ended. Otherwise one that was cut would be kept for minutes after the cut has healed.
 const SILENT: Duration = Duration::from_secs(3);
 
 /// Connects to a peer, and hears who it is. The result has the bytes that came behind the handshake, and the

@@ -93,9 +93,9 @@ impl Election {
         at != 0 && self.since(at) < self.heartbeat * GUARD
     }
 
-    /// How long nobody is heard before this node stands. `has_led`: there was a leader. `place`: how many voters
-    /// stand before this one. `drawn`: a part of half a heartbeat, so that an order in which nobody wins is not
-    /// repeated exactly.
+    /// How long nobody is heard before this node stands. `has_led`: there was a leader. `place`: how many
+    /// voters stand before this one. `drawn`: a part of half a heartbeat, so that an order in which nobody
+    /// wins is not repeated exactly.
     fn timeout(&self, has_led: bool, place: usize, drawn: f64) -> Duration {
         let guard = if has_led { GUARD } else { 0 };
         let heartbeats = f64::from(guard + FIRST) + place as f64 + drawn / 2.0;
@@ -169,8 +169,8 @@ impl Node {
         self.raft.runtime_config().heartbeat(conduct.beats);
     }
 
-    /// Whether a majority, this node included, answers and hears no leader. While the voters are being replaced,
-    /// it takes a majority of those before and of those after.
+    /// Whether a majority, this node included, answers and hears no leader. While the voters are being
+    /// replaced, it takes a majority of those before and of those after.
     async fn may_win(&self, book: &Book, links: &Arc<Links>) -> bool {
         let limit = self.election.heartbeat * ANSWER;
         let groups: Vec<BTreeSet<u64>> = {
