@@ -124,8 +124,7 @@ impl Shard {
     }
 
     fn is_dead(&self, slot: &Slot, now: u64) -> bool {
-        let expires = slot.life.expires();
-        self.is_flushed(slot.life) || expires != 0 && expires <= now
+        self.is_flushed(slot.life) || slot.life.has_expired(now)
     }
 
     /// Flushes the keyspace at `at`, or now if that is not later than `now`. A later call replaces a flush
@@ -179,8 +178,7 @@ impl Shard {
         let at = self.table.find(keyspace, hash, key).ok_or(Miss::Absent)?;
         let life = self.table.slot(at).life;
         let is_flushed = life.epoch() != self.share(keyspace).epoch;
-        let expires = life.expires();
-        if !is_flushed && (expires == 0 || expires > now) {
+        if !is_flushed && !life.has_expired(now) {
             return Ok(at);
         }
         self.remove_dead(at);

@@ -79,6 +79,12 @@ impl Life {
         self.0 >> Self::EXPIRES_AT
     }
 
+    #[inline]
+    pub(super) const fn has_expired(self, now: u64) -> bool {
+        let expires = self.expires();
+        expires != 0 && expires <= now
+    }
+
     pub(super) const fn epoch(self) -> u32 {
         (self.0 >> Self::HITS_BITS) as u32 & Self::LAST_EPOCH
     }
