@@ -38,9 +38,10 @@ const BALANCED: &str = "balanced";
   1x1 10x1 100x1 1000x1 100x16 100x1-32k            proxies; clients ready at once × requests of each
   embedded-1x1 embedded-10x1 embedded-100x1 embedded-1000x1 embedded-100x16
   all-of-4 clients members-100x1 members-1x1 idle free
+  fin rst (a connection for every request)   nutcracker (under twemproxy's file)
 Rows of --protocol redis:
   1x1 10x1 100x1 1000x1 100x16 100x1-32k            proxies, and Proxima's own memcached beside them
-  mget-100 mset-100 transaction members-100x1 embedded-100x1 embedded-100x16 idle free
+  mget-100 mset-100 transaction members-100x1 embedded-100x1 embedded-100x16 idle free fin rst nutcracker
   witness (redis-benchmark)   sweep (plots over clients and members)
 Only where it is named: balanced (1 to 4 servers directly, through a proxy, through HAProxy and two proxies)
 
