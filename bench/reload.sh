@@ -64,7 +64,7 @@ measure() {
 import json, sys
 latency = json.load(open(sys.argv[1]))["latency_us"]["all"]
 columns = "  ".join(f"{name} {latency[name] / 1000:6.2f} ms" for name in ("p50", "p99", "p999", "max"))
-print(f"{sys.argv[2]:<54}{columns}", flush=True)
+print(f"{sys.argv[2]:<66}{columns}", flush=True)
 PYTHON
 }
 
