@@ -34,4 +34,5 @@ def test_short_connections_leave_no_memory_behind(memcached, proxima):
     before = proxy.memory()
     connect(proxy, MANY)
     after = proxy.memory()
-    assert abs(after - before) <= before * 0.05, f"{before} bytes, then {after}"
+    # The kernel may take pages of the program back meanwhile.
+    assert after <= before * 1.05, f"{before} bytes, then {after}"
