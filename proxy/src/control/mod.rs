@@ -49,16 +49,8 @@ use std::{
 
 use tokio::sync::mpsc;
 
-use self::{
-    copies::Copies, descriptors::Descriptors, dns::Names, drain::Drain, ejections::Ejections,
-    workers::Workers,
-};
 pub use self::{
-    copies::CopyCounters,
-    ejections::Ejection,
-    fleet::{Fleet, FleetError, InitError, KeysError, Status as FleetStatus, init_directory, make_keys},
-};
-pub use self::{
+    announce::Told,
     discovery::DiscoveryFailure,
     dns::{Asked, LookupFailure},
     nodes::{Agent, AgentError},
@@ -68,6 +60,15 @@ pub use self::{
     reload::ReloadError,
     run::run,
     start::{LogControl, Options, StartError},
+};
+use self::{
+    copies::Copies, descriptors::Descriptors, dns::Names, drain::Drain, ejections::Ejections,
+    workers::Workers,
+};
+pub use self::{
+    copies::CopyCounters,
+    ejections::Ejection,
+    fleet::{Fleet, FleetError, InitError, KeysError, Status as FleetStatus, init_directory, make_keys},
 };
 use tokio::sync::watch::Sender;
 
@@ -134,6 +135,8 @@ struct State {
     copies: Copies,
     ejections: Ejections,
     descriptors: Descriptors,
+    /// What clients are told of the proxies, as of the last round.
+    told: Vec<Told>,
     changed: SystemTime,
     reloads: u64,
     failures: u64,
@@ -162,6 +165,7 @@ impl State {
             copies,
             ejections: Ejections::default(),
             descriptors: Descriptors::default(),
+            told: Vec::new(),
             changed: SystemTime::now(),
             reloads: 0,
             failures: 0,

@@ -5,6 +5,7 @@
 mod agent;
 mod copies;
 mod dedicated;
+mod discovery;
 mod embedded;
 mod fleet;
 mod members;
@@ -42,6 +43,7 @@ fn render(proxy: &Proxy, format: Format) -> String {
     program::configuration(proxy, &mut page);
     program::dns(proxy, &mut page);
     program::endpoints(proxy, &mut page);
+    discovery::discovery(proxy, &mut page);
     agent::agent(proxy, &metrics, &mut page);
     requests::clients(&metrics, &mut page);
     requests::lanes(&metrics, &mut page);
