@@ -38,8 +38,30 @@ fn unserved_mcrouter_handles_and_keys_are_refused_by_name_and_line() {
             "`max_outstanding` is not served yet",
         ),
         (
-            around(r#"{"type": "PoolRoute", "pool": "A", "hash": "Latest"}"#),
-            "the hash function `Latest` is not served yet",
+            around(r#"{"type": "PoolRoute", "pool": "A", "hash": "WeightedCh3RV"}"#),
+            "the hash function `WeightedCh3RV` is not served yet",
+        ),
+        (
+            around(r#"{"type": "OriginalClientHashRoute", "children": "Pool|A", "offset": 2}"#),
+            "expected a number below 2, of the children",
+        ),
+        (
+            around(r#"{"type": "OriginalClientHashRoute", "children": "Pool|E"}"#),
+            "`children` is missing, line: 8",
+        ),
+        (
+            around(r#"{"type": "KeyParseRoute", "target": "near", "num_routing_parts": 2}"#),
+            "`delimiter` is missing, line: 8",
+        ),
+        (
+            around(
+                r#"{"type": "KeyParseRoute", "target": "near", "num_routing_parts": 0, "delimiter": ":"}"#,
+            ),
+            "expected a whole number of at least 1",
+        ),
+        (
+            around(r#"{"type": "LoadBalancerRoute", "children": "Pool|A", "algorithm": "x"}"#),
+            "expected \"weighted-hashing\" or \"two-random-choices\"",
         ),
         (
             around(r#"{"type": "PoolRoute", "pool": "A", "hash": "Ch4"}"#),
@@ -60,8 +82,8 @@ fn unserved_mcrouter_handles_and_keys_are_refused_by_name_and_line() {
             "`x` is no result",
         ),
         (
-            around(r#"{"type": "ErrorRoute", "result": "mc_res_busy"}"#),
-            "the result `mc_res_busy` is not served yet",
+            around(r#"{"type": "ErrorRoute", "result": "mc_res_stored"}"#),
+            "`mc_res_stored` is no result, line: 8",
         ),
         (
             around(r#"{"type": "ModifyKeyRoute", "target": "near", "set_routing_prefix": ""}"#),

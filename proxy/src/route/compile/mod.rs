@@ -1,10 +1,11 @@
 //! Makes trees of a configuration's routes.
 //!
 //! `maker` turns each kind of route into nodes. `selectors` makes the routes that look at a command or at the
-//! letters of a key, and `hashing` the routes that hash the key. `in_fleet` knows the copies of a fleet under
-//! every name. `survey` looks at nodes that are made.
+//! letters of a key, `hosts` those that look at the client or at this host, and `hashing` those that hash the
+//! key. `in_fleet` knows the copies of a fleet under every name. `survey` looks at nodes that are made.
 
 mod hashing;
+mod hosts;
 mod in_fleet;
 mod maker;
 mod root;
@@ -103,6 +104,8 @@ pub struct Compiler<'a> {
     dialects: Dialects,
     version: Arc<str>,
     host_id: u64,
+    /// The number of trees that were made.
+    trees: u64,
 }
 
 /// A tree, and the warnings that came up while it was made.
@@ -134,6 +137,7 @@ impl<'a> Compiler<'a> {
             dialects,
             version: version.into(),
             host_id,
+            trees: 0,
         })
     }
 
@@ -162,6 +166,7 @@ impl<'a> Compiler<'a> {
     /// See [`CompileError`]; the first tree finds them all.
     pub fn tree(&mut self, registry: &mut Registry, listeners: &[String]) -> Result<Compiled, CompileError> {
         let dialects = self.dialects;
+        self.trees += 1;
         let mut maker = Maker {
             compiler: self,
             registry,
@@ -169,6 +174,7 @@ impl<'a> Compiler<'a> {
             nodes: Vec::new(),
             named: HashMap::new(),
             copied: HashMap::new(),
+            parts: Arc::new([]),
             depth: 0,
             hashes: 0,
             warnings: Vec::new(),
