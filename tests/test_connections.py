@@ -18,7 +18,7 @@ def connect(proxy, count):
     while proxy.metric("clients_accepted_total") < count:
         seconds = "10s" if count - FEW > 100_000 else "1s"
         done = subprocess.run(
-            [*command, "--strict", "--keys", "1000", "--duration", seconds],
+            [*command, "--keys", "1000", "--duration", seconds],
             capture_output=True,
             text=True,
             env=environment(),

@@ -89,6 +89,7 @@ use crate::{
     peers,
     reactor::Io,
     route::{self, Asker, ExplainError, Random, Tree},
+    spool::Spool,
 };
 
 /// The present time, since 1970. Workers know it by the time of their turn.
@@ -217,6 +218,11 @@ impl Proxy {
     /// All members of the running configuration, departed copies included.
     pub fn members(&self) -> Vec<Arc<Member>> {
         self.state().members.clone()
+    }
+
+    /// Where failed deletes are kept. `None`: nowhere.
+    pub fn spool(&self) -> Option<Arc<Spool>> {
+        self.state().tree.spool().cloned()
     }
 
     /// The limit of the embedded store in bytes, and its totals. `None`: no listener leads to the store.

@@ -30,7 +30,7 @@ const UNSERVED: [&str; 6] = [
     "bucketize",
 ];
 /// Keys of features that do not exist here.
-const IDLE: [&str; 4] = ["asynclog", "asynclog_name", "shadow_policy", "split_shard_fanout"];
+const IDLE: [&str; 2] = ["shadow_policy", "split_shard_fanout"];
 
 pub(super) fn null(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     args.finish(&[], &[], cx)?;
@@ -59,8 +59,22 @@ pub(super) fn members(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) 
     Ok(built.unwrap_or_else(|| Built::List(Vec::new())))
 }
 
-pub(super) fn pool(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+/// The pool, and its name.
+pub(super) fn pool(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<(Built, String), Diagnostic> {
     let name = pool_name(builder, args, cx)?;
+    Ok((of_name(builder, &name, args, cx)?, name))
+}
+
+fn of_name(
+    builder: &mut Builder,
+    name: &str,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<Built, Diagnostic> {
     let mut own = args.take("hash", cx, hash::read)?;
     // Weights beside the hash belong to the hash.
     if let Some(weights) = args.take("weights", cx, list(number))? {
@@ -68,10 +82,10 @@ pub(super) fn pool(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> 
         own = Some(choice.or_weights(weights));
     }
     args.finish(&UNSERVED, &IDLE, cx)?;
-    let Some(pool) = builder.pools.listed.get(&name).cloned() else {
+    let Some(pool) = builder.pools.listed.get(name).cloned() else {
         return Err(cx.refuse(args.at, "there is no such pool"));
     };
-    let children = match builder.children_of(&name, cx)? {
+    let children = match builder.children_of(name, cx)? {
         Some(Built::Members(name)) if own.is_none() => return Ok(Built::One(Route::Pool(name))),
         Some(Built::Members(name)) => Children::Pool(name),
         Some(Built::One(only)) => return Ok(Built::One(only)),

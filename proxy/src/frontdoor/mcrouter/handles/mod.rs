@@ -8,6 +8,7 @@ mod leaf;
 mod narrow;
 mod results;
 mod select;
+mod spool;
 mod wrap;
 
 use super::{
@@ -29,7 +30,7 @@ const SERVED: [(&str, Build); 29] = [
     ("DevNullRoute", leaf::null),
     ("ErrorRoute", leaf::error),
     ("Pool", leaf::members),
-    ("PoolRoute", leaf::pool),
+    ("PoolRoute", spool::pool),
     ("HashRoute", select::hash),
     ("RandomRoute", select::random),
     ("HostIdRoute", select::host_id),
