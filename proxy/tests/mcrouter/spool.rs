@@ -11,8 +11,12 @@ fn read(route: &str, flags: &[&str]) -> Config {
 }
 
 fn root(config: &Config) -> Route {
-    let Route::ByRoutingPrefix { routes, .. } = &config.listeners[0].route else {
-        panic!("{:?}", config.listeners[0].route)
+    let mut route = &config.listeners[0].route;
+    while let Route::Named(name) = route {
+        route = &config.routes[name];
+    }
+    let Route::ByRoutingPrefix { routes, .. } = route else {
+        panic!("{route:?}")
     };
     routes["/east/one/"].clone()
 }
