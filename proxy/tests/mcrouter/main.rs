@@ -3,6 +3,7 @@
 mod file;
 mod flags;
 mod handles;
+mod macros;
 mod node_local;
 mod refusals;
 #[path = "../../../wire/tests/memcache/rows.rs"]

@@ -107,8 +107,8 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("proxy-threads", Text(""), Served),
     opt("service-name", Text("mcrouter"), Idle),
     opt("carbon-router-name", Text("Memcache"), Idle),
-    opt("config-params", Text(""), Refused),
-    opt("additional-config-params", Text(""), Refused),
+    opt("config-params", Text(""), Served),
+    opt("additional-config-params", Text(""), Served),
     opt("runtime-vars-file", Text(""), Missing),
     // Listeners.
     opt("port", Text(""), Served).short('p').internal("ports"),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{error::OptionError, flags::Flags};
+use super::{constants::constants, error::OptionError, flags::Flags, preprocess::Constants};
 use crate::config::schema::{Eject, EjectBy, Replicated};
 
 /// A time that never comes, but may be added to a clock.
@@ -51,6 +51,8 @@ pub(super) struct Settings {
     pub(super) log_requests: bool,
     /// The rules for pools that are written as a whole. `None`: they are no pools of copies.
     pub(super) keep_writing: Option<Replicated>,
+    /// What `%name%` stands for without a definition.
+    pub(super) constants: Constants,
 }
 
 impl Settings {
@@ -94,6 +96,7 @@ impl Settings {
             fail_open_above: 1.0,
             flush_on_return: false,
         };
+        let constants = constants(flags, &default_route, &region, &cluster)?;
         let timeouts = Timeouts {
             server,
             region,
@@ -109,6 +112,7 @@ impl Settings {
             only_gets: flags.flag("allow-only-gets"),
             log_requests: flags.flag("enable-logging-route"),
             keep_writing: keep_writing(flags),
+            constants,
         })
     }
 }

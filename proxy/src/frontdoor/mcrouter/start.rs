@@ -12,6 +12,7 @@ use super::{
     fleet::join,
     help::help,
     keep_writing::keep_writing,
+    preprocess::Preprocessor,
     settings::Settings,
     tree,
 };
@@ -37,12 +38,11 @@ const ARGUMENT: &str = "<command line>";
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// Parts of mcrouter that do not exist here, whatever the options say.
-const NOT_THERE: [&str; 6] = [
+const NOT_THERE: [&str; 5] = [
     "the asynchronous log of failed deletes",
     "leases",
     "`get __mcrouter__.…`",
     "files of statistics, traffic taps and configuration dumps",
-    "the preprocessor's macros",
     "keys for several routes (`/*/*/key`, `/region/*/key`, `/region/fallback/key`): they get an error",
 ];
 
@@ -203,8 +203,10 @@ fn load_from(
         },
     };
     let mut cx = Reading::default();
-    let tree =
-        tree::read(&text, settings, &mut cx).map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
+    let mut preprocessor = Preprocessor::new(&settings.constants, folder(source));
+    let tree = tree::read(&text, settings, &mut preprocessor, &mut cx)
+        .map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
+    let files = preprocessor.into_files();
     let listeners = base.listeners.iter().map(|listener| Listener {
         route: tree.root.clone(),
         ..listener.clone()
@@ -238,11 +240,19 @@ fn load_from(
         version_hash: version_hash(
             [text.as_str()]
                 .into_iter()
-                .chain(tree.files.values().map(String::as_str)),
+                .chain(files.values().map(String::as_str)),
         ),
         text,
-        files_watched: own.into_iter().chain(tree.files.into_keys()).collect(),
+        files_watched: own.into_iter().chain(files.into_keys()).collect(),
     })
+}
+
+/// Where imported files are looked for.
+fn folder(source: &Input) -> Option<PathBuf> {
+    match source {
+        Input::File(path) => path.parent().map(Path::to_owned),
+        Input::Text(_) => None,
+    }
 }
 
 fn not_served(flags: &Flags) -> Vec<String> {
