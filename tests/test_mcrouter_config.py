@@ -92,7 +92,10 @@ REFUSED = {
         '{"macros": {"m": {"type": "macroDef", "result": "@m"}}, "route": "@m"}',
         "Too many nested macros. Check for cycles.",
     ),
-    "a message of its own": ('{"route": "@if(@equals(%hostid%, x), NullRoute, @fail(wrong host))"}', "wrong host"),
+    "a message of its own": (
+        '{"route": "@if(@equals(%hostid%, x), NullRoute, @fail(wrong host))"}',
+        "wrong host",
+    ),
     "a missing import": ('{"route": "@import(none.json)"}', "Import 'none.json': cannot be read"),
     "a value that grows without bound": (
         """{"x": {"type": "process", "initialValue": [1], "dictionary": "@range(@int(1),@int(99))",

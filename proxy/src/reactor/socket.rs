@@ -1,6 +1,9 @@
 //! Functions on sockets for both back ends.
 
-use std::{io, os::fd::AsRawFd};
+use std::{
+    io,
+    os::fd::{AsRawFd, BorrowedFd, RawFd},
+};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
@@ -20,6 +23,25 @@ pub(super) fn stream_socket(address: &SockAddr) -> io::Result<Socket> {
     if protocol.is_some() {
         socket.set_tcp_nodelay(true)?;
     }
+    Ok(socket)
+}
+
+/// A socket that this process has inherited under this number. It is a copy of the descriptor, which stays
+/// open.
+///
+/// # Errors
+/// No socket is open under this number.
+#[allow(unsafe_code)]
+pub fn inherited(number: RawFd) -> io::Result<Socket> {
+    if number < 0 {
+        return Err(io::Error::from_raw_os_error(libc::EBADF));
+    }
+    // SAFETY: the descriptor is borrowed for the time of this call alone, in which nobody closes it: only a
+    // number that the command line names comes here. If it is not open, the copy fails.
+    let copy = unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned()?;
+    let socket = Socket::from(copy);
+    // Anything but a socket has no type.
+    socket.r#type()?;
     Ok(socket)
 }
 

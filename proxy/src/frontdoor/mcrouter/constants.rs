@@ -1,10 +1,13 @@
 //! What `%name%` stands for in a configuration that does not define it.
 
+use std::thread;
+
 use super::{
     error::OptionError,
     flags::Flags,
     options::{OPTIONS, Status, Takes},
     preprocess::{Constant, Constants},
+    threads::workers,
 };
 use crate::{config::document::shortened, members::host_id};
 
@@ -20,7 +23,7 @@ pub(super) fn constants(
     for option in OPTIONS.iter().filter(|option| option.status != Status::Ours) {
         let value = match option.takes {
             Takes::Number(_) => flags.text(option.name),
-            Takes::Toggle(_) => u8::from(flags.flag(option.name)).to_string(),
+            Takes::Toggle(_) => u8::from(flags.flag(option.name) != option.is_opposite).to_string(),
             Takes::Text(_) | Takes::Acks => continue,
         };
         constants.insert(
@@ -30,16 +33,18 @@ pub(super) fn constants(
     }
     // As in mcrouter, a number that fits into 32 bits.
     let host = i64::from(host_id() as u32);
+    let processors = || thread::available_parallelism().map_or(1, usize::from);
+    let threads = workers(flags)?.unwrap_or_else(processors) as i64;
     let known = [
         ("default-route", text(default_route)),
         ("default-region", text(region)),
         ("default-cluster", text(cluster)),
         ("hostid", Constant::Int(host)),
-        ("router-name", text(&router_name(flags))),
+        ("router-name", text(&flags.router_name())),
         ("service-name", text(&flags.text("service-name"))),
         ("service-router-capable", Constant::Int(0)),
         ("router-info-name", text("Memcache")),
-        ("num-proxies", Constant::Int(threads(flags))),
+        ("num-proxies", Constant::Int(threads)),
     ];
     constants.extend(known.map(|(name, constant)| (name.to_owned(), constant)));
     for option in ["additional-config-params", "config-params"] {
@@ -59,23 +64,4 @@ pub(super) fn constants(
         }
     }
     Ok(constants)
-}
-
-/// The name of this proxy in the names of files: its first port.
-fn router_name(flags: &Flags) -> String {
-    let ports = flags.text("port");
-    match ports.split(',').map(str::trim).find(|port| !port.is_empty()) {
-        Some(port) => port.to_owned(),
-        None => "0".to_owned(),
-    }
-}
-
-/// The number of threads that serve clients.
-fn threads(flags: &Flags) -> i64 {
-    let asked = match flags.text("proxy-threads") {
-        none if none.is_empty() => flags.text("num-proxies"),
-        threads => threads,
-    };
-    let processors = || std::thread::available_parallelism().map_or(1, usize::from) as i64;
-    asked.parse().unwrap_or_else(|_| processors())
 }

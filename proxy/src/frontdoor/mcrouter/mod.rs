@@ -14,6 +14,7 @@
 mod base;
 mod builder;
 mod constants;
+mod dump;
 mod error;
 mod flags;
 mod fleet;
@@ -22,6 +23,7 @@ mod hash;
 mod help;
 mod json;
 mod keep_writing;
+mod load;
 mod object;
 mod options;
 mod pools;
@@ -29,6 +31,7 @@ mod preprocess;
 mod server;
 mod settings;
 mod start;
+mod threads;
 mod tree;
 
 pub use error::{OptionError, Refused};

@@ -9,13 +9,13 @@ use super::{
     object::{Object, flag, list, number, text, whole},
     preprocess::Preprocessor,
     server::server,
-    settings::Timeouts,
+    settings::{Settings, Timeouts},
 };
 use crate::config::{
     Diagnostic,
     document::{Name, Node, Value, shortened},
     reading::Reading,
-    schema::{Algorithm, Dedicated, Eject, Hash, Login, Pool, Protocol, Server, Source},
+    schema::{Algorithm, Dedicated, Eject, Hash, KeepAlive, Login, Pool, Protocol, Server, Source},
     suggest,
 };
 
@@ -47,21 +47,22 @@ pub(super) struct Pools {
     pub(super) listed: BTreeMap<String, Listed>,
     timeouts: Timeouts,
     eject: Eject,
+    keepalive: Option<KeepAlive>,
 }
 
 impl Pools {
     /// Reads the object under `pools`.
     pub(super) fn read(
         node: Option<&Node>,
-        timeouts: Timeouts,
-        eject: Eject,
+        settings: &Settings,
         preprocessor: &mut Preprocessor<'_>,
         cx: &mut Reading,
     ) -> Result<Self, Diagnostic> {
         let mut pools = Self {
             listed: BTreeMap::new(),
-            timeouts,
-            eject,
+            timeouts: settings.timeouts.clone(),
+            eject: settings.eject.clone(),
+            keepalive: settings.keepalive,
         };
         let Some(node) = node else { return Ok(pools) };
         let object = Object::of(node, cx)?;
@@ -144,7 +145,7 @@ impl Pools {
             login: Login::default(),
             dedicated: Dedicated::DEFAULT,
             preconnect: false,
-            keepalive: false,
+            keepalive: self.keepalive,
         };
         let error_on_empty = object.take("error_on_empty", cx, flag)?.unwrap_or(true);
         let tags = object.take("tags", cx, list(text))?;

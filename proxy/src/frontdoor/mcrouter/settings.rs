@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{constants::constants, error::OptionError, flags::Flags, preprocess::Constants};
-use crate::config::schema::{Eject, EjectBy, Replicated};
+use crate::config::schema::{Eject, EjectBy, KeepAlive, Replicated};
 
 /// A time that never comes, but may be added to a clock.
 pub(super) const NEVER: Duration = Duration::from_secs(1_000 * 86_400);
@@ -43,6 +43,8 @@ impl Timeouts {
 pub(super) struct Settings {
     pub(super) timeouts: Timeouts,
     pub(super) eject: Eject,
+    /// How the kernel looks after silent servers.
+    pub(super) keepalive: Option<KeepAlive>,
     /// The prefix `/region/cluster/` of keys without one.
     pub(super) default_route: String,
     /// Whether only reads are sent, and all other requests get the default reply.
@@ -108,6 +110,7 @@ impl Settings {
         Ok(Self {
             timeouts,
             eject,
+            keepalive: keepalive(flags),
             default_route,
             only_gets: flags.flag("allow-only-gets"),
             log_requests: flags.flag("enable-logging-route"),
@@ -115,6 +118,16 @@ impl Settings {
             constants,
         })
     }
+}
+
+fn keepalive(flags: &Flags) -> Option<KeepAlive> {
+    let seconds = |name: &str| Some(flags.number(name)).filter(|seconds| *seconds > 0);
+    let probes = u32::try_from(flags.number("keepalive-count")).unwrap_or(u32::MAX);
+    (probes > 0).then(|| KeepAlive {
+        idle: seconds("keepalive-idle").map(Duration::from_secs),
+        interval: seconds("keepalive-interval").map(Duration::from_secs),
+        probes: Some(probes),
+    })
 }
 
 fn keep_writing(flags: &Flags) -> Option<Replicated> {

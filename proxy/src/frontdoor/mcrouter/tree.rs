@@ -34,13 +34,7 @@ pub(super) fn read(
     let document = preprocessor.expand(source, cx)?;
     let top = Object::of(&document, cx)?;
     let pools = cx.within("pools", |cx| {
-        Pools::read(
-            top.get("pools"),
-            settings.timeouts.clone(),
-            settings.eject.clone(),
-            preprocessor,
-            cx,
-        )
+        Pools::read(top.get("pools"), settings, preprocessor, cx)
     })?;
     let mut builder = Builder::new(pools);
     top.take("named_handles", cx, |node, cx| builder.name_handles(node, cx))?;

@@ -13,7 +13,7 @@ use crate::config::{
     document::{Node, shortened},
 };
 
-impl Expander<'_> {
+impl Expander<'_, '_> {
     /// Expands a whole text, whose `macros` hold in all of it.
     pub(super) fn document(mut self, document: Node) -> Result<Node, Diagnostic> {
         let at = document.at;

@@ -21,18 +21,18 @@ const NOTES: usize = 3;
 
 /// Expands one text, and what it imports.
 #[derive(Debug)]
-pub(super) struct Expander<'a> {
+pub(super) struct Expander<'a, 's> {
     macros: HashMap<Rc<str>, Rc<Macro>>,
     constants: HashMap<Rc<str>, State>,
     imported: HashMap<Rc<str>, Imported>,
-    sources: &'a mut Sources,
+    sources: &'a mut Sources<'s>,
     meter: &'a Meter,
     depth: usize,
     notes: usize,
 }
 
-impl<'a> Expander<'a> {
-    pub(super) fn new(constants: &Constants, sources: &'a mut Sources, meter: &'a Meter) -> Self {
+impl<'a, 's> Expander<'a, 's> {
+    pub(super) fn new(constants: &Constants, sources: &'a mut Sources<'s>, meter: &'a Meter) -> Self {
         // Constants of the command line stand nowhere in the text.
         let at = Place { line: 1, column: 1 };
         let constant = |(name, constant): (&String, &Constant)| {
@@ -206,7 +206,7 @@ impl<'a> Expander<'a> {
     }
 }
 
-impl Expand for Expander<'_> {
+impl Expand for Expander<'_, '_> {
     fn item(&mut self, item: &Item, scope: &Scope<'_>) -> Result<Item, Diagnostic> {
         self.deeper(item.at, |expander| match &item.value {
             Json::Text(text) if text::is_plain(text) => Ok(item.clone()),
@@ -252,8 +252,8 @@ impl Expand for Expander<'_> {
         self.meter
     }
 
-    fn sources(&mut self) -> &mut Sources {
-        self.sources
+    fn imported_text(&mut self, path: &str) -> Result<String, Diagnostic> {
+        self.sources.imported(path)
     }
 
     fn imported(&mut self) -> &mut HashMap<Rc<str>, Imported> {

@@ -28,7 +28,10 @@ mod tests;
 use std::{collections::BTreeMap, path::PathBuf};
 
 use self::{expand::Expander, meter::Meter, sources::Sources};
-use super::json;
+use super::{
+    dump::{Origin, Texts},
+    json,
+};
 use crate::config::{Diagnostic, document::Node, reading::Reading};
 
 pub(super) use self::item::Constant;
@@ -43,16 +46,16 @@ pub(super) type Constants = BTreeMap<String, Constant>;
 #[derive(Debug)]
 pub(super) struct Preprocessor<'a> {
     constants: &'a Constants,
-    sources: Sources,
+    sources: Sources<'a>,
     meter: Meter,
 }
 
 impl<'a> Preprocessor<'a> {
     /// `folder`: where imported files are looked for. `None`: in the working directory.
-    pub(super) fn new(constants: &'a Constants, folder: Option<PathBuf>) -> Self {
+    pub(super) fn new(constants: &'a Constants, origin: Origin<'a>, folder: Option<PathBuf>) -> Self {
         Self {
             constants,
-            sources: Sources::new(folder),
+            sources: Sources::new(origin, folder),
             meter: Meter::new(WORK),
         }
     }
@@ -71,7 +74,7 @@ impl<'a> Preprocessor<'a> {
     }
 
     /// The files that were read, with their texts. A file that may be missing, and is, has an empty text.
-    pub(super) fn into_files(self) -> BTreeMap<PathBuf, String> {
+    pub(super) fn into_files(self) -> Texts {
         self.sources.into_files()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
-use super::{item::Item, meter::Meter, sources::Sources};
+use super::{item::Item, meter::Meter};
 use crate::config::{Diagnostic, Place, document::shortened};
 
 /// Expands values. What a value holds may call a macro, and a macro's result is a value again.
@@ -22,8 +22,8 @@ pub(super) trait Expand {
     /// The work that is left.
     fn meter(&self) -> &Meter;
 
-    /// The further files.
-    fn sources(&mut self) -> &mut Sources;
+    /// The text of a further file.
+    fn imported_text(&mut self, path: &str) -> Result<String, Diagnostic>;
 
     /// What was imported before, by path.
     fn imported(&mut self) -> &mut HashMap<Rc<str>, Imported>;

@@ -1,11 +1,11 @@
 //! Further files that a configuration names.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use crate::config::{Diagnostic, file};
+use crate::{
+    config::Diagnostic,
+    frontdoor::mcrouter::dump::{Origin, Texts},
+};
 
 /// Files of one configuration.
 const FILES: usize = 1_000;
@@ -14,17 +14,19 @@ const BYTES: usize = 64 << 20;
 
 /// The files, which are read once each.
 #[derive(Debug)]
-pub(super) struct Sources {
+pub(super) struct Sources<'a> {
+    origin: Origin<'a>,
     folder: PathBuf,
-    files: BTreeMap<PathBuf, String>,
+    files: Texts,
     bytes: usize,
 }
 
-impl Sources {
-    pub(super) fn new(folder: Option<PathBuf>) -> Self {
+impl<'a> Sources<'a> {
+    pub(super) fn new(origin: Origin<'a>, folder: Option<PathBuf>) -> Self {
         Self {
+            origin,
             folder: folder.unwrap_or_default(),
-            files: BTreeMap::new(),
+            files: Texts::new(),
             bytes: 0,
         }
     }
@@ -49,7 +51,7 @@ impl Sources {
         if self.files.len() >= FILES {
             return Err(Diagnostic::whole(format!("more than {FILES} files are read")));
         }
-        let read = file::read(&path);
+        let read = self.origin.read(&path);
         // A file that is missing now is followed, too.
         let text = read.as_ref().map_or_else(|_| String::new(), Clone::clone);
         self.bytes = self.bytes.saturating_add(text.len());
@@ -62,7 +64,7 @@ impl Sources {
         read
     }
 
-    pub(super) fn into_files(self) -> BTreeMap<PathBuf, String> {
+    pub(super) fn into_files(self) -> Texts {
         self.files
     }
 }

@@ -7,7 +7,10 @@ use super::{
     item::{Item, Json},
     meter::Meter,
 };
-use crate::config::{document::Node, reading::Reading};
+use crate::{
+    config::{document::Node, reading::Reading},
+    frontdoor::mcrouter::dump::Origin,
+};
 
 fn constants() -> Constants {
     let text = |name: &str, value: &str| (name.to_owned(), Constant::Text(value.to_owned()));
@@ -25,7 +28,7 @@ fn expand(text: &str) -> Result<Node, String> {
     let mut preprocessor = Preprocessor {
         // Less than users have, so that the test of it is quick.
         meter: Meter::new(200_000),
-        ..Preprocessor::new(&constants, None)
+        ..Preprocessor::new(&constants, Origin::Files, None)
     };
     let expanded = preprocessor.expand(text, &mut Reading::default());
     expanded.map_err(|diagnostic| diagnostic.to_string())
@@ -659,7 +662,7 @@ fn imports_are_read_once_from_the_folder_of_the_configuration() {
     write("wrong.json", "[1,\n \"@none\"]");
     let constants = constants();
     let of = |text: &str| {
-        let mut preprocessor = Preprocessor::new(&constants, Some(folder.path().to_owned()));
+        let mut preprocessor = Preprocessor::new(&constants, Origin::Files, Some(folder.path().to_owned()));
         let expanded = preprocessor.expand(text, &mut Reading::default());
         let shown = expanded.map(|node| Item::of(node, None).unwrap().value.to_string());
         let files = preprocessor.into_files().into_keys();

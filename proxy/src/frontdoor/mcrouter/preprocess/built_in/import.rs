@@ -44,7 +44,7 @@ pub(super) fn import(expander: &mut dyn Expand, unread: &Unread<'_>) -> Result<I
 }
 
 fn read(expander: &mut dyn Expand, path: &str, unread: &Unread<'_>) -> Result<Item, Diagnostic> {
-    let text = expander.sources().imported(path)?;
+    let text = expander.imported_text(path)?;
     expander.meter().charge(text.len() / 64)?;
     let node = json::parse(&text, &mut Reading::default())?;
     // It is expanded with its own places, for messages about what is wrong in it.
