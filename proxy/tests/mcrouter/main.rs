@@ -4,6 +4,7 @@ mod choices;
 mod file;
 mod flags;
 mod handles;
+mod macros;
 mod node_local;
 mod refusals;
 #[path = "../../../wire/tests/memcache/rows.rs"]

@@ -26,7 +26,7 @@ use std::{collections::VecDeque, io, mem, net::SocketAddr, ops::Range, os::fd::A
 
 use io_uring::{IoUring, opcode, squeue, types};
 use slab::Slab;
-use socket2::{SockAddr, Socket};
+use socket2::{SockAddr, Socket, TcpKeepalive};
 
 use self::{
     buffers::{BufferRing, LARGE, SMALL},
@@ -233,9 +233,9 @@ impl Reactor for Uring {
             .map_or(0, |link| link.sending.len() - link.sent + link.passing)
     }
 
-    fn keep_alive(&self, conn: Conn) {
+    fn keep_alive(&self, conn: Conn, how: &TcpKeepalive) {
         if let Some(link) = self.links.get(conn.index as usize) {
-            let _ = link.socket.set_keepalive(true);
+            let _ = link.socket.set_tcp_keepalive(how);
         }
     }
 
