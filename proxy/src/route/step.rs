@@ -36,7 +36,7 @@ impl Engine {
         } else {
             walk.request.key.of(walk.message)
         };
-        let query = walk.query(key, self.facts.unix(self.now));
+        let query = walk.query(key, self.unix());
         loop {
             match walk.tree.node(node) {
                 Node::Choose { handle, children } => {
@@ -57,12 +57,8 @@ impl Engine {
                         }
                     }
                 }
-                // The answer to a delete is seen where its failure is kept.
-                Node::Leaf(leaf)
-                    if walk.request.class == Class::Delete && walk.tree.spool_of(node).is_some() =>
-                {
-                    let flight = self.watch(node, walk);
-                    return self.leaf(leaf, &walk.to(child_of(flight, 0)));
+                Node::Leaf(leaf) if walk.request.class == Class::Delete => {
+                    return self.delete_at(node, leaf, walk);
                 }
                 Node::Leaf(leaf) => return self.leaf(leaf, walk),
                 Node::Copies(copies) => return self.ask_copies(node, copies, walk),
@@ -83,7 +79,7 @@ impl Engine {
 
     /// The first node on the way of this key from `root` that is no choice.
     pub(crate) fn place(&mut self, root: NodeId, walk: &Walk<'_>, key: &[u8]) -> NodeId {
-        let (mut node, query) = (root, walk.query(key, self.facts.unix(self.now)));
+        let (mut node, query) = (root, walk.query(key, self.unix()));
         while let Node::Choose { handle, children } = walk.tree.node(node) {
             let choices = walk.children(children, self.copies.snapshot());
             match children.get(handle.choose(&query, &choices, &mut self.random)) {
@@ -115,7 +111,7 @@ impl Engine {
     /// The first child that an attempt asks: no flight is needed to pass by ejected children.
     fn first_up(&self, handle: &dyn Attempt, children: &[NodeId], walk: &Walk<'_>, key: &[u8]) -> usize {
         let choices = walk.children(children, self.copies.snapshot());
-        let query = walk.query(key, self.facts.unix(self.now));
+        let query = walk.query(key, self.unix());
         let mut first = 0;
         while !choices.is_up(first)
             && let Some(next) = handle.next(&query, first, children.len(), &Answer::EJECTED)
