@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from harness import ports, until
+from harness import SOAK, ports, until
+from harness.load import Load
 from harness.nutcracker import NUTCRACKER, counts, entry, written
 from harness.proxy import BINARY
 from harness.raw import Raw
@@ -22,6 +23,9 @@ pytestmark = [
         not pathlib.Path(NUTCRACKER).exists(), reason="nutcracker is missing: scripts/prepare.sh"
     ),
 ]
+
+
+MANY, VERY_MANY = (10_000, 1_000_000) if SOAK else (1_000, 5_000)
 
 
 def test_the_program_called_nutcracker_says_what_nutcracker_says(tmp_path):
@@ -292,6 +296,40 @@ def test_the_daemon_detaches_logs_to_its_file_and_ends_with_its_pid_file(tmp_pat
     finally:
         os.kill(pid, signal.SIGTERM)
     until(lambda: not pid_file.exists(), "the pid file is removed")
+
+
+def test_file_of_1000_servers_that_changes_again_and_again_fails_no_request(door, memcached):
+    """One memcached on every address of this host stands for all servers."""
+    port = memcached(host="0.0.0.0", options=("-c", "8192")).address.rsplit(":", 1)[1]
+    servers = [f"127.1.{number // 250}.{number % 250 + 1}:{port}:1" for number in range(1_003)]
+    pool = {"listen": ports.address()}
+    proxy = door({"p": {**pool, "servers": servers[:1_000]}})
+    with Load(proxy.address, rate=300) as load:
+        for change in range(1, 4):
+            proxy.write({"p": {**pool, "servers": servers[change : 1_000 + change]}})
+            until(lambda: proxy.metric("config_reloads_total") == change, "the change is in effect")
+            load.after(50)
+    assert proxy.metric("pool_members", pool="p", up="true") == 1_000
+
+
+@pytest.mark.timeout(3600 if SOAK else 60)
+def test_memory_after_very_many_short_connections_is_what_it_was_after_many(door, memcached):
+    """10,000 and then a million of them in `make soak`, and fewer otherwise."""
+    proxy = door({"p": {"listen": ports.address(), "servers": [entry(memcached())]}})
+
+    def come_and_go(count):
+        for number in range(count):
+            with proxy.raw() as client:
+                client.send(b"get k\r\n")
+                assert client.line() == b"END\r\n"
+                if number % 2:
+                    client.abort()
+        until(lambda: proxy.metric("clients") == 0, "all have left")
+
+    come_and_go(MANY)
+    before = proxy.memory()
+    come_and_go(VERY_MANY)
+    assert proxy.memory() <= before * 1.05
 
 
 def test_a_changed_file_takes_effect_without_a_lost_client(door, memcached):
