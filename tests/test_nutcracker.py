@@ -1,6 +1,7 @@
 """twemproxy's front door: its command line, process, sockets and statistics, beside the real `nutcracker`."""
 
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -242,29 +243,16 @@ def test_ends_of_clients_are_counted_as_in_twemproxy(both, protocol, memcached, 
     assert counted[1] == counted[0]
 
 
-def test_the_daemon_detaches_logs_to_its_file_and_ends_with_its_pid_file(tmp_path, memcached, io):
+@pytest.mark.parametrize("workers", [1, 4])
+def test_the_daemon_detaches_logs_to_its_file_and_ends_with_its_pid_file(tmp_path, memcached, io, workers):
     listen, port = ports.address(), ports.free()
     link, file = tmp_path / "nutcracker", tmp_path / "n.yml"
     link.symlink_to(pathlib.Path(BINARY).resolve())
-    file.write_text(written({"p": {"listen": listen, "servers": [entry(memcached())]}}))
+    server = entry(memcached(), 1, "server1")
+    file.write_text(written({"p": {"listen": listen, "servers": [server]}}))
     log, pid_file = tmp_path / "n.log", tmp_path / "n.pid"
-    command = [
-        link,
-        "-d",
-        "-c",
-        file,
-        "-o",
-        log,
-        "-p",
-        pid_file,
-        "-s",
-        str(port),
-        "-a",
-        "127.0.0.1",
-        "-v",
-        "6",
-        f"--io={io}",
-    ]
+    options = f"-d -c {file} -o {log} -p {pid_file} -s {port} -a 127.0.0.1 -v 6 -m 512 -i 1".split()
+    command = [link, *options, f"--io={io}", f"--workers={workers}"]
     assert subprocess.run(command, timeout=30).returncode == 0
     pid = int(until(lambda: pid_file.exists() and pid_file.read_text(), "the pid file is written"))
     try:
@@ -279,6 +267,8 @@ def test_the_daemon_detaches_logs_to_its_file_and_ends_with_its_pid_file(tmp_pat
 
         until(serves, "the daemon serves")
         assert os.getsid(pid) == pid
+        told = json.loads(Raw(f"127.0.0.1:{port}").rest())
+        assert told["service"] == "nutcracker" and isinstance(told["p"]["server1"]["requests"], int)
         log.unlink()
         os.kill(pid, signal.SIGHUP)
         until(lambda: log.exists() and "SIGHUP" in log.read_text(), "the log is opened anew")
