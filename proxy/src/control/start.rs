@@ -34,7 +34,7 @@ use crate::{
     dialect::Dialects,
     engine::{Engine, Facts, WorkerEvent},
     frontdoor::ConfigSource,
-    members::{Here, Registry},
+    members::{Here, Registry, host_id},
     near::store::{self, Store},
     peers,
     reactor::{Io, NoUring},
@@ -247,8 +247,9 @@ fn prepare(
     let mut preparer = Preparer {
         registry: Registry::new(here),
         workers: loaded.config.workers.unwrap_or_else(host::processors).max(1),
-        host_id: host::id(),
+        host_id: host_id(),
         dialects: options.dialects,
+        spool: None,
     };
     let nothing = Running::nothing(loaded.config.clone());
     let setup = Setup {

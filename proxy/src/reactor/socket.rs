@@ -1,7 +1,15 @@
 //! Functions on sockets for both back ends.
 
-use std::{io, os::fd::AsRawFd};
+use std::{
+    io,
+    net::SocketAddr,
+    os::fd::{AsRawFd, BorrowedFd, RawFd},
+};
 
+use rustix::{
+    io::Errno,
+    net::{SocketFlags, acceptfrom_with},
+};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 /// Whether this error means that the process or the system is out of descriptors or of memory for sockets.
@@ -20,6 +28,44 @@ pub(super) fn stream_socket(address: &SockAddr) -> io::Result<Socket> {
     if protocol.is_some() {
         socket.set_tcp_nodelay(true)?;
     }
+    Ok(socket)
+}
+
+/// The next client of a listener and its address, which is `None` for a Unix socket. `None`: no client waits.
+///
+/// # Errors
+/// There is no descriptor for one more, most often.
+pub(super) fn accept(listener: &Socket) -> io::Result<Option<(Socket, Option<SocketAddr>)>> {
+    loop {
+        return match acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+            Ok((fd, address)) => {
+                let address = address.and_then(|address| SocketAddr::try_from(address).ok());
+                Ok(Some((fd.into(), address)))
+            }
+            // A client that gave up before it was accepted is no failure of ours.
+            Err(Errno::INTR | Errno::CONNABORTED) => continue,
+            Err(Errno::AGAIN) => Ok(None),
+            Err(error) => Err(error.into()),
+        };
+    }
+}
+
+/// A socket that this process has inherited under this number. It is a copy of the descriptor, which stays
+/// open.
+///
+/// # Errors
+/// No socket is open under this number.
+#[allow(unsafe_code)]
+pub fn inherited(number: RawFd) -> io::Result<Socket> {
+    if number < 0 {
+        return Err(io::Error::from_raw_os_error(libc::EBADF));
+    }
+    // SAFETY: the descriptor is borrowed for the time of this call alone, in which nobody closes it: only a
+    // number that the command line names comes here. If it is not open, the copy fails.
+    let copy = unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned()?;
+    let socket = Socket::from(copy);
+    // Anything but a socket has no type.
+    socket.r#type()?;
     Ok(socket)
 }
 

@@ -11,6 +11,7 @@ mod fleet;
 mod members;
 mod program;
 mod requests;
+mod spool;
 
 use axum::{
     extract::State,
@@ -44,6 +45,7 @@ fn render(proxy: &Proxy, format: Format) -> String {
     program::dns(proxy, &mut page);
     program::endpoints(proxy, &mut page);
     discovery::discovery(proxy, &mut page);
+    spool::spool(proxy, &mut page);
     agent::agent(proxy, &metrics, &mut page);
     requests::clients(&metrics, &mut page);
     requests::lanes(&metrics, &mut page);

@@ -20,7 +20,7 @@ pub(super) use number::{Amount, Count, Seconds, Share, Weight};
 pub(super) use permission::{Mode, Owner};
 pub(super) use shape::{Key, Section, Shape};
 pub(super) use size::Size;
-pub(super) use text::{PathText, Tag, Text};
+pub(super) use text::{Character, PathText, Tag, Text};
 pub(super) use time::{PositiveTime, Time};
 pub(super) use word::{Choice, Flag, Word};
 

@@ -6,28 +6,17 @@ use std::{
     time::Duration,
 };
 
-use super::{error::OptionError, flags::Flags, settings::NEVER};
+use super::{error::OptionError, flags::Flags, settings::NEVER, threads::workers};
 use crate::config::{
     check_address, listen_address,
     schema::{
         Access, Config, Embedded, Limits, Listener, Manner, Permissions, Protocol, Route, SocketOptions,
+        SpoolOptions,
     },
 };
 
 /// The configuration without its pools and routes.
 pub(super) fn base(flags: &Flags) -> Result<Config, OptionError> {
-    let threads = flags.text("proxy-threads");
-    let workers = match threads.as_str() {
-        "auto" => None,
-        "" => Some(flags.text("num-proxies")),
-        _ => Some(threads),
-    };
-    let count = |text: String| text.parse().ok().filter(|count| (1..=1024).contains(count));
-    let workers = match workers.map(count) {
-        None => None,
-        Some(Some(count)) => Some(count),
-        Some(None) => return Err(OptionError::Threads),
-    };
     let bound = |name: &str| match flags.number(name) {
         0 => usize::MAX,
         bound => usize::try_from(bound).unwrap_or(usize::MAX),
@@ -50,12 +39,13 @@ pub(super) fn base(flags: &Flags) -> Result<Config, OptionError> {
         ..Limits::DEFAULT
     };
     Ok(Config {
-        workers,
+        workers: workers(flags)?,
         listeners: listeners(flags)?,
         admin: admin(flags)?,
         state: path(flags, "keep-writing-state"),
         limits,
         embedded: Embedded::DEFAULT,
+        spool: spool(flags),
         ..Config::default()
     })
 }
@@ -66,6 +56,20 @@ fn admin(flags: &Flags) -> Result<Option<String>, OptionError> {
         none if none.is_empty() => Ok(None),
         address => listen_address(&address).map(Some).map_err(OptionError::Admin),
     }
+}
+
+/// The asynchronous log. `None`: it is off.
+fn spool(flags: &Flags) -> Option<SpoolOptions> {
+    let dir = path(flags, "async-dir").filter(|_| !flags.flag("asynclog-disable"))?;
+    let route = flags.text("route-prefix");
+    let mut parts = route.split('/').skip(1).map(str::to_owned);
+    Some(SpoolOptions {
+        dir,
+        is_second_form: flags.flag("use-asynclog-version2"),
+        router: flags.router_name(),
+        region: parts.next().unwrap_or_default(),
+        cluster: parts.next().unwrap_or_default(),
+    })
 }
 
 /// The path that an option names.
@@ -82,11 +86,20 @@ fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
         access: Access::Open,
         permissions: Permissions::default(),
         discovery: None,
-        socket: SocketOptions::default(),
+        socket: SocketOptions {
+            backlog: i32::try_from(flags.number("tcp-listen-backlog")).unwrap_or(i32::MAX),
+            ..SocketOptions::default()
+        },
         manner: Manner::Own,
         address,
         route: Route::Null,
     };
+    // The number is not looked at before it is used: a check of the configuration does not inherit the socket.
+    match flags.text("listen-sock-fd").parse() {
+        Ok(-1) | Err(_) => {}
+        Ok(number @ 0..) => return Ok(vec![listener(format!("fd:{number}"))]),
+        Ok(number) => return Err(OptionError::Descriptor(number)),
+    }
     let (ports, socket) = (flags.text("port"), flags.text("unix-domain-sock"));
     if !socket.is_empty() {
         let address = format!("unix:{socket}");

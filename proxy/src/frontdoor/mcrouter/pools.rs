@@ -2,34 +2,31 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
     time::Duration,
 };
 
 use super::{
-    json,
     object::{Object, flag, list, number, text, whole},
+    preprocess::Preprocessor,
     server::server,
-    settings::Timeouts,
+    settings::{Settings, Timeouts},
 };
 use crate::config::{
     Diagnostic,
     document::{Name, Node, Value, shortened},
-    file,
     reading::Reading,
-    schema::{Algorithm, Dedicated, Eject, Hash, Login, Pool, Protocol, Server, Source},
+    schema::{Algorithm, Dedicated, Eject, Hash, KeepAlive, Login, Pool, Protocol, Server, Source},
     suggest,
 };
 
 /// Keys that would change where requests go, or what clients get.
 const UNSERVED: [&str; 5] = ["tko_tracker", "use_ssl", "shadows", "rates", "shard_splits"];
 /// Keys of features that do not exist here: replies that carry more than ASCII, diagnostics, packet marks.
-const IDLE: [&str; 5] = [
+const IDLE: [&str; 4] = [
     "failure_domains",
     "enable_compression",
     "qos",
     "additional_fanout",
-    "asynclog",
 ];
 
 /// A pool, and the answer of an empty one.
@@ -37,35 +34,47 @@ const IDLE: [&str; 5] = [
 pub(super) struct Listed {
     pub(super) pool: Pool,
     pub(super) servers: Vec<Server>,
-    /// Names by server, for rendezvous.
+    /// Handles that stand among the servers, by their places in the whole list.
+    pub(super) handles: BTreeMap<usize, Node>,
+    /// Weights by place in the whole list.
+    pub(super) weights: Option<Vec<f64>>,
+    /// Names by place in the whole list, for rendezvous.
     pub(super) tags: Option<Vec<String>>,
+    /// Whether deletes are kept that its servers have not taken, and the name under which; `None`: the pool's.
+    pub(super) asynclog: (bool, Option<String>),
     /// mcrouter's `error_on_empty`: an error instead of a miss.
     pub(super) error_on_empty: bool,
+}
+
+impl Listed {
+    /// The number of servers, and of handles among them.
+    pub(super) fn len(&self) -> usize {
+        self.servers.len() + self.handles.len()
+    }
 }
 
 /// All pools of one configuration.
 #[derive(Debug)]
 pub(super) struct Pools {
     pub(super) listed: BTreeMap<String, Listed>,
-    /// The files from which pools were read, with their texts.
-    pub(super) files: BTreeMap<PathBuf, String>,
     timeouts: Timeouts,
     eject: Eject,
+    keepalive: Option<KeepAlive>,
 }
 
 impl Pools {
     /// Reads the object under `pools`.
     pub(super) fn read(
         node: Option<&Node>,
-        timeouts: Timeouts,
-        eject: Eject,
+        settings: &Settings,
+        preprocessor: &mut Preprocessor<'_>,
         cx: &mut Reading,
     ) -> Result<Self, Diagnostic> {
         let mut pools = Self {
             listed: BTreeMap::new(),
-            files: BTreeMap::new(),
-            timeouts,
-            eject,
+            timeouts: settings.timeouts.clone(),
+            eject: settings.eject.clone(),
+            keepalive: settings.keepalive,
         };
         let Some(node) = node else { return Ok(pools) };
         let object = Object::of(node, cx)?;
@@ -75,7 +84,7 @@ impl Pools {
             .map(|(name, node)| (&*name.text, node))
             .collect();
         for (name, node) in object.entries() {
-            let keys = cx.within(&*name.text, |cx| inherited(node, &sources, cx, &mut pools.files))?;
+            let keys = cx.within(&*name.text, |cx| inherited(node, &sources, cx, preprocessor))?;
             let pool = cx.within(&*name.text, |cx| pools.one(&keys, cx))?;
             pools.listed.insert(name.text.clone(), pool);
         }
@@ -118,22 +127,41 @@ impl Pools {
         let port = object.take("port_override", cx, whole(1))?;
         plain("protocol", &["ascii"], &object, cx)?;
         plain("security_mech", &["plain"], &object, cx)?;
-        let read = |node: &Node, cx: &mut Reading| server(node, port, cx);
-        let mut servers = object.take("servers", cx, list(read))?.unwrap_or_default();
+        let read = |node: &Node, cx: &mut Reading| match is_handle(node) {
+            true => Ok(Err(node.clone())),
+            false => server(node, port, cx).map(Ok),
+        };
+        let places = object.take("servers", cx, list(read))?.unwrap_or_default();
+        let count = places.len();
+        let (mut servers, mut handles, mut taken) = (Vec::new(), BTreeMap::new(), Vec::new());
+        for (place, read) in places.into_iter().enumerate() {
+            match read {
+                Ok(server) => {
+                    servers.push(server);
+                    taken.push(place);
+                }
+                Err(node) => {
+                    handles.insert(place, node);
+                }
+            }
+        }
         let mut hash = Hash::of(Algorithm::Ch3);
-        if let Some(mut weights) = object.take("weights", cx, list(number))? {
+        let mut weights = object.take("weights", cx, list(number))?;
+        if let Some(weights) = &mut weights {
             hash.algorithm = Algorithm::WeightedCh3;
-            if weights.len() != servers.len() {
+            if weights.len() != count {
                 let problem = format!(
-                    "{} weights for {} servers; missing ones are 0.5",
-                    weights.len(),
-                    servers.len()
+                    "{} weights for {count} servers; missing ones are 0.5",
+                    weights.len()
                 );
                 cx.warn(object.at, problem);
-                weights.resize(servers.len(), 0.5);
+                weights.resize(count, 0.5);
             }
-            for (server, weight) in servers.iter_mut().zip(weights) {
-                server.weight = weight.clamp(0.0, 1.0);
+            weights
+                .iter_mut()
+                .for_each(|weight| *weight = weight.clamp(0.0, 1.0));
+            for (server, place) in servers.iter_mut().zip(&taken) {
+                server.weight = weights[*place];
             }
         }
         let pool = Pool {
@@ -148,17 +176,36 @@ impl Pools {
             login: Login::default(),
             dedicated: Dedicated::DEFAULT,
             preconnect: false,
-            keepalive: false,
+            keepalive: self.keepalive,
         };
+        let asynclog = (
+            object.take("asynclog", cx, flag)?.unwrap_or(true),
+            object.take("asynclog_name", cx, text)?,
+        );
         let error_on_empty = object.take("error_on_empty", cx, flag)?.unwrap_or(true);
         let tags = object.take("tags", cx, list(text))?;
         object.finish(&UNSERVED, &IDLE, cx)?;
         Ok(Listed {
             pool,
             servers,
+            handles,
+            weights,
             tags,
+            asynclog,
             error_on_empty,
         })
+    }
+}
+
+/// Is this a route handle, and no server?
+fn is_handle(node: &Node) -> bool {
+    match &node.value {
+        Value::Map(_) => true,
+        Value::Scalar { text, quoted: true } => {
+            let kind = text.split('|').next().unwrap_or(text);
+            kind.ends_with("Route") && kind.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        }
+        _ => false,
     }
 }
 
@@ -182,9 +229,9 @@ fn inherited(
     node: &Node,
     pools: &BTreeMap<&str, &Node>,
     cx: &mut Reading,
-    files: &mut BTreeMap<PathBuf, String>,
+    preprocessor: &mut Preprocessor<'_>,
 ) -> Result<Node, Diagnostic> {
-    let mut keys = from_file(node, cx, files)?;
+    let mut keys = from_file(node, cx, preprocessor)?;
     let mut seen = BTreeSet::new();
     while let Value::Map(entries) = &mut keys.value
         && let Some(i) = entries.iter().position(|(name, _)| name.text == "inherit")
@@ -203,7 +250,7 @@ fn inherited(
             );
             return Err(cx.refuse(from.at, problem));
         };
-        let Value::Map(defaults) = from_file(parent, cx, files)?.value else {
+        let Value::Map(defaults) = from_file(parent, cx, preprocessor)?.value else {
             return Err(cx.refuse(from.at, format!("the pool `{}` is no object", shortened(&name))));
         };
         let new: Vec<_> = defaults
@@ -216,24 +263,14 @@ fn inherited(
 }
 
 /// A pool's object. `"file:PATH"` names another file with it.
-fn from_file(
-    node: &Node,
-    cx: &mut Reading,
-    files: &mut BTreeMap<PathBuf, String>,
-) -> Result<Node, Diagnostic> {
+fn from_file(node: &Node, cx: &mut Reading, preprocessor: &mut Preprocessor<'_>) -> Result<Node, Diagnostic> {
     let Some(path) = node.scalar().and_then(|text| text.strip_prefix("file:")) else {
         return Ok(node.clone());
     };
-    let said = |diagnostic: Diagnostic| {
-        cx.refuse(
-            node.at,
-            format!("{path}:{}{diagnostic}", diagnostic.at.map_or(" ", |_| "")),
-        )
-    };
-    let content = file::read(Path::new(path)).map_err(said)?;
-    let mut own = Reading::default();
-    let keys = json::parse(&content, &mut own).map_err(said)?;
-    files.insert(PathBuf::from(path), content);
+    let keys = preprocessor.file(path).map_err(|diagnostic| {
+        let blank = diagnostic.at.map_or(" ", |_| "");
+        cx.refuse(node.at, format!("{path}:{blank}{diagnostic}"))
+    })?;
     // Diagnostics about keys in another file get the place that names the file.
     Ok(moved(keys, node))
 }

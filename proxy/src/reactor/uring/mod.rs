@@ -15,6 +15,7 @@
 //! `operations` is 0.
 #![allow(unsafe_code)]
 
+mod accept;
 mod buffers;
 mod complete;
 mod link;
@@ -25,7 +26,7 @@ use std::{collections::VecDeque, io, mem, net::SocketAddr, ops::Range, os::fd::A
 
 use io_uring::{IoUring, opcode, squeue, types};
 use slab::Slab;
-use socket2::{SockAddr, Socket};
+use socket2::{SockAddr, Socket, TcpKeepalive};
 
 use self::{
     buffers::{BufferRing, LARGE, SMALL},
@@ -56,6 +57,8 @@ pub struct Uring {
     passed: Vec<Passed>,
     /// Links to be closed once this turn's submission is made.
     closing: Vec<Conn>,
+    /// Listeners in whose queues more clients may wait, and how many more this turn takes.
+    accepting: Vec<(Conn, usize)>,
     spare: Vec<Vec<u8>>,
     /// The capacity of these buffers in bytes.
     spare_bytes: usize,
@@ -91,6 +94,7 @@ impl Uring {
             quick: Vec::new(),
             passed: Vec::new(),
             closing: Vec::new(),
+            accepting: Vec::new(),
             spare: Vec::new(),
             spare_bytes: 0,
         })
@@ -136,6 +140,7 @@ impl Uring {
             slow: false,
             passing: 0,
             address: None,
+            peer: None,
         };
         Conn {
             index: self.links.insert(link) as u32,
@@ -229,9 +234,9 @@ impl Reactor for Uring {
             .map_or(0, |link| link.sending.len() - link.sent + link.passing)
     }
 
-    fn keep_alive(&self, conn: Conn) {
+    fn keep_alive(&self, conn: Conn, how: &TcpKeepalive) {
         if let Some(link) = self.links.get(conn.index as usize) {
-            let _ = link.socket.set_keepalive(true);
+            let _ = link.socket.set_tcp_keepalive(how);
         }
     }
 
@@ -288,6 +293,11 @@ impl Reactor for Uring {
         let Some(link) = self.open(conn) else { return };
         link.closed = true;
         if link.kind == Kind::Listener {
+            // A listener that is paused, or whose queue is being emptied, has nothing to cancel.
+            if link.operations == 0 {
+                self.drain(conn);
+                return self.finish(conn);
+            }
             let entry = opcode::AsyncCancel::new(user_data(Op::Accept, conn))
                 .build()
                 .flags(squeue::Flags::SKIP_SUCCESS)
@@ -330,6 +340,9 @@ impl Reactor for Uring {
 
     fn next(&mut self) -> Option<Event> {
         if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        if let Some(event) = self.accept_next() {
             return Some(event);
         }
         while let Some((data, result, flags)) = self.completions.pop_front() {
