@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from harness import SOAK, ports, until
+from harness import ports, until
 from harness.load import Load
 from harness.nutcracker import NUTCRACKER, counts, entry, written
 from harness.proxy import BINARY
@@ -24,9 +24,6 @@ pytestmark = [
         not pathlib.Path(NUTCRACKER).exists(), reason="nutcracker is missing: scripts/prepare.sh"
     ),
 ]
-
-
-MANY, VERY_MANY = (10_000, 1_000_000) if SOAK else (1_000, 5_000)
 
 
 def test_the_program_called_nutcracker_says_what_nutcracker_says(tmp_path):
@@ -300,26 +297,6 @@ def test_file_of_1000_servers_that_changes_again_and_again_fails_no_request(door
             until(lambda: proxy.metric("config_reloads_total") == change, "the change is in effect")
             load.after(50)
     assert proxy.metric("pool_members", pool="p", up="true") == 1_000
-
-
-@pytest.mark.timeout(3600 if SOAK else 60)
-def test_memory_after_very_many_short_connections_is_what_it_was_after_many(door, memcached):
-    """10,000 and then a million of them in `make soak`, and fewer otherwise."""
-    proxy = door({"p": {"listen": ports.address(), "servers": [entry(memcached())]}})
-
-    def come_and_go(count):
-        for number in range(count):
-            with proxy.raw() as client:
-                client.send(b"get k\r\n")
-                assert client.line() == b"END\r\n"
-                if number % 2:
-                    client.abort()
-        until(lambda: proxy.metric("clients") == 0, "all have left")
-
-    come_and_go(MANY)
-    before = proxy.memory()
-    come_and_go(VERY_MANY)
-    assert proxy.memory() <= before * 1.05
 
 
 def test_a_changed_file_takes_effect_without_a_lost_client(door, memcached):
