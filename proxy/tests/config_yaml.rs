@@ -269,6 +269,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
     };
     let expected = Config {
         fleet: None,
+        spool: None,
         state: None,
         health: vec![
             HealthListener {

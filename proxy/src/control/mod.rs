@@ -49,16 +49,8 @@ use std::{
 
 use tokio::sync::mpsc;
 
-use self::{
-    copies::Copies, descriptors::Descriptors, dns::Names, drain::Drain, ejections::Ejections,
-    workers::Workers,
-};
 pub use self::{
-    copies::CopyCounters,
-    ejections::Ejection,
-    fleet::{Fleet, FleetError, InitError, KeysError, Status as FleetStatus, init_directory, make_keys},
-};
-pub use self::{
+    announce::Told,
     discovery::DiscoveryFailure,
     dns::{Asked, LookupFailure},
     nodes::{Agent, AgentError},
@@ -68,6 +60,15 @@ pub use self::{
     reload::ReloadError,
     run::run,
     start::{LogControl, Options, StartError},
+};
+use self::{
+    copies::Copies, descriptors::Descriptors, dns::Names, drain::Drain, ejections::Ejections,
+    workers::Workers,
+};
+pub use self::{
+    copies::CopyCounters,
+    ejections::Ejection,
+    fleet::{Fleet, FleetError, InitError, KeysError, Status as FleetStatus, init_directory, make_keys},
 };
 use tokio::sync::watch::Sender;
 
@@ -88,6 +89,7 @@ use crate::{
     peers,
     reactor::Io,
     route::{self, Asker, ExplainError, Random, Tree},
+    spool::Spool,
 };
 
 /// The present time, since 1970. Workers know it by the time of their turn.
@@ -141,6 +143,8 @@ struct State {
     copies: Copies,
     ejections: Ejections,
     descriptors: Descriptors,
+    /// What clients are told of the proxies, as of the last round.
+    told: Vec<Told>,
     changed: SystemTime,
     reloads: u64,
     failures: u64,
@@ -169,6 +173,7 @@ impl State {
             copies,
             ejections: Ejections::default(),
             descriptors: Descriptors::default(),
+            told: Vec::new(),
             changed: SystemTime::now(),
             reloads: 0,
             failures: 0,
@@ -213,6 +218,11 @@ impl Proxy {
     /// All members of the running configuration, departed copies included.
     pub fn members(&self) -> Vec<Arc<Member>> {
         self.state().members.clone()
+    }
+
+    /// Where failed deletes are kept. `None`: nowhere.
+    pub fn spool(&self) -> Option<Arc<Spool>> {
+        self.state().tree.spool().cloned()
     }
 
     /// The limit of the embedded store in bytes, and its totals. `None`: no listener leads to the store.

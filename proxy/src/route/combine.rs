@@ -5,7 +5,7 @@ use std::rc::Rc;
 use proxima_wire::message::{Outcome, Reply};
 
 use super::{
-    Answer, FlightId, Node, ReplyTo, Sleeper, Tree, Wait,
+    Answer, FlightId, Leaf, Node, ReplyTo, Sleeper, Tree, Wait,
     flight::{child_of, is_good},
 };
 use crate::{client::ClientId, dialect::Failed, engine::Engine};
@@ -26,6 +26,7 @@ impl Engine {
             Node::Gather { wait, children, .. } => self.gathered(id, *wait, children.len(), answer),
             Node::Attempt { .. } => self.attempted(&tree, id, child as usize, answer),
             Node::Wrap { .. } => self.unwrapped(&tree, id, answer),
+            Node::Leaf(Leaf::Member(member)) => self.deleted(&tree, id, member, answer),
             Node::Choose { .. }
             | Node::ByClient { .. }
             | Node::Fan { .. }

@@ -321,6 +321,13 @@ impl Recorder<'_> {
                     member.health.failures()
                 );
                 self.line(depth, note, &text);
+                if self.tree.spool_of(node).is_some() {
+                    self.line(
+                        depth + 1,
+                        "",
+                        "a delete that fails is kept, and sent when the server is back",
+                    );
+                }
             }
             Node::Leaf(Leaf::Embedded) => self.line(depth, note, "embedded: the store in this process"),
             Node::Leaf(Leaf::Null) => self.line(depth, note, "null: a miss"),

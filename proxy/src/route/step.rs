@@ -4,7 +4,7 @@
 
 use std::{rc::Rc, sync::Arc};
 
-use proxima_wire::message::{Outcome, Parsed, Request};
+use proxima_wire::message::{Class, Outcome, Parsed, Request};
 
 use super::{
     Answer, FlightId, Leaf, Node, NodeId, ReplyTo, Wait, Walk,
@@ -67,6 +67,13 @@ impl Engine {
                             return self.fail(walk.to, &Failed::here(Outcome::LocalError, ByClient::UNKNOWN));
                         }
                     }
+                }
+                // The answer to a delete is seen where its failure is kept.
+                Node::Leaf(leaf)
+                    if walk.request.class == Class::Delete && walk.tree.spool_of(node).is_some() =>
+                {
+                    let flight = self.watch(node, walk);
+                    return self.leaf(leaf, &walk.to(child_of(flight, 0)));
                 }
                 Node::Leaf(leaf) => return self.leaf(leaf, walk),
                 Node::Copies(copies) => return self.ask_copies(node, copies, walk),

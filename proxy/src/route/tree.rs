@@ -2,7 +2,7 @@
 
 use std::{
     cell::RefCell,
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     fmt,
     sync::{Arc, atomic::Ordering::Relaxed},
 };
@@ -24,10 +24,11 @@ use crate::{
     dialect::{Access, Copied, DeclaredCommands, Dialect, Reach, Spoken},
     members::{Locality, Member, MemberId},
     micros::Micros,
+    spool::Spool,
 };
 
 /// The position of a node in its tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeId(pub u32);
 
 /// The inputs of a decision. Time and chance come as arguments, so that a walk can be repeated.
@@ -290,6 +291,9 @@ pub struct Tree {
     /// The entries, by the number of the listener.
     pub(super) roots: Vec<Root>,
     pub(super) has_fleet_pool: bool,
+    /// Where failed deletes are kept, and the nodes whose deletes are, with the name of each there.
+    pub(super) spool: Option<Arc<Spool>>,
+    pub(super) spooled: HashMap<NodeId, Arc<str>>,
     /// The commands that the configuration declares.
     pub(super) declared: DeclaredCommands,
     /// The numbers of all its members.
@@ -305,6 +309,8 @@ impl Tree {
             nodes: Vec::new(),
             roots: Vec::new(),
             has_fleet_pool: false,
+            spool: None,
+            spooled: HashMap::new(),
             declared: DeclaredCommands::new(),
             numbers: HashSet::new(),
             version: "none".into(),
@@ -324,6 +330,17 @@ impl Tree {
     /// Does it have a pool of a fleet?
     pub fn has_fleet_pool(&self) -> bool {
         self.has_fleet_pool
+    }
+
+    /// Where failed deletes are kept. `None`: nowhere.
+    pub fn spool(&self) -> Option<&Arc<Spool>> {
+        self.spool.as_ref()
+    }
+
+    /// Where a delete is kept that the member of this node has not taken, and the name of the node there.
+    /// `None`: its client gets the error.
+    pub fn spool_of(&self, id: NodeId) -> Option<(&Arc<Spool>, &Arc<str>)> {
+        self.spool.as_ref().zip(self.spooled.get(&id))
     }
 
     /// The copies of this node; `None`: the node is no replicated pool.

@@ -67,7 +67,7 @@ fn mcrouter_options_become_settings() {
             "option `--keepalive-count=3` has no effect here"
         ]
     );
-    assert!(mcrouter.not_served.contains(&"--async-dir=/spool".to_owned()));
+    assert_eq!(mcrouter.loaded.config.spool.unwrap().dir, Path::new("/spool"));
     let Route::Named(root) = &mcrouter.loaded.config.listeners[0].route else {
         panic!()
     };

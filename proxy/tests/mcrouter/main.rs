@@ -10,6 +10,7 @@ mod refusals;
 #[path = "../../../wire/tests/memcache/rows.rs"]
 mod rows;
 mod splits;
+mod spool;
 
 use proxima::{
     config::schema::{Children, FailoverRules, Route},
@@ -25,7 +26,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<Run, Refused> {
 
 /// The configuration of a text.
 pub(crate) fn parse(text: &str) -> Result<Run, Refused> {
-    run(&["--port=0", &format!("--config={text}")])
+    run(&["--port=0", "--asynclog-disable", &format!("--config={text}")])
 }
 
 /// A file with this route and the pools `A` of two servers, `B` of one, `E` of none, `W` with weights,

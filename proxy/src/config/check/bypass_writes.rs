@@ -123,6 +123,7 @@ fn bypasses(route: &Route) -> Option<(&'static str, &str)> {
         | Route::HashStop { .. }
         | Route::ModifyTtl { .. }
         | Route::Log(_)
+        | Route::Spool { .. }
         | Route::Fault { .. } => return None,
     };
     match children {

@@ -26,6 +26,7 @@ pub(super) use word::{Choice, Flag, Word};
 
 pub(crate) use address::check as check_address;
 pub use address::{BadAddress, BadListenAddress, listen_address, listen_socket};
+pub(crate) use time::parse as parse_duration;
 
 use super::{Diagnostic, document::Node, reading::Reading};
 

@@ -46,6 +46,11 @@ pub enum Route {
         patterns: Vec<(String, Route)>,
         default: Option<Box<Route>>,
     },
+    /// Keeps deletes that a server has not taken, under the name of a pool.
+    Spool {
+        child: Box<Route>,
+        name: String,
+    },
     Random(Children),
     RoundRobin(Children),
     HostId {
@@ -210,6 +215,7 @@ impl Route {
             | Self::HashStop { .. }
             | Self::ModifyTtl { .. }
             | Self::Log(_)
+            | Self::Spool { .. }
             | Self::Fault { .. } => None,
         }
     }
@@ -241,6 +247,7 @@ impl Route {
             | Self::HashStop { child, .. }
             | Self::ModifyTtl { child, .. }
             | Self::Fault { child, .. }
+            | Self::Spool { child, .. }
             | Self::Log(child) => vec![child],
             Self::Migrate { from, to, .. } => vec![from, to],
             Self::ByKey { listed, default, .. } => vec![listed, default],

@@ -44,6 +44,8 @@ impl Built {
 #[derive(Debug)]
 pub(super) struct Builder {
     pub(super) pools: Pools,
+    /// Are deletes kept that servers have not taken?
+    pub(super) keeps_deletes: bool,
     /// Finished routes by name.
     pub(super) routes: BTreeMap<String, Route>,
     /// Handles by name as they are written in `named_handles`.
@@ -54,9 +56,10 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    pub(super) fn new(pools: Pools) -> Self {
+    pub(super) fn new(pools: Pools, keeps_deletes: bool) -> Self {
         Self {
             pools,
+            keeps_deletes,
             routes: BTreeMap::new(),
             named: BTreeMap::new(),
             built: BTreeMap::new(),

@@ -24,12 +24,11 @@ use crate::config::{
 /// Keys that would change where requests go, or what clients get.
 const UNSERVED: [&str; 5] = ["tko_tracker", "use_ssl", "shadows", "rates", "shard_splits"];
 /// Keys of features that do not exist here: replies that carry more than ASCII, diagnostics, packet marks.
-const IDLE: [&str; 5] = [
+const IDLE: [&str; 4] = [
     "failure_domains",
     "enable_compression",
     "qos",
     "additional_fanout",
-    "asynclog",
 ];
 
 /// A pool, and the answer of an empty one.
@@ -43,6 +42,8 @@ pub(super) struct Listed {
     pub(super) weights: Option<Vec<f64>>,
     /// Names by place in the whole list, for rendezvous.
     pub(super) tags: Option<Vec<String>>,
+    /// Whether deletes are kept that its servers have not taken, and the name under which; `None`: the pool's.
+    pub(super) asynclog: (bool, Option<String>),
     /// mcrouter's `error_on_empty`: an error instead of a miss.
     pub(super) error_on_empty: bool,
 }
@@ -180,6 +181,10 @@ impl Pools {
             preconnect: false,
             keepalive: false,
         };
+        let asynclog = (
+            object.take("asynclog", cx, flag)?.unwrap_or(true),
+            object.take("asynclog_name", cx, text)?,
+        );
         let error_on_empty = object.take("error_on_empty", cx, flag)?.unwrap_or(true);
         let tags = object.take("tags", cx, list(text))?;
         object.finish(&UNSERVED, &IDLE, cx)?;
@@ -189,6 +194,7 @@ impl Pools {
             handles,
             weights,
             tags,
+            asynclog,
             error_on_empty,
         })
     }

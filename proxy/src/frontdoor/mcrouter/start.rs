@@ -37,8 +37,7 @@ const ARGUMENT: &str = "<command line>";
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// Parts of mcrouter that do not exist here, whatever the options say.
-const NOT_THERE: [&str; 6] = [
-    "the asynchronous log of failed deletes",
+const NOT_THERE: [&str; 5] = [
     "leases",
     "`get __mcrouter__.…`",
     "files of statistics, traffic taps and configuration dumps",
@@ -246,12 +245,10 @@ fn load_from(
 }
 
 fn not_served(flags: &Flags) -> Vec<String> {
-    let always = NOT_THERE
-        .iter()
-        .filter(|part| !(part.contains("asynchronous") && flags.flag("asynclog-disable")));
     let refuses = "as in mcrouter, a lost node makes the writes of an AllSyncRoute fail, and one that returns is read with \
                    what it held; with --keep-writing neither happens";
-    always
+    NOT_THERE
+        .iter()
         .map(|part| (*part).to_owned())
         .chain(flags.missing())
         .chain(

@@ -20,7 +20,11 @@ impl<'a> Maker<'_, 'a> {
         let mut children = vec![self.node(child)?];
         let mut samples = Vec::new();
         for shadow in shadows {
-            let target = self.node(&shadow.target)?;
+            // What a shadow fails to delete is not kept.
+            let spools = self.spools.take();
+            let target = self.node(&shadow.target);
+            self.spools = spools;
+            let target = target?;
             children.push(self.limited(target, shadow.in_flight, false));
             let keys = match &shadow.keys {
                 ShadowKeys::Between(from, to) => Sampled::between(*from, *to),

@@ -31,6 +31,10 @@ pub(super) struct Maker<'m, 'a> {
     pub(super) copied: HashMap<&'a str, NodeId>,
     /// The parts of the key at which the routes being made look; empty: they look at the whole key.
     pub(super) parts: Arc<[Parts]>,
+    /// The members whose failed deletes are kept, with the name of their pool in the spool.
+    pub(super) spooled: HashMap<NodeId, Arc<str>>,
+    /// The name for the members that are being made. `None`: their failed deletes are not kept.
+    pub(super) spools: Option<Arc<str>>,
     pub(super) depth: usize,
     /// The number of distributions that this tree has asked for. Later trees take them in the same order.
     pub(super) hashes: usize,
@@ -49,8 +53,12 @@ impl<'a> Maker<'_, 'a> {
     }
 
     pub(super) fn push(&mut self, node: Node) -> NodeId {
+        let id = NodeId(self.nodes.len() as u32);
+        if let (Node::Leaf(Leaf::Member(_)), Some(name)) = (&node, &self.spools) {
+            self.spooled.insert(id, Arc::clone(name));
+        }
         self.nodes.push(node);
-        NodeId(self.nodes.len() as u32 - 1)
+        id
     }
 
     pub(super) fn choose(&mut self, handle: impl Choose + 'static, children: Vec<NodeId>) -> NodeId {
@@ -301,6 +309,12 @@ impl<'a> Maker<'_, 'a> {
                 }
                 node
             }
+            Route::Spool { child, name } => {
+                let outer = self.spools.replace(name.as_str().into());
+                let node = self.node(child);
+                self.spools = outer;
+                node?
+            }
             Route::ByRoutingPrefix { routes, default } => self.by_routing_prefix(routes, default)?,
         })
     }
@@ -311,10 +325,14 @@ impl<'a> Maker<'_, 'a> {
             return Ok(node);
         }
         let config = self.compiler.config;
+        // A named route is made once, for all who name it.
+        let spools = self.spools.take();
         let node = match config.routes.get(name) {
-            Some(route) => self.node(route)?,
-            None => self.pool(name)?,
+            Some(route) => self.node(route),
+            None => self.pool(name),
         };
+        self.spools = spools;
+        let node = node?;
         self.named.insert(key, node);
         Ok(node)
     }

@@ -29,6 +29,7 @@ use crate::{
     config::schema::{Config, DeclaredCommand, Protocol, Route, Server},
     dialect::{Declared, DeclaredCommands, Dialects, Spoken},
     members::{AddressError, Member, Registry},
+    spool::Spool,
 };
 
 /// A configuration cannot become a tree.
@@ -111,6 +112,8 @@ pub struct Compiler<'a> {
     dialects: Dialects,
     version: Arc<str>,
     host_id: u64,
+    /// Where failed deletes are kept. `None`: their clients get the errors.
+    spool: Option<Arc<Spool>>,
     /// The number of trees that were made.
     trees: u64,
 }
@@ -144,8 +147,14 @@ impl<'a> Compiler<'a> {
             dialects,
             version: version.into(),
             host_id,
+            spool: None,
             trees: 0,
         })
+    }
+
+    /// Keeps failed deletes there, of routes that say so.
+    pub fn keep_deletes(&mut self, spool: Option<Arc<Spool>>) {
+        self.spool = spool;
     }
 
     /// Keeps departed copies as members for a while, although the configuration does not name them any more.
@@ -182,6 +191,8 @@ impl<'a> Compiler<'a> {
             named: HashMap::new(),
             copied: HashMap::new(),
             parts: Arc::new([]),
+            spooled: HashMap::new(),
+            spools: None,
             depth: 0,
             hashes: 0,
             warnings: Vec::new(),
@@ -190,7 +201,7 @@ impl<'a> Compiler<'a> {
         for address in listeners {
             roots.push(maker.root(address)?);
         }
-        let (nodes, warnings) = (maker.nodes, maker.warnings);
+        let (nodes, warnings, spooled) = (maker.nodes, maker.warnings, maker.spooled);
         let numbers = nodes
             .iter()
             .filter_map(|node| match node {
@@ -200,6 +211,8 @@ impl<'a> Compiler<'a> {
             .collect();
         let tree = Tree {
             has_fleet_pool: Maker::has_fleet_pool(&nodes),
+            spool: self.spool.clone(),
+            spooled,
             declared: declared(self.config),
             nodes,
             roots,

@@ -12,6 +12,7 @@ mod results;
 mod select;
 mod shadow;
 mod split;
+mod spool;
 mod wrap;
 
 use super::{
@@ -33,7 +34,7 @@ const SERVED: [(&str, Build); 36] = [
     ("DevNullRoute", leaf::null),
     ("ErrorRoute", leaf::error),
     ("Pool", leaf::members),
-    ("PoolRoute", pool::pool),
+    ("PoolRoute", spool::pool),
     ("HashRoute", select::hash),
     ("RandomRoute", select::random),
     ("HostIdRoute", select::host_id),

@@ -22,9 +22,14 @@ use crate::{
 /// Keys that would change where requests go, or whether they do.
 const UNSERVED: [&str; 2] = ["slow_warmup", "bucketize"];
 /// Keys of features that do not exist here.
-const IDLE: [&str; 4] = ["asynclog", "asynclog_name", "shadow_policy", "split_shard_fanout"];
+const IDLE: [&str; 2] = ["shadow_policy", "split_shard_fanout"];
 
-pub(super) fn pool(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+/// The pool, and its name.
+pub(super) fn pool(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<(Built, String), Diagnostic> {
     let name = leaf::pool_name(builder, args, cx)?;
     let mut own = args.take("hash", cx, hash::read)?;
     // Weights beside the hash belong to the hash.
@@ -53,7 +58,7 @@ pub(super) fn pool(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> 
             splits,
         };
     }
-    Ok(Built::One(route))
+    Ok((Built::One(route), name))
 }
 
 /// What stands around each server of a pool.
