@@ -11,7 +11,7 @@ use super::{
     flight::child_of,
     handle::ByClient,
     timer::{Sleeper, Timer},
-    tree::{Attempt, Wrapped},
+    tree::{Attempt, Fan, Query, Wrapped},
 };
 use crate::{
     dialect::{Change, Failed},
@@ -19,6 +19,17 @@ use crate::{
     members::Member,
     near::embedded,
 };
+
+/// The reason for which a request must not go to several servers; `None`: it may.
+fn single(walk: &Walk<'_>) -> Option<&'static str> {
+    if walk.request.is_dedicated {
+        return Some("what belongs to one connection cannot go to several servers");
+    }
+    if !walk.origin.dialect.is_same_everywhere(walk.request.command) {
+        return Some("this command does not do the same at every server: lead it to one");
+    }
+    None
+}
 
 /// The error text when the request that a route made cannot be parsed.
 const UNREADABLE: &str = "a route made this request unreadable";
@@ -63,6 +74,7 @@ impl Engine {
                 Node::Leaf(leaf) => return self.leaf(leaf, walk),
                 Node::Copies(copies) => return self.ask_copies(node, copies, walk),
                 Node::Gather { wait, children, .. } => return self.gather(node, *wait, children, walk),
+                Node::Fan { handle, children } => return self.fan(&**handle, children, &query, walk),
                 Node::Attempt { handle, children } => {
                     let first = self.first_up(&**handle, children, walk, key);
                     return self.attempt(node, first, walk);
@@ -103,7 +115,11 @@ impl Engine {
                 Node::ByClient { handle, children } => {
                     *children.get(handle.choose(self.address_of(walk.to), children.len()))?
                 }
-                Node::Choose { .. } | Node::Leaf(_) | Node::Copies(_) | Node::Gather { .. } => return None,
+                Node::Choose { .. }
+                | Node::Leaf(_)
+                | Node::Copies(_)
+                | Node::Gather { .. }
+                | Node::Fan { .. } => return None,
             }
         }
     }
@@ -162,13 +178,30 @@ impl Engine {
         self.router.reply = out;
     }
 
-    fn gather(&mut self, node: NodeId, wait: Wait, children: &[NodeId], walk: &Walk<'_>) {
-        if walk.request.is_dedicated {
-            let text = "what belongs to one connection cannot go to several servers";
-            return self.fail(walk.to, &Failed::here(Outcome::LocalError, text));
+    /// Sends to one child, and copies to others. A request that cannot be copied goes to the one child alone.
+    fn fan(&mut self, handle: &dyn Fan, children: &[NodeId], query: &Query<'_>, walk: &Walk<'_>) {
+        let mut others = std::mem::take(&mut self.router.others);
+        let first = handle.choose(query, &mut self.random, &mut others);
+        match children.get(first) {
+            Some(&child) => self.walk(child, walk),
+            None => {
+                let text = format!("{} has no child for this request", handle.name());
+                self.fail(walk.to, &Failed::here(Outcome::LocalError, &text));
+            }
         }
-        if !walk.origin.dialect.is_same_everywhere(walk.request.command) {
-            let text = "this command does not do the same at every server: lead it to one";
+        if single(walk).is_some() {
+            others.clear();
+        }
+        for other in others.drain(..) {
+            if let Some(&child) = children.get(other as usize) {
+                self.walk(child, &walk.to(ReplyTo::Nobody));
+            }
+        }
+        self.router.others = others;
+    }
+
+    fn gather(&mut self, node: NodeId, wait: Wait, children: &[NodeId], walk: &Walk<'_>) {
+        if let Some(text) = single(walk) {
             return self.fail(walk.to, &Failed::here(Outcome::LocalError, text));
         }
         match wait {
@@ -184,7 +217,7 @@ impl Engine {
                 }
                 self.leaf(&Leaf::Null, walk);
             }
-            Wait::All | Wait::Majority | Wait::Fastest => {
+            Wait::All | Wait::Majority | Wait::Fastest | Wait::Hit => {
                 let (flight, _) = self.router.flights.open(node, walk, children.len() as u32);
                 for (number, &child) in children.iter().enumerate() {
                     self.walk(child, &walk.to(child_of(flight, number)));
@@ -256,6 +289,14 @@ impl Engine {
                 let flight = self.watch(node, walk);
                 self.walk(child, &walk.to(child_of(flight, 0)));
             }
+            Wrapped::Pace(span) => {
+                let until = self.now + span;
+                let (id, flight) = self.router.flights.open(node, walk, 1);
+                flight.message.extend_from_slice(walk.message);
+                flight.until = until;
+                self.walk(child, &walk.to(child_of(id, 0)));
+            }
+            Wrapped::Queue => self.queue(node, walk),
             Wrapped::Park(limit) => self.park(node, limit, walk),
             // A streamed request cannot be held back: its body is already coming.
             Wrapped::Delay(_) if walk.is_streamed() => self.walk(child, walk),
@@ -300,6 +341,9 @@ impl Engine {
             return;
         };
         let (tree, node) = (Rc::clone(&flight.tree), flight.node);
+        if flight.pending == 0 {
+            return self.pass_on_held(id);
+        }
         if let Node::Wrap { child, .. } = tree.node(node) {
             self.resend(id, *child, child_of(id, 0));
         }
