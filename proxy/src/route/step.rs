@@ -47,10 +47,10 @@ impl Engine {
         } else {
             walk.request.key.of(walk.message)
         };
-        let query = walk.query(key, self.unix());
         loop {
             match walk.tree.node(node) {
                 Node::Choose { handle, children } => {
+                    let query = walk.query(key, self.unix());
                     let choices = walk.children(children, self.copies.snapshot());
                     match children.get(handle.choose(&query, &choices, &mut self.random)) {
                         Some(&child) => node = child,
@@ -74,12 +74,16 @@ impl Engine {
                 Node::Leaf(leaf) => return self.leaf(leaf, walk),
                 Node::Copies(copies) => return self.ask_copies(node, copies, walk),
                 Node::Gather { wait, children, .. } => return self.gather(node, *wait, children, walk),
-                Node::Fan { handle, children } => return self.fan(&**handle, children, &query, walk),
+                Node::Fan { handle, children } => {
+                    let query = walk.query(key, self.unix());
+                    return self.fan(&**handle, children, &query, walk);
+                }
                 Node::Attempt { handle, children } => {
                     let first = self.first_up(&**handle, children, walk, key);
                     return self.attempt(node, first, walk);
                 }
                 Node::Wrap { handle, child } => {
+                    let query = walk.query(key, self.unix());
                     match handle.request(walk.request, walk.message, &query, &mut self.random) {
                         Wrapped::Pass => node = *child,
                         other => return self.wrap(node, *child, other, walk),
