@@ -1,5 +1,6 @@
 """Health listeners, as load balancers and shells ask them."""
 
+import json
 import re
 import socket
 import subprocess
@@ -201,12 +202,11 @@ def test_health_listeners_follow_the_configuration(proxima):
     until(lambda: not is_open(first), "the old one is closed")
 
 
-def test_a_health_address_in_use_is_refused_at_the_start(proxima, command, io):
-    first = proxima(config("embedded", health=[ports.address()]))
-    taken = first.config["health"][0]
-    second = config("embedded", health=[taken])
-    first.write({**second, "admin": ports.address()})
-    done = command("run", "--config", str(first.file), "--io", io)
+def test_a_health_address_in_use_is_refused_at_the_start(proxima, command, io, tmp_path):
+    taken = proxima(config("embedded", health=[ports.address()])).config["health"][0]
+    file = tmp_path / "second.yaml"
+    file.write_text(json.dumps({**config("embedded", health=[taken]), "admin": ports.address()}))
+    done = command("run", "--config", str(file), "--io", io)
     assert done.returncode == 2 and f"health address {taken}" in done.stderr
 
 
