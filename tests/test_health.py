@@ -209,6 +209,26 @@ def test_a_health_address_in_use_is_refused_at_the_start(proxima, command, io):
     assert done.returncode == 2 and f"health address {taken}" in done.stderr
 
 
+@pytest.mark.either_io
+def test_health_is_unwell_while_there_is_no_room_for_more_clients(proxima):
+    listeners = [{"address": ports.address(), "check": check} for check in ("http", "tcp")]
+    proxy = proxima(config("embedded", health=listeners), before=("prlimit", "--nofile=64:64"))
+    http_check, tcp_check = (listener["address"] for listener in listeners)
+    assert status(http_check) == (200, "well\n")
+    reason = "no room for more clients: the limit on open files is reached\n"
+    crowd = [proxy.raw() for _ in range(80)]
+    try:
+        until(lambda: status(http_check) == (503, reason), "those in the queue are not sent here")
+        until(lambda: not is_open(tcp_check), "a closed port means unwell")
+        assert proxy.http("/ready") == (503, f"not ready\n{reason}")
+    finally:
+        for client in crowd:
+            client.close()
+    until(lambda: status(http_check) == (200, "well\n"), "there is room again")
+    until(lambda: is_open(tcp_check), "the port is open again")
+    assert proxy.http("/ready")[0] == 200
+
+
 def test_clients_of_health_that_say_nothing_keep_nobody_out(proxima):
     address = ports.address()
     proxima(config("embedded", health=[address]))
