@@ -1,6 +1,7 @@
 """Health listeners, as load balancers and shells ask them."""
 
 import http.client
+import json
 import re
 import subprocess
 import threading
@@ -200,12 +201,13 @@ def test_health_listeners_follow_the_configuration(proxima):
     until(lambda: not is_open(first), "the old one is closed")
 
 
-def test_a_health_address_in_use_is_refused_at_the_start(proxima, command, io):
+def test_a_health_address_in_use_is_refused_at_the_start(proxima, command, io, tmp_path):
     first = proxima(config("embedded", health=[ports.address()]))
     taken = first.config["health"][0]
-    second = config("embedded", health=[taken])
-    first.write({**second, "admin": ports.address()})
-    done = command("run", "--config", str(first.file), "--io", io)
+    # The first one follows its own file, and would take the addresses of the second.
+    second = tmp_path / "second.yaml"
+    second.write_text(json.dumps({**config("embedded", health=[taken]), "admin": ports.address()}))
+    done = command("run", "--config", str(second), "--io", io)
     assert done.returncode == 2 and f"health address {taken}" in done.stderr
 
 
