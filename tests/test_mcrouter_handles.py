@@ -1,10 +1,14 @@
 """mcrouter's route handles, with real servers behind its front door."""
 
+import contextlib
 import json
+import time
 
 import pytest
 
+from harness import until
 from harness.mcrouter import Router
+from harness.servers import answering
 
 pytestmark = pytest.mark.either_io
 
@@ -147,3 +151,242 @@ def test_errors_are_answered_in_the_words_of_mcrouter(mcrouter, route, answer):
     with mcrouter(route, (), E={"servers": []}).raw() as client:
         assert client.ask(b"get k\r\n") == answer
         assert client.ask(b"set k 0 0 1\r\n1\r\n") == answer
+
+
+def migration(start):
+    return {
+        "type": "MigrateRoute",
+        "from": "PoolRoute|A",
+        "to": "PoolRoute|B",
+        "start_time": start,
+        "interval": 4,
+    }
+
+
+def test_keys_move_in_four_phases(memcached, mcrouter):
+    old, new = memcached.several(2)
+    start = int(time.time()) + 4
+    router = mcrouter(migration(start), [old], B={"servers": [new.address]})
+    with router.raw() as client, old.raw() as first, new.raw() as second:
+
+        def where(key):
+            client.set(key, "1")
+            return [first.get(key) is not None, second.get(key) is not None]
+
+        def both_lack(key):
+            first.set(key, "1")
+            second.set(key, "1")
+            client.ask(f"delete {key}\r\n".encode())
+            return [first.get(key) is None, second.get(key) is None]
+
+        assert where("before") == [True, False] and both_lack("x") == [True, False]
+        time.sleep(max(0, start + 0.5 - time.time()))
+        assert where("begun") == [True, False] and both_lack("x") == [True, True]
+        time.sleep(max(0, start + 8.5 - time.time()))
+        assert where("done") == [False, True] and both_lack("x") == [False, True]
+
+
+def test_split_shards_keep_their_values_and_lose_all_copies_with_a_delete(memcached, mcrouter):
+    (server,) = servers = memcached.several(1)
+    splits = {"1": 1, "2": 2, "3": 3, "27": 27, "9": {"new_split_size": 2, "split_start": 1}}
+    route = {"type": "PoolRoute", "pool": "A", "shard_splits": splits}
+    with mcrouter(route, servers).raw() as client, server.raw() as direct:
+        for shard in ("1", "2", "3", "27", "4"):
+            names = [f"p:{shard}{letters}:k" for letters in ("", "aa", "ba", "ca", "za")]
+            client.set(f"p:{shard}:k", "5")
+            assert sum(direct.get(name) is not None for name in names) <= 1
+            assert client.ask(f"incr p:{shard}:k 2\r\n".encode()) == b"7\r\n"
+            assert client.get(f"p:{shard}:k") == b"7"
+        # A delete reaches every copy, whichever host it was stored by.
+        for name in ("p:3:k", "p:3aa:k", "p:3ba:k", "p:3ca:k"):
+            direct.set(name, "1")
+        assert client.ask(b"delete p:3:k\r\n") == b"DELETED\r\n"
+        until(lambda: direct.get("p:3ba:k") is None, "the copies are gone")
+        assert direct.get("p:3aa:k") is None and direct.get("p:3ca:k") == b"1"
+
+
+def test_split_keys_have_a_copy_for_each_host(memcached, mcrouter):
+    (server,) = servers = memcached.several(1)
+    route = {"type": "KeySplitRoute", "destination": "PoolRoute|A", "replicas": 2, "all_sync": True}
+    with mcrouter(route, servers).raw() as client, server.raw() as direct:
+        client.set("k|#|x", "1")
+        until(lambda: direct.get("k|#|x") == direct.get("k::1|#|x") == b"1", "both copies are there")
+        assert client.get("k|#|x") == b"1"
+        assert client.ask(b"delete k|#|x\r\n") == b"DELETED\r\n"
+        until(lambda: direct.get("k|#|x") is direct.get("k::1|#|x") is None, "both copies are gone")
+
+
+@pytest.mark.parametrize(
+    "latency, least",
+    [
+        ({"before_latency_ms": 200}, 0.2),
+        ({"after_latency_ms": 200}, 0.2),
+        ({"before_latency_ms": 100, "after_latency_ms": 200}, 0.3),
+        ({"total_latency_ms": 300, "before_latency_ms": 100}, 0.3),
+        ({"total_latency_percentile_ms": [[50, 200], [99, 250]]}, 0.2),
+    ],
+    ids=["before", "after", "both", "total", "percentiles"],
+)
+def test_latency_is_injected_before_after_and_up_to_a_total(memcached, mcrouter, latency, least):
+    route = {"type": "LatencyInjectionRoute", "child": "PoolRoute|A", **latency}
+    with mcrouter(route, memcached.several(1)).raw() as client:
+        begun = time.monotonic()
+        client.set("k", "1")
+        assert client.get("k") == b"1"
+        assert 2 * least <= time.monotonic() - begun < 2 * least + 1
+
+
+@pytest.mark.parametrize(
+    "keys, asked, sent",
+    [
+        ({"ensure_key_prefix": "a:"}, "k", "a:k"),
+        ({"ensure_key_prefix": "a:"}, "a:k", "a:k"),
+        ({"ensure_key_prefix": "a:", "modify_inplace": True}, "b:k", "a:k"),
+        ({"ensure_key_prefix": "a:", "modify_inplace": True}, "k", "a:k"),
+        ({"ensure_key_prefix": "a:", "replace_key_prefix": "b:"}, "b:k", "a:k"),
+        ({"ensure_key_prefix": "a:", "replace_key_prefix": "b:"}, "k", "a:k"),
+        ({"replace_key_prefix": "b:"}, "b:k", "k"),
+        ({"set_key_suffix": ":z"}, "k", "k:z"),
+        ({"ensure_key_prefix": "a:", "replace_key_prefix": "", "set_key_suffix": ":z"}, "k", "a:k:z"),
+    ],
+)
+def test_keys_are_modified_on_their_way(memcached, mcrouter, keys, asked, sent):
+    (server,) = servers = memcached.several(1)
+    route = {"type": "ModifyKeyRoute", "target": "PoolRoute|A", **keys}
+    with mcrouter(route, servers).raw() as client:
+        client.set(asked, "1")
+        assert server.get(sent) == b"1"
+        assert client.get(asked) == b"1"
+
+
+def test_key_that_a_route_makes_empty_or_too_long_is_answered_with_the_reason(memcached, mcrouter):
+    route = {"type": "ModifyKeyRoute", "target": "PoolRoute|A", "replace_key_prefix": "b:"}
+    with mcrouter(route, memcached.several(1)).raw() as client:
+        answer = b"SERVER_ERROR ModifyKeyRoute: invalid key: invalid key: missing\r\n"
+        assert client.ask(b"get b:\r\n") == answer
+    route = {"type": "ModifyKeyRoute", "target": "PoolRoute|A", "set_key_suffix": "x" * 20}
+    with mcrouter(route, memcached.several(1)).raw() as client:
+        answer = b"SERVER_ERROR ModifyKeyRoute: invalid key: invalid key: too long\r\n"
+        assert client.ask(b"get %b\r\n" % (b"k" * 240)) == answer
+
+
+# The keys of f0..f99 whose hash lies in the first tenth.
+TENTH = [5, 7, 13, 33, 43, 46, 58, 71, 83, 85, 89, 91, 93]
+
+
+def stored(server, keys):
+    with server.raw() as direct:
+        return [key for key in keys if direct.get(key) is not None]
+
+
+def test_shadows_get_the_keys_of_their_range_exactly(memcached, mcrouter):
+    main, other, shadow, second = memcached.several(4)
+    keys = [f"f{number}" for number in range(100)]
+    pools = {"S": {"servers": [shadow.address]}, "T": {"servers": [second.address]}}
+    shadows = [
+        {"target": "PoolRoute|S", "key_fraction_range": [0, 0.1]},
+        {"target": "PoolRoute|T", "keys_to_shadow": ["f1", "f2"]},
+        {"target": "PoolRoute|nowhere"},
+    ]
+    route = {"type": "PoolRoute", "pool": "A", "shadows": shadows}
+    spread(mcrouter(route, [main, other], **pools), [main, other], [*keys, "f1|#|x"])
+    expected = [f"f{number}" for number in TENTH]
+    until(lambda: stored(shadow, keys) == expected, "the first tenth is shadowed")
+    until(lambda: stored(second, [*keys, "f1|#|x"]) == ["f1", "f2", "f1|#|x"], "the listed keys are shadowed")
+
+
+def test_shadows_of_a_range_of_servers_get_the_keys_of_these_alone(memcached, mcrouter):
+    first, second, shadow = memcached.several(3)
+    keys = [f"k{number}" for number in range(100)]
+    shadows = [{"target": "PoolRoute|S", "index_range": [1, 2]}]
+    route = {"type": "PoolRoute", "pool": "A", "shadows": shadows}
+    router = mcrouter(route, [first, second], S={"servers": [shadow.address]})
+    places = spread(router, [first, second], keys)
+    expected = [key for key, place in zip(keys, places) if place == [1]]
+    assert 20 < len(expected) < 80
+    until(lambda: stored(shadow, keys) == expected, "the second server is shadowed")
+
+
+def test_shadow_that_is_dead_harms_no_request(memcached, mcrouter):
+    main, shadow = memcached.several(2)
+    route = {"type": "PoolRoute", "pool": "A", "shadows": [{"target": "PoolRoute|S"}]}
+    router = mcrouter(route, [main], S={"servers": [shadow.address]})
+    shadow.kill()
+    with router.raw() as client:
+        for number in range(100):
+            client.set(f"k{number}", "1")
+            assert client.get(f"k{number}") == b"1"
+
+
+def test_requests_over_the_rate_get_the_default_reply(memcached, mcrouter):
+    rates = {"gets_rate": 5, "gets_burst": 5, "sets_rate": 1, "deletes_rate": 2}
+    route = {"type": "PoolRoute", "pool": "A", "rates": rates}
+    with mcrouter(route, memcached.several(1)).raw() as client:
+        sets = [client.ask(b"set k 0 0 1\r\n1\r\n") for _ in range(3)]
+        assert sets == [b"STORED\r\n", b"NOT_STORED\r\n", b"NOT_STORED\r\n"]
+        assert 5 <= [client.get("k") for _ in range(50)].count(b"1") <= 6
+        deletes = [client.ask(b"delete x\r\n") for _ in range(3)]
+        assert deletes == [b"NOT_FOUND\r\n"] * 3
+        time.sleep(1.1)
+        assert client.ask(b"set k 0 0 1\r\n1\r\n") == b"STORED\r\n"
+
+
+def test_limited_pool_serves_all_requests_of_many_clients(memcached, mcrouter):
+    route = {"type": "PoolRoute", "pool": "A", "max_outstanding": 2}
+    router = mcrouter(route, memcached.several(2))
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(router.raw()) for _ in range(20)]
+        for number, client in enumerate(clients):
+            for key in range(50):
+                client.send(f"set k{number}-{key} 0 0 1\r\n1\r\nget k{number}-{key}\r\n".encode())
+        for number, client in enumerate(clients):
+            for key in range(50):
+                lines = [client.line() for _ in range(4)]
+                value = b"VALUE k%d-%d 0 1\r\n" % (number, key)
+                assert lines == [b"STORED\r\n", value, b"1\r\n", b"END\r\n"]
+
+
+def test_blackholed_keys_never_reach_the_servers(memcached, mcrouter):
+    (server,) = servers = memcached.several(1)
+    policies = {"key": [{"op": "equals", "value": "bad"}, {"op": "equals", "value": "worse"}]}
+    route = {"type": "BlackholeRoute", "default": "PoolRoute|A", "policies": policies}
+    with mcrouter(route, servers).raw() as client:
+        client.set("good", "1")
+        assert client.ask(b"set bad 0 0 1\r\n1\r\n") == b"NOT_STORED\r\n"
+        assert client.get("worse") is None
+    assert stored(server, ["good", "bad", "worse"]) == ["good"]
+
+
+def failing_over(rules=None):
+    return {"type": "FailoverRoute", "children": ["PoolRoute|A", "PoolRoute|B"], **(rules or {})}
+
+
+def test_failovers_are_limited_and_those_from_a_dead_server_are_free(memcached, mcrouter, scripted):
+    dead, good = memcached.several(2)
+    busy = scripted(answering(b"SERVER_ERROR 307 busy\r\n"))
+    good.set("k", "1")
+    limit = {"failover_limit": {"rate": 0.2, "burst": 1}}
+    router = mcrouter(failing_over(limit), [busy], B={"servers": [good.address]})
+    hit, error = b"1", b"SERVER_ERROR 307 busy"
+    with router.raw() as client:
+        answers = []
+        for _ in range(12):
+            client.send(b"get k\r\n")
+            line = client.line().strip()
+            answers.append(line if line == error else [client.line(), client.line()][0].strip())
+    assert answers == [hit, *[error] * 4, hit, *[error] * 4, hit, error]
+    dead.kill()
+    router = mcrouter(failing_over(limit), [dead], B={"servers": [good.address]})
+    with router.raw() as client:
+        assert [client.get("k") for _ in range(12)] == [hit] * 12
+
+
+def test_requests_that_fail_over_are_tagged(memcached, mcrouter):
+    dead, good = memcached.several(2)
+    dead.kill()
+    router = mcrouter(failing_over({"failover_tag": True}), [dead], B={"servers": [good.address]})
+    with router.raw() as client:
+        client.set("k|#|x", "1")
+        client.set("l", "1")
+        assert client.get("k|#|x") == b"1"
+    assert stored(good, ["k|#|x", "k|#|x:failover=1", "l"]) == ["k|#|x:failover=1", "l"]

@@ -1,6 +1,7 @@
 """twemproxy's front door: its command line, process, sockets and statistics, beside the real `nutcracker`."""
 
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -11,6 +12,7 @@ import time
 import pytest
 
 from harness import ports, until
+from harness.load import Load
 from harness.nutcracker import NUTCRACKER, counts, entry, written
 from harness.proxy import BINARY
 from harness.raw import Raw
@@ -290,29 +292,16 @@ def test_ends_of_clients_are_counted_as_in_twemproxy(both, protocol, memcached, 
     assert counted[1] == counted[0]
 
 
-def test_the_daemon_detaches_logs_to_its_file_and_ends_with_its_pid_file(tmp_path, memcached, io):
+@pytest.mark.parametrize("workers", [1, 4])
+def test_the_daemon_detaches_logs_to_its_file_and_ends_with_its_pid_file(tmp_path, memcached, io, workers):
     listen, port = ports.address(), ports.free()
     link, file = tmp_path / "nutcracker", tmp_path / "n.yml"
     link.symlink_to(pathlib.Path(BINARY).resolve())
-    file.write_text(written({"p": {"listen": listen, "servers": [entry(memcached())]}}))
+    server = entry(memcached(), 1, "server1")
+    file.write_text(written({"p": {"listen": listen, "servers": [server]}}))
     log, pid_file = tmp_path / "n.log", tmp_path / "n.pid"
-    command = [
-        link,
-        "-d",
-        "-c",
-        file,
-        "-o",
-        log,
-        "-p",
-        pid_file,
-        "-s",
-        str(port),
-        "-a",
-        "127.0.0.1",
-        "-v",
-        "6",
-        f"--io={io}",
-    ]
+    options = f"-d -c {file} -o {log} -p {pid_file} -s {port} -a 127.0.0.1 -v 6 -m 512 -i 1".split()
+    command = [link, *options, f"--io={io}", f"--workers={workers}"]
     assert subprocess.run(command, timeout=30).returncode == 0
     pid = int(until(lambda: pid_file.exists() and pid_file.read_text(), "the pid file is written"))
     try:
@@ -327,6 +316,8 @@ def test_the_daemon_detaches_logs_to_its_file_and_ends_with_its_pid_file(tmp_pat
 
         until(serves, "the daemon serves")
         assert os.getsid(pid) == pid
+        told = json.loads(Raw(f"127.0.0.1:{port}").rest())
+        assert told["service"] == "nutcracker" and isinstance(told["p"]["server1"]["requests"], int)
         log.unlink()
         os.kill(pid, signal.SIGHUP)
         until(lambda: log.exists() and "SIGHUP" in log.read_text(), "the log is opened anew")
@@ -353,6 +344,20 @@ def test_a_pid_file_that_cannot_be_written_ends_the_start(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=30)
     assert done.returncode == 1
     assert f"opening pid file '{missing}' failed: No such file or directory" in done.stderr
+
+
+def test_file_of_1000_servers_that_changes_again_and_again_fails_no_request(door, memcached):
+    """One memcached on every address of this host stands for all servers."""
+    port = memcached(host="0.0.0.0", options=("-c", "8192")).address.rsplit(":", 1)[1]
+    servers = [f"127.1.{number // 250}.{number % 250 + 1}:{port}:1" for number in range(1_003)]
+    pool = {"listen": ports.address()}
+    proxy = door({"p": {**pool, "servers": servers[:1_000]}})
+    with Load(proxy.address, rate=300) as load:
+        for change in range(1, 4):
+            proxy.write({"p": {**pool, "servers": servers[change : 1_000 + change]}})
+            until(lambda: proxy.metric("config_reloads_total") == change, "the change is in effect")
+            load.after(50)
+    assert proxy.metric("pool_members", pool="p", up="true") == 1_000
 
 
 def test_a_changed_file_takes_effect_without_a_lost_client(door, memcached):

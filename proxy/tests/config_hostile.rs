@@ -34,6 +34,11 @@ const JSON: &str = r#"{
   "routes": [{"aliases": ["/././"], "route": {"type": "OperationSelectorRoute", "operation_policies": {
     "get": "FailoverRoute|Pool|A", "set": {"type": "PoolRoute", "pool": "B", "hash": {"hash_func": "Crc32", "salt": "s"}},
     "delete": {"type": "FailoverRoute", "children": ["n", "ErrorRoute|x"], "failover_errors": {"gets": ["tko"]}},
+    "incr": {"type": "MigrateRoute", "from": "n", "to": "LatestRoute|Pool|B", "start_time": 5, "interval": 1},
+    "add": {"type": "PoolRoute", "pool": "A", "max_outstanding": 3, "rates": {"gets_rate": 1},
+      "shard_splits": {"1": 2, "2": {"old_split_size": 1, "new_split_size": 3, "fanout_deletes": true}},
+      "shadows": [{"target": "n", "index_range": [0, 1], "key_fraction_range": [0, 0.5]}]},
+    "cas": {"type": "KeySplitRoute", "destination": "n", "replicas": 2, "first_hit": true},
   }}}]
 }"#;
 

@@ -253,8 +253,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
     let declared = |arity, keys, class| DeclaredCommand { arity, keys, class };
     let failover = Route::Failover {
         children: Children::List(vec![Route::Nearest(pool("cache")), named("spare")]),
-        errors: FailoverErrors::default(),
-        limit: None,
+        rules: FailoverRules::default(),
     };
     let operations = [
         ("read".to_owned(), failover),
@@ -464,7 +463,6 @@ fn nodes_is_read_as_a_path_or_with_options() {
 #[test]
 fn every_handle_is_read() {
     let children = || Children::List(vec![named("a"), named("r")]);
-    let errors = FailoverErrors::default;
     let table = [
         ("a", named("a")),
         ("embedded", Route::Embedded),
@@ -527,7 +525,7 @@ fn every_handle_is_read() {
                 weights: None,
                 salt: String::new(),
                 per_worker: false,
-                errors: errors(),
+                rules: FailoverRules::default(),
             },
         ),
         (
@@ -538,7 +536,117 @@ fn every_handle_is_read() {
                 weights: Some(vec![1.0, 0.5]),
                 salt: "s".into(),
                 per_worker: true,
-                errors: errors(),
+                rules: FailoverRules::default(),
+            },
+        ),
+        (
+            "{migrate: {from: a, to: r, start: 1700000000, interval: 4s}}",
+            Route::Migrate {
+                from: Box::new(named("a")),
+                to: Box::new(named("r")),
+                start: 1_700_000_000,
+                interval: Duration::from_secs(4),
+            },
+        ),
+        (
+            "{shard_split: {child: a, splits: {12: 3, x: {copies: 4, before: 2, start: 5, period: 1h, all_deletes: false}}}}",
+            Route::ShardSplit {
+                child: Box::new(named("a")),
+                splits: BTreeMap::from([
+                    ("12".to_owned(), ShardCopies::of(3)),
+                    (
+                        "x".to_owned(),
+                        ShardCopies {
+                            copies: 4,
+                            before: 2,
+                            start: 5,
+                            period: Duration::from_secs(3600),
+                            all_deletes: false,
+                        },
+                    ),
+                ]),
+            },
+        ),
+        (
+            "{key_split: {child: a, copies: 3, first_hit: true}}",
+            Route::KeySplit {
+                child: Box::new(named("a")),
+                copies: 3,
+                all_sync: false,
+                first_hit: true,
+            },
+        ),
+        (
+            "{fault: {child: a, delay_after: 1s, total: 2s}}",
+            Route::Fault {
+                child: Box::new(named("a")),
+                fault: Fault {
+                    delay_after: Duration::from_secs(1),
+                    total: vec![(1.0, Duration::from_secs(2))],
+                    ..Fault::default()
+                },
+            },
+        ),
+        (
+            "{shadow: {child: a, shadows: [{target: r}, {target: b, key_range: [0, 0.1], share: 0.5, in_flight: 2}, {target: r, keys: [x]}]}}",
+            Route::Shadow {
+                child: Box::new(named("a")),
+                shadows: vec![
+                    Shadow {
+                        target: named("r"),
+                        keys: ShadowKeys::Between(0.0, 1.0),
+                        share: 1.0,
+                        in_flight: 1000,
+                    },
+                    Shadow {
+                        target: named("b"),
+                        keys: ShadowKeys::Between(0.0, 0.1),
+                        share: 0.5,
+                        in_flight: 2,
+                    },
+                    Shadow {
+                        target: named("r"),
+                        keys: ShadowKeys::Listed(vec!["x".into()]),
+                        share: 1.0,
+                        in_flight: 1000,
+                    },
+                ],
+            },
+        ),
+        (
+            "{rate_limit: {child: a, gets: 10, sets: {rate: 0.5}, deletes: {rate: 5, burst: 2}, fallback: r}}",
+            Route::RateLimit {
+                child: Box::new(named("a")),
+                rates: Rates {
+                    gets: Some(Rate {
+                        per_second: 10.0,
+                        burst: 10.0,
+                    }),
+                    sets: Some(Rate {
+                        per_second: 0.5,
+                        burst: 1.0,
+                    }),
+                    deletes: Some(Rate {
+                        per_second: 5.0,
+                        burst: 2.0,
+                    }),
+                },
+                fallback: Some(Box::new(named("r"))),
+            },
+        ),
+        (
+            "{outstanding_limit: {child: a, requests: 2}}",
+            Route::OutstandingLimit {
+                child: Box::new(named("a")),
+                most: 2,
+            },
+        ),
+        (
+            "{by_key: {keys: [x], listed: a, default: r}}",
+            Route::ByKey {
+                keys: vec!["x".into()],
+                listed: Box::new(named("a")),
+                default: Box::new(named("r")),
             },
         ),
         (
@@ -565,23 +673,25 @@ fn every_handle_is_read() {
             "{failover: [a, r]}",
             Route::Failover {
                 children: children(),
-                errors: errors(),
-                limit: None,
+                rules: FailoverRules::default(),
             },
         ),
         (
-            "{failover: {children: a, errors: {gets: [timeout], deletes: []}, limit: {rate: 0.1}}}",
+            "{failover: {children: a, errors: {gets: [timeout], deletes: []}, limit: {rate: 0.1}, tag: true}}",
             Route::Failover {
                 children: pool("a"),
-                errors: FailoverErrors {
-                    gets: Some(vec![Outcome::Timeout]),
-                    updates: None,
-                    deletes: Some(vec![]),
+                rules: FailoverRules {
+                    errors: FailoverErrors {
+                        gets: Some(vec![Outcome::Timeout]),
+                        updates: None,
+                        deletes: Some(vec![]),
+                    },
+                    limit: Some(FailoverLimit {
+                        rate: 0.1,
+                        burst: 1000.0,
+                    }),
+                    tag: true,
                 },
-                limit: Some(FailoverLimit {
-                    rate: 0.1,
-                    burst: 1000.0,
-                }),
             },
         ),
         (
@@ -597,11 +707,12 @@ fn every_handle_is_read() {
                 normal: Box::new(named("a")),
                 failover: Children::List(vec![named("b")]),
                 ttl: 60,
-                errors: FailoverErrors {
+                rules: FailoverErrors {
                     gets: Some(vec![Outcome::Ejected]),
                     updates: Some(vec![Outcome::Ejected]),
                     deletes: Some(vec![Outcome::Ejected]),
-                },
+                }
+                .into(),
             },
         ),
         (
@@ -647,6 +758,7 @@ fn every_handle_is_read() {
                 fault: Fault {
                     delay: Duration::from_millis(5),
                     error_rate: 0.5,
+                    ..Fault::default()
                 },
             },
         ),

@@ -36,6 +36,7 @@ use crate::{
     engine::{Engine, Facts, WorkerEvent},
     frontdoor::ConfigSource,
     members::{Here, Registry, host_id},
+    micros::Micros,
     near::store::{self, Store},
     peers,
     reactor::{Io, NoUring},
@@ -275,9 +276,8 @@ fn prepare(
 struct Shared {
     workers: usize,
     started: Instant,
-    /// Seconds since 1970 at the start, and the microseconds beyond them.
-    epoch: u64,
-    epoch_micros: u32,
+    /// The time since 1970 at the start.
+    since_epoch: Micros,
     random: Random,
     store: Arc<Store>,
     register: Arc<Register>,
@@ -297,8 +297,7 @@ impl Shared {
         Self {
             workers,
             started: Instant::now(),
-            epoch: epoch.as_secs(),
-            epoch_micros: epoch.subsec_micros(),
+            since_epoch: epoch.into(),
             random,
             store: Arc::new(Store::new(limits, seed)),
             register: Arc::new(Register::new(workers)),
@@ -311,8 +310,7 @@ impl Shared {
         let make = |worker| {
             let facts = Facts {
                 pid: std::process::id(),
-                epoch: self.epoch,
-                epoch_micros: self.epoch_micros,
+                start: self.since_epoch,
                 workers: self.workers,
                 worker,
             };

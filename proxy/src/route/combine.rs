@@ -5,7 +5,7 @@ use std::rc::Rc;
 use proxima_wire::message::{Outcome, Reply};
 
 use super::{
-    Answer, FlightId, Leaf, Node, ReplyTo, Tree, Wait,
+    Answer, FlightId, Leaf, Node, ReplyTo, Sleeper, Tree, Wait,
     flight::{child_of, is_good},
 };
 use crate::{client::ClientId, dialect::Failed, engine::Engine};
@@ -27,7 +27,11 @@ impl Engine {
             Node::Attempt { .. } => self.attempted(&tree, id, child as usize, answer),
             Node::Wrap { .. } => self.unwrapped(&tree, id, answer),
             Node::Leaf(Leaf::Member(member)) => self.deleted(&tree, id, member, answer),
-            Node::Choose { .. } | Node::ByClient { .. } | Node::Copies(_) | Node::Leaf(_) => {
+            Node::Choose { .. }
+            | Node::ByClient { .. }
+            | Node::Fan { .. }
+            | Node::Copies(_)
+            | Node::Leaf(_) => {
                 self.router.flights.close(id);
             }
         }
@@ -47,6 +51,7 @@ impl Engine {
         let (outcome, count) = (answer.outcome(), flight.answers.keep(answer));
         let ready = match wait {
             Wait::Fastest => is_good(outcome),
+            Wait::Hit => outcome.is_hit(),
             Wait::Majority => count as usize > children / 2,
             _ => false,
         };
@@ -56,7 +61,7 @@ impl Engine {
         flight.done = true;
         let (parent, answers) = (flight.parent, std::mem::take(&mut flight.answers));
         let chosen = match wait {
-            Wait::Fastest => answers.of(outcome),
+            Wait::Fastest | Wait::Hit => answers.of(outcome),
             Wait::Majority if ready => answers.of(outcome),
             Wait::Majority => answers.most_frequent(),
             _ => answers.worst(),
@@ -81,7 +86,7 @@ impl Engine {
         };
         let walk = flight.walk(tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];
-        let query = walk.query(walk.key(&mut scratch), self.facts.unix(self.now));
+        let query = walk.query(walk.key(&mut scratch), self.facts.start + self.now);
         let choices = walk.children(children, self.copies.snapshot());
         let mut next = handle
             .next(&query, tried, children.len(), answer)
@@ -122,16 +127,46 @@ impl Engine {
         let Node::Wrap { handle, .. } = tree.node(flight.node) else {
             return;
         };
+        let next = handle.left();
+        let walk = flight.walk(tree, ReplyTo::Nobody);
+        let mut scratch = [0; 250];
+        let name = walk.origin.dialect.command_name(walk.request.command);
+        let held = handle.reply(walk.key(&mut scratch), name, answer);
+        let until = flight.until.max(self.now + held);
+        if until > self.now {
+            flight.answers.keep(answer);
+            self.router.wake(until, Sleeper::Flight(id));
+        } else {
+            self.leave_wrap(id, handle.changes_key(), answer);
+        }
+        if let Some(next) = next {
+            self.release_queued(next);
+        }
+    }
+
+    /// Passes on the answer that a flight has held back.
+    pub(super) fn pass_on_held(&mut self, id: FlightId) {
+        let Some(flight) = self.router.flights.get(id) else {
+            return;
+        };
+        let answers = std::mem::take(&mut flight.answers);
+        if let Some(answer) = answers.worst() {
+            self.leave_wrap(id, false, &answer);
+        }
+    }
+
+    /// Ends the flight of a wrap with this answer.
+    fn leave_wrap(&mut self, id: FlightId, changes_key: bool, answer: &Answer<'_>) {
+        let Some(flight) = self.router.flights.get(id) else {
+            return;
+        };
         let (parent, request, dialect) = (flight.parent, flight.request, flight.origin.dialect);
         let message = std::mem::take(&mut flight.message);
-        let mut scratch = [0; 250];
-        let key = dialect.key(&request, &message, &mut scratch);
-        handle.reply(key, dialect.command_name(request.command), answer);
         self.router.flights.close(id);
         let Answer::Reply(reply, bytes) = answer else {
             return self.pass_on_answer(parent, answer);
         };
-        if !handle.changes_key() {
+        if !changes_key {
             return self.deliver(parent, reply, bytes);
         }
         // The key as the client wrote it, encoded or not.
@@ -173,6 +208,10 @@ impl Engine {
                 }
                 return None;
             }
+            let mut next = None;
+            if let Node::Wrap { handle, .. } = tree.node(flight.node) {
+                next = handle.left();
+            }
             match tree.node(flight.node) {
                 // The fastest rule takes this reply. Other rules would have to hold it, so the first large
                 // reply stands for all.
@@ -188,6 +227,9 @@ impl Engine {
                     self.router.flights.close(id);
                 }
                 _ => self.router.flights.close(id),
+            }
+            if let Some(next) = next {
+                self.release_queued(next);
             }
             to = parent;
         }

@@ -243,11 +243,26 @@ impl Recorder<'_> {
                     Wait::Majority => "to all, the reply that more than half agree on",
                     Wait::Fastest => "to all, the first good reply",
                     Wait::Initial => "to all, the first child's reply",
+                    Wait::Hit => "to all, the first reply that has the key",
                     Wait::None => "to all, a miss at once",
                 };
                 self.line(depth, note, &format!("{name}: {rule}"));
                 for &child in children {
                     self.step(child, message, depth + 1, "");
+                }
+            }
+            Node::Fan { handle, children } => {
+                let mut others = Vec::new();
+                let first = handle.choose(&query, self.random, &mut others);
+                self.line(depth, note, &format!("{}: {}", handle.name(), handle.why(&query)));
+                match children.get(first) {
+                    Some(&child) => self.step(child, message, depth + 1, ""),
+                    None => self.line(depth + 1, "", "no such child: an error is answered"),
+                }
+                for other in others {
+                    if let Some(&child) = children.get(other as usize) {
+                        self.step(child, message, depth + 1, "copy ");
+                    }
                 }
             }
             Node::Attempt { handle, children } => {
@@ -263,6 +278,10 @@ impl Recorder<'_> {
             }
             Node::Wrap { handle, child } => {
                 let wrapped = handle.request(&head, message, &query, self.random);
+                if wrapped == Wrapped::Watch {
+                    // It is not sent, and so it is over.
+                    handle.left();
+                }
                 self.line(depth, note, &format!("{}: {}", handle.name(), handle.why()));
                 let mut changed = Vec::new();
                 let change = match &wrapped {

@@ -11,6 +11,7 @@ use crate::{
     copies::{OperationId, TaskId},
     dialect::Dialect,
     members::Locality,
+    micros::Micros,
     table::{Entry, Id, Table},
 };
 
@@ -76,6 +77,8 @@ pub struct Flight {
     pub(super) message: Vec<u8>,
     /// The number of times it was sent, where it goes to one child after the other.
     pub(super) tries: u32,
+    /// The reply is held until this time.
+    pub(super) until: Micros,
     /// The number of replies still to come.
     pub(super) pending: u32,
     /// The parent has its answer; later replies are dropped.
@@ -137,6 +140,7 @@ impl Flights {
             request: *walk.request,
             message,
             tries: 1,
+            until: Micros::ZERO,
             pending,
             done: false,
             answers,

@@ -128,6 +128,7 @@ impl Tree {
                 Node::Copies(copies) => least(&copies.children).unwrap_or(LAST),
                 Node::Choose { children, .. }
                 | Node::ByClient { children, .. }
+                | Node::Fan { children, .. }
                 | Node::Gather { children, .. }
                 | Node::Attempt { children, .. } => least(children).unwrap_or(LAST),
             };

@@ -28,6 +28,46 @@ impl Engine {
         self.hold_back_client(walk.to);
     }
 
+    /// Puts this request into the queue of the wrap `node`.
+    pub(super) fn queue(&mut self, node: NodeId, walk: &Walk<'_>) {
+        let flight = self.watch(node, walk);
+        let client = self.slot_of(walk.to).map(|(client, _)| client);
+        if let Node::Wrap { handle, .. } = walk.tree.node(node) {
+            handle.enqueue(flight, client);
+        }
+    }
+
+    /// Lets a request from the queue of a wrap go on, and all that may go on after it. One that is answered
+    /// at once releases the next, so this goes on in a loop and does not nest.
+    pub(super) fn release_queued(&mut self, next: FlightId) {
+        self.router.released.push(next);
+        if std::mem::replace(&mut self.router.releases, true) {
+            return;
+        }
+        while let Some(id) = self.router.released.pop() {
+            self.go_on_from_queue(id);
+        }
+        self.router.releases = false;
+    }
+
+    fn go_on_from_queue(&mut self, id: FlightId) {
+        let Some(flight) = self.router.flights.get(id) else {
+            return;
+        };
+        let (tree, node, parent) = (Rc::clone(&flight.tree), flight.node, flight.parent);
+        let Node::Wrap { handle, child } = tree.node(node) else {
+            return;
+        };
+        if !self.has_left(parent) {
+            return self.resend(id, *child, child_of(id, 0));
+        }
+        self.router.flights.close(id);
+        if let Some(next) = handle.left() {
+            self.router.released.push(next);
+        }
+        self.fail(parent, &Failed::here(Outcome::ClientError, "its client left"));
+    }
+
     /// Asks again about the requests that wait. The worker calls this in every turn.
     pub fn release_parked(&mut self) {
         for parked in std::mem::take(&mut self.router.parked) {
@@ -46,7 +86,7 @@ impl Engine {
         };
         let walk = flight.walk(&tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];
-        let query = walk.query(walk.key(&mut scratch), self.facts.unix(self.now));
+        let query = walk.query(walk.key(&mut scratch), self.facts.start + self.now);
         let failed = match handle.request(walk.request, walk.message, &query, &mut self.random) {
             Wrapped::Park(_) if self.now < parked.due => return self.router.parked.push(parked),
             Wrapped::Park(_) => Failed::here(Outcome::Timeout, "its pool held it back for too long"),

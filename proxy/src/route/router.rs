@@ -4,7 +4,7 @@ use std::{collections::BinaryHeap, net::IpAddr, time::Duration};
 
 use proxima_wire::message::Class;
 
-use super::{Flight, Flights, ReplyTo, Sleeper, Timer, park::Parked};
+use super::{Flight, FlightId, Flights, ReplyTo, Sleeper, Timer, park::Parked};
 use crate::{client::ClientId, engine::Engine, micros::Micros};
 
 /// The flights of a worker, its timers and its parked requests.
@@ -14,8 +14,14 @@ pub struct Router {
     pub(super) timers: BinaryHeap<Timer>,
     /// Requests that a step of the tree holds.
     pub(super) parked: Vec<Parked>,
+    /// Requests from queues that go on now.
+    pub(super) released: Vec<FlightId>,
+    /// Such requests are being let go on.
+    pub(super) releases: bool,
     /// Scratch buffer for a request that a flight sends again or later.
     pub(super) resend: Vec<u8>,
+    /// Scratch buffer for the numbers of children that get copies of a request.
+    pub(super) others: Vec<u32>,
     /// Scratch buffer for replies that this proxy makes.
     pub(super) reply: Vec<u8>,
 }

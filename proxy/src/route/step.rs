@@ -11,7 +11,7 @@ use super::{
     flight::child_of,
     handle::ByClient,
     timer::{Sleeper, Timer},
-    tree::{Attempt, Wrapped},
+    tree::{Attempt, Fan, Query, Wrapped},
 };
 use crate::{
     dialect::{Change, Failed},
@@ -19,6 +19,17 @@ use crate::{
     members::Member,
     near::embedded,
 };
+
+/// The reason for which a request must not go to several servers; `None`: it may.
+fn single(walk: &Walk<'_>) -> Option<&'static str> {
+    if walk.request.is_dedicated {
+        return Some("what belongs to one connection cannot go to several servers");
+    }
+    if !walk.origin.dialect.is_same_everywhere(walk.request.command) {
+        return Some("this command does not do the same at every server: lead it to one");
+    }
+    None
+}
 
 /// The error text when the request that a route made cannot be parsed.
 const UNREADABLE: &str = "a route made this request unreadable";
@@ -36,7 +47,7 @@ impl Engine {
         } else {
             walk.request.key.of(walk.message)
         };
-        let query = walk.query(key, self.facts.unix(self.now));
+        let query = walk.query(key, self.unix());
         loop {
             match walk.tree.node(node) {
                 Node::Choose { handle, children } => {
@@ -57,16 +68,13 @@ impl Engine {
                         }
                     }
                 }
-                // The answer to a delete is seen where its failure is kept.
-                Node::Leaf(leaf)
-                    if walk.request.class == Class::Delete && walk.tree.spool_of(node).is_some() =>
-                {
-                    let flight = self.watch(node, walk);
-                    return self.leaf(leaf, &walk.to(child_of(flight, 0)));
+                Node::Leaf(leaf) if walk.request.class == Class::Delete => {
+                    return self.delete_at(node, leaf, walk);
                 }
                 Node::Leaf(leaf) => return self.leaf(leaf, walk),
                 Node::Copies(copies) => return self.ask_copies(node, copies, walk),
                 Node::Gather { wait, children, .. } => return self.gather(node, *wait, children, walk),
+                Node::Fan { handle, children } => return self.fan(&**handle, children, &query, walk),
                 Node::Attempt { handle, children } => {
                     let first = self.first_up(&**handle, children, walk, key);
                     return self.attempt(node, first, walk);
@@ -83,7 +91,7 @@ impl Engine {
 
     /// The first node on the way of this key from `root` that is no choice.
     pub(crate) fn place(&mut self, root: NodeId, walk: &Walk<'_>, key: &[u8]) -> NodeId {
-        let (mut node, query) = (root, walk.query(key, self.facts.unix(self.now)));
+        let (mut node, query) = (root, walk.query(key, self.unix()));
         while let Node::Choose { handle, children } = walk.tree.node(node) {
             let choices = walk.children(children, self.copies.snapshot());
             match children.get(handle.choose(&query, &choices, &mut self.random)) {
@@ -107,7 +115,11 @@ impl Engine {
                 Node::ByClient { handle, children } => {
                     *children.get(handle.choose(self.address_of(walk.to), children.len()))?
                 }
-                Node::Choose { .. } | Node::Leaf(_) | Node::Copies(_) | Node::Gather { .. } => return None,
+                Node::Choose { .. }
+                | Node::Leaf(_)
+                | Node::Copies(_)
+                | Node::Gather { .. }
+                | Node::Fan { .. } => return None,
             }
         }
     }
@@ -115,7 +127,7 @@ impl Engine {
     /// The first child that an attempt asks: no flight is needed to pass by ejected children.
     fn first_up(&self, handle: &dyn Attempt, children: &[NodeId], walk: &Walk<'_>, key: &[u8]) -> usize {
         let choices = walk.children(children, self.copies.snapshot());
-        let query = walk.query(key, self.facts.unix(self.now));
+        let query = walk.query(key, self.unix());
         let mut first = 0;
         while !choices.is_up(first)
             && let Some(next) = handle.next(&query, first, children.len(), &Answer::EJECTED)
@@ -166,13 +178,30 @@ impl Engine {
         self.router.reply = out;
     }
 
-    fn gather(&mut self, node: NodeId, wait: Wait, children: &[NodeId], walk: &Walk<'_>) {
-        if walk.request.is_dedicated {
-            let text = "what belongs to one connection cannot go to several servers";
-            return self.fail(walk.to, &Failed::here(Outcome::LocalError, text));
+    /// Sends to one child, and copies to others. A request that cannot be copied goes to the one child alone.
+    fn fan(&mut self, handle: &dyn Fan, children: &[NodeId], query: &Query<'_>, walk: &Walk<'_>) {
+        let mut others = std::mem::take(&mut self.router.others);
+        let first = handle.choose(query, &mut self.random, &mut others);
+        match children.get(first) {
+            Some(&child) => self.walk(child, walk),
+            None => {
+                let text = format!("{} has no child for this request", handle.name());
+                self.fail(walk.to, &Failed::here(Outcome::LocalError, &text));
+            }
         }
-        if !walk.origin.dialect.is_same_everywhere(walk.request.command) {
-            let text = "this command does not do the same at every server: lead it to one";
+        if single(walk).is_some() {
+            others.clear();
+        }
+        for other in others.drain(..) {
+            if let Some(&child) = children.get(other as usize) {
+                self.walk(child, &walk.to(ReplyTo::Nobody));
+            }
+        }
+        self.router.others = others;
+    }
+
+    fn gather(&mut self, node: NodeId, wait: Wait, children: &[NodeId], walk: &Walk<'_>) {
+        if let Some(text) = single(walk) {
             return self.fail(walk.to, &Failed::here(Outcome::LocalError, text));
         }
         match wait {
@@ -188,7 +217,7 @@ impl Engine {
                 }
                 self.leaf(&Leaf::Null, walk);
             }
-            Wait::All | Wait::Majority | Wait::Fastest => {
+            Wait::All | Wait::Majority | Wait::Fastest | Wait::Hit => {
                 let (flight, _) = self.router.flights.open(node, walk, children.len() as u32);
                 for (number, &child) in children.iter().enumerate() {
                     self.walk(child, &walk.to(child_of(flight, number)));
@@ -260,6 +289,14 @@ impl Engine {
                 let flight = self.watch(node, walk);
                 self.walk(child, &walk.to(child_of(flight, 0)));
             }
+            Wrapped::Pace(span) => {
+                let until = self.now + span;
+                let (id, flight) = self.router.flights.open(node, walk, 1);
+                flight.message.extend_from_slice(walk.message);
+                flight.until = until;
+                self.walk(child, &walk.to(child_of(id, 0)));
+            }
+            Wrapped::Queue => self.queue(node, walk),
             Wrapped::Park(limit) => self.park(node, limit, walk),
             // A streamed request cannot be held back: its body is already coming.
             Wrapped::Delay(_) if walk.is_streamed() => self.walk(child, walk),
@@ -304,6 +341,9 @@ impl Engine {
             return;
         };
         let (tree, node) = (Rc::clone(&flight.tree), flight.node);
+        if flight.pending == 0 {
+            return self.pass_on_held(id);
+        }
         if let Node::Wrap { child, .. } = tree.node(node) {
             self.resend(id, *child, child_of(id, 0));
         }

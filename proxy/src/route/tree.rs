@@ -13,11 +13,12 @@ use proxima_wire::{
 };
 
 use super::{
-    Answer, FleetPool,
+    Answer, FleetPool, FlightId,
     handle::{ByClient, Random},
     order::Order,
 };
 use crate::{
+    client::ClientId,
     config::schema::ErrorReply,
     copies::Snapshot,
     dialect::{Access, Copied, DeclaredCommands, Dialect, Reach, Spoken},
@@ -73,6 +74,17 @@ pub trait Choose: Send {
     fn why(&self, query: &Query<'_>, children: &Children<'_>, chosen: usize) -> String;
 }
 
+/// Sends to one child, whose reply is the answer. Others get copies of the request, for which nobody waits.
+pub trait Fan: Send {
+    /// The name of the route, as in the configuration.
+    fn name(&self) -> &'static str;
+    /// The child whose reply is the answer. A number beyond the children is answered with a local error. The
+    /// children that get copies are added to `others`.
+    fn choose(&self, query: &Query<'_>, random: &mut Random, others: &mut Vec<u32>) -> usize;
+    /// The reason for the choice, for people.
+    fn why(&self, query: &Query<'_>) -> String;
+}
+
 /// Sends to one child, whose reply decides whether to go on.
 pub trait Attempt: Send {
     /// The name of the route, as in the configuration.
@@ -96,12 +108,16 @@ pub enum Wrapped {
     Pass,
     /// The request goes on unchanged, and the reply is shown to [`Wrap::reply`].
     Watch,
+    /// As `Watch`, and the reply is held until this time has passed since the request came.
+    Pace(Micros),
     /// The request goes on with this key, and the reply gets the client's own key back.
     Key(Vec<u8>),
     /// The request goes on with this expiry, in seconds, as the protocol writes it.
     Ttl(i64),
     /// The request goes on after this time.
     Delay(Micros),
+    /// The request waits until the wrap [names](Wrap::left) it.
+    Queue,
     /// The request waits until the wrap, asked again, decides otherwise. It fails when this time has passed.
     Park(Micros),
     /// The request fails with this outcome and this text.
@@ -118,8 +134,16 @@ pub trait Wrap: Send {
     fn changes_key(&self) -> bool {
         false
     }
-    /// Sees the answer to a request that it watches.
-    fn reply(&self, _key: &[u8], _command: &'static str, _answer: &Answer<'_>) {}
+    /// Sees the answer to a request that it watches, and holds it for so long.
+    fn reply(&self, _key: &[u8], _command: &'static str, _answer: &Answer<'_>) -> Micros {
+        Micros::ZERO
+    }
+    /// Takes a request into its queue. `client`: the client that waits for the answer.
+    fn enqueue(&self, _flight: FlightId, _client: Option<ClientId>) {}
+    /// A request that it watches is answered. Returns a request from its queue that goes on in its place.
+    fn left(&self) -> Option<FlightId> {
+        None
+    }
     /// The effect of this wrap, for people.
     fn why(&self) -> String;
 }
@@ -136,6 +160,8 @@ pub enum Wait {
     Fastest,
     /// The gather answers with the first child's reply.
     Initial,
+    /// The gather answers with the first reply that has the key, else with the last reply.
+    Hit,
     /// The gather waits for no child, and answers a miss at once.
     None,
 }
@@ -163,6 +189,13 @@ pub enum Node {
         /// The rule by which it has its answer.
         wait: Wait,
         /// The children that it sends to.
+        children: Vec<NodeId>,
+    },
+    /// Sends to one child, and copies to others.
+    Fan {
+        /// The decision.
+        handle: Box<dyn Fan>,
+        /// The children that it chooses from.
         children: Vec<NodeId>,
     },
     /// Sends to one child after the other, as their replies decide.
@@ -416,8 +449,8 @@ impl Tree {
             Node::ByClient { children, .. }
             | Node::Gather { children, .. }
             | Node::Attempt { children, .. } => children.iter().all(|&child| self.is_settled(child)),
-            // A wrap may look at the key.
-            Node::Wrap { .. } => false,
+            // These may look at the key.
+            Node::Wrap { .. } | Node::Fan { .. } => false,
         }
     }
 
@@ -429,6 +462,7 @@ impl Tree {
             Node::Attempt { handle, .. } => handle.name(),
             Node::Wrap { handle, .. } => handle.name(),
             Node::ByClient { handle, .. } => handle.name(),
+            Node::Fan { handle, .. } => handle.name(),
             Node::Gather { name, .. } => name,
             Node::Copies(_) | Node::Leaf(_) => "another route",
         }

@@ -13,6 +13,7 @@ mod failures;
 mod flushes;
 mod gathers;
 mod keys;
+mod limits;
 mod links;
 mod near;
 mod orders;
@@ -21,6 +22,7 @@ mod pipelines;
 mod random;
 #[path = "../../../wire/tests/memcache/rows.rs"]
 mod rows;
+mod splits;
 mod undo;
 mod uploads;
 mod versions;

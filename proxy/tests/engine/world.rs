@@ -21,7 +21,7 @@ use proxima::{
     near::store::{self, Store},
     peers::Role,
     reactor::Conn,
-    route::Compiler,
+    route::{CompileError, Compiler, Tree},
     stream::Stream,
 };
 
@@ -90,8 +90,7 @@ pub(crate) fn worker_of(config: &Config, worker: usize, locks: Arc<KeyLocks>) ->
     let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));
     let facts = Facts {
         pid: 1,
-        epoch: 1_700_000_000,
-        epoch_micros: 0,
+        start: Micros::secs(1_700_000_000),
         workers: 2,
         worker,
     };
@@ -112,7 +111,12 @@ pub(crate) fn worker_of(config: &Config, worker: usize, locks: Arc<KeyLocks>) ->
     }
 }
 
-fn tree(config: &Config) -> proxima::route::Tree {
+fn tree(config: &Config) -> Tree {
+    compiled(config).unwrap()
+}
+
+/// The tree of a configuration.
+pub(crate) fn compiled(config: &Config) -> Result<Tree, CompileError> {
     let servers: BTreeMap<_, _> = config
         .pools
         .iter()
@@ -127,8 +131,8 @@ fn tree(config: &Config) -> proxima::route::Tree {
         .iter()
         .map(|listener| listener.address.clone())
         .collect();
-    let mut compiler = Compiler::new(config, &servers, &mut registry, Dialects::PLAIN, "test", 1).unwrap();
-    compiler.tree(&mut registry, &listeners).unwrap().tree
+    let mut compiler = Compiler::new(config, &servers, &mut registry, Dialects::PLAIN, "test", 1)?;
+    Ok(compiler.tree(&mut registry, &listeners)?.tree)
 }
 
 /// The values of this key that servers hold, each of which is a world of its own.

@@ -132,3 +132,46 @@ fn a_streamed_request_is_not_delayed() {
     world.reply("a", "STORED\r\n");
     assert_eq!(world.heard(client), "STORED\r\n");
 }
+
+#[test]
+fn a_delayed_reply_comes_after_its_delay() {
+    let mut world = world("{fault: {child: {member: p/a}, delay_after: 300ms}}");
+    let client = world.client();
+    world.say(client, b"get k\r\n");
+    world.pass(Duration::from_millis(500));
+    world.reply("a", "END\r\n");
+    world.pass(Duration::from_millis(250));
+    assert_eq!(world.heard(client), "");
+    world.pass(Duration::from_millis(100));
+    assert_eq!(world.heard(client), "END\r\n");
+    assert!(world.is_idle());
+}
+
+#[test]
+fn a_request_takes_the_whole_time_however_soon_the_server_answers() {
+    for (answered, heard) in [(100, 500), (400, 500), (700, 700)] {
+        let mut world = world("{fault: {child: {member: p/a}, delay: 50ms, total: 500ms}}");
+        let client = world.client();
+        world.say(client, b"get k\r\n");
+        world.pass(Duration::from_millis(answered));
+        world.reply("a", "END\r\n");
+        if answered < heard {
+            assert_eq!(world.heard(client), "", "{answered}");
+            world.pass(Duration::from_millis(heard - answered));
+        }
+        assert_eq!(world.heard(client), "END\r\n", "{answered}");
+        assert!(world.is_idle());
+    }
+}
+
+#[test]
+fn an_error_is_delayed_as_a_reply_is() {
+    let mut world = world("{fault: {child: {member: p/a}, delay_after: 300ms}}");
+    world.down.insert("a".to_owned());
+    let client = world.client();
+    world.say(client, b"get k\r\n");
+    assert_eq!(world.heard(client), "");
+    world.pass(Duration::from_millis(350));
+    assert!(world.heard(client).starts_with("SERVER_ERROR 10.0.0.1:1"));
+    assert!(world.is_idle());
+}

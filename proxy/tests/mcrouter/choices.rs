@@ -12,7 +12,7 @@ fn latest(children: Children) -> Route {
         weights: None,
         salt: String::new(),
         per_worker: false,
-        errors: FailoverErrors::default(),
+        rules: FailoverRules::default(),
     }
 }
 
@@ -63,11 +63,12 @@ fn handles_that_choose_become_routes_with_the_same_effect() {
                 weights: Some(vec![1.0, 0.5]),
                 salt: "s".into(),
                 per_worker: true,
-                errors: FailoverErrors {
+                rules: FailoverErrors {
                     gets: Some(vec![Outcome::Ejected]),
                     updates: Some(vec![Outcome::Ejected]),
                     deletes: Some(vec![Outcome::Ejected]),
-                },
+                }
+                .into(),
             },
         ),
         (
@@ -93,8 +94,7 @@ fn handles_that_choose_become_routes_with_the_same_effect() {
                     hash(pool("A"), salted(Algorithm::Ch3, "")),
                     hash(pool("A"), salted(Algorithm::Ch3, "1")),
                 ]),
-                errors: FailoverErrors::default(),
-                limit: None,
+                rules: FailoverRules::default(),
             },
         ),
         (

@@ -145,18 +145,21 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
         ),
         (
             r#"{"type": "FailoverRoute", "children": ["near", "all"], "failover_errors": ["tko", "timeout"],
-                "failover_limit": {"rate": 0.1}, "failover_tag": false}"#,
+                "failover_limit": {"rate": 0.1}, "failover_tag": true}"#,
             Route::Failover {
                 children: Children::List(vec![named("near"), named("all")]),
-                errors: FailoverErrors {
-                    gets: Some(vec![Outcome::Ejected, Outcome::Timeout]),
-                    updates: Some(vec![Outcome::Ejected, Outcome::Timeout]),
-                    deletes: Some(vec![Outcome::Ejected, Outcome::Timeout]),
+                rules: FailoverRules {
+                    errors: FailoverErrors {
+                        gets: Some(vec![Outcome::Ejected, Outcome::Timeout]),
+                        updates: Some(vec![Outcome::Ejected, Outcome::Timeout]),
+                        deletes: Some(vec![Outcome::Ejected, Outcome::Timeout]),
+                    },
+                    limit: Some(FailoverLimit {
+                        rate: 0.1,
+                        burst: 1000.0,
+                    }),
+                    tag: true,
                 },
-                limit: Some(FailoverLimit {
-                    rate: 0.1,
-                    burst: 1000.0,
-                }),
             },
         ),
         (
@@ -165,7 +168,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
                 normal: Box::new(named("near")),
                 failover: pool("A"),
                 ttl: 5,
-                errors: FailoverErrors::default(),
+                rules: FailoverRules::default(),
             },
         ),
         (
@@ -211,7 +214,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
                 child: Box::new(named("near")),
                 fault: Fault {
                     delay: Duration::from_millis(20),
-                    error_rate: 0.0,
+                    ..Fault::default()
                 },
             },
         ),

@@ -4,15 +4,17 @@ mod choices;
 mod file;
 mod flags;
 mod handles;
+mod limits;
 mod macros;
 mod node_local;
 mod refusals;
 #[path = "../../../wire/tests/memcache/rows.rs"]
 mod rows;
+mod splits;
 mod spool;
 
 use proxima::{
-    config::schema::{Children, FailoverErrors, Route},
+    config::schema::{Children, FailoverRules, Route},
     frontdoor::mcrouter::{Refused, Run, Start, start},
 };
 
@@ -54,7 +56,6 @@ pub(crate) fn pool(name: &str) -> Children {
 pub(crate) fn failover(children: Children) -> Route {
     Route::Failover {
         children,
-        errors: FailoverErrors::default(),
-        limit: None,
+        rules: FailoverRules::default(),
     }
 }

@@ -18,26 +18,6 @@ fn unserved_mcrouter_handles_and_keys_are_refused_by_name_and_line() {
             "WarmUpRoute is not served yet, line: 8",
         ),
         (
-            around("\"AllSyncRoute|ShadowRoute|x\""),
-            "ShadowRoute is not served yet, line: 8",
-        ),
-        (
-            around(r#"{"type": "PoolRoute", "pool": "A", "shadows": [{}]}"#),
-            "`shadows` is not served yet, line: 8",
-        ),
-        (
-            around(r#"{"type": "PoolRoute", "pool": "A", "rates": {"gets_rate": 1}}"#),
-            "`rates` is not served yet, line: 8",
-        ),
-        (
-            around(r#"{"type": "PoolRoute", "pool": "A", "shard_splits": {"x": 2}}"#),
-            "`shard_splits` is not served yet",
-        ),
-        (
-            around(r#"{"type": "PoolRoute", "pool": "A", "max_outstanding": 5}"#),
-            "`max_outstanding` is not served yet",
-        ),
-        (
             around(r#"{"type": "PoolRoute", "pool": "A", "hash": "WeightedCh3RV"}"#),
             "the hash function `WeightedCh3RV` is not served yet",
         ),
@@ -72,10 +52,6 @@ fn unserved_mcrouter_handles_and_keys_are_refused_by_name_and_line() {
                 r#"{"type": "FailoverRoute", "children": "Pool|A", "failover_policy": {"type": "LeastFailuresPolicy"}}"#,
             ),
             "LeastFailuresPolicy is not served yet, line: 8",
-        ),
-        (
-            around(r#"{"type": "FailoverRoute", "children": "Pool|A", "failover_tag": true}"#),
-            "`failover_tag` is not served yet, line: 8",
         ),
         (
             around(r#"{"type": "FailoverRoute", "children": "Pool|A", "failover_errors": ["x"]}"#),
@@ -144,7 +120,7 @@ fn unserved_mcrouter_handles_and_keys_are_refused_by_name_and_line() {
 
 #[test]
 fn keys_without_effect_in_an_mcrouter_file_are_warned_of() {
-    let text = around(r#"{"type": "PoolRoute", "pool": "A", "no_such_key": 1, "shadows": []}"#);
+    let text = around(r#"{"type": "PoolRoute", "pool": "A", "no_such_key": 1, "bucketize": false}"#);
     let warnings = parse(&text).unwrap().loaded.warnings;
     let route: Vec<&String> = warnings
         .iter()

@@ -1,11 +1,17 @@
 //! mcrouter's ConstShard: the key names its member.
 
+use std::ops::Range;
+
+/// The position of the text between the first two colons of `key`; `None`: there are no two.
+#[inline]
+pub fn shard(key: &[u8]) -> Option<Range<usize>> {
+    let mut colons = memchr::memchr_iter(b':', key);
+    Some(colons.next()? + 1..colons.next()?)
+}
+
 /// The number between the first two colons of `key` (`x:12:y` → 12), if it is one in digits below `members`.
 pub(super) fn const_shard(key: &[u8], members: usize) -> Option<usize> {
-    let mut parts = key.splitn(3, |&byte| byte == b':');
-    let (Some(_), Some(shard), Some(_)) = (parts.next(), parts.next(), parts.next()) else {
-        return None;
-    };
+    let shard = &key[shard(key)?];
     if shard.is_empty() {
         return None;
     }

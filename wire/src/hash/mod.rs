@@ -1,6 +1,6 @@
 //! Key → number → member.
 //!
-//! * [`routing_key()`], [`hash_tag`], [`salted()`]: the bytes of a key that are hashed
+//! * [`routing_key()`], [`hash_tag`], [`shard`], [`salted()`]: the bytes of a key that are hashed
 //! * [`KeyHash`]: libmemcached's and twemproxy's hashes for them; [`furc()`], [`murmur64a`], [`spooky32`],
 //!   [`spooky64`]: mcrouter's
 //! * [`Distribution`]: key → member, by the algorithms of libmemcached, twemproxy and mcrouter
@@ -34,6 +34,7 @@ mod spooky;
 mod tests;
 mod weighted_ch3;
 
+pub use const_shard::shard;
 pub use distribution::{Distribution, MAX_MEMBERS, Node};
 pub use error::DistributionError;
 pub use furc::furc;

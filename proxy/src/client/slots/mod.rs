@@ -211,7 +211,7 @@ impl Slots {
 
     /// Takes the reply of slot `seq`. It goes to `out` when it is its turn, with all that waited behind it;
     /// otherwise it is held.
-    #[inline]
+    #[inline(always)]
     pub(in crate::client) fn answer(
         &mut self,
         seq: u32,

@@ -112,6 +112,13 @@ fn bypasses(route: &Route) -> Option<(&'static str, &str)> {
         | Route::ByKeyPattern { .. }
         | Route::ByRoutingPrefix { .. }
         | Route::ModifyKey { .. }
+        | Route::Migrate { .. }
+        | Route::ShardSplit { .. }
+        | Route::KeySplit { .. }
+        | Route::Shadow { .. }
+        | Route::RateLimit { .. }
+        | Route::OutstandingLimit { .. }
+        | Route::ByKey { .. }
         | Route::KeyPart { .. }
         | Route::HashStop { .. }
         | Route::ModifyTtl { .. }

@@ -25,7 +25,10 @@ pub use self::{
     login::{Access, Login, Password, PasswordSource, Secret},
     manner::Manner,
     pool::{Dedicated, Eject, EjectBy, KeepAlive, Pool, Rejoin, Replicated},
-    route::{Children, ErrorReply, FailoverErrors, FailoverLimit, Fault, Route, TtlAction},
+    route::{
+        Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverRules, Fault, Rate, Rates, Route,
+        Shadow, ShadowKeys, ShardCopies, TtlAction,
+    },
     server::Server,
     socket::SocketOptions,
     source::{Comparable, Dns, Endpoint, Question, Record, ServerSource, Source},

@@ -68,7 +68,7 @@ pub enum Route {
         weights: Option<Vec<f64>>,
         salt: String,
         per_worker: bool,
-        errors: FailoverErrors,
+        rules: FailoverRules,
     },
     AllSync(Children),
     AllMajority(Children),
@@ -77,8 +77,7 @@ pub enum Route {
     AllAsync(Children),
     Failover {
         children: Children,
-        errors: FailoverErrors,
-        limit: Option<FailoverLimit>,
+        rules: FailoverRules,
     },
     MissFailover {
         children: Children,
@@ -88,7 +87,7 @@ pub enum Route {
         normal: Box<Route>,
         failover: Children,
         ttl: u32,
-        errors: FailoverErrors,
+        rules: FailoverRules,
     },
     ModifyKey {
         child: Box<Route>,
@@ -96,6 +95,24 @@ pub enum Route {
         replace_prefix: Option<String>,
         in_place: bool,
         suffix: String,
+    },
+    /// From one route to another, as mcrouter migrates.
+    Migrate {
+        from: Box<Route>,
+        to: Box<Route>,
+        /// Seconds since 1970.
+        start: u64,
+        interval: Duration,
+    },
+    ShardSplit {
+        child: Box<Route>,
+        splits: BTreeMap<String, ShardCopies>,
+    },
+    KeySplit {
+        child: Box<Route>,
+        copies: u32,
+        all_sync: bool,
+        first_hit: bool,
     },
     KeyPart {
         child: Box<Route>,
@@ -110,6 +127,25 @@ pub enum Route {
         child: Box<Route>,
         ttl: i64,
         action: TtlAction,
+    },
+    Shadow {
+        child: Box<Route>,
+        shadows: Vec<Shadow>,
+    },
+    RateLimit {
+        child: Box<Route>,
+        rates: Rates,
+        fallback: Option<Box<Route>>,
+    },
+    OutstandingLimit {
+        child: Box<Route>,
+        most: usize,
+    },
+    /// The first route for these keys, the second one for all others.
+    ByKey {
+        keys: Vec<String>,
+        listed: Box<Route>,
+        default: Box<Route>,
     },
     Log(Box<Route>),
     Fault {
@@ -168,6 +204,13 @@ impl Route {
             | Self::ByKeyPattern { .. }
             | Self::ByRoutingPrefix { .. }
             | Self::ModifyKey { .. }
+            | Self::Migrate { .. }
+            | Self::ShardSplit { .. }
+            | Self::KeySplit { .. }
+            | Self::Shadow { .. }
+            | Self::RateLimit { .. }
+            | Self::OutstandingLimit { .. }
+            | Self::ByKey { .. }
             | Self::KeyPart { .. }
             | Self::HashStop { .. }
             | Self::ModifyTtl { .. }
@@ -197,12 +240,23 @@ impl Route {
             }
             Self::FailoverWithTtl { normal: child, .. }
             | Self::ModifyKey { child, .. }
+            | Self::ShardSplit { child, .. }
+            | Self::KeySplit { child, .. }
+            | Self::OutstandingLimit { child, .. }
             | Self::KeyPart { child, .. }
             | Self::HashStop { child, .. }
             | Self::ModifyTtl { child, .. }
             | Self::Fault { child, .. }
             | Self::Spool { child, .. }
             | Self::Log(child) => vec![child],
+            Self::Migrate { from, to, .. } => vec![from, to],
+            Self::ByKey { listed, default, .. } => vec![listed, default],
+            Self::RateLimit { child, fallback, .. } => {
+                std::iter::once(&**child).chain(fallback.as_deref()).collect()
+            }
+            Self::Shadow { child, shadows } => std::iter::once(&**child)
+                .chain(shadows.iter().map(|shadow| &shadow.target))
+                .collect(),
             Self::ByRoutingPrefix { routes, .. } => routes.values().collect(),
             Self::Named(_)
             | Self::Pool(_)
@@ -251,6 +305,26 @@ impl<T: Into<String>> From<T> for ErrorReply {
     }
 }
 
+/// When a failover goes on, and how.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FailoverRules {
+    /// The errors after which it goes on.
+    pub errors: FailoverErrors,
+    /// The limit of failovers; `None`: no limit.
+    pub limit: Option<FailoverLimit>,
+    /// Keys with a `|#|` get `:failover=1` at their end on the way to all children but the first.
+    pub tag: bool,
+}
+
+impl From<FailoverErrors> for FailoverRules {
+    fn from(errors: FailoverErrors) -> Self {
+        Self {
+            errors,
+            ..Self::default()
+        }
+    }
+}
+
 /// The errors after which a failover goes on, by group. `None`: the defaults (`Outcome::is_failover`).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
@@ -268,6 +342,82 @@ pub struct FailoverLimit {
     pub burst: f64,
 }
 
+/// The copies of one shard.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShardCopies {
+    /// The number of copies.
+    pub copies: u32,
+    /// The number that it was before, while it changes.
+    pub before: u32,
+    /// Seconds since 1970 at which it begins to change.
+    pub start: u64,
+    /// The time in which one host after the other takes the new number.
+    pub period: Duration,
+    /// Whether deletes go to all copies.
+    pub all_deletes: bool,
+}
+
+impl ShardCopies {
+    /// So many copies, which do not change.
+    pub const fn of(copies: u32) -> Self {
+        Self {
+            copies,
+            before: copies,
+            start: 0,
+            period: Duration::ZERO,
+            all_deletes: true,
+        }
+    }
+
+    /// The most copies of a shard: their names end with two letters.
+    pub const MOST: u32 = 26 * 26 + 1;
+}
+
+/// A route that gets copies of requests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shadow {
+    /// The route.
+    pub target: Route,
+    /// The keys whose requests are copied.
+    pub keys: ShadowKeys,
+    /// The share of these requests, 0 to 1.
+    pub share: f64,
+    /// The most copies that are under way for each worker; more are dropped.
+    pub in_flight: usize,
+}
+
+impl Shadow {
+    /// The most copies under way, unless something else is said.
+    pub const IN_FLIGHT: usize = 1000;
+}
+
+/// The keys that a shadow gets.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ShadowKeys {
+    /// The keys whose hash lies in this part of all hashes, from 0 to 1.
+    Between(f64, f64),
+    /// These keys.
+    Listed(Vec<String>),
+}
+
+/// The limits of `rate_limit`. `None`: no limit.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct Rates {
+    pub gets: Option<Rate>,
+    pub sets: Option<Rate>,
+    pub deletes: Option<Rate>,
+}
+
+/// A rate, and what may come at once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Requests a second.
+    pub per_second: f64,
+    /// Requests at once.
+    pub burst: f64,
+}
+
 /// How `modify_ttl` changes the expiry time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TtlAction {
@@ -282,6 +432,11 @@ pub enum TtlAction {
 pub struct Fault {
     /// Delay of each request.
     pub delay: Duration,
+    /// Delay of each reply.
+    pub delay_after: Duration,
+    /// Shares of the requests, ascending, each with the time that a reply takes at least. Requests beyond the
+    /// last share have the last time; empty: no such time.
+    pub total: Vec<(f64, Duration)>,
     /// Share of the requests that are answered with an error, 0 to 1.
     pub error_rate: f64,
 }

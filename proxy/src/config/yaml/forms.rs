@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proxima_wire::message::Outcome;
 
 use super::{
-    parameters::{ErrorsKeys, HashRouteKeys, LatestKeys},
+    parameters::{ErrorsKeys, HashRouteKeys, LatestKeys, OneShadowKeys, RateKeys, ShardCopiesKeys},
     route::RouteForm,
 };
 use crate::config::{
@@ -14,7 +14,9 @@ use crate::config::{
     form::{Choice, Form, List, Named, ServerAddress, Shape, Text, Word},
     operations,
     reading::{Kind, Length, Reading},
-    schema::{Algorithm, Children, FailoverErrors, Hash, Route, TtlAction},
+    schema::{
+        Algorithm, Children, FailoverErrors, Hash, Rate, Route, Shadow, ShadowKeys, ShardCopies, TtlAction,
+    },
     suggest,
 };
 
@@ -70,6 +72,86 @@ pub(super) struct Pattern;
 
 impl Named for Pattern {
     const WHAT: &'static str = "pattern";
+}
+
+/// A rate.
+#[derive(Debug)]
+pub(super) struct RateForm;
+
+impl Form for RateForm {
+    type Value = Rate;
+
+    fn shape() -> Shape {
+        RateKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Rate, Diagnostic> {
+        let RateKeys { rate, burst } = RateKeys::read(node, cx)?;
+        Ok(Rate {
+            per_second: rate,
+            burst: burst.unwrap_or(rate.max(1.0)),
+        })
+    }
+}
+
+/// A route that gets copies of requests.
+#[derive(Debug)]
+pub(super) struct ShadowForm;
+
+impl Form for ShadowForm {
+    type Value = Shadow;
+
+    fn shape() -> Shape {
+        OneShadowKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Shadow, Diagnostic> {
+        let read = OneShadowKeys::read(node, cx)?;
+        let keys = match (read.keys, read.key_range.as_deref()) {
+            (None, None) => ShadowKeys::Between(0.0, 1.0),
+            (Some(keys), None) => ShadowKeys::Listed(keys),
+            (None, Some(&[from, to])) if from <= to => ShadowKeys::Between(from, to),
+            (None, Some(_)) => return Err(cx.refuse(node.at, "`key_range` is not two shares in their order")),
+            (Some(_), Some(_)) => return Err(cx.refuse(node.at, "both `keys` and `key_range` are there")),
+        };
+        Ok(Shadow {
+            target: read.target,
+            keys,
+            share: read.share,
+            in_flight: read.in_flight as usize,
+        })
+    }
+}
+
+/// Shards of keys.
+#[derive(Debug)]
+pub(super) struct Shard;
+
+impl Named for Shard {
+    const WHAT: &'static str = "shard";
+}
+
+/// The copies of a shard.
+#[derive(Debug)]
+pub(super) struct ShardCopiesForm;
+
+impl Form for ShardCopiesForm {
+    type Value = ShardCopies;
+
+    fn shape() -> Shape {
+        ShardCopiesKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<ShardCopies, Diagnostic> {
+        let keys = ShardCopiesKeys::read(node, cx)?;
+        Ok(ShardCopies {
+            copies: keys.copies,
+            before: keys.before.unwrap_or(keys.copies),
+            start: keys.start.into(),
+            period: keys.period,
+            all_deletes: keys.all_deletes,
+        })
+    }
 }
 
 /// The name of a pool.
@@ -206,7 +288,7 @@ impl Form for LatestForm {
             weights: keys.weights,
             salt: keys.salt,
             per_worker: keys.per_worker,
-            errors: keys.errors,
+            rules: keys.errors.into(),
         })
     }
 }

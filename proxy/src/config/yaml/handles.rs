@@ -10,7 +10,7 @@ use crate::config::{
     document::Node,
     form::{Form, Shape},
     reading::Reading,
-    schema::{ErrorReply, FailoverLimit, Fault, Route},
+    schema::{ErrorReply, FailoverLimit, FailoverRules, Fault, Rates, Route},
 };
 
 /// One handle.
@@ -116,8 +116,11 @@ handles! {
     /// The first child. While the reply is an error that another child may not have, the next one is asked.
     failover: FailoverKeys => |keys: FailoverKeys| Route::Failover {
         children: keys.children,
-        errors: keys.errors,
-        limit: keys.limit.map(|limit| FailoverLimit { rate: limit.rate, burst: limit.burst }),
+        rules: FailoverRules {
+            errors: keys.errors,
+            limit: keys.limit.map(|limit| FailoverLimit { rate: limit.rate, burst: limit.burst }),
+            tag: keys.tag,
+        },
     };
     /// Reads (`gat`, but not `touch`) and deletes ask the children in turn until one has the key. All other
     /// commands go to the first child.
@@ -131,7 +134,7 @@ handles! {
         normal: Box::new(keys.normal),
         failover: keys.failover,
         ttl: keys.ttl,
-        errors: keys.errors,
+        rules: keys.errors.into(),
     };
     /// Changes the key on its way to the child.
     modify_key: ModifyKeyKeys => |keys: ModifyKeyKeys| Route::ModifyKey {
@@ -140,6 +143,28 @@ handles! {
         replace_prefix: keys.replace_prefix,
         in_place: keys.in_place,
         suffix: keys.suffix,
+    };
+    /// Moves from one route to another, key by key, in four phases. Before `start` everything goes to `from`.
+    /// Then deletes go to both. One `interval` later the first keys move, and by the end of the second
+    /// `interval` all have. From then on everything goes to `to`.
+    migrate: MigrateKeys => |keys: MigrateKeys| Route::Migrate {
+        from: Box::new(keys.from),
+        to: Box::new(keys.to),
+        start: keys.start.into(),
+        interval: keys.interval,
+    };
+    /// Several copies of hot shards. The shard is what stands between the first two colons of a key. Each
+    /// host uses one of the copies, whose key has two letters more behind the shard; deletes go to all.
+    shard_split: ShardSplitKeys => |keys: ShardSplitKeys| Route::ShardSplit {
+        child: Box::new(keys.child),
+        splits: keys.splits.into_iter().map(|(name, split)| (name.text, split)).collect(),
+    };
+    /// Several copies of every key. Each host uses one of them, whose key is `KEY::N`; deletes go to all.
+    key_split: KeySplitKeys => |keys: KeySplitKeys| Route::KeySplit {
+        child: Box::new(keys.child),
+        copies: keys.copies,
+        all_sync: keys.all_sync,
+        first_hit: keys.first_hit,
     };
     /// The routes below look at the first parts of the key alone: hashes, prefixes, patterns. Servers get the
     /// whole key.
@@ -153,6 +178,30 @@ handles! {
         child: Box::new(keys.child),
         prefixes: keys.prefixes,
     };
+    /// Copies of some requests go to other routes, whose replies nobody gets. The first route answers.
+    shadow: ShadowKeysOf => |keys: ShadowKeysOf| Route::Shadow {
+        child: Box::new(keys.child),
+        shadows: keys.shadows,
+    };
+    /// Limits the requests a second, counted by each worker. More than that go to `fallback`, and without that
+    /// are answered as by `null`. Arithmetic and `touch` are not limited.
+    rate_limit: RateLimitKeys => |keys: RateLimitKeys| Route::RateLimit {
+        child: Box::new(keys.child),
+        rates: Rates { gets: keys.gets, sets: keys.sets, deletes: keys.deletes },
+        fallback: keys.fallback.map(Box::new),
+    };
+    /// Limits the requests under way to the child, counted by each worker. Others wait, and clients take
+    /// turns. Values of more than 64 KiB do not wait, as they pass through while they come.
+    outstanding_limit: OutstandingLimitKeys => |keys: OutstandingLimitKeys| Route::OutstandingLimit {
+        child: Box::new(keys.child),
+        most: keys.requests as usize,
+    };
+    /// One route for some keys, and another one for the rest.
+    by_key: ByKeyKeys => |keys: ByKeyKeys| Route::ByKey {
+        keys: keys.keys,
+        listed: Box::new(keys.listed),
+        default: Box::new(keys.default),
+    };
     /// Changes the expiry time on its way to the child.
     modify_ttl: ModifyTtlKeys => |keys: ModifyTtlKeys| Route::ModifyTtl {
         child: Box::new(keys.child),
@@ -164,6 +213,11 @@ handles! {
     /// Delays or fails requests, to test clients.
     fault: FaultKeys => |keys: FaultKeys| Route::Fault {
         child: Box::new(keys.child),
-        fault: Fault { delay: keys.delay, error_rate: keys.error_rate },
+        fault: Fault {
+            delay: keys.delay,
+            delay_after: keys.delay_after,
+            total: keys.total.map(|total| vec![(1.0, total)]).unwrap_or_default(),
+            error_rate: keys.error_rate,
+        },
     };
 }

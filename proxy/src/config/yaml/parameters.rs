@@ -5,13 +5,13 @@ use std::time::Duration;
 use proxima_wire::message::Outcome;
 
 use super::{
-    forms::{ErrorText, ErrorsForm, Pattern, Prefix},
+    forms::{ErrorText, ErrorsForm, Pattern, Prefix, RateForm, ShadowForm, Shard, ShardCopiesForm},
     hash::HashForm,
     route::{ChildrenForm, RouteForm},
 };
 use crate::config::{
     form::{Amount, ByName, Character, Count, Flag, List, Optional, Seconds, Share, Text, Time, Word},
-    schema::TtlAction,
+    schema::{Shadow, ShardCopies, TtlAction},
     section::section,
 };
 
@@ -108,6 +108,8 @@ section! {
         errors: ErrorsForm,
         /// Limit on the number of failovers.
         limit: Optional<LimitKeys>,
+        /// Keys with a `|#|` get `:failover=1` at their end on the way to all children but the first.
+        tag: Flag = false,
     }
 }
 
@@ -175,6 +177,136 @@ section! {
 }
 
 section! {
+    /// A move from one route to another.
+    pub(super) struct MigrateKeys {
+        /// The route until the move.
+        from: RouteForm,
+        /// The route after the move.
+        to: RouteForm,
+        /// Seconds since 1970 at which the move begins.
+        start: Count,
+        /// The time until the first key moves, and again until the last one has.
+        interval: Time = Duration::from_secs(3600),
+    }
+}
+
+section! {
+    /// Several copies of hot shards.
+    pub(super) struct ShardSplitKeys {
+        /// The route for the requests.
+        child: RouteForm,
+        /// Shard: number of copies, or how the number changes.
+        splits: ByName<ShardCopiesForm, Shard>,
+    }
+}
+
+section! {
+    /// The copies of a shard. The number alone is enough.
+    #[short(copies)]
+    pub(super) struct ShardCopiesKeys {
+        /// The number of copies.
+        copies: Count<1, { ShardCopies::MOST }>,
+        /// The number before, while it changes. Without it the number does not change.
+        before: Optional<Count<1, { ShardCopies::MOST }>>,
+        /// Seconds since 1970 at which the number begins to change.
+        start: Count = 0,
+        /// The time in which one host after the other takes the new number.
+        period: Time = Duration::ZERO,
+        /// Deletes go to all copies, not to this host's alone.
+        all_deletes: Flag = true,
+    }
+}
+
+section! {
+    /// Several copies of every key.
+    pub(super) struct KeySplitKeys {
+        /// The route for the requests.
+        child: RouteForm,
+        /// The number of copies.
+        copies: Count<2, 1000>,
+        /// `set` stores in all copies; this host's answers.
+        all_sync: Flag = false,
+        /// Reads ask all copies, and the first that has the key answers.
+        first_hit: Flag = false,
+    }
+}
+
+section! {
+    /// A route, and others that get copies of its requests.
+    pub(super) struct ShadowKeysOf {
+        /// The route that answers.
+        child: RouteForm,
+        /// The routes that get copies.
+        shadows: List<ShadowForm>,
+    }
+}
+
+section! {
+    /// A route that gets copies of requests.
+    pub(super) struct OneShadowKeys {
+        /// The route.
+        target: RouteForm,
+        /// The keys whose requests are copied. Without them it is `key_range` that decides.
+        keys: Optional<List<Text>>,
+        /// The part of all keys whose requests are copied: two shares, of the first and the last one.
+        key_range: Optional<List<Share>>,
+        /// Share of these requests that are copied.
+        share: Share = 1.0,
+        /// Copies under way that a worker has at most; more are dropped.
+        in_flight: Count<1> = Shadow::IN_FLIGHT as u32,
+    }
+}
+
+section! {
+    /// A route, and the requests a second that it gets at most. A kind without a limit is not limited.
+    pub(super) struct RateLimitKeys {
+        /// The route.
+        child: RouteForm,
+        /// Limit of reads.
+        gets: Optional<RateForm>,
+        /// Limit of writes.
+        sets: Optional<RateForm>,
+        /// Limit of deletes.
+        deletes: Optional<RateForm>,
+        /// The route for what is over a limit.
+        fallback: Optional<RouteForm>,
+    }
+}
+
+section! {
+    /// A rate. The requests a second alone are enough.
+    #[short(rate)]
+    pub(super) struct RateKeys {
+        /// Requests a second.
+        rate: Amount,
+        /// Requests that may come at once. Without it as many as in a second, and at least one.
+        burst: Optional<Amount>,
+    }
+}
+
+section! {
+    /// A route, and the requests that are under way to it at most.
+    pub(super) struct OutstandingLimitKeys {
+        /// The route.
+        child: RouteForm,
+        /// Requests under way.
+        requests: Count<1>,
+    }
+}
+
+section! {
+    /// Keys with a route of their own.
+    pub(super) struct ByKeyKeys {
+        /// The keys.
+        keys: List<Text>,
+        /// The route for these keys.
+        listed: RouteForm,
+        /// The route for all others.
+        default: RouteForm,
+    }
+}
+
+section! {
     /// The part of the key that is looked at.
     pub(super) struct KeyPartKeys {
         /// The route for the requests.
@@ -216,6 +348,10 @@ section! {
         /// Delay of each request. Values of more than 64 KiB are not delayed, as they pass through while they
         /// come.
         delay: Time = Duration::ZERO,
+        /// Delay of each reply.
+        delay_after: Time = Duration::ZERO,
+        /// Time that the request takes at least, from its beginning to its reply.
+        total: Optional<Time>,
         /// Share of the requests that are answered with an error, after the delay.
         error_rate: Share = 0.0,
     }

@@ -29,6 +29,17 @@ pub(super) enum Built {
     List(Vec<Route>),
 }
 
+impl Built {
+    /// As the children of a route.
+    pub(super) fn children(self) -> Children {
+        match self {
+            Self::One(route) => Children::List(vec![route]),
+            Self::Members(pool) => Children::Pool(pool),
+            Self::List(routes) => Children::List(routes),
+        }
+    }
+}
+
 /// Builds the tree. A handle with a name is built once and shared.
 #[derive(Debug)]
 pub(super) struct Builder {
@@ -177,6 +188,15 @@ impl Builder {
             }
         }
         Ok(Built::List(routes))
+    }
+
+    /// All handles of what was built, one by one.
+    pub(super) fn list_of(&self, built: Built) -> Vec<Route> {
+        match built {
+            Built::One(route) => vec![route],
+            Built::Members(pool) => self.members(&pool),
+            Built::List(routes) => routes,
+        }
     }
 
     fn members(&self, pool: &str) -> Vec<Route> {

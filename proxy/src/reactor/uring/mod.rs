@@ -140,6 +140,7 @@ impl Uring {
             slow: false,
             passing: 0,
             address: None,
+            peer: None,
         };
         Conn {
             index: self.links.insert(link) as u32,
@@ -292,6 +293,11 @@ impl Reactor for Uring {
         let Some(link) = self.open(conn) else { return };
         link.closed = true;
         if link.kind == Kind::Listener {
+            // A listener that is paused, or whose queue is being emptied, has nothing to cancel.
+            if link.operations == 0 {
+                self.drain(conn);
+                return self.finish(conn);
+            }
             let entry = opcode::AsyncCancel::new(user_data(Op::Accept, conn))
                 .build()
                 .flags(squeue::Flags::SKIP_SUCCESS)

@@ -4,9 +4,9 @@ use proxima_wire::hash::KeyHash;
 
 use super::{CompileError, maker::Maker};
 use crate::{
-    config::schema::{Children, FailoverErrors},
+    config::schema::{Children, FailoverRules},
     route::{
-        handle::{ByClient, Failover, latest_of},
+        handle::{ByClient, latest_of},
         tree::{Leaf, Node, NodeId},
     },
 };
@@ -44,17 +44,14 @@ impl<'a> Maker<'_, 'a> {
         weights: Option<&[f64]>,
         count: usize,
         seed: u64,
-        errors: &FailoverErrors,
+        rules: &FailoverRules,
     ) -> Result<NodeId, CompileError> {
         let nodes = self.children(children)?;
         let mut weights = weights.map(<[f64]>::to_vec).unwrap_or_default();
         weights.resize(nodes.len(), 1.0);
         let chosen = latest_of(weights, count, seed);
         let chosen = chosen.into_iter().filter_map(|child| nodes.get(child).copied());
-        let handle = Failover {
-            errors: errors.clone(),
-            limit: None,
-        };
-        Ok(self.attempt(handle, chosen.collect()))
+        let chosen = chosen.collect();
+        Ok(self.failover(chosen, rules))
     }
 }

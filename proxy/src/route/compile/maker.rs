@@ -10,8 +10,8 @@ use crate::{
     route::{
         FleetPool,
         handle::{
-            Assigned, ByPart, Delay, Fail, Failover, Held, HostId, Kept, Log, MissFailover, ModifyKey,
-            ModifyTtl, Nearest, Parts, RandomChild, Redirected, RoundRobin, Tokens, gather_name,
+            After, Assigned, ByPart, Delay, Fail, Held, HostId, Kept, Log, MissFailover, ModifyKey,
+            ModifyTtl, Nearest, Parts, RandomChild, Redirected, RoundRobin, Total, gather_name,
         },
         tree::{Attempt, Choose, Copies, Leaf, Node, NodeId, Wait, Wrap},
     },
@@ -42,6 +42,9 @@ pub(super) struct Maker<'m, 'a> {
 }
 
 impl<'a> Maker<'_, 'a> {
+    /// The most nodes of a tree. No route has more than a thousand of its own beside its children.
+    pub(super) const NODES: usize = 1 << 20;
+
     /// Does the tree have a pool of a fleet?
     pub(super) fn has_fleet_pool(nodes: &[Node]) -> bool {
         nodes
@@ -109,6 +112,9 @@ impl<'a> Maker<'_, 'a> {
     }
 
     pub(super) fn node(&mut self, route: &'a Route) -> Result<NodeId, CompileError> {
+        if self.nodes.len() > Self::NODES {
+            return Err(CompileError::TooLarge);
+        }
         self.depth += 1;
         if self.depth > Route::DEPTH {
             return Err(CompileError::TooDeep);
@@ -178,36 +184,25 @@ impl<'a> Maker<'_, 'a> {
                 weights,
                 salt,
                 per_worker,
-                errors,
+                rules,
             } => {
                 let seed = self.host_number(salt) ^ self.worker_number(*per_worker);
-                self.latest(children, weights.as_deref(), *count, seed, errors)?
+                self.latest(children, weights.as_deref(), *count, seed, rules)?
             }
             Route::AllSync(children) => self.gather(Wait::All, children)?,
             Route::AllMajority(children) => self.gather(Wait::Majority, children)?,
             Route::AllFastest(children) => self.gather(Wait::Fastest, children)?,
             Route::AllInitial(children) => self.gather(Wait::Initial, children)?,
             Route::AllAsync(children) => self.gather(Wait::None, children)?,
-            Route::Failover {
-                children,
-                errors,
-                limit,
-            } => {
+            Route::Failover { children, rules } => {
                 let nodes = self.children(children)?;
-                let limit = limit.clone().map(Tokens::new);
-                self.attempt(
-                    Failover {
-                        errors: errors.clone(),
-                        limit,
-                    },
-                    nodes,
-                )
+                self.failover(nodes, rules)
             }
             Route::FailoverWithTtl {
                 normal,
                 failover,
                 ttl,
-                errors,
+                rules,
             } => {
                 let mut nodes = vec![self.node(normal)?];
                 for stand_in in self.children(failover)? {
@@ -217,13 +212,7 @@ impl<'a> Maker<'_, 'a> {
                     };
                     nodes.push(self.wrap(bound, stand_in));
                 }
-                self.attempt(
-                    Failover {
-                        errors: errors.clone(),
-                        limit: None,
-                    },
-                    nodes,
-                )
+                self.failover(nodes, rules)
             }
             Route::MissFailover {
                 children,
@@ -254,6 +243,31 @@ impl<'a> Maker<'_, 'a> {
                 };
                 self.wrap(handle, child)
             }
+            Route::Migrate {
+                from,
+                to,
+                start,
+                interval,
+            } => self.migrate(from, to, *start, *interval)?,
+            Route::ShardSplit { child, splits } => self.shard_split(child, splits)?,
+            Route::KeySplit {
+                child,
+                copies,
+                all_sync,
+                first_hit,
+            } => self.key_split(child, *copies, *all_sync, *first_hit)?,
+            Route::Shadow { child, shadows } => self.shadow(child, shadows)?,
+            Route::RateLimit {
+                child,
+                rates,
+                fallback,
+            } => self.rate_limit(child, rates, fallback.as_deref())?,
+            Route::OutstandingLimit { child, most } => self.outstanding_limit(child, *most)?,
+            Route::ByKey {
+                keys,
+                listed,
+                default,
+            } => self.by_key(keys, listed, default)?,
             Route::KeyPart {
                 child,
                 parts,
@@ -282,9 +296,16 @@ impl<'a> Maker<'_, 'a> {
                 if fault.error_rate > 0.0 {
                     node = self.wrap(Fail(fault.error_rate), node);
                 }
-                // The delay is around the errors, so that requests that will fail are held as well.
+                // The delays are around the errors, so that requests that will fail are held as well.
                 if !fault.delay.is_zero() {
                     node = self.wrap(Delay(fault.delay), node);
+                }
+                if !fault.delay_after.is_zero() {
+                    node = self.wrap(After(fault.delay_after), node);
+                }
+                if !fault.total.is_empty() {
+                    let shares = fault.total.clone();
+                    node = self.wrap(Total { shares }, node);
                 }
                 node
             }

@@ -2,14 +2,18 @@
 //!
 //! `maker` turns each kind of route into nodes. `selectors` makes the routes that look at a command or at the
 //! letters of a key, `hosts` those that look at the client or at this host, and `hashing` those that hash the
-//! key. `in_fleet` knows the copies of a fleet under every name. `survey` looks at nodes that are made.
+//! key. `splits` makes those that move keys or keep copies of them, and `limits` those that copy or limit
+//! requests. `in_fleet` knows the copies of a fleet under every name. `survey` looks at nodes that are made.
 
+mod failovers;
 mod hashing;
 mod hosts;
 mod in_fleet;
+mod limits;
 mod maker;
 mod root;
 mod selectors;
+mod splits;
 mod survey;
 
 use std::{
@@ -43,6 +47,9 @@ pub enum CompileError {
         Route::DEPTH
     )]
     TooDeep,
+    /// The routes have too many nodes: copies of keys and lists of servers multiply.
+    #[error("the routes have more than {} nodes", Maker::NODES)]
+    TooLarge,
     /// A hash cannot be made over these children.
     #[error("hash over {over}: {source}")]
     Hash {

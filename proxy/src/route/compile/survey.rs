@@ -38,7 +38,7 @@ impl Maker<'_, '_> {
             Node::Choose { children, .. }
             | Node::ByClient { children, .. }
             | Node::Attempt { children, .. } => widest(children).unwrap_or(1),
-            Node::Gather { children, .. } => children
+            Node::Gather { children, .. } | Node::Fan { children, .. } => children
                 .iter()
                 .fold(0, |sum: u32, &child| sum.saturating_add(self.fanout(child)))
                 .max(1),
@@ -56,6 +56,7 @@ impl Maker<'_, '_> {
             match &self.nodes[node.0 as usize] {
                 Node::Choose { children, .. }
                 | Node::ByClient { children, .. }
+                | Node::Fan { children, .. }
                 | Node::Gather { children, .. }
                 | Node::Attempt { children, .. } => {
                     pending.extend(children);
@@ -136,6 +137,7 @@ impl Maker<'_, '_> {
             Node::Wrap { child, .. } => self.distance(*child),
             Node::Choose { children, .. }
             | Node::ByClient { children, .. }
+            | Node::Fan { children, .. }
             | Node::Gather { children, .. }
             | Node::Attempt { children, .. } => children
                 .iter()

@@ -10,6 +10,7 @@ pub(in crate::route) fn name(wait: Wait) -> &'static str {
         Wait::Majority => "all_majority",
         Wait::Fastest => "all_fastest",
         Wait::Initial => "all_initial",
+        Wait::Hit => "first_hit",
         Wait::None => "all_async",
     }
 }

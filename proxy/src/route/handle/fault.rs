@@ -5,7 +5,13 @@ use std::time::Duration;
 use proxima_wire::message::{Outcome, Request};
 
 use super::Random;
-use crate::route::tree::{Query, Wrap, Wrapped};
+use crate::{
+    micros::Micros,
+    route::{
+        Answer,
+        tree::{Query, Wrap, Wrapped},
+    },
+};
 
 /// Holds each request this long.
 #[derive(Debug)]
@@ -22,6 +28,63 @@ impl Wrap for Delay {
 
     fn why(&self) -> String {
         format!("delay {:?}", self.0)
+    }
+}
+
+/// Holds each reply this long.
+#[derive(Debug)]
+pub(in crate::route) struct After(pub(in crate::route) Duration);
+
+impl Wrap for After {
+    fn name(&self) -> &'static str {
+        "fault"
+    }
+
+    fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, _: &mut Random) -> Wrapped {
+        Wrapped::Watch
+    }
+
+    fn reply(&self, _: &[u8], _: &'static str, _: &Answer<'_>) -> Micros {
+        self.0.into()
+    }
+
+    fn why(&self) -> String {
+        format!("delay {:?} behind the reply", self.0)
+    }
+}
+
+/// Holds each reply until so much time has passed since the request.
+#[derive(Debug)]
+pub(in crate::route) struct Total {
+    /// Shares of the requests, ascending, each with its time. Requests beyond the last share have the last
+    /// time.
+    pub(in crate::route) shares: Vec<(f64, Duration)>,
+}
+
+impl Total {
+    fn span(&self, drawn: f64) -> Duration {
+        let found = self.shares.iter().find(|(share, _)| drawn < *share);
+        found
+            .or(self.shares.last())
+            .map_or(Duration::ZERO, |(_, span)| *span)
+    }
+}
+
+impl Wrap for Total {
+    fn name(&self) -> &'static str {
+        "fault"
+    }
+
+    fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, random: &mut Random) -> Wrapped {
+        Wrapped::Pace(self.span(random.fraction()).into())
+    }
+
+    fn why(&self) -> String {
+        let shares = self.shares.iter();
+        let shares: Vec<String> = shares
+            .map(|(share, span)| format!("{span:?} up to {} %", share * 100.0))
+            .collect();
+        format!("in all {}", shares.join(", "))
     }
 }
 
@@ -44,5 +107,22 @@ impl Wrap for Fail {
 
     fn why(&self) -> String {
         format!("errors {} %", self.0 * 100.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_share_of_requests_takes_its_time() {
+        let millis = Duration::from_millis;
+        let total = Total {
+            shares: vec![(0.5, millis(10)), (0.99, millis(100))],
+        };
+        for (drawn, span) in [(0.0, 10), (0.49, 10), (0.5, 100), (0.98, 100), (0.995, 100)] {
+            assert_eq!(total.span(drawn), millis(span), "{drawn}");
+        }
+        assert_eq!(Total { shares: Vec::new() }.span(0.5), Duration::ZERO);
     }
 }

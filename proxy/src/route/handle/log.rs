@@ -3,8 +3,13 @@
 use proxima_wire::message::Request;
 
 use super::Random;
-use crate::route::Answer;
-use crate::route::tree::{Query, Wrap, Wrapped};
+use crate::{
+    micros::Micros,
+    route::{
+        Answer,
+        tree::{Query, Wrap, Wrapped},
+    },
+};
 
 /// The route `log`.
 #[derive(Debug)]
@@ -19,9 +24,10 @@ impl Wrap for Log {
         Wrapped::Watch
     }
 
-    fn reply(&self, key: &[u8], command: &'static str, answer: &Answer<'_>) {
+    fn reply(&self, key: &[u8], command: &'static str, answer: &Answer<'_>) -> Micros {
         let outcome = answer.outcome();
         tracing::info!(command, key = %key.escape_ascii(), ?outcome, "request");
+        Micros::ZERO
     }
 
     fn why(&self) -> String {

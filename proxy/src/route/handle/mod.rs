@@ -2,6 +2,7 @@
 
 mod all;
 mod by_client;
+mod by_key;
 mod by_key_pattern;
 mod by_operation;
 mod by_prefix;
@@ -11,40 +12,55 @@ mod fault;
 mod hash;
 mod hash_stop;
 mod host_id;
+mod insert;
 mod key_part;
+mod key_split;
 mod latest;
 mod log;
+mod migrate;
 mod miss_failover;
 mod modify_key;
 mod modify_ttl;
 mod nearest;
+mod outstanding_limit;
 mod pool_state;
 mod random;
+mod rate_limit;
 mod round_robin;
+mod shadow;
+mod shard_split;
 mod share_anew;
 
 pub use self::random::Random;
 pub(super) use self::{
     all::name as gather_name,
     by_client::ByClient,
+    by_key::ByKey,
     by_key_pattern::ByKeyPattern,
     by_operation::{ByOperation, CLASSES},
     by_prefix::ByPrefix,
     by_routing_prefix::ByRoutingPrefix,
     failover::{Failover, Tokens},
-    fault::{Delay, Fail},
+    fault::{After, Delay, Fail, Total},
     hash::HashRoute,
     hash_stop::HashStop,
     host_id::HostId,
+    insert::{Insert, Place},
     key_part::{ByPart, Parts},
+    key_split::{FirstHit, KeySplit},
     latest::chosen as latest_of,
     log::Log,
+    migrate::Migrate,
     miss_failover::MissFailover,
     modify_key::ModifyKey,
     modify_ttl::ModifyTtl,
     nearest::Nearest,
+    outstanding_limit::OutstandingLimit,
     pool_state::{Assigned, Held, Kept, Redirected},
     random::RandomChild,
+    rate_limit::{Bucket, RateLimit},
     round_robin::RoundRobin,
+    shadow::{Sample, Sampled, Shadow},
+    shard_split::{ShardSplit, Split},
     share_anew::ShareAnew,
 };

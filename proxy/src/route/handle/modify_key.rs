@@ -33,12 +33,9 @@ impl ModifyKey {
             None if key.starts_with(&self.ensure_prefix) => changed.extend_from_slice(key),
             None => {
                 changed.extend_from_slice(&self.ensure_prefix);
-                let rest = if self.in_place {
-                    self.ensure_prefix.len().min(key.len())
-                } else {
-                    0
-                };
-                changed.extend_from_slice(&key[rest..]);
+                // A key that is shorter than the prefix is not overwritten.
+                let overwritten = key.get(self.ensure_prefix.len()..).filter(|_| self.in_place);
+                changed.extend_from_slice(overwritten.unwrap_or(key));
             }
         }
         changed.extend_from_slice(&self.suffix);
@@ -100,6 +97,13 @@ mod tests {
             (route("a:", Some("b:"), false, ""), "b:k", "a:k"),
             (route("", Some("/r/c/"), false, ""), "/r/c/k", "k"),
             (route("a:", None, true, ""), "b:k", "a:k"),
+            (route("a:", None, true, ""), "k", "a:k"),
+            (route("a:", None, true, "s"), "bc", "a:s"),
+            (route("a:", None, true, ""), "a:k", "a:k"),
+            (route("", Some("a:"), false, "s"), "a:k", "ks"),
+            (route("b:", Some("a:"), false, "s"), "b:k", "b:ks"),
+            (route("b:", Some("a:"), false, ""), "k", "b:k"),
+            (route("b:", Some(""), false, ""), "k", "b:k"),
             (route("", None, false, ":s"), "k", "k:s"),
         ];
         for (route, key, expected) in cases {

@@ -6,7 +6,7 @@ use crate::{
         Diagnostic,
         document::{Node, Value, shortened},
         reading::Reading,
-        schema::{FailoverErrors, FailoverLimit, Route},
+        schema::{FailoverErrors, FailoverLimit, FailoverRules, Route},
     },
     frontdoor::mcrouter::{
         builder::{Builder, Built},
@@ -14,10 +14,18 @@ use crate::{
     },
 };
 
-/// Keys that would change the child or the key of a request.
-const UNSERVED: [&str; 2] = ["failover_tag", "hash"];
 /// Keys without a meaning here: leases are not served, so none are paired.
 const IDLE: [&str; 1] = ["enable_lease_pairing"];
+
+/// Reads the keys that every failover has.
+pub(super) fn rules(object: &Object<'_>, cx: &mut Reading) -> Result<FailoverRules, Diagnostic> {
+    object.take("failover_policy", cx, policy)?;
+    Ok(FailoverRules {
+        errors: object.take("failover_errors", cx, errors)?.unwrap_or_default(),
+        limit: object.take("failover_limit", cx, limit)?,
+        tag: object.take("failover_tag", cx, flag)?.unwrap_or(false),
+    })
+}
 
 pub(super) fn failover(
     builder: &mut Builder,
@@ -25,15 +33,10 @@ pub(super) fn failover(
     cx: &mut Reading,
 ) -> Result<Built, Diagnostic> {
     let children = args.children(builder, cx)?;
-    let errors = args.take("failover_errors", cx, errors)?.unwrap_or_default();
-    let limit = args.take("failover_limit", cx, limit)?;
-    args.take("failover_policy", cx, policy)?;
-    args.finish(&UNSERVED, &IDLE, cx)?;
-    Ok(over(children, |children| Route::Failover {
-        children,
-        errors,
-        limit,
-    }))
+    let rules = args.object.as_ref().map(|object| rules(object, cx)).transpose()?;
+    let rules = rules.unwrap_or_default();
+    args.finish(&["hash"], &IDLE, cx)?;
+    Ok(over(children, |children| Route::Failover { children, rules }))
 }
 
 pub(super) fn with_exptime(
@@ -49,15 +52,15 @@ pub(super) fn with_exptime(
         .take("failover_exptime", cx, whole(1))?
         .unwrap_or(60)
         .unsigned_abs();
-    let errors = args.take("failover_errors", cx, errors)?.unwrap_or_default();
-    args.take("failover_policy", cx, policy)?;
-    args.finish(&["failover_tag", "hash", "failover_limit"], &IDLE, cx)?;
+    let rules = args.object.as_ref().map(|object| rules(object, cx)).transpose()?;
+    let rules = rules.unwrap_or_default();
+    args.finish(&["hash"], &IDLE, cx)?;
     Ok(Built::One(match failover {
         Some(failover) => Route::FailoverWithTtl {
             normal: Box::new(normal),
             failover,
             ttl,
-            errors,
+            rules,
         },
         None => normal,
     }))
@@ -75,7 +78,7 @@ pub(super) fn on_miss(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) 
 
 /// Refuses policies that would ask the children in another order than that of the list. Other policies count
 /// as in order.
-pub(super) fn policy(node: &Node, cx: &mut Reading) -> Result<(), Diagnostic> {
+fn policy(node: &Node, cx: &mut Reading) -> Result<(), Diagnostic> {
     const UNSERVED: [&str; 4] = [
         "LeastFailuresPolicy",
         "DeterministicOrderPolicy",
@@ -115,7 +118,7 @@ fn limit(node: &Node, cx: &mut Reading) -> Result<FailoverLimit, Diagnostic> {
 }
 
 /// Reads a list for all groups, or an object with a list for some of them.
-pub(super) fn errors(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Diagnostic> {
+fn errors(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Diagnostic> {
     if let Value::List(_) = node.value {
         let all = Some(list(results::outcome)(node, cx)?);
         return Ok(FailoverErrors {

@@ -7,7 +7,7 @@ use crate::{
         Diagnostic, Place,
         document::{Node, Value, shortened},
         reading::Reading,
-        schema::{Algorithm, Children, FailoverErrors, Hash, Route},
+        schema::{Algorithm, Children, FailoverRules, Hash, Route},
         suggest,
     },
     frontdoor::mcrouter::object::{Object, list, number, text, whole},
@@ -167,8 +167,7 @@ impl Balanced {
         let more = (1..tries).map(|number| with_salt(format!("{}{number}", hash.salt)));
         Route::Failover {
             children: Children::List(std::iter::once(first).chain(more).collect()),
-            errors: FailoverErrors::default(),
-            limit: None,
+            rules: FailoverRules::default(),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     config::{
         Diagnostic,
         reading::Reading,
-        schema::{Children, FailoverErrors, Route},
+        schema::{Children, FailoverRules, Route},
     },
     frontdoor::mcrouter::{
         builder::{Builder, Built},
@@ -20,7 +20,7 @@ pub(super) struct Latest {
     salt: String,
     weights: Option<Vec<f64>>,
     per_worker: bool,
-    errors: FailoverErrors,
+    rules: FailoverRules,
 }
 
 impl Default for Latest {
@@ -30,7 +30,7 @@ impl Default for Latest {
             salt: String::new(),
             weights: None,
             per_worker: false,
-            errors: FailoverErrors::default(),
+            rules: FailoverRules::default(),
         }
     }
 }
@@ -40,15 +40,12 @@ impl Latest {
     pub(super) fn read(object: &Object<'_>, cx: &mut Reading) -> Result<Self, Diagnostic> {
         let count = object.take("failover_count", cx, whole(1))?;
         let weights = object.take("weights", cx, list(number))?;
-        object.take("failover_policy", cx, failover::policy)?;
         Ok(Self {
             count: count.map_or(5, |count| count.unsigned_abs() as usize),
             salt: object.take("salt", cx, text)?.unwrap_or_default(),
             weights: weights.map(|weights| weights.iter().map(|weight| weight.clamp(0.0, 1.0)).collect()),
             per_worker: object.take("thread_local_failover", cx, flag)?.unwrap_or(false),
-            errors: object
-                .take("failover_errors", cx, failover::errors)?
-                .unwrap_or_default(),
+            rules: failover::rules(object, cx)?,
         })
     }
 
@@ -60,7 +57,7 @@ impl Latest {
             weights: self.weights,
             salt: self.salt,
             per_worker: self.per_worker,
-            errors: self.errors,
+            rules: self.rules,
         }
     }
 }

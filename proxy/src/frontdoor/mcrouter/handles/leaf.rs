@@ -2,35 +2,19 @@
 
 use proxima_wire::message::Outcome;
 
-use super::{
-    Args,
-    hash::{self, Choice},
-    results,
-};
+use super::{Args, results};
 use crate::{
     config::{
         Diagnostic,
         document::{Node, Value},
         reading::Reading,
-        schema::{Algorithm, Children, ErrorReply, Hash, Route},
+        schema::{ErrorReply, Route},
     },
     frontdoor::mcrouter::{
         builder::{Builder, Built},
-        object::{Object, list, number, text},
+        object::{Object, text},
     },
 };
-
-/// Keys of PoolRoute that would change where requests go, or whether they do.
-const UNSERVED: [&str; 6] = [
-    "max_outstanding",
-    "slow_warmup",
-    "shadows",
-    "rates",
-    "shard_splits",
-    "bucketize",
-];
-/// Keys of features that do not exist here.
-const IDLE: [&str; 2] = ["shadow_policy", "split_shard_fanout"];
 
 pub(super) fn null(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     args.finish(&[], &[], cx)?;
@@ -59,60 +43,12 @@ pub(super) fn members(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) 
     Ok(built.unwrap_or_else(|| Built::List(Vec::new())))
 }
 
-/// The pool, and its name.
-pub(super) fn pool(
-    builder: &mut Builder,
-    args: &Args<'_>,
-    cx: &mut Reading,
-) -> Result<(Built, String), Diagnostic> {
-    let name = pool_name(builder, args, cx)?;
-    Ok((of_name(builder, &name, args, cx)?, name))
-}
-
-fn of_name(
-    builder: &mut Builder,
-    name: &str,
-    args: &Args<'_>,
-    cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
-    let mut own = args.take("hash", cx, hash::read)?;
-    // Weights beside the hash belong to the hash.
-    if let Some(weights) = args.take("weights", cx, list(number))? {
-        let choice = own.unwrap_or(Choice::Hash(Hash::of(Algorithm::WeightedCh3)));
-        own = Some(choice.or_weights(weights));
-    }
-    args.finish(&UNSERVED, &IDLE, cx)?;
-    let Some(pool) = builder.pools.listed.get(name).cloned() else {
-        return Err(cx.refuse(args.at, "there is no such pool"));
-    };
-    let children = match builder.children_of(name, cx)? {
-        Some(Built::Members(name)) if own.is_none() => return Ok(Built::One(Route::Pool(name))),
-        Some(Built::Members(name)) => Children::Pool(name),
-        Some(Built::One(only)) => return Ok(Built::One(only)),
-        Some(Built::List(routes)) => Children::List(routes),
-        None => {
-            return Ok(Built::One(match pool.error_on_empty {
-                true => Route::Error(format!("HashRoute with empty children, name: {name}").into()),
-                false => Route::Null,
-            }));
-        }
-    };
-    let choice = own.unwrap_or(Choice::Hash(pool.pool.hash.clone()));
-    let choice = match pool.weights {
-        Some(weights) => choice.or_weights(weights),
-        None => choice,
-    };
-    let choice = match pool.tags {
-        Some(tags) => choice.or_tags(tags),
-        None => choice,
-    };
-    let count = builder.count(&children);
-    let route = hash::over(choice, children, count, args.at, cx)?;
-    Ok(Built::One(route))
-}
-
 /// The name of the pool: a name, or the pool itself with its name in it.
-fn pool_name(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<String, Diagnostic> {
+pub(super) fn pool_name(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<String, Diagnostic> {
     let Some(node) = args.main("pool") else {
         return Err(cx.refuse(args.at, format!("`pool` is missing, line: {}", args.at.line)));
     };

@@ -5,9 +5,13 @@ mod gather;
 mod hash;
 mod latest;
 mod leaf;
+mod limit;
 mod narrow;
+mod pool;
 mod results;
 mod select;
+mod shadow;
+mod split;
 mod spool;
 mod wrap;
 
@@ -25,7 +29,7 @@ use crate::config::{
 type Build = fn(&mut Builder, &Args<'_>, &mut Reading) -> Result<Built, Diagnostic>;
 
 /// The types that are served.
-const SERVED: [(&str, Build); 29] = [
+const SERVED: [(&str, Build); 36] = [
     ("NullRoute", leaf::null),
     ("DevNullRoute", leaf::null),
     ("ErrorRoute", leaf::error),
@@ -37,6 +41,13 @@ const SERVED: [(&str, Build); 29] = [
     ("OriginalClientHashRoute", select::by_client),
     ("LatestRoute", latest::latest),
     ("LoadBalancerRoute", select::load_balancer),
+    ("MigrateRoute", split::migrate),
+    ("ShardSplitRoute", split::shard_split),
+    ("KeySplitRoute", split::key_split),
+    ("ShadowRoute", shadow::shadow),
+    ("RateLimitRoute", limit::rate_limit),
+    ("OutstandingLimitRoute", limit::outstanding_limit),
+    ("BlackholeRoute", limit::blackhole),
     ("KeyParseRoute", narrow::key_parse),
     ("HashStopAllowListRoute", narrow::hash_stop),
     ("OperationSelectorRoute", select::by_operation),
@@ -58,25 +69,18 @@ const SERVED: [(&str, Build); 29] = [
 ];
 
 /// The types that mcrouter knows and that are not served yet.
-const UNSERVED: [&str; 21] = [
+const UNSERVED: [&str; 14] = [
     "AsynclogRoute",
     "AxonLogRoute",
     "BigValueRoute",
-    "BlackholeRoute",
     "CarbonLookasideRoute",
     "DistributionRoute",
-    "KeySplitRoute",
     "L1L2CacheRoute",
     "L1L2SizeSplitRoute",
     "McBucketRoute",
-    "MigrateRoute",
-    "OutstandingLimitRoute",
-    "RateLimitRoute",
     "SRRoute",
     "SaltedFailoverRoute",
     "SetDistributionTargetRoute",
-    "ShadowRoute",
-    "ShardSplitRoute",
     "SlowWarmUpRoute",
     "StagingRoute",
     "WarmUpRoute",

@@ -1,6 +1,6 @@
 //! Around each PoolRoute: the asynchronous log of deletes that failed.
 
-use super::{Args, leaf};
+use super::{Args, pool};
 use crate::{
     config::{Diagnostic, reading::Reading, schema::Route},
     frontdoor::mcrouter::{
@@ -12,7 +12,7 @@ use crate::{
 pub(super) fn pool(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     let own = args.take("asynclog", cx, flag)?;
     let own_name = args.take("asynclog_name", cx, text)?;
-    let (built, pool) = leaf::pool(builder, args, cx)?;
+    let (built, pool) = pool::pool(builder, args, cx)?;
     let listed = builder.pools.listed.get(&pool);
     let (is_on, name) = listed.map(|listed| listed.asynclog.clone()).unwrap_or_default();
     Ok(match built {

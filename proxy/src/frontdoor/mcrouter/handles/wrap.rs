@@ -6,12 +6,13 @@ use super::Args;
 use crate::{
     config::{
         Diagnostic,
+        document::{Node, Value},
         reading::Reading,
         schema::{Fault, Route, TtlAction},
     },
     frontdoor::mcrouter::{
         builder::{Builder, Built},
-        object::{flag, text, whole},
+        object::{flag, list, number, text, whole},
     },
 };
 
@@ -37,14 +38,21 @@ pub(super) fn modify_key(
     }
     let ensure_prefix = args.take("ensure_key_prefix", cx, text)?.unwrap_or_default();
     let replace_prefix = args.take("replace_key_prefix", cx, text)?;
-    let in_place = args.take("modify_inplace", cx, flag)?.unwrap_or(false);
+    let in_place = args.take("modify_inplace", cx, flag)?;
+    if replace_prefix.is_some() && in_place.is_some() {
+        let problem = format!(
+            "replace_key_prefix and modify_inplace cannot be used together, line: {}",
+            args.at.line
+        );
+        return Err(cx.refuse(args.at, problem));
+    }
     let suffix = args.take("set_key_suffix", cx, text)?.unwrap_or_default();
     args.finish(&[], &[], cx)?;
     Ok(Built::One(Route::ModifyKey {
         child,
         ensure_prefix,
         replace_prefix,
-        in_place,
+        in_place: in_place.unwrap_or(false),
         suffix,
     }))
 }
@@ -72,23 +80,63 @@ pub(super) fn modify_exptime(
     }))
 }
 
+/// LatencyInjectionRoute. A request cannot carry a latency in memcached's protocol.
 pub(super) fn latency(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
-    const UNSERVED: [&str; 5] = [
-        "after_latency_ms",
-        "total_latency_ms",
-        "total_latency_percentile_ms",
-        "request_payload_latency",
-        "max_request_latency_us",
-    ];
     let child = Box::new(args.target(builder, "child", cx)?);
-    let delay = args
-        .take("before_latency_ms", cx, whole(0))?
-        .unwrap_or(0)
-        .unsigned_abs();
-    args.finish(&UNSERVED, &[], cx)?;
+    let delay = args.take("before_latency_ms", cx, millis)?;
+    let after = args.take("after_latency_ms", cx, millis)?;
+    let total = args.take("total_latency_ms", cx, millis)?;
+    let percentiles = args.take("total_latency_percentile_ms", cx, percentiles)?;
+    let by_request = args.take("request_payload_latency", cx, flag)?;
+    if by_request == Some(true) {
+        cx.warn(
+            args.at,
+            "`request_payload_latency` has no effect: requests tell no latency".to_owned(),
+        );
+    }
+    args.finish(&[], &["max_request_latency_us"], cx)?;
+    if delay.is_none() && after.is_none() && total.is_none() && percentiles.is_none() && by_request.is_none()
+    {
+        let problem = format!(
+            "LatencyInjectionRoute: one of `before_latency_ms`, `after_latency_ms`, `total_latency_ms` and \
+             `request_payload_latency` must be there, line: {}",
+            args.at.line
+        );
+        return Err(cx.refuse(args.at, problem));
+    }
+    let total = total
+        .filter(|total| !total.is_zero())
+        .map(|total| vec![(1.0, total)]);
     let fault = Fault {
-        delay: Duration::from_millis(delay.into()),
+        delay: delay.unwrap_or_default(),
+        delay_after: after.unwrap_or_default(),
+        total: percentiles.or(total).unwrap_or_default(),
         error_rate: 0.0,
     };
-    Ok(Built::One(Route::Fault { child, fault }))
+    Ok(Built::One(match fault == Fault::default() {
+        true => *child,
+        false => Route::Fault { child, fault },
+    }))
+}
+
+fn millis(node: &Node, cx: &mut Reading) -> Result<Duration, Diagnostic> {
+    let millis = whole(0)(node, cx)?.unsigned_abs();
+    Ok(Duration::from_millis(millis.into()))
+}
+
+/// Reads pairs of a percentile and the milliseconds that requests up to it take in all.
+fn percentiles(node: &Node, cx: &mut Reading) -> Result<Vec<(f64, Duration)>, Diagnostic> {
+    let pair = |node: &Node, cx: &mut Reading| match &node.value {
+        Value::List(pair) if pair.len() == 2 => {
+            let percentile = number(&pair[0], cx)?;
+            match (0.0..=100.0).contains(&percentile) {
+                true => Ok((percentile / 100.0, millis(&pair[1], cx)?)),
+                false => Err(cx.expected(&pair[0], "a percentile from 0 to 100")),
+            }
+        }
+        _ => Err(cx.expected(node, "a percentile and its milliseconds")),
+    };
+    let mut pairs = list(pair)(node, cx)?;
+    pairs.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    Ok(pairs)
 }

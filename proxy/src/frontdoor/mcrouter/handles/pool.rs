@@ -1,0 +1,134 @@
+//! PoolRoute: one server of a pool, and around that what its keys ask for.
+
+use super::{
+    Args,
+    hash::{self, Choice},
+    leaf, limit,
+    shadow::{self, Shadowing},
+    split,
+};
+use crate::{
+    config::{
+        Diagnostic,
+        reading::Reading,
+        schema::{Algorithm, Children, Hash, Rates, Route},
+    },
+    frontdoor::mcrouter::{
+        builder::{Builder, Built},
+        object::{list, number, whole},
+    },
+};
+
+/// Keys that would change where requests go, or whether they do.
+const UNSERVED: [&str; 2] = ["slow_warmup", "bucketize"];
+/// Keys of features that do not exist here.
+const IDLE: [&str; 2] = ["shadow_policy", "split_shard_fanout"];
+
+/// The pool, and its name.
+pub(super) fn pool(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<(Built, String), Diagnostic> {
+    let name = leaf::pool_name(builder, args, cx)?;
+    let mut own = args.take("hash", cx, hash::read)?;
+    // Weights beside the hash belong to the hash.
+    if let Some(weights) = args.take("weights", cx, list(number))? {
+        let choice = own.unwrap_or(Choice::Hash(Hash::of(Algorithm::WeightedCh3)));
+        own = Some(choice.or_weights(weights));
+    }
+    let around = Around {
+        most: args.take("max_outstanding", cx, whole(0))?.unwrap_or(0),
+        shadows: shadow::of(builder, args, cx)?,
+    };
+    let rates = args.take("rates", cx, limit::rates)?;
+    let splits = args.take("shard_splits", cx, split::splits)?;
+    args.finish(&UNSERVED, &IDLE, cx)?;
+    let mut route = chosen(builder, args, &name, own, &around, cx)?;
+    if let Some(rates) = rates.filter(|rates| *rates != Rates::default()) {
+        route = Route::RateLimit {
+            child: Box::new(route),
+            rates,
+            fallback: None,
+        };
+    }
+    if let Some(splits) = splits.filter(|splits| !splits.is_empty()) {
+        route = Route::ShardSplit {
+            child: Box::new(route),
+            splits,
+        };
+    }
+    Ok((Built::One(route), name))
+}
+
+/// What stands around each server of a pool.
+struct Around {
+    /// The most requests under way; 0: no limit.
+    most: i32,
+    shadows: Vec<Shadowing>,
+}
+
+impl Around {
+    /// Does the same stand around every server?
+    fn is_uniform(&self) -> bool {
+        self.most == 0 && self.shadows.iter().all(|shadow| shadow.range.is_none())
+    }
+
+    fn server(&self, place: usize, server: Route) -> Route {
+        let limited = match self.most {
+            0 => server,
+            most => Route::OutstandingLimit {
+                child: Box::new(server),
+                most: most.unsigned_abs() as usize,
+            },
+        };
+        shadow::around(limited, Some(place), &self.shadows)
+    }
+}
+
+/// One of the pool's servers, by the hash of the route or by the pool's own.
+fn chosen(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    name: &str,
+    own: Option<Choice>,
+    around: &Around,
+    cx: &mut Reading,
+) -> Result<Route, Diagnostic> {
+    let Some(pool) = builder.pools.listed.get(name).cloned() else {
+        return Err(cx.refuse(args.at, "there is no such pool"));
+    };
+    let Some(built) = builder.children_of(name, cx)? else {
+        return Ok(match pool.error_on_empty {
+            true => Route::Error(format!("HashRoute with empty children, name: {name}").into()),
+            false => Route::Null,
+        });
+    };
+    if let (true, true, Built::Members(name)) = (own.is_none(), around.is_uniform(), &built) {
+        return Ok(shadow::around(Route::Pool(name.clone()), None, &around.shadows));
+    }
+    let children = match around.is_uniform() {
+        true => built.children(),
+        false => {
+            let servers = builder.list_of(built).into_iter().enumerate();
+            Children::List(
+                servers
+                    .map(|(place, server)| around.server(place, server))
+                    .collect(),
+            )
+        }
+    };
+    let mut choice = own.unwrap_or(Choice::Hash(pool.pool.hash.clone()));
+    if let Some(weights) = pool.weights {
+        choice = choice.or_weights(weights);
+    }
+    if let Some(tags) = pool.tags {
+        choice = choice.or_tags(tags);
+    }
+    let count = builder.count(&children);
+    let route = hash::over(choice, children, count, args.at, cx)?;
+    Ok(match around.is_uniform() {
+        true => shadow::around(route, None, &around.shadows),
+        false => route,
+    })
+}

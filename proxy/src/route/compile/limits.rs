@@ -1,0 +1,87 @@
+//! Routes that copy requests or limit them.
+
+use std::cell::RefCell;
+
+use super::{CompileError, maker::Maker};
+use crate::{
+    config::schema::{self, Rate, Rates, Route, ShadowKeys},
+    route::{
+        handle::{Bucket, ByKey, OutstandingLimit, RateLimit, Sample, Sampled, Shadow},
+        tree::{Leaf, Node, NodeId},
+    },
+};
+
+impl<'a> Maker<'_, 'a> {
+    pub(super) fn shadow(
+        &mut self,
+        child: &'a Route,
+        shadows: &'a [schema::Shadow],
+    ) -> Result<NodeId, CompileError> {
+        let mut children = vec![self.node(child)?];
+        let mut samples = Vec::new();
+        for shadow in shadows {
+            // What a shadow fails to delete is not kept.
+            let spools = self.spools.take();
+            let target = self.node(&shadow.target);
+            self.spools = spools;
+            let target = target?;
+            children.push(self.limited(target, shadow.in_flight, false));
+            let keys = match &shadow.keys {
+                ShadowKeys::Between(from, to) => Sampled::between(*from, *to),
+                ShadowKeys::Listed(keys) => {
+                    let keys = keys.iter().map(|key| key.as_bytes().to_vec());
+                    Sampled::Listed(keys.collect())
+                }
+            };
+            let share = shadow.share;
+            samples.push(Sample { keys, share });
+        }
+        Ok(self.fan(Shadow { samples }, children))
+    }
+
+    pub(super) fn outstanding_limit(
+        &mut self,
+        child: &'a Route,
+        most: usize,
+    ) -> Result<NodeId, CompileError> {
+        let child = self.node(child)?;
+        Ok(self.limited(child, most, true))
+    }
+
+    fn limited(&mut self, child: NodeId, most: usize, waits: bool) -> NodeId {
+        let state = RefCell::default();
+        self.wrap(OutstandingLimit { most, waits, state }, child)
+    }
+
+    pub(super) fn rate_limit(
+        &mut self,
+        child: &'a Route,
+        rates: &Rates,
+        fallback: Option<&'a Route>,
+    ) -> Result<NodeId, CompileError> {
+        let child = self.node(child)?;
+        let fallback = match fallback {
+            Some(route) => self.node(route)?,
+            None => self.push(Node::Leaf(Leaf::Null)),
+        };
+        let bucket = |rate: Option<Rate>| rate.map(Bucket::new);
+        let handle = RateLimit {
+            gets: bucket(rates.gets),
+            sets: bucket(rates.sets),
+            deletes: bucket(rates.deletes),
+            touch: self.dialect.command("touch"),
+        };
+        Ok(self.choose(handle, vec![child, fallback]))
+    }
+
+    pub(super) fn by_key(
+        &mut self,
+        keys: &[String],
+        listed: &'a Route,
+        default: &'a Route,
+    ) -> Result<NodeId, CompileError> {
+        let children = vec![self.node(listed)?, self.node(default)?];
+        let keys = keys.iter().map(|key| key.as_bytes().to_vec()).collect();
+        Ok(self.choose(ByKey { keys }, children))
+    }
+}

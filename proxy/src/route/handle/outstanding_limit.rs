@@ -1,0 +1,122 @@
+//! outstanding_limit: at most so many requests are under way to the child at a time. The others wait, and
+//! clients take turns, so that one with many requests does not hold up the rest. Shadows do not wait: what is
+//! too much for them is dropped.
+
+use std::{
+    cell::RefCell,
+    collections::{HashMap, VecDeque},
+};
+
+use proxima_wire::message::{Outcome, Request};
+
+use super::Random;
+use crate::{
+    client::ClientId,
+    route::{
+        FlightId,
+        tree::{Query, Wrap, Wrapped},
+    },
+};
+
+/// The route `outstanding_limit`.
+#[derive(Debug)]
+pub(in crate::route) struct OutstandingLimit {
+    /// The most requests that are under way.
+    pub(in crate::route) most: usize,
+    /// Further requests wait; otherwise they fail.
+    pub(in crate::route) waits: bool,
+    /// What is under way, and what waits.
+    pub(in crate::route) state: RefCell<State>,
+}
+
+/// The requests of one route.
+#[derive(Debug, Default)]
+pub(in crate::route) struct State {
+    under_way: usize,
+    /// The requests that wait, by client; those that no client waits for have no client.
+    waiting: HashMap<Option<u64>, VecDeque<FlightId>>,
+    /// The clients whose requests wait, in the order of their turns.
+    turns: VecDeque<Option<u64>>,
+}
+
+impl State {
+    fn add(&mut self, flight: FlightId, client: Option<u64>) {
+        let queue = self.waiting.entry(client).or_default();
+        if queue.is_empty() {
+            self.turns.push_back(client);
+        }
+        queue.push_back(flight);
+    }
+
+    /// The next request, whose client takes its next turn behind the others.
+    fn next(&mut self) -> Option<FlightId> {
+        let client = self.turns.pop_front()?;
+        let queue = self.waiting.get_mut(&client)?;
+        let next = queue.pop_front();
+        match queue.is_empty() {
+            true => drop(self.waiting.remove(&client)),
+            false => self.turns.push_back(client),
+        }
+        next
+    }
+}
+
+impl Wrap for OutstandingLimit {
+    fn name(&self) -> &'static str {
+        match self.waits {
+            true => "outstanding_limit",
+            false => "shadow_limit",
+        }
+    }
+
+    fn request(&self, request: &Request, message: &[u8], _: &Query<'_>, _: &mut Random) -> Wrapped {
+        let mut state = self.state.borrow_mut();
+        // The body of a streamed request is already coming.
+        let is_streamed = (message.len() as u64) < request.len();
+        if state.under_way < self.most || (is_streamed && self.waits) {
+            state.under_way += 1;
+            return Wrapped::Watch;
+        }
+        match self.waits {
+            true => Wrapped::Queue,
+            false => Wrapped::Fail(Outcome::Busy, "too many copies of requests are under way".into()),
+        }
+    }
+
+    fn enqueue(&self, flight: FlightId, client: Option<ClientId>) {
+        let client = client.map(ClientId::to_bits);
+        self.state.borrow_mut().add(flight, client);
+    }
+
+    fn left(&self) -> Option<FlightId> {
+        let mut state = self.state.borrow_mut();
+        let next = state.next();
+        if next.is_none() {
+            state.under_way = state.under_way.saturating_sub(1);
+        }
+        next
+    }
+
+    fn why(&self) -> String {
+        format!("at most {} requests under way", self.most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_take_turns() {
+        let flight = FlightId::from_bits;
+        let mut state = State::default();
+        for (number, client) in [1, 1, 1, 2, 3, 2].into_iter().enumerate() {
+            state.add(flight(number as u64), Some(client));
+        }
+        let order: Vec<u64> = std::iter::from_fn(|| state.next())
+            .map(FlightId::to_bits)
+            .collect();
+        assert_eq!(order, [0, 3, 4, 1, 5, 2]);
+        assert!(state.waiting.is_empty() && state.turns.is_empty());
+    }
+}

@@ -1,0 +1,194 @@
+//! mcrouter's handles that copy requests or limit them.
+
+use proxima::config::schema::*;
+
+use crate::{around, handles::route, parse, pool, refused, rows::each_row};
+
+fn shadow(target: Route, keys: ShadowKeys) -> Shadow {
+    Shadow {
+        target,
+        keys,
+        share: 1.0,
+        in_flight: Shadow::IN_FLIGHT,
+    }
+}
+
+fn shadowed(child: Route, shadows: Vec<Shadow>) -> Route {
+    Route::Shadow {
+        child: Box::new(child),
+        shadows,
+    }
+}
+
+#[test]
+fn shadows_stand_around_the_pool_or_around_the_servers_of_their_range() {
+    let all = || shadow(Route::Named("near".into()), ShadowKeys::Between(0.0, 1.0));
+    let tenth = || shadow(Route::Named("near".into()), ShadowKeys::Between(0.0, 0.1));
+    let listed = || shadow(Route::Null, ShadowKeys::Listed(vec!["k".into()]));
+    let member = |name: &str| Route::Member(name.into());
+    let second_shadowed = || {
+        let second = shadowed(member("A/a:2"), vec![tenth()]);
+        Children::List(vec![member("A/a:1"), second])
+    };
+    let hash = |children| Route::Hash {
+        children,
+        hash: Some(Hash::of(Algorithm::Ch3)),
+    };
+    let table = [
+        (
+            r#"{"type": "PoolRoute", "pool": "A", "shadow_policy": "default", "shadows": [{"target": "near"},
+                {"target": "NullRoute", "keys_to_shadow": ["k"]}]}"#,
+            shadowed(Route::Pool("A".into()), vec![all(), listed()]),
+        ),
+        (
+            r#"{"type": "PoolRoute", "pool": "A", "shadows": [
+                {"target": "near", "index_range": [1, 2], "key_fraction_range": [0, 0.1]}]}"#,
+            hash(second_shadowed()),
+        ),
+        (
+            r#"{"type": "HashRoute", "children": {"type": "ShadowRoute", "children": "Pool|A", "shadows": [
+                {"target": "near", "index_range": [1, 5], "key_fraction_range": [0, 0.1]}]}}"#,
+            hash(second_shadowed()),
+        ),
+        (
+            r#"{"type": "ShadowRoute", "children": "near", "shadows": [{"target": "near", "requests_fraction": 0.5}]}"#,
+            shadowed(Route::Named("near".into()), vec![Shadow { share: 0.5, ..all() }]),
+        ),
+        // An entry that is wrong is left out.
+        (
+            r#"{"type": "PoolRoute", "pool": "A", "shadows": [5, {}, {"target": "nowhere"},
+                {"target": "near", "key_fraction_range": [0, 1.5]}, {"target": "near", "index_range": "x"},
+                {"target": "near", "index_range": [0, 1], "keys_to_shadow": ["k"]}, {"target": "near"}]}"#,
+            shadowed(Route::Pool("A".into()), vec![all()]),
+        ),
+    ];
+    each_row(table, |(text, expected)| {
+        assert_eq!(route(text), *expected, "{text}");
+    });
+}
+
+#[test]
+fn shadow_that_is_left_out_is_warned_of() {
+    let text = r#"{"type": "PoolRoute", "pool": "A", "shadows": [{"target": "nowhere"}, {}]}"#;
+    let warnings = parse(&around(text)).unwrap().loaded.warnings;
+    let left_out = warnings
+        .iter()
+        .filter(|warning| warning.contains("this shadow is left out: "));
+    assert_eq!(left_out.count(), 2, "{warnings:?}");
+}
+
+#[test]
+fn limits_become_routes_with_the_same_effect() {
+    let near = || Box::new(Route::Named("near".into()));
+    let rate = |per_second, burst| Some(Rate { per_second, burst });
+    let limited = |child| Route::OutstandingLimit {
+        child: Box::new(child),
+        most: 5,
+    };
+    let by_key = |keys: &[&str], listed, default| Route::ByKey {
+        keys: keys.iter().map(|&key| key.into()).collect(),
+        listed,
+        default,
+    };
+    let table = [
+        (
+            r#"{"type": "RateLimitRoute", "target": "near", "rates": {"gets_rate": 10, "sets_rate": 5, "sets_burst": 20},
+                "fallback": "NullRoute"}"#,
+            Route::RateLimit {
+                child: near(),
+                rates: Rates {
+                    gets: rate(10.0, 10.0),
+                    sets: rate(5.0, 20.0),
+                    deletes: None,
+                },
+                fallback: Some(Box::new(Route::Null)),
+            },
+        ),
+        (
+            r#"{"type": "PoolRoute", "pool": "A", "rates": {"deletes_rate": 1}, "shard_splits": {"1": 2}}"#,
+            Route::ShardSplit {
+                child: Box::new(Route::RateLimit {
+                    child: Box::new(Route::Pool("A".into())),
+                    rates: Rates {
+                        deletes: rate(1.0, 1.0),
+                        ..Rates::default()
+                    },
+                    fallback: None,
+                }),
+                splits: [("1".to_owned(), ShardCopies::of(2))].into(),
+            },
+        ),
+        (
+            r#"{"type": "PoolRoute", "pool": "A", "rates": {}, "max_outstanding": 0}"#,
+            Route::Pool("A".into()),
+        ),
+        (
+            r#"{"type": "PoolRoute", "pool": "A", "max_outstanding": 5}"#,
+            Route::Hash {
+                children: Children::List(
+                    ["A/a:1", "A/a:2"]
+                        .map(|name| limited(Route::Member(name.into())))
+                        .into(),
+                ),
+                hash: Some(Hash::of(Algorithm::Ch3)),
+            },
+        ),
+        (
+            r#"{"type": "OutstandingLimitRoute", "target": "near", "max_outstanding": 5}"#,
+            limited(*near()),
+        ),
+        (
+            r#"{"type": "BlackholeRoute", "default": "near", "policies": {"key": [{"op": "equals", "value": "k"}]}}"#,
+            by_key(&["k"], Box::new(Route::Null), near()),
+        ),
+        (
+            r#"{"type": "BlackholeRoute", "default": "near", "blackhole_child": "all", "policies":
+                {"key": [{"op": "not_equals", "value": "k"}]}}"#,
+            by_key(&["k"], near(), Box::new(Route::Named("all".into()))),
+        ),
+        (
+            r#"{"type": "BlackholeRoute", "default": "near", "policies": {}}"#,
+            Route::Null,
+        ),
+        (
+            r#"{"type": "HashRoute", "children": {"type": "ShadowRoute", "children": "Pool|A", "shadows": []}}"#,
+            Route::Hash {
+                children: pool("A"),
+                hash: Some(Hash::of(Algorithm::Ch3)),
+            },
+        ),
+    ];
+    each_row(table, |(text, expected)| {
+        assert_eq!(route(text), *expected, "{text}");
+    });
+}
+
+#[test]
+fn limits_are_refused_with_a_missing_or_wrong_key() {
+    let table = [
+        (
+            r#"{"type": "RateLimitRoute", "target": "near"}"#,
+            "RateLimitRoute: `rates` is missing, line: 8",
+        ),
+        (
+            r#"{"type": "RateLimitRoute", "target": "near", "rates": {"gets_rate": -1}}"#,
+            "expected a number of at least 0",
+        ),
+        (
+            r#"{"type": "BlackholeRoute", "default": "near"}"#,
+            "BlackholeRoute: `policies` is missing",
+        ),
+        (
+            r#"{"type": "BlackholeRoute", "default": "near", "policies": {"flags": []}}"#,
+            "BlackholeRoute looks at `key` alone, not at `flags`, line: 8",
+        ),
+        (
+            r#"{"type": "BlackholeRoute", "default": "near", "policies": {"key": [{"op": "x", "value": "k"}]}}"#,
+            "expected \"equals\" or \"not_equals\"",
+        ),
+    ];
+    each_row(table, |(text, expected)| {
+        let message = refused(&around(text));
+        assert!(message.contains(expected), "{text}\n{message}");
+    });
+}
