@@ -203,11 +203,33 @@ def test_health_listeners_follow_the_configuration(proxima):
 
 
 def test_a_health_address_in_use_is_refused_at_the_start(proxima, command, io, tmp_path):
-    taken = proxima(config("embedded", health=[ports.address()])).config["health"][0]
-    file = tmp_path / "second.yaml"
-    file.write_text(json.dumps({**config("embedded", health=[taken]), "admin": ports.address()}))
-    done = command("run", "--config", str(file), "--io", io)
+    first = proxima(config("embedded", health=[ports.address()]))
+    taken = first.config["health"][0]
+    # The first one follows its own file, and would take the addresses of the second.
+    second = tmp_path / "second.yaml"
+    second.write_text(json.dumps({**config("embedded", health=[taken]), "admin": ports.address()}))
+    done = command("run", "--config", str(second), "--io", io)
     assert done.returncode == 2 and f"health address {taken}" in done.stderr
+
+
+@pytest.mark.either_io
+def test_health_is_unwell_while_there_is_no_room_for_more_clients(proxima):
+    listeners = [{"address": ports.address(), "check": check} for check in ("http", "tcp")]
+    proxy = proxima(config("embedded", health=listeners), before=("prlimit", "--nofile=64:64"))
+    http_check, tcp_check = (listener["address"] for listener in listeners)
+    assert status(http_check) == (200, "well\n")
+    reason = "no room for more clients: the limit on open files is reached\n"
+    crowd = [proxy.raw() for _ in range(80)]
+    try:
+        until(lambda: status(http_check) == (503, reason), "those in the queue are not sent here")
+        until(lambda: not is_open(tcp_check), "a closed port means unwell")
+        assert proxy.http("/ready") == (503, f"not ready\n{reason}")
+    finally:
+        for client in crowd:
+            client.close()
+    until(lambda: status(http_check) == (200, "well\n"), "there is room again")
+    until(lambda: is_open(tcp_check), "the port is open again")
+    assert proxy.http("/ready")[0] == 200
 
 
 def test_clients_of_health_that_say_nothing_keep_nobody_out(proxima):

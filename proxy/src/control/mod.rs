@@ -32,6 +32,7 @@ mod host;
 mod nodes;
 mod offline;
 mod own_copies;
+mod pid_file;
 mod probe;
 mod readiness;
 mod reload;

@@ -14,6 +14,7 @@ use super::{
     drain::{drain, look_for_file},
     follow::follow,
     greet::{introduce, say_hello},
+    pid_file::PidFile,
     start::{LogControl, Options, StartError, Started, start},
 };
 use crate::{admin, frontdoor::ConfigSource, worker::Order};
@@ -57,6 +58,14 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
                 .await
                 .map_err(|source| StartError::Statistics { address, source })?;
         }
+        // A start that fails leaves the file of the process that serves as it is.
+        let _pid_file = match &options.pid_file {
+            None => None,
+            Some(path) => Some(PidFile::write(path).map_err(|source| StartError::PidFile {
+                path: path.clone(),
+                source,
+            })?),
+        };
         say_hello(&proxy, admin.as_deref(), why);
         if options.introduce {
             introduce(&proxy, admin.as_deref());

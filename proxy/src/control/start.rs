@@ -2,6 +2,7 @@
 
 use std::{
     net::IpAddr,
+    path::PathBuf,
     sync::{Arc, Mutex},
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
@@ -40,6 +41,7 @@ use crate::{
     peers,
     reactor::{Io, NoUring},
     route::Random,
+    upstream::reason,
     worker::{FleetOrder, Order},
 };
 
@@ -60,6 +62,9 @@ pub struct Options {
     pub log: Option<Arc<dyn LogControl>>,
     /// twemproxy's statistics port. `None`: there is none.
     pub statistics: Option<Statistics>,
+    /// The file for the number of the process, which is written once all listeners are bound. `None`: there
+    /// is none.
+    pub pid_file: Option<PathBuf>,
 }
 
 /// A log that signals change while the process runs.
@@ -80,6 +85,7 @@ impl Default for Options {
             introduce: false,
             log: None,
             statistics: None,
+            pid_file: None,
         }
     }
 }
@@ -119,6 +125,9 @@ pub enum StartError {
     /// The operator has to choose another address, or to stop the process that listens there.
     #[error("cannot listen on health address {address}: {source}")]
     Health { address: String, source: std::io::Error },
+    /// The operator has to choose another path, or to make its folder writable.
+    #[error("opening pid file '{}' failed: {}", path.display(), reason(source))]
+    PidFile { path: PathBuf, source: std::io::Error },
 }
 
 /// The process as it serves by its first configuration, and what it has to follow from then on.
