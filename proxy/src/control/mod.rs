@@ -47,7 +47,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use self::{
     copies::Copies, descriptors::Descriptors, dns::Names, drain::Drain, ejections::Ejections,
@@ -106,6 +106,8 @@ pub struct Proxy {
     /// Requests for a change of the configuration.
     requests: mpsc::Sender<follow::Request>,
     drain: Drain,
+    /// A client has asked for the end of the process.
+    shutdown: Notify,
     /// The fleet, and where the workers' events about it go. `None`: this proxy is in none.
     fleet: Option<(Arc<Fleet>, mpsc::UnboundedSender<peers::Event>)>,
     state: Mutex<State>,

@@ -9,6 +9,7 @@ use std::{
 use tokio::{
     runtime::Runtime,
     sync::{
+        Notify,
         mpsc::{self, UnboundedReceiver},
         watch,
     },
@@ -194,6 +195,7 @@ pub(super) fn start(
         nodes: name,
         requests: ask,
         drain: Drain::new(),
+        shutdown: Notify::new(),
         fleet,
         state: Mutex::new(State::new(first.loaded().clone(), copies, shared.random)),
     });

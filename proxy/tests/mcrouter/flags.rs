@@ -59,7 +59,10 @@ fn mcrouter_options_become_settings() {
         mcrouter.loaded.config.limits.write_timeout,
         Duration::from_secs(1)
     );
-    assert!(mcrouter.flush_enabled);
+    assert_eq!(
+        mcrouter.loaded.config.listeners[0].manner,
+        Manner::Mcrouter { flush: true }
+    );
     assert_eq!(mcrouter.reload_after, None);
     assert_eq!(
         mcrouter.warnings,

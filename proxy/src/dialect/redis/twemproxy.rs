@@ -121,7 +121,7 @@ pub(super) fn error(text: &str, out: &mut Vec<u8>) {
 /// What a client is told that has not said the password.
 pub(super) const fn not_logged_in(manner: Manner, own: &'static str) -> &'static str {
     match manner {
-        Manner::Own => own,
+        Manner::Own | Manner::Mcrouter { .. } => own,
         Manner::Twemproxy { .. } => "NOAUTH Authentication required",
     }
 }
