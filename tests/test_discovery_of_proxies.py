@@ -121,6 +121,10 @@ def test_proxies_of_one_file_tell_the_same_and_a_higher_version_after_a_change(
     peers = listed(*addresses, third)
     second = agree([*addresses, third], at=addresses, above=first)
     assert second == first + 1
+    for proxy in two:
+        labels = {"listener": proxy.address}
+        figures = [proxy.metric(f"discovery_{name}", **labels) for name in ("proxies", "version", "up")]
+        assert figures == [3, second, 1]
     proxima(discovering(third, peers, tmp_path))
     assert agree([*addresses, third]) == second, "who comes takes the version of the others"
     listed(*addresses)
@@ -165,6 +169,8 @@ def test_bad_file_of_proxies_changes_nothing(two, listed, tmp_path):
                 (tmp_path / "proxies").write_text(text)
         until(lambda: two[0].log().count(told_of) > before, "it is told")
         assert agree(addresses) == version
+        until(lambda: two[0].metric("discovery_up") == 0, "and seen")
+        assert (two[0].metric("discovery_version"), two[0].metric("discovery_proxies")) == (version, 2)
     listed(addresses[0])
     agree(addresses[:1], above=version)
 

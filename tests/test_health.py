@@ -1,10 +1,7 @@
 """Health listeners, as load balancers and shells ask them."""
 
-import csv
 import http.client
 import re
-import shutil
-import socket
 import subprocess
 import threading
 import time
@@ -12,11 +9,13 @@ import time
 import pytest
 
 from harness import ports, until
+from harness.balancer import HAPROXY, Balancer
 from harness.netns import Network, forbidden, ip
+from harness.nutcracker import entry
 from harness.proxy import config
 from harness.raw import connect
 
-HAPROXY = shutil.which("haproxy", path="/usr/sbin:/usr/bin:/sbin:/bin")
+needs_haproxy = pytest.mark.skipif(not HAPROXY, reason="haproxy is missing: scripts/prepare.sh installs it")
 
 
 def ask(address, text=b"GET / HTTP/1.0\r\n\r\n", source=None):
@@ -112,41 +111,7 @@ def test_health_is_understood_by_bash(pool):
     assert subprocess.run(["bash", "-c", f"exec 3<>/dev/tcp/{host}/{port}"], timeout=60).returncode == 0
 
 
-class Balancer:
-    """HAProxy in TCP mode before this proxy, which it checks by `options` of its configuration."""
-
-    def __init__(self, folder, backend, check, options):
-        self.address = ports.address()
-        self._socket = folder / "haproxy.sock"
-        file = folder / "haproxy.cfg"
-        check_port = check.rsplit(":", 1)[1]
-        file.write_text(
-            f"global\n    stats socket {self._socket}\n"
-            "defaults\n    mode tcp\n    timeout connect 5s\n    timeout client 60s\n    timeout server 60s\n"
-            f"listen cache\n    bind {self.address}\n{options}"
-            f"    server proxy {backend} check port {check_port} inter 50ms fall 1 rise 1\n"
-        )
-        self.process = subprocess.Popen([HAPROXY, "-db", "-f", str(file)], stderr=subprocess.DEVNULL)
-
-    def state(self):
-        """What it thinks of the proxy: UP or DOWN."""
-        try:
-            with socket.socket(socket.AF_UNIX) as sock:
-                sock.connect(str(self._socket))
-                sock.sendall(b"show stat\n")
-                text = b"".join(iter(lambda: sock.recv(65536), b"")).decode()
-        except OSError:
-            return None
-        rows = csv.DictReader(text.removeprefix("# ").splitlines())
-        [row] = [row for row in rows if row["svname"] == "proxy"]
-        return row["status"].split()[0]
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
-
-
-@pytest.mark.skipif(not HAPROXY, reason="haproxy is missing: scripts/prepare.sh installs it")
+@needs_haproxy
 @pytest.mark.parametrize("kind", ["http", "tcp"])
 def test_health_is_understood_by_haproxy_which_leads_clients_away_from_a_drained_proxy(
     pool, cleanup, tmp_path, kind
@@ -162,6 +127,58 @@ def test_health_is_understood_by_haproxy_which_leads_clients_away_from_a_drained
     until(lambda: balancer.state() == "DOWN", "the balancer takes the proxy for unwell")
     pool.http("/drain", "DELETE")
     until(lambda: balancer.state() == "UP", "the balancer takes the proxy for well again")
+
+
+@needs_haproxy
+@pytest.mark.either_io
+@pytest.mark.parametrize("protocol", ["memcached", "redis"])
+def test_twemproxys_file_has_health_and_a_drain_file_by_options(
+    door, memcached, redis_server, cleanup, tmp_path, protocol
+):
+    """What the script behind xinetd and the file in /tmp did: at least two of three servers, or taken out."""
+    servers = {"memcached": memcached, "redis": redis_server}[protocol].several(3)
+    eject = {"auto_eject_hosts": True, "server_failure_limit": 1, "server_retry_timeout": 600_000}
+    # Its keys do not all go to one server, as similar ones may by the default hash.
+    keys = {**eject, "hash": "md5"}
+    pools = {
+        "p": {"redis": protocol == "redis", **keys, "servers": [entry(server) for server in servers]},
+        # It concerns nobody, and no server of it is up.
+        "other": {**keys, "servers": [entry(ports.address())]},
+    }
+    pools = {name: {"listen": ports.address(), **said} for name, said in pools.items()}
+    check, out = ports.address(), tmp_path / "out"
+    proxy = door(
+        pools, f"--health=p={check}", "--health-min", "2", "--drain-file", str(out), "--drain-delay=500ms"
+    )
+    balancer = Balancer(tmp_path, proxy.address, check, "    option httpchk\n")
+    cleanup.callback(balancer.stop)
+    lines = {"memcached": b"get %b\r\n", "redis": b"*2\r\n$3\r\nGET\r\n$3\r\n%b\r\n"}[protocol]
+
+    def lose(server):
+        server.stop()
+
+        def is_ejected():
+            with proxy.raw() as client:
+                for number in range(20):
+                    client.send(lines % (b"k%02d" % number))
+                    client.line()
+            return proxy.member(server.address)["state"] == "ejected"
+
+        until(is_ejected, "the server is ejected")
+
+    until(lambda: balancer.state() == "UP", "the balancer takes the proxy for well")
+    with proxy.raw() as before:
+        out.touch()
+        until(lambda: balancer.state() == "DOWN", "it is taken out")
+        assert status(check) == (503, f"draining: the file {out} is there\n")
+        assert before.rest() == b"", "each client is closed when nothing is due to it"
+    out.unlink()
+    until(lambda: balancer.state() == "UP", "it is put back")
+    lose(servers[0])
+    assert status(check) == (200, "well\n")
+    lose(servers[1])
+    until(lambda: balancer.state() == "DOWN", "too few servers are up")
+    assert status(check) == (503, "pool p: 1 of 3 members up, at least 2 wanted\n")
 
 
 def test_health_answers_only_the_networks_that_may_ask(proxima):

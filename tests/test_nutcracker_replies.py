@@ -7,6 +7,7 @@ import pytest
 
 from harness import ports, until
 from harness.nutcracker import NUTCRACKER, entry, written
+from harness.raw import Raw
 from harness.redis import Connection, array
 
 pytestmark = [
@@ -256,6 +257,78 @@ def test_all_commands_are_taken_on_request(door, memcached, redis_server):
         assert client.ask("MULTI") == b"+OK\r\n"
         assert client.ask("DISCARD") == b"+OK\r\n"
         assert client.ask("KEYS", "*") == b"*1\r\n$1\r\nn\r\n"
+
+
+@pytest.mark.parametrize("protocol", ["memcached", "redis"])
+def test_further_listener_of_a_pool_takes_all_commands_and_finds_the_same_servers(
+    door, memcached, redis_server, folder, protocol
+):
+    is_redis = protocol == "redis"
+    servers = {"memcached": memcached, "redis": redis_server}[protocol].several(3)
+    dead = ports.address()
+    pool = {"redis": is_redis, "hash": "md5", "servers": [entry(server) for server in [*servers, dead]]}
+    also, path = ports.address(), folder / "also.sock"
+    proxy = door(
+        {"p": {"listen": ports.address(), **pool}}, f"--also-listen=p={also}", f"--also-listen=p={path} 0600"
+    )
+    assert path.stat().st_mode & 0o777 == 0o600
+    keys = [b"%d-is-a-key" % number for number in range(100)]
+    write, read = {
+        "memcached": (lambda key: b"set %b 0 0 1\r\nv\r\n" % key, lambda key: b"mg %b v\r\n" % key),
+        "redis": (lambda key: array("SET", key, "v"), lambda key: array("GETRANGE", key, "0", "-1")),
+    }[protocol]
+    stored = {"memcached": b"STORED\r\n", "redis": b"+OK\r\n"}[protocol]
+    refused = {"memcached": b"SERVER_ERROR Connection refused\r\n", "redis": b"-ERR Connection refused\r\n"}
+    with proxy.raw() as under, Raw(also) as beside, Raw(f"unix:{path}") as by_file:
+        lost = 0
+        for key in keys:
+            under.send(write(key))
+            answer = under.line()
+            for client in (beside, by_file):
+                client.send(read(key))
+                found = client.line()
+                if answer == stored:
+                    assert found == (b"VA 1\r\n" if not is_redis else b"$1\r\n")
+                    assert client.line() == b"v\r\n"
+                else:
+                    # The same server is asked, and the error is Proxima's own.
+                    assert answer == refused[protocol]
+                    assert found.endswith(b" %b: Connection refused\r\n" % dead.encode())
+                    lost += 1
+        assert 0 < lost < 2 * len(keys)
+    # Each command is served beside the pool's listener, and closes the connection there.
+    only = {
+        "memcached": {b"mn\r\n": b"MN\r\n", b"gat 0 none\r\n": b"END\r\n"},
+        "redis": {array("MULTI"): b"+OK\r\n", array("ECHO", "x"): b"$1\r\n"},
+    }[protocol]
+    for request, answer in only.items():
+        with proxy.raw() as under, Raw(also) as beside:
+            under.send(request)
+            assert under.rest() == b""
+            beside.send(request)
+            assert beside.line() == answer
+    if is_redis:
+        with Connection(also) as client:
+            assert client.ask("HELLO", "3").startswith(b"%")
+    # Nobody is cut off when the file changes.
+    with Raw(also) as beside:
+        proxy.write({"p": {"listen": proxy.address, **pool, "servers": pool["servers"][:3]}})
+        until(lambda: len(proxy.http("/members")[1].split('"pool":')) == 4, "the dead server is gone")
+        for key in keys:
+            beside.send(write(key))
+            assert beside.line() == stored
+
+
+def test_further_listener_asks_for_the_password_of_its_pool(door, redis_server):
+    server = redis_server(options=["--requirepass", "secret"])
+    pool = {"listen": ports.address(), "redis": True, "redis_auth": "secret", "servers": [entry(server)]}
+    also = ports.address()
+    door({"p": pool}, "--also-listen", f"p={also}")
+    with Connection(also) as client:
+        assert client.ask("PING") == b"-NOAUTH Authentication required.\r\n"
+        assert client.ask("AUTH", "wrong").startswith(b"-WRONGPASS ")
+        assert client.ask("AUTH", "secret") == b"+OK\r\n"
+        assert client.ask("SET", "k", "v") == b"+OK\r\n"
 
 
 def test_redis_clients_of_today_connect(door, redis_server):

@@ -8,7 +8,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 PATH="$PATH:/usr/sbin:/sbin"
 proxima=${PROXIMA_BIN:-$root/target/release/proxima}
-admin_port=9150
+# The balancer asks for the health of each pool at a port of its own.
+health_port=9160
+redis_health_port=9161
 place=$(mktemp -d)
 # The number of each process that runs, by name.
 declare -A pids
@@ -66,13 +68,19 @@ until_true() {
 http() {
     local body=${5:-}
     exec 3<>"/dev/tcp/$1/$2"
-    printf '%s %s HTTP/1.0\r\nX-Proxima: yes\r\nContent-Length: %d\r\n\r\n%s' "$3" "$4" ${#body} "$body" >&3
+    printf '%s %s HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s' "$3" "$4" ${#body} "$body" >&3
     sed '1,/^\r*$/d' <&3
     exec 3>&-
 }
 
-# admin NODE METHOD PATH prints what the admin port of that Proxima answers.
-admin() { http "127.0.0.$1" $admin_port "$2" "$3"; }
+# say_health NODE prints the check of memcached's pool there, and its answer.
+say_health() {
+    echo "\$ curl http://127.0.0.$1:$health_port"
+    http "127.0.0.$1" $health_port GET /
+}
+
+# statistics NODE prints what twemproxy's statistics port tells there.
+statistics() { cat <"/dev/tcp/127.0.0.$1/22222"; }
 
 # balanced 1|2 UP|out waits until all balancers lead clients to their first or second proxy, or away from it.
 balanced() {
@@ -106,10 +114,12 @@ written() {
 
 # start_proxy KIND NODE starts that proxy at 127.0.0.NODE, with the same arguments for both kinds.
 start_proxy() {
-    local command=("$proxima" nutcracker "--admin=127.0.0.$2:$admin_port")
+    local command=("$proxima" nutcracker "--health=memcached=127.0.0.$2:$health_port"
+        "--health=redis=127.0.0.$2:$redis_health_port" --health-min=2
+        "--drain-file=$place/out-$2" --drain-delay=2s)
     [[ $1 == Proxima ]] || command=(nutcracker -o "$place/twemproxy-$2.log")
     write_file "$2"
-    start "$1-$2" "${command[@]}" -c "$place/nutcracker-$2.yml" -a "127.0.0.$2" -s 22222
+    start "$1-$2" "${command[@]}" -c "$place/nutcracker-$2.yml" -a "127.0.0.$2" -s 22222 -i 100
     until_true "$1 $2 serves" listens "127.0.0.$2" 22121
     until_true "$1 $2 serves Redis" listens "127.0.0.$2" 22122
 }
@@ -182,7 +192,7 @@ done
 kinds=(Proxima)
 ! command -v nutcracker >/dev/null || kinds+=(twemproxy)
 for address in 127.0.0.{10,11,12,13,14,15,20}:{11211,6379} 127.0.0.{10,20}:8404 \
-    127.0.0.{1,2,3,4}:{22121,22122,22222} 127.0.0.{1,2}:$admin_port; do
+    127.0.0.{1,2,3,4}:{22121,22122,22222} 127.0.0.{1,2}:{$health_port,$redis_health_port}; do
     ! listens "${address%:*}" "${address#*:}" || fail "somebody listens on $address already"
 done
 cp "$here/nutcracker.yml" "$here/haproxy.cfg" "$place"
@@ -219,8 +229,7 @@ end memcached-12 KILL
 end redis-12 KILL
 # Each proxy asks it again after 5 s (server_retry_timeout), in vain.
 sleep 1
-echo "\$ curl 'http://127.0.0.1:$admin_port/ready?pool=memcached&up=2'"
-admin 1 GET '/ready?pool=memcached&up=2'
+say_health 1
 sleep 6
 
 begin_step "the server returns"
@@ -231,9 +240,12 @@ asked=$(written 12)
 echo "it was empty, and has been written $asked times since"
 
 begin_step "a proxy is drained, and comes back"
-echo "\$ curl -X POST -H 'X-Proxima: yes' http://127.0.0.1:$admin_port/drain"
-admin 1 POST /drain
-no_clients() { admin 1 GET /metrics | grep -q '^proxima_clients 0'; }
+echo "\$ touch $place/out-1"
+touch "$place/out-1"
+is_drained() { http 127.0.0.1 $health_port GET / | grep -q draining; }
+until_true "the proxy sees the file" is_drained
+say_health 1
+no_clients() { [[ $(statistics 1 | grep -o '"client_connections":[0-9]*' | sort -u) == *:0 ]]; }
 until_true "the drained proxy has no clients" no_clients
 [[ ! -v pids[twemproxy-3] ]] || lead_them maint
 balanced 1 out
@@ -243,8 +255,8 @@ if [[ -v pids[twemproxy-3] ]]; then
     start_proxy twemproxy 3
 fi
 sleep 1
-echo "\$ curl -X DELETE -H 'X-Proxima: yes' http://127.0.0.1:$admin_port/drain"
-admin 1 DELETE /drain
+echo "\$ rm $place/out-1"
+rm "$place/out-1"
 [[ ! -v pids[twemproxy-3] ]] || lead_them ready
 balanced 1 UP
 sleep 1
@@ -263,7 +275,7 @@ begin_step "a fifth server is added to the file"
 start_server 15
 sed -i 's/^\( *- 127.0.0.\)14\(:.*\)/&\n\115\2/' "$place/nutcracker.yml"
 for node in ${proxies[Proxima]}; do write_file "$node"; done
-fifth() { admin "$1" GET /members | grep -q '"127.0.0.15:6379'; }
+fifth() { statistics "$1" | grep -q '"127.0.0.15:6379"'; }
 for node in ${proxies[Proxima]}; do until_true "proxy $node has the fifth server" fifth "$node"; done
 awaited() { (($(written 15) > 0)); }
 until_true "the fifth server is written to" awaited

@@ -144,6 +144,14 @@ pub struct Facts {
     pub worker: usize,
 }
 
+impl Facts {
+    /// The time since 1970 at `now`, on the clock of the process.
+    #[inline]
+    pub const fn unix(&self, now: Micros) -> Micros {
+        Micros(self.epoch * 1_000_000 + self.epoch_micros as u64 + now.0)
+    }
+}
+
 impl Engine {
     /// A worker without clients and without listeners.
     pub fn new(
@@ -183,8 +191,8 @@ impl Engine {
 
     /// The Unix time of this turn, in microseconds.
     pub(crate) fn unix_micros(&self) -> u64 {
-        let start = self.facts.epoch * 1_000_000 + u64::from(self.facts.epoch_micros);
-        start + self.now.0 + self.copies.fleet.as_ref().map_or(0, |part| part.suspended())
+        let suspended = self.copies.fleet.as_ref().map_or(0, |part| part.suspended());
+        self.facts.unix(self.now).0 + suspended
     }
 
     /// Counts that there is no descriptor for `what`. The control thread is told at most once a second.

@@ -11,7 +11,8 @@
 //!                                    │             ├─ near     answers in this process
 //!                                  dialect         ├─ copies   of replicated pools: read, written, repaired
 //!                                  what a          │   └─ peers  other proxies with copies, by the rules of fleet
-//!                                  protocol says   └─ members  who is up, and near
+//!                                  protocol says   ├─ members  who is up, and near
+//!                                                  └─ spool    deletes that a server has not taken
 //!
 //!  cli ─▶ frontdoor ─▶ config ─▶ control ─▶ trees for the workers          admin ─▶ operators
 //!  options and files become one checked configuration; the control thread serves no request
@@ -26,7 +27,7 @@
 //! worker
 //! engine + client + route + copies + upstream + peers
 //! frontdoor  metrics
-//! near  members  stream  fleet
+//! near  members  stream  fleet  spool
 //! config  dialect  micros  reactor  table
 //! ```
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
@@ -51,6 +52,7 @@ pub mod metrics;
 
 pub mod members;
 pub mod near;
+pub mod spool;
 pub mod stream;
 pub mod table;
 

@@ -270,6 +270,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
     };
     let expected = Config {
         fleet: None,
+        spool: None,
         state: None,
         health: vec![
             HealthListener {
@@ -474,6 +475,13 @@ fn every_handle_is_read() {
         ("{member: \"h:5\"}", Route::Member("h:5".into())),
         ("{error: gone away}", Route::Error("gone away".into())),
         (
+            "{error: {text: gone, result: timeout}}",
+            Route::Error(ErrorReply {
+                outcome: Outcome::Timeout,
+                text: "gone".into(),
+            }),
+        ),
+        (
             "{hash: [a, r]}",
             Route::Hash {
                 children: children(),
@@ -502,6 +510,50 @@ fn every_handle_is_read() {
             Route::HostId {
                 children: pool("a"),
                 salt: "5".into(),
+            },
+        ),
+        (
+            "{by_client: {children: a, offset: 1}}",
+            Route::ByClient {
+                children: pool("a"),
+                offset: 1,
+            },
+        ),
+        (
+            "{latest: [a, r]}",
+            Route::Latest {
+                children: children(),
+                count: 5,
+                weights: None,
+                salt: String::new(),
+                per_worker: false,
+                errors: errors(),
+            },
+        ),
+        (
+            "{latest: {children: [a, r], count: 1, weights: [1, 0.5], salt: s, per_worker: true}}",
+            Route::Latest {
+                children: children(),
+                count: 1,
+                weights: Some(vec![1.0, 0.5]),
+                salt: "s".into(),
+                per_worker: true,
+                errors: errors(),
+            },
+        ),
+        (
+            "{key_part: {child: a, parts: 2, delimiter: \"/\"}}",
+            Route::KeyPart {
+                child: Box::new(named("a")),
+                parts: 2,
+                delimiter: b'/',
+            },
+        ),
+        (
+            "{hash_stop: {child: a, prefixes: [x]}}",
+            Route::HashStop {
+                child: Box::new(named("a")),
+                prefixes: vec!["x".into()],
             },
         ),
         ("{all_sync: [a, r]}", Route::AllSync(children())),

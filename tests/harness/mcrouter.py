@@ -34,12 +34,13 @@ def node_local(servers):
 class Router(Program):
     """`mcrouter --listen-addresses=IP --port=N --config-file=F --stats-root=D`, or `proxima mcrouter`."""
 
-    def __init__(self, text, folder, io, *arguments, program=(BINARY, "mcrouter")):
+    def __init__(self, text, folder, io, *arguments, program=(BINARY, "mcrouter"), port=None):
         self.file = pathlib.Path(folder) / f"mcrouter-{number()}.json"
         self.write(text)
-        port, admin = ports.free(), ports.address()
+        port, admin = port or ports.free(), ports.address()
         command = [*program, "--listen-addresses=127.0.0.1", f"--port={port}", f"--config-file={self.file}"]
-        command += [f"--stats-root={folder}", f"--admin={admin}", f"--io={io}", *arguments]
+        command += [f"--stats-root={folder}", f"--async-dir={folder}/spool", f"--admin={admin}", f"--io={io}"]
+        command += arguments
         super().__init__(command, folder, [f"127.0.0.1:{port}"], admin)
         self.wait_ready()
 

@@ -92,6 +92,7 @@ pub(super) fn measure(
             ports: &ports,
             directory: &place,
             connections: 100,
+            words: &[],
         };
         let closed = arena.run(None)?;
         let greatest = closed
@@ -180,33 +181,74 @@ pub(super) struct Arena<'a> {
     pub(super) directory: &'a Path,
     /// Connections of the load.
     pub(super) connections: usize,
+    /// Further words of the load's command line.
+    pub(super) words: &'a [&'a str],
 }
 
 impl Arena<'_> {
     /// Runs all contenders in turn, in several rounds.
     pub(super) fn run(&self, rate: Option<f64>) -> Result<Vec<FreeEntry>> {
-        let present: Vec<_> = self
-            .field
+        let direct = (DIRECT.to_owned(), None);
+        let proxies = self
+            .present()
+            .into_iter()
+            .map(|(contender, program)| (contender.name().to_owned(), Some((contender, program))));
+        self.rounds(std::iter::once(direct).chain(proxies), |path| match path {
+            None => self.direct(rate),
+            Some((contender, program)) => self.through(*contender, program, rate),
+        })
+    }
+
+    /// Runs all contenders in turn, alone and in two behind HAProxy, in several rounds.
+    pub(super) fn run_balanced(&self) -> Result<Vec<FreeEntry>> {
+        let balancer = Contender::Haproxy.program(&[]);
+        let mut paths = vec![(DIRECT.to_owned(), None)];
+        for (contender, program) in self.present() {
+            if contender == Contender::Haproxy {
+                continue;
+            }
+            let name = contender.name();
+            paths.push((name.to_owned(), Some((contender, program, None))));
+            if let Ok(balancer) = &balancer {
+                let path = Some((contender, program, Some(balancer)));
+                paths.push((format!("{name}, balanced"), path));
+            }
+        }
+        self.rounds(paths, |path| match path {
+            None => self.direct(None),
+            Some((contender, program, None)) => self.through(*contender, program, None),
+            Some((contender, program, Some(balancer))) => self.through_two(*contender, program, balancer),
+        })
+    }
+
+    /// The proxies that are there and take as many clients as the load has.
+    fn present(&self) -> Vec<(Contender, &Path)> {
+        self.field
             .iter()
             .filter(|entrant| !entrant.contender.is_server())
             .filter(|entrant| entrant.contender.most_clients() >= self.connections)
-            .filter_map(|entrant| Some((entrant.contender, entrant.program.as_ref().ok()?)))
-            .collect();
-        let labels = std::iter::once(DIRECT).chain(present.iter().map(|(contender, _)| contender.name()));
+            .filter_map(|entrant| Some((entrant.contender, entrant.program.as_deref().ok()?)))
+            .collect()
+    }
+
+    /// Lets `run` take each path in turn, in several rounds.
+    fn rounds<P>(
+        &self,
+        paths: impl IntoIterator<Item = (String, P)>,
+        run: impl Fn(&P) -> Result<Run>,
+    ) -> Result<Vec<FreeEntry>> {
+        let (labels, paths): (Vec<String>, Vec<P>) = paths.into_iter().unzip();
         let mut entries: Vec<FreeEntry> = labels
+            .into_iter()
             .map(|label| FreeEntry {
-                label: label.into(),
+                label,
                 runs: Vec::new(),
                 failure: None,
             })
             .collect();
         for _ in 0..self.options.rounds() {
-            for (number, entry) in entries.iter_mut().enumerate() {
-                let run = match number.checked_sub(1).map(|number| present[number]) {
-                    None => self.direct(rate),
-                    Some((contender, program)) => self.through(contender, program, rate),
-                };
-                match run {
+            for (path, entry) in paths.iter().zip(&mut entries) {
+                match run(path) {
                     Ok(run) => entry.runs.push(run),
                     Err(error) => _ = entry.failure.get_or_insert(format!("{error:#}")),
                 }
@@ -224,16 +266,43 @@ impl Arena<'_> {
     }
 
     fn through(&self, contender: Contender, program: &Path, rate: Option<f64>) -> Result<Run> {
-        self.with_proxy(contender, program, |port, pid| {
-            let before = Usage::of(pid)?;
-            let report = self.load(&[port], rate)?;
-            let used = Usage::of(pid)?.since(&before).nanoseconds;
-            let cpu_us = used as f64 / 1_000.0 / report.replies as f64;
-            Ok(Run {
-                report,
-                cpu_us: Some(cpu_us),
-                resident_bytes: Some(resident_bytes(pid)?),
+        self.with_proxy((contender, program), self.ports, |port, pid| {
+            self.judged(port, &[pid], rate)
+        })
+    }
+
+    /// Two of a contender share what a balancer gets.
+    fn through_two(&self, contender: Contender, program: &Path, balancer: &Path) -> Result<Run> {
+        self.with_proxy((contender, program), self.ports, |one, first| {
+            self.with_proxy((contender, program), self.ports, |other, second| {
+                let balancer = (Contender::Haproxy, balancer);
+                self.with_proxy(balancer, &[one, other], |port, _| {
+                    self.judged(port, &[first, second], None)
+                })
             })
+        })
+    }
+
+    /// Loads this port, and counts what these processes take of the processor for it.
+    fn judged(&self, port: u16, pids: &[u32], rate: Option<f64>) -> Result<Run> {
+        let usages = || {
+            pids.iter()
+                .map(|pid| Usage::of(*pid))
+                .collect::<Result<Vec<Usage>>>()
+        };
+        let before = usages()?;
+        let report = self.load(&[port], rate)?;
+        let used = usages()?
+            .iter()
+            .zip(&before)
+            .map(|(after, before)| after.since(before).nanoseconds)
+            .sum::<u64>();
+        let cpu_us = used as f64 / 1_000.0 / report.replies as f64;
+        let resident = pids.iter().map(|pid| resident_bytes(*pid)).sum::<Result<u64>>()?;
+        Ok(Run {
+            report,
+            cpu_us: Some(cpu_us),
+            resident_bytes: Some(resident),
         })
     }
 
@@ -244,28 +313,30 @@ impl Arena<'_> {
         program: &Path,
         ask: impl FnOnce(u16) -> Result<T>,
     ) -> Result<T> {
-        self.with_proxy(contender, program, |port, _| ask(port))
+        self.with_proxy((contender, program), self.ports, |port, _| ask(port))
     }
 
-    /// Starts a contender and lets `act` use its port and its process. It must still run afterwards.
+    /// Starts a contender before `servers` and lets `act` use its port and its process. It must still run
+    /// afterwards.
     fn with_proxy<T>(
         &self,
-        contender: Contender,
-        program: &Path,
+        (contender, program): (Contender, &Path),
+        servers: &[u16],
         act: impl FnOnce(u16, u32) -> Result<T>,
     ) -> Result<T> {
         let port = free_port()?;
+        let place = tempfile::tempdir_in(self.directory)?;
         let site = Site {
-            directory: self.directory,
+            directory: place.path(),
             port,
-            servers: self.ports,
+            servers,
             spread: Spread::Hash,
             protocol: self.options.protocol,
             // No stand-in answers here: the servers have their own values.
             value_size: 0,
         };
         let launch = contender.launch(program, &site)?;
-        let mut proxy = Child::start(&launch, &self.places.proxy, self.directory)?;
+        let mut proxy = Child::start(&launch, &self.places.proxy, place.path())?;
         wait_for(port).map_err(|error| proxy.check_running().err().unwrap_or(error))?;
         let result = act(port, proxy.pid())?;
         proxy.check_running()?;
@@ -287,7 +358,11 @@ impl Arena<'_> {
                 rate.to_string(),
             ]);
         }
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let words: Vec<&str> = words
+            .iter()
+            .map(String::as_str)
+            .chain(self.words.iter().copied())
+            .collect();
         load(&words, ports, self.places, self.directory)?;
         let report = File::open(self.directory.join("load.json")).context("the load left no report")?;
         let report: Report = serde_json::from_reader(report)?;

@@ -1,6 +1,7 @@
 //! The results as a page for people.
 
 use super::{
+    balanced::BalancedPoint,
     free::{Figure, FreeFinding},
     lockstep::{EntryFinding, Finding, Verdict},
     results::Results,
@@ -33,6 +34,7 @@ pub(super) fn render(results: &Results) -> String {
     results.free.iter().for_each(|finding| free(&mut page, finding));
     results.witness.iter().for_each(|heard| witness(&mut page, heard));
     results.sweep.iter().for_each(|point| sweep(&mut page, point));
+    balanced(&mut page, &results.balanced);
     failures(&mut page, results);
     page
 }
@@ -359,6 +361,47 @@ fn sweep(page: &mut String, point: &Point) {
                 entry.failure.as_ref().unwrap_or(&String::new()),
             ],
         );
+    }
+}
+
+/// Two tables of the set-up with a balancer: replies per second, and the proxies' processor time.
+fn balanced(page: &mut String, points: &[BalancedPoint]) {
+    let Some(first) = points.first() else { return };
+    let figures: [(&str, usize, Figure); 2] = [
+        ("replies per second", 0, |run| Some(run.report.ops_per_second)),
+        ("the proxies' CPU µs per reply", 2, |run| run.cpu_us),
+    ];
+    for (title, digits, figure) in figures {
+        let labels = first.entries.iter().map(|entry| entry.label.as_str());
+        let header: Vec<&str> = ["requests", "servers"].into_iter().chain(labels).collect();
+        table(
+            page,
+            &format!("Directly, through a proxy, through a balancer and two: {title}"),
+            &header,
+        );
+        for point in points {
+            let mut row = vec![point.asked.to_string(), point.servers.to_string()];
+            row.extend(
+                point
+                    .entries
+                    .iter()
+                    .map(|entry| spread(entry.spread(figure), digits)),
+            );
+            cells(page, &row);
+        }
+    }
+    for entry in points.iter().flat_map(|point| &point.entries) {
+        let lost: u64 = entry
+            .runs
+            .iter()
+            .map(|run| run.report.lost + run.report.refused)
+            .sum();
+        if lost > 0 {
+            line(
+                page,
+                &format!("\n{}: {lost} requests were refused or lost.", entry.label),
+            );
+        }
     }
 }
 

@@ -5,9 +5,11 @@
 //!    └▶ for each round: `lockstep` in a process of its own, all contenders in turn, burst by burst
 //!  free: real servers, real load, pinned and not; witness: the same, by redis-benchmark
 //!  sweep: stand-in servers, real load, over clients and members, and plots of it
+//!  balanced: real servers, one to four, asked directly, through a proxy, and through a balancer before two
 //!    └▶ results: written anew after each row, so that a run that is cut short leaves what it found
 //! ```
 
+mod balanced;
 mod free;
 mod lockstep;
 mod machine;
@@ -38,7 +40,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         rows.iter().any(|row| row.runs_with(&field))
             || options.free()
             || options.witness()
-            || options.sweep(),
+            || options.sweep()
+            || options.balanced(),
         "no contender of these rows was found"
     );
     let directory = tempfile::Builder::new().prefix("proxima-bench-").tempdir()?;
@@ -65,6 +68,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             write(&results)
         })?;
         sweep::draw(&results.sweep, options.protocol.name(), &options.plots)?;
+    }
+    if options.balanced() {
+        balanced::measure(&field, options, directory.path(), |point| {
+            results.balanced.push(point);
+            write(&results)
+        })?;
+        balanced::draw(&results.balanced, options.protocol.name(), &options.plots)?;
     }
     write(&results)?;
     println!("{}", markdown::render(&results));
@@ -96,6 +106,7 @@ fn witness(
         ports: &ports,
         directory: &place,
         connections: 50,
+        words: &[],
     };
     witness::measure(&arena, field, options, |heard| {
         results.witness.push(heard);

@@ -17,6 +17,9 @@ const FREE: &str = "free";
 const WITNESS: &str = "witness";
 /// The row that stands for the figures over clients and members, and their plots.
 const SWEEP: &str = "sweep";
+/// The row that stands for the set-up with a balancer, and its plot. It takes long, and is made only where it is
+/// named.
+const BALANCED: &str = "balanced";
 
 /// Measure every proxy that is found side by side and write dated results
 ///
@@ -35,10 +38,12 @@ const SWEEP: &str = "sweep";
   1x1 10x1 100x1 1000x1 100x16 100x1-32k            proxies; clients ready at once × requests of each
   embedded-1x1 embedded-10x1 embedded-100x1 embedded-1000x1 embedded-100x16
   all-of-4 clients members-100x1 members-1x1 idle free
+  fin rst (a connection for every request)   nutcracker (under twemproxy's file)
 Rows of --protocol redis:
   1x1 10x1 100x1 1000x1 100x16 100x1-32k            proxies, and Proxima's own memcached beside them
-  mget-100 mset-100 transaction members-100x1 embedded-100x1 embedded-100x16 idle free
+  mget-100 mset-100 transaction members-100x1 embedded-100x1 embedded-100x16 idle free fin rst nutcracker
   witness (redis-benchmark)   sweep (plots over clients and members)
+Only where it is named: balanced (1 to 4 servers directly, through a proxy, through HAProxy and two proxies)
 
 Examples:
   proxima-bench compare --quick --rows 100x1,100x16
@@ -99,8 +104,8 @@ impl Options {
     pub(super) fn rows(&self) -> Result<Vec<Row>> {
         let all = rows::all(self.protocol);
         for name in &self.rows {
-            let known =
-                [FREE, WITNESS, SWEEP].contains(&name.as_str()) || all.iter().any(|row| row.name == name);
+            let known = [FREE, WITNESS, SWEEP, BALANCED].contains(&name.as_str())
+                || all.iter().any(|row| row.name == name);
             ensure!(known, "no row '{name}'; --help lists them");
         }
         ensure!(self.rounds > 0, "--rounds must be at least 1");
@@ -120,6 +125,11 @@ impl Options {
     /// Whether figures over clients and members are wanted.
     pub(super) fn sweep(&self) -> bool {
         self.protocol == Protocol::Redis && self.wants(SWEEP)
+    }
+
+    /// Whether the set-up with a balancer is wanted.
+    pub(super) fn balanced(&self) -> bool {
+        self.rows.iter().any(|name| name == BALANCED)
     }
 
     fn wants(&self, row: &str) -> bool {

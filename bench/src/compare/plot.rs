@@ -1,9 +1,16 @@
-//! Plots as SVG: panels side by side, with the number of clients or members on a logarithmic axis. A line
-//! joins medians, and a bar shows the least and the greatest.
+//! Plots as SVG: panels side by side. A line joins medians, and a bar shows the least and the greatest.
 
 use std::fmt::Write;
 
+use super::free::{Figure, FreeEntry};
 use crate::figures::Spread;
+
+/// What grows from left to right.
+#[derive(Clone, Copy)]
+pub(super) struct Axis {
+    pub(super) title: &'static str,
+    pub(super) is_logarithmic: bool,
+}
 
 /// One panel of a plot.
 pub(super) struct Panel {
@@ -83,8 +90,32 @@ impl Scale {
     }
 }
 
-/// The whole file. `axis`: what grows from left to right.
-pub(super) fn page(axis: &str, panels: &[Panel]) -> String {
+/// The lines of a figure over points that grow from left to right, one for each contender that has it.
+pub(super) fn lines<'a>(
+    points: impl Iterator<Item = (usize, &'a [FreeEntry])> + Clone,
+    figure: Figure,
+) -> Vec<Line> {
+    let mut labels: Vec<&str> = Vec::new();
+    for entry in points.clone().flat_map(|(_, entries)| entries) {
+        if entry.spread(figure).is_some() && !labels.contains(&entry.label.as_str()) {
+            labels.push(&entry.label);
+        }
+    }
+    let line = |label: &str| Line {
+        label: label.to_owned(),
+        points: points
+            .clone()
+            .filter_map(|(at, entries)| {
+                let entry = entries.iter().find(|entry| entry.label == label)?;
+                Some((at as f64, entry.spread(figure)?))
+            })
+            .collect(),
+    };
+    labels.into_iter().map(line).collect()
+}
+
+/// The whole file.
+pub(super) fn page(axis: Axis, panels: &[Panel]) -> String {
     let labels = panels.first().map_or(&[][..], |panel| &panel.lines);
     let width = STEP * panels.len() as f64;
     let height = TOP + HEIGHT + 70.0;
@@ -100,7 +131,7 @@ pub(super) fn page(axis: &str, panels: &[Panel]) -> String {
         draw(&mut page, panel, axis, LEFT + STEP * number as f64, labels);
     }
     for (number, line) in labels.iter().enumerate() {
-        let (x, y) = (LEFT + 160.0 * number as f64, height - 12.0);
+        let (x, y) = (LEFT + 180.0 * number as f64, height - 12.0);
         let colour = colour(labels, &line.label);
         put(
             &mut page,
@@ -116,9 +147,9 @@ pub(super) fn page(axis: &str, panels: &[Panel]) -> String {
     page
 }
 
-fn draw(page: &mut String, panel: &Panel, axis: &str, left: f64, labels: &[Line]) {
+fn draw(page: &mut String, panel: &Panel, axis: Axis, left: f64, labels: &[Line]) {
     let points = || panel.lines.iter().flat_map(|line| &line.points);
-    let across = Scale::of(points().map(|(x, _)| *x), true);
+    let across = Scale::of(points().map(|(x, _)| *x), axis.is_logarithmic);
     let ends = points().flat_map(|(_, spread)| [spread.min, spread.max]);
     let up = Scale::of(ends, panel.is_logarithmic);
     let x = |value| left + WIDTH * across.place(value);
@@ -128,11 +159,12 @@ fn draw(page: &mut String, panel: &Panel, axis: &str, left: f64, labels: &[Line]
         page,
         format_args!(
             "<text x=\"{left}\" y=\"{}\" font-size=\"13\">{}</text>\n\
-             <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{axis}</text>",
+             <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
             TOP - 14.0,
             escaped(&panel.title),
             left + WIDTH / 2.0,
-            bottom + 32.0
+            bottom + 32.0,
+            axis.title
         ),
     );
     for tick in up.ticks() {
@@ -235,7 +267,11 @@ mod tests {
                     points: line.points.clone(),
                 }],
             };
-            let page = page("clients", &[panel]);
+            let axis = Axis {
+                title: "clients",
+                is_logarithmic: true,
+            };
+            let page = page(axis, &[panel]);
             assert!(page.contains("a &lt; b") && !page.contains("NaN") && !page.contains("inf"));
             let path = page
                 .lines()

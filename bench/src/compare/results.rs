@@ -6,7 +6,8 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::{
-    free::FreeFinding, lockstep::Finding, machine::Machine, options::Options, sweep::Point, witness::Witness,
+    balanced::BalancedPoint, free::FreeFinding, lockstep::Finding, machine::Machine, options::Options,
+    sweep::Point, witness::Witness,
 };
 use crate::protocol::Protocol;
 
@@ -24,6 +25,7 @@ pub(super) struct Results {
     pub(super) free: Vec<FreeFinding>,
     pub(super) witness: Vec<Witness>,
     pub(super) sweep: Vec<Point>,
+    pub(super) balanced: Vec<BalancedPoint>,
     /// The path without its extension.
     #[serde(skip)]
     pub(super) file: PathBuf,
@@ -49,6 +51,7 @@ impl Results {
             free: Vec::new(),
             witness: Vec::new(),
             sweep: Vec::new(),
+            balanced: Vec::new(),
             file,
         })
     }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     free::{Arena, Figure, FreeEntry, Places, places},
     options::{Entrant, Options},
+    plot,
 };
 use crate::process::{Child, Launch};
 
@@ -69,6 +70,7 @@ pub(super) fn measure(
             ports: &ports,
             directory: &place,
             connections,
+            words: &[],
         };
         found(Point {
             axis,
@@ -117,6 +119,14 @@ impl Axis {
             Self::Members => "members",
         }
     }
+
+    /// Its line in a plot.
+    const fn line(self) -> plot::Axis {
+        plot::Axis {
+            title: self.name(),
+            is_logarithmic: true,
+        }
+    }
 }
 
 /// Writes the plots of the points into the folder.
@@ -128,40 +138,22 @@ pub(super) fn draw(points: &[Point], protocol: &str, folder: &Path) -> Result<()
             continue;
         }
         let file = folder.join(format!("{protocol}-{}.svg", axis.name()));
-        std::fs::write(&file, super::plot::page(axis.name(), &panels(&points)))
+        std::fs::write(&file, plot::page(axis.line(), &panels(&points)))
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(())
 }
 
 /// The panels of a plot: throughput, processor time, latency.
-fn panels(points: &[&Point]) -> [super::plot::Panel; 3] {
+fn panels(points: &[&Point]) -> [plot::Panel; 3] {
     let figures: [(&str, bool, Figure); 3] = [
         ("replies per second", false, |run| Some(run.report.ops_per_second)),
         ("CPU µs of the proxy per reply", false, |run| run.cpu_us),
         ("p99, µs", true, |run| Some(run.report.latency_us.all.p99)),
     ];
-    figures.map(|(title, is_logarithmic, figure)| {
-        let mut labels: Vec<&str> = Vec::new();
-        for entry in points.iter().flat_map(|point| &point.entries) {
-            if entry.spread(figure).is_some() && !labels.contains(&entry.label.as_str()) {
-                labels.push(&entry.label);
-            }
-        }
-        let lines = labels.iter().map(|&label| {
-            let points = points.iter().filter_map(|point| {
-                let entry = point.entries.iter().find(|entry| entry.label == label)?;
-                Some((point.at as f64, entry.spread(figure)?))
-            });
-            super::plot::Line {
-                label: label.to_owned(),
-                points: points.collect(),
-            }
-        });
-        super::plot::Panel {
-            title: title.to_owned(),
-            is_logarithmic,
-            lines: lines.collect(),
-        }
+    figures.map(|(title, is_logarithmic, figure)| plot::Panel {
+        title: title.to_owned(),
+        is_logarithmic,
+        lines: plot::lines(points.iter().map(|point| (point.at, &point.entries[..])), figure),
     })
 }

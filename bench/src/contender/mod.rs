@@ -35,6 +35,8 @@ pub(crate) enum Contender {
     ProximaIoUring,
     /// Proxima on epoll, one worker
     ProximaEpoll,
+    /// Proxima with the file and the flags of twemproxy, on io_uring, one worker
+    ProximaNutcracker,
     /// twemproxy (Debian: nutcracker)
     Twemproxy,
     /// HAProxy passing bytes in TCP mode, one thread
@@ -93,6 +95,7 @@ impl Contender {
         match self {
             Self::ProximaIoUring => "proxima-io_uring",
             Self::ProximaEpoll => "proxima-epoll",
+            Self::ProximaNutcracker => "proxima-nutcracker",
             Self::Twemproxy => "twemproxy",
             Self::Haproxy => "haproxy",
             Self::Mcrouter => "mcrouter",
@@ -143,9 +146,11 @@ impl Contender {
 
     fn find(self) -> Option<PathBuf> {
         match self {
-            Self::ProximaIoUring | Self::ProximaEpoll | Self::EmbeddedIoUring | Self::EmbeddedEpoll => {
-                proxima::find()
-            }
+            Self::ProximaIoUring
+            | Self::ProximaEpoll
+            | Self::ProximaNutcracker
+            | Self::EmbeddedIoUring
+            | Self::EmbeddedEpoll => proxima::find(),
             Self::Twemproxy => find_program("nutcracker"),
             Self::Haproxy => find_program("haproxy"),
             Self::Mcrouter => find_program("mcrouter"),
@@ -191,6 +196,7 @@ impl Contender {
             Self::ProximaEpoll => proxima::launch(program, site, "epoll", proxima::Leaf::Pool),
             Self::EmbeddedIoUring => proxima::launch(program, site, "io_uring", proxima::Leaf::Embedded),
             Self::EmbeddedEpoll => proxima::launch(program, site, "epoll", proxima::Leaf::Embedded),
+            Self::ProximaNutcracker => proxima::launch_as_nutcracker(program, site),
             Self::Twemproxy => twemproxy::launch(program, site),
             Self::Haproxy => haproxy::launch(program, site),
             Self::Mcrouter => mcrouter::launch(program, site),

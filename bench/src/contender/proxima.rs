@@ -8,7 +8,7 @@ use std::{
 use anyhow::Result;
 
 use super::{Site, Spread, write};
-use crate::process::{Launch, find_program};
+use crate::process::{Launch, find_program, free_port};
 
 /// The end of the route.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,19 @@ pub(super) fn launch(program: &Path, site: &Site<'_>, io: &str, leaf: Leaf) -> R
             "1".into(),
         ],
     ))
+}
+
+/// One worker on io_uring, with the file and the flags of twemproxy.
+pub(super) fn launch_as_nutcracker(program: &Path, site: &Site<'_>) -> Result<Launch> {
+    let file = super::twemproxy::configuration(site)?;
+    let words = ["nutcracker", "--io", "io_uring", "--workers", "1"].map(Into::into);
+    let flags = [
+        "--conf-file".into(),
+        file.into_os_string(),
+        "--stats-port".into(),
+        free_port()?.to_string().into(),
+    ];
+    Ok(Launch::new(program, words.into_iter().chain(flags)))
 }
 
 fn configuration(site: &Site<'_>, leaf: Leaf) -> String {

@@ -1,6 +1,6 @@
 //! twemproxy: ketama over FNV-1a (64 bits), one connection to each server.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
@@ -10,7 +10,8 @@ use crate::{
     protocol::Protocol,
 };
 
-pub(super) fn launch(program: &Path, site: &Site<'_>) -> Result<Launch> {
+/// Writes its configuration, which Proxima reads as well.
+pub(super) fn configuration(site: &Site<'_>) -> Result<PathBuf> {
     let mut text = format!(
         "bench:\n  listen: 127.0.0.1:{}\n  hash: fnv1a_64\n  distribution: ketama\n  timeout: 10000\n  \
          backlog: 4096\n  preconnect: true\n  auto_eject_hosts: false\n  servers:\n",
@@ -22,7 +23,11 @@ pub(super) fn launch(program: &Path, site: &Site<'_>) -> Result<Launch> {
     if site.protocol == Protocol::Redis {
         text.push_str("  redis: true\n");
     }
-    let file = write(site, "twemproxy.yml", &text)?;
+    write(site, "twemproxy.yml", &text)
+}
+
+pub(super) fn launch(program: &Path, site: &Site<'_>) -> Result<Launch> {
+    let file = configuration(site)?;
     let in_directory = |name| site.directory.join(name).into_os_string();
     Ok(Launch::new(
         program,

@@ -1,6 +1,6 @@
 //! Replies become a client's bytes.
 
-use proxima_wire::message::{Reply, Request};
+use proxima_wire::message::{Outcome, Reply, Request};
 
 use super::{ClientId, Part, Stage};
 use crate::{
@@ -56,6 +56,11 @@ impl Engine {
         );
         if reply.outcome.is_error() {
             count_error(&mut self.metrics, client.dialect, bytes);
+            if slot.part == Part::Share
+                && let Some(text) = client.dialect.error_of_part(reply.outcome)
+            {
+                return self.answer_for_part(id, seq, reply.outcome, text);
+            }
         }
         client.reply_size = bytes.len().max(client.reply_size - client.reply_size / 4);
         client.active = self.now;
@@ -84,6 +89,19 @@ impl Engine {
         if client.stalled {
             self.requeue(id);
         }
+    }
+
+    /// Takes this text in place of the error with which a server has answered a part of a request.
+    #[cold]
+    fn answer_for_part(&mut self, id: ClientId, seq: u32, outcome: Outcome, text: &[u8]) {
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return;
+        };
+        let reply = Reply::new(outcome, text.len());
+        let out = &mut client.stream.out;
+        client.slots.answer(seq, &reply, text, false, out);
+        self.flush_later(Peer::Client(id));
+        self.requeue(id);
     }
 
     /// Takes a reply of which only the number counts.

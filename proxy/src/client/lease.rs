@@ -27,6 +27,13 @@ impl Clients {
         slot.is_some_and(|slot| slot.part == Part::Share)
     }
 
+    /// Returns whether nothing of this client leaves before this part of a reply has come whole: a lane that
+    /// waited for the client to take something would wait for ever.
+    pub(crate) fn is_due_share(&self, id: ClientId, seq: u32) -> bool {
+        let client = self.table.get(id);
+        client.is_some_and(|client| client.slots.is_due_share(seq))
+    }
+
     /// Sets the lane of the client's own; `None`: it has none from now on.
     pub(crate) fn set_own_lane(&mut self, id: ClientId, lane: Option<LaneId>) {
         if let Some(client) = self.table.get_mut(id) {

@@ -1,6 +1,6 @@
 //! The places of clients, by the node agent's report.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use crate::{
     engine::{Engine, Peer},
@@ -18,6 +18,14 @@ impl Clients {
     /// The place of this client; `None`: the client has gone.
     pub fn locality(&self, id: ClientId) -> Option<Locality> {
         self.table.get(id).map(|client| client.locality)
+    }
+
+    /// The address that this client connected from; `None`: it has none, or it has gone.
+    pub(crate) fn address(&self, id: ClientId) -> Option<IpAddr> {
+        match self.table.get(id)?.source {
+            ClientSource::Address(address) => Some(address),
+            ClientSource::Unknown | ClientSource::Process(_) | ClientSource::Container(_) => None,
+        }
     }
 
     /// The number of clients that are known to be on one NUMA node, on one socket, and anywhere on this host.

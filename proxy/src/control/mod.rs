@@ -44,21 +44,13 @@ use std::{
     net::IpAddr,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use tokio::sync::{Notify, mpsc};
 
-use self::{
-    copies::Copies, descriptors::Descriptors, dns::Names, drain::Drain, ejections::Ejections,
-    workers::Workers,
-};
 pub use self::{
-    copies::CopyCounters,
-    ejections::Ejection,
-    fleet::{Fleet, FleetError, InitError, KeysError, Status as FleetStatus, init_directory, make_keys},
-};
-pub use self::{
+    announce::Told,
     discovery::DiscoveryFailure,
     dns::{Asked, LookupFailure},
     nodes::{Agent, AgentError},
@@ -68,6 +60,15 @@ pub use self::{
     reload::ReloadError,
     run::run,
     start::{LogControl, Options, StartError},
+};
+use self::{
+    copies::Copies, descriptors::Descriptors, dns::Names, drain::Drain, ejections::Ejections,
+    workers::Workers,
+};
+pub use self::{
+    copies::CopyCounters,
+    ejections::Ejection,
+    fleet::{Fleet, FleetError, InitError, KeysError, Status as FleetStatus, init_directory, make_keys},
 };
 use tokio::sync::watch::Sender;
 
@@ -83,11 +84,19 @@ use crate::{
     frontdoor::ConfigSource,
     members::{Address, Distance, DistanceSource, Localities, Member},
     metrics::Metrics,
+    micros::Micros,
     near::store::{Keyspace, Store, Totals},
     peers,
     reactor::Io,
     route::{self, Asker, ExplainError, Random, Tree},
+    spool::Spool,
 };
+
+/// The present time, since 1970. Workers know it by the time of their turn.
+fn unix_now() -> Micros {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().into()
+}
 
 /// The running proxy, as its control thread and admin port see it.
 pub struct Proxy {
@@ -136,6 +145,8 @@ struct State {
     copies: Copies,
     ejections: Ejections,
     descriptors: Descriptors,
+    /// What clients are told of the proxies, as of the last round.
+    told: Vec<Told>,
     changed: SystemTime,
     reloads: u64,
     failures: u64,
@@ -164,6 +175,7 @@ impl State {
             copies,
             ejections: Ejections::default(),
             descriptors: Descriptors::default(),
+            told: Vec::new(),
             changed: SystemTime::now(),
             reloads: 0,
             failures: 0,
@@ -208,6 +220,11 @@ impl Proxy {
     /// All members of the running configuration, departed copies included.
     pub fn members(&self) -> Vec<Arc<Member>> {
         self.state().members.clone()
+    }
+
+    /// Where failed deletes are kept. `None`: nowhere.
+    pub fn spool(&self) -> Option<Arc<Spool>> {
+        self.state().tree.spool().cloned()
     }
 
     /// The limit of the embedded store in bytes, and its totals. `None`: no listener leads to the store.
@@ -332,7 +349,7 @@ impl Proxy {
     ) -> Result<String, ExplainError> {
         let state = &mut *self.state();
         let snapshot = state.copies.snapshot(&state.members);
-        let asker = Asker::at(state.localities.as_deref(), from);
+        let asker = Asker::at(state.localities.as_deref(), from, unix_now());
         let random = &mut state.random;
         let mut text = route::explain(&state.tree, &snapshot, asker, listener, command, key, random)?;
         text.push_str(&self.names.explain(&state.loaded.config, &state.servers));
@@ -349,7 +366,7 @@ impl Proxy {
     /// The distance of a member from a client at this address, and its source. `None`: a client of which
     /// nothing is known.
     pub fn distance(&self, member: &Member, from: Option<IpAddr>) -> (Distance, DistanceSource) {
-        Asker::at(self.state().localities.as_deref(), from).distance(member)
+        Asker::at(self.state().localities.as_deref(), from, unix_now()).distance(member)
     }
 
     /// The NUMA nodes of a member. `None`: the node agent does not know it.

@@ -5,7 +5,7 @@ use std::{fs::File, io, net::IpAddr, path::Path, sync::Arc};
 use super::{
     AgentError,
     dns::{self, Names, Questions},
-    nodes,
+    nodes, unix_now,
 };
 use crate::{
     config::{ConfigError, Loaded, schema::Config, source::Lists},
@@ -157,7 +157,7 @@ pub fn explain(
         text.push_str(&route::explain(
             &built.tree,
             &Snapshot::default(),
-            Asker::at(localities, from),
+            Asker::at(localities, from, unix_now()),
             number,
             command,
             key.as_bytes(),

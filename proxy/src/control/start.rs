@@ -251,6 +251,7 @@ fn prepare(
         workers: loaded.config.workers.unwrap_or_else(host::processors).max(1),
         host_id: host_id(),
         dialects: options.dialects,
+        spool: None,
     };
     let nothing = Running::nothing(loaded.config.clone());
     let setup = Setup {

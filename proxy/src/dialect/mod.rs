@@ -426,6 +426,12 @@ pub trait Dialect: Send + Sync {
         None
     }
 
+    /// The text in place of an error with this result, with which a server has answered a part of a request
+    /// that is [divided](Dialect::spread). `None`: the server's own, as by default.
+    fn error_of_part(&self, _: Outcome) -> Option<&'static [u8]> {
+        None
+    }
+
     /// Appends the request for some of the keys of a request that is [divided](Dialect::spread): those with
     /// these indexes, in order.
     fn part(&self, _: &Request, _message: &[u8], _keys: &mut dyn Iterator<Item = usize>, _out: &mut Vec<u8>) {

@@ -63,6 +63,8 @@ pub enum Event {
         tag: u64,
         /// The client's socket, for [`Reactor::add`].
         socket: Socket,
+        /// The client's address; `None`: it came through a Unix socket.
+        address: Option<SocketAddr>,
     },
     /// `connect` succeeded.
     Connected {

@@ -2,9 +2,14 @@
 
 use std::{
     io,
+    net::SocketAddr,
     os::fd::{AsRawFd, BorrowedFd, RawFd},
 };
 
+use rustix::{
+    io::Errno,
+    net::{SocketFlags, acceptfrom_with},
+};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 /// Whether this error means that the process or the system is out of descriptors or of memory for sockets.
@@ -43,6 +48,25 @@ pub fn inherited(number: RawFd) -> io::Result<Socket> {
     // Anything but a socket has no type.
     socket.r#type()?;
     Ok(socket)
+}
+
+/// The next client of a listener and its address, which is `None` for a Unix socket. `None`: no client waits.
+///
+/// # Errors
+/// There is no descriptor for one more, most often.
+pub(super) fn accept(listener: &Socket) -> io::Result<Option<(Socket, Option<SocketAddr>)>> {
+    loop {
+        return match acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+            Ok((fd, address)) => {
+                let address = address.and_then(|address| SocketAddr::try_from(address).ok());
+                Ok(Some((fd.into(), address)))
+            }
+            // A client that gave up before it was accepted is no failure of ours.
+            Err(Errno::INTR | Errno::CONNABORTED) => continue,
+            Err(Errno::AGAIN) => Ok(None),
+            Err(error) => Err(error.into()),
+        };
+    }
 }
 
 /// The process that has connected a Unix socket; `None`: it is no Unix socket, or the process is outside of

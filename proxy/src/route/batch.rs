@@ -3,7 +3,7 @@
 
 use std::{rc::Rc, sync::Arc};
 
-use proxima_wire::message::Request;
+use proxima_wire::message::{Class, Request};
 
 use super::{Leaf, Node, NodeId, Origin, ReplyTo, Tree, Walk};
 use crate::{engine::Engine, members::Member};
@@ -36,7 +36,9 @@ impl Engine {
         let members = choose(tree, root, pending, bytes);
         for (pending, member) in pending.iter().zip(members) {
             let (request, message, to) = (&pending.request, pending.message(bytes), pending.to);
-            match member {
+            // A delete whose failure is kept needs a flight.
+            let is_spooled = request.class == Class::Delete && tree.spool().is_some();
+            match member.filter(|_| !is_spooled) {
                 Some(member) => self.send(member, origin.login, request, message, to),
                 None => {
                     let walk = Walk {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use proxima_wire::message::{Outcome, Reply};
 
 use super::{
-    Answer, FlightId, Node, ReplyTo, Tree, Wait,
+    Answer, FlightId, Leaf, Node, ReplyTo, Tree, Wait,
     flight::{child_of, is_good},
 };
 use crate::{client::ClientId, dialect::Failed, engine::Engine};
@@ -26,7 +26,10 @@ impl Engine {
             Node::Gather { wait, children, .. } => self.gathered(id, *wait, children.len(), answer),
             Node::Attempt { .. } => self.attempted(&tree, id, child as usize, answer),
             Node::Wrap { .. } => self.unwrapped(&tree, id, answer),
-            Node::Choose { .. } | Node::Copies(_) | Node::Leaf(_) => self.router.flights.close(id),
+            Node::Leaf(Leaf::Member(member)) => self.deleted(&tree, id, member, answer),
+            Node::Choose { .. } | Node::ByClient { .. } | Node::Copies(_) | Node::Leaf(_) => {
+                self.router.flights.close(id);
+            }
         }
     }
 
@@ -78,7 +81,7 @@ impl Engine {
         };
         let walk = flight.walk(tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];
-        let query = walk.query(walk.key(&mut scratch));
+        let query = walk.query(walk.key(&mut scratch), self.facts.unix(self.now));
         let choices = walk.children(children, self.copies.snapshot());
         let mut next = handle
             .next(&query, tried, children.len(), answer)

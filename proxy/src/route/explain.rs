@@ -11,6 +11,7 @@ use crate::{
     copies::Snapshot,
     dialect::{Dialect, Effect, Spoken},
     members::{ClientSource, Distance, DistanceSource, Localities, Locality, Member},
+    micros::Micros,
 };
 use proxima_wire::message::{Parsed, Request};
 
@@ -43,14 +44,23 @@ pub struct Asker<'a> {
     pub localities: Option<&'a Localities>,
     /// The client's place.
     pub locality: Locality,
+    /// The client's address; `None`: unknown.
+    pub address: Option<IpAddr>,
+    /// The time of the walk, since 1970.
+    pub unix: Micros,
 }
 
 impl<'a> Asker<'a> {
-    /// A client at this address; `None`: a client of unknown address.
-    pub fn at(localities: Option<&'a Localities>, address: Option<IpAddr>) -> Self {
+    /// A client at this address (`None`: a client of unknown address), at this time since 1970.
+    pub fn at(localities: Option<&'a Localities>, address: Option<IpAddr>, unix: Micros) -> Self {
         let source = address.map_or(ClientSource::Unknown, ClientSource::Address);
         let locality = localities.map_or(Locality::NONE, |localities| localities.of_client(&source));
-        Self { localities, locality }
+        Self {
+            localities,
+            locality,
+            address,
+            unix,
+        }
     }
 
     /// The distance of this member from the client, and the source of that knowledge.
@@ -197,6 +207,7 @@ impl Recorder<'_> {
             key,
             dialect,
             locality: self.asker.locality,
+            unix: self.asker.unix,
         };
         match self.tree.node(node) {
             Node::Choose { handle, children } => {
@@ -209,6 +220,18 @@ impl Recorder<'_> {
                 let chosen = handle.choose(&query, &choices, self.random);
                 let why = handle.why(&query, &choices, chosen);
                 self.line(depth, note, &format!("{}: {why}", handle.name()));
+                match children.get(chosen) {
+                    Some(&child) => self.step(child, message, depth + 1, ""),
+                    None => self.line(depth + 1, "", "no such child: an error is answered"),
+                }
+            }
+            Node::ByClient { handle, children } => {
+                let chosen = handle.choose(self.asker.address, children.len());
+                self.line(
+                    depth,
+                    note,
+                    &format!("{}: {}", handle.name(), handle.why(self.asker.address)),
+                );
                 match children.get(chosen) {
                     Some(&child) => self.step(child, message, depth + 1, ""),
                     None => self.line(depth + 1, "", "no such child: an error is answered"),
@@ -239,8 +262,7 @@ impl Recorder<'_> {
                 }
             }
             Node::Wrap { handle, child } => {
-                // The walk does not depend on the time.
-                let wrapped = handle.request(&head, message, &query, 0, self.random);
+                let wrapped = handle.request(&head, message, &query, self.random);
                 self.line(depth, note, &format!("{}: {}", handle.name(), handle.why()));
                 let mut changed = Vec::new();
                 let change = match &wrapped {
@@ -280,10 +302,17 @@ impl Recorder<'_> {
                     member.health.failures()
                 );
                 self.line(depth, note, &text);
+                if self.tree.spool_of(node).is_some() {
+                    self.line(
+                        depth + 1,
+                        "",
+                        "a delete that fails is kept, and sent when the server is back",
+                    );
+                }
             }
             Node::Leaf(Leaf::Embedded) => self.line(depth, note, "embedded: the store in this process"),
             Node::Leaf(Leaf::Null) => self.line(depth, note, "null: a miss"),
-            Node::Leaf(Leaf::Error(text)) => self.line(depth, note, &format!("error: {text}")),
+            Node::Leaf(Leaf::Error(error)) => self.line(depth, note, &format!("error: {}", error.text)),
         }
     }
 }

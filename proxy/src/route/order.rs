@@ -127,6 +127,7 @@ impl Tree {
                 Node::Wrap { child, .. } => of(child),
                 Node::Copies(copies) => least(&copies.children).unwrap_or(LAST),
                 Node::Choose { children, .. }
+                | Node::ByClient { children, .. }
                 | Node::Gather { children, .. }
                 | Node::Attempt { children, .. } => least(children).unwrap_or(LAST),
             };

@@ -1,6 +1,6 @@
 //! The requests that are under way between clients and servers.
 
-use std::{collections::BinaryHeap, time::Duration};
+use std::{collections::BinaryHeap, net::IpAddr, time::Duration};
 
 use proxima_wire::message::Class;
 
@@ -71,6 +71,12 @@ impl Engine {
             }
             (to, _) = self.parent_of(to)?;
         }
+    }
+
+    /// The address of the client that an answer is for in the end; `None`: it has none, or none waits.
+    pub(super) fn address_of(&self, to: ReplyTo) -> Option<IpAddr> {
+        let (client, _) = self.slot_of(to)?;
+        self.clients.address(client)
     }
 
     /// Is this answer for a peer of the fleet in the end?

@@ -4,11 +4,12 @@
 
 use std::{rc::Rc, sync::Arc};
 
-use proxima_wire::message::{Outcome, Parsed, Request};
+use proxima_wire::message::{Class, Outcome, Parsed, Request};
 
 use super::{
     Answer, FlightId, Leaf, Node, NodeId, ReplyTo, Wait, Walk,
     flight::child_of,
+    handle::ByClient,
     timer::{Sleeper, Timer},
     tree::{Attempt, Wrapped},
 };
@@ -35,7 +36,7 @@ impl Engine {
         } else {
             walk.request.key.of(walk.message)
         };
-        let query = walk.query(key);
+        let query = walk.query(key, self.facts.unix(self.now));
         loop {
             match walk.tree.node(node) {
                 Node::Choose { handle, children } => {
@@ -48,6 +49,21 @@ impl Engine {
                         }
                     }
                 }
+                Node::ByClient { handle, children } => {
+                    match children.get(handle.choose(self.address_of(walk.to), children.len())) {
+                        Some(&child) => node = child,
+                        None => {
+                            return self.fail(walk.to, &Failed::here(Outcome::LocalError, ByClient::UNKNOWN));
+                        }
+                    }
+                }
+                // The answer to a delete is seen where its failure is kept.
+                Node::Leaf(leaf)
+                    if walk.request.class == Class::Delete && walk.tree.spool_of(node).is_some() =>
+                {
+                    let flight = self.watch(node, walk);
+                    return self.leaf(leaf, &walk.to(child_of(flight, 0)));
+                }
                 Node::Leaf(leaf) => return self.leaf(leaf, walk),
                 Node::Copies(copies) => return self.ask_copies(node, copies, walk),
                 Node::Gather { wait, children, .. } => return self.gather(node, *wait, children, walk),
@@ -56,8 +72,7 @@ impl Engine {
                     return self.attempt(node, first, walk);
                 }
                 Node::Wrap { handle, child } => {
-                    let unix = self.unix();
-                    match handle.request(walk.request, walk.message, &query, unix, &mut self.random) {
+                    match handle.request(walk.request, walk.message, &query, &mut self.random) {
                         Wrapped::Pass => node = *child,
                         other => return self.wrap(node, *child, other, walk),
                     }
@@ -68,7 +83,7 @@ impl Engine {
 
     /// The first node on the way of this key from `root` that is no choice.
     pub(crate) fn place(&mut self, root: NodeId, walk: &Walk<'_>, key: &[u8]) -> NodeId {
-        let (mut node, query) = (root, walk.query(key));
+        let (mut node, query) = (root, walk.query(key, self.facts.unix(self.now)));
         while let Node::Choose { handle, children } = walk.tree.node(node) {
             let choices = walk.children(children, self.copies.snapshot());
             match children.get(handle.choose(&query, &choices, &mut self.random)) {
@@ -89,6 +104,9 @@ impl Engine {
                     *children.get(self.first_up(&**handle, children, walk, key))?
                 }
                 Node::Wrap { child, .. } => *child,
+                Node::ByClient { handle, children } => {
+                    *children.get(handle.choose(self.address_of(walk.to), children.len()))?
+                }
                 Node::Choose { .. } | Node::Leaf(_) | Node::Copies(_) | Node::Gather { .. } => return None,
             }
         }
@@ -97,7 +115,7 @@ impl Engine {
     /// The first child that an attempt asks: no flight is needed to pass by ejected children.
     fn first_up(&self, handle: &dyn Attempt, children: &[NodeId], walk: &Walk<'_>, key: &[u8]) -> usize {
         let choices = walk.children(children, self.copies.snapshot());
-        let query = walk.query(key);
+        let query = walk.query(key, self.facts.unix(self.now));
         let mut first = 0;
         while !choices.is_up(first)
             && let Some(next) = handle.next(&query, first, children.len(), &Answer::EJECTED)
@@ -124,7 +142,7 @@ impl Engine {
                 out.clear();
                 self.router.reply = out;
             }
-            Leaf::Error(text) => self.fail(walk.to, &Failed::here(Outcome::LocalError, text)),
+            Leaf::Error(error) => self.fail(walk.to, &Failed::here(error.outcome, &error.text)),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{
     cell::RefCell,
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     fmt,
     sync::{Arc, atomic::Ordering::Relaxed},
 };
@@ -12,19 +12,26 @@ use proxima_wire::{
     message::{Class, Outcome, Request},
 };
 
-use super::{Answer, FleetPool, handle::Random, order::Order};
+use super::{
+    Answer, FleetPool,
+    handle::{ByClient, Random},
+    order::Order,
+};
 use crate::{
+    config::schema::ErrorReply,
     copies::Snapshot,
     dialect::{Access, Copied, DeclaredCommands, Dialect, Reach, Spoken},
     members::{Locality, Member, MemberId},
     micros::Micros,
+    spool::Spool,
 };
 
 /// The position of a node in its tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeId(pub u32);
 
 /// The inputs of a decision. Time and chance come as arguments, so that a walk can be repeated.
+#[derive(Clone, Copy)]
 pub struct Query<'a> {
     /// The number of the command in its dialect.
     pub command: u16,
@@ -36,6 +43,8 @@ pub struct Query<'a> {
     pub dialect: &'static dyn Dialect,
     /// The place of the client.
     pub locality: Locality,
+    /// The present time, since 1970.
+    pub unix: Micros,
 }
 
 /// Looks at the request and the members' states, names one child, and keeps nothing.
@@ -103,15 +112,8 @@ pub enum Wrapped {
 pub trait Wrap: Send {
     /// The name of the route, as in the configuration.
     fn name(&self) -> &'static str;
-    /// Decides about a request. `unix` is the present time, in seconds since 1970.
-    fn request(
-        &self,
-        request: &Request,
-        message: &[u8],
-        query: &Query<'_>,
-        unix: u64,
-        random: &mut Random,
-    ) -> Wrapped;
+    /// Decides about a request.
+    fn request(&self, request: &Request, message: &[u8], query: &Query<'_>, random: &mut Random) -> Wrapped;
     /// Does the client's own key have to be put back into replies?
     fn changes_key(&self) -> bool {
         false
@@ -144,6 +146,13 @@ pub enum Node {
     Choose {
         /// The decision.
         handle: Box<dyn Choose>,
+        /// The children that it chooses from.
+        children: Vec<NodeId>,
+    },
+    /// Names one child by the client's address.
+    ByClient {
+        /// The decision.
+        handle: ByClient,
         /// The children that it chooses from.
         children: Vec<NodeId>,
     },
@@ -218,7 +227,7 @@ pub enum Leaf {
     /// Answers a miss.
     Null,
     /// Answers this error.
-    Error(String),
+    Error(ErrorReply),
 }
 
 /// The entry of one listener's requests, and the members that they can reach.
@@ -249,6 +258,9 @@ pub struct Tree {
     /// The entries, by the number of the listener.
     pub(super) roots: Vec<Root>,
     pub(super) has_fleet_pool: bool,
+    /// Where failed deletes are kept, and the nodes whose deletes are, with the name of each there.
+    pub(super) spool: Option<Arc<Spool>>,
+    pub(super) spooled: HashMap<NodeId, Arc<str>>,
     /// The commands that the configuration declares.
     pub(super) declared: DeclaredCommands,
     /// The numbers of all its members.
@@ -264,6 +276,8 @@ impl Tree {
             nodes: Vec::new(),
             roots: Vec::new(),
             has_fleet_pool: false,
+            spool: None,
+            spooled: HashMap::new(),
             declared: DeclaredCommands::new(),
             numbers: HashSet::new(),
             version: "none".into(),
@@ -283,6 +297,17 @@ impl Tree {
     /// Does it have a pool of a fleet?
     pub fn has_fleet_pool(&self) -> bool {
         self.has_fleet_pool
+    }
+
+    /// Where failed deletes are kept. `None`: nowhere.
+    pub fn spool(&self) -> Option<&Arc<Spool>> {
+        self.spool.as_ref()
+    }
+
+    /// Where a delete is kept that the member of this node has not taken, and the name of the node there.
+    /// `None`: its client gets the error.
+    pub fn spool_of(&self, id: NodeId) -> Option<(&Arc<Spool>, &Arc<str>)> {
+        self.spool.as_ref().zip(self.spooled.get(&id))
     }
 
     /// The copies of this node; `None`: the node is no replicated pool.
@@ -388,9 +413,9 @@ impl Tree {
         match self.node(id) {
             Node::Leaf(_) | Node::Copies(_) => true,
             Node::Choose { children, .. } => matches!(children[..], [only] if self.is_settled(only)),
-            Node::Gather { children, .. } | Node::Attempt { children, .. } => {
-                children.iter().all(|&child| self.is_settled(child))
-            }
+            Node::ByClient { children, .. }
+            | Node::Gather { children, .. }
+            | Node::Attempt { children, .. } => children.iter().all(|&child| self.is_settled(child)),
             // A wrap may look at the key.
             Node::Wrap { .. } => false,
         }
@@ -403,6 +428,7 @@ impl Tree {
             Node::Choose { handle, .. } => handle.name(),
             Node::Attempt { handle, .. } => handle.name(),
             Node::Wrap { handle, .. } => handle.name(),
+            Node::ByClient { handle, .. } => handle.name(),
             Node::Gather { name, .. } => name,
             Node::Copies(_) | Node::Leaf(_) => "another route",
         }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use proxima_wire::message::Request;
 
 use super::{Children, NodeId, Origin, Query, ReplyTo, Tree};
-use crate::copies::Snapshot;
+use crate::{copies::Snapshot, micros::Micros};
 
 /// The inputs of every step on the way down: the request, its origin, and the destination of its reply.
 #[derive(Clone, Copy)]
@@ -53,14 +53,16 @@ impl<'a> Walk<'a> {
         self.origin.dialect.key(self.request, self.message, scratch)
     }
 
-    /// The inputs of a decision, with this key.
-    pub fn query<'b>(&self, key: &'b [u8]) -> Query<'b> {
+    /// The inputs of a decision, with this key. `unix` is the present time, since 1970.
+    #[inline]
+    pub fn query<'b>(&self, key: &'b [u8], unix: Micros) -> Query<'b> {
         Query {
             command: self.request.command,
             class: self.request.class,
             key,
             dialect: self.origin.dialect,
             locality: self.origin.locality,
+            unix,
         }
     }
 }

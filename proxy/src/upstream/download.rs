@@ -3,7 +3,8 @@
 //! Invariant: the memory that a large reply takes is bounded. If no other request waits behind it, the lane
 //! is not read any further while more than [`HIGH_WATER`] bytes wait for the client. If others wait behind
 //! it, the reply is buffered, up to the configured total; beyond that total the lane waits for the reader,
-//! for a limited time (`hold.rs`).
+//! for a limited time (`hold.rs`). A part of a divided reply that must come before anything else can leave is
+//! read to its end: if there is no room for that, clients are closed (`room.rs`).
 //!
 //! Invariant: a lane is held back only while a reply to the slow reader is under way. The next reply may be
 //! for another client, and holding it back would free no memory. If the next reply is for the same reader,
@@ -117,7 +118,10 @@ impl Engine {
         let most = self.most_waiting(collect);
         let mut hold = false;
         match to.and_then(|to| self.pass_piece(to, &bytes[..visible], done)) {
-            Some(waiting) => hold = waiting > most,
+            Some(waiting) => {
+                let is_due = || to.is_some_and(|(client, seq)| self.clients.is_due_share(client, seq));
+                hold = waiting > most && !is_due();
+            }
             // The reader is gone and no request waits behind it: closing is cheaper than reading and
             // discarding the rest.
             None if !done && !collect => {
@@ -202,11 +206,13 @@ impl Engine {
             }
             return;
         };
-        let is_share = match to {
-            ReplyTo::Client { client, seq } => self.clients.is_share(client, seq),
-            _ => false,
+        let slot = match to {
+            ReplyTo::Client { client, seq } => Some((client, seq)),
+            _ => None,
         };
-        if waiting > self.most_waiting(!alone || is_share) {
+        let is_share = slot.is_some_and(|(client, seq)| self.clients.is_share(client, seq));
+        let is_due = || slot.is_some_and(|(client, seq)| self.clients.is_due_share(client, seq));
+        if waiting > self.most_waiting(!alone || is_share) && !is_due() {
             self.hold_lane(lane, true);
         }
     }

@@ -1,6 +1,9 @@
 //! New clients.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    net::SocketAddr,
+};
 
 use proxima_wire::message::Outcome;
 use socket2::Socket;
@@ -18,7 +21,7 @@ use crate::{
 impl<R: Reactor> Worker<R> {
     /// Takes a new client. All workers accept on a Unix socket, and the first to wake would take every
     /// client, so the client goes to the worker with the fewest.
-    pub(super) fn accept(&mut self, listener: u16, socket: Socket) {
+    pub(super) fn accept(&mut self, listener: u16, socket: Socket, address: Option<SocketAddr>) {
         let least = match self.shared.contains(&listener) {
             true => self.engine.clients.register().least_busy(),
             false => self.engine.facts.worker,
@@ -28,7 +31,7 @@ impl<R: Reactor> Worker<R> {
                 self.engine.clients.register().expect(least);
                 peer.order(Order::Adopt { listener, socket });
             }
-            _ => self.adopt(listener, socket),
+            _ => self.adopt(listener, socket, address),
         }
         if !self.engine.clients.register().has_room() {
             self.engine.fall_short(
@@ -65,7 +68,7 @@ impl<R: Reactor> Worker<R> {
     }
 
     /// Serves a client that this worker or another has accepted, or refuses it if there are too many.
-    pub(super) fn adopt(&mut self, listener: u16, socket: Socket) {
+    pub(super) fn adopt(&mut self, listener: u16, socket: Socket, address: Option<SocketAddr>) {
         if self.engine.clients.register().current() >= self.engine.limits.clients as u64 {
             self.engine.metrics.clients.over_limit += 1;
             let mut line = Vec::new();
@@ -81,7 +84,6 @@ impl<R: Reactor> Worker<R> {
             return;
         };
         if let Peer::Client(id) = peer {
-            let address = socket.peer_addr().ok().and_then(|address| address.as_socket());
             let worker = self.engine.facts.worker;
             self.engine
                 .clients

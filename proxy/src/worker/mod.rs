@@ -234,7 +234,7 @@ impl<R: Reactor> Worker<R> {
                 self.pass(&buffer);
                 self.reactor.recycle(buffer);
             }
-            Event::Accepted { tag, socket } => self.accept(number(tag) as u16, socket),
+            Event::Accepted { tag, socket, address } => self.accept(number(tag) as u16, socket, address),
             Event::Connected { tag } => {
                 let lane = Id::from_bits(tag);
                 self.note_address(lane);

@@ -61,7 +61,7 @@ pub enum Order {
         /// The orders of the tree's nodes that follow from the report.
         orders: Orders,
     },
-    /// Take over this client, which another worker has accepted.
+    /// Take over this client of a Unix socket, which another worker has accepted.
     Adopt {
         /// The number of the listener that accepted it.
         listener: u16,
@@ -159,7 +159,7 @@ impl<R: Reactor> Worker<R> {
                 }
                 Order::Adopt { listener, socket } => {
                     self.engine.clients.register().arrived(self.engine.facts.worker);
-                    self.adopt(listener, socket);
+                    self.adopt(listener, socket, None);
                 }
                 Order::Fleet(order) => self.take_fleet_order(order),
                 Order::Report(to) => {

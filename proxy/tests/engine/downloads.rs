@@ -122,6 +122,49 @@ fn a_lane_held_back_is_read_again_behind_its_reply() {
     assert!(world.heard(slow) == reply);
 }
 
+/// The parts of a divided reply leave together: a part that waited for its reader to take another one would
+/// wait for ever. Only behind an earlier reply a part is held back.
+#[test]
+fn parts_of_a_large_divided_reply_are_read_to_their_ends() {
+    for first in ["", "*2\r\n$3\r\nGET\r\n$4\r\n0key\r\n"] {
+        let mut world = world_of(
+            "pools:\n  p: {protocol: redis, servers: [{address: \"10.0.0.1:1\", name: a}, {address: \"10.0.0.2:1\", name: b}]}\n\
+             limits: {total_bytes: 16MiB}\nlisteners: [{address: \"127.0.0.1:1\", protocol: redis, route: p}]\n",
+        );
+        let client = world.client();
+        let keys: Vec<String> = (0..8).map(|number| format!("{number}key")).collect();
+        let bulk = |key: &String| format!("${}\r\n{}\r\n", SIZE / 4, key.repeat(SIZE / 4 / key.len()));
+        let asked: String = keys.iter().map(|key| format!("$4\r\n{key}\r\n")).collect();
+        world.say(client, format!("{first}*9\r\n$4\r\nMGET\r\n{asked}").as_bytes());
+        let sent = ["a", "b"].map(|name| (name, world.sent(name)));
+        let (of_first, other) = match sent[0].1.contains("GET\r\n$4\r\n0key") {
+            true => (&sent[0], &sent[1]),
+            false => (&sent[1], &sent[0]),
+        };
+        let reply = |(_, sent): &(&str, String)| {
+            let own: Vec<&String> = keys.iter().filter(|key| sent.contains(*key)).collect();
+            assert!((2..7).contains(&own.len()), "{own:?}");
+            let bulks: String = own.iter().map(|key| bulk(key)).collect();
+            format!("*{}\r\n{bulks}", own.len())
+        };
+        let (share, last) = (reply(other), reply(of_first));
+        let lanes = [other.0, of_first.0].map(|name| world.lane(name));
+        let rest = say_while_read(&mut world, lanes[0], &share);
+        assert_eq!(rest.is_empty(), first.is_empty(), "only behind an earlier reply");
+        if !first.is_empty() {
+            world.reply(of_first.0, "$1\r\nv\r\n");
+            assert_eq!(world.heard(client), "$1\r\nv\r\n");
+        }
+        assert!(
+            say_while_read(&mut world, lanes[0], rest).is_empty(),
+            "held back for ever"
+        );
+        assert!(say_while_read(&mut world, lanes[1], &last).is_empty());
+        let expected: String = keys.iter().map(bulk).collect();
+        assert!(world.heard(client) == format!("*8\r\n{expected}"));
+    }
+}
+
 /// After a failover the earlier of two requests waits behind the reply to the later one, which waits for its
 /// turn.
 #[test]

@@ -4,6 +4,7 @@
 mod attempts;
 mod bypass;
 mod channels;
+mod choices;
 mod control;
 mod copies;
 mod decisions;

@@ -73,7 +73,7 @@ fn mcrouter_options_become_settings() {
             "option `--tcp-rto-min=3` has no effect here"
         ]
     );
-    assert!(mcrouter.not_served.contains(&"--async-dir=/spool".to_owned()));
+    assert_eq!(mcrouter.loaded.config.spool.unwrap().dir, Path::new("/spool"));
     let Route::Named(root) = &mcrouter.loaded.config.listeners[0].route else {
         panic!()
     };
@@ -139,7 +139,7 @@ fn mcrouter_commands_print_and_exit_as_mcrouter_does() {
         &["-p1", good, "--server-timeout=x"],
         &["-p1", good, "--num-proxies=0"],
         &["-p1", good, "--ssl-port=5"],
-        &["-p1", good, "--group-remote-errors"],
+        &["-p1", good, "--use-thrift"],
         &["-p1", good, "--route-prefix=x"],
         &["-p1", good, "--unix-domain-sock=/x"],
         &["-p1", good, "--validate-config=maybe"],
@@ -151,7 +151,7 @@ fn mcrouter_commands_print_and_exit_as_mcrouter_does() {
     });
     // A refused option whose value asks for nothing does not refuse the start.
     assert!(matches!(
-        start(&["-p1", good, "--group-remote-errors=0", "--ssl-port="]),
+        start(&["-p1", good, "--use-thrift=0", "--ssl-port="]),
         Ok(Start::Run(_))
     ));
 }

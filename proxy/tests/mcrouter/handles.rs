@@ -8,7 +8,7 @@ use proxima_wire::message::Outcome;
 use crate::{around, failover, parse, pool, rows::each_row};
 
 /// The route that `route` becomes, with names resolved.
-fn route(route: &str) -> Route {
+pub(crate) fn route(route: &str) -> Route {
     let text = around(route);
     let mcrouter = parse(&text).unwrap_or_else(|exit| panic!("{exit}\n{text}"));
     let Route::Named(root) = &mcrouter.loaded.config.listeners[0].route else {

@@ -1,5 +1,6 @@
 //! mcrouter's command line and configuration file, as its users write them.
 
+mod choices;
 mod file;
 mod flags;
 mod handles;
@@ -8,6 +9,7 @@ mod node_local;
 mod refusals;
 #[path = "../../../wire/tests/memcache/rows.rs"]
 mod rows;
+mod spool;
 
 use proxima::{
     config::schema::{Children, FailoverErrors, Route},
@@ -23,11 +25,11 @@ pub(crate) fn run(arguments: &[&str]) -> Result<Run, Refused> {
 
 /// The configuration of a text.
 pub(crate) fn parse(text: &str) -> Result<Run, Refused> {
-    run(&["--port=0", &format!("--config={text}")])
+    run(&["--port=0", "--asynclog-disable", &format!("--config={text}")])
 }
 
-/// A file with this route and the pools `A` of two servers, `B` of one, `E` of none, `W` with weights, and
-/// `T` with tags.
+/// A file with this route and the pools `A` of two servers, `B` of one, `E` of none, `W` with weights,
+/// `T` with tags, and `M` with an error among its servers.
 pub(crate) fn around(route: &str) -> String {
     format!(
         r#"{{"pools": {{
@@ -35,7 +37,7 @@ pub(crate) fn around(route: &str) -> String {
             "B": {{"servers": ["b:1"]}},
             "E": {{"servers": []}},
             "W": {{"servers": ["w:1", "w:2", "w:3"], "weights": [1, 0.25]}},
-            "T": {{"servers": ["t:1", "t:2"], "tags": ["x", "y"]}}
+            "T": {{"servers": ["t:1", "t:2"], "tags": ["x", "y"]}}, "M": {{"servers": ["m:1", "ErrorRoute|m", "m:2"], "weights": [1, 0.5]}}
         }}, "named_handles": {{"near": "PoolRoute|B", "all": "AllSyncRoute|Pool|A", "list": "Pool|A"}},
         "route": {route}}}"#
     )

@@ -38,8 +38,30 @@ fn unserved_mcrouter_handles_and_keys_are_refused_by_name_and_line() {
             "`max_outstanding` is not served yet",
         ),
         (
-            around(r#"{"type": "PoolRoute", "pool": "A", "hash": "Latest"}"#),
-            "the hash function `Latest` is not served yet",
+            around(r#"{"type": "PoolRoute", "pool": "A", "hash": "WeightedCh3RV"}"#),
+            "the hash function `WeightedCh3RV` is not served yet",
+        ),
+        (
+            around(r#"{"type": "OriginalClientHashRoute", "children": "Pool|A", "offset": 2}"#),
+            "expected a number below 2, of the children",
+        ),
+        (
+            around(r#"{"type": "OriginalClientHashRoute", "children": "Pool|E"}"#),
+            "`children` is missing, line: 8",
+        ),
+        (
+            around(r#"{"type": "KeyParseRoute", "target": "near", "num_routing_parts": 2}"#),
+            "`delimiter` is missing, line: 8",
+        ),
+        (
+            around(
+                r#"{"type": "KeyParseRoute", "target": "near", "num_routing_parts": 0, "delimiter": ":"}"#,
+            ),
+            "expected a whole number of at least 1",
+        ),
+        (
+            around(r#"{"type": "LoadBalancerRoute", "children": "Pool|A", "algorithm": "x"}"#),
+            "expected \"weighted-hashing\" or \"two-random-choices\"",
         ),
         (
             around(r#"{"type": "PoolRoute", "pool": "A", "hash": "Ch4"}"#),
@@ -60,8 +82,8 @@ fn unserved_mcrouter_handles_and_keys_are_refused_by_name_and_line() {
             "`x` is no result",
         ),
         (
-            around(r#"{"type": "ErrorRoute", "result": "mc_res_busy"}"#),
-            "the result `mc_res_busy` is not served yet",
+            around(r#"{"type": "ErrorRoute", "result": "mc_res_stored"}"#),
+            "`mc_res_stored` is no result, line: 8",
         ),
         (
             around(r#"{"type": "ModifyKeyRoute", "target": "near", "set_routing_prefix": ""}"#),
@@ -122,20 +144,15 @@ fn unserved_mcrouter_handles_and_keys_are_refused_by_name_and_line() {
 
 #[test]
 fn keys_without_effect_in_an_mcrouter_file_are_warned_of() {
-    let text =
-        around(r#"{"type": "PoolRoute", "pool": "A", "asynclog": false, "no_such_key": 1, "shadows": []}"#);
+    let text = around(r#"{"type": "PoolRoute", "pool": "A", "no_such_key": 1, "shadows": []}"#);
     let warnings = parse(&text).unwrap().loaded.warnings;
     let route: Vec<&String> = warnings
         .iter()
         .filter(|warning| warning.contains("route: "))
         .collect();
-    assert_eq!(route.len(), 2, "{warnings:?}");
+    assert_eq!(route.len(), 1, "{warnings:?}");
     assert!(
-        route[0].ends_with("`asynclog` has no effect here"),
-        "{warnings:?}"
-    );
-    assert!(
-        route[1].ends_with("`no_such_key` is no key of this object and is ignored"),
+        route[0].ends_with("`no_such_key` is no key of this object and is ignored"),
         "{warnings:?}"
     );
 }

@@ -1,8 +1,11 @@
 //! The command line.
 
-use std::fs;
+use std::{fs, time::Duration};
 
-use proxima::frontdoor::nutcracker::{Refused, Run, Start, start};
+use proxima::{
+    config::schema::{Access, HealthCheck, HealthListener, Manner, Network, Route},
+    frontdoor::nutcracker::{Refused, Run, Start, start},
+};
 
 use crate::{pool, rows::each_row};
 
@@ -97,6 +100,51 @@ fn options_that_nutcracker_refuses_are_refused_with_its_words() {
             &["--admin=x"],
             "option --admin requires an address to listen on (host:port), and `x` is none",
         ),
+        (
+            &["--health=x"],
+            "option --health requires an address to listen on (host:port, or POOL=host:port), and `x` is none",
+        ),
+        (
+            &["--health=a=/run/health"],
+            "option --health requires an address to listen on (host:port, or POOL=host:port), and \
+             `a=/run/health` is none",
+        ),
+        (
+            &["--health-min=0"],
+            "option --health-min requires a number of servers from 1 (N, or POOL=N), and `0` is none",
+        ),
+        (
+            &["--health-min=a="],
+            "option --health-min requires a number of servers from 1 (N, or POOL=N), and `a=` is none",
+        ),
+        (
+            &["--health-min=2"],
+            "option --health-min says nothing without --health",
+        ),
+        (
+            &["--health-allow=10.0.0.0/33"],
+            "option --health-allow requires an IP address, or a network as 10.0.0.0/16, and \
+             `10.0.0.0/33` is none",
+        ),
+        (
+            &["--health-allow", "10.0.0.1"],
+            "option --health-allow says nothing without --health",
+        ),
+        (
+            &["--drain-delay=5"],
+            "option --drain-delay requires a time with its unit (5s, 250ms), and `5` is none",
+        ),
+        (&["--drain-file"], "option --drain-file requires a file name"),
+        (
+            &["--also-listen=127.0.0.1:1"],
+            "option --also-listen requires a pool and an address (POOL=host:port, or POOL=/path), and \
+             `127.0.0.1:1` is none",
+        ),
+        (
+            &["--also-listen=a=127.0.0.1:0"],
+            "option --also-listen requires a pool and an address (POOL=host:port, or POOL=/path), and \
+             `a=127.0.0.1:0` is none",
+        ),
         (&["--io=x"], "option --io: `x` is none of auto, io_uring, epoll"),
         (
             &["--workers=0"],
@@ -168,4 +216,127 @@ fn options_of_nutcracker_and_ours_are_taken() {
         (Some("127.0.0.1:9150"), Some(4))
     );
     assert_eq!(run.loaded.files_watched, [path]);
+}
+
+/// The file of one pool `a`, in its folder.
+fn file_of(keys: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("nutcracker.yml");
+    fs::write(&path, pool(keys)).unwrap();
+    let file = path.display().to_string();
+    (folder, file)
+}
+
+#[test]
+fn health_and_drain_are_told_on_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("nutcracker.yml");
+    let other = pool("").replace("a:\n", "b=c:\n").replace("22121", "22122");
+    fs::write(&path, format!("{}{other}", pool("  auto_eject_hosts: true\n"))).unwrap();
+    let file = path.display().to_string();
+    let loaded = run(&[
+        "-c",
+        &file,
+        "--health=127.0.0.1:9160",
+        "--health=b=c=[::1]:9161",
+        "--health-min=b=c=1",
+        "--health-min=2",
+        "--health-allow=127.0.0.1",
+        "--health-allow=10.0.0.0/16",
+        "--drain-file=/tmp/out",
+        "--drain-delay=5s",
+    ])
+    .loaded;
+    let listener = |address: &str, pools: &[(&str, u32)]| HealthListener {
+        address: address.to_owned(),
+        check: HealthCheck::Http,
+        pools: pools
+            .iter()
+            .map(|(name, least)| ((*name).to_owned(), *least))
+            .collect(),
+        allow: ["127.0.0.1", "10.0.0.0/16"]
+            .map(|text| Network::parse(text).unwrap())
+            .into(),
+    };
+    let config = loaded.config;
+    assert_eq!(
+        config.health,
+        [
+            listener("127.0.0.1:9160", &[("a", 2), ("b=c", 1)]),
+            listener("[::1]:9161", &[("b=c", 1)]),
+        ]
+    );
+    assert_eq!(config.drain.file.as_deref(), Some("/tmp/out".as_ref()));
+    assert_eq!(config.drain.delay, Duration::from_secs(5));
+    let warning = format!(
+        "{file}:6:1: b=c: without `auto_eject_hosts: true` none of its servers is down for `--health`"
+    );
+    assert_eq!(loaded.warnings, [warning]);
+}
+
+#[test]
+fn further_listener_of_a_pool_is_in_proximas_own_manner_with_the_pools_password() {
+    let (_folder, file) = file_of("  redis: true\n  redis_auth: secret\n  backlog: 77\n");
+    let also = ["--also-listen=a=0.0.0.0:7", "--also-listen", "a=/run/a.sock 0600"];
+    let config = run(&[&["-c", &file][..], &also].concat()).loaded.config;
+    let [first, second, third] = &config.listeners[..] else {
+        panic!("{:?}", config.listeners)
+    };
+    assert_eq!(first.manner, Manner::Twemproxy { all_commands: false });
+    assert_eq!(
+        (&*second.address, &*third.address),
+        ("0.0.0.0:7", "unix:/run/a.sock")
+    );
+    for further in [second, third] {
+        assert_eq!(
+            (further.manner, &further.route),
+            (Manner::Own, &Route::Pool("a".to_owned()))
+        );
+        assert!(matches!(further.access, Access::Password(_)) && further.access == first.access);
+        assert_eq!((further.protocol, further.socket), (first.protocol, first.socket));
+    }
+    assert_eq!(
+        (second.permissions.mode, third.permissions.mode),
+        (None, Some(0o600))
+    );
+}
+
+#[test]
+fn options_that_do_not_go_with_the_file_are_refused_with_it() {
+    let (_folder, file) = file_of("");
+    let rows = [
+        (
+            "--health=b=127.0.0.1:1",
+            "--health: there is no pool `b`; did you mean `a`?",
+        ),
+        (
+            "--health-min=b=1",
+            "--health-min: there is no pool `b`; did you mean `a`?",
+        ),
+        (
+            "--also-listen=b=127.0.0.1:1",
+            "--also-listen: there is no pool `b`; did you mean `a`?",
+        ),
+        (
+            "--also-listen=a=127.0.0.1:22121",
+            "--also-listen: `127.0.0.1:22121` is taken by `127.0.0.1:22121` in line 2; choose another port",
+        ),
+        (
+            "--health=0.0.0.0:22121",
+            "--health: `0.0.0.0:22121` is taken by `127.0.0.1:22121` in line 2",
+        ),
+        (
+            "--admin=0.0.0.0:9160",
+            "--health: `127.0.0.1:9160` is taken by `0.0.0.0:9160` in line 1",
+        ),
+    ];
+    each_row(rows, |(option, expected)| {
+        let refused = said(&["-c", &file, "--health=127.0.0.1:9160", option])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refused.starts_with(&format!("{file}:1:1: {expected}")),
+            "{option}: {refused}"
+        );
+    });
 }

@@ -1,6 +1,9 @@
 //! The rows of memcached.
 
-use super::{Row, Section, bar, both_shapes, entry, idle, members_busy, shape, size_of};
+use super::{
+    Row, Section, as_nutcracker, bar, both_shapes, entry, idle, members_busy, one_connection_each, shape,
+    size_of,
+};
 use crate::{
     contender::{
         Contender::{
@@ -10,6 +13,7 @@ use crate::{
         Spread,
     },
     lockstep::Shape,
+    protocol::Protocol,
 };
 
 /// The proxies, in the order of the tables.
@@ -54,7 +58,9 @@ pub(super) fn rows() -> Vec<Row> {
         members_busy(shape(100, 1), [0.75, 0.80]),
         members_quiet(),
         idle(&shape(10, 1)),
+        as_nutcracker(Protocol::Memcached),
     ]);
+    rows.extend(one_connection_each(Protocol::Memcached));
     rows
 }
 

@@ -144,6 +144,64 @@ fn both_shapes(
     }
 }
 
+/// `(name, what becomes of each connection, bar over the accept loop)`.
+const CONNECTIONS: [(&str, Connections, f64); 2] =
+    [("fin", Connections::Fin, 1.20), ("rst", Connections::Rst, 1.35)];
+
+/// A connection for every request.
+fn one_connection_each(protocol: Protocol) -> impl Iterator<Item = Row> {
+    CONNECTIONS
+        .into_iter()
+        .map(move |(name, connections, over_loop)| {
+            let shape = Shape {
+                connections,
+                protocol,
+                ..shape(16, 1)
+            };
+            let (twemproxy, accept_loop) = (Contender::Twemproxy, Contender::AcceptLoop);
+            Row {
+                name,
+                title: format!(
+                    "16 × 1, 400 B, a connection each, closed by {}",
+                    name.to_uppercase()
+                ),
+                section: Section::Beyond,
+                entries: [ProximaIoUring, ProximaEpoll, twemproxy, accept_loop]
+                    .map(|contender| entry(contender, &shape))
+                    .into(),
+                bars: [ProximaIoUring, ProximaEpoll]
+                    .into_iter()
+                    .flat_map(|who| {
+                        [
+                            bar(who.name(), accept_loop.name(), over_loop),
+                            bar(who.name(), twemproxy.name(), 0.90),
+                        ]
+                    })
+                    .collect(),
+                idle_clients: 0,
+            }
+        })
+}
+
+/// Proxima with the file and the flags of twemproxy, beside the same pool in its own file.
+fn as_nutcracker(protocol: Protocol) -> Row {
+    let shape = Shape {
+        protocol,
+        ..shape(100, 1)
+    };
+    let nutcracker = Contender::ProximaNutcracker;
+    Row {
+        name: "nutcracker",
+        title: "100 × 1, 400 B, twemproxy's file and our own".into(),
+        section: Section::Beyond,
+        entries: [ProximaIoUring, nutcracker, Contender::Twemproxy]
+            .map(|contender| entry(contender, &shape))
+            .into(),
+        bars: vec![bar(nutcracker.name(), ProximaIoUring.name(), 1.02)],
+        idle_clients: 0,
+    }
+}
+
 /// Contenders with 1,000 members behind them. `bars`: the ratios to twemproxy on io_uring and on epoll.
 fn members_busy(shape: Shape, bars: [f64; 2]) -> Row {
     let shape = Shape {

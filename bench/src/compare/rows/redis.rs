@@ -1,6 +1,8 @@
 //! The rows of Redis.
 
-use super::{Row, Section, bar, both_shapes, entry, idle, members_busy, size_of};
+use super::{
+    Row, Section, as_nutcracker, bar, both_shapes, entry, idle, members_busy, one_connection_each, size_of,
+};
 use crate::{
     contender::Contender::{
         self, EmbeddedEpoll, EmbeddedIoUring, Haproxy, Predixy, ProximaEpoll, ProximaIoUring, Redis,
@@ -45,7 +47,9 @@ pub(super) fn rows() -> Vec<Row> {
         embedded("embedded-100x1", 100, 1),
         embedded("embedded-100x16", 100, 16),
         idle(&shape(10, 1)),
+        as_nutcracker(Protocol::Redis),
     ]);
+    rows.extend(one_connection_each(Protocol::Redis));
     rows
 }
 

@@ -5,11 +5,13 @@
 mod agent;
 mod copies;
 mod dedicated;
+mod discovery;
 mod embedded;
 mod fleet;
 mod members;
 mod program;
 mod requests;
+mod spool;
 
 use axum::{
     extract::State,
@@ -42,6 +44,8 @@ fn render(proxy: &Proxy, format: Format) -> String {
     program::configuration(proxy, &mut page);
     program::dns(proxy, &mut page);
     program::endpoints(proxy, &mut page);
+    discovery::discovery(proxy, &mut page);
+    spool::spool(proxy, &mut page);
     agent::agent(proxy, &metrics, &mut page);
     requests::clients(&metrics, &mut page);
     requests::lanes(&metrics, &mut page);

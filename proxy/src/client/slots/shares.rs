@@ -22,6 +22,13 @@ impl Slots {
         self.push_known(State::Assemble { join, keys }, out);
     }
 
+    /// Returns whether nothing of this client leaves before this share has come whole.
+    pub(in crate::client) fn is_due_share(&self, seq: u32) -> bool {
+        let at = seq.wrapping_sub(self.head) as usize;
+        let mut before = self.queue.iter().take(at + 1);
+        at < self.queue.len() && before.all(|slot| slot.part == Part::Share)
+    }
+
     /// Lets the shares at the front leave as one reply. Returns `false` if one of them has not come.
     pub(super) fn assemble(&mut self, out: &mut Vec<u8>) -> bool {
         let Some(count) = self.queue.iter().position(|slot| slot.part != Part::Share) else {

@@ -92,6 +92,8 @@ fn bypasses(route: &Route) -> Option<(&'static str, &str)> {
         Route::Random(children) => ("random", children),
         Route::RoundRobin(children) => ("round_robin", children),
         Route::HostId { children, .. } => ("host_id", children),
+        Route::ByClient { children, .. } => ("by_client", children),
+        Route::Latest { children, .. } => ("latest", children),
         Route::AllMajority(children) => ("all_majority", children),
         Route::AllFastest(children) => ("all_fastest", children),
         Route::AllInitial(children) => ("all_initial", children),
@@ -110,8 +112,11 @@ fn bypasses(route: &Route) -> Option<(&'static str, &str)> {
         | Route::ByKeyPattern { .. }
         | Route::ByRoutingPrefix { .. }
         | Route::ModifyKey { .. }
+        | Route::KeyPart { .. }
+        | Route::HashStop { .. }
         | Route::ModifyTtl { .. }
         | Route::Log(_)
+        | Route::Spool { .. }
         | Route::Fault { .. } => return None,
     };
     match children {

@@ -20,12 +20,13 @@ pub(super) use number::{Amount, Count, Seconds, Share, Weight};
 pub(super) use permission::{Mode, Owner};
 pub(super) use shape::{Key, Section, Shape};
 pub(super) use size::Size;
-pub(super) use text::{PathText, Tag, Text};
+pub(super) use text::{Character, PathText, Tag, Text};
 pub(super) use time::{PositiveTime, Time};
 pub(super) use word::{Choice, Flag, Word};
 
 pub(crate) use address::check as check_address;
 pub use address::{BadAddress, BadListenAddress, listen_address, listen_socket};
+pub(crate) use time::parse as parse_duration;
 
 use super::{Diagnostic, document::Node, reading::Reading};
 

@@ -53,6 +53,32 @@ impl Form for PathText {
     }
 }
 
+/// One printable ASCII character.
+#[derive(Debug)]
+pub(in crate::config) struct Character;
+
+impl Form for Character {
+    type Value = u8;
+
+    fn shape() -> Shape {
+        Shape::Text {
+            what: "one character",
+            pattern: Some("^[!-~]$"),
+        }
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<u8, Diagnostic> {
+        match node.scalar().map(str::as_bytes) {
+            Some([byte]) if byte.is_ascii_graphic() => Ok(*byte),
+            _ => Err(cx.expected(node, "one printable character")),
+        }
+    }
+
+    fn show(value: &u8) -> Option<String> {
+        Some(format!("\"{}\"", char::from(*value)))
+    }
+}
+
 /// The two characters of a hash tag.
 #[derive(Debug)]
 pub(in crate::config) struct Tag;

@@ -73,7 +73,7 @@ impl Form for PositiveTime {
 }
 
 /// Parses a number, with a fraction or without, and a unit.
-pub(super) fn parse(text: &str) -> Option<Duration> {
+pub(crate) fn parse(text: &str) -> Option<Duration> {
     let split = text.find(|c: char| c.is_ascii_alphabetic())?;
     let (number, unit) = text.split_at(split);
     let (_, nanos) = UNITS.iter().find(|(name, _)| *name == unit)?;

@@ -11,6 +11,7 @@ mod route;
 mod server;
 mod socket;
 mod source;
+mod spool;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -24,10 +25,11 @@ pub use self::{
     login::{Access, Login, Password, PasswordSource, Secret},
     manner::Manner,
     pool::{Dedicated, Eject, EjectBy, KeepAlive, Pool, Rejoin, Replicated},
-    route::{Children, FailoverErrors, FailoverLimit, Fault, Route, TtlAction},
+    route::{Children, ErrorReply, FailoverErrors, FailoverLimit, Fault, Route, TtlAction},
     server::Server,
     socket::SocketOptions,
     source::{Comparable, Dns, Endpoint, Question, Record, ServerSource, Source},
+    spool::SpoolOptions,
 };
 
 /// A whole configuration.
@@ -63,6 +65,8 @@ pub struct Config {
     pub nodes: Option<Nodes>,
     /// The fleet that this proxy is a peer of. `None`: it keeps its promise alone.
     pub fleet: Option<Fleet>,
+    /// Where deletes are kept that servers have not taken, of pools that have a name there. `None`: nowhere.
+    pub spool: Option<SpoolOptions>,
 }
 
 /// A command that the configuration declares.
@@ -232,6 +236,7 @@ impl Default for Config {
             state: None,
             nodes: None,
             fleet: None,
+            spool: None,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use proxima_wire::message::Outcome;
+
 use super::Hash;
 
 /// The children of a route.
@@ -25,7 +27,7 @@ pub enum Route {
     Member(String),
     Embedded,
     Null,
-    Error(String),
+    Error(ErrorReply),
     Hash {
         children: Children,
         hash: Option<Hash>,
@@ -44,11 +46,29 @@ pub enum Route {
         patterns: Vec<(String, Route)>,
         default: Option<Box<Route>>,
     },
+    /// Keeps deletes that a server has not taken, under the name of a pool.
+    Spool {
+        child: Box<Route>,
+        name: String,
+    },
     Random(Children),
     RoundRobin(Children),
     HostId {
         children: Children,
         salt: String,
+    },
+    ByClient {
+        children: Children,
+        offset: u64,
+    },
+    Latest {
+        children: Children,
+        count: usize,
+        /// The weights by child; `None`: all are equal.
+        weights: Option<Vec<f64>>,
+        salt: String,
+        per_worker: bool,
+        errors: FailoverErrors,
     },
     AllSync(Children),
     AllMajority(Children),
@@ -76,6 +96,15 @@ pub enum Route {
         replace_prefix: Option<String>,
         in_place: bool,
         suffix: String,
+    },
+    KeyPart {
+        child: Box<Route>,
+        parts: usize,
+        delimiter: u8,
+    },
+    HashStop {
+        child: Box<Route>,
+        prefixes: Vec<String>,
     },
     ModifyTtl {
         child: Box<Route>,
@@ -116,6 +145,8 @@ impl Route {
             | Self::Random(children)
             | Self::RoundRobin(children)
             | Self::HostId { children, .. }
+            | Self::ByClient { children, .. }
+            | Self::Latest { children, .. }
             | Self::AllSync(children)
             | Self::AllMajority(children)
             | Self::AllFastest(children)
@@ -137,8 +168,11 @@ impl Route {
             | Self::ByKeyPattern { .. }
             | Self::ByRoutingPrefix { .. }
             | Self::ModifyKey { .. }
+            | Self::KeyPart { .. }
+            | Self::HashStop { .. }
             | Self::ModifyTtl { .. }
             | Self::Log(_)
+            | Self::Spool { .. }
             | Self::Fault { .. } => None,
         }
     }
@@ -163,8 +197,11 @@ impl Route {
             }
             Self::FailoverWithTtl { normal: child, .. }
             | Self::ModifyKey { child, .. }
+            | Self::KeyPart { child, .. }
+            | Self::HashStop { child, .. }
             | Self::ModifyTtl { child, .. }
             | Self::Fault { child, .. }
+            | Self::Spool { child, .. }
             | Self::Log(child) => vec![child],
             Self::ByRoutingPrefix { routes, .. } => routes.values().collect(),
             Self::Named(_)
@@ -178,6 +215,8 @@ impl Route {
             | Self::Random(_)
             | Self::RoundRobin(_)
             | Self::HostId { .. }
+            | Self::ByClient { .. }
+            | Self::Latest { .. }
             | Self::AllSync(_)
             | Self::AllMajority(_)
             | Self::AllFastest(_)
@@ -193,13 +232,32 @@ impl Route {
     }
 }
 
+/// An error that is answered without asking a server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ErrorReply {
+    /// The kind of the error.
+    pub outcome: Outcome,
+    /// Its text.
+    pub text: String,
+}
+
+/// An error of the proxy's own.
+impl<T: Into<String>> From<T> for ErrorReply {
+    fn from(text: T) -> Self {
+        Self {
+            outcome: Outcome::LocalError,
+            text: text.into(),
+        }
+    }
+}
+
 /// The errors after which a failover goes on, by group. `None`: the defaults (`Outcome::is_failover`).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct FailoverErrors {
-    pub gets: Option<Vec<proxima_wire::message::Outcome>>,
-    pub updates: Option<Vec<proxima_wire::message::Outcome>>,
-    pub deletes: Option<Vec<proxima_wire::message::Outcome>>,
+    pub gets: Option<Vec<Outcome>>,
+    pub updates: Option<Vec<Outcome>>,
+    pub deletes: Option<Vec<Outcome>>,
 }
 
 /// mcrouter's `failover_limit`: each request earns `rate` tokens, each failover costs one.

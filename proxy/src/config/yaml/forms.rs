@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proxima_wire::message::Outcome;
 
 use super::{
-    parameters::{ErrorsKeys, HashRouteKeys},
+    parameters::{ErrorsKeys, HashRouteKeys, LatestKeys},
     route::RouteForm,
 };
 use crate::config::{
@@ -52,6 +52,7 @@ impl Choice for Outcome {
         ("overloaded", Self::Overloaded, "too much is waiting already"),
         ("remote_error", Self::RemoteError, "the server answered an error"),
         ("local_error", Self::LocalError, "the proxy could not do it"),
+        ("client_error", Self::ClientError, "the request was wrong"),
     ];
 }
 
@@ -175,6 +176,38 @@ impl Form for HashRouteForm {
             weights_given(hash, &children).map_err(|problem| cx.refuse(node.at, problem))?;
         }
         Ok(Route::Hash { children, hash })
+    }
+}
+
+/// The latest handle. Its weights are as many as its children.
+#[derive(Debug)]
+pub(super) struct LatestForm;
+
+impl Form for LatestForm {
+    type Value = Route;
+
+    fn shape() -> Shape {
+        LatestKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Route, Diagnostic> {
+        let keys = LatestKeys::read(node, cx)?;
+        if let Some(weights) = &keys.weights {
+            let site = cx.site(node.at);
+            cx.index.lengths.push(Length {
+                site,
+                found: weights.len(),
+                children: keys.children.clone(),
+            });
+        }
+        Ok(Route::Latest {
+            children: keys.children,
+            count: keys.count as usize,
+            weights: keys.weights,
+            salt: keys.salt,
+            per_worker: keys.per_worker,
+            errors: keys.errors,
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use crate::config::{
     document::Node,
     form::{Form, Shape},
     reading::Reading,
-    schema::{FailoverLimit, Fault, Route},
+    schema::{ErrorReply, FailoverLimit, Fault, Route},
 };
 
 /// One handle.
@@ -64,8 +64,11 @@ handles! {
     embedded => Route::Embedded;
     /// Answers at once as an empty cache would, and stores nothing.
     null => Route::Null;
-    /// Answers `SERVER_ERROR` with this text.
-    error: ErrorText => Route::Error;
+    /// Answers an error with this text.
+    error: ErrorReplyKeys => |keys: ErrorReplyKeys| Route::Error(ErrorReply {
+        outcome: keys.result,
+        text: keys.text,
+    });
     /// One child, chosen by the key.
     hash: HashRouteForm => |route| route;
     /// The nearest child that is up: same process, same NUMA node and socket as the client (where `nodes` is
@@ -92,6 +95,14 @@ handles! {
     round_robin: ChildrenForm => Route::RoundRobin;
     /// One child, the same for every request of this host.
     host_id: HostIdKeys => |keys: HostIdKeys| Route::HostId { children: keys.children, salt: keys.salt };
+    /// One child for each client, chosen by the client's address. A client of a Unix socket gets an error.
+    by_client: ByClientKeys => |keys: ByClientKeys| Route::ByClient {
+        children: keys.children,
+        offset: keys.offset.into(),
+    };
+    /// A few of the children, chosen and put in order once for each host. The first one gets every request;
+    /// after an error the next one is asked, as by `failover`.
+    latest: LatestForm => |route| route;
     /// Sends to all children. It answers when all have, with the worst reply.
     all_sync: ChildrenForm => Route::AllSync;
     /// Sends to all children. It answers with the reply on which more than half agree.
@@ -129,6 +140,18 @@ handles! {
         replace_prefix: keys.replace_prefix,
         in_place: keys.in_place,
         suffix: keys.suffix,
+    };
+    /// The routes below look at the first parts of the key alone: hashes, prefixes, patterns. Servers get the
+    /// whole key.
+    key_part: KeyPartKeys => |keys: KeyPartKeys| Route::KeyPart {
+        child: Box::new(keys.child),
+        parts: keys.parts as usize,
+        delimiter: keys.delimiter,
+    };
+    /// Refuses keys with a `|#|`, unless they begin with one of the prefixes.
+    hash_stop: HashStopKeys => |keys: HashStopKeys| Route::HashStop {
+        child: Box::new(keys.child),
+        prefixes: keys.prefixes,
     };
     /// Changes the expiry time on its way to the child.
     modify_ttl: ModifyTtlKeys => |keys: ModifyTtlKeys| Route::ModifyTtl {

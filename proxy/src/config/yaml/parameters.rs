@@ -5,12 +5,12 @@ use std::time::Duration;
 use proxima_wire::message::Outcome;
 
 use super::{
-    forms::{ErrorsForm, Pattern, Prefix},
+    forms::{ErrorText, ErrorsForm, Pattern, Prefix},
     hash::HashForm,
     route::{ChildrenForm, RouteForm},
 };
 use crate::config::{
-    form::{Amount, ByName, Count, Flag, List, Optional, Seconds, Share, Text, Time, Word},
+    form::{Amount, ByName, Character, Count, Flag, List, Optional, Seconds, Share, Text, Time, Word},
     schema::TtlAction,
     section::section,
 };
@@ -43,6 +43,47 @@ section! {
         patterns: ByName<RouteForm, Pattern>,
         /// The route for keys that match no pattern. Without it they are answered with an error.
         default: Optional<RouteForm>,
+    }
+}
+
+section! {
+    /// An error. The text alone is enough.
+    #[short(text)]
+    pub(super) struct ErrorReplyKeys {
+        /// The text of the error.
+        text: ErrorText,
+        /// The kind of error, by which other routes know it.
+        result: Word<Outcome> = Outcome::LocalError,
+    }
+}
+
+section! {
+    /// Children, of which each client uses one. The children alone are enough.
+    #[short(children)]
+    pub(super) struct ByClientKeys {
+        /// A pool's name for all its servers, or a list of routes.
+        children: ChildrenForm,
+        /// A number that is added to the choice, so that two such routes do not choose alike.
+        offset: Count = 0,
+    }
+}
+
+section! {
+    /// Children, of which each host uses a few. The children alone are enough.
+    #[short(children)]
+    pub(super) struct LatestKeys {
+        /// A pool's name for all its servers, or a list of routes.
+        children: ChildrenForm,
+        /// The number of children that this host uses.
+        count: Count<1> = 5,
+        /// Weights from 0 to 1, one for each child. A child of a smaller weight is chosen by fewer hosts.
+        weights: Optional<List<Share>>,
+        /// Text mixed into the choice, so that two such routes do not choose alike.
+        salt: Text = String::new(),
+        /// Each worker chooses by itself, not the whole host.
+        per_worker: Flag = false,
+        /// The errors after which the next child is asked.
+        errors: ErrorsForm,
     }
 }
 
@@ -130,6 +171,28 @@ section! {
         in_place: Flag = false,
         /// Suffix that is put behind every key.
         suffix: Text = String::new(),
+    }
+}
+
+section! {
+    /// The part of the key that is looked at.
+    pub(super) struct KeyPartKeys {
+        /// The route for the requests.
+        child: RouteForm,
+        /// The number of parts, each with the delimiter behind it. A key with fewer parts counts whole.
+        parts: Count<1> = 1,
+        /// The character that ends a part.
+        delimiter: Character = b':',
+    }
+}
+
+section! {
+    /// Keys that may have a `|#|`.
+    pub(super) struct HashStopKeys {
+        /// The route for the requests.
+        child: RouteForm,
+        /// Prefixes of these keys.
+        prefixes: List<Text>,
     }
 }
 

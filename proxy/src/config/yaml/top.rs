@@ -321,6 +321,8 @@ pub(super) fn build(keys: TopKeys, root: &Node, cx: &mut Reading) -> Config {
         state: keys.state.flatten(),
         nodes: keys.nodes.flatten(),
         fleet: keys.fleet.flatten(),
+        // mcrouter's front door has it.
+        spool: None,
     }
 }
 

@@ -106,9 +106,23 @@ impl Proxy {
         announcing.collect()
     }
 
+    /// What clients are told by the listeners of the running configuration that tell of proxies.
+    pub fn announcements(&self) -> Vec<Told> {
+        let state = self.state();
+        let listeners = &state.loaded.config.listeners;
+        let tells = |told: &&Told| {
+            let own = listeners
+                .iter()
+                .find(|listener| listener.address == told.listener);
+            own.is_some_and(|listener| listener.discovery.is_some())
+        };
+        state.told.iter().filter(tells).cloned().collect()
+    }
+
     /// Hands the workers what clients are told, by the number of the listener.
     fn tell(&self, announcements: &BTreeMap<String, Announcement>) {
-        let state = self.state();
+        let mut state = self.state();
+        state.told = announcements.values().map(Told::by).collect();
         let answers = state.listeners.iter().map(|address| {
             let told = announcements.get(address).and_then(|told| told.told.as_ref());
             told.map_or_else(Announced::new, answers)
@@ -121,6 +135,31 @@ impl Proxy {
 fn answers(list: &NodeList) -> Announced {
     let forms = memcache::Discovery::ALL;
     forms.iter().map(|&form| answer(form, list)).collect()
+}
+
+/// What the clients of one listener are told, for operators.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The listener's address.
+    pub listener: String,
+    /// Whether it was known in the last round who the proxies are.
+    pub is_up: bool,
+    /// The number of proxies that clients are told of; 0: not known yet.
+    pub proxies: usize,
+    /// The version of their list; 0: it is not known yet.
+    pub version: u64,
+}
+
+impl Told {
+    fn by(announcement: &Announcement) -> Self {
+        let list = announcement.told.as_ref();
+        Self {
+            listener: announcement.listener.clone(),
+            is_up: list.is_some() && announcement.failure.is_empty(),
+            proxies: list.map_or(0, |list| list.nodes().len()),
+            version: list.map_or(0, |list| list.version),
+        }
+    }
 }
 
 /// What the clients of one listener are told.

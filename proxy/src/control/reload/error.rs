@@ -32,6 +32,9 @@ pub enum ReloadError {
         /// The error of the system.
         source: io::Error,
     },
+    /// The system gives no threads for the spool of failed deletes. A retry may help.
+    #[error("no threads for the spool of failed deletes: {0}")]
+    Spool(io::Error),
     /// The proxy is at fault: the change panicked. The log says where; the operator has to report it.
     #[error("the change panicked (a bug); the log says where")]
     Panicked,

@@ -20,13 +20,14 @@ use crate::{
     client::{Bound, bind, permit},
     config::{
         Loaded,
-        schema::{Config, Permissions},
+        schema::{Config, Permissions, SpoolOptions},
         source::Lists,
     },
     copies::Departed,
     dialect::Dialects,
     members::{Member, MemberId, Registry},
     route::{Compiler, Tree},
+    spool::Spool,
 };
 
 /// A configuration with everything that it refers to.
@@ -118,6 +119,8 @@ pub(in crate::control) struct Preparer {
     pub(in crate::control) workers: usize,
     pub(in crate::control) host_id: u64,
     pub(in crate::control) dialects: Dialects,
+    /// Where failed deletes are kept, with the options that it has.
+    pub(in crate::control) spool: Option<(SpoolOptions, Arc<Spool>)>,
 }
 
 impl Preparer {
@@ -193,6 +196,7 @@ impl Preparer {
         let version = version(&setup.loaded, servers);
         let mut compiler = Compiler::new(config, servers, registry, self.dialects, &version, self.host_id)?;
         compiler.keep(&setup.departed.servers(), registry)?;
+        compiler.keep_deletes(spool(&mut self.spool, config)?);
         let first = compiler.tree(registry, listeners)?;
         // Those of the other trees are the same.
         warnings.extend(first.warnings);
@@ -207,6 +211,25 @@ impl Preparer {
     pub(super) fn purge(&mut self) {
         self.registry.purge();
     }
+}
+
+/// The spool that a configuration asks for: the one that runs, if it is the same.
+fn spool(
+    known: &mut Option<(SpoolOptions, Arc<Spool>)>,
+    config: &Config,
+) -> Result<Option<Arc<Spool>>, ReloadError> {
+    let Some(options) = &config.spool else {
+        *known = None;
+        return Ok(None);
+    };
+    if let Some((running, spool)) = known
+        && running == options
+    {
+        return Ok(Some(Arc::clone(spool)));
+    }
+    let spool = Arc::new(Spool::open(options.clone()).map_err(ReloadError::Spool)?);
+    *known = Some((options.clone(), Arc::clone(&spool)));
+    Ok(Some(spool))
 }
 
 fn copies(members: &[Arc<Member>]) -> BTreeSet<MemberId> {

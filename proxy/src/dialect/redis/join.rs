@@ -57,6 +57,8 @@ fn list<const EACH: usize>(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
         return;
     }
     let begin = out.len();
+    // The replies are there until all of the joined one is: it does not take more than they do.
+    out.reserve((0..shares.count).map(|share| (shares.reply)(share).0.len()).sum());
     append_number(b'*', (shares.order.len() * EACH) as i64, out);
     for &share in shares.order {
         let share = usize::from(share);

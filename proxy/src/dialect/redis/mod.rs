@@ -338,6 +338,13 @@ impl Dialect for Redis {
         }
     }
 
+    fn error_of_part(&self, outcome: Outcome) -> Option<&'static [u8]> {
+        match self.manner {
+            Manner::Own | Manner::Mcrouter { .. } => None,
+            Manner::Twemproxy { .. } => twemproxy::error_of_part(outcome),
+        }
+    }
+
     fn part(
         &self,
         request: &Request,

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use proxima_wire::{
-    message::{Bad, Parse, Parsed, Request},
+    message::{Bad, Outcome, Parse, Parsed, Request},
     resp::{self, Args, Command, INLINE, Limits, TRANSACTION},
 };
 
@@ -115,6 +115,17 @@ pub(super) fn error(text: &str, out: &mut Vec<u8>) {
     match is_about_login && (text.contains("NOAUTH") || text.contains("WRONGPASS")) {
         true => append_error(NO_LOGIN, out),
         false => append_error(&format!("ERR {text}"), out),
+    }
+}
+
+/// What a part of a divided request is answered with where a server has answered this error: twemproxy knows
+/// only values and numbers there.
+pub(super) const fn error_of_part(outcome: Outcome) -> Option<&'static [u8]> {
+    match outcome {
+        Outcome::Busy | Outcome::TryAgain | Outcome::RemoteError | Outcome::ClientError => {
+            Some(b"-ERR Invalid argument\r\n")
+        }
+        _ => None,
     }
 }
 

@@ -11,6 +11,7 @@ use crate::config::{
     check_address, listen_address,
     schema::{
         Access, Config, Embedded, Limits, Listener, Manner, Permissions, Protocol, Route, SocketOptions,
+        SpoolOptions,
     },
 };
 
@@ -44,6 +45,7 @@ pub(super) fn base(flags: &Flags) -> Result<Config, OptionError> {
         state: path(flags, "keep-writing-state"),
         limits,
         embedded: Embedded::DEFAULT,
+        spool: spool(flags),
         ..Config::default()
     })
 }
@@ -54,6 +56,20 @@ fn admin(flags: &Flags) -> Result<Option<String>, OptionError> {
         none if none.is_empty() => Ok(None),
         address => listen_address(&address).map(Some).map_err(OptionError::Admin),
     }
+}
+
+/// The asynchronous log. `None`: it is off.
+fn spool(flags: &Flags) -> Option<SpoolOptions> {
+    let dir = path(flags, "async-dir").filter(|_| !flags.flag("asynclog-disable"))?;
+    let route = flags.text("route-prefix");
+    let mut parts = route.split('/').skip(1).map(str::to_owned);
+    Some(SpoolOptions {
+        dir,
+        is_second_form: flags.flag("use-asynclog-version2"),
+        router: flags.router_name(),
+        region: parts.next().unwrap_or_default(),
+        cluster: parts.next().unwrap_or_default(),
+    })
 }
 
 /// The path that an option names.

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     handles::{self, Args},
     object::{Object, text},
-    pools::Pools,
+    pools::{Listed, Pools},
 };
 use crate::config::{
     Diagnostic, Place,
     document::{DEPTH_LIMIT, Node, Value, shortened},
     reading::Reading,
-    schema::{Children, Route},
+    schema::{Children, Route, Server},
 };
 
 /// Routes of one list at most. A pool in a list among other handles is written out.
@@ -33,6 +33,8 @@ pub(super) enum Built {
 #[derive(Debug)]
 pub(super) struct Builder {
     pub(super) pools: Pools,
+    /// Are deletes kept that servers have not taken?
+    pub(super) keeps_deletes: bool,
     /// Finished routes by name.
     pub(super) routes: BTreeMap<String, Route>,
     /// Handles by name as they are written in `named_handles`.
@@ -43,9 +45,10 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    pub(super) fn new(pools: Pools) -> Self {
+    pub(super) fn new(pools: Pools, keeps_deletes: bool) -> Self {
         Self {
             pools,
+            keeps_deletes,
             routes: BTreeMap::new(),
             named: BTreeMap::new(),
             built: BTreeMap::new(),
@@ -134,7 +137,7 @@ impl Builder {
     /// The number of these children.
     pub(super) fn count(&self, children: &Children) -> usize {
         match children {
-            Children::Pool(name) => self.pools.listed.get(name).map_or(0, |pool| pool.servers.len()),
+            Children::Pool(name) => self.pools.listed.get(name).map_or(0, Listed::len),
             Children::List(routes) => routes.len(),
         }
     }
@@ -178,10 +181,26 @@ impl Builder {
 
     fn members(&self, pool: &str) -> Vec<Route> {
         let servers = self.pools.listed.get(pool).map_or(&[][..], |pool| &pool.servers);
-        servers
-            .iter()
-            .map(|server| Route::Member(format!("{pool}/{}", server.address)))
-            .collect()
+        servers.iter().map(|server| member(pool, server)).collect()
+    }
+
+    /// What a pool consists of: its servers, or a list if handles stand among them. `None`: it is empty.
+    pub(super) fn children_of(&mut self, pool: &str, cx: &mut Reading) -> Result<Option<Built>, Diagnostic> {
+        let Some(listed) = self.pools.listed.get(pool).cloned() else {
+            return Ok(None);
+        };
+        if listed.handles.is_empty() {
+            return Ok((!listed.servers.is_empty()).then(|| Built::Members(pool.to_owned())));
+        }
+        let mut servers = listed.servers.iter();
+        let mut routes = Vec::new();
+        for number in 0..listed.len() {
+            match listed.handles.get(&number) {
+                Some(node) => routes.push(self.one(node, cx)?),
+                None => routes.extend(servers.next().map(|server| member(pool, server))),
+            }
+        }
+        Ok(Some(Built::List(routes)))
     }
 
     /// Builds a name, or a type, perhaps with a parameter behind `|`.
@@ -260,6 +279,10 @@ impl Builder {
         self.built.insert(name, built.clone());
         built
     }
+}
+
+fn member(pool: &str, server: &Server) -> Route {
+    Route::Member(format!("{pool}/{}", server.address))
 }
 
 fn is_empty(children: &Children) -> bool {

@@ -80,6 +80,8 @@ fn mcrouters_name(handle: &'static str) -> &'static str {
         "hash" => "HashRoute",
         "random" => "RandomRoute",
         "host_id" => "HostIdRoute",
+        "by_client" => "OriginalClientHashRoute",
+        "latest" => "LatestRoute",
         "all_majority" => "AllMajorityRoute",
         "all_fastest" => "AllFastestRoute",
         "all_initial" => "AllInitialRoute",

@@ -19,7 +19,6 @@ mod error;
 mod flags;
 mod fleet;
 mod handles;
-mod hash;
 mod help;
 mod json;
 mod keep_writing;

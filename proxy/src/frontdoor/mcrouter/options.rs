@@ -178,11 +178,7 @@ pub(super) static OPTIONS: &[Opt] = &[
         Toggle(false),
         Refused("keys for unknown routes get an error"),
     ),
-    opt(
-        "group-remote-errors",
-        Toggle(false),
-        Refused("errors keep their kinds"),
-    ),
+    opt("group-remote-errors", Toggle(false), Idle),
     opt("allow-only-gets", Toggle(false), Served),
     opt("disable-request-deadline-check", Toggle(false), Idle),
     opt(
@@ -197,10 +193,10 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("disable-send-to-main-shard-split", Toggle(false), Idle),
     opt("max-shadow-token-map-size", Number(1024), Idle),
     opt("asynclog-disable", Toggle(false), Served),
-    opt("async-dir", Text("/var/spool/mcrouter"), Missing)
+    opt("async-dir", Text("/var/spool/mcrouter"), Served)
         .short('a')
         .internal("async_spool"),
-    opt("use-asynclog-version2", Toggle(false), Missing),
+    opt("use-asynclog-version2", Toggle(false), Served),
     // Logs and files.
     opt("log-path", Text(""), Served).short('L').internal("log_file"),
     opt("verbosity", Text("1"), Served).short('v'),

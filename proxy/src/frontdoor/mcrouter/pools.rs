@@ -22,12 +22,11 @@ use crate::config::{
 /// Keys that would change where requests go, or what clients get.
 const UNSERVED: [&str; 5] = ["tko_tracker", "use_ssl", "shadows", "rates", "shard_splits"];
 /// Keys of features that do not exist here: replies that carry more than ASCII, diagnostics, packet marks.
-const IDLE: [&str; 5] = [
+const IDLE: [&str; 4] = [
     "failure_domains",
     "enable_compression",
     "qos",
     "additional_fanout",
-    "asynclog",
 ];
 
 /// A pool, and the answer of an empty one.
@@ -35,10 +34,23 @@ const IDLE: [&str; 5] = [
 pub(super) struct Listed {
     pub(super) pool: Pool,
     pub(super) servers: Vec<Server>,
-    /// Names by server, for rendezvous.
+    /// Handles that stand among the servers, by their places in the whole list.
+    pub(super) handles: BTreeMap<usize, Node>,
+    /// Weights by place in the whole list.
+    pub(super) weights: Option<Vec<f64>>,
+    /// Names by place in the whole list, for rendezvous.
     pub(super) tags: Option<Vec<String>>,
+    /// Whether deletes are kept that its servers have not taken, and the name under which; `None`: the pool's.
+    pub(super) asynclog: (bool, Option<String>),
     /// mcrouter's `error_on_empty`: an error instead of a miss.
     pub(super) error_on_empty: bool,
+}
+
+impl Listed {
+    /// The number of servers, and of handles among them.
+    pub(super) fn len(&self) -> usize {
+        self.servers.len() + self.handles.len()
+    }
 }
 
 /// All pools of one configuration.
@@ -115,22 +127,41 @@ impl Pools {
         let port = object.take("port_override", cx, whole(1))?;
         plain("protocol", &["ascii"], &object, cx)?;
         plain("security_mech", &["plain"], &object, cx)?;
-        let read = |node: &Node, cx: &mut Reading| server(node, port, cx);
-        let mut servers = object.take("servers", cx, list(read))?.unwrap_or_default();
+        let read = |node: &Node, cx: &mut Reading| match is_handle(node) {
+            true => Ok(Err(node.clone())),
+            false => server(node, port, cx).map(Ok),
+        };
+        let places = object.take("servers", cx, list(read))?.unwrap_or_default();
+        let count = places.len();
+        let (mut servers, mut handles, mut taken) = (Vec::new(), BTreeMap::new(), Vec::new());
+        for (place, read) in places.into_iter().enumerate() {
+            match read {
+                Ok(server) => {
+                    servers.push(server);
+                    taken.push(place);
+                }
+                Err(node) => {
+                    handles.insert(place, node);
+                }
+            }
+        }
         let mut hash = Hash::of(Algorithm::Ch3);
-        if let Some(mut weights) = object.take("weights", cx, list(number))? {
+        let mut weights = object.take("weights", cx, list(number))?;
+        if let Some(weights) = &mut weights {
             hash.algorithm = Algorithm::WeightedCh3;
-            if weights.len() != servers.len() {
+            if weights.len() != count {
                 let problem = format!(
-                    "{} weights for {} servers; missing ones are 0.5",
-                    weights.len(),
-                    servers.len()
+                    "{} weights for {count} servers; missing ones are 0.5",
+                    weights.len()
                 );
                 cx.warn(object.at, problem);
-                weights.resize(servers.len(), 0.5);
+                weights.resize(count, 0.5);
             }
-            for (server, weight) in servers.iter_mut().zip(weights) {
-                server.weight = weight.clamp(0.0, 1.0);
+            weights
+                .iter_mut()
+                .for_each(|weight| *weight = weight.clamp(0.0, 1.0));
+            for (server, place) in servers.iter_mut().zip(&taken) {
+                server.weight = weights[*place];
             }
         }
         let pool = Pool {
@@ -147,15 +178,34 @@ impl Pools {
             preconnect: false,
             keepalive: self.keepalive,
         };
+        let asynclog = (
+            object.take("asynclog", cx, flag)?.unwrap_or(true),
+            object.take("asynclog_name", cx, text)?,
+        );
         let error_on_empty = object.take("error_on_empty", cx, flag)?.unwrap_or(true);
         let tags = object.take("tags", cx, list(text))?;
         object.finish(&UNSERVED, &IDLE, cx)?;
         Ok(Listed {
             pool,
             servers,
+            handles,
+            weights,
             tags,
+            asynclog,
             error_on_empty,
         })
+    }
+}
+
+/// Is this a route handle, and no server?
+fn is_handle(node: &Node) -> bool {
+    match &node.value {
+        Value::Map(_) => true,
+        Value::Scalar { text, quoted: true } => {
+            let kind = text.split('|').next().unwrap_or(text);
+            kind.ends_with("Route") && kind.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        }
+        _ => false,
     }
 }
 

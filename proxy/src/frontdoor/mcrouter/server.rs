@@ -15,10 +15,7 @@ pub(super) fn server(
     cx: &mut Reading,
 ) -> Result<Server, Diagnostic> {
     let Value::Scalar { text, quoted: true } = &node.value else {
-        return Err(cx.expected(
-            node,
-            "a server as a string (routes as servers are not served yet)",
-        ));
+        return Err(cx.expected(node, "a server as a string, or a route handle"));
     };
     let address = address(text, port_override).map_err(|why| {
         cx.refuse(

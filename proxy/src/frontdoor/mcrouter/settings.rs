@@ -49,6 +49,8 @@ pub(super) struct Settings {
     pub(super) default_route: String,
     /// Whether only reads are sent, and all other requests get the default reply.
     pub(super) only_gets: bool,
+    /// Whether deletes are kept that servers have not taken.
+    pub(super) keeps_deletes: bool,
     /// Whether every request is logged.
     pub(super) log_requests: bool,
     /// The rules for pools that are written as a whole. `None`: they are no pools of copies.
@@ -113,6 +115,7 @@ impl Settings {
             keepalive: keepalive(flags),
             default_route,
             only_gets: flags.flag("allow-only-gets"),
+            keeps_deletes: !flags.flag("asynclog-disable"),
             log_requests: flags.flag("enable-logging-route"),
             keep_writing: keep_writing(flags),
             constants,

@@ -30,8 +30,7 @@ const VERSION: &str = "1.0.0 mcrouter\n";
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// Parts of mcrouter that do not exist here, whatever the options say.
-const NOT_THERE: [&str; 5] = [
-    "the asynchronous log of failed deletes",
+const NOT_THERE: [&str; 4] = [
     "leases",
     "`get __mcrouter__.…`",
     "files of statistics, and traffic taps",
@@ -184,12 +183,10 @@ fn input(flags: &Flags) -> Result<Input, OptionError> {
 }
 
 fn not_served(flags: &Flags) -> Vec<String> {
-    let always = NOT_THERE
-        .iter()
-        .filter(|part| !(part.contains("asynchronous") && flags.flag("asynclog-disable")));
     let refuses = "as in mcrouter, a lost node makes the writes of an AllSyncRoute fail, and one that returns is read with \
                    what it held; with --keep-writing neither happens";
-    always
+    NOT_THERE
+        .iter()
         .map(|part| (*part).to_owned())
         .chain(flags.missing())
         .chain(

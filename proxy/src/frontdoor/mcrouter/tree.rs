@@ -36,7 +36,7 @@ pub(super) fn read(
     let pools = cx.within("pools", |cx| {
         Pools::read(top.get("pools"), settings, preprocessor, cx)
     })?;
-    let mut builder = Builder::new(pools);
+    let mut builder = Builder::new(pools, settings.keeps_deletes);
     top.take("named_handles", cx, |node, cx| builder.name_handles(node, cx))?;
     let by_prefix = match (top.get("route"), top.get("routes")) {
         (Some(node), None) => {

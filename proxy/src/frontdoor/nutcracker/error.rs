@@ -44,8 +44,14 @@ pub enum OptionError {
     NoSize,
     #[error("mbuf chunk size must be between 512 and 16777216 bytes")]
     MbufSize,
-    #[error("option --admin requires an address to listen on (host:port), and `{0}` is none")]
-    Admin(String),
+    #[error("option {option} requires {what}, and `{value}` is none")]
+    Value {
+        option: Label,
+        what: &'static str,
+        value: String,
+    },
+    #[error("option --{0} says nothing without --health")]
+    WithoutHealth(&'static str),
     #[error("option --io: {0}")]
     Io(UnknownIo),
     #[error("option --workers requires a number from 1 to 1024")]

@@ -1,11 +1,14 @@
 //! Parses twemproxy's command line to values of its options, as getopt does it.
 
+use std::{path::PathBuf, time::Duration};
+
 use super::{
     error::OptionError,
+    listen::{Listen, listen_option},
     options::{self, DETACHED, Label, Opt, Takes},
 };
 use crate::{
-    config::{listen_address, listen_socket},
+    config::{listen_address, listen_socket, parse_duration, schema::Network},
     reactor::Io,
 };
 
@@ -34,6 +37,17 @@ pub(super) struct Flags {
     pub(super) config_file: Option<String>,
     /// The address of the admin port. `None`: there is none.
     pub(super) admin: Option<String>,
+    /// The addresses of health listeners, and the pool of each. `None`: all pools.
+    pub(super) health: Vec<(Option<String>, String)>,
+    /// How many servers must be up, of a pool or of each.
+    pub(super) health_min: Vec<(Option<String>, u32)>,
+    /// The networks that may ask for health. Empty: everybody may.
+    pub(super) health_allow: Vec<Network>,
+    /// The file that leads clients away while it is there.
+    pub(super) drain_file: Option<PathBuf>,
+    pub(super) drain_delay: Duration,
+    /// Further listeners of pools, in our own manner.
+    pub(super) also_listen: Vec<(String, Listen)>,
     pub(super) io: Io,
     pub(super) workers: Option<usize>,
     /// Whether listeners take all commands that Proxima serves.
@@ -57,6 +71,12 @@ impl Default for Flags {
             pid_file: None,
             config_file: None,
             admin: None,
+            health: Vec::new(),
+            health_min: Vec::new(),
+            health_allow: Vec::new(),
+            drain_file: None,
+            drain_delay: Duration::ZERO,
+            also_listen: Vec::new(),
             io: Io::Auto,
             workers: None,
             all_commands: false,
@@ -100,7 +120,13 @@ pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags,
             break;
         }
     }
-    Ok(flags)
+    let without_health = match () {
+        () if !flags.health.is_empty() => None,
+        () if !flags.health_min.is_empty() => Some("health-min"),
+        () if !flags.health_allow.is_empty() => Some("health-allow"),
+        () => None,
+    };
+    without_health.map_or(Ok(flags), |option| Err(OptionError::WithoutHealth(option)))
 }
 
 impl Flags {
@@ -123,6 +149,11 @@ impl Flags {
             },
         };
         let number = || number(&value).ok_or(OptionError::NoValue(label, option.takes.asked()));
+        let none = |what| OptionError::Value {
+            option: label,
+            what,
+            value: value.clone(),
+        };
         match option.name {
             "help" => {
                 self.asks_help = true;
@@ -153,9 +184,37 @@ impl Flags {
                 Some(_) => {}
             },
             "admin" => {
-                let is_tcp = |address: &String| listen_socket(address).is_some();
-                let address = listen_address(&value).ok().filter(is_tcp);
-                self.admin = Some(address.ok_or(OptionError::Admin(value))?);
+                let address = tcp_address(&value);
+                self.admin = Some(address.ok_or_else(|| none("an address to listen on (host:port)"))?);
+            }
+            "health" => {
+                let (pool, address) = of_pool(&value);
+                let address = tcp_address(address)
+                    .ok_or_else(|| none("an address to listen on (host:port, or POOL=host:port)"))?;
+                self.health.push((pool, address));
+            }
+            "health-min" => {
+                let (pool, least) = of_pool(&value);
+                let least = least.parse().ok().filter(|least| *least > 0);
+                let least = least.ok_or_else(|| none("a number of servers from 1 (N, or POOL=N)"))?;
+                self.health_min.push((pool, least));
+            }
+            "health-allow" => {
+                let network = Network::parse(&value);
+                self.health_allow
+                    .push(network.ok_or_else(|| none("an IP address, or a network as 10.0.0.0/16"))?);
+            }
+            "drain-file" => self.drain_file = Some(value.into()),
+            "drain-delay" => {
+                let delay = parse_duration(&value);
+                self.drain_delay = delay.ok_or_else(|| none("a time with its unit (5s, 250ms)"))?;
+            }
+            "also-listen" => {
+                let (pool, address) = of_pool(&value);
+                let given = pool.zip(listen_option(address));
+                self.also_listen.push(
+                    given.ok_or_else(|| none("a pool and an address (POOL=host:port, or POOL=/path)"))?,
+                );
             }
             "all-commands" => self.all_commands = true,
             "io" => self.io = value.parse().map_err(OptionError::Io)?,
@@ -167,6 +226,21 @@ impl Flags {
             _ => {}
         }
         Ok(())
+    }
+}
+
+/// An address to listen on by TCP. `None`: it is none.
+fn tcp_address(text: &str) -> Option<String> {
+    listen_address(text)
+        .ok()
+        .filter(|address| listen_socket(address).is_some())
+}
+
+/// A value, and the pool that stands before it.
+fn of_pool(text: &str) -> (Option<String>, &str) {
+    match text.rsplit_once('=') {
+        Some((pool, value)) => (Some(pool.to_owned()), value),
+        None => (None, text),
     }
 }
 

@@ -108,5 +108,6 @@ pub(super) fn statistics() -> String {
         let name = format!("proxima_{name}");
         let _ = writeln!(text, "  {name:<37}  \"{what}\"");
     }
+    text.push_str("\nwhether enough servers are up, for load balancers: with --health and --health-min\n");
     text
 }

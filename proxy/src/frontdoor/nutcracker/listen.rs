@@ -3,7 +3,12 @@
 use std::net::IpAddr;
 
 use super::value::{decimal, text};
-use crate::config::{Diagnostic, check_address, document::Node, listen_socket, reading::Reading};
+use crate::config::{
+    Diagnostic, Place, check_address,
+    document::{Node, Value},
+    listen_socket,
+    reading::Reading,
+};
 
 /// The address of a listener, and the mode of its socket file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +39,18 @@ pub(super) fn listen(node: &Node, cx: &Reading) -> Result<Listen, Diagnostic> {
             .with_remedy("write an IP address (0.0.0.0: all of them) or `localhost`"));
     }
     Ok(Listen { address, mode: None })
+}
+
+/// Reads what an option says in the same words. `None`: it is no address of this host.
+pub(super) fn listen_option(text: &str) -> Option<Listen> {
+    let node = Node {
+        at: Place { line: 1, column: 1 },
+        value: Value::Scalar {
+            text: text.to_owned(),
+            quoted: true,
+        },
+    };
+    listen(&node, &Reading::default()).ok()
 }
 
 /// `host:port` as our configuration writes it: an IPv6 address stands in brackets.

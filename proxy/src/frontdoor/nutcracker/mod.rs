@@ -1,8 +1,8 @@
 //! twemproxy's command line and configuration file, as what Proxima runs.
 //!
 //! ```text
-//!  arguments ─▶ flags (table: options) ──▶ start ───▶ schema::Config
-//!                                            ▲
+//!  arguments ─▶ flags (table: options) ─▶ given ─▶ start ───▶ schema::Config
+//!                                                    ▲
 //!  file ─▶ Node ─▶ file ─▶ pool ─▶ settings (table: keys), listen, server
 //! ```
 //!
@@ -13,6 +13,7 @@
 mod error;
 mod file;
 mod flags;
+mod given;
 mod help;
 mod listen;
 mod options;

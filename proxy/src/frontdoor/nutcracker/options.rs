@@ -107,6 +107,36 @@ pub(super) const OPTIONS: &[Opt] = &[
         Takes::Text,
         "where operators look: /metrics, /ready, /explain, ... (host:port)",
     ),
+    ours(
+        "health",
+        Takes::Text,
+        "where load balancers ask over HTTP whether to send clients here ([POOL=]host:port)",
+    ),
+    ours(
+        "health-min",
+        Takes::Text,
+        "servers of each pool that must be up for that ([POOL=]N; default: 1)",
+    ),
+    ours(
+        "health-allow",
+        Takes::Text,
+        "who may ask there: an IP address or a network (default: everybody)",
+    ),
+    ours(
+        "drain-file",
+        Takes::File,
+        "lead clients away while this file is there",
+    ),
+    ours(
+        "drain-delay",
+        Takes::Text,
+        "time for which load balancers are told so before (5s, 250ms, ...; default: 0s)",
+    ),
+    ours(
+        "also-listen",
+        Takes::Text,
+        "where a pool is served, too, as Proxima serves it (POOL=host:port or POOL=/path)",
+    ),
     ours(DETACHED, Takes::Nothing, ""),
     ours(
         "all-commands",
@@ -204,7 +234,10 @@ mod tests {
         assert_eq!(name("detach"), None);
         assert_eq!(name("detached"), Some("detached"));
         assert_eq!(name("w"), Some("workers"));
-        assert_eq!(name("a"), None, "admin and all-commands");
+        assert_eq!(name("a"), None, "admin, all-commands and also-listen");
+        assert_eq!(name("he"), Some("help"), "not health");
+        assert_eq!(name("hea"), None, "health and health-min");
+        assert_eq!(name("health"), Some("health"), "a whole name means itself");
         assert_eq!(name(""), None);
     }
 }

@@ -10,14 +10,13 @@ use super::{
     error::{OptionError, Refused},
     file,
     flags::{self, Flags},
+    given::Given,
     help,
     listen::with_port,
 };
 use crate::{
     config::{
-        ConfigError, Loaded, check, file as files, listen_socket, masked_yaml, parse_yaml,
-        reading::Reading,
-        schema::{Config, Limits},
+        ConfigError, Loaded, check, file as files, listen_socket, masked_yaml, parse_yaml, reading::Reading,
         version_hash,
     },
     frontdoor::{self, ConfigSource},
@@ -52,8 +51,7 @@ pub struct Run {
     /// The I/O back end.
     pub io: Io,
     path: PathBuf,
-    base: Config,
-    all_commands: bool,
+    given: Given,
 }
 
 /// Parses the arguments behind the program's name, and reads the configuration that they name.
@@ -79,8 +77,8 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         .ok_or_else(|| OptionError::StatsAddress(flags.stats_addr.clone()))?;
     let name = flags.config_file.clone().unwrap_or_else(default_file);
     let path = PathBuf::from(&name);
-    let base = base(&flags);
-    let loaded = load_from(&path, &base, flags.all_commands).map_err(|error| Refused::Config {
+    let given = Given::by(&flags);
+    let loaded = load_from(&path, &given).map_err(|error| Refused::Config {
         times: if flags.only_tests && path.exists() { 2 } else { 1 },
         error,
         file: name.clone(),
@@ -100,14 +98,13 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         stats_interval: Duration::from_millis(u64::from(flags.stats_interval.unsigned_abs())),
         io: flags.io,
         path,
-        base,
-        all_commands: flags.all_commands,
+        given,
     })))
 }
 
 impl ConfigSource for Run {
     fn load(&self) -> Result<Loaded, ConfigError> {
-        load_from(&self.path, &self.base, self.all_commands)
+        load_from(&self.path, &self.given)
     }
 
     fn name(&self) -> String {
@@ -120,26 +117,9 @@ fn default_file() -> String {
     found.unwrap_or(CONFIG[0]).to_owned()
 }
 
-/// The configuration without its pools. twemproxy limits neither clients nor values.
-fn base(flags: &Flags) -> Config {
-    Config {
-        workers: flags.workers,
-        admin: flags.admin.clone(),
-        limits: Limits {
-            clients: usize::MAX,
-            value_bytes: LARGEST_VALUE,
-            ..Limits::DEFAULT
-        },
-        ..Config::default()
-    }
-}
-
-/// The largest value that a server takes: Redis' limit.
-const LARGEST_VALUE: usize = 512 << 20;
-
-fn load_from(path: &Path, base: &Config, all_commands: bool) -> Result<Loaded, ConfigError> {
+fn load_from(path: &Path, given: &Given) -> Result<Loaded, ConfigError> {
     let text = files::read(path).map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
-    checked(&text, path, base, all_commands)
+    checked(&text, path, given)
 }
 
 /// Checks a file of twemproxy's that was read from `path`.
@@ -147,13 +127,13 @@ fn load_from(path: &Path, base: &Config, all_commands: bool) -> Result<Loaded, C
 /// # Errors
 /// The file is refused.
 pub fn parse(text: &str, path: &Path) -> Result<Loaded, ConfigError> {
-    checked(text, path, &base(&Flags::default()), false)
+    checked(text, path, &Given::by(&Flags::default()))
 }
 
-fn checked(text: &str, path: &Path, base: &Config, all_commands: bool) -> Result<Loaded, ConfigError> {
+fn checked(text: &str, path: &Path, given: &Given) -> Result<Loaded, ConfigError> {
     let mut cx = Reading::default();
     let root = parse_yaml(text).map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
-    let read = file::read(&root, base, all_commands, &mut cx);
+    let read = file::read(&root, given, &mut cx);
     let mut mistakes = std::mem::take(&mut cx.mistakes);
     match read {
         Ok(config) => {

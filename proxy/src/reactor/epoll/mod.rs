@@ -1,19 +1,20 @@
-//! The back end that always works: readiness by epoll (through mio), edge-triggered, registered once per
-//! socket.
+//! The back end that always works: readiness by epoll (through mio), edge-triggered.
 //!
 //! A read that does not fill the scratch buffer has emptied the socket: the kernel reports the next bytes by
 //! a new edge, so no second read is spent on `EAGAIN`. One that fills it puts the connection on the `again`
 //! list, so that one busy peer takes one buffer per turn and no more.
 
+mod accept;
 mod fetch;
+mod register;
 mod source;
 
-use std::{io, net::SocketAddr, ops::Range, os::fd::AsRawFd, time::Duration};
+use std::{io, net::SocketAddr, ops::Range, time::Duration};
 
-use mio::{Interest, Token, unix::SourceFd};
+use mio::Token;
 use rustix::{
     io::Errno,
-    net::{RecvFlags, SocketFlags, accept_with, recv},
+    net::{RecvFlags, recv},
 };
 use slab::Slab;
 use socket2::{SockAddr, Socket, TcpKeepalive};
@@ -45,8 +46,10 @@ pub struct Epoll {
     fetches: usize,
     /// Connections that can be read without a new edge.
     again: Vec<Conn>,
-    /// Clients left in the queues of closed listeners.
-    drained: Vec<Event>,
+    /// Events that no socket has to be looked at for.
+    known: Vec<Event>,
+    /// Connections whose registration is made or changed before the next wait.
+    unregistered: Vec<Conn>,
     /// Buffers to receive into: as many as events that are taken before they are handled.
     scratch: Vec<Box<[u8]>>,
 }
@@ -63,23 +66,21 @@ impl Epoll {
             cursor: 0,
             fetches: 0,
             again: Vec::new(),
-            drained: Vec::new(),
+            known: Vec::new(),
+            unregistered: Vec::new(),
             scratch: Vec::new(),
         })
     }
 
-    fn insert(&mut self, tag: u64, socket: Socket, state: Stage) -> io::Result<Conn> {
-        let fd = socket.as_raw_fd();
-        let interest = match state {
-            Stage::Listening => Interest::READABLE,
-            _ => Interest::READABLE | Interest::WRITABLE,
-        };
+    fn insert(&mut self, tag: u64, socket: Socket, state: Stage) -> Conn {
         self.generation = self.generation.wrapping_add(1) & 0x7fff_ffff;
         let source = Source {
             generation: self.generation,
             tag,
             socket,
             state,
+            registered: None,
+            awaits_room: false,
             paused: false,
             readable: false,
             again: false,
@@ -89,52 +90,16 @@ impl Epoll {
             sent: 0,
             accepted: 0,
         };
-        let conn = Conn {
+        Conn {
             index: self.sources.insert(source) as u32,
             generation: self.generation,
-        };
-        if let Err(error) = self
-            .poll
-            .registry()
-            .register(&mut SourceFd(&fd), token(conn), interest)
-        {
-            self.sources.remove(conn.index as usize);
-            return Err(error);
         }
-        Ok(conn)
     }
 
     fn source(&mut self, conn: Conn) -> Option<&mut Source> {
         self.sources
             .get_mut(conn.index as usize)
             .filter(|source| source.generation == conn.generation)
-    }
-
-    fn accept(&mut self, conn: Conn) -> Option<Event> {
-        let source = self.source(conn)?;
-        loop {
-            return match accept_with(&source.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok(fd) => {
-                    source.accepted += 1;
-                    Some(Event::Accepted {
-                        tag: source.tag,
-                        socket: fd.into(),
-                    })
-                }
-                // A client that gave up before it was accepted is no failure of ours.
-                Err(Errno::INTR | Errno::CONNABORTED) => continue,
-                Err(Errno::AGAIN) => None,
-                // The process has most often run out of descriptors. The clients stay in the queue until the
-                // listener is resumed.
-                Err(error) => {
-                    (source.paused, source.readable) = (true, true);
-                    Some(Event::Failed {
-                        tag: source.tag,
-                        error: error.into(),
-                    })
-                }
-            };
-        }
     }
 
     /// Reads in the next turn, whether an edge comes or not.
@@ -235,11 +200,20 @@ impl Epoll {
 
 impl Reactor for Epoll {
     fn listen(&mut self, tag: u64, socket: Socket) -> io::Result<Conn> {
-        self.insert(tag, socket, Stage::Listening)
+        let conn = self.insert(tag, socket, Stage::Listening);
+        self.register_now(conn)
     }
 
     fn add(&mut self, tag: u64, socket: Socket, _expect: Expect) -> io::Result<Conn> {
-        self.insert(tag, socket, Stage::Open)
+        let conn = self.insert(tag, socket, Stage::Open);
+        self.unregistered.push(conn);
+        // A client's first request has most often come with it.
+        self.ready.push(Ready {
+            conn,
+            read: true,
+            write: false,
+        });
+        Ok(conn)
     }
 
     fn connect(&mut self, tag: u64, address: &SockAddr) -> io::Result<Conn> {
@@ -249,7 +223,8 @@ impl Reactor for Epoll {
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
             Err(error) => return Err(error),
         }
-        self.insert(tag, socket, Stage::Connecting)
+        let conn = self.insert(tag, socket, Stage::Connecting);
+        self.register_now(conn)
     }
 
     fn send(&mut self, conn: Conn, bytes: &mut Vec<u8>) {
@@ -262,6 +237,7 @@ impl Reactor for Epoll {
         if sent < bytes.len() {
             source.backlog = std::mem::take(bytes);
             source.sent = sent;
+            self.await_room(conn);
         } else {
             bytes.clear();
         }
@@ -275,7 +251,11 @@ impl Reactor for Epoll {
         if let Some(source) = self.source(conn) {
             let sent = source.write(bytes);
             source.backlog.extend_from_slice(&bytes[sent..]);
-            if source.broken {
+            let broken = source.broken;
+            if sent < bytes.len() {
+                self.await_room(conn);
+            }
+            if broken {
                 self.look_again(conn);
             }
         }
@@ -335,7 +315,7 @@ impl Reactor for Epoll {
             .is_some_and(|source| source.state == Stage::Listening)
         {
             while let Some(event @ Event::Accepted { .. }) = self.accept(conn) {
-                self.drained.push(event);
+                self.known.push(event);
             }
         }
         if self.source(conn).is_some() {
@@ -352,7 +332,8 @@ impl Reactor for Epoll {
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        let at_once = !self.again.is_empty() || !self.drained.is_empty();
+        self.register_all();
+        let at_once = !self.again.is_empty() || !self.known.is_empty();
         self.fetches = FETCHES;
         self.fetch(if at_once { Some(Duration::ZERO) } else { timeout })?;
         for conn in self.again.drain(..) {
@@ -373,7 +354,7 @@ impl Reactor for Epoll {
     }
 
     fn next(&mut self) -> Option<Event> {
-        if let Some(event) = self.drained.pop() {
+        if let Some(event) = self.known.pop() {
             return Some(event);
         }
         loop {

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use mio::Interest;
 use rustix::{
     io::Errno,
     net::{SendFlags, send},
@@ -14,6 +15,10 @@ pub(super) struct Source {
     pub(super) tag: u64,
     pub(super) socket: Socket,
     pub(super) state: Stage,
+    /// What the kernel tells of this socket; `None`: nothing yet.
+    pub(super) registered: Option<Interest>,
+    /// A send did not fit into the socket, so the kernel is to tell when there is room.
+    pub(super) awaits_room: bool,
     pub(super) paused: bool,
     /// An edge came while the connection was paused.
     pub(super) readable: bool,

@@ -1,12 +1,8 @@
 //! Turns completions into events.
 
-use std::{
-    io, mem,
-    os::fd::{FromRawFd, OwnedFd},
-};
+use std::{io, mem};
 
 use io_uring::cqueue;
-use rustix::net::{SocketFlags, accept_with};
 
 use super::{
     Uring,
@@ -90,49 +86,6 @@ impl Uring {
         if !std::mem::replace(&mut link.broken, true) && !receiving {
             let error = io::Error::from_raw_os_error(errno);
             self.events.push_back(Event::Failed { tag, error });
-        }
-    }
-
-    pub(super) fn accepted(&mut self, conn: Conn, result: i32) -> Option<Event> {
-        // SAFETY: the kernel made this descriptor for us and nobody else knows it.
-        let fd = (result >= 0).then(|| unsafe { OwnedFd::from_raw_fd(result) });
-        let link = self.link(conn)?;
-        let tag = link.tag;
-        link.receiving = false;
-        link.operations -= 1;
-        if link.closed {
-            self.drain(conn);
-            self.finish(conn);
-        } else if [0, libc::ECANCELED, libc::EINTR, libc::EAGAIN, libc::ECONNABORTED]
-            .contains(&-result.min(0))
-        {
-            // A paused listener accepts again when it is resumed.
-            self.receive(conn);
-        } else {
-            // The process has most often run out of descriptors. The clients stay in the queue until the
-            // listener is resumed.
-            link.paused = true;
-            return Some(Event::Failed {
-                tag,
-                error: io::Error::from_raw_os_error(-result),
-            });
-        }
-        fd.map(|fd| Event::Accepted {
-            tag,
-            socket: fd.into(),
-        })
-    }
-
-    /// Accepts the clients in a closed listener's queue before it is gone.
-    pub(super) fn drain(&mut self, conn: Conn) {
-        let Some(link) = self.links.get(conn.index as usize) else {
-            return;
-        };
-        while let Ok(fd) = accept_with(&link.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-            self.events.push_back(Event::Accepted {
-                tag: link.tag,
-                socket: fd.into(),
-            });
         }
     }
 

@@ -15,6 +15,7 @@
 //! `operations` is 0.
 #![allow(unsafe_code)]
 
+mod accept;
 mod buffers;
 mod complete;
 mod link;
@@ -56,6 +57,8 @@ pub struct Uring {
     passed: Vec<Passed>,
     /// Links to be closed once this turn's submission is made.
     closing: Vec<Conn>,
+    /// Listeners in whose queues more clients may wait, and how many more this turn takes.
+    accepting: Vec<(Conn, usize)>,
     spare: Vec<Vec<u8>>,
     /// The capacity of these buffers in bytes.
     spare_bytes: usize,
@@ -91,6 +94,7 @@ impl Uring {
             quick: Vec::new(),
             passed: Vec::new(),
             closing: Vec::new(),
+            accepting: Vec::new(),
             spare: Vec::new(),
             spare_bytes: 0,
         })
@@ -330,6 +334,9 @@ impl Reactor for Uring {
 
     fn next(&mut self) -> Option<Event> {
         if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        if let Some(event) = self.accept_next() {
             return Some(event);
         }
         while let Some((data, result, flags)) = self.completions.pop_front() {

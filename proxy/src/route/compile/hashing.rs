@@ -29,7 +29,7 @@ impl Maker<'_, '_> {
                     "HashRoute with empty children, name: {}",
                     over().trim_start_matches("pool ")
                 );
-                return Ok(self.push(Node::Leaf(Leaf::Error(text))));
+                return Ok(self.push(Node::Leaf(Leaf::Error(text.into()))));
             }
             [only] => return Ok(only),
             _ => {}

@@ -10,8 +10,8 @@ use crate::{
     route::{
         FleetPool,
         handle::{
-            Assigned, Delay, Fail, Failover, Held, HostId, Kept, Log, MissFailover, ModifyKey, ModifyTtl,
-            Nearest, RandomChild, Redirected, RoundRobin, Tokens, gather_name,
+            Assigned, ByPart, Delay, Fail, Failover, Held, HostId, Kept, Log, MissFailover, ModifyKey,
+            ModifyTtl, Nearest, Parts, RandomChild, Redirected, RoundRobin, Tokens, gather_name,
         },
         tree::{Attempt, Choose, Copies, Leaf, Node, NodeId, Wait, Wrap},
     },
@@ -24,10 +24,17 @@ pub(super) struct Maker<'m, 'a> {
     /// The protocol of the listener whose route is being made.
     pub(super) dialect: &'static dyn Dialect,
     pub(super) nodes: Vec<Node>,
-    /// The named routes, by protocol and name. They are made once for each protocol, and shared.
-    pub(super) named: HashMap<(&'static str, &'a str), NodeId>,
+    /// The named routes, by protocol, name and the parts of the key that they look at. Each is made once and
+    /// shared.
+    pub(super) named: HashMap<(&'static str, &'a str, Arc<[Parts]>), NodeId>,
     /// The replicated pools, which are made once, and shared.
     pub(super) copied: HashMap<&'a str, NodeId>,
+    /// The parts of the key at which the routes being made look; empty: they look at the whole key.
+    pub(super) parts: Arc<[Parts]>,
+    /// The members whose failed deletes are kept, with the name of their pool in the spool.
+    pub(super) spooled: HashMap<NodeId, Arc<str>>,
+    /// The name for the members that are being made. `None`: their failed deletes are not kept.
+    pub(super) spools: Option<Arc<str>>,
     pub(super) depth: usize,
     /// The number of distributions that this tree has asked for. Later trees take them in the same order.
     pub(super) hashes: usize,
@@ -43,15 +50,24 @@ impl<'a> Maker<'_, 'a> {
     }
 
     pub(super) fn push(&mut self, node: Node) -> NodeId {
+        let id = NodeId(self.nodes.len() as u32);
+        if let (Node::Leaf(Leaf::Member(_)), Some(name)) = (&node, &self.spools) {
+            self.spooled.insert(id, Arc::clone(name));
+        }
         self.nodes.push(node);
-        NodeId(self.nodes.len() as u32 - 1)
+        id
     }
 
     pub(super) fn choose(&mut self, handle: impl Choose + 'static, children: Vec<NodeId>) -> NodeId {
-        self.push(Node::Choose {
-            handle: Box::new(handle),
-            children,
-        })
+        let choice: Box<dyn Choose> = Box::new(handle);
+        let handle = match self.parts.is_empty() {
+            true => choice,
+            false => Box::new(ByPart {
+                parts: Arc::clone(&self.parts),
+                choice,
+            }),
+        };
+        self.push(Node::Choose { handle, children })
     }
 
     pub(super) fn attempt(&mut self, handle: impl Attempt + 'static, children: Vec<NodeId>) -> NodeId {
@@ -113,7 +129,7 @@ impl<'a> Maker<'_, 'a> {
             }
             Route::Embedded => self.push(Node::Leaf(Leaf::Embedded)),
             Route::Null => self.push(Node::Leaf(Leaf::Null)),
-            Route::Error(text) => self.push(Node::Leaf(Leaf::Error(text.clone()))),
+            Route::Error(error) => self.push(Node::Leaf(Leaf::Error(error.clone()))),
             Route::Hash { children, hash } => {
                 let config = self.compiler.config;
                 let of_pool = match children {
@@ -152,14 +168,20 @@ impl<'a> Maker<'_, 'a> {
             }
             Route::HostId { children, salt } => {
                 let nodes = self.children(children)?;
-                let id = self.compiler.host_id
-                    ^ u64::from(proxima_wire::hash::KeyHash::Fnv1a32.hash(salt.as_bytes()));
-                let id = if salt.is_empty() {
-                    self.compiler.host_id
-                } else {
-                    id
-                };
+                let id = self.host_number(salt);
                 self.one_of(HostId { id }, nodes)
+            }
+            Route::ByClient { children, offset } => self.by_client(children, *offset)?,
+            Route::Latest {
+                children,
+                count,
+                weights,
+                salt,
+                per_worker,
+                errors,
+            } => {
+                let seed = self.host_number(salt) ^ self.worker_number(*per_worker);
+                self.latest(children, weights.as_deref(), *count, seed, errors)?
             }
             Route::AllSync(children) => self.gather(Wait::All, children)?,
             Route::AllMajority(children) => self.gather(Wait::Majority, children)?,
@@ -232,6 +254,15 @@ impl<'a> Maker<'_, 'a> {
                 };
                 self.wrap(handle, child)
             }
+            Route::KeyPart {
+                child,
+                parts,
+                delimiter,
+            } => {
+                let (count, delimiter) = (*parts, *delimiter);
+                self.key_part(child, Parts { count, delimiter })?
+            }
+            Route::HashStop { child, prefixes } => self.hash_stop(child, prefixes)?,
             Route::ModifyTtl { child, ttl, action } => {
                 let child = self.node(child)?;
                 self.wrap(
@@ -257,20 +288,31 @@ impl<'a> Maker<'_, 'a> {
                 }
                 node
             }
+            Route::Spool { child, name } => {
+                let outer = self.spools.replace(name.as_str().into());
+                let node = self.node(child);
+                self.spools = outer;
+                node?
+            }
             Route::ByRoutingPrefix { routes, default } => self.by_routing_prefix(routes, default)?,
         })
     }
 
     pub(super) fn by_name(&mut self, name: &'a str) -> Result<NodeId, CompileError> {
-        if let Some(&node) = self.named.get(&(self.dialect.name(), name)) {
+        let key = (self.dialect.name(), name, Arc::clone(&self.parts));
+        if let Some(&node) = self.named.get(&key) {
             return Ok(node);
         }
         let config = self.compiler.config;
+        // A named route is made once, for all who name it.
+        let spools = self.spools.take();
         let node = match config.routes.get(name) {
-            Some(route) => self.node(route)?,
-            None => self.pool(name)?,
+            Some(route) => self.node(route),
+            None => self.pool(name),
         };
-        self.named.insert((self.dialect.name(), name), node);
+        self.spools = spools;
+        let node = node?;
+        self.named.insert(key, node);
         Ok(node)
     }
 
@@ -384,7 +426,7 @@ impl<'a> Maker<'_, 'a> {
             // An empty list would answer a miss, and a write to it would be lost without an error.
             let asked = question.asked();
             let text = format!("pool {pool} has no servers: {asked} has not named any yet");
-            return Ok(vec![self.push(Node::Leaf(Leaf::Error(text)))]);
+            return Ok(vec![self.push(Node::Leaf(Leaf::Error(text.into())))]);
         }
         Ok(members
             .into_iter()

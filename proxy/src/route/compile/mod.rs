@@ -1,10 +1,11 @@
 //! Makes trees of a configuration's routes.
 //!
 //! `maker` turns each kind of route into nodes. `selectors` makes the routes that look at a command or at the
-//! letters of a key, and `hashing` the routes that hash the key. `in_fleet` knows the copies of a fleet under
-//! every name. `survey` looks at nodes that are made.
+//! letters of a key, `hosts` those that look at the client or at this host, and `hashing` those that hash the
+//! key. `in_fleet` knows the copies of a fleet under every name. `survey` looks at nodes that are made.
 
 mod hashing;
+mod hosts;
 mod in_fleet;
 mod maker;
 mod root;
@@ -24,6 +25,7 @@ use crate::{
     config::schema::{Config, DeclaredCommand, Protocol, Route, Server},
     dialect::{Declared, DeclaredCommands, Dialects, Spoken},
     members::{AddressError, Member, Registry},
+    spool::Spool,
 };
 
 /// A configuration cannot become a tree.
@@ -103,6 +105,10 @@ pub struct Compiler<'a> {
     dialects: Dialects,
     version: Arc<str>,
     host_id: u64,
+    /// Where failed deletes are kept. `None`: their clients get the errors.
+    spool: Option<Arc<Spool>>,
+    /// The number of trees that were made.
+    trees: u64,
 }
 
 /// A tree, and the warnings that came up while it was made.
@@ -134,7 +140,14 @@ impl<'a> Compiler<'a> {
             dialects,
             version: version.into(),
             host_id,
+            spool: None,
+            trees: 0,
         })
+    }
+
+    /// Keeps failed deletes there, of routes that say so.
+    pub fn keep_deletes(&mut self, spool: Option<Arc<Spool>>) {
+        self.spool = spool;
     }
 
     /// Keeps departed copies as members for a while, although the configuration does not name them any more.
@@ -162,6 +175,7 @@ impl<'a> Compiler<'a> {
     /// See [`CompileError`]; the first tree finds them all.
     pub fn tree(&mut self, registry: &mut Registry, listeners: &[String]) -> Result<Compiled, CompileError> {
         let dialects = self.dialects;
+        self.trees += 1;
         let mut maker = Maker {
             compiler: self,
             registry,
@@ -169,6 +183,9 @@ impl<'a> Compiler<'a> {
             nodes: Vec::new(),
             named: HashMap::new(),
             copied: HashMap::new(),
+            parts: Arc::new([]),
+            spooled: HashMap::new(),
+            spools: None,
             depth: 0,
             hashes: 0,
             warnings: Vec::new(),
@@ -177,7 +194,7 @@ impl<'a> Compiler<'a> {
         for address in listeners {
             roots.push(maker.root(address)?);
         }
-        let (nodes, warnings) = (maker.nodes, maker.warnings);
+        let (nodes, warnings, spooled) = (maker.nodes, maker.warnings, maker.spooled);
         let numbers = nodes
             .iter()
             .filter_map(|node| match node {
@@ -187,6 +204,8 @@ impl<'a> Compiler<'a> {
             .collect();
         let tree = Tree {
             has_fleet_pool: Maker::has_fleet_pool(&nodes),
+            spool: self.spool.clone(),
+            spooled,
             declared: declared(self.config),
             nodes,
             roots,

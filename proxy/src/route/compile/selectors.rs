@@ -8,7 +8,7 @@ use super::{CompileError, maker::Maker};
 use crate::{
     config::schema::Route,
     route::{
-        handle::{ByKeyPattern, ByOperation, ByPrefix, ByRoutingPrefix, CLASSES, ModifyKey},
+        handle::{ByKeyPattern, ByOperation, ByPrefix, ByRoutingPrefix, CLASSES, HashStop, ModifyKey, Parts},
         tree::{Leaf, Node, NodeId},
     },
 };
@@ -92,6 +92,33 @@ impl<'a> Maker<'_, 'a> {
             default: nodes.len() - 1,
         };
         Ok(self.choose(handle, nodes))
+    }
+
+    /// The route `child`, in which every choice looks at these parts of the key alone.
+    pub(super) fn key_part(&mut self, child: &'a Route, parts: Parts) -> Result<NodeId, CompileError> {
+        let narrower = [&self.parts[..], &[parts]].concat();
+        let outer = std::mem::replace(&mut self.parts, narrower.into());
+        let made = self.node(child);
+        self.parts = outer;
+        made
+    }
+
+    pub(super) fn hash_stop(
+        &mut self,
+        child: &'a Route,
+        prefixes: &[String],
+    ) -> Result<NodeId, CompileError> {
+        let child = self.node(child)?;
+        let refused = self.push(Node::Leaf(Leaf::Error(HashStop::REFUSED.into())));
+        let prefixes = prefixes.iter().map(|prefix| prefix.as_bytes().to_vec());
+        let handle = HashStop {
+            prefixes: prefixes.collect(),
+        };
+        // It looks at the whole key, whatever its own children look at.
+        Ok(self.push(Node::Choose {
+            handle: Box::new(handle),
+            children: vec![child, refused],
+        }))
     }
 
     pub(super) fn by_key_pattern(

@@ -35,7 +35,9 @@ impl Maker<'_, '_> {
     pub(super) fn fanout(&self, node: NodeId) -> u32 {
         let widest = |children: &[NodeId]| children.iter().map(|&child| self.fanout(child)).max();
         match &self.nodes[node.0 as usize] {
-            Node::Choose { children, .. } | Node::Attempt { children, .. } => widest(children).unwrap_or(1),
+            Node::Choose { children, .. }
+            | Node::ByClient { children, .. }
+            | Node::Attempt { children, .. } => widest(children).unwrap_or(1),
             Node::Gather { children, .. } => children
                 .iter()
                 .fold(0, |sum: u32, &child| sum.saturating_add(self.fanout(child)))
@@ -53,6 +55,7 @@ impl Maker<'_, '_> {
         while let Some(node) = pending.pop() {
             match &self.nodes[node.0 as usize] {
                 Node::Choose { children, .. }
+                | Node::ByClient { children, .. }
                 | Node::Gather { children, .. }
                 | Node::Attempt { children, .. } => {
                     pending.extend(children);
@@ -132,6 +135,7 @@ impl Maker<'_, '_> {
                 .unwrap_or(Distance::Elsewhere),
             Node::Wrap { child, .. } => self.distance(*child),
             Node::Choose { children, .. }
+            | Node::ByClient { children, .. }
             | Node::Gather { children, .. }
             | Node::Attempt { children, .. } => children
                 .iter()

@@ -107,6 +107,7 @@ mod tests {
     use crate::{
         dialect::{Failed, Memcache},
         members::Locality,
+        micros::Micros,
     };
 
     fn answer(outcome: Outcome) -> Answer<'static> {
@@ -120,6 +121,7 @@ mod tests {
             key: b"k",
             dialect: &Memcache::PLAIN,
             locality: Locality::NONE,
+            unix: Micros::ZERO,
         }
     }
 

@@ -16,7 +16,7 @@ impl Wrap for Delay {
         "fault"
     }
 
-    fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, _: u64, _: &mut Random) -> Wrapped {
+    fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, _: &mut Random) -> Wrapped {
         Wrapped::Delay(self.0.into())
     }
 
@@ -34,7 +34,7 @@ impl Wrap for Fail {
         "fault"
     }
 
-    fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, _: u64, random: &mut Random) -> Wrapped {
+    fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, random: &mut Random) -> Wrapped {
         if random.fraction() < self.0 {
             Wrapped::Fail(Outcome::LocalError, "fault injected by the route".into())
         } else {

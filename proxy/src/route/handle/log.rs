@@ -15,7 +15,7 @@ impl Wrap for Log {
         "log"
     }
 
-    fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, _: u64, _: &mut Random) -> Wrapped {
+    fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, _: &mut Random) -> Wrapped {
         Wrapped::Watch
     }
 

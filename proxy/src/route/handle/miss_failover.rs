@@ -49,6 +49,7 @@ mod tests {
     use crate::{
         dialect::{Failed, Memcache},
         members::Locality,
+        micros::Micros,
     };
 
     fn answer(outcome: Outcome) -> Answer<'static> {
@@ -67,6 +68,7 @@ mod tests {
             key: b"k",
             dialect: &Memcache::PLAIN,
             locality: Locality::NONE,
+            unix: Micros::ZERO,
         };
         assert_eq!(
             route.next(&query(Class::Read), 0, 2, &answer(Outcome::NotFound)),

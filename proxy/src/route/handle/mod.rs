@@ -1,6 +1,7 @@
 //! The handles of the routes, one file each: a handle is its decision, and the reason that it gives for it.
 
 mod all;
+mod by_client;
 mod by_key_pattern;
 mod by_operation;
 mod by_prefix;
@@ -8,7 +9,10 @@ mod by_routing_prefix;
 mod failover;
 mod fault;
 mod hash;
+mod hash_stop;
 mod host_id;
+mod key_part;
+mod latest;
 mod log;
 mod miss_failover;
 mod modify_key;
@@ -22,6 +26,7 @@ mod share_anew;
 pub use self::random::Random;
 pub(super) use self::{
     all::name as gather_name,
+    by_client::ByClient,
     by_key_pattern::ByKeyPattern,
     by_operation::{ByOperation, CLASSES},
     by_prefix::ByPrefix,
@@ -29,7 +34,10 @@ pub(super) use self::{
     failover::{Failover, Tokens},
     fault::{Delay, Fail},
     hash::HashRoute,
+    hash_stop::HashStop,
     host_id::HostId,
+    key_part::{ByPart, Parts},
+    latest::chosen as latest_of,
     log::Log,
     miss_failover::MissFailover,
     modify_key::ModifyKey,

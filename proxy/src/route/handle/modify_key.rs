@@ -51,7 +51,7 @@ impl Wrap for ModifyKey {
         "modify_key"
     }
 
-    fn request(&self, request: &Request, _: &[u8], query: &Query<'_>, _: u64, _: &mut Random) -> Wrapped {
+    fn request(&self, request: &Request, _: &[u8], query: &Query<'_>, _: &mut Random) -> Wrapped {
         if request.key.is_empty() {
             // It is about no key.
             return Wrapped::Pass;

@@ -23,15 +23,8 @@ impl Wrap for ModifyTtl {
         "modify_ttl"
     }
 
-    fn request(
-        &self,
-        request: &Request,
-        message: &[u8],
-        query: &Query<'_>,
-        unix: u64,
-        _: &mut Random,
-    ) -> Wrapped {
-        let keeps = match query.dialect.expiry(request, message, unix) {
+    fn request(&self, request: &Request, message: &[u8], query: &Query<'_>, _: &mut Random) -> Wrapped {
+        let keeps = match query.dialect.expiry(request, message, query.unix.as_secs()) {
             Expiry::None => true,
             // Never is longer than every other expiry.
             Expiry::Never => false,

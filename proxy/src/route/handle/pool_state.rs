@@ -45,7 +45,7 @@ impl Wrap for Held {
         "hold"
     }
 
-    fn request(&self, _: &Request, _: &[u8], query: &Query<'_>, _: u64, _: &mut Random) -> Wrapped {
+    fn request(&self, _: &Request, _: &[u8], query: &Query<'_>, _: &mut Random) -> Wrapped {
         match self.kept.state() {
             Some(state) if state.holds(query.class, query.key) => Wrapped::Park(self.limit),
             _ => Wrapped::Pass,

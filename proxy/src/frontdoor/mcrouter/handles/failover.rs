@@ -1,15 +1,12 @@
 //! Handles that go on to the next child on errors.
 
-use proxima_wire::message::Outcome;
-
-use super::{Args, over};
+use super::{Args, over, results};
 use crate::{
     config::{
         Diagnostic,
         document::{Node, Value, shortened},
         reading::Reading,
         schema::{FailoverErrors, FailoverLimit, Route},
-        suggest,
     },
     frontdoor::mcrouter::{
         builder::{Builder, Built},
@@ -78,7 +75,7 @@ pub(super) fn on_miss(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) 
 
 /// Refuses policies that would ask the children in another order than that of the list. Other policies count
 /// as in order.
-fn policy(node: &Node, cx: &mut Reading) -> Result<(), Diagnostic> {
+pub(super) fn policy(node: &Node, cx: &mut Reading) -> Result<(), Diagnostic> {
     const UNSERVED: [&str; 4] = [
         "LeastFailuresPolicy",
         "DeterministicOrderPolicy",
@@ -118,9 +115,9 @@ fn limit(node: &Node, cx: &mut Reading) -> Result<FailoverLimit, Diagnostic> {
 }
 
 /// Reads a list for all groups, or an object with a list for some of them.
-fn errors(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Diagnostic> {
+pub(super) fn errors(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Diagnostic> {
     if let Value::List(_) = node.value {
-        let all = Some(list(outcome)(node, cx)?);
+        let all = Some(list(results::outcome)(node, cx)?);
         return Ok(FailoverErrors {
             gets: all.clone(),
             updates: all.clone(),
@@ -129,47 +126,10 @@ fn errors(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Diagnostic> {
     }
     let object = Object::of(node, cx)?;
     let errors = FailoverErrors {
-        gets: object.take("gets", cx, list(outcome))?,
-        updates: object.take("updates", cx, list(outcome))?,
-        deletes: object.take("deletes", cx, list(outcome))?,
+        gets: object.take("gets", cx, list(results::outcome))?,
+        updates: object.take("updates", cx, list(results::outcome))?,
+        deletes: object.take("deletes", cx, list(results::outcome))?,
     };
     object.finish(&[], &[], cx)?;
     Ok(errors)
-}
-
-/// Results under mcrouter's names.
-const OUTCOMES: [(&str, Outcome); 18] = [
-    ("busy", Outcome::Busy),
-    ("shutdown", Outcome::Shutdown),
-    ("tko", Outcome::Ejected),
-    ("try_again", Outcome::TryAgain),
-    ("local_error", Outcome::LocalError),
-    ("connect_error", Outcome::ConnectError),
-    ("connect_timeout", Outcome::ConnectTimeout),
-    ("timeout", Outcome::Timeout),
-    ("remote_error", Outcome::RemoteError),
-    ("deadline_exceeded", Outcome::Deadline),
-    ("overloaded", Outcome::Overloaded),
-    ("client_error", Outcome::ClientError),
-    ("notfound", Outcome::NotFound),
-    ("notstored", Outcome::NotStored),
-    ("exists", Outcome::Exists),
-    ("stored", Outcome::Stored),
-    ("deleted", Outcome::Deleted),
-    ("found", Outcome::Found),
-];
-
-fn outcome(node: &Node, cx: &mut Reading) -> Result<Outcome, Diagnostic> {
-    let name = text(node, cx)?;
-    let bare = name.strip_prefix("mc_res_").unwrap_or(&name);
-    match OUTCOMES.iter().find(|(known, _)| *known == bare) {
-        Some((_, outcome)) => Ok(*outcome),
-        None => Err(Diagnostic {
-            remedy: suggest::remedy(bare, OUTCOMES.iter().map(|(name, _)| *name)),
-            ..cx.refuse(
-                node.at,
-                format!("`{}` is no result, line: {}", shortened(&name), node.at.line),
-            )
-        }),
-    }
 }

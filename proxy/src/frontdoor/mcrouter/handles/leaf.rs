@@ -1,16 +1,21 @@
 //! Handles at the ends of the tree: pools, errors and null.
 
-use super::Args;
+use proxima_wire::message::Outcome;
+
+use super::{
+    Args,
+    hash::{self, Choice},
+    results,
+};
 use crate::{
     config::{
         Diagnostic,
         document::{Node, Value},
         reading::Reading,
-        schema::{Algorithm, Children, Hash, Route},
+        schema::{Algorithm, Children, ErrorReply, Hash, Route},
     },
     frontdoor::mcrouter::{
         builder::{Builder, Built},
-        hash,
         object::{Object, list, number, text},
     },
 };
@@ -25,7 +30,7 @@ const UNSERVED: [&str; 6] = [
     "bucketize",
 ];
 /// Keys of features that do not exist here.
-const IDLE: [&str; 4] = ["asynclog", "asynclog_name", "shadow_policy", "split_shard_fanout"];
+const IDLE: [&str; 2] = ["shadow_policy", "split_shard_fanout"];
 
 pub(super) fn null(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     args.finish(&[], &[], cx)?;
@@ -34,23 +39,15 @@ pub(super) fn null(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result
 
 pub(super) fn error(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     let said = args.main("response").map(|node| text(node, cx)).transpose()?;
-    if let Some(node) = args.object.as_ref().and_then(|object| object.get("result"))
-        && !matches!(node.scalar(), Some("mc_res_local_error" | "local_error"))
-    {
-        let problem = format!(
-            "the result {} is not served yet, line: {}",
-            node.describe(),
-            node.at.line
-        );
-        return Err(cx.refuse(node.at, problem));
-    }
+    let result = args.take("result", cx, results::error)?;
+    let (outcome, own) = result.unwrap_or((Outcome::LocalError, "local error"));
     args.finish(&[], &["enable_logging"], cx)?;
-    let said = said
+    let text = said
         .filter(|said| !said.is_empty())
-        .unwrap_or_else(|| "local error".to_owned());
-    match said.len() > 1024 || said.chars().any(char::is_control) {
+        .unwrap_or_else(|| own.to_owned());
+    match text.len() > 1024 || text.chars().any(char::is_control) {
         true => Err(cx.refuse(args.at, "the text is not one line of at most 1024 bytes")),
-        false => Ok(Built::One(Route::Error(said))),
+        false => Ok(Built::One(Route::Error(ErrorReply { outcome, text }))),
     }
 }
 
@@ -58,59 +55,60 @@ pub(super) fn error(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Resul
 pub(super) fn members(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     let name = pool_name(builder, args, cx)?;
     args.finish(&[], &[], cx)?;
-    let is_empty = builder
-        .pools
-        .listed
-        .get(&name)
-        .is_none_or(|pool| pool.servers.is_empty());
-    Ok(if is_empty {
-        Built::List(Vec::new())
-    } else {
-        Built::Members(name)
-    })
+    let built = builder.children_of(&name, cx)?;
+    Ok(built.unwrap_or_else(|| Built::List(Vec::new())))
 }
 
-pub(super) fn pool(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+/// The pool, and its name.
+pub(super) fn pool(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<(Built, String), Diagnostic> {
     let name = pool_name(builder, args, cx)?;
-    let own = args.take("hash", cx, hash::read)?;
-    let own = match &args.object {
-        // Weights beside the hash belong to the hash.
-        Some(object) => match object.take("weights", cx, list(number))? {
-            Some(weights) => {
-                let hash = own.unwrap_or(Hash::of(Algorithm::WeightedCh3));
-                Some(Hash {
-                    weights: hash.weights.or(Some(weights)),
-                    ..hash
-                })
-            }
-            None => own,
-        },
-        None => None,
-    };
+    Ok((of_name(builder, &name, args, cx)?, name))
+}
+
+fn of_name(
+    builder: &mut Builder,
+    name: &str,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<Built, Diagnostic> {
+    let mut own = args.take("hash", cx, hash::read)?;
+    // Weights beside the hash belong to the hash.
+    if let Some(weights) = args.take("weights", cx, list(number))? {
+        let choice = own.unwrap_or(Choice::Hash(Hash::of(Algorithm::WeightedCh3)));
+        own = Some(choice.or_weights(weights));
+    }
     args.finish(&UNSERVED, &IDLE, cx)?;
-    let Some(pool) = builder.pools.listed.get(&name) else {
+    let Some(pool) = builder.pools.listed.get(name).cloned() else {
         return Err(cx.refuse(args.at, "there is no such pool"));
     };
-    if pool.servers.is_empty() {
-        return Ok(Built::One(match pool.error_on_empty {
-            true => Route::Error(format!("HashRoute with empty children, name: {name}")),
-            false => Route::Null,
-        }));
-    }
-    let Some(mut own) = own else {
-        return Ok(Built::One(Route::Pool(name)));
+    let children = match builder.children_of(name, cx)? {
+        Some(Built::Members(name)) if own.is_none() => return Ok(Built::One(Route::Pool(name))),
+        Some(Built::Members(name)) => Children::Pool(name),
+        Some(Built::One(only)) => return Ok(Built::One(only)),
+        Some(Built::List(routes)) => Children::List(routes),
+        None => {
+            return Ok(Built::One(match pool.error_on_empty {
+                true => Route::Error(format!("HashRoute with empty children, name: {name}").into()),
+                false => Route::Null,
+            }));
+        }
     };
-    if pool.pool.hash.algorithm == Algorithm::WeightedCh3 {
-        own.weights = own
-            .weights
-            .or_else(|| Some(pool.servers.iter().map(|server| server.weight).collect()));
-    }
-    own.tags = own.tags.or_else(|| pool.tags.clone());
-    let hash = hash::fit(own, pool.servers.len(), args.at, cx)?;
-    Ok(Built::One(Route::Hash {
-        children: Children::Pool(name),
-        hash: Some(hash),
-    }))
+    let choice = own.unwrap_or(Choice::Hash(pool.pool.hash.clone()));
+    let choice = match pool.weights {
+        Some(weights) => choice.or_weights(weights),
+        None => choice,
+    };
+    let choice = match pool.tags {
+        Some(tags) => choice.or_tags(tags),
+        None => choice,
+    };
+    let count = builder.count(&children);
+    let route = hash::over(choice, children, count, args.at, cx)?;
+    Ok(Built::One(route))
 }
 
 /// The name of the pool: a name, or the pool itself with its name in it.

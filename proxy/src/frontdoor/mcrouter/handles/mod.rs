@@ -2,8 +2,13 @@
 
 mod failover;
 mod gather;
+mod hash;
+mod latest;
 mod leaf;
+mod narrow;
+mod results;
 mod select;
+mod spool;
 mod wrap;
 
 use super::{
@@ -20,15 +25,20 @@ use crate::config::{
 type Build = fn(&mut Builder, &Args<'_>, &mut Reading) -> Result<Built, Diagnostic>;
 
 /// The types that are served.
-const SERVED: [(&str, Build); 24] = [
+const SERVED: [(&str, Build); 29] = [
     ("NullRoute", leaf::null),
     ("DevNullRoute", leaf::null),
     ("ErrorRoute", leaf::error),
     ("Pool", leaf::members),
-    ("PoolRoute", leaf::pool),
+    ("PoolRoute", spool::pool),
     ("HashRoute", select::hash),
     ("RandomRoute", select::random),
     ("HostIdRoute", select::host_id),
+    ("OriginalClientHashRoute", select::by_client),
+    ("LatestRoute", latest::latest),
+    ("LoadBalancerRoute", select::load_balancer),
+    ("KeyParseRoute", narrow::key_parse),
+    ("HashStopAllowListRoute", narrow::hash_stop),
     ("OperationSelectorRoute", select::by_operation),
     ("PrefixPolicyRoute", select::by_operation),
     ("RoutingGroupRoute", select::by_group),
@@ -48,23 +58,18 @@ const SERVED: [(&str, Build); 24] = [
 ];
 
 /// The types that mcrouter knows and that are not served yet.
-const UNSERVED: [&str; 26] = [
+const UNSERVED: [&str; 21] = [
     "AsynclogRoute",
     "AxonLogRoute",
     "BigValueRoute",
     "BlackholeRoute",
     "CarbonLookasideRoute",
     "DistributionRoute",
-    "HashStopAllowListRoute",
-    "KeyParseRoute",
     "KeySplitRoute",
     "L1L2CacheRoute",
     "L1L2SizeSplitRoute",
-    "LatestRoute",
-    "LoadBalancerRoute",
     "McBucketRoute",
     "MigrateRoute",
-    "OriginalClientHashRoute",
     "OutstandingLimitRoute",
     "RateLimitRoute",
     "SRRoute",

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Args, over};
+use super::{
+    Args,
+    hash::{self, Balanced, Choice},
+    over,
+};
 use crate::{
     config::{
         Diagnostic,
@@ -13,32 +17,26 @@ use crate::{
     },
     frontdoor::mcrouter::{
         builder::{Builder, Built},
-        hash,
-        object::{Object, flag, text},
+        object::{Object, flag, text, whole},
     },
 };
 
 pub(super) fn hash(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     let children = args.children(builder, cx)?;
-    let mut own = args
-        .take("hash_func", cx, hash::read)?
-        .unwrap_or(Hash::of(Algorithm::Ch3));
-    if let Some(object) = &args.object {
-        own = hash::with_parameters(own, object, cx)?;
-    }
+    let choice = match &args.object {
+        Some(object) => hash::of_object(object, cx)?,
+        None => Choice::Hash(Hash::of(Algorithm::Ch3)),
+    };
     let name = args.take("name", cx, text)?.unwrap_or_default();
     let error_on_empty = args.take("error_on_empty", cx, flag)?.unwrap_or(true);
     args.finish(&["weights_rv"], &[], cx)?;
     Ok(match children {
-        None if error_on_empty => Built::One(Route::Error(format!(
-            "HashRoute with empty children, name: {name}"
-        ))),
+        None if error_on_empty => Built::One(Route::Error(
+            format!("HashRoute with empty children, name: {name}").into(),
+        )),
         Some(children @ (Children::Pool(_) | Children::List(_))) if builder.count(&children) > 1 => {
-            let hash = hash::fit(own, builder.count(&children), args.at, cx)?;
-            Built::One(Route::Hash {
-                children,
-                hash: Some(hash),
-            })
+            let count = builder.count(&children);
+            Built::One(hash::over(choice, children, count, args.at, cx)?)
         }
         few => over(few, |children| Route::Hash {
             children,
@@ -58,6 +56,45 @@ pub(super) fn host_id(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) 
     let salt = args.take("salt", cx, text)?.unwrap_or_default();
     args.finish(&[], &[], cx)?;
     Ok(over(children, |children| Route::HostId { children, salt }))
+}
+
+/// OriginalClientHashRoute. Clients' addresses are known without `--retain-source-ip`, too.
+pub(super) fn by_client(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<Built, Diagnostic> {
+    let Some(children) = args.children(builder, cx)? else {
+        let problem = format!("`children` is missing, line: {}", args.at.line);
+        return Err(cx.refuse(args.at, problem));
+    };
+    let most = builder.count(&children);
+    let offset = args.take("offset", cx, |node, cx| {
+        let offset = whole(0)(node, cx)?.unsigned_abs();
+        match (offset as usize) < most {
+            true => Ok(offset),
+            false => Err(cx.expected(node, &format!("a number below {most}, of the children"))),
+        }
+    })?;
+    args.finish(&[], &[], cx)?;
+    Ok(over(Some(children), |children| Route::ByClient {
+        children,
+        offset: offset.unwrap_or(0).into(),
+    }))
+}
+
+pub(super) fn load_balancer(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<Built, Diagnostic> {
+    let children = args.children(builder, cx)?;
+    let balanced = match &args.object {
+        Some(object) => Balanced::read(object, cx)?,
+        None => Balanced::default(),
+    };
+    args.finish(&[], &[], cx)?;
+    Ok(over(children, |children| balanced.over(children)))
 }
 
 /// Operations of mcrouter that no client of this proxy can ask for.

@@ -1,0 +1,25 @@
+//! Around each PoolRoute: the asynchronous log of deletes that failed.
+
+use super::{Args, leaf};
+use crate::{
+    config::{Diagnostic, reading::Reading, schema::Route},
+    frontdoor::mcrouter::{
+        builder::{Builder, Built},
+        object::{flag, text},
+    },
+};
+
+pub(super) fn pool(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+    let own = args.take("asynclog", cx, flag)?;
+    let own_name = args.take("asynclog_name", cx, text)?;
+    let (built, pool) = leaf::pool(builder, args, cx)?;
+    let listed = builder.pools.listed.get(&pool);
+    let (is_on, name) = listed.map(|listed| listed.asynclog.clone()).unwrap_or_default();
+    Ok(match built {
+        Built::One(child) if builder.keeps_deletes && own.unwrap_or(is_on) => Built::One(Route::Spool {
+            child: Box::new(child),
+            name: own_name.or(name).unwrap_or(pool),
+        }),
+        other => other,
+    })
+}

@@ -1,0 +1,36 @@
+//! The answer to a delete of a pool whose failed deletes are kept.
+
+use std::rc::Rc;
+
+use super::{Answer, FlightId, Tree};
+use crate::{engine::Engine, members::Member, spool::FailedDelete};
+
+impl Engine {
+    /// Hands on the answer of this member. A failure of which another copy might not know is kept instead, and
+    /// the client is answered as if the key had not been there, as mcrouter does.
+    pub(super) fn deleted(&mut self, tree: &Rc<Tree>, id: FlightId, member: &Member, answer: &Answer<'_>) {
+        let Some(flight) = self.router.flights.get(id) else {
+            return;
+        };
+        let (node, parent, request, origin) = (flight.node, flight.parent, flight.request, flight.origin);
+        let message = std::mem::take(&mut flight.message);
+        self.router.flights.close(id);
+        let spool = tree.spool_of(node).filter(|_| answer.outcome().is_failover());
+        let is_kept = spool.is_some_and(|(spool, name)| {
+            let mut scratch = [0; 250];
+            spool.take(FailedDelete {
+                server: member.address.clone(),
+                pool: name.clone(),
+                key: origin.dialect.key(&request, &message, &mut scratch).to_owned(),
+            })
+        });
+        if !is_kept {
+            return self.pass_on_answer(parent, answer);
+        }
+        let mut out = std::mem::take(&mut self.router.reply);
+        let reply = origin.dialect.miss(origin.form, &request, &message, &mut out);
+        self.deliver(parent, &reply, &out);
+        out.clear();
+        self.router.reply = out;
+    }
+}

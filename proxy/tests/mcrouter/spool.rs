@@ -1,0 +1,68 @@
+//! The asynchronous log.
+
+use proxima::config::schema::{Config, Route, SpoolOptions};
+
+use crate::{around, run};
+
+fn read(route: &str, flags: &[&str]) -> Config {
+    let text = format!("--config={}", around(route));
+    let own = ["--port=5000", "-R", "/east/one/", text.as_str()];
+    run(&[&own, flags].concat()).unwrap().loaded.config
+}
+
+fn root(config: &Config) -> Route {
+    let mut route = &config.listeners[0].route;
+    while let Route::Named(name) = route {
+        route = &config.routes[name];
+    }
+    let Route::ByRoutingPrefix { routes, .. } = route else {
+        panic!("{route:?}")
+    };
+    routes["/east/one/"].clone()
+}
+
+#[test]
+fn deletes_of_a_pool_route_are_kept_under_the_pools_name_or_another() {
+    let kept = |name: &str| Route::Spool {
+        child: Box::new(Route::Pool("A".into())),
+        name: name.into(),
+    };
+    for (route, expected) in [
+        (r#""PoolRoute|A""#, kept("A")),
+        (
+            r#"{"type": "PoolRoute", "pool": "A", "asynclog_name": "x"}"#,
+            kept("x"),
+        ),
+        (
+            r#"{"type": "PoolRoute", "pool": "A", "asynclog": false}"#,
+            Route::Pool("A".into()),
+        ),
+    ] {
+        assert_eq!(root(&read(route, &[])), expected, "{route}");
+        assert_eq!(
+            root(&read(route, &["--asynclog-disable"])),
+            Route::Pool("A".into())
+        );
+    }
+}
+
+#[test]
+fn the_log_is_where_the_options_say() {
+    let spool = |flags: &[&str]| read("\"NullRoute\"", flags).spool;
+    let default = SpoolOptions {
+        dir: "/var/spool/mcrouter".into(),
+        is_second_form: false,
+        router: "5000".into(),
+        region: "east".into(),
+        cluster: "one".into(),
+    };
+    assert_eq!(spool(&[]), Some(default.clone()));
+    let other = SpoolOptions {
+        dir: "/s".into(),
+        is_second_form: true,
+        ..default
+    };
+    assert_eq!(spool(&["-a", "/s", "--use-asynclog-version2"]), Some(other));
+    assert_eq!(spool(&["--asynclog-disable"]), None);
+    assert_eq!(spool(&["--async-dir="]), None);
+}

@@ -1,0 +1,38 @@
+"""Clients with a connection for every request: nothing of them stays."""
+
+import subprocess
+
+import pytest
+
+from harness import SOAK
+from harness.judge import BENCH
+from harness.proxy import config, environment
+
+FEW, MANY = 10_000, 1_000_000 if SOAK else 60_000
+"""Connections before the first look at the memory, and before the second."""
+
+
+def connect(proxy, count):
+    """Makes connections of one request each until the proxy has accepted as many."""
+    command = [BENCH, "load", "--quiet", "--address", proxy.address, "--reconnect", "--connections", "20"]
+    while proxy.metric("clients_accepted_total") < count:
+        seconds = "10s" if count - FEW > 100_000 else "1s"
+        done = subprocess.run(
+            [*command, "--keys", "1000", "--duration", seconds],
+            capture_output=True,
+            text=True,
+            env=environment(),
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.timeout(600 if SOAK else 60)
+def test_short_connections_leave_no_memory_behind(memcached, proxima):
+    servers = [server.address for server in memcached.several(4)]
+    proxy = proxima(config("cache", {"cache": {"servers": servers}}))
+    connect(proxy, FEW)
+    before = proxy.memory()
+    connect(proxy, MANY)
+    after = proxy.memory()
+    # The kernel may take pages of the program back meanwhile.
+    assert after <= before * 1.05, f"{before} bytes, then {after}"
