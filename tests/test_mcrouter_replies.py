@@ -20,11 +20,12 @@ MALFORMED = b"CLIENT_ERROR malformed request\r\n"
 
 @pytest.fixture
 def router(cleanup, io, tmp_path):
-    """Starts mcrouter's door before a pool of these servers."""
+    """Starts mcrouter's door before a pool of these servers. Deletes that fail are answered as they are."""
 
     def start(*servers, arguments=(), route="PoolRoute|A"):
         pools = {"A": {"servers": [server.address for server in servers]}}
-        started = Router(json.dumps({"pools": pools, "route": route}), tmp_path, io, *arguments)
+        text = json.dumps({"pools": pools, "route": route})
+        started = Router(text, tmp_path, io, "--asynclog-disable", *arguments)
         cleanup.callback(started.stop)
         return started
 

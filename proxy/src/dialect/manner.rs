@@ -45,8 +45,7 @@ pub(super) fn twemproxys_text(failed: &Failed<'_>) -> String {
 pub(super) fn mcrouters_text(failed: &Failed<'_>) -> String {
     if failed.server.is_empty() {
         return match failed.outcome {
-            Outcome::Ejected => "unavailable".to_owned(),
-            outcome if failed.what.is_empty() => mcrouters_word(outcome).to_owned(),
+            outcome if failed.what.is_empty() || failed.what == EJECTED => mcrouters_word(outcome).to_owned(),
             _ => failed.to_string(),
         };
     }
@@ -57,6 +56,9 @@ pub(super) fn mcrouters_text(failed: &Failed<'_>) -> String {
         _ => failed.to_string(),
     }
 }
+
+/// The text of an error that says no more than its outcome.
+const EJECTED: &str = "ejected";
 
 /// mcrouter's text for an error that carries none.
 fn mcrouters_word(outcome: Outcome) -> &'static str {
