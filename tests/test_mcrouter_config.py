@@ -1,7 +1,8 @@
 """mcrouter's configuration language through the program: macros, constants, imports, files of pools."""
 
 import json
-import time
+import os
+import pathlib
 
 import pytest
 
@@ -131,10 +132,10 @@ THOUSAND_POOLS = """{
 
 
 def test_a_thousand_pools_with_ten_thousand_servers_load_and_reload_quickly(mcrouter):
-    begun = time.monotonic()
     router = mcrouter(THOUSAND_POOLS)
-    # The promise is two seconds; a busy machine gets more.
-    assert time.monotonic() - begun < 10
+    # The promise is two seconds. What the start has taken of a processor does not depend on others.
+    times = pathlib.Path(f"/proc/{router.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    assert sum(map(int, times[11:13])) / os.sysconf("SC_CLK_TCK") < 10
     with router.raw() as client:
         assert client.ask(b"get k\r\n") == b"SERVER_ERROR first\r\n"
         router.write(THOUSAND_POOLS.replace("first", "second"))

@@ -13,7 +13,7 @@ import pytest
 
 from harness import PATIENCE, ports, until
 from harness.proxy import BINARY
-from harness.raw import Raw
+from harness.raw import Closed, Raw
 
 pytestmark = pytest.mark.either_io
 
@@ -50,7 +50,7 @@ def answers(address):
     try:
         with Raw(address) as client:
             return client.ask(b"version\r\n").startswith(b"VERSION ")
-    except OSError:
+    except (OSError, Closed):
         return False
 
 

@@ -111,6 +111,8 @@ pub enum WorkerEvent {
     Stranger(&'static str),
     /// Descriptors ran out, for this reason.
     Short(String),
+    /// A client ends the process, as mcrouter's may.
+    Shutdown,
     /// A worker has ended.
     Ended {
         /// The worker has left copies with changes that they have not answered.

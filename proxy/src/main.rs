@@ -95,14 +95,9 @@ fn serve_as_mcrouter(run: mcrouter::Run) -> ExitCode {
     for missing in &run.not_served {
         tracing::warn!("not served: {missing}");
     }
-    let dialects = if run.flush_enabled {
-        Dialects::MCROUTER_FLUSH
-    } else {
-        Dialects::MCROUTER
-    };
     let options = Options {
         io: run.io,
-        dialects,
+        dialects: Dialects::MEMCACHED,
         ..Options::default()
     };
     end(control::run(Box::new(run), &options), LogFormat::Text, FAILED)

@@ -161,6 +161,11 @@ async fn serve(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
             _ = first.recv() => tracing::info!("SIGUSR1 has no meaning: nothing is done"),
             _ = second.recv() => tracing::info!("SIGUSR2 has no meaning: nothing is done"),
             _ = terminate.recv() => {
+                tracing::info!("SIGTERM: the process ends");
+                return end(proxy, &mut interrupt).await;
+            }
+            () = proxy.shutdown.notified() => {
+                tracing::info!("shutdown: a client ends the process");
                 return end(proxy, &mut interrupt).await;
             }
             _ = interrupt.recv() => {
@@ -205,7 +210,6 @@ async fn lose_a_worker(proxy: &Arc<Proxy>) {
 }
 
 async fn end(proxy: &Arc<Proxy>, interrupt: &mut Signal) -> Result<(), StartError> {
-    tracing::info!("SIGTERM: the process ends");
     let drained = tokio::select! {
         () = proxy.drain_to_the_end() => Ok(()),
         _ = interrupt.recv() => {

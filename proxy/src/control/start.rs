@@ -10,6 +10,7 @@ use std::{
 use tokio::{
     runtime::Runtime,
     sync::{
+        Notify,
         mpsc::{self, UnboundedReceiver},
         watch,
     },
@@ -204,6 +205,7 @@ pub(super) fn start(
         nodes: name,
         requests: ask,
         drain: Drain::new(),
+        shutdown: Notify::new(),
         fleet,
         state: Mutex::new(State::new(first.loaded().clone(), copies, shared.random)),
     });

@@ -59,7 +59,10 @@ fn mcrouter_options_become_settings() {
         mcrouter.loaded.config.limits.write_timeout,
         Duration::from_secs(1)
     );
-    assert!(mcrouter.flush_enabled);
+    assert_eq!(
+        mcrouter.loaded.config.listeners[0].manner,
+        Manner::Mcrouter { flush: true }
+    );
     assert_eq!(mcrouter.reload_after, None);
     assert_eq!(
         mcrouter.warnings,
@@ -136,7 +139,7 @@ fn mcrouter_commands_print_and_exit_as_mcrouter_does() {
         &["-p1", good, "--server-timeout=x"],
         &["-p1", good, "--num-proxies=0"],
         &["-p1", good, "--ssl-port=5"],
-        &["-p1", good, "--group-remote-errors"],
+        &["-p1", good, "--use-thrift"],
         &["-p1", good, "--route-prefix=x"],
         &["-p1", good, "--unix-domain-sock=/x"],
         &["-p1", good, "--validate-config=maybe"],
@@ -148,7 +151,7 @@ fn mcrouter_commands_print_and_exit_as_mcrouter_does() {
     });
     // A refused option whose value asks for nothing does not refuse the start.
     assert!(matches!(
-        start(&["-p1", good, "--group-remote-errors=0", "--ssl-port="]),
+        start(&["-p1", good, "--use-thrift=0", "--ssl-port="]),
         Ok(Start::Run(_))
     ));
 }

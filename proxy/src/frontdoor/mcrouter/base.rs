@@ -90,7 +90,9 @@ fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
             backlog: i32::try_from(flags.number("tcp-listen-backlog")).unwrap_or(i32::MAX),
             ..SocketOptions::default()
         },
-        manner: Manner::Own,
+        manner: Manner::Mcrouter {
+            flush: flags.flag("enable-flush-cmd"),
+        },
         address,
         route: Route::Null,
     };

@@ -178,11 +178,7 @@ pub(super) static OPTIONS: &[Opt] = &[
         Toggle(false),
         Refused("keys for unknown routes get an error"),
     ),
-    opt(
-        "group-remote-errors",
-        Toggle(false),
-        Refused("errors keep their kinds"),
-    ),
+    opt("group-remote-errors", Toggle(false), Idle),
     opt("allow-only-gets", Toggle(false), Served),
     opt("disable-request-deadline-check", Toggle(false), Idle),
     opt(

@@ -51,8 +51,6 @@ pub struct Run {
     pub not_served: Vec<String>,
     /// Time from a change of the files until they are read again. `None`: they are not followed.
     pub reload_after: Option<Duration>,
-    /// Whether `flush_all` is allowed. Otherwise it gets `SERVER_ERROR Command disabled`.
-    pub flush_enabled: bool,
     /// The log file. `None`: standard error.
     pub log_file: Option<PathBuf>,
     /// The amount of logging: 0 to 4, by default 1.
@@ -125,7 +123,6 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         loaded,
         not_served: not_served(&flags),
         reload_after: (!flags.flag("disable-reload-configs")).then_some(delay),
-        flush_enabled: flags.flag("enable-flush-cmd"),
         log_file: path(&flags, "log-path"),
         verbosity: flags.number("verbosity"),
         io,
