@@ -190,7 +190,7 @@ impl Slots {
         let mut before = self.queue.range(..at).rev().take_while(is_part);
         let mut behind = self.queue.range(at + 1..).take_while(is_part);
         let is_of_first = || self.queue.range(..at).all(|slot| is_part(&slot));
-        !before.any(has_failed) && !behind.any(has_failed) && !(self.joined.has_failed() && is_of_first())
+        !(before.any(has_failed) || behind.any(has_failed) || self.joined.has_failed() && is_of_first())
     }
 
     /// Removes slot `seq` if it is the only one and waits for a whole reply. The caller then sends the reply
