@@ -173,11 +173,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("proxy-max-inflight-shadow-requests", Number(0), Idle),
     // Requests and replies.
     opt("enable-flush-cmd", Toggle(false), Served),
-    opt(
-        "send-invalid-route-to-default",
-        Toggle(false),
-        Refused("keys for unknown routes get an error"),
-    ),
+    opt("send-invalid-route-to-default", Toggle(false), Served),
     opt("group-remote-errors", Toggle(false), Idle),
     opt("allow-only-gets", Toggle(false), Served),
     opt("disable-request-deadline-check", Toggle(false), Idle),
