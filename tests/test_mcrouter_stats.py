@@ -274,11 +274,12 @@ def test_wrong_questions_are_answered_with_an_error_as_the_value(memcached, rout
 
 
 def test_a_configuration_in_an_argument_has_no_file(memcached, cleanup, io, tmp_path):
-    text = json.dumps(of_pool(memcached().address))
+    text = json.dumps(of_pool(memcached().address), indent=1)
     proxy = Router("", tmp_path, io, f"--config={text}")
     cleanup.callback(proxy.stop)
     with proxy.raw() as client:
         assert told(client, "config_file") == "ERROR: no config file found!"
+        assert '"PoolRoute|A"' in stats(client)["commandargs"]
         digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
         assert json.loads(told(client, "config_sources_info")) == {"mcrouter_config": digest}
 

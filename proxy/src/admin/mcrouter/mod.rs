@@ -5,6 +5,7 @@
 //! questions that wait, so that the answers fit together and many clients who ask cost little.
 
 mod destinations;
+mod expansion;
 mod facts;
 mod figures;
 mod files;
@@ -23,7 +24,7 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-use self::{facts::Facts, files::Files, groups::Group, rates::Rates, request::Asked};
+use self::{expansion::Expansion, facts::Facts, files::Files, groups::Group, rates::Rates, request::Asked};
 use crate::{
     client::Question,
     control::{LogControl, Proxy},
@@ -54,6 +55,7 @@ pub async fn serve(
     for timer in [&mut sample, &mut write] {
         timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
     }
+    let mut expansion = Expansion::default();
     let mut batch = Vec::new();
     loop {
         tokio::select! {
@@ -65,7 +67,11 @@ pub async fn serve(
                 }
                 let facts = Facts::gather(&proxy, &door);
                 for question in batch.drain(..) {
-                    let answer = answer(&question.message, &facts, &rates, log.as_deref());
+                    let line = question.message.trim_ascii();
+                    let answer = match line.strip_prefix(b"stats") {
+                        Some(group) => stats(group.trim_ascii(), &facts, &rates),
+                        None => value(line, &facts, log.as_deref(), &mut expansion),
+                    };
                     proxy.answer(&question, answer);
                 }
             }
@@ -73,26 +79,26 @@ pub async fn serve(
     }
 }
 
-/// The answer to a request, in the client's protocol.
-fn answer(message: &[u8], facts: &Facts<'_>, rates: &Rates, log: Option<&dyn LogControl>) -> Vec<u8> {
-    let line = message.trim_ascii();
-    match line.strip_prefix(b"stats") {
-        Some(group) => stats(group.trim_ascii(), facts, rates),
-        None => {
-            let key = line.strip_prefix(b"get").unwrap_or_default().trim_ascii();
-            let asked = key.strip_prefix(MCROUTER_ADMIN).unwrap_or_default();
-            let value = Asked::of(asked).answer(facts, log);
-            let mut out = Vec::with_capacity(key.len() + value.len() + 40);
-            out.extend_from_slice(b"VALUE ");
-            out.extend_from_slice(key);
-            out.extend_from_slice(format!(" 0 {}\r\n", value.len()).as_bytes());
-            out.extend_from_slice(&value);
-            out.extend_from_slice(b"\r\nEND\r\n");
-            out
-        }
-    }
+/// The answer to a `get`.
+fn value(
+    line: &[u8],
+    facts: &Facts<'_>,
+    log: Option<&dyn LogControl>,
+    expansion: &mut Expansion,
+) -> Vec<u8> {
+    let key = line.strip_prefix(b"get").unwrap_or_default().trim_ascii();
+    let asked = key.strip_prefix(MCROUTER_ADMIN).unwrap_or_default();
+    let value = Asked::of(asked).answer(facts, log, expansion);
+    let mut out = Vec::with_capacity(key.len() + value.len() + 40);
+    out.extend_from_slice(b"VALUE ");
+    out.extend_from_slice(key);
+    out.extend_from_slice(format!(" 0 {}\r\n", value.len()).as_bytes());
+    out.extend_from_slice(&value);
+    out.extend_from_slice(b"\r\nEND\r\n");
+    out
 }
 
+/// The answer to a `stats`.
 fn stats(group: &[u8], facts: &Facts<'_>, rates: &Rates) -> Vec<u8> {
     let mut out = Vec::new();
     let mut row = |name: &str, value: &str| {

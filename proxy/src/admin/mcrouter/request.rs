@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
-use super::{VERSION, facts::Facts, handles, json::pretty, sources::sources};
+use super::{VERSION, expansion::Expansion, facts::Facts, handles, json::pretty, sources::sources};
 use crate::{
     control::LogControl,
     members::{Member, host_id},
@@ -35,7 +35,12 @@ impl<'a> Asked<'a> {
     }
 
     /// The value for the client.
-    pub(super) fn answer(&self, facts: &Facts<'_>, log: Option<&dyn LogControl>) -> Vec<u8> {
+    pub(super) fn answer(
+        &self,
+        facts: &Facts<'_>,
+        log: Option<&dyn LogControl>,
+        expansion: &mut Expansion,
+    ) -> Vec<u8> {
         let answered = match (self.name, self.argument) {
             ("version", None) => Ok(VERSION.to_owned()),
             ("config_age", None) => Ok(facts.now.saturating_sub(facts.configured()).to_string()),
@@ -53,10 +58,7 @@ impl<'a> Asked<'a> {
                     .ok_or_else(|| "no config md5 digest found!".to_owned())
             }
             ("config_sources_info", None) => Ok(pretty(&sources(facts))),
-            ("preprocessed_config", None) => match facts.proxy.expanded() {
-                Some(expanded) => expanded.map_err(|error| error.to_string()),
-                None => Err("no config file found!".to_owned()),
-            },
+            ("preprocessed_config", None) => expansion.of(facts.proxy).map(|text| text.to_string()),
             // As in mcrouter, a number that fits into 32 bits.
             ("hostid", None) => Ok((host_id() as u32).to_string()),
             ("verbosity", level) => verbosity(log, level),

@@ -60,7 +60,8 @@ impl Door {
             parameters: parameters(constants),
             files: files(flags),
             pools,
-            arguments,
+            // It is told in one line.
+            arguments: arguments.replace(char::is_control, " "),
         }
     }
 }
