@@ -14,7 +14,7 @@ pub(crate) fn route(route: &str) -> Route {
     let Route::Named(root) = &mcrouter.loaded.config.listeners[0].route else {
         panic!("the root has no name")
     };
-    let Route::ByRoutingPrefix { routes, default } = &mcrouter.loaded.config.routes[root] else {
+    let Route::ByRoutingPrefix { routes, default, .. } = &mcrouter.loaded.config.routes[root] else {
         panic!("no prefixes")
     };
     match &routes[default] {

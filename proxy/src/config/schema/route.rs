@@ -152,10 +152,12 @@ pub enum Route {
         child: Box<Route>,
         fault: Fault,
     },
-    /// mcrouter's prefixes: `/region/cluster/` → route. The default one serves keys without a prefix.
+    /// mcrouter's prefixes: `/region/cluster/` → route. The default one serves keys without a prefix, and may
+    /// take those with an unknown one.
     ByRoutingPrefix {
         routes: BTreeMap<String, Route>,
         default: String,
+        takes_unknown: bool,
     },
 }
 

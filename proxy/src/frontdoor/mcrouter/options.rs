@@ -173,11 +173,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("proxy-max-inflight-shadow-requests", Number(0), Idle),
     // Requests and replies.
     opt("enable-flush-cmd", Toggle(false), Served),
-    opt(
-        "send-invalid-route-to-default",
-        Toggle(false),
-        Refused("keys for unknown routes get an error"),
-    ),
+    opt("send-invalid-route-to-default", Toggle(false), Served),
     opt("group-remote-errors", Toggle(false), Idle),
     opt("allow-only-gets", Toggle(false), Served),
     opt("disable-request-deadline-check", Toggle(false), Idle),
@@ -200,10 +196,10 @@ pub(super) static OPTIONS: &[Opt] = &[
     // Logs and files.
     opt("log-path", Text(""), Served).short('L').internal("log_file"),
     opt("verbosity", Text("1"), Served).short('v'),
-    opt("stats-root", Text("/var/mcrouter/stats"), Missing),
-    opt("stats-logging-interval", Number(10_000), Idle),
+    opt("stats-root", Text("/var/mcrouter/stats"), Served),
+    opt("stats-logging-interval", Number(10_000), Served),
     opt("stats-async-queue-length", Number(50), Idle),
-    opt("pool-stats-config-file", Text(""), Missing),
+    opt("pool-stats-config-file", Text(""), Served),
     opt("debug-fifo-root", Text("/var/mcrouter/fifos"), Missing),
     opt("config-dump-root", Text("/var/mcrouter/config"), Served),
     opt("max-dumped-config-age", Number(43_200), Served),

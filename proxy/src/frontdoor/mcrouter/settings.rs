@@ -47,6 +47,8 @@ pub(super) struct Settings {
     pub(super) keepalive: Option<KeepAlive>,
     /// The prefix `/region/cluster/` of keys without one.
     pub(super) default_route: String,
+    /// Whether keys with a prefix that no route has take the way of keys without one.
+    pub(super) takes_unknown: bool,
     /// Whether only reads are sent, and all other requests get the default reply.
     pub(super) only_gets: bool,
     /// Whether deletes are kept that servers have not taken.
@@ -114,6 +116,7 @@ impl Settings {
             eject,
             keepalive: keepalive(flags),
             default_route,
+            takes_unknown: flags.flag("send-invalid-route-to-default"),
             only_gets: flags.flag("allow-only-gets"),
             keeps_deletes: !flags.flag("asynclog-disable"),
             log_requests: flags.flag("enable-logging-route"),

@@ -61,6 +61,7 @@ pub(super) fn read(
     let mut root = Route::ByRoutingPrefix {
         routes: by_prefix,
         default: settings.default_route.clone(),
+        takes_unknown: settings.takes_unknown,
     };
     if settings.only_gets {
         let operations = ["read", "gat", "gats"];

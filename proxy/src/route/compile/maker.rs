@@ -315,7 +315,11 @@ impl<'a> Maker<'_, 'a> {
                 self.spools = outer;
                 node?
             }
-            Route::ByRoutingPrefix { routes, default } => self.by_routing_prefix(routes, default)?,
+            Route::ByRoutingPrefix {
+                routes,
+                default,
+                takes_unknown,
+            } => self.by_routing_prefix(routes, default, *takes_unknown)?,
         })
     }
 

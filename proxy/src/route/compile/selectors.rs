@@ -8,7 +8,9 @@ use super::{CompileError, maker::Maker};
 use crate::{
     config::schema::Route,
     route::{
-        handle::{ByKeyPattern, ByOperation, ByPrefix, ByRoutingPrefix, CLASSES, HashStop, ModifyKey, Parts},
+        handle::{
+            ByKeyPattern, ByOperation, ByPrefix, ByRoutingPrefix, CLASSES, HashStop, Parts, StripPrefix,
+        },
         tree::{Leaf, Node, NodeId},
     },
 };
@@ -50,19 +52,14 @@ impl<'a> Maker<'_, 'a> {
         &mut self,
         routes: &'a BTreeMap<String, Route>,
         default: &str,
+        takes_unknown: bool,
     ) -> Result<NodeId, CompileError> {
         let mut nodes = Vec::new();
         let mut prefixes = Vec::new();
         for (prefix, route) in routes {
             let plain = self.node(route)?;
-            let strip = ModifyKey {
-                ensure_prefix: Vec::new(),
-                replace_prefix: Some(prefix.as_bytes().to_vec()),
-                in_place: false,
-                suffix: Vec::new(),
-            };
             nodes.push(plain);
-            nodes.push(self.wrap(strip, plain));
+            nodes.push(self.wrap(StripPrefix, plain));
             prefixes.push(prefix.as_bytes().to_vec());
         }
         nodes.push(self.push(Node::Leaf(Leaf::Error("RootRoute: No rh found".into()))));
@@ -70,7 +67,12 @@ impl<'a> Maker<'_, 'a> {
             .iter()
             .position(|prefix| prefix == default.as_bytes())
             .ok_or_else(|| CompileError::Unknown(default.into()))?;
-        Ok(self.choose(ByRoutingPrefix { prefixes, default }, nodes))
+        let handle = ByRoutingPrefix {
+            prefixes,
+            default,
+            takes_unknown,
+        };
+        Ok(self.choose(handle, nodes))
     }
 
     pub(super) fn by_prefix(

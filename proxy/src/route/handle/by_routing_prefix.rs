@@ -1,6 +1,5 @@
 //! by_routing_prefix: mcrouter's `/region/cluster/` before a key names the route. Child 2i is route i as
-//! configured, for keys without a prefix. Child 2i+1 is the same route behind a modify_key that takes the
-//! prefix off.
+//! configured, for keys without a prefix. Child 2i+1 is the same route behind a strip_prefix.
 
 use super::Random;
 use crate::route::tree::{Children, Choose, Query};
@@ -12,10 +11,12 @@ pub(in crate::route) struct ByRoutingPrefix {
     pub(in crate::route) prefixes: Vec<Vec<u8>>,
     /// The number of the route for keys without a prefix.
     pub(in crate::route) default: usize,
+    /// That route serves keys with a prefix that no route has, too.
+    pub(in crate::route) takes_unknown: bool,
 }
 
 /// The `/region/cluster/` that a key begins with; `None`: the key has no such prefix.
-fn prefix(key: &[u8]) -> Option<&[u8]> {
+pub(super) fn prefix(key: &[u8]) -> Option<&[u8]> {
     if key.first() != Some(&b'/') {
         return None;
     }
@@ -34,6 +35,7 @@ impl Choose for ByRoutingPrefix {
             None => 2 * self.default,
             Some(wanted) => match self.prefixes.iter().position(|prefix| prefix == wanted) {
                 Some(route) => 2 * route + 1,
+                None if self.takes_unknown => 2 * self.default + 1,
                 // The last child answers that there is no such route.
                 None => children.len() - 1,
             },

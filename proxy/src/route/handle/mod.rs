@@ -30,6 +30,7 @@ mod round_robin;
 mod shadow;
 mod shard_split;
 mod share_anew;
+mod strip_prefix;
 
 pub use self::random::Random;
 pub(super) use self::{
@@ -63,4 +64,5 @@ pub(super) use self::{
     shadow::{Sample, Sampled, Shadow},
     shard_split::{ShardSplit, Split},
     share_anew::ShareAnew,
+    strip_prefix::StripPrefix,
 };
