@@ -390,3 +390,63 @@ def test_requests_that_fail_over_are_tagged(memcached, mcrouter):
         client.set("l", "1")
         assert client.get("k|#|x") == b"1"
     assert stored(good, ["k|#|x", "k|#|x:failover=1", "l"]) == ["k|#|x:failover=1", "l"]
+
+
+def test_second_request_finds_the_live_server_by_its_failures(memcached, mcrouter):
+    servers = memcached.several(4)
+    servers[2].set("k", "1")
+    for dead in (0, 1, 3):
+        servers[dead].kill()
+    policy = {"failover_policy": {"type": "LeastFailuresPolicy", "max_tries": 2}}
+    router = mcrouter({"type": "FailoverRoute", "children": "Pool|A", **policy}, servers)
+    with router.raw() as client:
+        assert client.ask(b"get k\r\n").startswith(b"SERVER_ERROR AsyncSocketException")
+        assert client.get("k") == b"1"
+
+
+@pytest.mark.parametrize("policy", ["DeterministicOrderPolicy", "RendezvousPolicy"])
+def test_failover_within_a_pool_hides_dead_servers(memcached, mcrouter, policy):
+    servers = memcached.several(5)
+    tags = [f"s{number}" for number in range(5)]
+    pool = {
+        "servers": [server.address for server in servers],
+        "failure_domains": [1, 1, 2, 2, 3],
+        "tags": tags,
+    }
+    keys = {
+        "DeterministicOrderPolicy": {"max_tries": 4, "max_error_tries": 3, "enable_failure_domains": True},
+        "RendezvousPolicy": {"tags": tags},
+    }
+    route = {
+        "type": "SaltedFailoverRoute",
+        "pool": "S",
+        "hash": {"hash_func": "Rendezvous"} if policy == "RendezvousPolicy" else "Ch3",
+        "failover_policy": {"type": policy, **keys[policy]},
+    }
+    router = mcrouter(route, servers, "--timeouts-until-tko=1", S=pool)
+    with router.raw() as client:
+        for number in (0, 2):
+            servers[number].kill()
+            for key in range(50):
+                client.set(f"k{key}", "1")
+                assert client.get(f"k{key}") == b"1"
+
+
+def test_value_that_failed_over_expires_after_the_failover_expiry(memcached, mcrouter):
+    dead, good = memcached.several(2)
+    dead.kill()
+    route = {
+        "type": "FailoverWithExptimeRoute",
+        "normal": "PoolRoute|A",
+        "failover": "PoolRoute|B",
+        "failover_exptime": 2,
+        "failover_errors": {"gets": ["tko", "connect_error"], "updates": ["tko", "connect_error"]},
+    }
+    router = mcrouter(route, [dead], B={"servers": [good.address]})
+    with router.raw() as client:
+        client.set("k", "1")
+        assert client.get("k") == b"1"
+        time.sleep(3.1)
+        assert client.get("k") is None
+        # Deletes have their own list of errors, which is the usual one.
+        assert client.ask(b"delete k\r\n") == b"NOT_FOUND\r\n"

@@ -463,6 +463,13 @@ fn nodes_is_read_as_a_path_or_with_options() {
 #[test]
 fn every_handle_is_read() {
     let children = || Children::List(vec![named("a"), named("r")]);
+    let failover = |policy| Route::Failover {
+        children: pool("a"),
+        rules: FailoverRules {
+            policy,
+            ..FailoverRules::default()
+        },
+    };
     let table = [
         ("a", named("a")),
         ("embedded", Route::Embedded),
@@ -691,6 +698,35 @@ fn every_handle_is_read() {
                         burst: 1000.0,
                     }),
                     tag: true,
+                    ..FailoverRules::default()
+                },
+            },
+        ),
+        (
+            "{failover: {children: a, policy: {least_failures: 2}}}",
+            failover(FailoverPolicy::LeastFailures { tries: 2 }),
+        ),
+        (
+            "{failover: {children: a, policy: {hash_order: {tries: 3, error_tries: 2, exclude: [timeout],
+                weights: [1], domains: [7], knows_first: false}}}}",
+            failover(FailoverPolicy::HashOrder(Box::new(HashOrder {
+                tries: 3,
+                error_tries: 2,
+                exclude: vec![Outcome::Timeout],
+                weights: Some(vec![1.0]),
+                domains: vec![Some(7)],
+                knows_first: false,
+            }))),
+        ),
+        (
+            "{failover: {children: [a, r], policy: {rendezvous: [x]}}}",
+            Route::Failover {
+                children: children(),
+                rules: FailoverRules {
+                    policy: FailoverPolicy::Rendezvous {
+                        tags: vec!["x".into()],
+                    },
+                    ..FailoverRules::default()
                 },
             },
         ),

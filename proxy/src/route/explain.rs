@@ -5,7 +5,7 @@ use std::{fmt::Write, net::IpAddr};
 
 use super::{
     handle::Random,
-    tree::{Children, Copies, Leaf, Node, NodeId, Query, Tree, Wait, Wrapped},
+    tree::{Children, Copies, Leaf, Node, NodeId, Query, Tree, Tried, Wait, Wrapped},
 };
 use crate::{
     copies::Snapshot,
@@ -266,14 +266,26 @@ impl Recorder<'_> {
                 }
             }
             Node::Attempt { handle, children } => {
-                let (why, shown) = match handle.goes_on(&query) {
-                    true => (handle.why(), children.len()),
-                    false => ("for this command only the first".into(), 1),
+                let goes_on = handle.goes_on(&query);
+                let why = match goes_on {
+                    true => handle.why(),
+                    false => "for this command only the first".into(),
                 };
                 self.line(depth, note, &format!("{}: {why}", handle.name()));
-                for (number, &child) in children.iter().take(shown).enumerate() {
-                    let note = if number == 0 { "first " } else { "then " };
+                let choices = Children {
+                    tree: self.tree,
+                    ids: children,
+                    snapshot: self.snapshot,
+                    class: head.class,
+                };
+                let (mut tried, mut note) = (Tried::first(0), "first ");
+                while let Some(&child) = children.get(tried.child) {
                     self.step(child, message, depth + 1, note);
+                    match handle.follow(&query, &tried, &choices) {
+                        Some(next) if goes_on && (tried.count as usize) < children.len() => tried.add(next),
+                        _ => break,
+                    }
+                    note = "then ";
                 }
             }
             Node::Wrap { handle, child } => {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Request};
 
-use super::{Answers, NodeId, Tree, Walk};
+use super::{Answers, NodeId, Tree, Walk, tree::Tried};
 use crate::{
     client::ClientId,
     copies::{OperationId, TaskId},
@@ -75,8 +75,8 @@ pub struct Flight {
     pub(super) request: Request,
     /// The request's bytes, where they may be needed again; for a streamed request, its head.
     pub(super) message: Vec<u8>,
-    /// The number of times it was sent, where it goes to one child after the other.
-    pub(super) tries: u32,
+    /// The children that were asked, where it goes to one after the other.
+    pub(super) tried: Tried,
     /// The reply is held until this time.
     pub(super) until: Micros,
     /// The number of replies still to come.
@@ -139,7 +139,7 @@ impl Flights {
             origin: walk.origin,
             request: *walk.request,
             message,
-            tries: 1,
+            tried: Tried::first(0),
             until: Micros::ZERO,
             pending,
             done: false,

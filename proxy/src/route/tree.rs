@@ -23,6 +23,7 @@ use crate::{
     copies::Snapshot,
     dialect::{Access, Copied, DeclaredCommands, Dialect, Reach, Spoken},
     members::{Locality, Member, MemberId},
+    metrics::FailoverCounts,
     micros::Micros,
     spool::Spool,
 };
@@ -63,6 +64,10 @@ pub trait Choose: Send {
     fn chooses_four(&self) -> bool {
         self.choose_four([b""; 4]).is_some()
     }
+    /// Does this route choose by a hash of the key among the members of a pool?
+    fn is_hash(&self) -> bool {
+        false
+    }
     /// Takes another order of its children, where its order depends on distances. `None`: the order of the
     /// tree.
     fn set_order(&self, _order: Option<&Arc<Order>>) {}
@@ -89,8 +94,20 @@ pub trait Fan: Send {
 pub trait Attempt: Send {
     /// The name of the route, as in the configuration.
     fn name(&self) -> &'static str;
-    /// The child to ask after child `tried` has given this answer. `None`: the answer is final.
-    fn next(&self, query: &Query<'_>, tried: usize, children: usize, answer: &Answer<'_>) -> Option<usize>;
+    /// The child to ask after the last one has given this answer. `None`: the answer is final.
+    fn next(
+        &self,
+        query: &Query<'_>,
+        tried: &mut Tried,
+        children: &Children<'_>,
+        answer: &Answer<'_>,
+    ) -> Option<usize>;
+    /// The child that is next in the order, if any answer leads there.
+    fn follow(&self, query: &Query<'_>, tried: &Tried, children: &Children<'_>) -> Option<usize>;
+    /// Takes what was counted since the last call.
+    fn take_counts(&self) -> FailoverCounts {
+        FailoverCounts::default()
+    }
     /// Does this route answer with the best reply, rather than the last one, when no reply was final?
     fn best_on_failure(&self) -> bool {
         false
@@ -99,6 +116,50 @@ pub trait Attempt: Send {
     fn goes_on(&self, query: &Query<'_>) -> bool;
     /// The answers after which the next child is asked, for people.
     fn why(&self) -> String;
+}
+
+/// The children that an attempt has asked for one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// The child that was asked last.
+    pub child: usize,
+    /// The number of children that were asked, or passed by as ejected.
+    pub count: u32,
+    /// Of these, the failures that count against a limit of failures.
+    pub errors: u32,
+    /// Of these, the failures that count against no limit.
+    pub excluded: u32,
+    /// A bit for each of the first 64 children that was asked.
+    pub seen: u64,
+}
+
+impl Tried {
+    /// This child alone.
+    pub const fn first(child: usize) -> Self {
+        Self {
+            child,
+            count: 1,
+            errors: 0,
+            excluded: 0,
+            seen: Self::bit(child),
+        }
+    }
+
+    /// This child as well.
+    pub const fn add(&mut self, child: usize) {
+        self.child = child;
+        self.count += 1;
+        self.seen |= Self::bit(child);
+    }
+
+    /// Was this child, one of the first 64, asked?
+    pub const fn has(&self, child: usize) -> bool {
+        self.seen & Self::bit(child) != 0
+    }
+
+    const fn bit(child: usize) -> u64 {
+        if child < 64 { 1 << child } else { 0 }
+    }
 }
 
 /// The decision of a wrap about a request on its way down.
@@ -517,6 +578,34 @@ impl<'a> Children<'a> {
     /// Is there no child?
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
+    }
+
+    /// The position of the child that the nearest hash below this child chooses for a key; `None`: the key
+    /// leads to no hash.
+    pub fn hashed_below(&self, child: usize, query: &Query<'_>) -> Option<usize> {
+        let mut id = *self.ids.get(child)?;
+        loop {
+            id = match self.tree.node(id) {
+                Node::Choose { handle, children } => {
+                    let choices = Children {
+                        ids: children,
+                        ..*self
+                    };
+                    let chosen = handle.choose(query, &choices, &mut Random(0));
+                    if handle.is_hash() {
+                        return Some(chosen);
+                    }
+                    *children.get(chosen)?
+                }
+                Node::Wrap { child, .. } => *child,
+                Node::Fan { handle, children } => {
+                    *children.get(handle.choose(query, &mut Random(0), &mut Vec::new()))?
+                }
+                // A pool of one server has no hash.
+                Node::Leaf(Leaf::Member(_)) => return Some(0),
+                _ => return None,
+            };
+        }
     }
 
     /// May this child be asked? Every child may, except an ejected member and a copy whose state does not

@@ -19,6 +19,7 @@ mod near;
 mod orders;
 mod peers;
 mod pipelines;
+mod policies;
 mod random;
 #[path = "../../../wire/tests/memcache/rows.rs"]
 mod rows;

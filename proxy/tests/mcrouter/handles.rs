@@ -159,6 +159,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
                         burst: 1000.0,
                     }),
                     tag: true,
+                    ..FailoverRules::default()
                 },
             },
         ),

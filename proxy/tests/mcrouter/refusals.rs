@@ -48,12 +48,6 @@ fn unserved_mcrouter_handles_and_keys_are_refused_by_name_and_line() {
             "Unknown hash function: Ch4 line: 8; did you mean `Ch3`?",
         ),
         (
-            around(
-                r#"{"type": "FailoverRoute", "children": "Pool|A", "failover_policy": {"type": "LeastFailuresPolicy"}}"#,
-            ),
-            "LeastFailuresPolicy is not served yet, line: 8",
-        ),
-        (
             around(r#"{"type": "FailoverRoute", "children": "Pool|A", "failover_errors": ["x"]}"#),
             "`x` is no result",
         ),

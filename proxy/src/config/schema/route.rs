@@ -314,6 +314,45 @@ pub struct FailoverRules {
     pub limit: Option<FailoverLimit>,
     /// Keys with a `|#|` get `:failover=1` at their end on the way to all children but the first.
     pub tag: bool,
+    /// The order of the children.
+    pub policy: FailoverPolicy,
+}
+
+/// The order in which a failover asks its children. The first one is always the first of the list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum FailoverPolicy {
+    /// That of the list.
+    #[default]
+    InOrder,
+    /// Those with the fewest failures in a row come first.
+    LeastFailures {
+        /// The most tries.
+        tries: u32,
+    },
+    /// An order by a hash of the key, mcrouter's DeterministicOrderPolicy.
+    HashOrder(Box<HashOrder>),
+    /// By their scores for the key.
+    Rendezvous {
+        /// A name for each child but the first.
+        tags: Vec<String>,
+    },
+}
+
+/// The order of a failover by a hash of the key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HashOrder {
+    /// The most tries.
+    pub tries: u32,
+    /// The most errors, those of ejected children not counted.
+    pub error_tries: u32,
+    /// The errors that count against neither limit.
+    pub exclude: Vec<Outcome>,
+    /// The weights of the children; `None`: all are equal.
+    pub weights: Option<Vec<f64>>,
+    /// The failure domain of each child; empty: no domains.
+    pub domains: Vec<Option<u32>>,
+    /// The first child is a pool of the others: the server that it chooses is not asked again.
+    pub knows_first: bool,
 }
 
 impl From<FailoverErrors> for FailoverRules {

@@ -10,7 +10,7 @@ use crate::config::{
     document::Node,
     form::{Form, Shape},
     reading::Reading,
-    schema::{ErrorReply, FailoverLimit, FailoverRules, Fault, Rates, Route},
+    schema::{ErrorReply, Fault, Rates, Route},
 };
 
 /// One handle.
@@ -114,14 +114,7 @@ handles! {
     /// Sends to all children. It answers at once as `null` does.
     all_async: ChildrenForm => Route::AllAsync;
     /// The first child. While the reply is an error that another child may not have, the next one is asked.
-    failover: FailoverKeys => |keys: FailoverKeys| Route::Failover {
-        children: keys.children,
-        rules: FailoverRules {
-            errors: keys.errors,
-            limit: keys.limit.map(|limit| FailoverLimit { rate: limit.rate, burst: limit.burst }),
-            tag: keys.tag,
-        },
-    };
+    failover: FailoverForm => |route| route;
     /// Reads (`gat`, but not `touch`) and deletes ask the children in turn until one has the key. All other
     /// commands go to the first child.
     miss_failover: MissFailoverKeys => |keys: MissFailoverKeys| Route::MissFailover {
@@ -183,8 +176,8 @@ handles! {
         child: Box::new(keys.child),
         shadows: keys.shadows,
     };
-    /// Limits the requests a second, counted by each worker. More than that go to `fallback`, and without that
-    /// are answered as by `null`. Arithmetic and `touch` are not limited.
+    /// Limits the requests a second, counted by each worker. More than that go to `fallback`, and without
+    /// that are answered as by `null`. Arithmetic and `touch` are not limited.
     rate_limit: RateLimitKeys => |keys: RateLimitKeys| Route::RateLimit {
         child: Box::new(keys.child),
         rates: Rates { gets: keys.gets, sets: keys.sets, deletes: keys.deletes },

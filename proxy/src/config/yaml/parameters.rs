@@ -5,13 +5,15 @@ use std::time::Duration;
 use proxima_wire::message::Outcome;
 
 use super::{
-    forms::{ErrorText, ErrorsForm, Pattern, Prefix, RateForm, ShadowForm, Shard, ShardCopiesForm},
+    forms::{
+        ErrorText, ErrorsForm, Pattern, PolicyForm, Prefix, RateForm, ShadowForm, Shard, ShardCopiesForm,
+    },
     hash::HashForm,
     route::{ChildrenForm, RouteForm},
 };
 use crate::config::{
     form::{Amount, ByName, Character, Count, Flag, List, Optional, Seconds, Share, Text, Time, Word},
-    schema::{Shadow, ShardCopies, TtlAction},
+    schema::{FailoverPolicy, Shadow, ShardCopies, TtlAction},
     section::section,
 };
 
@@ -110,6 +112,40 @@ section! {
         limit: Optional<LimitKeys>,
         /// Keys with a `|#|` get `:failover=1` at their end on the way to all children but the first.
         tag: Flag = false,
+        /// The order in which the children behind the first one are asked. Without it that of the list.
+        policy: PolicyForm = FailoverPolicy::InOrder,
+    }
+}
+
+section! {
+    /// The order of children. There is one of these keys.
+    pub(super) struct PolicyKeys {
+        /// Those with the fewest failures in a row come first; the number is that of tries at most. A worker
+        /// counts by itself, and only the first 64 children are asked.
+        least_failures: Optional<Count<1>>,
+        /// The order depends on the key.
+        hash_order: Optional<HashOrderKeys>,
+        /// The order depends on the key, by rendezvous. The names are those of the children behind the first.
+        rendezvous: Optional<List<Text>>,
+    }
+}
+
+section! {
+    /// An order that depends on the key.
+    pub(super) struct HashOrderKeys {
+        /// Tries at most.
+        tries: Count<1>,
+        /// Errors at most; ejected children do not count.
+        error_tries: Count<1>,
+        /// Errors that count against neither number.
+        exclude: List<Word<Outcome>> = Vec::new(),
+        /// Weights from 0 to 1, one for each child.
+        weights: Optional<List<Share>>,
+        /// Failure domains, a number for each child. A domain in which a child has failed is passed by, as
+        /// long as there are others.
+        domains: Optional<List<Count>>,
+        /// The first child is a pool of all the others. The server that it chooses is not asked again.
+        knows_first: Flag = true,
     }
 }
 

@@ -75,13 +75,18 @@ impl<'a> Maker<'_, 'a> {
 
     pub(super) fn attempt(&mut self, handle: impl Attempt + 'static, children: Vec<NodeId>) -> NodeId {
         match children[..] {
-            [] => self.push(Node::Leaf(Leaf::Null)),
-            [only] => only,
+            [] | [_] => self.first_of(children),
             _ => self.push(Node::Attempt {
                 handle: Box::new(handle),
                 children,
             }),
         }
+    }
+
+    /// The first of these children, or a null route without any.
+    pub(super) fn first_of(&mut self, children: Vec<NodeId>) -> NodeId {
+        let first = children.into_iter().next();
+        first.unwrap_or_else(|| self.push(Node::Leaf(Leaf::Null)))
     }
 
     pub(super) fn gather(&mut self, wait: Wait, children: &'a Children) -> Result<NodeId, CompileError> {
@@ -196,7 +201,7 @@ impl<'a> Maker<'_, 'a> {
             Route::AllAsync(children) => self.gather(Wait::None, children)?,
             Route::Failover { children, rules } => {
                 let nodes = self.children(children)?;
-                self.failover(nodes, rules)
+                self.failover(nodes, rules)?
             }
             Route::FailoverWithTtl {
                 normal,
@@ -212,7 +217,7 @@ impl<'a> Maker<'_, 'a> {
                     };
                     nodes.push(self.wrap(bound, stand_in));
                 }
-                self.failover(nodes, rules)
+                self.failover(nodes, rules)?
             }
             Route::MissFailover {
                 children,

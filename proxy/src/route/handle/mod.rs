@@ -10,12 +10,14 @@ mod by_routing_prefix;
 mod failover;
 mod fault;
 mod hash;
+mod hash_order;
 mod hash_stop;
 mod host_id;
 mod insert;
 mod key_part;
 mod key_split;
 mod latest;
+mod least_failures;
 mod log;
 mod migrate;
 mod miss_failover;
@@ -26,6 +28,7 @@ mod outstanding_limit;
 mod pool_state;
 mod random;
 mod rate_limit;
+mod rendezvous_order;
 mod round_robin;
 mod shadow;
 mod shard_split;
@@ -40,15 +43,17 @@ pub(super) use self::{
     by_operation::{ByOperation, CLASSES},
     by_prefix::ByPrefix,
     by_routing_prefix::ByRoutingPrefix,
-    failover::{Failover, Tokens},
+    failover::{Failover, Policy, Tokens},
     fault::{After, Delay, Fail, Total},
     hash::HashRoute,
+    hash_order::HashOrder,
     hash_stop::HashStop,
     host_id::HostId,
     insert::{Insert, Place},
     key_part::{ByPart, Parts},
     key_split::{FirstHit, KeySplit},
     latest::chosen as latest_of,
+    least_failures::LeastFailures,
     log::Log,
     migrate::Migrate,
     miss_failover::MissFailover,
@@ -59,6 +64,7 @@ pub(super) use self::{
     pool_state::{Assigned, Held, Kept, Redirected},
     random::RandomChild,
     rate_limit::{Bucket, RateLimit},
+    rendezvous_order::RendezvousOrder,
     round_robin::RoundRobin,
     shadow::{Sample, Sampled, Shadow},
     shard_split::{ShardSplit, Split},

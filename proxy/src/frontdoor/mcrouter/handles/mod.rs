@@ -1,5 +1,6 @@
 //! mcrouter's route handles, each built as the route that does the same.
 
+mod balanced;
 mod failover;
 mod gather;
 mod hash;
@@ -7,8 +8,10 @@ mod latest;
 mod leaf;
 mod limit;
 mod narrow;
+mod policy;
 mod pool;
 mod results;
+mod rules;
 mod select;
 mod shadow;
 mod split;
@@ -29,7 +32,7 @@ use crate::config::{
 type Build = fn(&mut Builder, &Args<'_>, &mut Reading) -> Result<Built, Diagnostic>;
 
 /// The types that are served.
-const SERVED: [(&str, Build); 36] = [
+const SERVED: [(&str, Build); 37] = [
     ("NullRoute", leaf::null),
     ("DevNullRoute", leaf::null),
     ("ErrorRoute", leaf::error),
@@ -60,6 +63,7 @@ const SERVED: [(&str, Build); 36] = [
     ("AllMajorityRoute", gather::majority),
     ("AllAsyncRoute", gather::asynchronous),
     ("FailoverRoute", failover::failover),
+    ("SaltedFailoverRoute", failover::salted),
     ("FailoverWithExptimeRoute", failover::with_exptime),
     ("MissFailoverRoute", failover::on_miss),
     ("LoggingRoute", wrap::log),
@@ -69,7 +73,7 @@ const SERVED: [(&str, Build); 36] = [
 ];
 
 /// The types that mcrouter knows and that are not served yet.
-const UNSERVED: [&str; 14] = [
+const UNSERVED: [&str; 13] = [
     "AsynclogRoute",
     "AxonLogRoute",
     "BigValueRoute",
@@ -79,7 +83,6 @@ const UNSERVED: [&str; 14] = [
     "L1L2SizeSplitRoute",
     "McBucketRoute",
     "SRRoute",
-    "SaltedFailoverRoute",
     "SetDistributionTargetRoute",
     "SlowWarmUpRoute",
     "StagingRoute",

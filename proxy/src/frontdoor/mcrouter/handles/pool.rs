@@ -15,7 +15,7 @@ use crate::{
     },
     frontdoor::mcrouter::{
         builder::{Builder, Built},
-        object::{list, number, whole},
+        object::{list, number, whole as number_from},
     },
 };
 
@@ -30,6 +30,17 @@ pub(super) fn pool(
     args: &Args<'_>,
     cx: &mut Reading,
 ) -> Result<(Built, String), Diagnostic> {
+    let (route, name) = whole(builder, args, cx)?;
+    args.finish(&UNSERVED, &IDLE, cx)?;
+    Ok((Built::One(route), name))
+}
+
+/// The pool with all that stands around it, and its name.
+pub(super) fn whole(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<(Route, String), Diagnostic> {
     let name = leaf::pool_name(builder, args, cx)?;
     let mut own = args.take("hash", cx, hash::read)?;
     // Weights beside the hash belong to the hash.
@@ -38,12 +49,11 @@ pub(super) fn pool(
         own = Some(choice.or_weights(weights));
     }
     let around = Around {
-        most: args.take("max_outstanding", cx, whole(0))?.unwrap_or(0),
+        most: args.take("max_outstanding", cx, number_from(0))?.unwrap_or(0),
         shadows: shadow::of(builder, args, cx)?,
     };
     let rates = args.take("rates", cx, limit::rates)?;
     let splits = args.take("shard_splits", cx, split::splits)?;
-    args.finish(&UNSERVED, &IDLE, cx)?;
     let mut route = chosen(builder, args, &name, own, &around, cx)?;
     if let Some(rates) = rates.filter(|rates| *rates != Rates::default()) {
         route = Route::RateLimit {
@@ -58,7 +68,7 @@ pub(super) fn pool(
             splits,
         };
     }
-    Ok((Built::One(route), name))
+    Ok((route, name))
 }
 
 /// What stands around each server of a pool.
