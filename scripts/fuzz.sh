@@ -14,7 +14,9 @@ for crate in wire proxy; do
     for target in $(cargo +nightly fuzz list); do
         echo "fuzz: $crate, $target for ${FUZZ_SECONDS:-60} s"
         set -- -max_total_time="${FUZZ_SECONDS:-60}" -verbosity=0
-        [ ! -e fuzz/memcache.dict ] || set -- "$@" -dict=fuzz/memcache.dict
+        for words in fuzz/*.dict; do
+            set -- "$@" "-dict=$words"
+        done
         cargo +nightly fuzz run "$target" -- "$@"
     done
     cd ..

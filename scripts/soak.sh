@@ -16,8 +16,9 @@ done
 echo "soak: all cells of the failure matrix"
 PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_copies.py tests/test_copies_crash.py \
     tests/test_copies_state.py tests/test_home.py tests/test_matrix.py tests/test_hostile.py
-echo "soak: every hash of twemproxy's in every case, with 10,000 keys"
-PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_nutcracker_keys.py
+echo "soak: every hash of twemproxy's in every case with 10,000 keys, and a million short connections"
+PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_nutcracker_keys.py \
+    tests/test_connections.py
 echo "soak: random faults of a fleet, of its network and its disks, and fifty peers on one host"
 PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_fleet_faults.py tests/test_fleet_net.py \
     tests/test_fleet_disk.py tests/test_fleet_many.py

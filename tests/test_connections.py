@@ -1,10 +1,12 @@
 """Clients with a connection for every request: nothing of them stays."""
 
+import socket
+import struct
 import subprocess
 
 import pytest
 
-from harness import SOAK
+from harness import SOAK, until
 from harness.judge import BENCH
 from harness.proxy import config, environment
 
@@ -36,3 +38,17 @@ def test_short_connections_leave_no_memory_behind(memcached, proxima):
     after = proxy.memory()
     # The kernel may take pages of the program back meanwhile.
     assert after <= before * 1.05, f"{before} bytes, then {after}"
+
+
+def test_a_client_that_resets_at_once_is_served_by_its_address(memcached, proxima):
+    server = memcached()
+    pools = {"cache": {"servers": [server.address]}}
+    route = {"by_client": ["cache", "cache"]}
+    proxy = proxima(config(route, pools))
+    host, port = proxy.address.split(":")
+    for number in range(200):
+        client = socket.create_connection((host, int(port)))
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.sendall(b"set k%d 0 0 1\r\nv\r\n" % number)
+        client.close()
+    until(lambda: server.stat("cmd_set") == 200, "every value is stored")

@@ -63,7 +63,7 @@ def test_at_the_descriptor_limit_servers_and_operators_keep_their_connections(me
         assert all(proxy.member(server.address)["copy"]["state"] == "current" for server in servers)
         assert proxy.metric("descriptor_shortages_total", what="accept") > 0
         assert proxy.metric("copy_stale_total") == 0
-        assert proxy.http("/ready")[0] == 200
+        assert proxy.http("/ready")[0] == 503, "more clients are not to be sent here"
         late = stack.enter_context(proxy.raw())
         late.send(b"get k\r\n")
         for other in crowd:

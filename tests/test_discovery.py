@@ -216,7 +216,9 @@ def test_bad_answer_of_an_endpoint_changes_no_server(endpoint, nodes, proxima, t
     until(lambda: proxy.metric("endpoint_up") == 1, "it answers again")
     assert members(proxy) == addresses(nodes) and proxy.metric("config_reloads_total") == 0
     told = [line for line in proxy.log().splitlines() if "WARN" in line or "ERROR" in line or "again" in line]
-    assert "the endpoint fails" in told[0] and "the endpoint answers again" in told[-1], told
+    assert "the endpoint fails" in told[0], told
+    # On a busy machine a good answer may be late, too.
+    assert any("the endpoint answers again" in line for line in told[1:]), told
 
 
 def test_endpoint_that_is_gone_changes_no_server_and_counts_when_it_is_back(

@@ -1,5 +1,6 @@
 """Clients are led away by a file, by a call and by SIGTERM."""
 
+import contextlib
 import signal
 import socket
 
@@ -172,6 +173,21 @@ def test_a_listener_that_was_taken_meanwhile_is_opened_as_soon_as_it_is_free(pro
         until(lambda: "in use" in proxy.log(), "the address is taken")
         assert proxy.http("/ready") == (503, "not ready\ndraining: listeners are being opened again\n")
     until(lambda: ready(proxy) == 200, "it is well again")
+    with proxy.raw() as client:
+        client.set("k", "v")
+
+
+def test_a_listener_without_descriptors_is_closed_and_opened_again(proxima, out):
+    made = config("embedded", drain={"file": str(out)})
+    proxy = proxima(made, before=("prlimit", "--nofile=128:128"))
+    with contextlib.ExitStack() as stack:
+        for _ in range(200):
+            stack.enter_context(proxy.raw())
+        until(lambda: proxy.metric("descriptor_shortages_total", what="accept") > 0, "some wait")
+        out.touch()
+        until(lambda: not proxy.connects(0), "nobody can connect")
+        out.unlink()
+        until(lambda: proxy.connects(0), "everybody can connect")
     with proxy.raw() as client:
         client.set("k", "v")
 

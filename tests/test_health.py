@@ -1,10 +1,12 @@
 """Health listeners, as load balancers and shells ask them."""
 
-import http.client
+import json
 import re
+import socket
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -200,13 +202,34 @@ def test_health_listeners_follow_the_configuration(proxima):
     until(lambda: not is_open(first), "the old one is closed")
 
 
-def test_a_health_address_in_use_is_refused_at_the_start(proxima, command, io):
+def test_a_health_address_in_use_is_refused_at_the_start(proxima, command, io, tmp_path):
     first = proxima(config("embedded", health=[ports.address()]))
     taken = first.config["health"][0]
-    second = config("embedded", health=[taken])
-    first.write({**second, "admin": ports.address()})
-    done = command("run", "--config", str(first.file), "--io", io)
+    # The first one follows its own file, and would take the addresses of the second.
+    second = tmp_path / "second.yaml"
+    second.write_text(json.dumps({**config("embedded", health=[taken]), "admin": ports.address()}))
+    done = command("run", "--config", str(second), "--io", io)
     assert done.returncode == 2 and f"health address {taken}" in done.stderr
+
+
+@pytest.mark.either_io
+def test_health_is_unwell_while_there_is_no_room_for_more_clients(proxima):
+    listeners = [{"address": ports.address(), "check": check} for check in ("http", "tcp")]
+    proxy = proxima(config("embedded", health=listeners), before=("prlimit", "--nofile=64:64"))
+    http_check, tcp_check = (listener["address"] for listener in listeners)
+    assert status(http_check) == (200, "well\n")
+    reason = "no room for more clients: the limit on open files is reached\n"
+    crowd = [proxy.raw() for _ in range(80)]
+    try:
+        until(lambda: status(http_check) == (503, reason), "those in the queue are not sent here")
+        until(lambda: not is_open(tcp_check), "a closed port means unwell")
+        assert proxy.http("/ready") == (503, f"not ready\n{reason}")
+    finally:
+        for client in crowd:
+            client.close()
+    until(lambda: status(http_check) == (200, "well\n"), "there is room again")
+    until(lambda: is_open(tcp_check), "the port is open again")
+    assert proxy.http("/ready")[0] == 200
 
 
 def test_clients_of_health_that_say_nothing_keep_nobody_out(proxima):
@@ -218,40 +241,44 @@ def test_clients_of_health_that_say_nothing_keep_nobody_out(proxima):
         sock.close()
 
 
+def storm(address, over):
+    """Asks for health until `over`, on a connection for each question. Returns how often it was answered, and
+    the answers that are wrong."""
+    host, port = address.split(":")
+    place, count, wrong = (host, int(port)), 0, set()
+    while not over():
+        with socket.socket() as sock:
+            try:
+                sock.connect(place)
+                sock.sendall(b"GET / HTTP/1.0\r\n\r\n")
+                answer = b"".join(iter(lambda: sock.recv(4096), b""))
+            except ConnectionError:
+                answer = b""
+        # Beyond the bound of connections one gives way to the next.
+        if answer:
+            count += 1
+            if not answer.startswith(b"HTTP/1.0 200 OK\r\n"):
+                wrong.add(answer)
+    return count, wrong
+
+
 def test_a_storm_of_health_checks_fails_no_request(pool):
     """Ten thousand checks a second, or as many as this machine can make."""
-    over, made = threading.Event(), []
-    host, port = pool.http_check.split(":")
-
-    def storm():
-        count = 0
-        while not over.is_set():
-            connection = http.client.HTTPConnection(host, int(port), timeout=60)
-            try:
-                connection.request("GET", "/")
-                assert connection.getresponse().status == 200
-                count += 1
-            except (ConnectionError, http.client.BadStatusLine):
-                # Beyond the bound of connections one gives way to the next.
-                pass
-            connection.close()
-        made.append(count)
-
-    threads = [threading.Thread(target=storm) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    try:
-        with pool.raw() as client:
-            end = time.monotonic() + 3
-            while time.monotonic() < end:
-                client.set("k", "v")
-                assert client.get("k") == b"v"
-        assert pool.http("/live") == (200, "live\n")
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join()
-    assert len(made) == 8 and sum(made) > 100
+    over = threading.Event()
+    with ThreadPoolExecutor(8) as threads:
+        storms = [threads.submit(storm, pool.http_check, over.is_set) for _ in range(8)]
+        try:
+            with pool.raw() as client:
+                end = time.monotonic() + 3
+                while time.monotonic() < end:
+                    client.set("k", "v")
+                    assert client.get("k") == b"v"
+            assert pool.http("/live") == (200, "live\n")
+        finally:
+            over.set()
+    answered = [each.result() for each in storms]
+    print(f"{sum(count for count, _ in answered) / 3:.0f} checks a second")
+    assert sum(count for count, _ in answered) > 100 and not any(wrong for _, wrong in answered)
     assert pool.metric("replies_total", outcome="timeout") == 0
 
 

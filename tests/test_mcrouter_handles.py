@@ -92,8 +92,8 @@ def test_hash_stops_are_refused_where_they_are_not_allowed(memcached, mcrouter):
     with mcrouter(route, memcached.several(2)).raw() as client:
         client.set("good|#|x", "1")
         client.set("bad", "1")
-        assert client.ask(b"set bad|#|x 0 0 1\r\n1\r\n") == b"SERVER_ERROR Hash stop not permited\r\n"
-        assert client.ask(b"get bad|#|x\r\n") == b"SERVER_ERROR Hash stop not permited\r\n"
+        assert client.ask(b"set bad|#|x 0 0 1\r\n1\r\n") == b"SERVER_ERROR Hash stop not permitted\r\n"
+        assert client.ask(b"get bad|#|x\r\n") == b"SERVER_ERROR Hash stop not permitted\r\n"
 
 
 def test_all_requests_of_a_client_go_to_one_server_by_its_address(memcached, mcrouter):

@@ -1,6 +1,7 @@
 """twemproxy's front door: its command line, process, sockets and statistics, beside the real `nutcracker`."""
 
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -11,6 +12,7 @@ import time
 import pytest
 
 from harness import ports, until
+from harness.load import Load
 from harness.nutcracker import NUTCRACKER, counts, entry, written
 from harness.proxy import BINARY
 from harness.raw import Raw
@@ -174,6 +176,58 @@ def test_statistics_are_those_of_twemproxy_field_for_field(both, redis_server):
         assert [ours[1][name] for name in of_servers] == [theirs[1][name] for name in of_servers]
 
 
+def test_requests_that_fail_are_counted_as_forward_errors_of_twemproxy(both, memcached, redis_server):
+    """Once for each reply, whatever has failed, and not where the client wants no reply."""
+    dead, frozen = entry(ports.address(), 1, "dead"), memcached()
+    spread = {"hash": "md5", "distribution": "modula"}
+    limited = {"auto_eject_hosts": True, "server_failure_limit": 1, "server_retry_timeout": 600_000}
+    refusing = ("--rename-command", "MGET", "", "--rename-command", "DEL", "")
+    pools = {
+        "half": {**spread, "servers": [entry(memcached()), dead]},
+        "none": {**limited, "servers": [dead, entry(ports.address(), 1, "gone")]},
+        "late": {"timeout": 300, "servers": [entry(frozen)]},
+        "keys": {**spread, "redis": True, "servers": [entry(redis_server()), dead]},
+        "refused": {
+            **spread,
+            "redis": True,
+            "servers": [entry(server) for server in redis_server.several(2, options=refusing)],
+        },
+    }
+    frozen.freeze()
+    keys = [b"k%d" % i for i in range(20)]
+    names = [key.decode() for key in keys]
+    counted = []
+    for proxy in both(pools):
+        with proxy.raw(0) as client:
+            for key in keys:
+                client.send(b"set %b 0 0 1 noreply\r\nv\r\n" % key)
+            for key in keys:
+                client.send(b"get %b\r\n" % key)
+            client.send(b"get %b\r\n" % b" ".join(keys))
+            # Its answer comes behind all others.
+            client.send(b"set end 0 0 1\r\nv\r\nquit\r\n")
+            client.rest()
+        for number, request in ((1, b"get k\r\n" * 10 + b"quit\r\n"), (2, b"get k\r\n" * 3 + b"quit\r\n")):
+            with proxy.raw(number) as client:
+                client.send(request)
+                client.rest()
+        for number in (3, 4):
+            for request in [["GET", name] for name in names] + [["MGET", *names], ["DEL", *names]]:
+                # twemproxy closes some of the clients that were told of a failure.
+                with Connection(proxy.addresses[number]) as client:
+                    client.ask(*request)
+
+        def stats():
+            time.sleep(0.1)
+            told = proxy.stats()
+            return {name: told[name]["forward_error"] for name in pools}
+
+        counted.append(until(lambda: (found := stats()) == stats() and found, "statistics are fresh"))
+    theirs, ours = counted
+    assert ours == theirs
+    assert all(theirs.values()) and (theirs["none"], theirs["late"]) == (10, 3)
+
+
 def test_statistics_are_told_while_others_take_nothing(door):
     servers = [entry(f"127.0.0.1:{port}") for port in range(1, 2_001)]
     proxy = door({"p": {"listen": ports.address(), "servers": servers}}, workers=1)
@@ -238,29 +292,16 @@ def test_ends_of_clients_are_counted_as_in_twemproxy(both, protocol, memcached, 
     assert counted[1] == counted[0]
 
 
-def test_the_daemon_detaches_logs_to_its_file_and_ends_with_its_pid_file(tmp_path, memcached, io):
+@pytest.mark.parametrize("workers", [1, 4])
+def test_the_daemon_detaches_logs_to_its_file_and_ends_with_its_pid_file(tmp_path, memcached, io, workers):
     listen, port = ports.address(), ports.free()
     link, file = tmp_path / "nutcracker", tmp_path / "n.yml"
     link.symlink_to(pathlib.Path(BINARY).resolve())
-    file.write_text(written({"p": {"listen": listen, "servers": [entry(memcached())]}}))
+    server = entry(memcached(), 1, "server1")
+    file.write_text(written({"p": {"listen": listen, "servers": [server]}}))
     log, pid_file = tmp_path / "n.log", tmp_path / "n.pid"
-    command = [
-        link,
-        "-d",
-        "-c",
-        file,
-        "-o",
-        log,
-        "-p",
-        pid_file,
-        "-s",
-        str(port),
-        "-a",
-        "127.0.0.1",
-        "-v",
-        "6",
-        f"--io={io}",
-    ]
+    options = f"-d -c {file} -o {log} -p {pid_file} -s {port} -a 127.0.0.1 -v 6 -m 512 -i 1".split()
+    command = [link, *options, f"--io={io}", f"--workers={workers}"]
     assert subprocess.run(command, timeout=30).returncode == 0
     pid = int(until(lambda: pid_file.exists() and pid_file.read_text(), "the pid file is written"))
     try:
@@ -275,9 +316,12 @@ def test_the_daemon_detaches_logs_to_its_file_and_ends_with_its_pid_file(tmp_pat
 
         until(serves, "the daemon serves")
         assert os.getsid(pid) == pid
+        told = json.loads(Raw(f"127.0.0.1:{port}").rest())
+        assert told["service"] == "nutcracker" and isinstance(told["p"]["server1"]["requests"], int)
         log.unlink()
         os.kill(pid, signal.SIGHUP)
         until(lambda: log.exists() and "SIGHUP" in log.read_text(), "the log is opened anew")
+        assert "the log file is opened anew" in log.read_text()
         os.kill(pid, signal.SIGTTIN)
         until(
             lambda: "signal 21 (SIGTTIN) received, up logging level" in log.read_text(), "the level is raised"
@@ -285,13 +329,35 @@ def test_the_daemon_detaches_logs_to_its_file_and_ends_with_its_pid_file(tmp_pat
         until(lambda: "up log level to 7" in log.read_text(), "the level is told")
         os.kill(pid, signal.SIGTTOU)
         until(lambda: "down log level to 6" in log.read_text(), "the level is lowered")
-        assert (
-            subprocess.run([link, "-c", file, "-s", str(port)], capture_output=True, timeout=30).returncode
-            == 1
-        )
+        second = [link, "-c", file, "-s", str(port), "-p", pid_file]
+        assert subprocess.run(second, capture_output=True, timeout=30).returncode == 1
+        assert pid_file.read_text() == str(pid), "a start that fails leaves the file alone"
     finally:
         os.kill(pid, signal.SIGTERM)
     until(lambda: not pid_file.exists(), "the pid file is removed")
+
+
+def test_a_pid_file_that_cannot_be_written_ends_the_start(tmp_path):
+    file, missing = tmp_path / "n.yml", tmp_path / "no" / "pid"
+    file.write_text(written({"p": {"listen": ports.address(), "servers": [entry(ports.address())]}}))
+    command = [BINARY, "nutcracker", "-c", file, "-p", missing, "-a", "127.0.0.1", "-s", str(ports.free())]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1
+    assert f"opening pid file '{missing}' failed: No such file or directory" in done.stderr
+
+
+def test_file_of_1000_servers_that_changes_again_and_again_fails_no_request(door, memcached):
+    """One memcached on every address of this host stands for all servers."""
+    port = memcached(host="0.0.0.0", options=("-c", "8192")).address.rsplit(":", 1)[1]
+    servers = [f"127.1.{number // 250}.{number % 250 + 1}:{port}:1" for number in range(1_003)]
+    pool = {"listen": ports.address()}
+    proxy = door({"p": {**pool, "servers": servers[:1_000]}})
+    with Load(proxy.address, rate=300) as load:
+        for change in range(1, 4):
+            proxy.write({"p": {**pool, "servers": servers[change : 1_000 + change]}})
+            until(lambda: proxy.metric("config_reloads_total") == change, "the change is in effect")
+            load.after(50)
+    assert proxy.metric("pool_members", pool="p", up="true") == 1_000
 
 
 def test_a_changed_file_takes_effect_without_a_lost_client(door, memcached):

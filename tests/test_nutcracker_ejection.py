@@ -66,7 +66,7 @@ def test_a_killed_server_costs_as_many_requests_as_in_twemproxy(pair, limit, wor
     # Every worker gets to know the server.
     assert lost(ours, key, count=12) == [False] * 12
     servers[1].kill()
-    time.sleep(0.2)
+    time.sleep(0.5)
     first = lost(theirs, key, count=5)
     assert lost(ours, key, count=5) == first == [True] * (limit - 1) + [False] * (6 - limit)
 

@@ -16,6 +16,7 @@ pytestmark = [
     pytest.mark.skipif(
         not pathlib.Path(NUTCRACKER).exists(), reason="nutcracker is missing: scripts/prepare.sh"
     ),
+    pytest.mark.timeout(900 if SOAK else 60),
 ]
 
 

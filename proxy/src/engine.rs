@@ -111,6 +111,8 @@ pub enum WorkerEvent {
     Stranger(&'static str),
     /// Descriptors ran out, for this reason.
     Short(String),
+    /// A client ends the process, as mcrouter's may.
+    Shutdown,
     /// A worker has ended.
     Ended {
         /// The worker has left copies with changes that they have not answered.
@@ -132,22 +134,12 @@ pub enum Shortage {
 pub struct Facts {
     /// The process id.
     pub pid: u32,
-    /// Unix time in seconds at which `now` was 0.
-    pub epoch: u64,
-    /// The microseconds of that time beyond the seconds.
-    pub epoch_micros: u32,
+    /// The time since 1970 at which `now` was 0.
+    pub start: Micros,
     /// The number of workers.
     pub workers: usize,
     /// The number of this worker, from 0 on.
     pub worker: usize,
-}
-
-impl Facts {
-    /// The time since 1970 at `now`, on the clock of the process.
-    #[inline]
-    pub const fn unix(&self, now: Micros) -> Micros {
-        Micros(self.epoch * 1_000_000 + self.epoch_micros as u64 + now.0)
-    }
 }
 
 impl Engine {
@@ -182,15 +174,16 @@ impl Engine {
         }
     }
 
-    /// The Unix time of this turn, in seconds.
-    pub(crate) fn unix(&self) -> u64 {
-        self.facts.epoch + self.now.as_secs()
+    /// The Unix time of this turn.
+    #[inline]
+    pub(crate) fn unix(&self) -> Micros {
+        self.facts.start + self.now
     }
 
     /// The Unix time of this turn, in microseconds.
     pub(crate) fn unix_micros(&self) -> u64 {
         let suspended = self.copies.fleet.as_ref().map_or(0, |part| part.suspended());
-        self.facts.unix(self.now).0 + suspended
+        self.unix().0 + suspended
     }
 
     /// Counts that there is no descriptor for `what`. The control thread is told at most once a second.

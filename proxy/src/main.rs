@@ -1,10 +1,10 @@
 //! The `proxima` command.
 
-use std::{io::Write, path::Path, process::ExitCode, sync::Arc};
+use std::{io::Write, process::ExitCode, sync::Arc};
 
 use proxima::{
     admin::Statistics,
-    cli::{self, Answer, Explain, LogFile, LogFormat, NutcrackerLog, PidFile, Run, Task, log},
+    cli::{self, Answer, Explain, LogFile, LogFormat, NutcrackerLog, Run, Task, log},
     config::Loaded,
     control::{self, Options},
     dialect::Dialects,
@@ -58,6 +58,7 @@ fn serve(run: Run) -> ExitCode {
         introduce: run.config.is_none() && run.log_format == LogFormat::Text,
         log: None,
         statistics: None,
+        pid_file: None,
     };
     let overrides = run.overrides();
     let source: Box<dyn ConfigSource> = match run.config {
@@ -94,28 +95,22 @@ fn serve_as_mcrouter(run: mcrouter::Run) -> ExitCode {
     for missing in &run.not_served {
         tracing::warn!("not served: {missing}");
     }
-    let dialects = if run.flush_enabled {
-        Dialects::MCROUTER_FLUSH
-    } else {
-        Dialects::MCROUTER
-    };
     let options = Options {
         io: run.io,
-        dialects,
+        dialects: Dialects::MEMCACHED,
         ..Options::default()
     };
     end(control::run(Box::new(run), &options), LogFormat::Text, FAILED)
 }
 
 fn serve_as_nutcracker(run: nutcracker::Run) -> ExitCode {
-    let cannot = |what: &str, path: &Path, error| {
-        let why = proxima::upstream::reason(&error);
-        refuse(&format!("opening {what} file '{}' failed: {why}", path.display()))
-    };
     let file = match run.log_file.as_deref().map(|path| (path, LogFile::open(path))) {
         None => None,
         Some((_, Ok(file))) => Some(file),
-        Some((path, Err(error))) => return cannot("log", path, error),
+        Some((path, Err(error))) => {
+            let why = proxima::upstream::reason(&error);
+            return refuse(&format!("opening log file '{}' failed: {why}", path.display()));
+        }
     };
     if run.daemonize {
         return match cli::detach(std::env::args_os()) {
@@ -127,17 +122,13 @@ fn serve_as_nutcracker(run: nutcracker::Run) -> ExitCode {
         cli::leave_terminal();
     }
     let switch = log(LogFormat::Text, cli::level(run.verbosity), file.clone());
-    let _pid_file = match run.pid_file.as_deref().map(|path| (path, PidFile::write(path))) {
-        None => None,
-        Some((_, Ok(written))) => Some(written),
-        Some((path, Err(error))) => return cannot("pid", path, error),
-    };
     let options = Options {
         io: run.io,
         statistics: Some(Statistics {
             address: run.stats_address,
             interval: run.stats_interval,
         }),
+        pid_file: run.pid_file.clone(),
         log: Some(Arc::new(NutcrackerLog::new(file, run.verbosity, switch))),
         ..Options::default()
     };

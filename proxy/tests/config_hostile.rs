@@ -26,7 +26,10 @@ limits: {clients: 10000, value_size: 64MiB, idle: 0s}
 "#;
 
 const JSON: &str = r#"{
-  "pools": {"A": {"servers": ["a:1", "[::1]:2:ascii:plain"], "weights": [1, 0.5]}, "B": {"inherit": "A"}}, // pools
+  "macros": {"port": {"type": "constDef", "result": "1"},
+    "host": {"type": "macroDef", "params": ["h", {"name": "p", "default": "2"}], "result": "%h%:%p%"}},
+  "pools": {"A": {"servers": ["@host(a, %port%)", "[::1]:2:ascii:plain"], "weights": [1, 0.5]}, "B": {"inherit": "A"},
+    "C": {"servers": {"type": "transform", "dictionary": "@range(@int(1),@int(3))", "itemTransform": "@host(c, @str(%item%))"}}},
   "named_handles": [{"name": "n", "type": "AllSyncRoute", "children": "Pool|A"}],
   "routes": [{"aliases": ["/././"], "route": {"type": "OperationSelectorRoute", "operation_policies": {
     "get": "FailoverRoute|Pool|A", "set": {"type": "PoolRoute", "pool": "B", "hash": {"hash_func": "Crc32", "salt": "s"}},
@@ -68,6 +71,120 @@ fn yaml(text: &str) {
 fn json(text: &str) {
     // As an argument the text must not begin like the name of a file.
     let _ = mcrouter::start(["-p1".to_owned(), format!("--config= {text}")]);
+}
+
+/// A value of mcrouter's language, made of what its macros are made of.
+fn expression() -> impl Strategy<Value = String> {
+    const WORDS: [&str; 48] = [
+        "@",
+        "%",
+        "\\\\",
+        "(",
+        ")",
+        ",",
+        " ",
+        "a",
+        "l",
+        "o",
+        "%a%",
+        "%l%",
+        "%o%",
+        "%key%",
+        "%item%",
+        "%value%",
+        "%r%",
+        "@int(2)",
+        "@m(",
+        "@two(",
+        "@range(@int(1),@int(9))",
+        "@select(%l%,",
+        "@if(",
+        "@bool(1)",
+        "@slice(",
+        "@sort(",
+        "@merge(",
+        "@str(",
+        "@keys(%o%)",
+        "@set(",
+        "@add(@int(3),",
+        "@div(",
+        "@hash(",
+        "@import(",
+        "@define(",
+        "@less(",
+        "@contains(",
+        "@split(",
+        "@shuffle(",
+        "@bitwiseLeftShift(@int(1),",
+        "@equals(",
+        "@fail(x)",
+        "@defined(",
+        "@isLocalIp(",
+        "@size(",
+        "@and(",
+        "@double(",
+        "ü",
+    ];
+    const KEYS: [&str; 24] = [
+        "type",
+        "vars",
+        "dictionary",
+        "params",
+        "itemTransform",
+        "keyTransform",
+        "transform",
+        "initialValue",
+        "from",
+        "to",
+        "use",
+        "where",
+        "top",
+        "key",
+        "item",
+        "result",
+        "value",
+        "A",
+        "B",
+        "condition",
+        "is_true",
+        "noMatchResult",
+        "macros",
+        "seed",
+    ];
+    const TYPES: [&str; 12] = [
+        "transform",
+        "process",
+        "foreach",
+        "merge",
+        "define",
+        "select",
+        "if",
+        "m",
+        "two",
+        "macroDef",
+        "constDef",
+        "set",
+    ];
+    let word = prop::sample::select(WORDS.to_vec());
+    let text = prop::collection::vec(word, 0..8).prop_map(|words| format!("\"{}\"", words.concat()));
+    let leaf = prop_oneof![
+        4 => text,
+        1 => (-3..4_i32).prop_map(|number| number.to_string()),
+        1 => Just("true".to_owned()),
+    ];
+    leaf.prop_recursive(6, 60, 6, |inner| {
+        let key = prop::sample::select(KEYS.to_vec());
+        let entry = (key, inner.clone()).prop_map(|(key, value)| format!("\"{key}\": {value}"));
+        let kind = prop::sample::select(TYPES.to_vec());
+        prop_oneof![
+            prop::collection::vec(inner, 0..5).prop_map(|items| format!("[{}]", items.join(","))),
+            (kind, prop::collection::vec(entry, 0..6)).prop_map(|(kind, entries)| format!(
+                "{{\"type\": \"{kind}\", {}}}",
+                entries.join(",")
+            )
+            .replace(", }", "}")),
+        ]
+    })
 }
 
 fn pools(text: &str) {
@@ -147,6 +264,21 @@ proptest! {
     #[test]
     fn any_mcrouter_arguments_are_answered_without_a_panic(arguments in prop::collection::vec("(--?[a-z-]{0,12}(=[a-z0-9:/,]{0,8})?|[ -~]{0,12})", 0..6)) {
         let _ = mcrouter::start(arguments);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_value_with_macros_is_answered_without_a_panic(value in expression(), defined in expression()) {
+        json(&format!(
+            "{{\"macros\": {{\"m\": {{\"type\": \"macroDef\", \"params\": [\"a\"], \"result\": {defined}}},
+            \"two\": {{\"type\": \"macroDef\", \"params\": [\"a\", {{\"name\": \"l\", \"default\": [1]}}], \"result\": [\"%a%\", \"%l%\"]}},
+            \"l\": {{\"type\": \"constDef\", \"result\": [1, \"x\"]}}, \"o\": {{\"type\": \"constDef\", \"result\": {{\"a\": 1}}}},
+            \"r\": {{\"type\": \"constDef\", \"result\": {defined}}}}},
+            \"x\": {value}, \"route\": \"NullRoute\"}}"
+        ));
     }
 }
 

@@ -202,7 +202,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         login: Login::default(),
         dedicated: Dedicated::DEFAULT,
         preconnect: false,
-        keepalive: false,
+        keepalive: None,
     };
     let plain = |source| Pool {
         protocol: Protocol::MEMCACHED,
@@ -216,7 +216,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         login: Login::default(),
         dedicated: Dedicated::DEFAULT,
         preconnect: false,
-        keepalive: false,
+        keepalive: None,
     };
     let unread = |source| Password { source, secret: None };
     let keys = Pool {

@@ -429,8 +429,7 @@ fn engine(scenario: &Scenario) -> Engine {
     let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));
     let facts = Facts {
         pid: 1,
-        epoch: 0,
-        epoch_micros: 0,
+        start: Micros::ZERO,
         workers: 1,
         worker: 0,
     };

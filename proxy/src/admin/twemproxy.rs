@@ -155,14 +155,9 @@ fn pool(members: &[Arc<Member>], listener: Option<usize>, metrics: &Metrics) -> 
         eof,
         errors,
         fragments,
+        failed,
         clients,
     } = of_listener.cloned().unwrap_or_default();
-    let refused = |member: &Arc<Member>| {
-        metrics
-            .members
-            .get(member.id.0 as usize)
-            .map_or(0, |counts| counts.refused)
-    };
     fields(&[
         ("client_eof", eof),
         ("client_err", errors),
@@ -171,7 +166,7 @@ fn pool(members: &[Arc<Member>], listener: Option<usize>, metrics: &Metrics) -> 
             "server_ejects",
             members.iter().map(|member| member.health.ejections()).sum(),
         ),
-        ("forward_error", members.iter().map(refused).sum()),
+        ("forward_error", failed),
         ("fragments", fragments),
     ])
 }

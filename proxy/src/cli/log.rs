@@ -162,10 +162,11 @@ pub fn level(verbosity: i32) -> Level {
 impl LogControl for NutcrackerLog {
     fn reopen(&self) {
         tracing::info!("signal 1 (SIGHUP) received, reopening log file");
-        if let Some(file) = &self.file
-            && let Err(error) = file.reopen()
-        {
-            tracing::error!(path = %file.path.display(), %error, "cannot open the log file anew");
+        let Some(file) = &self.file else { return };
+        let path = file.path.display();
+        match file.reopen() {
+            Ok(()) => tracing::info!(%path, "the log file is opened anew"),
+            Err(error) => tracing::error!(%path, %error, "cannot open the log file anew"),
         }
     }
 

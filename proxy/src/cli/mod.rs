@@ -11,7 +11,7 @@ use clap::{CommandFactory, Parser, error::ErrorKind};
 
 use args::{Cli, Command, Config};
 pub use args::{Explain, Here, LogFormat, LogLevel, Run};
-pub use daemon::{PidFile, detach, leave_terminal};
+pub use daemon::{detach, leave_terminal};
 pub use log::{LevelSwitch, LogFile, NutcrackerLog, level, log};
 
 use crate::{

@@ -94,6 +94,7 @@ impl Engine {
     /// Takes this text in place of the error with which a server has answered a part of a request.
     #[cold]
     fn answer_for_part(&mut self, id: ClientId, seq: u32, outcome: Outcome, text: &[u8]) {
+        self.count_failed(id, seq);
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
@@ -102,6 +103,17 @@ impl Engine {
         client.slots.answer(seq, &reply, text, false, out);
         self.flush_later(Peer::Client(id));
         self.requeue(id);
+    }
+
+    /// Counts a request that failed, once however many of its parts fail. One whose client wants no reply is
+    /// not counted.
+    #[cold]
+    fn count_failed(&mut self, id: ClientId, seq: u32) {
+        if let Some(client) = self.clients.table.get(id)
+            && client.slots.fails_first(seq)
+        {
+            self.metrics.listener(client.listener).failed += 1;
+        }
     }
 
     /// Takes a reply of which only the number counts.
@@ -181,6 +193,7 @@ impl Engine {
             .dialect
             .failure(&client.session, command, failed, &mut line);
         let reply = Reply::new(failed.outcome, line.len());
+        self.count_failed(id, seq);
         self.answer(id, seq, &reply, &line);
     }
 

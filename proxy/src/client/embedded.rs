@@ -11,8 +11,8 @@ impl Engine {
     pub(crate) fn store_context(&self) -> Context<'_> {
         Context {
             now: self.now.0 / 1000,
-            unix: self.unix(),
-            begun: self.facts.epoch * 1000 + u64::from(self.facts.epoch_micros) / 1000,
+            unix: self.unix().as_secs(),
+            begun: self.facts.start.0 / 1000,
             pid: self.facts.pid,
             threads: self.facts.workers,
             largest_reply: self.limits.value_bytes,

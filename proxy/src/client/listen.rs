@@ -1,4 +1,5 @@
-//! Listening sockets: one for each worker by `SO_REUSEPORT`, or one for all workers on a Unix path.
+//! Listening sockets: one for each worker by `SO_REUSEPORT`, or one for all workers on a Unix path or of the
+//! process that has started this one.
 #![allow(
     clippy::disallowed_methods,
     reason = "waits for an address, or looks whether a socket file is alive, before it is served"
@@ -14,9 +15,12 @@ use std::{
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use crate::config::{
-    listen_socket,
-    schema::{Id, Permissions, SocketOptions},
+use crate::{
+    config::{
+        listen_socket,
+        schema::{Id, Permissions, SocketOptions},
+    },
+    reactor::inherited,
 };
 
 /// The length of the queue of new checks of health.
@@ -49,6 +53,9 @@ pub fn bind(
 ) -> io::Result<Bound> {
     if let Some(path) = address.strip_prefix("unix:") {
         return bind_unix(path, permissions, options, workers);
+    }
+    if let Some(number) = address.strip_prefix("fd:") {
+        return inherit(number, options, workers);
     }
     let wanted = listen_socket(address).ok_or_else(|| {
         io::Error::new(
@@ -147,6 +154,36 @@ fn tcp(address: SocketAddr, shared: bool) -> io::Result<(Socket, bool)> {
     Ok((socket, is_awaited))
 }
 
+/// Listens on a socket that this process has inherited, which is bound, and may listen already. The descriptor
+/// stays open, so that the socket can be used again after a drain.
+fn inherit(number: &str, options: &SocketOptions, workers: usize) -> io::Result<Bound> {
+    let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
+    let number = number.parse().map_err(|_| invalid("expected fd:NUMBER"))?;
+    let socket = inherited(number)?;
+    let address = socket.local_addr()?;
+    let address = address
+        .as_socket()
+        .ok_or_else(|| invalid("the socket is none of TCP"))?;
+    if address.port() == 0 {
+        return Err(invalid("the socket is not bound to a port"));
+    }
+    socket.set_nonblocking(true)?;
+    socket.set_cloexec(true)?;
+    // Accepted sockets inherit these options.
+    socket.set_tcp_nodelay(true)?;
+    socket.set_keepalive(options.keepalive)?;
+    socket.listen(options.backlog)?;
+    // All workers accept from the same socket.
+    let sockets = (0..workers)
+        .map(|_| socket.try_clone())
+        .collect::<io::Result<_>>()?;
+    Ok(Bound {
+        address: address.to_string(),
+        sockets,
+        is_awaited: false,
+    })
+}
+
 fn bind_unix(
     path: &str,
     permissions: &Permissions,
@@ -239,7 +276,7 @@ fn number(id: &Id, file: &str, what: &str) -> io::Result<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Permissions, SocketOptions, io};
+    use super::{Domain, Permissions, Protocol, Socket, SocketOptions, Type, io};
 
     fn bind(address: &str, workers: usize) -> io::Result<super::Bound> {
         super::bind(
@@ -270,6 +307,33 @@ mod tests {
         let first = bind("127.0.0.1:0", true).unwrap();
         assert!(bind(&first.address, true).is_ok());
         assert!(bind(&first.address, false).is_err());
+    }
+
+    #[test]
+    fn an_inherited_socket_is_listened_on_by_every_worker() {
+        use std::os::fd::AsRawFd as _;
+
+        let given = Socket::new(Domain::IPV6, Type::STREAM, Some(Protocol::TCP)).unwrap();
+        let address = |socket: &Socket| format!("fd:{}", socket.as_raw_fd());
+        assert!(bind(&address(&given), 1).is_err(), "it has no port");
+        let any: std::net::SocketAddr = "[::]:0".parse().unwrap();
+        given.bind(&any.into()).unwrap();
+        for _ in 0..2 {
+            let bound = bind(&address(&given), 2).unwrap();
+            assert_eq!(bound.sockets.len(), 2);
+            let port = bound.address.rsplit(':').next().unwrap();
+            std::net::TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+            std::net::TcpStream::connect(format!("[::1]:{port}")).unwrap();
+        }
+        let (unix, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        for bad in [
+            format!("fd:{}", unix.as_raw_fd()),
+            "fd:9999".into(),
+            "fd:0x".into(),
+            "fd:-1".into(),
+        ] {
+            assert!(bind(&bad, 1).is_err(), "{bad}");
+        }
     }
 
     #[test]

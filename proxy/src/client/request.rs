@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::{Outcome, Parsed, Request};
+use proxima_wire::message::{Bad, Outcome, Parsed, Request};
 
 use super::{
     ClientId, Part,
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     dialect::{Failed, Lease, Plan, Session},
-    engine::{Engine, Peer},
+    engine::{Engine, Peer, WorkerEvent},
     route::{BATCH, Pending, ReplyTo, Tree, Walk},
 };
 
@@ -32,14 +32,9 @@ impl Engine {
         };
         let (dialect, number) = (client.dialect, client.number(request.command));
         if request.body > 0
-            && let Err(answer) = dialect.check_end(message)
+            && let Err(bad) = dialect.check_end(message)
         {
-            let silenced = request.is_quiet && dialect.silenced(request.command, Outcome::ClientError);
-            if answer.is_empty() {
-                client.close_as_failed();
-                self.flush_later(Peer::Client(id));
-            }
-            self.answer_here(id, answer, silenced);
+            self.end_badly(id, request, &bad);
             return true;
         }
         if client.plans(request) {
@@ -52,6 +47,22 @@ impl Engine {
         self.metrics.asked(number);
         self.route(id, request, message, input);
         true
+    }
+
+    /// Answers a request whose body has a wrong end.
+    #[cold]
+    fn end_badly(&mut self, id: ClientId, request: &Request, bad: &Bad) {
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return;
+        };
+        let silenced = request.is_quiet && client.dialect.silenced(request.command, Outcome::ClientError);
+        self.answer_here(id, bad.reply, silenced && !bad.close);
+        if bad.close {
+            if let Some(client) = self.clients.table.get_mut(id) {
+                client.close_as_failed();
+            }
+            self.flush_later(Peer::Client(id));
+        }
     }
 
     /// Serves a request that the session has to plan.
@@ -113,6 +124,7 @@ impl Engine {
                 self.clients.register.announced(listener, form, &mut answer);
                 self.answer_here(id, &answer, false);
             }
+            Plan::Shutdown => self.actions.events.push(WorkerEvent::Shutdown),
             Plan::Close | Plan::Reject => {
                 if !answer.is_empty() {
                     self.answer_here(id, &answer, false);

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     copies::LastByte,
     dialect::{Failed, Plan, Session},
-    engine::{Engine, Peer},
+    engine::{Engine, Peer, WorkerEvent},
     members::Member,
     micros::Micros,
     route::{ReplyTo, Tree, Walk},
@@ -170,6 +170,7 @@ impl Engine {
                 self.answer_here(id, &answer, request.is_quiet);
             }
             Plan::Refuse(text) => self.object(id, request, &Failed::here(Outcome::LocalError, text)),
+            Plan::Shutdown => self.actions.events.push(WorkerEvent::Shutdown),
             Plan::Subscribe
             | Plan::Spread { .. }
             | Plan::Everywhere

@@ -38,6 +38,14 @@ impl Diagnostic {
         }
     }
 
+    /// The same diagnostic, which is about `at` if it is about no other place.
+    pub(crate) fn located(self, at: Place) -> Self {
+        Self {
+            at: self.at.or(Some(at)),
+            ..self
+        }
+    }
+
     /// Adds a remedy.
     pub(crate) fn with_remedy(self, remedy: impl Into<String>) -> Self {
         Self {

@@ -30,12 +30,16 @@ pub(crate) struct Index {
     pub(crate) admin: Option<Site>,
     /// The places of the health listeners, in the configuration's order. Those with a mistake are missing.
     pub(crate) health: Vec<Site>,
+    /// The address of twemproxy's statistics port, and its place.
+    pub(crate) statistics: Option<(String, Site)>,
     /// The place of the section about the fleet.
     pub(crate) fleet: Option<Site>,
     /// Whether `pools` and `routes` have all names: no mistake stands where a name may be.
     pub(crate) has_all_names: bool,
     /// Names that must exist.
     pub(crate) mentions: Vec<Mention>,
+    /// Numbers of members that must be up.
+    pub(crate) wanted: Vec<Wanted>,
     /// Lists that must be as long as there are children.
     pub(crate) lengths: Vec<Length>,
 }
@@ -57,6 +61,15 @@ impl Site {
             remedy: None,
         }
     }
+}
+
+/// A number of members that must be up.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) site: Site,
+    pub(crate) pool: String,
+    pub(crate) least: u32,
+    pub(crate) remedy: String,
 }
 
 /// A name that must exist.
@@ -149,6 +162,17 @@ impl Reading {
         warnings
             .map(|warning| format!("{}:{warning}", file.display()))
             .collect()
+    }
+
+    /// Remembers that so many members of `pool` must be up. The remedy is for a pool that has fewer.
+    pub(crate) fn want(&mut self, at: Place, pool: &str, least: u32, remedy: String) {
+        let site = self.site(at);
+        self.index.wanted.push(Wanted {
+            site,
+            pool: pool.to_owned(),
+            least,
+            remedy,
+        });
     }
 
     /// Remembers that `name` must exist.

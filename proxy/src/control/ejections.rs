@@ -77,6 +77,10 @@ impl Proxy {
                     tracing::warn!(%reason, "closed a client");
                     continue;
                 }
+                WorkerEvent::Shutdown => {
+                    self.shutdown.notify_one();
+                    continue;
+                }
                 WorkerEvent::Ended { unanswered } => {
                     self.hear_of_end(unanswered);
                     continue;

@@ -32,6 +32,7 @@ mod host;
 mod nodes;
 mod offline;
 mod own_copies;
+mod pid_file;
 mod probe;
 mod readiness;
 mod reload;
@@ -47,7 +48,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 pub use self::{
     announce::Told,
@@ -115,6 +116,8 @@ pub struct Proxy {
     /// Requests for a change of the configuration.
     requests: mpsc::Sender<follow::Request>,
     drain: Drain,
+    /// A client has asked for the end of the process.
+    shutdown: Notify,
     /// The fleet, and where the workers' events about it go. `None`: this proxy is in none.
     fleet: Option<(Arc<Fleet>, mpsc::UnboundedSender<peers::Event>)>,
     state: Mutex<State>,

@@ -5,13 +5,13 @@ use std::{fs::File, io, net::IpAddr, path::Path, sync::Arc};
 use super::{
     AgentError,
     dns::{self, Names, Questions},
-    host, nodes, unix_now,
+    nodes, unix_now,
 };
 use crate::{
     config::{ConfigError, Loaded, schema::Config, source::Lists},
     copies::Snapshot,
     dialect::Dialects,
-    members::{Here, Localities, Registry},
+    members::{Here, Localities, Registry, host_id},
     route::{self, Asker, CompileError, Compiled, Compiler, ExplainError, Random},
 };
 
@@ -62,7 +62,7 @@ fn ask_agent(config: &Config) -> Result<Option<Result<Localities, AgentError>>, 
 /// Makes the tree of a configuration.
 fn compile(loaded: &Loaded, servers: &Lists, registry: &mut Registry) -> Result<Compiled, CompileError> {
     let (config, version) = (&loaded.config, &loaded.version_hash);
-    let mut compiler = Compiler::new(config, servers, registry, Dialects::PLAIN, version, host::id())?;
+    let mut compiler = Compiler::new(config, servers, registry, Dialects::PLAIN, version, host_id())?;
     let listeners = config.listeners.iter().map(|listener| listener.address.clone());
     compiler.tree(registry, &listeners.collect::<Vec<_>>())
 }

@@ -34,6 +34,9 @@ pub enum Unready {
     /// The proxy has no lease of its fleet.
     #[error("fleet: {0}")]
     Fleet(String),
+    /// There are as many clients as the limit on open files has room for.
+    #[error("no room for more clients: the limit on open files is reached")]
+    Full,
     /// A pool has too few members.
     #[error("pool {pool}: {up} of {members} members up, at least {least} wanted")]
     Pool {
@@ -56,6 +59,7 @@ impl Proxy {
         self.draining()
             .map(Unready::Drains)
             .or_else(|| fleet().map(Unready::Fleet))
+            .or_else(|| (!self.register.has_room()).then_some(Unready::Full))
     }
 
     /// Checks that each of these pools has at least so many members up. Without any, each pool must have one.

@@ -14,6 +14,7 @@ use super::{
     drain::{drain, look_for_file},
     follow::follow,
     greet::{introduce, say_hello},
+    pid_file::PidFile,
     start::{LogControl, Options, StartError, Started, start},
 };
 use crate::{admin, frontdoor::ConfigSource, worker::Order};
@@ -57,6 +58,14 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
                 .await
                 .map_err(|source| StartError::Statistics { address, source })?;
         }
+        // A start that fails leaves the file of the process that serves as it is.
+        let _pid_file = match &options.pid_file {
+            None => None,
+            Some(path) => Some(PidFile::write(path).map_err(|source| StartError::PidFile {
+                path: path.clone(),
+                source,
+            })?),
+        };
         say_hello(&proxy, admin.as_deref(), why);
         if options.introduce {
             introduce(&proxy, admin.as_deref());
@@ -152,6 +161,11 @@ async fn serve(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
             _ = first.recv() => tracing::info!("SIGUSR1 has no meaning: nothing is done"),
             _ = second.recv() => tracing::info!("SIGUSR2 has no meaning: nothing is done"),
             _ = terminate.recv() => {
+                tracing::info!("SIGTERM: the process ends");
+                return end(proxy, &mut interrupt).await;
+            }
+            () = proxy.shutdown.notified() => {
+                tracing::info!("shutdown: a client ends the process");
                 return end(proxy, &mut interrupt).await;
             }
             _ = interrupt.recv() => {
@@ -196,7 +210,6 @@ async fn lose_a_worker(proxy: &Arc<Proxy>) {
 }
 
 async fn end(proxy: &Arc<Proxy>, interrupt: &mut Signal) -> Result<(), StartError> {
-    tracing::info!("SIGTERM: the process ends");
     let drained = tokio::select! {
         () = proxy.drain_to_the_end() => Ok(()),
         _ = interrupt.recv() => {

@@ -2,6 +2,7 @@
 
 use std::{
     net::IpAddr,
+    path::PathBuf,
     sync::{Arc, Mutex},
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
@@ -9,6 +10,7 @@ use std::{
 use tokio::{
     runtime::Runtime,
     sync::{
+        Notify,
         mpsc::{self, UnboundedReceiver},
         watch,
     },
@@ -34,11 +36,13 @@ use crate::{
     dialect::Dialects,
     engine::{Engine, Facts, WorkerEvent},
     frontdoor::ConfigSource,
-    members::{Here, Registry},
+    members::{Here, Registry, host_id},
+    micros::Micros,
     near::store::{self, Store},
     peers,
     reactor::{Io, NoUring},
     route::Random,
+    upstream::reason,
     worker::{FleetOrder, Order},
 };
 
@@ -59,6 +63,9 @@ pub struct Options {
     pub log: Option<Arc<dyn LogControl>>,
     /// twemproxy's statistics port. `None`: there is none.
     pub statistics: Option<Statistics>,
+    /// The file for the number of the process, which is written once all listeners are bound. `None`: there
+    /// is none.
+    pub pid_file: Option<PathBuf>,
 }
 
 /// A log that signals change while the process runs.
@@ -79,6 +86,7 @@ impl Default for Options {
             introduce: false,
             log: None,
             statistics: None,
+            pid_file: None,
         }
     }
 }
@@ -118,6 +126,9 @@ pub enum StartError {
     /// The operator has to choose another address, or to stop the process that listens there.
     #[error("cannot listen on health address {address}: {source}")]
     Health { address: String, source: std::io::Error },
+    /// The operator has to choose another path, or to make its folder writable.
+    #[error("opening pid file '{}' failed: {}", path.display(), reason(source))]
+    PidFile { path: PathBuf, source: std::io::Error },
 }
 
 /// The process as it serves by its first configuration, and what it has to follow from then on.
@@ -194,6 +205,7 @@ pub(super) fn start(
         nodes: name,
         requests: ask,
         drain: Drain::new(),
+        shutdown: Notify::new(),
         fleet,
         state: Mutex::new(State::new(first.loaded().clone(), copies, shared.random)),
     });
@@ -247,7 +259,7 @@ fn prepare(
     let mut preparer = Preparer {
         registry: Registry::new(here),
         workers: loaded.config.workers.unwrap_or_else(host::processors).max(1),
-        host_id: host::id(),
+        host_id: host_id(),
         dialects: options.dialects,
         spool: None,
     };
@@ -266,9 +278,8 @@ fn prepare(
 struct Shared {
     workers: usize,
     started: Instant,
-    /// Seconds since 1970 at the start, and the microseconds beyond them.
-    epoch: u64,
-    epoch_micros: u32,
+    /// The time since 1970 at the start.
+    since_epoch: Micros,
     random: Random,
     store: Arc<Store>,
     register: Arc<Register>,
@@ -288,8 +299,7 @@ impl Shared {
         Self {
             workers,
             started: Instant::now(),
-            epoch: epoch.as_secs(),
-            epoch_micros: epoch.subsec_micros(),
+            since_epoch: epoch.into(),
             random,
             store: Arc::new(Store::new(limits, seed)),
             register: Arc::new(Register::new(workers)),
@@ -302,8 +312,7 @@ impl Shared {
         let make = |worker| {
             let facts = Facts {
                 pid: std::process::id(),
-                epoch: self.epoch,
-                epoch_micros: self.epoch_micros,
+                start: self.since_epoch,
                 workers: self.workers,
                 worker,
             };

@@ -21,10 +21,8 @@ pub struct Spoken {
 impl Dialects {
     /// memcached and Redis as Proxima speaks them.
     pub const PLAIN: Self = Self::new(&ALL);
-    /// memcached as mcrouter speaks it.
-    pub const MCROUTER: Self = Self::new(&[&Memcache::MCROUTER]);
-    /// memcached as mcrouter speaks it with `--enable-flush-cmd`.
-    pub const MCROUTER_FLUSH: Self = Self::new(&[&Memcache::MCROUTER_FLUSH]);
+    /// memcached alone.
+    pub const MEMCACHED: Self = Self::new(&[&Memcache::PLAIN]);
 
     /// The protocols of a process; no two may have the same name.
     ///

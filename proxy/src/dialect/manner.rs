@@ -15,6 +15,12 @@ pub enum Manner {
         /// Whether the listener takes all commands that Proxima serves, and not only those of twemproxy.
         all_commands: bool,
     },
+    /// mcrouter's: errors have its texts, what it cannot parse closes the connection, and its clients may end
+    /// the process.
+    Mcrouter {
+        /// Whether clients may flush all servers.
+        flush: bool,
+    },
 }
 
 /// The text of an error as twemproxy writes it.
@@ -32,6 +38,44 @@ pub(super) fn twemproxys_text(failed: &Failed<'_>) -> String {
         _ => return failed.to_string(),
     };
     text.to_owned()
+}
+
+/// The text of an error as mcrouter writes it. It begins with the words that users of mcrouter look for; for a
+/// late reply these words are the whole text.
+pub(super) fn mcrouters_text(failed: &Failed<'_>) -> String {
+    if failed.server.is_empty() {
+        return match failed.outcome {
+            outcome if failed.what.is_empty() || failed.what == EJECTED => mcrouters_word(outcome).to_owned(),
+            _ => failed.to_string(),
+        };
+    }
+    match failed.outcome {
+        Outcome::Timeout => "Reply timeout".to_owned(),
+        Outcome::ConnectError | Outcome::ConnectTimeout => format!("AsyncSocketException: {failed}"),
+        Outcome::Ejected => format!("Server unavailable. Reason: {failed}"),
+        _ => failed.to_string(),
+    }
+}
+
+/// The text of an error that says no more than its outcome.
+const EJECTED: &str = "ejected";
+
+/// mcrouter's text for an error that carries none.
+fn mcrouters_word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Timeout => "timeout",
+        Outcome::ConnectTimeout => "connection timeout",
+        Outcome::ConnectError => "connection error",
+        Outcome::Busy => "307 busy",
+        Outcome::TryAgain => "302 try again",
+        Outcome::Shutdown => "301 shutdown",
+        Outcome::Ejected => "unavailable",
+        Outcome::Deadline => "request deadline exceeded",
+        Outcome::Overloaded => "overloaded",
+        Outcome::RemoteError => "remote error",
+        Outcome::ClientError => "bad key",
+        _ => "local error",
+    }
 }
 
 #[cfg(test)]
@@ -59,6 +103,40 @@ mod tests {
             (Outcome::Overloaded, "why", "m:1: why"),
         ] {
             assert_eq!(twemproxys_text(&Failed::at("m:1", outcome, what)), text);
+        }
+    }
+
+    #[test]
+    fn errors_begin_as_users_of_mcrouter_look_for_them() {
+        for (server, outcome, what, text) in [
+            ("m:1", Outcome::Timeout, "why", "Reply timeout"),
+            (
+                "m:1",
+                Outcome::ConnectTimeout,
+                "why",
+                "AsyncSocketException: m:1: why",
+            ),
+            (
+                "m:1",
+                Outcome::ConnectError,
+                "why",
+                "AsyncSocketException: m:1: why",
+            ),
+            (
+                "m:1",
+                Outcome::Ejected,
+                "why",
+                "Server unavailable. Reason: m:1: why",
+            ),
+            ("m:1", Outcome::Overloaded, "why", "m:1: why"),
+            ("m:1", Outcome::LocalError, "why", "m:1: why"),
+            ("", Outcome::LocalError, "why", "why"),
+            ("", Outcome::Ejected, "ejected", "unavailable"),
+            ("", Outcome::Timeout, "", "timeout"),
+            ("", Outcome::Busy, "", "307 busy"),
+            ("", Outcome::LocalError, "", "local error"),
+        ] {
+            assert_eq!(mcrouters_text(&Failed::at(server, outcome, what)), text);
         }
     }
 }

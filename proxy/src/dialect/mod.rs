@@ -145,6 +145,8 @@ pub enum Plan {
     Close,
     /// As `Close`, for a request that is not taken here: the client counts as one that failed.
     Reject,
+    /// The process ends, and the client gets no reply.
+    Shutdown,
 }
 
 /// The other end of a connection.
@@ -358,9 +360,9 @@ pub trait Dialect: Send + Sync {
     /// Checks the end of the request's body. By default any end is valid: the length says all.
     ///
     /// # Errors
-    /// The end is wrong; the error is the reply, and the connection is closed if that is empty.
+    /// The end is wrong; the error says what is answered, and whether the connection is closed.
     #[inline]
-    fn check_end(&self, _message: &[u8]) -> Result<(), &'static [u8]> {
+    fn check_end(&self, _message: &[u8]) -> Result<(), Bad> {
         Ok(())
     }
 

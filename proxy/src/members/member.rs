@@ -10,7 +10,7 @@ use socket2::SockAddr;
 
 use super::{Distance, DistanceSource, Health, Pool, ServerIdentity};
 use crate::{
-    config::schema::Dedicated,
+    config::schema::{Dedicated, KeepAlive},
     dialect::{Copied, Credentials, Dialect, End},
 };
 
@@ -55,7 +55,7 @@ pub struct Member {
     /// Whether workers connect to it before it is asked for anything.
     pub preconnect: bool,
     /// Whether the kernel looks after it while it is silent.
-    pub keepalive: bool,
+    pub keepalive: Option<KeepAlive>,
     /// How its protocol keeps copies, if it holds a copy of everything in its pool. `None`: it holds its
     /// share of the keys.
     pub copied: Option<&'static dyn Copied>,

@@ -5,6 +5,7 @@ pub mod discovery;
 mod address;
 mod distance;
 mod health;
+mod host;
 mod identity;
 mod localities;
 mod member;
@@ -15,6 +16,7 @@ pub use self::{
     address::Address,
     distance::{Distance, DistanceSource, Here},
     health::{Eject, Failure, Health, HealthState, changes as health_changes},
+    host::host_id,
     identity::ServerIdentity,
     localities::{
         BadSnapshot, ClientSource, ContainerId, LIMIT as SNAPSHOT_BYTES, Localities, Locality, Rank,

@@ -102,8 +102,6 @@ pub struct MemberMetrics {
     pub broken: u64,
     /// Requests that were given to a lane, and lost with it.
     pub lost: u64,
-    /// Requests that were not sent.
-    pub refused: u64,
     /// Bytes of the requests on lanes that have ended; filled up with those of open lanes when the metrics
     /// are handed out.
     pub sent_bytes: u64,
@@ -138,7 +136,6 @@ impl MemberMetrics {
         self.timed_out += other.timed_out;
         self.broken += other.broken;
         self.lost += other.lost;
-        self.refused += other.refused;
         self.sent_bytes += other.sent_bytes;
         self.received_bytes += other.received_bytes;
         self.held += other.held;
@@ -162,6 +159,8 @@ pub struct ListenerMetrics {
     pub errors: u64,
     /// Requests that were made of those with several keys.
     pub fragments: u64,
+    /// Requests whose reply is an error that no server has answered in these words.
+    pub failed: u64,
     /// Gauge, filled in when the metrics are handed out: open clients.
     pub clients: u64,
 }
@@ -171,6 +170,7 @@ impl ListenerMetrics {
         self.eof += other.eof;
         self.errors += other.errors;
         self.fragments += other.fragments;
+        self.failed += other.failed;
         self.clients += other.clients;
     }
 }

@@ -19,13 +19,13 @@ mod uring;
 
 use std::{fmt, io, net::SocketAddr, ops::Range, str::FromStr, time::Duration};
 
-use socket2::{SockAddr, Socket};
+use socket2::{SockAddr, Socket, TcpKeepalive};
 
 pub use self::{
     buffer::Buffer,
     epoll::Epoll,
     prefetch::prefetch,
-    socket::{is_shortage, peer_process},
+    socket::{inherited, is_shortage, peer_process},
     uring::Uring,
 };
 
@@ -119,7 +119,7 @@ pub trait Reactor: Sized {
     fn local(&self, conn: Conn) -> Option<SocketAddr>;
     /// Lets the kernel look after a peer that is silent for hours. It is a hint: a socket that cannot is left
     /// as it is.
-    fn keep_alive(&self, conn: Conn);
+    fn keep_alive(&self, conn: Conn, how: &TcpKeepalive);
     /// The bytes of the backlog that the socket was offered and did not take. A piece that was given to
     /// `pass` in this turn does not count.
     fn refused(&self, conn: Conn) -> usize {

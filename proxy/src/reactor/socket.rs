@@ -1,6 +1,10 @@
 //! Functions on sockets for both back ends.
 
-use std::{io, net::SocketAddr, os::fd::AsRawFd};
+use std::{
+    io,
+    net::SocketAddr,
+    os::fd::{AsRawFd, BorrowedFd, RawFd},
+};
 
 use rustix::{
     io::Errno,
@@ -44,6 +48,25 @@ pub(super) fn accept(listener: &Socket) -> io::Result<Option<(Socket, Option<Soc
             Err(error) => Err(error.into()),
         };
     }
+}
+
+/// A socket that this process has inherited under this number. It is a copy of the descriptor, which stays
+/// open.
+///
+/// # Errors
+/// No socket is open under this number.
+#[allow(unsafe_code)]
+pub fn inherited(number: RawFd) -> io::Result<Socket> {
+    if number < 0 {
+        return Err(io::Error::from_raw_os_error(libc::EBADF));
+    }
+    // SAFETY: the descriptor is borrowed for the time of this call alone, in which nobody closes it: only a
+    // number that the command line names comes here. If it is not open, the copy fails.
+    let copy = unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned()?;
+    let socket = Socket::from(copy);
+    // Anything but a socket has no type.
+    socket.r#type()?;
+    Ok(socket)
 }
 
 /// The process that has connected a Unix socket; `None`: it is no Unix socket, or the process is outside of

@@ -88,7 +88,7 @@ impl Engine {
         };
         let walk = flight.walk(tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];
-        let query = walk.query(walk.key(&mut scratch), self.facts.unix(self.now));
+        let query = walk.query(walk.key(&mut scratch), self.facts.start + self.now);
         let choices = walk.children(children, self.copies.snapshot());
         let mut tried = Tried {
             child: child as usize,

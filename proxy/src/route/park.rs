@@ -86,7 +86,7 @@ impl Engine {
         };
         let walk = flight.walk(&tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];
-        let query = walk.query(walk.key(&mut scratch), self.facts.unix(self.now));
+        let query = walk.query(walk.key(&mut scratch), self.facts.start + self.now);
         let failed = match handle.request(walk.request, walk.message, &query, &mut self.random) {
             Wrapped::Park(_) if self.now < parked.due => return self.router.parked.push(parked),
             Wrapped::Park(_) => Failed::here(Outcome::Timeout, "its pool held it back for too long"),

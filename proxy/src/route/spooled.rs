@@ -2,10 +2,20 @@
 
 use std::rc::Rc;
 
-use super::{Answer, FlightId, Tree};
+use super::{Answer, FlightId, Leaf, NodeId, Tree, Walk, flight::child_of};
 use crate::{engine::Engine, members::Member, spool::FailedDelete};
 
 impl Engine {
+    /// Deletes at a leaf. The answer is seen where its failure is kept.
+    #[inline(never)]
+    pub(super) fn delete_at(&mut self, node: NodeId, leaf: &Leaf, walk: &Walk<'_>) {
+        if walk.tree.spool_of(node).is_none() {
+            return self.leaf(leaf, walk);
+        }
+        let flight = self.watch(node, walk);
+        self.leaf(leaf, &walk.to(child_of(flight, 0)));
+    }
+
     /// Hands on the answer of this member. A failure of which another copy might not know is kept instead, and
     /// the client is answered as if the key had not been there, as mcrouter does.
     pub(super) fn deleted(&mut self, tree: &Rc<Tree>, id: FlightId, member: &Member, answer: &Answer<'_>) {

@@ -62,10 +62,10 @@ impl Engine {
         } else {
             walk.request.key.of(walk.message)
         };
-        let query = walk.query(key, self.facts.unix(self.now));
         loop {
             match walk.tree.node(node) {
                 Node::Choose { handle, children } => {
+                    let query = walk.query(key, self.unix());
                     let choices = walk.children(children, self.copies.snapshot());
                     match children.get(handle.choose(&query, &choices, &mut self.random)) {
                         Some(&child) => node = child,
@@ -83,22 +83,22 @@ impl Engine {
                         }
                     }
                 }
-                // The answer to a delete is seen where its failure is kept.
-                Node::Leaf(leaf)
-                    if walk.request.class == Class::Delete && walk.tree.spool_of(node).is_some() =>
-                {
-                    let flight = self.watch(node, walk);
-                    return self.leaf(leaf, &walk.to(child_of(flight, 0)));
+                Node::Leaf(leaf) if walk.request.class == Class::Delete => {
+                    return self.delete_at(node, leaf, walk);
                 }
                 Node::Leaf(leaf) => return self.leaf(leaf, walk),
                 Node::Copies(copies) => return self.ask_copies(node, copies, walk),
                 Node::Gather { wait, children, .. } => return self.gather(node, *wait, children, walk),
-                Node::Fan { handle, children } => return self.fan(&**handle, children, &query, walk),
+                Node::Fan { handle, children } => {
+                    let query = walk.query(key, self.unix());
+                    return self.fan(&**handle, children, &query, walk);
+                }
                 Node::Attempt { handle, children } => {
                     let tried = self.first_up(&**handle, children, walk, key);
                     return self.attempt(node, tried, walk);
                 }
                 Node::Wrap { handle, child } => {
+                    let query = walk.query(key, self.unix());
                     match handle.request(walk.request, walk.message, &query, &mut self.random) {
                         Wrapped::Pass => node = *child,
                         other => return self.wrap(node, *child, other, walk),
@@ -110,7 +110,7 @@ impl Engine {
 
     /// The first node on the way of this key from `root` that is no choice.
     pub(crate) fn place(&mut self, root: NodeId, walk: &Walk<'_>, key: &[u8]) -> NodeId {
-        let (mut node, query) = (root, walk.query(key, self.facts.unix(self.now)));
+        let (mut node, query) = (root, walk.query(key, self.unix()));
         while let Node::Choose { handle, children } = walk.tree.node(node) {
             let choices = walk.children(children, self.copies.snapshot());
             match children.get(handle.choose(&query, &choices, &mut self.random)) {
@@ -146,7 +146,7 @@ impl Engine {
     /// The first child that an attempt asks: no flight is needed to pass by ejected children.
     fn first_up(&self, handle: &dyn Attempt, children: &[NodeId], walk: &Walk<'_>, key: &[u8]) -> Tried {
         let choices = walk.children(children, self.copies.snapshot());
-        let query = walk.query(key, self.facts.unix(self.now));
+        let query = walk.query(key, self.unix());
         let mut tried = Tried::first(0);
         pass_by_ejected(handle, &query, &mut tried, &choices);
         tried

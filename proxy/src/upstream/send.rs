@@ -172,7 +172,6 @@ impl Engine {
         outcome: Outcome,
         what: &str,
     ) {
-        self.metrics.member(member.id).refused += 1;
         if changes_copy(member, request, message) && !self.tracks_misses(to) {
             let mut scratch = [0; 250];
             let key = member.dialect.key(request, message, &mut scratch);

@@ -29,7 +29,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use socket2::Socket;
+use socket2::{Socket, TcpKeepalive};
 use tokio::sync::mpsc::UnboundedSender;
 
 pub use self::{
@@ -37,6 +37,7 @@ pub use self::{
     orders::{Mailbox, Order},
 };
 use crate::{
+    config::schema::KeepAlive,
     engine::{Engine, Peer, WorkerEvent},
     micros::Micros,
     reactor::{Conn, Event, Expect, Reactor},
@@ -428,13 +429,27 @@ impl<R: Reactor> Worker<R> {
         };
         match connected {
             Ok(conn) => {
-                if lane.member.keepalive {
-                    self.reactor.keep_alive(conn);
+                if let Some(how) = lane.member.keepalive {
+                    self.reactor.keep_alive(conn, &keep_alive(how));
                 }
                 self.engine.attach(peer, conn);
             }
             Err(error) => self.engine.lane_failed(id, Some(&error)),
         }
+    }
+}
+
+fn keep_alive(how: KeepAlive) -> TcpKeepalive {
+    let mut options = TcpKeepalive::new();
+    if let Some(idle) = how.idle {
+        options = options.with_time(idle);
+    }
+    if let Some(interval) = how.interval {
+        options = options.with_interval(interval);
+    }
+    match how.probes {
+        Some(probes) => options.with_retries(probes),
+        None => options,
     }
 }
 

@@ -27,6 +27,7 @@ use proxima::{
     engine::{Engine, Facts},
     members::{Here, Member, Registry},
     metrics::Metrics,
+    micros::Micros,
     near::store::{self, Store},
     reactor::{Epoll, Reactor, Uring},
     route::{CompileError, Compiler},
@@ -205,8 +206,7 @@ impl Work {
         let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));
         let facts = Facts {
             pid: std::process::id(),
-            epoch: 0,
-            epoch_micros: 0,
+            start: Micros::ZERO,
             workers: 1,
             worker: 0,
         };

@@ -57,7 +57,7 @@ fn key_with_a_stop_and_no_allowed_prefix_is_refused() {
     let mut world = world("{hash_stop: {child: {member: p/a}, prefixes: [x]}}");
     let client = world.client();
     world.say(client, b"set y|#|z 0 0 1\r\nv\r\n");
-    assert_eq!(world.heard(client), "SERVER_ERROR Hash stop not permited\r\n");
+    assert_eq!(world.heard(client), "SERVER_ERROR Hash stop not permitted\r\n");
     assert_eq!(world.sent("a"), "");
 }
 

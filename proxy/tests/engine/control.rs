@@ -102,6 +102,7 @@ impl Control {
             WorkerEvent::Ejected(..)
             | WorkerEvent::Peer(_)
             | WorkerEvent::Short(_)
+            | WorkerEvent::Shutdown
             | WorkerEvent::Stranger(..)
             | WorkerEvent::Ended { .. } => None,
         }));

@@ -90,8 +90,7 @@ pub(crate) fn worker_of(config: &Config, worker: usize, locks: Arc<KeyLocks>) ->
     let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));
     let facts = Facts {
         pid: 1,
-        epoch: 1_700_000_000,
-        epoch_micros: 0,
+        start: Micros::secs(1_700_000_000),
         workers: 2,
         worker,
     };

@@ -3,8 +3,11 @@
 use std::{fs, path::Path, time::Duration};
 
 use proxima::{
-    config::schema::*,
-    frontdoor::mcrouter::{Start, start},
+    config::{Loaded, schema::*},
+    frontdoor::{
+        ConfigSource as _,
+        mcrouter::{Start, start},
+    },
     reactor::Io,
 };
 
@@ -45,7 +48,7 @@ fn mcrouter_options_become_settings() {
         "--disable-reload-configs=true",
         "--max-conns=50",
         "--max-client-outstanding-reqs=0",
-        "--keepalive-count=3",
+        "--tcp-rto-min=3",
         "--async-dir=/spool",
     ])
     .unwrap();
@@ -56,7 +59,10 @@ fn mcrouter_options_become_settings() {
         mcrouter.loaded.config.limits.write_timeout,
         Duration::from_secs(1)
     );
-    assert!(mcrouter.flush_enabled);
+    assert_eq!(
+        mcrouter.loaded.config.listeners[0].manner,
+        Manner::Mcrouter { flush: true }
+    );
     assert_eq!(mcrouter.reload_after, None);
     assert_eq!(
         mcrouter.warnings,
@@ -64,7 +70,7 @@ fn mcrouter_options_become_settings() {
             "unknown option `--rss-limit-mb=100` is ignored",
             "unknown option `--rss-limit-mb` is ignored",
             "`100` is ignored",
-            "option `--keepalive-count=3` has no effect here"
+            "option `--tcp-rto-min=3` has no effect here"
         ]
     );
     assert_eq!(mcrouter.loaded.config.spool.unwrap().dir, Path::new("/spool"));
@@ -133,7 +139,7 @@ fn mcrouter_commands_print_and_exit_as_mcrouter_does() {
         &["-p1", good, "--server-timeout=x"],
         &["-p1", good, "--num-proxies=0"],
         &["-p1", good, "--ssl-port=5"],
-        &["-p1", good, "--group-remote-errors"],
+        &["-p1", good, "--use-thrift"],
         &["-p1", good, "--route-prefix=x"],
         &["-p1", good, "--unix-domain-sock=/x"],
         &["-p1", good, "--validate-config=maybe"],
@@ -145,7 +151,7 @@ fn mcrouter_commands_print_and_exit_as_mcrouter_does() {
     });
     // A refused option whose value asks for nothing does not refuse the start.
     assert!(matches!(
-        start(&["-p1", good, "--group-remote-errors=0", "--ssl-port="]),
+        start(&["-p1", good, "--use-thrift=0", "--ssl-port="]),
         Ok(Start::Run(_))
     ));
 }
@@ -254,4 +260,134 @@ fn keep_writing_warns_of_other_routes_that_change_a_pool() {
             "{warnings:?}"
         );
     });
+}
+
+#[test]
+fn mcrouter_threads_are_counted_from_the_processors_or_given() {
+    let processors = std::thread::available_parallelism().unwrap().get();
+    let config = "--config={\"route\": \"NullRoute\"}";
+    let rows: [(&[&str], Option<usize>); 7] = [
+        (&[], Some(1)),
+        (&["--num-proxies=3"], Some(3)),
+        (&["--proxy-threads=4"], Some(4)),
+        (&["--proxy-threads=auto"], None),
+        (&["--core-multiplier=2"], Some(2 * processors)),
+        (
+            &["--core-multiplier=2", "--core-multiplier-threshold=4096"],
+            Some(1),
+        ),
+        (&["--core-multiplier=0.0001"], Some(1)),
+    ];
+    each_row(rows, |&(arguments, expected)| {
+        let mcrouter = run(&[&["-p1", config], arguments].concat()).unwrap();
+        assert_eq!(mcrouter.loaded.config.workers, expected, "{arguments:?}");
+    });
+    each_row(["--core-multiplier=x", "--core-multiplier=inf"], |bad| {
+        assert_eq!(run(&["-p1", config, bad]).unwrap_err().exit_code(), 3);
+    });
+}
+
+#[test]
+fn an_inherited_socket_takes_the_place_of_ports() {
+    let config = "--config={\"route\": {\"type\": \"ErrorRoute\", \"response\": \"%router-name%\"}}";
+    let listener = |arguments: &[&str]| {
+        let mcrouter = run(&[&[config], arguments].concat()).unwrap();
+        mcrouter.loaded.config.listeners[0].clone()
+    };
+    assert_eq!(listener(&["--listen-sock-fd=7"]).address, "fd:7");
+    assert_eq!(listener(&["--listen-sock-fd", "7", "-p5"]).address, "fd:7");
+    assert!(listener(&["--listen-sock-fd=-1", "-p5"]).address.ends_with(":5"));
+    assert_eq!(listener(&["-p5", "--tcp-listen-backlog=9"]).socket.backlog, 9);
+    let start = |arguments: &[&str]| start(arguments.iter().map(|argument| (*argument).to_owned()));
+    let check = start(&[config, "--listen-sock-fd=900", "--validate-config"]);
+    assert!(matches!(check, Ok(Start::Print(_))), "a check looks at no socket");
+}
+
+#[test]
+fn options_of_a_flavor_may_be_named_by_their_opposites() {
+    let flavor = std::env::temp_dir().join(format!("proxima-opposite-{}.json", std::process::id()));
+    let route =
+        r#"{\"route\": {\"type\": \"ErrorRoute\", \"response\": \"%mcr_opts-enable_failure_logging%\"}}"#;
+    for (value, expected) in [("false", 1), ("true", 0)] {
+        let options = format!(
+            r#"{{"options": {{"enable_failure_logging": {value}, "ports": "1", "config": "{route}"}}}}"#
+        );
+        fs::write(&flavor, options).unwrap();
+        let mcrouter = run(&[&format!("file:{}", flavor.display())]).unwrap();
+        let of_logging = mcrouter
+            .warnings
+            .iter()
+            .filter(|warning| warning.contains("disable-failure-logging"));
+        assert_eq!(of_logging.count(), expected, "{:?}", mcrouter.warnings);
+    }
+    fs::remove_file(&flavor).unwrap();
+}
+
+#[test]
+fn keepalive_options_are_those_of_every_server() {
+    let config = r#"--config={"pools": {"A": {"servers": ["a:1"]}}, "route": "PoolRoute|A"}"#;
+    let keepalive = |arguments: &[&str]| {
+        let mcrouter = run(&[&["-p1", config], arguments].concat()).unwrap();
+        mcrouter.loaded.config.pools["A"].keepalive
+    };
+    assert_eq!(
+        keepalive(&["--keepalive-idle=5"]),
+        None,
+        "without a count there is none"
+    );
+    let expected = KeepAlive {
+        idle: Some(Duration::from_secs(300)),
+        interval: Some(Duration::from_secs(7)),
+        probes: Some(3),
+    };
+    assert_eq!(keepalive(&["-K", "3", "-i7"]), Some(expected));
+}
+
+#[test]
+fn the_last_good_configuration_is_kept_and_used_by_a_start_that_finds_a_bad_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, import, dump) = (
+        folder.path().join("c.json"),
+        folder.path().join("i.json"),
+        folder.path().join("dump"),
+    );
+    let good = r#"{"pools": {"A": {"servers": "@import(i.json)"}}, "route": "PoolRoute|A"}"#;
+    fs::write(&file, good).unwrap();
+    fs::write(&import, r#"["a:1"]"#).unwrap();
+    let config = format!("--config=file:{}", file.display());
+    let root = format!("--config-dump-root={}", dump.display());
+    let start = |more: &[&str]| run(&[&["-p", "12,13", &config, &root], more].concat());
+    let server = |loaded: &Loaded| {
+        loaded.config.pools["A"].source.fixed().unwrap()[0]
+            .address
+            .clone()
+    };
+
+    let mcrouter = start(&[]).unwrap();
+    assert!(!dump.exists(), "a configuration is kept once it is served");
+    mcrouter.load().unwrap();
+    let kept: Vec<_> = fs::read_dir(dump.join("mcrouter/12")).unwrap().collect();
+    assert_eq!(kept.len(), 2, "the file, and the one that it imports");
+
+    fs::write(&import, "[").unwrap();
+    assert!(mcrouter.load().is_err(), "while it runs, the running one stays");
+    assert!(start(&["--validate-config=run"]).is_err());
+    assert!(start(&["--max-dumped-config-age=0"]).is_err());
+    assert!(start(&["--service-name=other"]).is_err());
+    let second = start(&[]).unwrap();
+    assert_eq!(server(&second.loaded), "a:1");
+    assert!(
+        second.loaded.warnings[0].contains("Import 'i.json'"),
+        "{:?}",
+        second.loaded.warnings
+    );
+    assert_eq!(second.loaded.files_watched, [file.clone(), import.clone()]);
+    assert_eq!(server(&second.load().unwrap()), "a:1", "the start reads it again");
+    assert!(second.load().is_err(), "from then on the running one stays");
+
+    fs::remove_file(&file).unwrap();
+    assert_eq!(server(&start(&[]).unwrap().loaded), "a:1");
+    fs::write(&file, good).unwrap();
+    fs::write(&import, r#"["a:2"]"#).unwrap();
+    assert_eq!(server(&start(&[]).unwrap().loaded), "a:2");
 }

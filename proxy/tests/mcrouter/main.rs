@@ -5,6 +5,7 @@ mod file;
 mod flags;
 mod handles;
 mod limits;
+mod macros;
 mod node_local;
 mod policies;
 mod refusals;

@@ -67,14 +67,14 @@ fn unserved_mcrouter_handles_and_keys_are_refused_by_name_and_line() {
             around("\"PoolRoute|a\""),
             "there is no pool `a`, line: 8; did you mean `A`?",
         ),
-        (around("\"@x\""), "macros are not served yet"),
+        (around("\"@x\""), "8:18: Macro: 'x' not found"),
         (
-            around("{\"type\": \"NullRoute\", \"vars\": {\"a\": 1}}"),
-            "`vars` is not served yet, line: 8",
+            around("{\"type\": \"NullRoute\", \"vars\": {\"a\": \"%b%\"}}"),
+            "8:54: Param in string: 'b' not found",
         ),
         (
             "{\"route\": \"NullRoute\",\n \"macros\": {\"a\": {}}}".to_owned(),
-            "2:2: `macros` is not served yet, line: 2",
+            "2:18: 'a' macro definition: 'type' not found",
         ),
         (
             "{\"route\": \"NullRoute\", \"routes\": []}".to_owned(),

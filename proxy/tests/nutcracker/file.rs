@@ -95,7 +95,7 @@ fn every_key_of_a_twemproxy_file_is_read() {
                 flush_on_return: false,
             }
         );
-        assert!(pool.preconnect && pool.keepalive && pool.timeout == Duration::from_millis(400));
+        assert!(pool.preconnect && pool.keepalive.is_some() && pool.timeout == Duration::from_millis(400));
         assert_eq!(config.pools["m"].hash.algorithm, Algorithm::Random);
     }
 }

@@ -135,6 +135,8 @@ fn options_that_nutcracker_refuses_are_refused_with_its_words() {
             "option --drain-delay requires a time with its unit (5s, 250ms), and `5` is none",
         ),
         (&["--drain-file"], "option --drain-file requires a file name"),
+        (&["--drain-file="], "option --drain-file requires a file name"),
+        (&["--drain-file", ""], "option --drain-file requires a file name"),
         (
             &["--also-listen=127.0.0.1:1"],
             "option --also-listen requires a pool and an address (POOL=host:port, or POOL=/path), and \
@@ -179,6 +181,11 @@ fn a_file_is_tested_with_the_words_that_scripts_look_for() {
     fs::write(&path, pool("")).unwrap();
     let good = format!("nutcracker: configuration file '{file}' syntax is ok\n");
     assert_eq!(printed(&["--test-conf", &format!("--conf-file={file}")]), good);
+    let warned = printed(&["-t", "-c", &file, "--health=127.0.0.1:9160"]);
+    let warning = format!(
+        "{file}:1:1: a: without `auto_eject_hosts: true` none of its servers is down for `--health` (warning)\n"
+    );
+    assert_eq!(warned, good + &warning);
 }
 
 #[test]
@@ -232,7 +239,8 @@ fn health_and_drain_are_told_on_the_command_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nutcracker.yml");
     let other = pool("").replace("a:\n", "b=c:\n").replace("22121", "22122");
-    fs::write(&path, format!("{}{other}", pool("  auto_eject_hosts: true\n"))).unwrap();
+    let two = pool("  auto_eject_hosts: true\n") + "    - 10.0.0.2:11211:1\n";
+    fs::write(&path, two + &other).unwrap();
     let file = path.display().to_string();
     let loaded = run(&[
         "-c",
@@ -269,7 +277,7 @@ fn health_and_drain_are_told_on_the_command_line() {
     assert_eq!(config.drain.file.as_deref(), Some("/tmp/out".as_ref()));
     assert_eq!(config.drain.delay, Duration::from_secs(5));
     let warning = format!(
-        "{file}:6:1: b=c: without `auto_eject_hosts: true` none of its servers is down for `--health`"
+        "{file}:7:1: b=c: without `auto_eject_hosts: true` none of its servers is down for `--health`"
     );
     assert_eq!(loaded.warnings, [warning]);
 }
@@ -277,7 +285,11 @@ fn health_and_drain_are_told_on_the_command_line() {
 #[test]
 fn further_listener_of_a_pool_is_in_proximas_own_manner_with_the_pools_password() {
     let (_folder, file) = file_of("  redis: true\n  redis_auth: secret\n  backlog: 77\n");
-    let also = ["--also-listen=a=0.0.0.0:7", "--also-listen", "a=/run/a.sock 0600"];
+    let also = [
+        "--also-listen=a=0.0.0.0:7",
+        "--also-listen",
+        "a=/run/a=/b=c.sock 0600",
+    ];
     let config = run(&[&["-c", &file][..], &also].concat()).loaded.config;
     let [first, second, third] = &config.listeners[..] else {
         panic!("{:?}", config.listeners)
@@ -285,7 +297,7 @@ fn further_listener_of_a_pool_is_in_proximas_own_manner_with_the_pools_password(
     assert_eq!(first.manner, Manner::Twemproxy { all_commands: false });
     assert_eq!(
         (&*second.address, &*third.address),
-        ("0.0.0.0:7", "unix:/run/a.sock")
+        ("0.0.0.0:7", "unix:/run/a=/b=c.sock")
     );
     for further in [second, third] {
         assert_eq!(
@@ -329,6 +341,32 @@ fn options_that_do_not_go_with_the_file_are_refused_with_it() {
             "--admin=0.0.0.0:9160",
             "--health: `127.0.0.1:9160` is taken by `0.0.0.0:9160` in line 1",
         ),
+        (
+            "--admin=127.0.0.1:22222",
+            "--stats-port: `0.0.0.0:22222` is taken by `127.0.0.1:22222` in line 1; choose another port",
+        ),
+        (
+            "--health=127.0.0.1:22222",
+            "--stats-port: `0.0.0.0:22222` is taken by `127.0.0.1:22222` in line 1",
+        ),
+        (
+            "--also-listen=a=127.0.0.1:22222",
+            "--stats-port: `0.0.0.0:22222` is taken by `127.0.0.1:22222` in line 1",
+        ),
+        (
+            "-s22121",
+            "--stats-port: `0.0.0.0:22121` is taken by `127.0.0.1:22121` in line 2",
+        ),
+        (
+            "--health-min=2",
+            "--health-min: pool `a` has 1 server, so that 2 are never up; give it a number of its own: \
+             `--health-min=a=N`",
+        ),
+        (
+            "--health-min=a=3",
+            "--health-min: pool `a` has 1 server, so that 3 are never up; lower the number, or list more \
+             servers",
+        ),
     ];
     each_row(rows, |(option, expected)| {
         let refused = said(&["-c", &file, "--health=127.0.0.1:9160", option])
@@ -339,4 +377,26 @@ fn options_that_do_not_go_with_the_file_are_refused_with_it() {
             "{option}: {refused}"
         );
     });
+}
+
+#[test]
+fn least_number_of_servers_is_not_checked_for_pools_whose_health_nobody_asks_for_or_whose_servers_come_and_go()
+ {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("nutcracker.yml");
+    let file = path.display().to_string();
+    let two = pool("  auto_eject_hosts: true\n") + "    - 10.0.0.2:11211:1\n";
+    let one = pool("").replace("a:\n", "b:\n").replace("22121", "22122");
+    let found = "c:\n  listen: 127.0.0.1:1\n  servers:\n    - elasticache:c.example.com:11211\n";
+    fs::write(&path, two + &one + found).unwrap();
+    let least = ["-c", &file, "--health-min=2"];
+    run(&[
+        &least[..],
+        &["--health=a=127.0.0.1:9160", "--health=c=127.0.0.1:9161"],
+    ]
+    .concat());
+    run(&[&least[..], &["--health=127.0.0.1:9160", "--health-min=b=1"]].concat());
+    let refused = said(&[&least[..], &["--health=127.0.0.1:9160"]].concat()).unwrap_err();
+    let place = format!("{file}:7:1: --health-min: pool `b` has 1 server, so that 2 are never up; ");
+    assert!(refused.to_string().starts_with(&place), "{refused}");
 }

@@ -33,6 +33,11 @@ impl Joined {
         }
     }
 
+    /// Returns whether a part has failed.
+    pub(super) fn has_failed(&self) -> bool {
+        !self.failure.is_empty()
+    }
+
     pub(super) fn fail(&mut self, error: &[u8]) {
         if self.failure.is_empty() {
             self.failure.extend_from_slice(error);

@@ -176,6 +176,23 @@ impl Slots {
         seq == self.head
     }
 
+    /// Returns whether a failure of slot `seq` is the first of its request, and the client is told of it.
+    pub(in crate::client) fn fails_first(&self, seq: u32) -> bool {
+        let at = seq.wrapping_sub(self.head) as usize;
+        let Some(slot) = self.queue.get(at).filter(|slot| !slot.quiet) else {
+            return false;
+        };
+        if slot.part == Part::Whole {
+            return true;
+        }
+        let is_part = |slot: &&Slot| slot.part != Part::Whole;
+        let has_failed = |slot: &Slot| matches!(slot.state, State::Held { failed: true, .. });
+        let mut before = self.queue.range(..at).rev().take_while(is_part);
+        let mut behind = self.queue.range(at + 1..).take_while(is_part);
+        let is_of_first = || self.queue.range(..at).all(|slot| is_part(&slot));
+        !(before.any(has_failed) || behind.any(has_failed) || self.joined.has_failed() && is_of_first())
+    }
+
     /// Removes slot `seq` if it is the only one and waits for a whole reply. The caller then sends the reply
     /// itself.
     #[inline]
@@ -194,7 +211,7 @@ impl Slots {
 
     /// Takes the reply of slot `seq`. It goes to `out` when it is its turn, with all that waited behind it;
     /// otherwise it is held.
-    #[inline]
+    #[inline(always)]
     pub(in crate::client) fn answer(
         &mut self,
         seq: u32,

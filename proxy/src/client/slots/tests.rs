@@ -143,3 +143,21 @@ fn a_large_part_behind_one_that_failed_holds_up_nobody() {
         );
     }
 }
+
+#[test]
+fn request_of_several_parts_fails_once_whichever_part_fails_first() {
+    let (mut slots, mut out) = (Slots::default(), Vec::new());
+    let end = &Join::Chain { end: b"END\r\n" };
+    let failed = reply(Outcome::Timeout, 0);
+    let [a, b, c] = [0; 3].map(|_| slots.push(1, false, Part::Link, 0, Micros::ZERO));
+    slots.close(end, &mut out);
+    let other = slots.push(1, false, Part::Link, 0, Micros::ZERO);
+    slots.close(end, &mut out);
+    let quiet = slots.push(1, true, Part::Whole, 0, Micros::ZERO);
+    assert!(slots.fails_first(b) && slots.fails_first(other) && !slots.fails_first(quiet));
+    slots.answer(b, &failed, b"E\r\n", false, &mut out);
+    assert!(!slots.fails_first(a) && !slots.fails_first(c), "beside it");
+    slots.answer(a, &reply(Outcome::NotFound, 5), b"END\r\n", false, &mut out);
+    assert!(!slots.fails_first(c), "it has had its turn");
+    assert!(slots.fails_first(other), "of another request");
+}

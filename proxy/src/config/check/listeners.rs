@@ -19,7 +19,8 @@ pub(super) fn taken(config: &Config, index: &Index) -> Vec<Diagnostic> {
         .iter()
         .chain(index.admin.as_ref())
         .chain(&index.health);
-    let all: Vec<(&str, &Site)> = addresses.zip(sites).collect();
+    let statistics = index.statistics.iter().map(|(address, site)| (&**address, site));
+    let all: Vec<(&str, &Site)> = addresses.zip(sites).chain(statistics).collect();
     let taken = all.iter().enumerate().filter_map(|(i, (address, site))| {
         let (other, other_site) = all[..i].iter().find(|(other, _)| collide(address, other))?;
         let problem = format!("`{address}` is taken by `{other}` in line {}", other_site.at.line);

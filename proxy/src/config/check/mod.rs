@@ -4,6 +4,7 @@ mod bypass_writes;
 mod copies;
 mod fleet;
 mod hashes;
+mod health;
 mod listeners;
 mod names;
 mod nesting;
@@ -25,6 +26,7 @@ pub(crate) fn check(config: &Config, index: &Index) -> Vec<Diagnostic> {
     diagnostics.extend(copies::unkept(config, index));
     diagnostics.extend(fleet::unkept(config, index));
     diagnostics.extend(listeners::taken(config, index));
+    diagnostics.extend(health::unreachable(config, index));
     diagnostics.extend(hashes::unusable(config, index));
     diagnostics.extend(protocols::joined(config, index));
     diagnostics.extend(protocols::operations(config, index));

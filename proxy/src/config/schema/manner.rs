@@ -10,4 +10,9 @@ pub enum Manner {
         /// Whether the listener takes all commands that Proxima serves, and not only those of twemproxy.
         all_commands: bool,
     },
+    /// mcrouter's.
+    Mcrouter {
+        /// Whether clients may flush all servers.
+        flush: bool,
+    },
 }

@@ -24,7 +24,7 @@ pub use self::{
     health::{Drain, HealthCheck, HealthListener, Network},
     login::{Access, Login, Password, PasswordSource, Secret},
     manner::Manner,
-    pool::{Dedicated, Eject, EjectBy, Pool, Rejoin, Replicated},
+    pool::{Dedicated, Eject, EjectBy, KeepAlive, Pool, Rejoin, Replicated},
     route::{
         Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverPolicy, FailoverRules, Fault, HashOrder,
         Rate, Rates, Route, Shadow, ShadowKeys, ShardCopies, TtlAction,
@@ -116,7 +116,7 @@ impl Protocol {
 pub struct Listener {
     /// The protocol of its clients.
     pub protocol: Protocol,
-    /// `host:port`, `[v6]:port` or `unix:/path`.
+    /// `host:port`, `[v6]:port`, `unix:/path`, or `fd:N` for an inherited socket.
     pub address: String,
     /// The route of its requests.
     pub route: Route,

@@ -30,8 +30,19 @@ pub struct Pool {
     pub dedicated: Dedicated,
     /// Whether every worker connects to all servers before it is asked for anything.
     pub preconnect: bool,
-    /// Whether the kernel looks after servers that are silent for hours.
-    pub keepalive: bool,
+    /// How the kernel looks after servers that are silent for long. `None`: it does not.
+    pub keepalive: Option<KeepAlive>,
+}
+
+/// How the kernel looks after a silent peer. By default as the system is set: after hours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Silence after which it asks. `None`: the system's time.
+    pub idle: Option<Duration>,
+    /// Time between two questions. `None`: the system's time.
+    pub interval: Option<Duration>,
+    /// Questions without an answer after which the connection is lost. `None`: the system's number.
+    pub probes: Option<u32>,
 }
 
 /// Limits on the connections to a server that one client has for itself, of each worker.
@@ -69,7 +80,7 @@ impl Pool {
             login: Login::default(),
             dedicated: Dedicated::DEFAULT,
             preconnect: false,
-            keepalive: false,
+            keepalive: None,
         }
     }
 

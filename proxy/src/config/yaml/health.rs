@@ -90,8 +90,10 @@ impl Form for HealthForm {
         }
         cx.index.health.push(site);
         cx.within("pools", |cx| {
-            for (name, _) in &pools {
+            for (name, least) in &pools {
                 cx.mention(name.at, Kind::Pool, &name.text);
+                let remedy = "lower the number, or list more servers".to_owned();
+                cx.want(name.at, &name.text, *least, remedy);
             }
         });
         Ok(HealthListener {

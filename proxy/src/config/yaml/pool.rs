@@ -261,7 +261,7 @@ impl Form for PoolForm {
             login,
             dedicated,
             preconnect: false,
-            keepalive: false,
+            keepalive: None,
         })
     }
 }

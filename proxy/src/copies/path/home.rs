@@ -201,7 +201,7 @@ impl Engine {
 
     /// Tells the others what the home has decided; `read` is the reply that says what it has computed.
     pub(super) fn tell(&mut self, copies: &Copies, id: OperationId, home: usize, read: Option<&[u8]>) {
-        let unix = self.unix();
+        let unix = self.unix().as_secs();
         let Some(operation) = self.copies.operations.get_mut(id) else {
             return;
         };

@@ -1,5 +1,6 @@
 //! The memcached protocol: text and meta commands.
 
+mod mcrouter;
 mod repair;
 mod twemproxy;
 
@@ -10,19 +11,16 @@ use proxima_wire::{
 
 use super::{
     Change, Conversation, Copied, Dialect, Effect, Embedded, Expiry, Failed, Join, Login, MALFORMED, Manner,
-    Message, Plan, Session, manner::twemproxys_text,
+    Message, Plan, Session,
+    manner::{mcrouters_text, twemproxys_text},
 };
 
-/// The memcached dialect, as Proxima or as mcrouter speaks it. If it `ANNOUNCES`, its clients may ask for the
+/// The memcached dialect, in the manner of a listener. If it `ANNOUNCES`, its clients may ask for the
 /// list of proxies.
 #[derive(Debug)]
 pub struct Memcache<const ANNOUNCES: bool = false> {
     /// The reply to `version`.
     version: &'static [u8],
-    /// `flush_all` is allowed.
-    flush: bool,
-    /// Errors begin as mcrouter's do.
-    as_mcrouter: bool,
     manner: Manner,
 }
 
@@ -30,8 +28,6 @@ impl Memcache<true> {
     /// memcached as Proxima speaks it where its clients discover the proxies.
     pub const ANNOUNCING: Self = Self {
         version: VERSION,
-        flush: true,
-        as_mcrouter: false,
         manner: Manner::Own,
     };
 }
@@ -40,15 +36,6 @@ impl Memcache<false> {
     /// memcached as Proxima speaks it.
     pub const PLAIN: Self = Self {
         version: VERSION,
-        flush: true,
-        as_mcrouter: false,
-        manner: Manner::Own,
-    };
-    /// memcached as mcrouter speaks it.
-    pub const MCROUTER: Self = Self {
-        version: b"VERSION 1.0.0 mcrouter\r\n",
-        flush: false,
-        as_mcrouter: true,
         manner: Manner::Own,
     };
     const TWEMPROXY: Self = Self {
@@ -59,9 +46,12 @@ impl Memcache<false> {
         manner: Manner::Twemproxy { all_commands: true },
         ..Self::PLAIN
     };
-    /// memcached as mcrouter speaks it with `--enable-flush-cmd`.
-    pub const MCROUTER_FLUSH: Self = Self {
-        flush: true,
+    const MCROUTER: Self = Self {
+        version: b"VERSION 1.0.0 mcrouter\r\n",
+        manner: Manner::Mcrouter { flush: false },
+    };
+    const MCROUTER_FLUSH: Self = Self {
+        manner: Manner::Mcrouter { flush: true },
         ..Self::MCROUTER
     };
 }
@@ -82,6 +72,10 @@ impl<const ANNOUNCES: bool> Memcache<ANNOUNCES> {
         match self.manner {
             Manner::Own => read,
             Manner::Twemproxy { all_commands } => twemproxy::restrict(read, all_commands),
+            Manner::Mcrouter { .. } => match read {
+                Parsed::Bad(bad) => mcrouter::refused(bad, bytes),
+                read => read,
+            },
         }
     }
 
@@ -100,7 +94,7 @@ impl<const ANNOUNCES: bool> Memcache<ANNOUNCES> {
 
 impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
     fn announcing(&self) -> Option<&'static dyn Dialect> {
-        (!self.as_mcrouter).then_some(&Memcache::ANNOUNCING)
+        (self.manner == Manner::Own).then_some(&Memcache::ANNOUNCING)
     }
 
     fn keeps_session(&self) -> bool {
@@ -112,6 +106,8 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
             Manner::Own => None,
             Manner::Twemproxy { all_commands: false } => Some(&Memcache::TWEMPROXY),
             Manner::Twemproxy { all_commands: true } => Some(&Memcache::TWEMPROXY_ALL),
+            Manner::Mcrouter { flush: false } => Some(&Memcache::MCROUTER),
+            Manner::Mcrouter { flush: true } => Some(&Memcache::MCROUTER_FLUSH),
         }
     }
 
@@ -159,11 +155,12 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
     }
 
     #[inline]
-    fn check_end(&self, message: &[u8]) -> Result<(), &'static [u8]> {
+    fn check_end(&self, message: &[u8]) -> Result<(), Bad> {
         match self.manner {
             _ if message.ends_with(b"\r\n") => Ok(()),
-            Manner::Own => Err(error::BAD_CHUNK),
-            Manner::Twemproxy { .. } => Err(b""),
+            Manner::Own => Err(Bad::refused(0, error::BAD_CHUNK)),
+            Manner::Twemproxy { .. } => Err(Bad::fatal(b"")),
+            Manner::Mcrouter { .. } => Err(Bad::fatal(mcrouter::MALFORMED)),
         }
     }
 
@@ -185,6 +182,7 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
             Version => self.version,
             Verbosity => b"OK\r\n",
             MetaNoop => b"MN\r\n",
+            Shutdown if matches!(self.manner, Manner::Mcrouter { .. }) => return Plan::Shutdown,
             Shutdown => b"SERVER_ERROR: shutdown not enabled\r\n",
             Config if ANNOUNCES && message == Discovery::Config.line() => {
                 out.extend_from_slice(b"END\r\n");
@@ -195,7 +193,9 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
                 out.extend_from_slice(b"END\r\n");
                 return Plan::Announce(Discovery::Key as u16);
             }
-            FlushAll if !self.flush => b"SERVER_ERROR Command disabled\r\n",
+            FlushAll if self.manner == (Manner::Mcrouter { flush: false }) => {
+                b"SERVER_ERROR Command disabled\r\n"
+            }
             FlushAll => return Plan::Broadcast,
             Stats | LruCrawler => return Plan::Stats,
             Quit => return Plan::Close,
@@ -235,7 +235,14 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
     #[inline]
     fn next_key(&self, _: &Request, bytes: &[u8]) -> NextKey {
         match memcache::take_key(bytes) {
-            NextKey::Bad(bad) if self.manner != Manner::Own => NextKey::Bad(bad.mute()),
+            NextKey::Bad(bad) => NextKey::Bad(match self.manner {
+                Manner::Own => bad,
+                Manner::Twemproxy { .. } => bad.mute(),
+                Manner::Mcrouter { .. } => Bad {
+                    reply: mcrouter::BAD_KEY,
+                    ..bad
+                },
+            }),
             next => next,
         }
     }
@@ -302,20 +309,15 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
         }
     }
 
-    /// As mcrouter writes it, the error of a server begins with the words that users of mcrouter look for;
-    /// for a late reply these words are the whole text.
     fn error(&self, _: &Session, failed: &Failed<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(match failed.outcome {
             Outcome::ClientError => b"CLIENT_ERROR ",
             _ => b"SERVER_ERROR ",
         });
-        let text = match failed.outcome {
-            _ if self.manner != Manner::Own => twemproxys_text(failed),
-            _ if !self.as_mcrouter || failed.server.is_empty() => failed.to_string(),
-            Outcome::Timeout => "Reply timeout".into(),
-            Outcome::ConnectError | Outcome::ConnectTimeout => format!("AsyncSocketException: {failed}"),
-            Outcome::Ejected => format!("Server unavailable. Reason: {failed}"),
-            _ => failed.to_string(),
+        let text = match self.manner {
+            Manner::Own => failed.to_string(),
+            Manner::Twemproxy { .. } => twemproxys_text(failed),
+            Manner::Mcrouter { .. } => mcrouters_text(failed),
         };
         let printable = |byte: u8| if byte.is_ascii_control() { b' ' } else { byte };
         out.extend(text.bytes().map(printable));
@@ -397,48 +399,5 @@ impl<const ANNOUNCES: bool> Copied for Memcache<ANNOUNCES> {
 
     fn removal(&self, key: &[u8], out: &mut Vec<u8>) {
         memcache::removal(key, out);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proxima_wire::message::Outcome;
-
-    use super::Memcache;
-    use crate::dialect::{Dialect, Failed, Session};
-
-    #[test]
-    fn failures_name_the_server_except_where_users_of_mcrouter_look_for_the_whole_text() {
-        for (outcome, plain, mcrouter) in [
-            (Outcome::Timeout, "m:1: why", "Reply timeout"),
-            (
-                Outcome::ConnectTimeout,
-                "m:1: why",
-                "AsyncSocketException: m:1: why",
-            ),
-            (
-                Outcome::ConnectError,
-                "m:1: why",
-                "AsyncSocketException: m:1: why",
-            ),
-            (
-                Outcome::Ejected,
-                "m:1: why",
-                "Server unavailable. Reason: m:1: why",
-            ),
-            (Outcome::Overloaded, "m:1: why", "m:1: why"),
-            (Outcome::LocalError, "m:1: why", "m:1: why"),
-        ] {
-            for (dialect, expected) in [(Memcache::PLAIN, plain), (Memcache::MCROUTER_FLUSH, mcrouter)] {
-                let mut line = Vec::new();
-                let failed = Failed::at("m:1", outcome, "why");
-                dialect.error(&Session::default(), &failed, &mut line);
-                assert_eq!(
-                    line,
-                    format!("SERVER_ERROR {expected}\r\n").as_bytes(),
-                    "{outcome:?}"
-                );
-            }
-        }
     }
 }

@@ -109,7 +109,8 @@ impl Dialect for Redis {
 
     fn in_manner(&self, manner: Manner) -> Option<&'static dyn Dialect> {
         match manner {
-            Manner::Own => None,
+            // mcrouter does not speak Redis.
+            Manner::Own | Manner::Mcrouter { .. } => None,
             Manner::Twemproxy { all_commands: false } => Some(&Self::TWEMPROXY),
             Manner::Twemproxy { all_commands: true } => Some(&Self::TWEMPROXY_ALL),
         }
@@ -124,7 +125,7 @@ impl Dialect for Redis {
         let limits = Limits { value: value_limit };
         match self.manner {
             // A request is large: it is written once, where the caller wants it.
-            Manner::Own => resp::request(parse, bytes, &limits),
+            Manner::Own | Manner::Mcrouter { .. } => resp::request(parse, bytes, &limits),
             Manner::Twemproxy { all_commands } => twemproxy::request(parse, bytes, &limits, all_commands),
         }
     }
@@ -168,7 +169,7 @@ impl Dialect for Redis {
 
     fn error(&self, _: &Session, failed: &Failed<'_>, out: &mut Vec<u8>) {
         match self.manner {
-            Manner::Own => append_error(&format!("ERR {failed}"), out),
+            Manner::Own | Manner::Mcrouter { .. } => append_error(&format!("ERR {failed}"), out),
             Manner::Twemproxy { .. } => twemproxy::error(&twemproxys_text(failed), out),
         }
     }
@@ -339,7 +340,7 @@ impl Dialect for Redis {
 
     fn error_of_part(&self, outcome: Outcome) -> Option<&'static [u8]> {
         match self.manner {
-            Manner::Own => None,
+            Manner::Own | Manner::Mcrouter { .. } => None,
             Manner::Twemproxy { .. } => twemproxy::error_of_part(outcome),
         }
     }

@@ -132,7 +132,7 @@ pub(super) const fn error_of_part(outcome: Outcome) -> Option<&'static [u8]> {
 /// What a client is told that has not said the password.
 pub(super) const fn not_logged_in(manner: Manner, own: &'static str) -> &'static str {
     match manner {
-        Manner::Own => own,
+        Manner::Own | Manner::Mcrouter { .. } => own,
         Manner::Twemproxy { .. } => "NOAUTH Authentication required",
     }
 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::{error::OptionError, flags::Flags, settings::NEVER};
+use super::{error::OptionError, flags::Flags, settings::NEVER, threads::workers};
 use crate::config::{
     check_address, listen_address,
     schema::{
@@ -17,18 +17,6 @@ use crate::config::{
 
 /// The configuration without its pools and routes.
 pub(super) fn base(flags: &Flags) -> Result<Config, OptionError> {
-    let threads = flags.text("proxy-threads");
-    let workers = match threads.as_str() {
-        "auto" => None,
-        "" => Some(flags.text("num-proxies")),
-        _ => Some(threads),
-    };
-    let count = |text: String| text.parse().ok().filter(|count| (1..=1024).contains(count));
-    let workers = match workers.map(count) {
-        None => None,
-        Some(Some(count)) => Some(count),
-        Some(None) => return Err(OptionError::Threads),
-    };
     let bound = |name: &str| match flags.number(name) {
         0 => usize::MAX,
         bound => usize::try_from(bound).unwrap_or(usize::MAX),
@@ -51,7 +39,7 @@ pub(super) fn base(flags: &Flags) -> Result<Config, OptionError> {
         ..Limits::DEFAULT
     };
     Ok(Config {
-        workers,
+        workers: workers(flags)?,
         listeners: listeners(flags)?,
         admin: admin(flags)?,
         state: path(flags, "keep-writing-state"),
@@ -78,13 +66,7 @@ fn spool(flags: &Flags) -> Option<SpoolOptions> {
     Some(SpoolOptions {
         dir,
         is_second_form: flags.flag("use-asynclog-version2"),
-        router: flags
-            .text("port")
-            .split(',')
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_owned(),
+        router: flags.router_name(),
         region: parts.next().unwrap_or_default(),
         cluster: parts.next().unwrap_or_default(),
     })
@@ -104,11 +86,22 @@ fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
         access: Access::Open,
         permissions: Permissions::default(),
         discovery: None,
-        socket: SocketOptions::default(),
-        manner: Manner::Own,
+        socket: SocketOptions {
+            backlog: i32::try_from(flags.number("tcp-listen-backlog")).unwrap_or(i32::MAX),
+            ..SocketOptions::default()
+        },
+        manner: Manner::Mcrouter {
+            flush: flags.flag("enable-flush-cmd"),
+        },
         address,
         route: Route::Null,
     };
+    // The number is not looked at before it is used: a check of the configuration does not inherit the socket.
+    match flags.text("listen-sock-fd").parse() {
+        Ok(-1) | Err(_) => {}
+        Ok(number @ 0..) => return Ok(vec![listener(format!("fd:{number}"))]),
+        Ok(number) => return Err(OptionError::Descriptor(number)),
+    }
     let (ports, socket) = (flags.text("port"), flags.text("unix-domain-sock"));
     if !socket.is_empty() {
         let address = format!("unix:{socket}");

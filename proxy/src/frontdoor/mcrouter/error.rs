@@ -37,8 +37,8 @@ impl Refused {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum OptionError {
     /// The option would change what clients get.
-    #[error("option `--{0}` is not served yet")]
-    NotServed(&'static str),
+    #[error("option `--{option}` is not served: {why}")]
+    NotServed { option: &'static str, why: &'static str },
     #[error("option `--{0}` needs a value")]
     NoValue(&'static str),
     /// The value has the wrong type.
@@ -52,8 +52,12 @@ pub enum OptionError {
     NoTimeout,
     #[error("the number of proxy threads is from 1 to 1024")]
     Threads,
+    #[error("option `--core-multiplier` takes a number, not `{0}`")]
+    Multiplier(String),
     #[error("invalid ports")]
     Ports,
+    #[error("option `--listen-sock-fd` takes the number of an open socket, not {0}")]
+    Descriptor(i64),
     #[error("--unix-domain-sock and --port cannot both be given")]
     PortAndSocket,
     #[error("option `--unix-domain-sock`: {0}")]

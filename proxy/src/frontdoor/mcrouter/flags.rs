@@ -13,13 +13,24 @@ use crate::config::{document::shortened, file, reading::Reading};
 /// A parsed command line.
 #[derive(Clone, Debug)]
 pub(super) struct Flags {
-    /// Whether only to check the configuration and exit.
-    pub(super) only_validates: bool,
+    /// What is to be done with a bad configuration.
+    pub(super) validates: Validates,
     pub(super) asks_help: bool,
     pub(super) asks_version: bool,
     /// Warnings about the command line.
     pub(super) warnings: Vec<String>,
     values: BTreeMap<&'static str, String>,
+}
+
+/// What `--validate-config` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Validates {
+    /// Serve by the dump of an earlier configuration, if there is one.
+    No,
+    /// Check the configuration, and exit.
+    Exit,
+    /// Serve, but not by the dump of an earlier configuration.
+    Run,
 }
 
 /// Parses the arguments behind the program's name.
@@ -28,7 +39,7 @@ pub(super) struct Flags {
 /// An option is refused, or a value has the wrong type.
 pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags, OptionError> {
     let mut flags = Flags {
-        only_validates: false,
+        validates: Validates::No,
         asks_help: false,
         asks_version: false,
         warnings: Vec::new(),
@@ -109,6 +120,13 @@ impl Flags {
         self.text(name) == "true"
     }
 
+    /// The name of this proxy among those of the host: its first port, or 0.
+    pub(super) fn router_name(&self) -> String {
+        let ports = self.text("port");
+        let first = ports.split(',').map(str::trim).find(|port| !port.is_empty());
+        first.unwrap_or("0").to_owned()
+    }
+
     /// Whether the option was given.
     pub(super) fn is_given(&self, name: &str) -> bool {
         self.values.contains_key(name)
@@ -133,9 +151,8 @@ impl Flags {
         match (name, value) {
             ("help" | "h", None) => self.asks_help = true,
             ("version" | "V", None) => self.asks_version = true,
-            ("validate-config", None | Some("exit")) => self.only_validates = true,
-            // A bad configuration is refused at the start in any case.
-            ("validate-config", Some("run")) => self.only_validates = false,
+            ("validate-config", None | Some("exit")) => self.validates = Validates::Exit,
+            ("validate-config", Some("run")) => self.validates = Validates::Run,
             ("validate-config", Some(other)) => {
                 return Err(OptionError::BadValue {
                     option: "validate-config",
@@ -159,7 +176,12 @@ impl Flags {
                 continue;
             };
             match option.status {
-                Status::Refused => return Err(OptionError::NotServed(option.name)),
+                Status::Refused(why) => {
+                    return Err(OptionError::NotServed {
+                        option: option.name,
+                        why,
+                    });
+                }
                 Status::Idle => {
                     self.warnings.push(format!(
                         "option `--{}={}` has no effect here",
@@ -259,7 +281,16 @@ fn read_flavor(
             .scalar()
             .ok_or_else(|| refused(cx.expected(node, "a string")))?;
         match options::by_internal(&name.text) {
-            Some(option) => drop(values.insert(option.name, checked(option, value)?)),
+            Some(option) => {
+                let value = checked(option, value)?;
+                let is_inverted = option.is_opposite && option.internal_name() == name.text;
+                let value = match value.as_str() {
+                    "true" if is_inverted => "false".to_owned(),
+                    "false" if is_inverted => "true".to_owned(),
+                    _ => value,
+                };
+                values.insert(option.name, value);
+            }
             None => warnings.push(format!(
                 "{}:{}: unknown option is ignored",
                 path.display(),

@@ -1,5 +1,5 @@
 //! Parses mcrouter's JSON to a tree. Comments and trailing commas are allowed, and the last of repeated keys
-//! counts.
+//! counts. Strings stay as they are written: the preprocessor reads what they mean.
 
 use std::collections::HashMap;
 
@@ -59,7 +59,7 @@ impl Reader<'_, '_> {
         };
         let value = match value {
             ast::Value::StringLit(text) => Value::Scalar {
-                text: without_macros(&text.value, at)?,
+                text: text.value.into_owned(),
                 quoted: true,
             },
             ast::Value::NumberLit(number) => unquoted(number.value),
@@ -82,7 +82,7 @@ impl Reader<'_, '_> {
         let mut positions: HashMap<String, usize> = HashMap::new();
         for property in object.properties {
             let at = self.lines.place(property.name.start());
-            let text = without_macros(property.name.as_str(), at)?;
+            let text = property.name.as_str().to_owned();
             let value = self.node(property.value, depth + 1)?;
             if let Some(earlier) = positions.get(&text).and_then(|i| entries.get_mut(*i)) {
                 let (name, line) = (shortened(&text), earlier.0.at.line);
@@ -98,28 +98,6 @@ impl Reader<'_, '_> {
         }
         Ok(Value::Map(entries))
     }
-}
-
-/// A text as mcrouter's preprocessor leaves it. Only the removal of escapes is done here; texts with macros
-/// are refused.
-fn without_macros(text: &str, at: Place) -> Result<String, Diagnostic> {
-    let macros = |what: &str| {
-        let problem = format!("macros are not served yet ({what} in `{}`)", shortened(text));
-        Err(Diagnostic::at(at, problem).with_remedy("write what it stands for"))
-    };
-    if text.starts_with('@') {
-        return macros("`@`");
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        match c {
-            '%' => return macros("`%`"),
-            '\\' => out.push(rest.next_if(|c| "%@(),\\".contains(*c)).unwrap_or('\\')),
-            c => out.push(c),
-        }
-    }
-    Ok(out)
 }
 
 /// The beginnings of the lines of a text.
@@ -190,19 +168,11 @@ mod tests {
             ("", "1:1: there is no JSON value"),
             ("{a: 1}", "1:2: not JSON"),
             ("[1][2]", "1:4: not JSON"),
-            ("{\n\"a\": \"@import(x)\"}", "2:6: macros are not served yet"),
-            ("{\"a\": \"x%hostid%\"}", "1:7: macros are not served yet"),
             (&deep, "1:251: nested more than 250 deep"),
         ];
         for (text, message) in bad {
             let found = parse_alone(text).unwrap_err();
             assert!(found.starts_with(message), "{text:?}: {found}");
         }
-    }
-
-    #[test]
-    fn escapes_of_the_preprocessor_are_taken_away() {
-        let node = parse_alone(r#""a\\%b\\@c\\\\d\\e""#).unwrap();
-        assert_eq!(node.scalar(), Some(r"a%b@c\d\e"));
     }
 }

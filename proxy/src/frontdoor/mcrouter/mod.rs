@@ -1,9 +1,9 @@
 //! mcrouter's command line and configuration file, as what Proxima runs.
 //!
 //! ```text
-//!  arguments ─▶ flags (table: options) ─▶ settings, base ──────────┐
-//!                                              │                    ├─▶ schema::Config ─▶ start
-//!  file ─▶ json ─▶ tree ─▶ pools, builder (`A|B|C`), handles ───────┘
+//!  arguments ─▶ flags (table: options) ─▶ settings, base ──────────────────┐
+//!                      constants ◀───────────┘                            ├─▶ schema::Config ─▶ start
+//!  file ─▶ json ─▶ preprocess ─▶ tree ─▶ pools, builder (`A|B|C`), handles ┘
 //! ```
 //!
 //! [`start()`] is the way in: it gives a [`Run`], which has a configuration and can read it again, or a
@@ -13,6 +13,8 @@
 
 mod base;
 mod builder;
+mod constants;
+mod dump;
 mod error;
 mod flags;
 mod fleet;
@@ -20,12 +22,15 @@ mod handles;
 mod help;
 mod json;
 mod keep_writing;
+mod load;
 mod object;
 mod options;
 mod pools;
+mod preprocess;
 mod server;
 mod settings;
 mod start;
+mod threads;
 mod tree;
 
 pub use error::{OptionError, Refused};

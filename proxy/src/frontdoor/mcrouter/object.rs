@@ -79,7 +79,7 @@ impl<'a> Object<'a> {
             .filter(|(name, _)| !read.contains(&name.text.as_str()))
         {
             let (key, shown) = (name.text.as_str(), shortened(&name.text));
-            if key == "vars" || unserved.contains(&key) {
+            if unserved.contains(&key) {
                 if !asks_for_nothing(node) {
                     return Err(cx.refuse(
                         name.at,

@@ -9,6 +9,8 @@ pub(super) struct Opt {
     pub(super) short: char,
     /// The name in flavor files, if it is not the long name with `_`.
     pub(super) internal: &'static str,
+    /// The option of that name is the opposite of this one.
+    pub(super) is_opposite: bool,
     pub(super) takes: Takes,
     pub(super) status: Status,
 }
@@ -35,18 +37,23 @@ pub(super) enum Status {
     Idle,
     /// Its effect is missing, which is logged at the start.
     Missing,
-    /// It is refused: without its effect clients would get something else than they should.
-    Refused,
+    /// It is refused, for this reason: without its effect clients would get something else than they should.
+    Refused(&'static str),
 }
 
 use Status::{Idle, Missing, Ours, Refused, Served};
 use Takes::{Acks, Number, Text, Toggle};
+
+const NO_TLS: &str = "listeners have no TLS";
+const ACL: &str = "there are no lists of who may do what";
+const THRIFT: &str = "only mcrouter's own protocol for memcached's clients is spoken";
 
 const fn opt(name: &'static str, takes: Takes, status: Status) -> Opt {
     Opt {
         name,
         short: '\0',
         internal: "",
+        is_opposite: false,
         takes,
         status,
     }
@@ -59,6 +66,14 @@ impl Opt {
 
     const fn internal(self, internal: &'static str) -> Self {
         Self { internal, ..self }
+    }
+
+    /// A toggle whose name in flavor files is that of the opposite.
+    const fn opposite(self, internal: &'static str) -> Self {
+        Self {
+            is_opposite: true,
+            ..self.internal(internal)
+        }
     }
 
     /// The name in flavor files.
@@ -105,19 +120,19 @@ pub(super) static OPTIONS: &[Opt] = &[
         .internal("default_route"),
     opt("num-proxies", Text("1"), Served),
     opt("proxy-threads", Text(""), Served),
-    opt("service-name", Text("mcrouter"), Idle),
+    opt("service-name", Text("mcrouter"), Served),
     opt("carbon-router-name", Text("Memcache"), Idle),
-    opt("config-params", Text(""), Refused),
-    opt("additional-config-params", Text(""), Refused),
+    opt("config-params", Text(""), Served),
+    opt("additional-config-params", Text(""), Served),
     opt("runtime-vars-file", Text(""), Missing),
     // Listeners.
     opt("port", Text(""), Served).short('p').internal("ports"),
     opt("listen-addresses", Text(""), Served),
     opt("unix-domain-sock", Text(""), Served),
-    opt("ssl-port", Text(""), Refused).internal("ssl_ports"),
-    opt("listen-sock-fd", Number(-1), Refused),
+    opt("ssl-port", Text(""), Refused(NO_TLS)).internal("ssl_ports"),
+    opt("listen-sock-fd", Number(-1), Served),
     opt("max-conns", Number(0), Served),
-    opt("tcp-listen-backlog", Number(4096), Idle),
+    opt("tcp-listen-backlog", Number(4096), Served),
     opt("max-client-outstanding-reqs", Number(34133), Served),
     opt("client-timeout", Number(1000), Served).internal("client_timeout_ms"),
     opt("num-listening-sockets", Number(1), Idle),
@@ -139,13 +154,13 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("timeouts-until-tko", Number(3), Served).internal("failures_until_tko"),
     opt("disable-tko-tracking", Toggle(false), Served),
     opt("reset-inactive-connection-interval", Number(60_000), Idle),
-    opt("keepalive-count", Number(0), Idle)
+    opt("keepalive-count", Number(0), Served)
         .short('K')
         .internal("keepalive_cnt"),
-    opt("keepalive-interval", Number(60), Idle)
+    opt("keepalive-interval", Number(60), Served)
         .short('i')
         .internal("keepalive_interval_s"),
-    opt("keepalive-idle", Number(300), Idle)
+    opt("keepalive-idle", Number(300), Served)
         .short('I')
         .internal("keepalive_idle_s"),
     opt("tcp-rto-min", Number(-1), Idle),
@@ -158,11 +173,19 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("proxy-max-inflight-shadow-requests", Number(0), Idle),
     // Requests and replies.
     opt("enable-flush-cmd", Toggle(false), Served),
-    opt("send-invalid-route-to-default", Toggle(false), Refused),
-    opt("group-remote-errors", Toggle(false), Refused),
+    opt(
+        "send-invalid-route-to-default",
+        Toggle(false),
+        Refused("keys for unknown routes get an error"),
+    ),
+    opt("group-remote-errors", Toggle(false), Idle),
     opt("allow-only-gets", Toggle(false), Served),
     opt("disable-request-deadline-check", Toggle(false), Idle),
-    opt("big-value-split-threshold", Number(0), Refused),
+    opt(
+        "big-value-split-threshold",
+        Number(0),
+        Refused("values are not split"),
+    ),
     opt("big-value-batch-size", Number(10), Idle),
     opt("big-value-hide-reply-flag", Toggle(false), Idle),
     opt("enable-logging-route", Toggle(false), Served),
@@ -182,9 +205,9 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("stats-async-queue-length", Number(50), Idle),
     opt("pool-stats-config-file", Text(""), Missing),
     opt("debug-fifo-root", Text("/var/mcrouter/fifos"), Missing),
-    opt("config-dump-root", Text("/var/mcrouter/config"), Missing),
-    opt("max-dumped-config-age", Number(43_200), Idle),
-    opt("disable-failure-logging", Toggle(false), Idle).internal("enable_failure_logging"),
+    opt("config-dump-root", Text("/var/mcrouter/config"), Served),
+    opt("max-dumped-config-age", Number(43_200), Served),
+    opt("disable-failure-logging", Toggle(false), Idle).opposite("enable_failure_logging"),
     opt("test-mode", Toggle(false), Idle),
     opt("logging-rtt-outlier-threshold-us", Number(0), Idle),
     opt("collect-rxmit-stats-every-hz", Number(0), Idle),
@@ -193,9 +216,9 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("max-rxmit-reconnect-threshold", Number(0), Idle),
     // Reloading.
     opt("disable-reload-configs", Toggle(false), Served),
-    opt("constantly-reload-configs", Toggle(false), Missing),
+    opt("constantly-reload-configs", Toggle(false), Idle),
     opt("reconfiguration-delay-ms", Number(1000), Served),
-    opt("reconfiguration-jitter-ms", Number(0), Idle),
+    opt("reconfiguration-jitter-ms", Number(0), Served),
     opt("post-reconfiguration-delay-ms", Number(0), Idle),
     opt("file-observer-poll-period-ms", Number(100), Idle),
     opt("file-observer-sleep-before-update-ms", Number(1000), Idle),
@@ -214,20 +237,20 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("server-pem-cert-path", Text(""), Missing),
     opt("server-pem-key-path", Text(""), Missing),
     opt("server-pem-ca-path", Text(""), Missing),
-    opt("ssl-require-peer-certs", Toggle(false), Refused),
+    opt("ssl-require-peer-certs", Toggle(false), Refused(NO_TLS)),
     opt("tls-ticket-key-seed-path", Text(""), Idle),
     opt("ssl-use-ktls12", Toggle(false), Idle),
     opt("tfo-queue-size", Number(100_000), Idle),
     opt("enable-qos", Toggle(false), Missing),
     opt("default-qos-class", Number(0), Idle),
     opt("default-qos-path", Number(0), Idle),
-    opt("acl-checker-enable", Toggle(false), Refused),
-    opt("acl-checker-enforce", Toggle(false), Refused),
-    opt("prefix-acl-checker-enable", Toggle(false), Refused),
+    opt("acl-checker-enable", Toggle(false), Refused(ACL)),
+    opt("acl-checker-enforce", Toggle(false), Refused(ACL)),
+    opt("prefix-acl-checker-enable", Toggle(false), Refused(ACL)),
     opt("server-ssl-service-identity", Text("memcache"), Idle),
     // Threads.
-    opt("core-multiplier", Text("0"), Missing),
-    opt("core-multiplier-threshold", Number(0), Idle),
+    opt("core-multiplier", Text("0"), Served),
+    opt("core-multiplier-threshold", Number(0), Served),
     opt("enable-compression", Toggle(false), Idle),
     opt("enable-server-compression", Toggle(false), Idle),
     opt("enable-pass-through-mode", Toggle(false), Idle),
@@ -237,7 +260,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("fibers-max-pool-size", Number(1000), Idle),
     opt("fibers-stack-size", Number(24_576), Idle),
     opt("fibers-record-stack-size-every", Number(100_000), Idle),
-    opt("disable-fibers-use-guard-pages", Toggle(false), Idle),
+    opt("disable-fibers-use-guard-pages", Toggle(false), Idle).opposite("fibers_use_guard_pages"),
     opt("fibers-pool-resize-period-ms", Number(60_000), Idle),
     opt("jemalloc-nodump-buffers", Toggle(false), Idle),
     opt("use-mux-io-thread-pool", Toggle(false), Idle),
@@ -251,9 +274,9 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("delete-carbon-instance-upon-init-failure", Toggle(false), Idle),
     opt("dump_preprocessed_config_enabled", Toggle(false), Idle),
     opt("max_preprocessed_config_history", Number(0), Idle),
-    opt("use-thrift", Toggle(false), Refused),
-    opt("thrift-port", Number(0), Refused),
-    opt("thrift-listen-sock-fd", Number(-1), Refused),
+    opt("use-thrift", Toggle(false), Refused(THRIFT)),
+    opt("thrift-port", Number(0), Refused(THRIFT)),
+    opt("thrift-listen-sock-fd", Number(-1), Refused(THRIFT)),
     opt("gets", Toggle(false), Idle),
     opt("skip-sanity-checks", Toggle(false), Idle),
     // Options that mcrouter does not have.
@@ -263,3 +286,44 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("keep-writing-state", Text(""), Ours),
     opt("fleet", Text(""), Ours),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_about_migrating_names_every_option_that_is_not_served() {
+        let page = include_str!("../../../../docs/migrating-from-mcrouter.md");
+        let named = |name: &str| page.contains(&format!("`--{name}`"));
+        let unserved = OPTIONS
+            .iter()
+            .filter(|option| !matches!(option.status, Served | Ours));
+        let missing: Vec<&str> = unserved
+            .map(|option| option.name)
+            .filter(|name| !named(name))
+            .collect();
+        assert_eq!(missing, [""; 0]);
+    }
+
+    #[test]
+    fn no_name_stands_for_two_options() {
+        let mut names: Vec<String> = OPTIONS
+            .iter()
+            .map(|option| option.name.replace('_', "-"))
+            .collect();
+        let mut internal: Vec<String> = OPTIONS.iter().map(Opt::internal_name).collect();
+        let mut shorts: Vec<char> = OPTIONS
+            .iter()
+            .map(|option| option.short)
+            .filter(|short| *short != '\0')
+            .collect();
+        let count = (names.len(), internal.len(), shorts.len());
+        names.sort();
+        names.dedup();
+        internal.sort();
+        internal.dedup();
+        shorts.sort_unstable();
+        shorts.dedup();
+        assert_eq!((names.len(), internal.len(), shorts.len()), count);
+    }
+}

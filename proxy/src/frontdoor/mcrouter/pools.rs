@@ -2,22 +2,20 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
     time::Duration,
 };
 
 use super::{
-    json,
     object::{Object, flag, list, number, text, whole},
+    preprocess::Preprocessor,
     server::server,
-    settings::Timeouts,
+    settings::{Settings, Timeouts},
 };
 use crate::config::{
     Diagnostic,
     document::{Name, Node, Value, shortened},
-    file,
     reading::Reading,
-    schema::{Algorithm, Dedicated, Eject, Hash, Login, Pool, Protocol, Server, Source},
+    schema::{Algorithm, Dedicated, Eject, Hash, KeepAlive, Login, Pool, Protocol, Server, Source},
     suggest,
 };
 
@@ -56,25 +54,24 @@ impl Listed {
 #[derive(Debug)]
 pub(super) struct Pools {
     pub(super) listed: BTreeMap<String, Listed>,
-    /// The files from which pools were read, with their texts.
-    pub(super) files: BTreeMap<PathBuf, String>,
     timeouts: Timeouts,
     eject: Eject,
+    keepalive: Option<KeepAlive>,
 }
 
 impl Pools {
     /// Reads the object under `pools`.
     pub(super) fn read(
         node: Option<&Node>,
-        timeouts: Timeouts,
-        eject: Eject,
+        settings: &Settings,
+        preprocessor: &mut Preprocessor<'_>,
         cx: &mut Reading,
     ) -> Result<Self, Diagnostic> {
         let mut pools = Self {
             listed: BTreeMap::new(),
-            files: BTreeMap::new(),
-            timeouts,
-            eject,
+            timeouts: settings.timeouts.clone(),
+            eject: settings.eject.clone(),
+            keepalive: settings.keepalive,
         };
         let Some(node) = node else { return Ok(pools) };
         let object = Object::of(node, cx)?;
@@ -84,7 +81,7 @@ impl Pools {
             .map(|(name, node)| (&*name.text, node))
             .collect();
         for (name, node) in object.entries() {
-            let keys = cx.within(&*name.text, |cx| inherited(node, &sources, cx, &mut pools.files))?;
+            let keys = cx.within(&*name.text, |cx| inherited(node, &sources, cx, preprocessor))?;
             let pool = cx.within(&*name.text, |cx| pools.one(&keys, cx))?;
             pools.listed.insert(name.text.clone(), pool);
         }
@@ -176,7 +173,7 @@ impl Pools {
             login: Login::default(),
             dedicated: Dedicated::DEFAULT,
             preconnect: false,
-            keepalive: false,
+            keepalive: self.keepalive,
         };
         let asynclog = (
             object.take("asynclog", cx, flag)?.unwrap_or(true),
@@ -242,9 +239,9 @@ fn inherited(
     node: &Node,
     pools: &BTreeMap<&str, &Node>,
     cx: &mut Reading,
-    files: &mut BTreeMap<PathBuf, String>,
+    preprocessor: &mut Preprocessor<'_>,
 ) -> Result<Node, Diagnostic> {
-    let mut keys = from_file(node, cx, files)?;
+    let mut keys = from_file(node, cx, preprocessor)?;
     let mut seen = BTreeSet::new();
     while let Value::Map(entries) = &mut keys.value
         && let Some(i) = entries.iter().position(|(name, _)| name.text == "inherit")
@@ -263,7 +260,7 @@ fn inherited(
             );
             return Err(cx.refuse(from.at, problem));
         };
-        let Value::Map(defaults) = from_file(parent, cx, files)?.value else {
+        let Value::Map(defaults) = from_file(parent, cx, preprocessor)?.value else {
             return Err(cx.refuse(from.at, format!("the pool `{}` is no object", shortened(&name))));
         };
         let new: Vec<_> = defaults
@@ -276,24 +273,14 @@ fn inherited(
 }
 
 /// A pool's object. `"file:PATH"` names another file with it.
-fn from_file(
-    node: &Node,
-    cx: &mut Reading,
-    files: &mut BTreeMap<PathBuf, String>,
-) -> Result<Node, Diagnostic> {
+fn from_file(node: &Node, cx: &mut Reading, preprocessor: &mut Preprocessor<'_>) -> Result<Node, Diagnostic> {
     let Some(path) = node.scalar().and_then(|text| text.strip_prefix("file:")) else {
         return Ok(node.clone());
     };
-    let said = |diagnostic: Diagnostic| {
-        cx.refuse(
-            node.at,
-            format!("{path}:{}{diagnostic}", diagnostic.at.map_or(" ", |_| "")),
-        )
-    };
-    let content = file::read(Path::new(path)).map_err(said)?;
-    let mut own = Reading::default();
-    let keys = json::parse(&content, &mut own).map_err(said)?;
-    files.insert(PathBuf::from(path), content);
+    let keys = preprocessor.file(path).map_err(|diagnostic| {
+        let blank = diagnostic.at.map_or(" ", |_| "");
+        cx.refuse(node.at, format!("{path}:{blank}{diagnostic}"))
+    })?;
     // Diagnostics about keys in another file get the place that names the file.
     Ok(moved(keys, node))
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{error::OptionError, flags::Flags};
-use crate::config::schema::{Eject, EjectBy, Replicated};
+use super::{constants::constants, error::OptionError, flags::Flags, preprocess::Constants};
+use crate::config::schema::{Eject, EjectBy, KeepAlive, Replicated};
 
 /// A time that never comes, but may be added to a clock.
 pub(super) const NEVER: Duration = Duration::from_secs(1_000 * 86_400);
@@ -43,6 +43,8 @@ impl Timeouts {
 pub(super) struct Settings {
     pub(super) timeouts: Timeouts,
     pub(super) eject: Eject,
+    /// How the kernel looks after silent servers.
+    pub(super) keepalive: Option<KeepAlive>,
     /// The prefix `/region/cluster/` of keys without one.
     pub(super) default_route: String,
     /// Whether only reads are sent, and all other requests get the default reply.
@@ -53,6 +55,8 @@ pub(super) struct Settings {
     pub(super) log_requests: bool,
     /// The rules for pools that are written as a whole. `None`: they are no pools of copies.
     pub(super) keep_writing: Option<Replicated>,
+    /// What `%name%` stands for without a definition.
+    pub(super) constants: Constants,
 }
 
 impl Settings {
@@ -96,6 +100,7 @@ impl Settings {
             fail_open_above: 1.0,
             flush_on_return: false,
         };
+        let constants = constants(flags, &default_route, &region, &cluster)?;
         let timeouts = Timeouts {
             server,
             region,
@@ -107,13 +112,25 @@ impl Settings {
         Ok(Self {
             timeouts,
             eject,
+            keepalive: keepalive(flags),
             default_route,
             only_gets: flags.flag("allow-only-gets"),
             keeps_deletes: !flags.flag("asynclog-disable"),
             log_requests: flags.flag("enable-logging-route"),
             keep_writing: keep_writing(flags),
+            constants,
         })
     }
+}
+
+fn keepalive(flags: &Flags) -> Option<KeepAlive> {
+    let seconds = |name: &str| Some(flags.number(name)).filter(|seconds| *seconds > 0);
+    let probes = u32::try_from(flags.number("keepalive-count")).unwrap_or(u32::MAX);
+    (probes > 0).then(|| KeepAlive {
+        idle: seconds("keepalive-idle").map(Duration::from_secs),
+        interval: seconds("keepalive-interval").map(Duration::from_secs),
+        probes: Some(probes),
+    })
 }
 
 fn keep_writing(flags: &Flags) -> Option<Replicated> {

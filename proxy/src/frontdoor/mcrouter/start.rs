@@ -1,27 +1,23 @@
 //! Makes a configuration of a command line, and again whenever its file changes.
 
 use std::{
-    path::{Path, PathBuf},
+    hash::{BuildHasher as _, RandomState},
+    path::PathBuf,
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
 use super::{
     base::{base, path},
+    dump::Dump,
     error::{OptionError, Refused},
-    flags::{self, Flags},
-    fleet::join,
+    flags::{self, Flags, Validates},
     help::help,
-    keep_writing::keep_writing,
+    load::{Input, Reader},
     settings::Settings,
-    tree,
 };
 use crate::{
-    config::{
-        ConfigError, Diagnostic, Loaded, PeerFile, Place, check, file, load_peer,
-        reading::Reading,
-        schema::{Config, Listener},
-        version_hash,
-    },
+    config::{ConfigError, Loaded, load_peer},
     frontdoor::{self, ConfigSource},
     reactor::Io,
 };
@@ -29,19 +25,15 @@ use crate::{
 /// The output of `--version`.
 const VERSION: &str = "1.0.0 mcrouter\n";
 
-/// The name in messages for a configuration that is an argument.
-const ARGUMENT: &str = "<command line>";
-
 /// Time after a change before a file is read, unless `--reconfiguration-delay-ms` is given: enough for a
 /// writer to finish.
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// Parts of mcrouter that do not exist here, whatever the options say.
-const NOT_THERE: [&str; 5] = [
+const NOT_THERE: [&str; 4] = [
     "leases",
     "`get __mcrouter__.…`",
-    "files of statistics, traffic taps and configuration dumps",
-    "the preprocessor's macros",
+    "files of statistics, and traffic taps",
     "keys for several routes (`/*/*/key`, `/region/*/key`, `/region/fallback/key`): they get an error",
 ];
 
@@ -59,26 +51,18 @@ pub struct Run {
     pub not_served: Vec<String>,
     /// Time from a change of the files until they are read again. `None`: they are not followed.
     pub reload_after: Option<Duration>,
-    /// Whether `flush_all` is allowed. Otherwise it gets `SERVER_ERROR Command disabled`.
-    pub flush_enabled: bool,
     /// The log file. `None`: standard error.
     pub log_file: Option<PathBuf>,
     /// The amount of logging: 0 to 4, by default 1.
     pub verbosity: u64,
     /// The I/O back end.
     pub io: Io,
-    source: Input,
-    settings: Settings,
-    base: Config,
-    /// The file that makes this proxy a peer of a fleet, as it was read at the start.
-    peer: Option<(PeerFile, PathBuf)>,
-}
-
-/// The place of the configuration.
-#[derive(Clone, Debug)]
-enum Input {
-    File(PathBuf),
-    Text(String),
+    /// A random time of up to this is added to [`Run::reload_after`].
+    jitter: Duration,
+    reader: Reader,
+    /// Whether the process starts by the dump of an earlier configuration if this one is bad.
+    starts_by_dump: bool,
+    has_loaded: AtomicBool,
 }
 
 /// Parses the arguments behind the program's name, and reads the configuration that they name.
@@ -93,7 +77,7 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
     if flags.asks_version {
         return Ok(Start::Print(VERSION.to_owned()));
     }
-    let source = input(&flags)?;
+    let input = input(&flags)?;
     let settings = Settings::of(&flags)?;
     let base = base(&flags)?;
     let io = flags.text("io").parse().map_err(OptionError::Io)?;
@@ -105,16 +89,28 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         let idle = "option `--keep-writing-state` has no effect without `--keep-writing`";
         flags.warnings.push(idle.to_owned());
     }
-    let refused = match flags.only_validates {
-        true => Refused::Invalid,
-        false => Refused::Config,
+    let refused = match flags.validates {
+        Validates::Exit => Refused::Invalid,
+        Validates::No | Validates::Run => Refused::Config,
     };
     let peer = peer_file
         .map(|path| Ok((load_peer(&path)?, path)))
         .transpose()
         .map_err(refused)?;
-    let loaded = load_from(&source, &settings, &base, peer.as_ref()).map_err(refused)?;
-    if flags.only_validates {
+    let reader = Reader {
+        input,
+        settings,
+        base,
+        peer,
+        dump: Dump::of(&flags),
+    };
+    let starts_by_dump = flags.validates == Validates::No;
+    let loaded = match reader.read() {
+        Err(bad) if starts_by_dump => reader.read_dump(bad),
+        read => read,
+    };
+    let loaded = loaded.map_err(refused)?;
+    if flags.validates == Validates::Exit {
         return Ok(Start::Print(String::new()));
     }
     let delay = flags.number("reconfiguration-delay-ms");
@@ -127,21 +123,27 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         loaded,
         not_served: not_served(&flags),
         reload_after: (!flags.flag("disable-reload-configs")).then_some(delay),
-        flush_enabled: flags.flag("enable-flush-cmd"),
         log_file: path(&flags, "log-path"),
         verbosity: flags.number("verbosity"),
         io,
+        jitter: Duration::from_millis(flags.number("reconfiguration-jitter-ms")),
         warnings: flags.warnings,
-        source,
-        settings,
-        base,
-        peer,
+        reader,
+        starts_by_dump,
+        has_loaded: AtomicBool::new(false),
     })))
 }
 
 impl ConfigSource for Run {
     fn load(&self) -> Result<Loaded, ConfigError> {
-        load_from(&self.source, &self.settings, &self.base, self.peer.as_ref())
+        let is_first = !self.has_loaded.load(Ordering::Relaxed);
+        let loaded = match self.reader.read_and_keep() {
+            // Later, the configuration that runs stays.
+            Err(bad) if is_first && self.starts_by_dump => self.reader.read_dump(bad),
+            read => read,
+        }?;
+        self.has_loaded.store(true, Ordering::Relaxed);
+        Ok(loaded)
     }
 
     fn name(&self) -> String {
@@ -154,7 +156,9 @@ impl ConfigSource for Run {
     }
 
     fn delay(&self) -> Duration {
-        self.reload_after.unwrap_or_default()
+        let jitter = u64::try_from(self.jitter.as_micros()).unwrap_or(u64::MAX);
+        let random = RandomState::new().hash_one(()) % jitter.saturating_add(1);
+        self.reload_after.unwrap_or_default() + Duration::from_micros(random)
     }
 
     fn follows(&self) -> bool {
@@ -176,72 +180,6 @@ fn input(flags: &Flags) -> Result<Input, OptionError> {
         None if !text.is_empty() => Ok(Input::Text(text)),
         None => Err(OptionError::NoConfig),
     }
-}
-
-fn load_from(
-    source: &Input,
-    settings: &Settings,
-    base: &Config,
-    peer: Option<&(PeerFile, PathBuf)>,
-) -> Result<Loaded, ConfigError> {
-    let (path, text) = match source {
-        Input::Text(text) => (Path::new(ARGUMENT), text.clone()),
-        Input::File(path) => match file::read(path) {
-            Ok(text) => (path.as_path(), text),
-            Err(diagnostic) => {
-                // The message is the one that mcrouter's users look for.
-                let problem = format!("Can not read config: {}", diagnostic.problem);
-                return Err(ConfigError::one(
-                    path,
-                    Diagnostic {
-                        problem,
-                        ..diagnostic
-                    },
-                ));
-            }
-        },
-    };
-    let mut cx = Reading::default();
-    let tree =
-        tree::read(&text, settings, &mut cx).map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
-    let listeners = base.listeners.iter().map(|listener| Listener {
-        route: tree.root.clone(),
-        ..listener.clone()
-    });
-    let mut config = Config {
-        listeners: listeners.collect(),
-        pools: tree.pools,
-        routes: tree.routes,
-        ..base.clone()
-    };
-    let diagnostics = check::check(&config, &cx.index);
-    if !diagnostics.is_empty() {
-        return Err(ConfigError::all(path, diagnostics));
-    }
-    if let Some(how) = settings.keep_writing {
-        let warnings =
-            keep_writing(&mut config, how).map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
-        for warning in warnings {
-            cx.warn(Place { line: 1, column: 1 }, warning);
-        }
-    }
-    if let Some((peer, file)) = peer {
-        for warning in join(&mut config, peer, file)? {
-            cx.warn(Place { line: 1, column: 1 }, warning);
-        }
-    }
-    let own = matches!(source, Input::File(_)).then(|| path.to_owned());
-    Ok(Loaded {
-        config,
-        warnings: cx.warnings_of(path),
-        version_hash: version_hash(
-            [text.as_str()]
-                .into_iter()
-                .chain(tree.files.values().map(String::as_str)),
-        ),
-        text,
-        files_watched: own.into_iter().chain(tree.files.into_keys()).collect(),
-    })
 }
 
 fn not_served(flags: &Flags) -> Vec<String> {

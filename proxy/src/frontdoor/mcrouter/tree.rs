@@ -1,12 +1,12 @@
 //! A whole configuration file: pools, named handles, and the routes by prefix.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::collections::BTreeMap;
 
 use super::{
     builder::Builder,
-    json,
     object::{Object, list, text},
     pools::Pools,
+    preprocess::Preprocessor,
     settings::Settings,
 };
 use crate::config::{
@@ -22,21 +22,19 @@ pub(super) struct Tree {
     pub(super) pools: BTreeMap<String, Pool>,
     pub(super) routes: BTreeMap<String, Route>,
     pub(super) root: Route,
-    /// Further files that the file names, with their texts.
-    pub(super) files: BTreeMap<PathBuf, String>,
 }
 
 /// Reads the text of a configuration file.
-pub(super) fn read(source: &str, settings: &Settings, cx: &mut Reading) -> Result<Tree, Diagnostic> {
-    let document = json::parse(source, cx)?;
+pub(super) fn read(
+    source: &str,
+    settings: &Settings,
+    preprocessor: &mut Preprocessor<'_>,
+    cx: &mut Reading,
+) -> Result<Tree, Diagnostic> {
+    let document = preprocessor.expand(source, cx)?;
     let top = Object::of(&document, cx)?;
     let pools = cx.within("pools", |cx| {
-        Pools::read(
-            top.get("pools"),
-            settings.timeouts.clone(),
-            settings.eject.clone(),
-            cx,
-        )
+        Pools::read(top.get("pools"), settings, preprocessor, cx)
     })?;
     let mut builder = Builder::new(pools, settings.keeps_deletes);
     top.take("named_handles", cx, |node, cx| builder.name_handles(node, cx))?;
@@ -53,7 +51,7 @@ pub(super) fn read(source: &str, settings: &Settings, cx: &mut Reading) -> Resul
         }
         (None, None) => return Err(cx.refuse(top.at, "neither `route` nor `routes` is there")),
     };
-    top.finish(&["macros"], &["routing_options"], cx)?;
+    top.finish(&[], &["routing_options"], cx)?;
     if !by_prefix.contains_key(&settings.default_route) {
         return Err(cx.refuse(
             top.at,
@@ -88,7 +86,6 @@ pub(super) fn read(source: &str, settings: &Settings, cx: &mut Reading) -> Resul
         pools,
         routes: builder.routes,
         root,
-        files: builder.pools.files,
     })
 }
 

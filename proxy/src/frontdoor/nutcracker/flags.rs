@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use super::{
     error::OptionError,
-    listen::{Listen, listen_option},
+    listen::{Listen, listen_option, with_port},
     options::{self, DETACHED, Label, Opt, Takes},
 };
 use crate::{
@@ -130,6 +130,11 @@ pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags,
 }
 
 impl Flags {
+    /// The address of the statistics port.
+    pub(super) fn statistics(&self) -> String {
+        with_port(&self.stats_addr, i32::from(self.stats_port))
+    }
+
     /// Takes one option, with the value that is attached to it or follows.
     fn take(
         &mut self,
@@ -204,13 +209,20 @@ impl Flags {
                 self.health_allow
                     .push(network.ok_or_else(|| none("an IP address, or a network as 10.0.0.0/16"))?);
             }
+            "drain-file" if value.is_empty() => {
+                return Err(OptionError::NoValue(label, option.takes.asked()));
+            }
             "drain-file" => self.drain_file = Some(value.into()),
             "drain-delay" => {
                 let delay = parse_duration(&value);
                 self.drain_delay = delay.ok_or_else(|| none("a time with its unit (5s, 250ms)"))?;
             }
             "also-listen" => {
-                let (pool, address) = of_pool(&value);
+                // A path may have `=` in it, and an address has none.
+                let (pool, address) = match value.find("=/") {
+                    Some(at) => (Some(value[..at].to_owned()), &value[at + 1..]),
+                    None => of_pool(&value),
+                };
                 let given = pool.zip(listen_option(address));
                 self.also_listen.push(
                     given.ok_or_else(|| none("a pool and an address (POOL=host:port, or POOL=/path)"))?,

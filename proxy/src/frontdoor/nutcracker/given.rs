@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::flags::Flags;
 use crate::config::{
-    document::Node,
+    document::{Node, shortened},
     reading::{Kind, Reading},
     schema::{Config, Drain, HealthCheck, HealthListener, Limits, Listener, Manner, Permissions},
 };
@@ -77,6 +77,11 @@ impl Given {
         if config.admin.is_some() {
             cx.within("--admin", |cx| cx.index.admin = Some(cx.site(root.at)));
         }
+        let statistics = (
+            self.flags.statistics(),
+            cx.within("--stats-port", |cx| cx.site(root.at)),
+        );
+        cx.index.statistics = Some(statistics);
         self.warn_of_health(config, cx);
         let least = self.least(config, root, cx);
         for (pool, address) in &self.flags.health {
@@ -100,14 +105,16 @@ impl Given {
         }
     }
 
+    /// Whether a health listener tells of this pool.
+    fn has_health(&self, name: &str) -> bool {
+        let mut pools = self.flags.health.iter().map(|(pool, _)| pool);
+        pools.any(|pool| pool.as_ref().is_none_or(|pool| pool == name))
+    }
+
     /// Warns of pools whose servers a health listener never finds down.
     fn warn_of_health(&self, config: &Config, cx: &mut Reading) {
-        let concerns = |name: &String| {
-            let mut pools = self.flags.health.iter().map(|(pool, _)| pool);
-            pools.any(|pool| pool.as_ref().is_none_or(|pool| pool == name))
-        };
         for (name, pool) in &config.pools {
-            if pool.eject.failures == 0 && concerns(name) {
+            if pool.eject.failures == 0 && self.has_health(name) {
                 let at = cx.index.pools[name].at;
                 cx.within(&**name, |cx| {
                     cx.warn(
@@ -132,6 +139,18 @@ impl Given {
             let Some(pool) = pool else { continue };
             cx.within("--health-min", |cx| cx.mention(root.at, Kind::Pool, pool));
             least.entry(pool.clone()).and_modify(|least| *least = *number);
+        }
+        for (name, &least) in least.iter().filter(|(name, _)| self.has_health(name)) {
+            let at = cx.index.pools[name].at;
+            let is_own = |(pool, _): &(Option<String>, u32)| pool.as_ref() == Some(name);
+            let remedy = match self.flags.health_min.iter().any(is_own) {
+                true => "lower the number, or list more servers".to_owned(),
+                false => format!(
+                    "give it a number of its own: `--health-min={}=N`",
+                    shortened(name)
+                ),
+            };
+            cx.within("--health-min", |cx| cx.want(at, name, least, remedy));
         }
         least
     }

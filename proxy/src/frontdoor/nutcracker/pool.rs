@@ -8,8 +8,8 @@ use crate::config::{
     document::Node,
     reading::Reading,
     schema::{
-        Access, Algorithm, Dedicated, Eject, EjectBy, Hash, Listener, Login, Manner, OnEject, Password,
-        PasswordSource, Permissions, Pool, Protocol, Route, SocketOptions,
+        Access, Algorithm, Dedicated, Eject, EjectBy, Hash, KeepAlive, Listener, Login, Manner, OnEject,
+        Password, PasswordSource, Permissions, Pool, Protocol, Route, SocketOptions,
     },
 };
 
@@ -110,7 +110,7 @@ pub(super) fn pool(
         },
         dedicated: Dedicated::DEFAULT,
         preconnect: settings.preconnect,
-        keepalive: settings.tcpkeepalive,
+        keepalive: settings.tcpkeepalive.then(KeepAlive::default),
         source,
     };
     Ok((listener, pool))

@@ -12,7 +12,6 @@ use super::{
     flags::{self, Flags},
     given::Given,
     help,
-    listen::with_port,
 };
 use crate::{
     config::{
@@ -73,7 +72,7 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         };
         return Ok(Start::Print(format!("{}{usage}{stats}", help::VERSION)));
     }
-    let stats_address = listen_socket(&with_port(&flags.stats_addr, i32::from(flags.stats_port)))
+    let stats_address = listen_socket(&flags.statistics())
         .ok_or_else(|| OptionError::StatsAddress(flags.stats_addr.clone()))?;
     let name = flags.config_file.clone().unwrap_or_else(default_file);
     let path = PathBuf::from(&name);
@@ -85,7 +84,11 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
     })?;
     if flags.only_tests {
         let good = format!("nutcracker: configuration file '{name}' syntax is ok\n");
-        return Ok(Start::Print(good));
+        let warnings = loaded
+            .warnings
+            .iter()
+            .map(|warning| format!("{warning} (warning)\n"));
+        return Ok(Start::Print(std::iter::once(good).chain(warnings).collect()));
     }
     Ok(Start::Run(Box::new(Run {
         loaded,

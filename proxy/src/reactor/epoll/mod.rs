@@ -17,7 +17,7 @@ use rustix::{
     net::{RecvFlags, recv},
 };
 use slab::Slab;
-use socket2::{SockAddr, Socket};
+use socket2::{SockAddr, Socket, TcpKeepalive};
 
 use self::{
     fetch::{FETCH, FETCHES, Ready},
@@ -268,9 +268,9 @@ impl Reactor for Epoll {
             .map_or(0, |source| source.backlog.len() - source.sent)
     }
 
-    fn keep_alive(&self, conn: Conn) {
+    fn keep_alive(&self, conn: Conn, how: &TcpKeepalive) {
         if let Some(source) = self.sources.get(conn.index as usize) {
-            let _ = source.socket.set_keepalive(true);
+            let _ = source.socket.set_tcp_keepalive(how);
         }
     }
 

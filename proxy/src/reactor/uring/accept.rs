@@ -6,8 +6,6 @@ use std::{
     os::fd::{FromRawFd, OwnedFd},
 };
 
-use socket2::Socket;
-
 use super::Uring;
 use crate::reactor::{Conn, Event, socket::accept};
 
@@ -22,6 +20,8 @@ impl Uring {
         let fd = (result >= 0).then(|| unsafe { OwnedFd::from_raw_fd(result) });
         let link = self.link(conn)?;
         let tag = link.tag;
+        // A client that has reset meanwhile has no address any more that could be asked for.
+        let address = link.peer.as_ref().and_then(|peer| peer.get());
         link.receiving = false;
         link.operations -= 1;
         if link.closed {
@@ -35,10 +35,10 @@ impl Uring {
         } else {
             return self.cannot_accept(conn, io::Error::from_raw_os_error(-result));
         }
-        fd.map(|fd| {
-            let socket = Socket::from(fd);
-            let address = socket.peer_addr().ok().and_then(|address| address.as_socket());
-            Event::Accepted { tag, socket, address }
+        fd.map(|fd| Event::Accepted {
+            tag,
+            socket: fd.into(),
+            address,
         })
     }
 

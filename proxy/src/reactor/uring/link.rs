@@ -1,9 +1,9 @@
 //! One socket of the ring, and the tags of its operations.
 
-use std::os::fd::RawFd;
+use std::{fmt, net::SocketAddr, os::fd::RawFd};
 
 use io_uring::{opcode, squeue, types};
-use socket2::{SockAddr, Socket};
+use socket2::{SockAddr, SockAddrStorage, Socket};
 
 use crate::reactor::{Buffer, Conn, Expect};
 
@@ -28,6 +28,45 @@ pub(super) struct Link {
     /// Bytes of a passed piece in this turn's submission.
     pub(super) passing: usize,
     pub(super) address: Option<Box<SockAddr>>,
+    /// Where the kernel puts the address of a listener's next client.
+    pub(super) peer: Option<Box<PeerAddress>>,
+}
+
+/// An address that the kernel writes. It stays where it is until its listener's operations have ended.
+pub(super) struct PeerAddress {
+    pub(super) storage: libc::sockaddr_storage,
+    pub(super) length: libc::socklen_t,
+}
+
+impl PeerAddress {
+    /// The room for an address.
+    pub(super) const SIZE: libc::socklen_t = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+
+    #[allow(unsafe_code)]
+    pub(super) fn new() -> Self {
+        Self {
+            // SAFETY: all zeros are an address of no family.
+            storage: unsafe { std::mem::zeroed() },
+            length: Self::SIZE,
+        }
+    }
+
+    /// The address that the kernel has written. `None`: it is no IP address.
+    #[allow(unsafe_code)]
+    pub(super) fn get(&self) -> Option<SocketAddr> {
+        let mut storage = SockAddrStorage::zeroed();
+        // SAFETY: the kernel has written an address of this length, and does not write now.
+        unsafe {
+            *storage.view_as::<libc::sockaddr_storage>() = self.storage;
+            SockAddr::new(storage, self.length.min(Self::SIZE)).as_socket()
+        }
+    }
+}
+
+impl fmt::Debug for PeerAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PeerAddress({} bytes)", self.length)
+    }
 }
 
 impl Link {

@@ -26,7 +26,7 @@ use std::{collections::VecDeque, io, mem, net::SocketAddr, ops::Range, os::fd::A
 
 use io_uring::{IoUring, opcode, squeue, types};
 use slab::Slab;
-use socket2::{SockAddr, Socket};
+use socket2::{SockAddr, Socket, TcpKeepalive};
 
 use self::{
     buffers::{BufferRing, LARGE, SMALL},
@@ -140,6 +140,7 @@ impl Uring {
             slow: false,
             passing: 0,
             address: None,
+            peer: None,
         };
         Conn {
             index: self.links.insert(link) as u32,
@@ -233,9 +234,9 @@ impl Reactor for Uring {
             .map_or(0, |link| link.sending.len() - link.sent + link.passing)
     }
 
-    fn keep_alive(&self, conn: Conn) {
+    fn keep_alive(&self, conn: Conn, how: &TcpKeepalive) {
         if let Some(link) = self.links.get(conn.index as usize) {
-            let _ = link.socket.set_keepalive(true);
+            let _ = link.socket.set_tcp_keepalive(how);
         }
     }
 
@@ -292,6 +293,11 @@ impl Reactor for Uring {
         let Some(link) = self.open(conn) else { return };
         link.closed = true;
         if link.kind == Kind::Listener {
+            // A listener that is paused, or whose queue is being emptied, has nothing to cancel.
+            if link.operations == 0 {
+                self.drain(conn);
+                return self.finish(conn);
+            }
             let entry = opcode::AsyncCancel::new(user_data(Op::Accept, conn))
                 .build()
                 .flags(squeue::Flags::SKIP_SUCCESS)

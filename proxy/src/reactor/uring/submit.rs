@@ -6,7 +6,7 @@ use io_uring::{opcode, squeue, types};
 
 use super::{
     Uring,
-    link::{Kind, Op, user_data},
+    link::{Kind, Op, PeerAddress, user_data},
 };
 use crate::reactor::{Conn, Expect};
 
@@ -37,10 +37,15 @@ impl Uring {
         link.operations += 1;
         let fd = types::Fd(link.socket.as_raw_fd());
         let entry = match link.kind {
-            Kind::Listener => opcode::Accept::new(fd, ptr::null_mut(), ptr::null_mut())
-                .flags(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC)
-                .build()
-                .user_data(user_data(Op::Accept, conn)),
+            Kind::Listener => {
+                let peer = link.peer.get_or_insert_with(|| Box::new(PeerAddress::new()));
+                peer.length = PeerAddress::SIZE;
+                let (address, length) = (ptr::from_mut(&mut peer.storage), ptr::from_mut(&mut peer.length));
+                opcode::Accept::new(fd, address.cast(), length)
+                    .flags(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC)
+                    .build()
+                    .user_data(user_data(Op::Accept, conn))
+            }
             Kind::Stream => {
                 let group = u16::from(link.expect == Expect::Large);
                 opcode::RecvMulti::new(fd, group)

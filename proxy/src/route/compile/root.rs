@@ -76,6 +76,7 @@ fn manner(manner: schema::Manner) -> Manner {
     match manner {
         schema::Manner::Own => Manner::Own,
         schema::Manner::Twemproxy { all_commands } => Manner::Twemproxy { all_commands },
+        schema::Manner::Mcrouter { flush } => Manner::Mcrouter { flush },
     }
 }
 

@@ -15,7 +15,7 @@ pub(in crate::route) struct HashStop {
 
 impl HashStop {
     /// The answer to other keys with a `|#|`, in mcrouter's words.
-    pub(in crate::route) const REFUSED: &'static str = "Hash stop not permited";
+    pub(in crate::route) const REFUSED: &'static str = "Hash stop not permitted";
 
     fn is_refused(&self, key: &[u8]) -> bool {
         routing_key(key, true).len() < key.len()
@@ -54,7 +54,7 @@ mod tests {
             ("abc|#|1", true),
             ("foo|#|1", false),
             ("bazaar|#|1", false),
-            ("fo|#|o", true),
+            ("f|#|oo", true),
             ("a|#", false),
             ("|#|", true),
         ] {

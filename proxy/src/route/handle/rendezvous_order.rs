@@ -1,5 +1,5 @@
-//! rendezvous, a policy of `failover`: behind the first child come the others in the order of their scores for
-//! the key. The server that the first child, a pool of the others, chooses is not asked again.
+//! rendezvous, a policy of `failover`: behind the first child come the others in the order of their scores
+//! for the key. The server that the first child, a pool of the others, chooses is not asked again.
 
 use std::sync::Arc;
 

@@ -126,7 +126,7 @@ impl Engine {
         let metrics = &self.metrics;
         row(out, "pid", self.facts.pid);
         row(out, "uptime", self.now.as_secs());
-        row(out, "time", self.unix());
+        row(out, "time", self.unix().as_secs());
         row(out, "version", env!("CARGO_PKG_VERSION"));
         row(out, "pointer_size", usize::BITS);
         row(out, "config_version", &tree.version);

@@ -1,4 +1,4 @@
-//! Routes by the load of servers. Servers that speak memcached's protocol tell no load, so all loads are equal:
+//! Routes by the load of servers. memcached tells no load, so all loads are equal:
 //! one algorithm is then a hash of the key, and the other one is chance.
 
 use crate::{

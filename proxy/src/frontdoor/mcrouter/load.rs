@@ -1,0 +1,143 @@
+//! Reads the configuration that a command line names, as often as its files change.
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    dump::{Dump, Origin, Texts},
+    fleet::join,
+    keep_writing::keep_writing,
+    preprocess::Preprocessor,
+    settings::Settings,
+    tree,
+};
+use crate::config::{
+    ConfigError, Diagnostic, Loaded, PeerFile, Place, check,
+    reading::Reading,
+    schema::{Config, Listener},
+    version_hash,
+};
+
+/// The name in messages for a configuration that is an argument.
+const ARGUMENT: &str = "<command line>";
+
+/// The place of the configuration.
+#[derive(Clone, Debug)]
+pub(super) enum Input {
+    /// The text itself.
+    Text(String),
+    File(PathBuf),
+}
+
+/// All that a configuration is made of, apart from its files.
+#[derive(Debug)]
+pub(super) struct Reader {
+    pub(super) input: Input,
+    pub(super) settings: Settings,
+    /// The configuration without its pools and routes.
+    pub(super) base: Config,
+    /// The file that makes this proxy a peer of a fleet, as it was read at the start.
+    pub(super) peer: Option<(PeerFile, PathBuf)>,
+    /// Where the last good configuration is kept.
+    pub(super) dump: Option<Dump>,
+}
+
+impl Reader {
+    /// Reads the files.
+    pub(super) fn read(&self) -> Result<Loaded, ConfigError> {
+        self.read_from(Origin::Files).map(|(loaded, _)| loaded)
+    }
+
+    /// Reads the files, and keeps their texts if they are good.
+    pub(super) fn read_and_keep(&self) -> Result<Loaded, ConfigError> {
+        let (loaded, texts) = self.read_from(Origin::Files)?;
+        if let Some(dump) = self
+            .dump
+            .as_ref()
+            .filter(|_| matches!(self.input, Input::File(_)))
+            && let Err(error) = dump.keep(&texts)
+        {
+            tracing::warn!("the configuration cannot be kept for a later start: {error}");
+        }
+        Ok(loaded)
+    }
+
+    /// Reads the files as they were when the configuration was last good. `bad` says what is wrong with them
+    /// now.
+    pub(super) fn read_dump(&self, bad: ConfigError) -> Result<Loaded, ConfigError> {
+        let Some(dump) = &self.dump else {
+            return Err(bad);
+        };
+        match self.read_from(Origin::Dump(dump)) {
+            Ok((mut loaded, _)) => {
+                let warning =
+                    format!("the configuration is the last good one, as this one is refused: {bad}");
+                loaded.warnings.insert(0, warning);
+                Ok(loaded)
+            }
+            Err(_) => Err(bad),
+        }
+    }
+
+    fn read_from(&self, origin: Origin<'_>) -> Result<(Loaded, Texts), ConfigError> {
+        let (path, text) = match &self.input {
+            Input::Text(text) => (Path::new(ARGUMENT), text.clone()),
+            Input::File(path) => (
+                path.as_path(),
+                origin.read(path).map_err(|unread| unreadable(path, unread))?,
+            ),
+        };
+        let mut cx = Reading::default();
+        let mut preprocessor = Preprocessor::new(&self.settings.constants, origin, self.folder());
+        let tree = tree::read(&text, &self.settings, &mut preprocessor, &mut cx)
+            .map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
+        let mut texts = preprocessor.into_files();
+        let listeners = self.base.listeners.iter().map(|listener| Listener {
+            route: tree.root.clone(),
+            ..listener.clone()
+        });
+        let mut config = Config {
+            listeners: listeners.collect(),
+            pools: tree.pools,
+            routes: tree.routes,
+            ..self.base.clone()
+        };
+        let diagnostics = check::check(&config, &cx.index);
+        if !diagnostics.is_empty() {
+            return Err(ConfigError::all(path, diagnostics));
+        }
+        let whole = Place { line: 1, column: 1 };
+        if let Some(how) = self.settings.keep_writing {
+            let warnings =
+                keep_writing(&mut config, how).map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
+            warnings.into_iter().for_each(|warning| cx.warn(whole, warning));
+        }
+        if let Some((peer, file)) = &self.peer {
+            let warnings = join(&mut config, peer, file)?;
+            warnings.into_iter().for_each(|warning| cx.warn(whole, warning));
+        }
+        let own = matches!(self.input, Input::File(_)).then(|| path.to_owned());
+        let loaded = Loaded {
+            config,
+            warnings: cx.warnings_of(path),
+            version_hash: version_hash([&text].into_iter().chain(texts.values()).map(String::as_str)),
+            files_watched: own.into_iter().chain(texts.keys().cloned()).collect(),
+            text: text.clone(),
+        };
+        texts.insert(path.to_owned(), text);
+        Ok((loaded, texts))
+    }
+
+    /// Where imported files are looked for. `None`: in the working directory.
+    fn folder(&self) -> Option<PathBuf> {
+        match &self.input {
+            Input::File(path) => path.parent().map(Path::to_owned),
+            Input::Text(_) => None,
+        }
+    }
+}
+
+/// The message begins as mcrouter's users look for it.
+fn unreadable(path: &Path, why: Diagnostic) -> ConfigError {
+    let problem = format!("Can not read config: {}", why.problem);
+    ConfigError::one(path, Diagnostic { problem, ..why })
+}
