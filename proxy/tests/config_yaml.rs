@@ -649,6 +649,62 @@ fn every_handle_is_read() {
             },
         ),
         (
+            "{warm_up: {cold: a, warm: r, ttl: 1m}}",
+            Route::WarmUp {
+                cold: Box::new(named("a")),
+                warm: Box::new(named("r")),
+                ttl: Some(60),
+            },
+        ),
+        (
+            "{slow_warm_up: {child: a, failover: r, start: 0.2, min_requests: 5}}",
+            Route::SlowWarmUp {
+                child: Box::new(named("a")),
+                failover: Box::new(named("r")),
+                settings: SlowWarmUpSettings {
+                    start: 0.2,
+                    min_requests: 5,
+                    ..SlowWarmUpSettings::default()
+                },
+            },
+        ),
+        (
+            "{staging: {warm: a, staging: r}}",
+            Route::Staging {
+                warm: Box::new(named("a")),
+                staging: Box::new(named("r")),
+            },
+        ),
+        (
+            "{l1_l2_cache: {l1: a, l2: r, ttl: 60, miss_ttl: 5, miss_period: 10}}",
+            Route::L1L2Cache {
+                l1: Box::new(named("a")),
+                l2: Box::new(named("r")),
+                ttl: 60,
+                misses: Some((5, 10)),
+            },
+        ),
+        (
+            "{size_split: {l1: a, l2: r, threshold: 1KiB, ttl_threshold: 5, both: true, retries: 3}}",
+            Route::SizeSplit {
+                l1: Box::new(named("a")),
+                l2: Box::new(named("r")),
+                threshold: 1024,
+                ttl_threshold: 5,
+                both: true,
+                retries: 3,
+            },
+        ),
+        (
+            "{big_value: {child: a, threshold: 1MiB}}",
+            Route::BigValue {
+                child: Box::new(named("a")),
+                threshold: 1 << 20,
+                batch: 10,
+                hides_flag: false,
+            },
+        ),
+        (
             "{by_key: {keys: [x], listed: a, default: r}}",
             Route::ByKey {
                 keys: vec!["x".into()],

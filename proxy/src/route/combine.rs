@@ -27,6 +27,7 @@ impl Engine {
         match tree.node(flight.node) {
             Node::Gather { wait, children, .. } => self.gathered(id, *wait, children.len(), answer),
             Node::Attempt { .. } => self.attempted(&tree, id, child, answer),
+            Node::Script { .. } => self.script_answered(id, child, answer),
             Node::Wrap { .. } => self.unwrapped(&tree, id, answer),
             Node::Leaf(Leaf::Member(member)) => self.deleted(&tree, id, member, answer),
             Node::Choose { .. }
@@ -218,6 +219,10 @@ impl Engine {
             let mut next = None;
             if let Node::Wrap { handle, .. } = tree.node(flight.node) {
                 next = handle.left();
+                // It sees that there is a value, and nothing of it.
+                let seen = Reply::new(Outcome::Found, 0);
+                let key = request.key.of(&flight.message);
+                handle.reply(key, dialect.command_name(request.command), &Answer::Reply(&seen, b""));
             }
             match tree.node(flight.node) {
                 // The fastest rule takes this reply. Other rules would have to hold it, so the first large

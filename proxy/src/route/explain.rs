@@ -5,7 +5,7 @@ use std::{fmt::Write, net::IpAddr};
 
 use super::{
     handle::Random,
-    tree::{Children, Copies, Leaf, Node, NodeId, Query, Tree, Tried, Wait, Wrapped},
+    tree::{Asked, Begin, Children, Copies, Leaf, Node, NodeId, Query, Tree, Tried, Wait, Wrapped},
 };
 use crate::{
     copies::Snapshot,
@@ -262,6 +262,32 @@ impl Recorder<'_> {
                 for other in others {
                     if let Some(&child) = children.get(other as usize) {
                         self.step(child, message, depth + 1, "copy ");
+                    }
+                }
+            }
+            Node::Script { handle, children } => {
+                let asked = Asked {
+                    request: &head,
+                    message,
+                    command: dialect.command_name(head.command),
+                    key,
+                    unix: self.asker.unix,
+                };
+                let begin = handle.begin(&asked);
+                self.line(depth, note, &format!("{}: {}", handle.name(), handle.why()));
+                let shown: Vec<(&str, usize)> = match begin {
+                    Begin::Pass(child) => vec![("", child)],
+                    Begin::Copy(first, other) => vec![("", first), ("copy ", other)],
+                    Begin::Run(_, turn) => {
+                        let first = turn.asks.first().map_or(0, |ask| ask.child);
+                        let others = (0..children.len()).filter(|&child| child != first);
+                        let others = others.map(|child| ("perhaps then ", child));
+                        std::iter::once(("first ", first)).chain(others).collect()
+                    }
+                };
+                for (note, child) in shown {
+                    if let Some(&child) = children.get(child) {
+                        self.step(child, message, depth + 1, note);
                     }
                 }
             }

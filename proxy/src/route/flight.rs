@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Request};
 
-use super::{Answers, NodeId, Tree, Walk, tree::Tried};
+use super::{Answers, NodeId, Tree, Walk, tree::{Run, Tried}};
 use crate::{
     client::ClientId,
     copies::{OperationId, TaskId},
@@ -85,6 +85,8 @@ pub struct Flight {
     pub(super) done: bool,
     /// The answers that the node's rule still needs.
     pub(super) answers: Answers,
+    /// The state of a request that is served in steps.
+    pub(super) run: Option<Box<dyn Run>>,
 }
 
 impl Flight {
@@ -144,6 +146,7 @@ impl Flights {
             pending,
             done: false,
             answers,
+            run: None,
         });
         let flight = self.table.get_mut(id);
         (id, flight.expect("it was inserted just now"))

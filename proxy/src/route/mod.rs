@@ -17,6 +17,7 @@ mod handle;
 mod order;
 mod park;
 mod router;
+mod script;
 mod spooled;
 mod step;
 mod timer;

@@ -36,7 +36,7 @@ pub(super) fn pass_by_ejected(
 }
 
 /// The reason for which a request must not go to several servers; `None`: it may.
-fn single(walk: &Walk<'_>) -> Option<&'static str> {
+pub(super) fn single(walk: &Walk<'_>) -> Option<&'static str> {
     if walk.request.is_dedicated {
         return Some("what belongs to one connection cannot go to several servers");
     }
@@ -97,6 +97,9 @@ impl Engine {
                     let tried = self.first_up(&**handle, children, walk, key);
                     return self.attempt(node, tried, walk);
                 }
+                Node::Script { handle, children } => {
+                    return self.begin_script(node, &**handle, children, key, walk);
+                }
                 Node::Wrap { handle, child } => {
                     let query = walk.query(key, self.unix());
                     match handle.request(walk.request, walk.message, &query, &mut self.random) {
@@ -138,7 +141,8 @@ impl Engine {
                 | Node::Leaf(_)
                 | Node::Copies(_)
                 | Node::Gather { .. }
-                | Node::Fan { .. } => return None,
+                | Node::Fan { .. }
+                | Node::Script { .. } => return None,
             }
         }
     }

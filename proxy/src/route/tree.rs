@@ -13,7 +13,7 @@ use proxima_wire::{
 };
 
 use super::{
-    Answer, FleetPool, FlightId,
+    Answer, Answers, FleetPool, FlightId,
     handle::{ByClient, Random},
     order::Order,
 };
@@ -162,6 +162,137 @@ impl Tried {
     }
 }
 
+/// Serves a request in several steps, each of which may ask a child for something else.
+pub trait Script: Send {
+    /// The name of the route, as in the configuration.
+    fn name(&self) -> &'static str;
+    /// Decides how a request begins. Its message is whole.
+    fn begin(&self, asked: &Asked<'_>) -> Begin;
+    /// Does it look at the values of requests? They are held whole then.
+    fn needs_values(&self) -> bool {
+        false
+    }
+    /// The steps, for people.
+    fn why(&self) -> String;
+}
+
+/// A request, as a script sees it.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// The parsed request.
+    pub request: &'a Request,
+    /// Its bytes.
+    pub message: &'a [u8],
+    /// The name of its command.
+    pub command: &'static str,
+    /// Its key as the server will see it.
+    pub key: &'a [u8],
+    /// The present time, since 1970.
+    pub unix: Micros,
+}
+
+/// How a script begins.
+pub enum Begin {
+    /// The request goes on to this child.
+    Pass(usize),
+    /// The request goes to the first child, whose reply is the answer, and a copy to the second.
+    Copy(usize, usize),
+    /// The request is served in steps.
+    Run(Box<dyn Run>, Turn),
+}
+
+/// The state of one request that is served in steps.
+pub trait Run {
+    /// The next step, after this answer to what was asked under this number.
+    fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn;
+}
+
+/// A step.
+#[derive(Default)]
+pub struct Turn {
+    /// What the client gets; `None`: nothing yet, or nothing more.
+    pub give: Option<Give>,
+    /// What is asked next.
+    pub asks: Vec<Ask>,
+}
+
+impl Turn {
+    /// Asks this child for the client's own request.
+    pub fn own(child: usize, number: u32) -> Self {
+        Self::default().and_own(child, number)
+    }
+
+    /// Asks this child for something else.
+    pub fn ask(child: usize, number: u32, made: Vec<u8>) -> Self {
+        Self::default().and_ask(child, number, made)
+    }
+
+    /// Gives the client this, and asks for nothing.
+    pub fn give(give: Give) -> Self {
+        Self {
+            give: Some(give),
+            asks: Vec::new(),
+        }
+    }
+
+    /// Asks this child for the client's own request as well.
+    #[must_use]
+    pub fn and_own(mut self, child: usize, number: u32) -> Self {
+        self.asks.push(Ask {
+            child,
+            number: Some(number),
+            made: None,
+        });
+        self
+    }
+
+    /// Asks this child for something else as well.
+    #[must_use]
+    pub fn and_ask(mut self, child: usize, number: u32, made: Vec<u8>) -> Self {
+        self.asks.push(Ask {
+            child,
+            number: Some(number),
+            made: Some(made),
+        });
+        self
+    }
+
+    /// Sends this to a child, whose answer nobody gets.
+    #[must_use]
+    pub fn and_tell(mut self, child: usize, made: Vec<u8>) -> Self {
+        self.asks.push(Ask {
+            child,
+            number: None,
+            made: Some(made),
+        });
+        self
+    }
+}
+
+/// The answer to a client.
+pub enum Give {
+    /// The answer that has just come.
+    This,
+    /// An answer that has come before.
+    Kept(Answers),
+    /// This reply, which is one to the client's command.
+    Made(Vec<u8>),
+    /// What an empty cache answers.
+    Miss,
+    /// This error.
+    Fail(Outcome, &'static str),
+}
+
+/// Something that a step asks.
+pub struct Ask {
+    /// The child that is asked.
+    pub child: usize,
+    /// The number under which the answer comes; `None`: nobody waits for it.
+    pub number: Option<u32>,
+    /// The request; `None`: the client's own.
+    pub made: Option<Vec<u8>>,
+}
+
 /// The decision of a wrap about a request on its way down.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Wrapped {
@@ -266,6 +397,13 @@ pub enum Node {
         /// The children, in the order in which they are asked.
         children: Vec<NodeId>,
     },
+    /// Serves requests in several steps.
+    Script {
+        /// The decisions.
+        handle: Box<dyn Script>,
+        /// The children that it may ask.
+        children: Vec<NodeId>,
+    },
     /// Changes or holds a request around one child.
     Wrap {
         /// The decision.
@@ -339,6 +477,8 @@ pub(super) struct Root {
     pub(super) visits: Vec<(u16, NodeId)>,
     /// Does it lead to the embedded store?
     pub(super) has_store: bool,
+    /// Does a route below it look at values?
+    pub(super) needs_values: bool,
     /// Does it choose a member by the key, and nothing else?
     pub(super) is_plain: bool,
     /// The largest number of members that one request is sent to at once.
@@ -459,6 +599,11 @@ impl Tree {
         self.roots.get(listener).is_some_and(|root| root.has_store)
     }
 
+    /// Does a route of listener number `listener` look at the values of requests, so that they are held whole?
+    pub fn needs_values(&self, listener: usize) -> bool {
+        self.roots.get(listener).is_some_and(|root| root.needs_values)
+    }
+
     /// Does any listener lead to the embedded store?
     pub fn has_store(&self) -> bool {
         self.roots.iter().any(|root| root.has_store)
@@ -511,7 +656,7 @@ impl Tree {
             | Node::Gather { children, .. }
             | Node::Attempt { children, .. } => children.iter().all(|&child| self.is_settled(child)),
             // These may look at the key.
-            Node::Wrap { .. } | Node::Fan { .. } => false,
+            Node::Wrap { .. } | Node::Fan { .. } | Node::Script { .. } => false,
         }
     }
 
@@ -524,6 +669,7 @@ impl Tree {
             Node::Wrap { handle, .. } => handle.name(),
             Node::ByClient { handle, .. } => handle.name(),
             Node::Fan { handle, .. } => handle.name(),
+            Node::Script { handle, .. } => handle.name(),
             Node::Gather { name, .. } => name,
             Node::Copies(_) | Node::Leaf(_) => "another route",
         }

@@ -23,6 +23,7 @@ mod policies;
 mod random;
 #[path = "../../../wire/tests/memcache/rows.rs"]
 mod rows;
+mod scripts;
 mod splits;
 mod undo;
 mod uploads;

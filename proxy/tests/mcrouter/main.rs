@@ -13,6 +13,7 @@ mod refusals;
 mod rows;
 mod splits;
 mod spool;
+mod steps;
 
 use proxima::{
     config::schema::{Children, FailoverRules, Route},

@@ -14,8 +14,8 @@ fn unserved_mcrouter_handles_and_keys_are_refused_by_name_and_line() {
             "Unknown RouteHandle: NoSuchRoute line: 9",
         ),
         (
-            around("{\"type\": \"WarmUpRoute\"}"),
-            "WarmUpRoute is not served yet, line: 8",
+            around("{\"type\": \"CarbonLookasideRoute\"}"),
+            "CarbonLookasideRoute is not served yet, line: 8",
         ),
         (
             around(r#"{"type": "PoolRoute", "pool": "A", "hash": "WeightedCh3RV"}"#),

@@ -27,7 +27,7 @@ pub use self::{
     pool::{Dedicated, Eject, EjectBy, KeepAlive, Pool, Rejoin, Replicated},
     route::{
         Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverPolicy, FailoverRules, Fault, HashOrder,
-        Rate, Rates, Route, Shadow, ShadowKeys, ShardCopies, TtlAction,
+        Rate, Rates, Route, Shadow, ShadowKeys, ShardCopies, SlowWarmUpSettings, TtlAction,
     },
     server::Server,
     socket::SocketOptions,

@@ -147,6 +147,43 @@ pub enum Route {
         listed: Box<Route>,
         default: Box<Route>,
     },
+    WarmUp {
+        cold: Box<Route>,
+        warm: Box<Route>,
+        /// Seconds that added values live; `None`: as long as in the warm route.
+        ttl: Option<i64>,
+    },
+    SlowWarmUp {
+        child: Box<Route>,
+        failover: Box<Route>,
+        settings: SlowWarmUpSettings,
+    },
+    Staging {
+        warm: Box<Route>,
+        staging: Box<Route>,
+    },
+    L1L2Cache {
+        l1: Box<Route>,
+        l2: Box<Route>,
+        /// Seconds that values live in the first cache.
+        ttl: i64,
+        /// Seconds that a miss is remembered there, and reads after which it is looked up again.
+        misses: Option<(i64, u32)>,
+    },
+    SizeSplit {
+        l1: Box<Route>,
+        l2: Box<Route>,
+        threshold: usize,
+        ttl_threshold: i64,
+        both: bool,
+        retries: u32,
+    },
+    BigValue {
+        child: Box<Route>,
+        threshold: usize,
+        batch: u32,
+        hides_flag: bool,
+    },
     Log(Box<Route>),
     Fault {
         child: Box<Route>,
@@ -211,6 +248,12 @@ impl Route {
             | Self::RateLimit { .. }
             | Self::OutstandingLimit { .. }
             | Self::ByKey { .. }
+            | Self::WarmUp { .. }
+            | Self::SlowWarmUp { .. }
+            | Self::Staging { .. }
+            | Self::L1L2Cache { .. }
+            | Self::SizeSplit { .. }
+            | Self::BigValue { .. }
             | Self::KeyPart { .. }
             | Self::HashStop { .. }
             | Self::ModifyTtl { .. }
@@ -243,13 +286,30 @@ impl Route {
             | Self::ShardSplit { child, .. }
             | Self::KeySplit { child, .. }
             | Self::OutstandingLimit { child, .. }
+            | Self::BigValue { child, .. }
             | Self::KeyPart { child, .. }
             | Self::HashStop { child, .. }
             | Self::ModifyTtl { child, .. }
             | Self::Fault { child, .. }
             | Self::Spool { child, .. }
             | Self::Log(child) => vec![child],
-            Self::Migrate { from, to, .. } => vec![from, to],
+            Self::Migrate { from: one, to: other, .. }
+            | Self::WarmUp {
+                cold: one,
+                warm: other,
+                ..
+            }
+            | Self::SlowWarmUp {
+                child: one,
+                failover: other,
+                ..
+            }
+            | Self::Staging {
+                warm: one,
+                staging: other,
+            }
+            | Self::L1L2Cache { l1: one, l2: other, .. }
+            | Self::SizeSplit { l1: one, l2: other, .. } => vec![one, other],
             Self::ByKey { listed, default, .. } => vec![listed, default],
             Self::RateLimit { child, fallback, .. } => {
                 std::iter::once(&**child).chain(fallback.as_deref()).collect()
@@ -410,6 +470,33 @@ impl ShardCopies {
 
     /// The most copies of a shard: their names end with two letters.
     pub const MOST: u32 = 26 * 26 + 1;
+}
+
+/// When a server is cold, and what it gets then.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlowWarmUpSettings {
+    /// A warm server becomes cold when it finds a smaller share of keys than this.
+    pub enable_threshold: f64,
+    /// A cold server becomes warm when it finds this share of keys.
+    pub disable_threshold: f64,
+    /// The share of reads that a cold server gets which finds nothing.
+    pub start: f64,
+    /// What is added to that, times the share of keys that it finds.
+    pub step: f64,
+    /// The least requests before a server can be cold.
+    pub min_requests: u64,
+}
+
+impl Default for SlowWarmUpSettings {
+    fn default() -> Self {
+        Self {
+            enable_threshold: 0.7,
+            disable_threshold: 0.9,
+            start: 0.1,
+            step: 1.0,
+            min_requests: 100,
+        }
+    }
 }
 
 /// A route that gets copies of requests.

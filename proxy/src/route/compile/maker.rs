@@ -10,8 +10,8 @@ use crate::{
     route::{
         FleetPool,
         handle::{
-            After, Assigned, ByPart, Delay, Fail, Held, HostId, Kept, Log, MissFailover, ModifyKey,
-            ModifyTtl, Nearest, Parts, RandomChild, Redirected, RoundRobin, Total, gather_name,
+            After, Assigned, BigValue, ByPart, Delay, Fail, Held, HostId, Kept, Log, MissFailover, ModifyKey,
+            ModifyTtl, Nearest, Parts, RandomChild, Redirected, RoundRobin, SizeSplit, Total, gather_name,
         },
         tree::{Attempt, Choose, Copies, Leaf, Node, NodeId, Wait, Wrap},
     },
@@ -268,6 +268,48 @@ impl<'a> Maker<'_, 'a> {
                 fallback,
             } => self.rate_limit(child, rates, fallback.as_deref())?,
             Route::OutstandingLimit { child, most } => self.outstanding_limit(child, *most)?,
+            Route::WarmUp { cold, warm, ttl } => self.warm_up(cold, warm, *ttl)?,
+            Route::SlowWarmUp {
+                child,
+                failover,
+                settings,
+            } => self.slow_warm_up(child, failover, *settings)?,
+            Route::Staging { warm, staging } => self.staging(warm, staging)?,
+            Route::L1L2Cache {
+                l1,
+                l2,
+                ttl,
+                misses,
+            } => self.l1_l2_cache(l1, l2, *ttl, *misses)?,
+            &Route::SizeSplit {
+                ref l1,
+                ref l2,
+                threshold,
+                ttl_threshold,
+                both,
+                retries,
+            } => {
+                let handle = SizeSplit {
+                    threshold,
+                    ttl_threshold,
+                    both,
+                    retries,
+                };
+                self.size_split(l1, l2, handle)?
+            }
+            &Route::BigValue {
+                ref child,
+                threshold,
+                batch,
+                hides_flag,
+            } => {
+                let handle = BigValue {
+                    threshold,
+                    batch,
+                    hides_flag,
+                };
+                self.big_value(child, handle)?
+            }
             Route::ByKey {
                 keys,
                 listed,

@@ -38,13 +38,30 @@ impl Maker<'_, '_> {
             Node::Choose { children, .. }
             | Node::ByClient { children, .. }
             | Node::Attempt { children, .. } => widest(children).unwrap_or(1),
-            Node::Gather { children, .. } | Node::Fan { children, .. } => children
+            Node::Gather { children, .. }
+            | Node::Fan { children, .. }
+            | Node::Script { children, .. } => children
                 .iter()
                 .fold(0, |sum: u32, &child| sum.saturating_add(self.fanout(child)))
                 .max(1),
             Node::Copies(copies) => (copies.children.len() as u32).max(1),
             Node::Wrap { child, .. } => self.fanout(*child),
             Node::Leaf(_) => 1,
+        }
+    }
+
+    /// Does a route look at the values of requests, here or below?
+    pub(super) fn needs_values(&self, node: NodeId) -> bool {
+        let any = |children: &[NodeId]| children.iter().any(|&child| self.needs_values(child));
+        match &self.nodes[node.0 as usize] {
+            Node::Script { handle, children } => handle.needs_values() || any(children),
+            Node::Choose { children, .. }
+            | Node::ByClient { children, .. }
+            | Node::Fan { children, .. }
+            | Node::Gather { children, .. }
+            | Node::Attempt { children, .. } => any(children),
+            Node::Wrap { child, .. } => self.needs_values(*child),
+            Node::Copies(_) | Node::Leaf(_) => false,
         }
     }
 
@@ -57,6 +74,8 @@ impl Maker<'_, '_> {
                 Node::Choose { children, .. }
                 | Node::ByClient { children, .. }
                 | Node::Fan { children, .. }
+            | Node::Script { children, .. }
+                | Node::Script { children, .. }
                 | Node::Gather { children, .. }
                 | Node::Attempt { children, .. } => {
                     pending.extend(children);
@@ -138,6 +157,7 @@ impl Maker<'_, '_> {
             Node::Choose { children, .. }
             | Node::ByClient { children, .. }
             | Node::Fan { children, .. }
+            | Node::Script { children, .. }
             | Node::Gather { children, .. }
             | Node::Attempt { children, .. } => children
                 .iter()

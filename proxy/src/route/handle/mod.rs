@@ -1,6 +1,7 @@
 //! The handles of the routes, one file each: a handle is its decision, and the reason that it gives for it.
 
 mod all;
+mod big_value;
 mod by_client;
 mod by_key;
 mod by_key_pattern;
@@ -16,6 +17,7 @@ mod host_id;
 mod insert;
 mod key_part;
 mod key_split;
+mod l1_l2_cache;
 mod latest;
 mod least_failures;
 mod log;
@@ -33,10 +35,15 @@ mod round_robin;
 mod shadow;
 mod shard_split;
 mod share_anew;
+mod size_split;
+mod slow_warm_up;
+mod staging;
+mod warm_up;
 
 pub use self::random::Random;
 pub(super) use self::{
     all::name as gather_name,
+    big_value::BigValue,
     by_client::ByClient,
     by_key::ByKey,
     by_key_pattern::ByKeyPattern,
@@ -52,6 +59,7 @@ pub(super) use self::{
     insert::{Insert, Place},
     key_part::{ByPart, Parts},
     key_split::{FirstHit, KeySplit},
+    l1_l2_cache::{L1L2Cache, Misses},
     latest::chosen as latest_of,
     least_failures::LeastFailures,
     log::Log,
@@ -69,4 +77,8 @@ pub(super) use self::{
     shadow::{Sample, Sampled, Shadow},
     shard_split::{ShardSplit, Split},
     share_anew::ShareAnew,
+    size_split::SizeSplit,
+    slow_warm_up::{HitRate, SlowWarmUp, WatchHits},
+    staging::Staging,
+    warm_up::{AddedExpiry, WarmUp},
 };

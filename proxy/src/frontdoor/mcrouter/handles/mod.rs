@@ -16,6 +16,7 @@ mod select;
 mod shadow;
 mod split;
 mod spool;
+mod steps;
 mod wrap;
 
 use super::{
@@ -32,7 +33,7 @@ use crate::config::{
 type Build = fn(&mut Builder, &Args<'_>, &mut Reading) -> Result<Built, Diagnostic>;
 
 /// The types that are served.
-const SERVED: [(&str, Build); 37] = [
+const SERVED: [(&str, Build); 43] = [
     ("NullRoute", leaf::null),
     ("DevNullRoute", leaf::null),
     ("ErrorRoute", leaf::error),
@@ -65,6 +66,12 @@ const SERVED: [(&str, Build); 37] = [
     ("FailoverRoute", failover::failover),
     ("SaltedFailoverRoute", failover::salted),
     ("FailoverWithExptimeRoute", failover::with_exptime),
+    ("WarmUpRoute", steps::warm_up),
+    ("SlowWarmUpRoute", steps::slow_warm_up),
+    ("StagingRoute", steps::staging),
+    ("L1L2CacheRoute", steps::l1_l2_cache),
+    ("L1L2SizeSplitRoute", steps::size_split),
+    ("BigValueRoute", steps::big_value),
     ("MissFailoverRoute", failover::on_miss),
     ("LoggingRoute", wrap::log),
     ("ModifyKeyRoute", wrap::modify_key),
@@ -73,20 +80,14 @@ const SERVED: [(&str, Build); 37] = [
 ];
 
 /// The types that mcrouter knows and that are not served yet.
-const UNSERVED: [&str; 13] = [
+const UNSERVED: [&str; 7] = [
     "AsynclogRoute",
     "AxonLogRoute",
-    "BigValueRoute",
     "CarbonLookasideRoute",
     "DistributionRoute",
-    "L1L2CacheRoute",
-    "L1L2SizeSplitRoute",
     "McBucketRoute",
     "SRRoute",
     "SetDistributionTargetRoute",
-    "SlowWarmUpRoute",
-    "StagingRoute",
-    "WarmUpRoute",
 ];
 
 /// Builds a handle of type `kind`, which stands at `at`.

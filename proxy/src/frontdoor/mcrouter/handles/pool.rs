@@ -6,6 +6,7 @@ use super::{
     leaf, limit,
     shadow::{self, Shadowing},
     split,
+    steps::SlowWarmUp,
 };
 use crate::{
     config::{
@@ -20,7 +21,7 @@ use crate::{
 };
 
 /// Keys that would change where requests go, or whether they do.
-const UNSERVED: [&str; 2] = ["slow_warmup", "bucketize"];
+const UNSERVED: [&str; 1] = ["bucketize"];
 /// Keys of features that do not exist here.
 const IDLE: [&str; 2] = ["shadow_policy", "split_shard_fanout"];
 
@@ -50,6 +51,7 @@ pub(super) fn whole(
     }
     let around = Around {
         most: args.take("max_outstanding", cx, number_from(0))?.unwrap_or(0),
+        warm_up: args.take("slow_warmup", cx, |node, cx| SlowWarmUp::read(builder, node, cx))?,
         shadows: shadow::of(builder, args, cx)?,
     };
     let rates = args.take("rates", cx, limit::rates)?;
@@ -75,13 +77,14 @@ pub(super) fn whole(
 struct Around {
     /// The most requests under way; 0: no limit.
     most: i32,
+    warm_up: Option<SlowWarmUp>,
     shadows: Vec<Shadowing>,
 }
 
 impl Around {
     /// Does the same stand around every server?
     fn is_uniform(&self) -> bool {
-        self.most == 0 && self.shadows.iter().all(|shadow| shadow.range.is_none())
+        self.most == 0 && self.warm_up.is_none() && self.shadows.iter().all(|shadow| shadow.range.is_none())
     }
 
     fn server(&self, place: usize, server: Route) -> Route {
@@ -92,7 +95,11 @@ impl Around {
                 most: most.unsigned_abs() as usize,
             },
         };
-        shadow::around(limited, Some(place), &self.shadows)
+        let warmed = match &self.warm_up {
+            Some(warm_up) => warm_up.around(limited),
+            None => limited,
+        };
+        shadow::around(warmed, Some(place), &self.shadows)
     }
 }
 
