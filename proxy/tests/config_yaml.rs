@@ -825,6 +825,7 @@ fn every_handle_is_read() {
             "{modify_key: {child: a, ensure_prefix: p, replace_prefix: q, in_place: true, suffix: s}}",
             Route::ModifyKey {
                 child: Box::new(named("a")),
+                routing_prefix: None,
                 ensure_prefix: "p".into(),
                 replace_prefix: Some("q".into()),
                 in_place: true,

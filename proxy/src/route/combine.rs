@@ -222,7 +222,11 @@ impl Engine {
                 // It sees that there is a value, and nothing of it.
                 let seen = Reply::new(Outcome::Found, 0);
                 let key = request.key.of(&flight.message);
-                handle.reply(key, dialect.command_name(request.command), &Answer::Reply(&seen, b""));
+                handle.reply(
+                    key,
+                    dialect.command_name(request.command),
+                    &Answer::Reply(&seen, b""),
+                );
             }
             match tree.node(flight.node) {
                 // The fastest rule takes this reply. Other rules would have to hold it, so the first large

@@ -5,7 +5,10 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Request};
 
-use super::{Answers, NodeId, Tree, Walk, tree::{Run, Tried}};
+use super::{
+    Answers, NodeId, Tree, Walk,
+    tree::{Run, Tried},
+};
 use crate::{
     client::ClientId,
     copies::{OperationId, TaskId},

@@ -106,7 +106,12 @@ impl Engine {
         for ask in turn.asks {
             self.ask(id, ask);
         }
-        if self.router.flights.get(id).is_some_and(|flight| flight.pending == 0) {
+        if self
+            .router
+            .flights
+            .get(id)
+            .is_some_and(|flight| flight.pending == 0)
+        {
             self.router.flights.close(id);
         }
     }
@@ -156,7 +161,10 @@ impl Engine {
         if let Answer::Reply(_, bytes) = answer
             && !self.takes_reply(to, bytes.len())
         {
-            return self.fail(to, &Failed::here(Outcome::Overloaded, "out of memory for replies"));
+            return self.fail(
+                to,
+                &Failed::here(Outcome::Overloaded, "out of memory for replies"),
+            );
         }
         self.pass_on_answer(to, answer);
     }

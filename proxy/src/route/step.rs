@@ -1,4 +1,4 @@
-//! The four shapes on the way down; `combine` is the way back. A walk goes down choose nodes until it ends.
+//! The shapes on the way down; `combine` is the way back. A walk goes down choose nodes until it ends.
 //! It ends at a leaf, which costs no state at all, or at a node that must wait for replies, which opens a
 //! flight.
 

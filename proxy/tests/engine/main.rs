@@ -20,6 +20,7 @@ mod orders;
 mod peers;
 mod pipelines;
 mod policies;
+mod prefixes;
 mod random;
 #[path = "../../../wire/tests/memcache/rows.rs"]
 mod rows;

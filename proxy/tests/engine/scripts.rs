@@ -23,7 +23,11 @@ fn play(world: &mut World, request: &str, steps: &[Step<'_>]) {
         assert_eq!(world.heard(client), *heard, "step {number} of {request:?}");
     }
     for member in ["a", "b", "c", "d"] {
-        assert_eq!(world.sent(member), "", "{request:?}: {member} was asked for nothing more");
+        assert_eq!(
+            world.sent(member),
+            "",
+            "{request:?}: {member} was asked for nothing more"
+        );
     }
     assert!(world.is_idle(), "{request:?}: something still waits");
 }
@@ -85,10 +89,20 @@ fn cold_server_is_filled_from_the_warm_one() {
             "gat 9 k\r\n",
             &[("a", "gat 9 k\r\n", BUSY, ""), ("b", GET, MISS, BUSY)],
         ),
-        (WARM_UP, "delete k\r\n", &[("a", "delete k\r\n", "NOT_FOUND\r\n", "NOT_FOUND\r\n")]),
-        (WARM_UP, "append k 0 0 1\r\nx\r\n", &[("a", "append k 0 0 1\r\nx\r\n", "NOT_STORED\r\n", "NOT_STORED\r\n")]),
+        (
+            WARM_UP,
+            "delete k\r\n",
+            &[("a", "delete k\r\n", "NOT_FOUND\r\n", "NOT_FOUND\r\n")],
+        ),
+        (
+            WARM_UP,
+            "append k 0 0 1\r\nx\r\n",
+            &[("a", "append k 0 0 1\r\nx\r\n", "NOT_STORED\r\n", "NOT_STORED\r\n")],
+        ),
     ];
-    each_row(table, |(route, request, steps)| play(&mut world(route), request, steps));
+    each_row(table, |(route, request, steps)| {
+        play(&mut world(route), request, steps)
+    });
 }
 
 const STAGING: &str = "{staging: {warm: {member: p/a}, staging: {member: p/b}}}";
@@ -127,13 +141,19 @@ fn staging_is_filled_and_kept_alike() {
         ),
         (
             "incr k 1\r\n",
-            &[("a", "incr k 1\r\n", "2\r\n", "2\r\n"), ("b", "incr k 1\r\n", "9\r\n", "")],
+            &[
+                ("a", "incr k 1\r\n", "2\r\n", "2\r\n"),
+                ("b", "incr k 1\r\n", "9\r\n", ""),
+            ],
         ),
     ];
-    each_row(table, |(request, steps)| play(&mut world(STAGING), request, steps));
+    each_row(table, |(request, steps)| {
+        play(&mut world(STAGING), request, steps)
+    });
 }
 
-const L1L2: &str = "{l1_l2_cache: {l1: {member: p/a}, l2: {member: p/b}, ttl: 60, miss_ttl: 9, miss_period: 2}}";
+const L1L2: &str =
+    "{l1_l2_cache: {l1: {member: p/a}, l2: {member: p/b}, ttl: 60, miss_ttl: 9, miss_period: 2}}";
 const NOTHING: &str = "VALUE k 65536 6\r\nncache\r\nEND\r\n";
 
 #[test]
@@ -167,7 +187,9 @@ fn first_cache_remembers_what_the_second_has_and_has_not() {
         ),
         (L1L2, GET, &[("a", GET, MISS, ""), ("b", GET, BUSY, BUSY)]),
     ];
-    each_row(table, |(route, request, steps)| play(&mut world(route), request, steps));
+    each_row(table, |(route, request, steps)| {
+        play(&mut world(route), request, steps)
+    });
     // Every second read of a remembered miss looks again.
     let mut world = world(L1L2);
     play(&mut world, GET, &[("a", GET, NOTHING, MISS)]);
@@ -200,10 +222,22 @@ fn large_values_are_in_the_second_cache_and_a_marker_leads_there() {
     let table: &[(&str, &str, &[Step<'_>])] = &[
         (SPLIT, small, &[("a", small, STORED, STORED)]),
         (SPLIT, soon, &[("a", soon, STORED, STORED)]),
-        (SPLIT, large, &[("b", large, STORED, ""), ("a", marker, STORED, STORED)]),
+        (
+            SPLIT,
+            large,
+            &[("b", large, STORED, ""), ("a", marker, STORED, STORED)],
+        ),
         (SPLIT, large, &[("b", large, BUSY, BUSY)]),
-        (both, large, &[("a", large, STORED, STORED), ("b", large, STORED, "")]),
-        (SPLIT, "cas k 1 60 4 7\r\nxxxx\r\n", &[("a", "cas k 1 60 4 7\r\nxxxx\r\n", STORED, STORED)]),
+        (
+            both,
+            large,
+            &[("a", large, STORED, STORED), ("b", large, STORED, "")],
+        ),
+        (
+            SPLIT,
+            "cas k 1 60 4 7\r\nxxxx\r\n",
+            &[("a", "cas k 1 60 4 7\r\nxxxx\r\n", STORED, STORED)],
+        ),
         (SPLIT, GET, &[("a", GET, HIT, HIT)]),
         (SPLIT, GET, &[("a", GET, MARKER, ""), ("b", GET, value, value)]),
         (SPLIT, GET, &[("a", GET, MARKER, ""), ("b", GET, MISS, MISS)]),
@@ -213,7 +247,12 @@ fn large_values_are_in_the_second_cache_and_a_marker_leads_there() {
             GET,
             &[
                 ("a", GET, suffixed, ""),
-                ("b", "get k|==|77\r\n", "VALUE k|==|77 1 4\r\nxxxx\r\nEND\r\n", value),
+                (
+                    "b",
+                    "get k|==|77\r\n",
+                    "VALUE k|==|77 1 4\r\nxxxx\r\nEND\r\n",
+                    value,
+                ),
             ],
         ),
         (
@@ -258,7 +297,9 @@ fn large_values_are_in_the_second_cache_and_a_marker_leads_there() {
             ],
         ),
     ];
-    each_row(table, |(route, request, steps)| play(&mut world(route), request, steps));
+    each_row(table, |(route, request, steps)| {
+        play(&mut world(route), request, steps)
+    });
 }
 
 const PIECES: &str = "{big_value: {child: {member: p/a}, threshold: 4, batch: 2}}";
@@ -266,9 +307,8 @@ const PIECES: &str = "{big_value: {child: {member: p/a}, threshold: 4, batch: 2}
 #[test]
 fn large_values_are_stored_and_read_in_pieces() {
     let place = "VALUE k 32769 12\r\n1-3-12345678\r\nEND\r\n";
-    let piece = |number: u32, text: &str| {
-        format!("VALUE k:{number}:12345678 1 {}\r\n{text}\r\nEND\r\n", text.len())
-    };
+    let piece =
+        |number: u32, text: &str| format!("VALUE k:{number}:12345678 1 {}\r\n{text}\r\nEND\r\n", text.len());
     let pieces = [piece(0, "aaaa") + &piece(1, "bbbb"), piece(2, "c")];
     let first = "get k:0:12345678\r\nget k:1:12345678\r\n";
     let whole = "VALUE k 32769 9\r\naaaabbbbc\r\nEND\r\n";
@@ -289,7 +329,12 @@ fn large_values_are_stored_and_read_in_pieces() {
             &hidden,
             "gets k\r\n",
             &[
-                ("a", "gets k\r\n", "VALUE k 32769 12 9\r\n1-3-12345678\r\nEND\r\n", ""),
+                (
+                    "a",
+                    "gets k\r\n",
+                    "VALUE k 32769 12 9\r\n1-3-12345678\r\nEND\r\n",
+                    "",
+                ),
                 ("a", first, &pieces[0], ""),
                 (
                     "a",
@@ -302,7 +347,10 @@ fn large_values_are_stored_and_read_in_pieces() {
         (
             PIECES,
             GET,
-            &[("a", GET, place, ""), ("a", first, "END\r\nSERVER_ERROR busy\r\n", BUSY)],
+            &[
+                ("a", GET, place, ""),
+                ("a", first, "END\r\nSERVER_ERROR busy\r\n", BUSY),
+            ],
         ),
         (
             PIECES,
@@ -314,15 +362,32 @@ fn large_values_are_stored_and_read_in_pieces() {
             GET,
             &[("a", GET, "VALUE k 32768 3\r\nfoo\r\nEND\r\n", MISS)],
         ),
-        (PIECES, "set k 0 0 4\r\nxxxx\r\n", &[("a", "set k 0 0 4\r\nxxxx\r\n", STORED, STORED)]),
-        (PIECES, "delete k\r\n", &[("a", "delete k\r\n", "DELETED\r\n", "DELETED\r\n")]),
+        (
+            PIECES,
+            "set k 0 0 4\r\nxxxx\r\n",
+            &[("a", "set k 0 0 4\r\nxxxx\r\n", STORED, STORED)],
+        ),
+        (
+            PIECES,
+            "delete k\r\n",
+            &[("a", "delete k\r\n", "DELETED\r\n", "DELETED\r\n")],
+        ),
     ];
-    each_row(table, |(route, request, steps)| play(&mut world(route), request, steps));
+    each_row(table, |(route, request, steps)| {
+        play(&mut world(route), request, steps)
+    });
     let mut world = world(PIECES);
     let client = world.client();
     world.say(client, b"cas k 1 60 9 7\r\naaaabbbbc\r\n");
     let sent = world.sent("a");
-    let suffix = sent.lines().next().unwrap().split([':', ' ']).nth(3).unwrap().to_owned();
+    let suffix = sent
+        .lines()
+        .next()
+        .unwrap()
+        .split([':', ' '])
+        .nth(3)
+        .unwrap()
+        .to_owned();
     let expected = format!("set k:0:{suffix} 1 60 4\r\naaaa\r\nset k:1:{suffix} 1 60 4\r\nbbbb\r\n");
     assert_eq!(sent, expected);
     world.reply("a", "STORED\r\n");
@@ -347,10 +412,19 @@ fn values_of_any_size_pass_through_pieces() {
     let route = "{big_value: {child: {member: p/a}, threshold: 100000, batch: 0}}";
     let mut world = world(route);
     let client = world.client();
-    let value: String = (0..250_000).map(|number| char::from(b'a' + (number % 23) as u8)).collect();
+    let value: String = (0..250_000)
+        .map(|number| char::from(b'a' + (number % 23) as u8))
+        .collect();
     world.say(client, format!("set k 0 0 250000\r\n{value}\r\n").as_bytes());
     let sent = world.sent("a");
-    let suffix = sent.lines().next().unwrap().split([':', ' ']).nth(3).unwrap().to_owned();
+    let suffix = sent
+        .lines()
+        .next()
+        .unwrap()
+        .split([':', ' '])
+        .nth(3)
+        .unwrap()
+        .to_owned();
     let pieces = [&value[..100_000], &value[100_000..200_000], &value[200_000..]];
     let set = |(number, piece): (usize, &&str)| {
         format!("set k:{number}:{suffix} 0 0 {}\r\n{piece}\r\n", piece.len())
@@ -365,7 +439,10 @@ fn values_of_any_size_pass_through_pieces() {
     world.reply("a", &format!("VALUE k 32768 {}\r\n{text}\r\nEND\r\n", text.len()));
     world.sent("a");
     for (number, piece) in pieces.iter().enumerate() {
-        let reply = format!("VALUE k:{number}:{suffix} 0 {}\r\n{piece}\r\nEND\r\n", piece.len());
+        let reply = format!(
+            "VALUE k:{number}:{suffix} 0 {}\r\n{piece}\r\nEND\r\n",
+            piece.len()
+        );
         let (one, other) = reply.split_at(reply.len() / 2);
         world.reply("a", one);
         world.reply("a", other);
@@ -399,7 +476,10 @@ fn lost_server_ends_every_step() {
         for request in [GET, "gets k\r\n", "set k 0 0 9\r\naaaabbbbc\r\n", "delete k\r\n"] {
             world.say(client, request.as_bytes());
             let heard = world.heard(client);
-            assert!(heard.starts_with("SERVER_ERROR 10.0.0."), "{route}: {request}: {heard}");
+            assert!(
+                heard.starts_with("SERVER_ERROR 10.0.0."),
+                "{route}: {request}: {heard}"
+            );
         }
         assert!(world.is_idle(), "{route}");
     }
@@ -430,7 +510,10 @@ fn fresh_server_is_spared_a_part_of_the_reads() {
             }
         }
     }
-    assert!((60..140).contains(&at_a) && at_a + at_b == 1000, "{at_a} and {at_b}");
+    assert!(
+        (60..140).contains(&at_a) && at_a + at_b == 1000,
+        "{at_a} and {at_b}"
+    );
     world.say(client, b"set k 0 0 1\r\nx\r\n");
     assert_eq!(world.sent("a"), "set k 0 0 1\r\nx\r\n", "writes go to the server");
 }

@@ -14,7 +14,7 @@ pub(crate) fn route(route: &str) -> Route {
     let Route::Named(root) = &mcrouter.loaded.config.listeners[0].route else {
         panic!("the root has no name")
     };
-    let Route::ByRoutingPrefix { routes, default } = &mcrouter.loaded.config.routes[root] else {
+    let Route::ByRoutingPrefix { routes, default, .. } = &mcrouter.loaded.config.routes[root] else {
         panic!("no prefixes")
     };
     match &routes[default] {
@@ -195,6 +195,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
             r#"{"type": "ModifyKeyRoute", "target": "near", "ensure_key_prefix": "p", "set_key_suffix": "s"}"#,
             Route::ModifyKey {
                 child: Box::new(named("near")),
+                routing_prefix: None,
                 ensure_prefix: "p".into(),
                 replace_prefix: None,
                 in_place: false,

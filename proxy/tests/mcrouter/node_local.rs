@@ -84,7 +84,8 @@ fn the_node_local_set_up_runs_unchanged_and_is_followed() {
         config.routes[root],
         Route::ByRoutingPrefix {
             routes: BTreeMap::from([("/././".to_owned(), selector)]),
-            default: "/././".into()
+            default: "/././".into(),
+            unknown_to_default: false,
         }
     );
 

@@ -15,7 +15,7 @@ fn unserved_mcrouter_handles_and_keys_are_refused_by_name_and_line() {
         ),
         (
             around("{\"type\": \"CarbonLookasideRoute\"}"),
-            "CarbonLookasideRoute is not served yet, line: 8",
+            "CarbonLookasideRoute is not served: it keeps replies in a form of Facebook's Carbon protocol, line: 8",
         ),
         (
             around(r#"{"type": "PoolRoute", "pool": "A", "hash": "WeightedCh3RV"}"#),
@@ -56,8 +56,8 @@ fn unserved_mcrouter_handles_and_keys_are_refused_by_name_and_line() {
             "`mc_res_stored` is no result, line: 8",
         ),
         (
-            around(r#"{"type": "ModifyKeyRoute", "target": "near", "set_routing_prefix": ""}"#),
-            "`set_routing_prefix` is not",
+            around(r#"{"type": "ModifyKeyRoute", "target": "near", "set_routing_prefix": "/a/"}"#),
+            "expected `/region/cluster/`",
         ),
         (
             around("\"LoggingRoute|Pool|A\""),

@@ -20,7 +20,10 @@ fn handles_in_steps_become_routes_with_the_same_effect() {
         misses,
     };
     let table = [
-        (r#"{"type": "WarmUpRoute", "cold": "near", "warm": "all"}"#, warm_up(Some(0))),
+        (
+            r#"{"type": "WarmUpRoute", "cold": "near", "warm": "all"}"#,
+            warm_up(Some(0)),
+        ),
         (
             r#"{"type": "WarmUpRoute", "cold": "near", "warm": "all", "exptime": 5, "enable_metaget": true}"#,
             warm_up(Some(5)),
@@ -90,7 +93,10 @@ fn handles_in_steps_become_routes_with_the_same_effect() {
 #[test]
 fn handles_in_steps_are_refused_with_a_missing_or_wrong_key() {
     let table = [
-        (r#"{"type": "WarmUpRoute", "cold": "near"}"#, "`warm` is missing, line: 8"),
+        (
+            r#"{"type": "WarmUpRoute", "cold": "near"}"#,
+            "`warm` is missing, line: 8",
+        ),
         (
             r#"{"type": "L1L2CacheRoute", "l1": "near", "l2": "all"}"#,
             "L1L2CacheRoute: `upgradingL1Exptime` is missing, line: 8",

@@ -148,7 +148,10 @@ impl<'a> Stored<'a> {
         let line = head(request)?;
         let mut words = words(line);
         let command = words.next()?;
-        if !matches!(command, b"set" | b"add" | b"replace" | b"append" | b"prepend" | b"cas") {
+        if !matches!(
+            command,
+            b"set" | b"add" | b"replace" | b"append" | b"prepend" | b"cas"
+        ) {
             return None;
         }
         let flags = u32::try_from(digits(words.nth(1)?)?).ok()?;
@@ -179,7 +182,10 @@ mod tests {
             left,
         };
         for (reply, expected) in [
-            ("VALUE k 5 2\r\nab\r\nEND\r\n", Some(item(5, &b"ab"[..], None, None))),
+            (
+                "VALUE k 5 2\r\nab\r\nEND\r\n",
+                Some(item(5, &b"ab"[..], None, None)),
+            ),
             ("VALUE k 0 0 7\r\n\r\nEND\r\n", Some(item(0, b"", Some(7), None))),
             ("END\r\n", None),
             ("SERVER_ERROR x\r\n", None),
@@ -190,7 +196,10 @@ mod tests {
         }
         for (reply, expected) in [
             ("VA 2 f5 t-1\r\nab\r\n", Some(item(5, &b"ab"[..], None, None))),
-            ("VA 2 t60 f0 c9\r\nab\r\n", Some(item(0, b"ab", Some(9), Some(60)))),
+            (
+                "VA 2 t60 f0 c9\r\nab\r\n",
+                Some(item(0, b"ab", Some(9), Some(60))),
+            ),
             ("VA 1 f0 t-1 W\r\na\r\n", None),
             ("VA 1 f0\r\na\r\n", None),
             ("EN\r\n", None),

@@ -91,6 +91,8 @@ pub enum Route {
     },
     ModifyKey {
         child: Box<Route>,
+        /// The routing prefix that servers get which keep it; empty: none. `None`: that of the key.
+        routing_prefix: Option<String>,
         ensure_prefix: String,
         replace_prefix: Option<String>,
         in_place: bool,
@@ -193,6 +195,8 @@ pub enum Route {
     ByRoutingPrefix {
         routes: BTreeMap<String, Route>,
         default: String,
+        /// Keys that lead to no route go to the default one.
+        unknown_to_default: bool,
     },
 }
 
@@ -293,7 +297,9 @@ impl Route {
             | Self::Fault { child, .. }
             | Self::Spool { child, .. }
             | Self::Log(child) => vec![child],
-            Self::Migrate { from: one, to: other, .. }
+            Self::Migrate {
+                from: one, to: other, ..
+            }
             | Self::WarmUp {
                 cold: one,
                 warm: other,
@@ -308,8 +314,12 @@ impl Route {
                 warm: one,
                 staging: other,
             }
-            | Self::L1L2Cache { l1: one, l2: other, .. }
-            | Self::SizeSplit { l1: one, l2: other, .. } => vec![one, other],
+            | Self::L1L2Cache {
+                l1: one, l2: other, ..
+            }
+            | Self::SizeSplit {
+                l1: one, l2: other, ..
+            } => vec![one, other],
             Self::ByKey { listed, default, .. } => vec![listed, default],
             Self::RateLimit { child, fallback, .. } => {
                 std::iter::once(&**child).chain(fallback.as_deref()).collect()

@@ -132,6 +132,7 @@ handles! {
     /// Changes the key on its way to the child.
     modify_key: ModifyKeyKeys => |keys: ModifyKeyKeys| Route::ModifyKey {
         child: Box::new(keys.child),
+        routing_prefix: None,
         ensure_prefix: keys.ensure_prefix,
         replace_prefix: keys.replace_prefix,
         in_place: keys.in_place,

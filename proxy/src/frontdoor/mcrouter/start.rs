@@ -30,11 +30,10 @@ const VERSION: &str = "1.0.0 mcrouter\n";
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// Parts of mcrouter that do not exist here, whatever the options say.
-const NOT_THERE: [&str; 4] = [
+const NOT_THERE: [&str; 3] = [
     "leases",
     "`get __mcrouter__.…`",
     "files of statistics, and traffic taps",
-    "keys for several routes (`/*/*/key`, `/region/*/key`, `/region/fallback/key`): they get an error",
 ];
 
 /// The result of a command line. A text is for standard output.

@@ -61,6 +61,7 @@ pub(super) fn read(
     let mut root = Route::ByRoutingPrefix {
         routes: by_prefix,
         default: settings.default_route.clone(),
+        unknown_to_default: false,
     };
     if settings.only_gets {
         let operations = ["read", "gat", "gats"];

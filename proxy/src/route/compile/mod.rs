@@ -200,6 +200,7 @@ impl<'a> Compiler<'a> {
             named: HashMap::new(),
             copied: HashMap::new(),
             parts: Arc::new([]),
+            prefix: None,
             spooled: HashMap::new(),
             spools: None,
             depth: 0,

@@ -7,7 +7,8 @@ use crate::{
     config::schema::{Route, SlowWarmUpSettings},
     route::{
         handle::{
-            AddedExpiry, BigValue, HitRate, L1L2Cache, Misses, SizeSplit, SlowWarmUp, Staging, WarmUp, WatchHits,
+            AddedExpiry, BigValue, HitRate, L1L2Cache, Misses, SizeSplit, SlowWarmUp, Staging, WarmUp,
+            WatchHits,
         },
         tree::{Node, NodeId, Script, Wait},
     },
@@ -54,7 +55,12 @@ impl<'a> Maker<'_, 'a> {
     ) -> Result<NodeId, CompileError> {
         let (child, failover) = (self.node(child)?, self.node(failover)?);
         let rate = Arc::new(HitRate::default());
-        let watched = self.wrap(WatchHits { rate: Arc::clone(&rate) }, child);
+        let watched = self.wrap(
+            WatchHits {
+                rate: Arc::clone(&rate),
+            },
+            child,
+        );
         let handle = SlowWarmUp {
             settings,
             rate,

@@ -200,7 +200,11 @@ impl Read {
         let parts = (0..pieces.count).filter_map(|number| self.values.get(&number));
         let value: Vec<u8> = parts.flatten().copied().collect();
         let item = Item {
-            flags: if self.route.hides_flag { flags & !FLAG } else { flags },
+            flags: if self.route.hides_flag {
+                flags & !FLAG
+            } else {
+                flags
+            },
             value: &value,
             version,
             left: None,
@@ -257,7 +261,10 @@ mod tests {
 
     #[test]
     fn place_of_a_value_in_pieces_is_read_as_it_is_written() {
-        let pieces = Pieces { count: 2, suffix: 1234 };
+        let pieces = Pieces {
+            count: 2,
+            suffix: 1234,
+        };
         assert_eq!(pieces.text(), "1-2-1234");
         assert_eq!(pieces.key(b"k", 1), b"k:1:1234");
         for (text, expected) in [

@@ -40,6 +40,7 @@ mod slow_warm_up;
 mod staging;
 mod warm_up;
 
+use self::by_key_pattern::glob;
 pub use self::random::Random;
 pub(super) use self::{
     all::name as gather_name,
@@ -49,7 +50,7 @@ pub(super) use self::{
     by_key_pattern::ByKeyPattern,
     by_operation::{ByOperation, CLASSES},
     by_prefix::ByPrefix,
-    by_routing_prefix::ByRoutingPrefix,
+    by_routing_prefix::{ByPrefixPattern, ByRoutingPrefix, StripPrefix},
     failover::{Failover, Policy, Tokens},
     fault::{After, Delay, Fail, Total},
     hash::HashRoute,

@@ -92,7 +92,10 @@ impl Choose for SlowWarmUp {
 
     fn why(&self, _: &Query<'_>, _: &Children<'_>, _: usize) -> String {
         match self.share() {
-            Some(share) => format!("the server is cold and gets {:.0} % of the reads", share.min(1.0) * 100.0),
+            Some(share) => format!(
+                "the server is cold and gets {:.0} % of the reads",
+                share.min(1.0) * 100.0
+            ),
             None => "the server is warm".into(),
         }
     }

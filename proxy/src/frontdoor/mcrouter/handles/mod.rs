@@ -79,15 +79,18 @@ const SERVED: [(&str, Build); 43] = [
     ("LatencyInjectionRoute", wrap::latency),
 ];
 
-/// The types that mcrouter knows and that are not served yet.
-const UNSERVED: [&str; 7] = [
-    "AsynclogRoute",
-    "AxonLogRoute",
-    "CarbonLookasideRoute",
-    "DistributionRoute",
-    "McBucketRoute",
-    "SRRoute",
-    "SetDistributionTargetRoute",
+/// The types that mcrouter knows and that are not served, with the reason.
+const REFUSED: [(&str, &str); 7] = [
+    ("AsynclogRoute", "every PoolRoute has it, unless `asynclog` is false"),
+    ("AxonLogRoute", "it writes to Facebook's Axon"),
+    (
+        "CarbonLookasideRoute",
+        "it keeps replies in a form of Facebook's Carbon protocol",
+    ),
+    ("DistributionRoute", "it sends through Facebook's Axon"),
+    ("McBucketRoute", "buckets are known to Facebook's servers alone"),
+    ("SRRoute", "it asks Facebook's ServiceRouter"),
+    ("SetDistributionTargetRoute", "it is for DistributionRoute"),
 ];
 
 /// Builds a handle of type `kind`, which stands at `at`.
@@ -99,14 +102,15 @@ pub(super) fn build(
     cx: &mut Reading,
 ) -> Result<Built, Diagnostic> {
     let (line, shown) = (at.line, shortened(kind));
-    match SERVED.iter().find(|(name, _)| *name == kind) {
-        Some((_, build)) => build(builder, args, cx),
-        None if UNSERVED.contains(&kind) => {
-            Err(cx.refuse(at, format!("{shown} is not served yet, line: {line}")))
-        }
-        // The message is the one that mcrouter's users look for.
-        None => Err(cx.refuse(at, format!("Unknown RouteHandle: {shown} line: {line}"))),
+    if let Some((_, build)) = SERVED.iter().find(|(name, _)| *name == kind) {
+        return build(builder, args, cx);
     }
+    let problem = match REFUSED.iter().find(|(name, _)| *name == kind) {
+        Some((_, why)) => format!("{shown} is not served: {why}, line: {line}"),
+        // The message is the one that mcrouter's users look for.
+        None => format!("Unknown RouteHandle: {shown} line: {line}"),
+    };
+    Err(cx.refuse(at, problem))
 }
 
 /// The arguments of a handle: an object's keys, the text behind `|`, or nothing.
@@ -194,7 +198,8 @@ mod tests {
                 .any(|word| word == *name)
         };
         let served = SERVED.iter().map(|(name, _)| *name);
-        let missing: Vec<&str> = served.chain(UNSERVED).filter(|name| !named(name)).collect();
+        let refused = REFUSED.iter().map(|(name, _)| *name);
+        let missing: Vec<&str> = served.chain(refused).filter(|name| !named(name)).collect();
         assert_eq!(missing, [""; 0]);
     }
 }

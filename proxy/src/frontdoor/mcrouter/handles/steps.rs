@@ -87,7 +87,11 @@ pub(super) fn size_split(
     }))
 }
 
-pub(super) fn big_value(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn big_value(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<Built, Diagnostic> {
     let child = Box::new(args.target(builder, "target", cx)?);
     let threshold = args.take("split_threshold", cx, whole(1))?;
     let threshold = threshold.ok_or_else(|| missing("BigValueRoute", "split_threshold", args, cx))?;
