@@ -85,6 +85,7 @@ impl Epoll {
             readable: false,
             again: false,
             hangup: false,
+            ended: false,
             broken: false,
             backlog: Vec::new(),
             sent: 0,
@@ -120,6 +121,10 @@ impl Epoll {
             self.scratch.push(scratch);
             return None;
         };
+        if source.ended && !source.broken {
+            self.scratch.push(scratch);
+            return None;
+        }
         if source.paused && source.broken {
             // A paused connection may have asked for much, and all of it would be fetched for a client that
             // is gone.
@@ -140,6 +145,7 @@ impl Epoll {
             return match recv(&source.socket, &mut scratch[..], RecvFlags::empty()).map(|(_, len)| len) {
                 Ok(0) => {
                     let broken = source.broken;
+                    source.ended = true;
                     self.scratch.push(scratch);
                     // Once the kernel has reported the error of a reset connection, it may report an end of
                     // file behind its last bytes. That is a failure as well: the peer takes no replies.

@@ -26,6 +26,8 @@ pub(super) struct Source {
     pub(super) again: bool,
     /// The peer has closed its side: after the data there is an end of file and no further edge.
     pub(super) hangup: bool,
+    /// The end of what the peer sends was reported. To register anew reports it to us again.
+    pub(super) ended: bool,
     /// The connection is broken: no bytes get to the peer any more.
     pub(super) broken: bool,
     pub(super) backlog: Vec<u8>,
