@@ -90,19 +90,6 @@ impl Engine {
         self.clients.address(client)
     }
 
-    /// Is this answer for a peer of the fleet in the end?
-    pub(crate) fn is_for_peer(&self, mut to: ReplyTo) -> bool {
-        loop {
-            if let ReplyTo::Peer { .. } = to {
-                return true;
-            }
-            match self.parent_of(to) {
-                Some((parent, _)) => to = parent,
-                None => return false,
-            }
-        }
-    }
-
     /// Must this answer be whole, for a peer of the fleet or for a route that looks at values?
     pub(crate) fn takes_whole(&self, mut to: ReplyTo) -> bool {
         loop {

@@ -101,7 +101,7 @@ impl Engine {
         // Every answer is awaited from now on, because some may come while others are being asked for.
         flight.pending += turn.asks.iter().filter(|ask| ask.number.is_some()).count() as u32;
         if let Some(give) = turn.give {
-            self.give(id, give, answer);
+            self.give_client(id, give, answer);
         }
         for ask in turn.asks {
             self.ask(id, ask);
@@ -117,7 +117,7 @@ impl Engine {
     }
 
     /// Answers the client, who waits no longer.
-    fn give(&mut self, id: FlightId, give: Give, answer: Option<&Answer<'_>>) {
+    fn give_client(&mut self, id: FlightId, give: Give, answer: Option<&Answer<'_>>) {
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };

@@ -84,7 +84,6 @@ impl Maker<'_, '_> {
                 | Node::ByClient { children, .. }
                 | Node::Fan { children, .. }
                 | Node::Script { children, .. }
-                | Node::Script { children, .. }
                 | Node::Gather { children, .. }
                 | Node::Attempt { children, .. } => {
                     pending.extend(children);

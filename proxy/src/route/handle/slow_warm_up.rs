@@ -71,7 +71,7 @@ impl SlowWarmUp {
         };
         let is_cold = hits < threshold;
         self.rate.is_cold.store(is_cold, Relaxed);
-        is_cold.then(|| self.settings.start + self.settings.step * hits)
+        is_cold.then_some(self.settings.start + self.settings.step * hits)
     }
 }
 
@@ -134,7 +134,7 @@ mod tests {
             rate: Arc::default(),
             touch: None,
         };
-        let mut note = |outcome, times: u32| {
+        let note = |outcome, times: u32| {
             (0..times).for_each(|_| route.rate.note(outcome));
             route.share().map(|share| (share * 100.0).round())
         };
