@@ -253,7 +253,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
     let declared = |arity, keys, class| DeclaredCommand { arity, keys, class };
     let failover = Route::Failover {
         children: Children::List(vec![Route::Nearest(pool("cache")), named("spare")]),
-        rules: FailoverRules::default(),
+        rules: Box::default(),
     };
     let operations = [
         ("read".to_owned(), failover),
@@ -465,10 +465,10 @@ fn every_handle_is_read() {
     let children = || Children::List(vec![named("a"), named("r")]);
     let failover = |policy| Route::Failover {
         children: pool("a"),
-        rules: FailoverRules {
+        rules: Box::new(FailoverRules {
             policy,
             ..FailoverRules::default()
-        },
+        }),
     };
     let table = [
         ("a", named("a")),
@@ -532,7 +532,7 @@ fn every_handle_is_read() {
                 weights: None,
                 salt: String::new(),
                 per_worker: false,
-                rules: FailoverRules::default(),
+                rules: Box::default(),
             },
         ),
         (
@@ -543,7 +543,7 @@ fn every_handle_is_read() {
                 weights: Some(vec![1.0, 0.5]),
                 salt: "s".into(),
                 per_worker: true,
-                rules: FailoverRules::default(),
+                rules: Box::default(),
             },
         ),
         (
@@ -736,14 +736,14 @@ fn every_handle_is_read() {
             "{failover: [a, r]}",
             Route::Failover {
                 children: children(),
-                rules: FailoverRules::default(),
+                rules: Box::default(),
             },
         ),
         (
             "{failover: {children: a, errors: {gets: [timeout], deletes: []}, limit: {rate: 0.1}, tag: true}}",
             Route::Failover {
                 children: pool("a"),
-                rules: FailoverRules {
+                rules: Box::new(FailoverRules {
                     errors: FailoverErrors {
                         gets: Some(vec![Outcome::Timeout]),
                         updates: None,
@@ -755,7 +755,7 @@ fn every_handle_is_read() {
                     }),
                     tag: true,
                     ..FailoverRules::default()
-                },
+                }),
             },
         ),
         (
@@ -778,12 +778,12 @@ fn every_handle_is_read() {
             "{failover: {children: [a, r], policy: {rendezvous: [x]}}}",
             Route::Failover {
                 children: children(),
-                rules: FailoverRules {
+                rules: Box::new(FailoverRules {
                     policy: FailoverPolicy::Rendezvous {
                         tags: vec!["x".into()],
                     },
                     ..FailoverRules::default()
-                },
+                }),
             },
         ),
         (

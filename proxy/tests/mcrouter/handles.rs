@@ -148,7 +148,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
                 "failover_limit": {"rate": 0.1}, "failover_tag": true}"#,
             Route::Failover {
                 children: Children::List(vec![named("near"), named("all")]),
-                rules: FailoverRules {
+                rules: Box::new(FailoverRules {
                     errors: FailoverErrors {
                         gets: Some(vec![Outcome::Ejected, Outcome::Timeout]),
                         updates: Some(vec![Outcome::Ejected, Outcome::Timeout]),
@@ -160,7 +160,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
                     }),
                     tag: true,
                     ..FailoverRules::default()
-                },
+                }),
             },
         ),
         (
@@ -169,7 +169,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
                 normal: Box::new(named("near")),
                 failover: pool("A"),
                 ttl: 5,
-                rules: FailoverRules::default(),
+                rules: Box::default(),
             },
         ),
         (

@@ -16,7 +16,7 @@ mod spool;
 mod steps;
 
 use proxima::{
-    config::schema::{Children, FailoverRules, Route},
+    config::schema::{Children, Route},
     frontdoor::mcrouter::{Refused, Run, Start, start},
 };
 
@@ -58,6 +58,6 @@ pub(crate) fn pool(name: &str) -> Children {
 pub(crate) fn failover(children: Children) -> Route {
     Route::Failover {
         children,
-        rules: FailoverRules::default(),
+        rules: Box::default(),
     }
 }

@@ -8,10 +8,10 @@ use crate::{around, handles::route, parse, pool, refused, rows::each_row};
 fn failover(children: Children, policy: FailoverPolicy) -> Route {
     Route::Failover {
         children,
-        rules: FailoverRules {
+        rules: Box::new(FailoverRules {
             policy,
             ..FailoverRules::default()
-        },
+        }),
     }
 }
 
@@ -110,11 +110,11 @@ fn policies_become_orders_with_the_same_effect() {
                 normal: Box::new(Route::Named("near".into())),
                 failover: pool("A"),
                 ttl: 60,
-                rules: FailoverRules {
+                rules: Box::new(FailoverRules {
                     policy: FailoverPolicy::LeastFailures { tries: 3 },
                     tag: true,
                     ..FailoverRules::default()
-                },
+                }),
             },
         ),
     ];

@@ -68,7 +68,7 @@ pub enum Route {
         weights: Option<Vec<f64>>,
         salt: String,
         per_worker: bool,
-        rules: FailoverRules,
+        rules: Box<FailoverRules>,
     },
     AllSync(Children),
     AllMajority(Children),
@@ -77,7 +77,7 @@ pub enum Route {
     AllAsync(Children),
     Failover {
         children: Children,
-        rules: FailoverRules,
+        rules: Box<FailoverRules>,
     },
     MissFailover {
         children: Children,
@@ -87,7 +87,7 @@ pub enum Route {
         normal: Box<Route>,
         failover: Children,
         ttl: u32,
-        rules: FailoverRules,
+        rules: Box<FailoverRules>,
     },
     ModifyKey {
         child: Box<Route>,
@@ -425,12 +425,12 @@ pub struct HashOrder {
     pub knows_first: bool,
 }
 
-impl From<FailoverErrors> for FailoverRules {
+impl From<FailoverErrors> for Box<FailoverRules> {
     fn from(errors: FailoverErrors) -> Self {
-        Self {
+        Self::new(FailoverRules {
             errors,
-            ..Self::default()
-        }
+            ..FailoverRules::default()
+        })
     }
 }
 

@@ -337,7 +337,7 @@ impl Form for FailoverForm {
         }
         Ok(Route::Failover {
             children: keys.children,
-            rules: FailoverRules {
+            rules: Box::new(FailoverRules {
                 errors: keys.errors,
                 limit: keys.limit.map(|limit| FailoverLimit {
                     rate: limit.rate,
@@ -345,7 +345,7 @@ impl Form for FailoverForm {
                 }),
                 tag: keys.tag,
                 policy: keys.policy,
-            },
+            }),
         })
     }
 }

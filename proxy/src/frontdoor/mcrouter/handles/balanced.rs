@@ -5,7 +5,7 @@ use crate::{
     config::{
         Diagnostic,
         reading::Reading,
-        schema::{Algorithm, Children, FailoverRules, Hash, Route},
+        schema::{Algorithm, Children, Hash, Route},
     },
     frontdoor::mcrouter::object::{Object, text, whole},
 };
@@ -61,7 +61,7 @@ impl Balanced {
         let more = (1..tries).map(|number| with_salt(format!("{}{number}", hash.salt)));
         Route::Failover {
             children: Children::List(std::iter::once(first).chain(more).collect()),
-            rules: FailoverRules::default(),
+            rules: Box::default(),
         }
     }
 }

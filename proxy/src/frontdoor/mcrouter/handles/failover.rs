@@ -21,13 +21,13 @@ fn rules_over(
     args: &Args<'_>,
     children: &[Route],
     cx: &mut Reading,
-) -> Result<FailoverRules, Diagnostic> {
+) -> Result<Box<FailoverRules>, Diagnostic> {
     let domains = children.iter().map(|child| builder.domain(child)).collect();
     let rules = args
         .object
         .as_ref()
         .map(|object| rules::read(object, domains, cx));
-    Ok(rules.transpose()?.unwrap_or_default())
+    Ok(Box::new(rules.transpose()?.unwrap_or_default()))
 }
 
 /// The children one by one.

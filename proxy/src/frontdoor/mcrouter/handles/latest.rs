@@ -20,7 +20,7 @@ pub(super) struct Latest {
     salt: String,
     weights: Option<Vec<f64>>,
     per_worker: bool,
-    rules: FailoverRules,
+    rules: Box<FailoverRules>,
 }
 
 impl Default for Latest {
@@ -30,7 +30,7 @@ impl Default for Latest {
             salt: String::new(),
             weights: None,
             per_worker: false,
-            rules: FailoverRules::default(),
+            rules: Box::default(),
         }
     }
 }
@@ -46,7 +46,7 @@ impl Latest {
             salt: object.take("salt", cx, text)?.unwrap_or_default(),
             weights: weights.map(|weights| weights.iter().map(|weight| weight.clamp(0.0, 1.0)).collect()),
             per_worker: object.take("thread_local_failover", cx, flag)?.unwrap_or(false),
-            rules: rules::read(object, vec![None; children], cx)?,
+            rules: Box::new(rules::read(object, vec![None; children], cx)?),
         })
     }
 

@@ -81,7 +81,10 @@ const SERVED: [(&str, Build); 43] = [
 
 /// The types that mcrouter knows and that are not served, with the reason.
 const REFUSED: [(&str, &str); 7] = [
-    ("AsynclogRoute", "every PoolRoute has it, unless `asynclog` is false"),
+    (
+        "AsynclogRoute",
+        "every PoolRoute has it, unless `asynclog` is false",
+    ),
     ("AxonLogRoute", "it writes to Facebook's Axon"),
     (
         "CarbonLookasideRoute",
