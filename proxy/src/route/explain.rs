@@ -272,6 +272,7 @@ impl Recorder<'_> {
                     command: dialect.command_name(head.command),
                     key,
                     unix: self.asker.unix,
+                    largest: usize::MAX,
                 };
                 let begin = handle.begin(&asked);
                 self.line(depth, note, &format!("{}: {}", handle.name(), handle.why()));

@@ -106,7 +106,8 @@ impl Flight {
 
     /// Bytes of memory that the flight takes.
     pub fn holds(&self) -> usize {
-        size_of::<Self>() + self.message.capacity() + self.answers.holds()
+        let run = self.run.as_ref().map_or(0, |run| run.holds());
+        size_of::<Self>() + self.message.capacity() + self.answers.holds() + run
     }
 }
 

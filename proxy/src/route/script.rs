@@ -39,6 +39,7 @@ impl Engine {
             command: walk.origin.dialect.command_name(walk.request.command),
             key,
             unix: self.unix(),
+            largest: self.limits.value_bytes,
         };
         let begin = match handle.begin(&asked) {
             // A value of which only the head is here cannot be served in steps.
@@ -71,7 +72,7 @@ impl Engine {
 
     /// An answer to something that a script has asked.
     pub(super) fn script_answered(&mut self, id: FlightId, number: u32, answer: &Answer<'_>) {
-        let unix = self.unix();
+        let (unix, largest) = (self.unix(), self.limits.value_bytes);
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };
@@ -87,6 +88,7 @@ impl Engine {
             command: walk.origin.dialect.command_name(walk.request.command),
             key: walk.key(&mut scratch),
             unix,
+            largest,
         };
         let turn = run.next(&asked, number, answer);
         flight.run = Some(run);

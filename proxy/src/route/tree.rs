@@ -189,6 +189,8 @@ pub struct Asked<'a> {
     pub key: &'a [u8],
     /// The present time, since 1970.
     pub unix: Micros,
+    /// Bytes of the largest value that a client may store.
+    pub largest: usize,
 }
 
 /// How a script begins.
@@ -205,6 +207,10 @@ pub enum Begin {
 pub trait Run {
     /// The next step, after this answer to what was asked under this number.
     fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn;
+    /// Bytes of values that it keeps.
+    fn holds(&self) -> usize {
+        0
+    }
 }
 
 /// A step.

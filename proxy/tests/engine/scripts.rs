@@ -90,6 +90,24 @@ fn cold_server_is_filled_from_the_warm_one() {
             &[("a", "gat 9 k\r\n", BUSY, ""), ("b", GET, MISS, BUSY)],
         ),
         (
+            AS_WARM,
+            "gat 9 k\r\n",
+            &[
+                ("a", "gat 9 k\r\n", MISS, ""),
+                ("b", GET, HIT, ""),
+                ("a", "add k 5 9 1\r\nx\r\n", STORED, ""),
+                ("a", "gat 9 k\r\n", HIT, HIT),
+            ],
+        ),
+        (
+            AS_WARM,
+            "gets k\r\n",
+            &[
+                ("a", "gets k\r\n", MISS, ""),
+                ("b", "mg k v f t\r\n", BUSY, MISS),
+            ],
+        ),
+        (
             WARM_UP,
             "delete k\r\n",
             &[("a", "delete k\r\n", "NOT_FOUND\r\n", "NOT_FOUND\r\n")],
@@ -218,6 +236,8 @@ fn large_values_are_in_the_second_cache_and_a_marker_leads_there() {
     let suffixed = "VALUE k 32 2\r\n77\r\nEND\r\n";
     let (gets, cas) = ("gets k\r\n", "cas k 33 -1 0 7\r\n\r\n");
     let failed = "SERVER_ERROR local error\r\n";
+    let refused = "CLIENT_ERROR no\r\n";
+    let too_long = format!("set {} 0 0 4\r\nxxxx\r\n", "k".repeat(227));
     let both = &SPLIT.replace("threshold: 4,", "threshold: 4, both: true,");
     let table: &[(&str, &str, &[Step<'_>])] = &[
         (SPLIT, small, &[("a", small, STORED, STORED)]),
@@ -231,8 +251,9 @@ fn large_values_are_in_the_second_cache_and_a_marker_leads_there() {
         (
             both,
             large,
-            &[("a", large, STORED, STORED), ("b", large, STORED, "")],
+            &[("a", large, STORED, STORED), ("b", large, BUSY, "")],
         ),
+        (SPLIT, &too_long, &[("a", &too_long, STORED, STORED)]),
         (
             SPLIT,
             "cas k 1 60 4 7\r\nxxxx\r\n",
@@ -240,8 +261,30 @@ fn large_values_are_in_the_second_cache_and_a_marker_leads_there() {
         ),
         (SPLIT, GET, &[("a", GET, HIT, HIT)]),
         (SPLIT, GET, &[("a", GET, MARKER, ""), ("b", GET, value, value)]),
-        (SPLIT, GET, &[("a", GET, MARKER, ""), ("b", GET, MISS, MISS)]),
-        (SPLIT, GET, &[("a", GET, MARKER, ""), ("b", GET, BUSY, BUSY)]),
+        (
+            SPLIT,
+            GET,
+            &[
+                ("a", GET, MARKER, ""),
+                ("b", GET, MISS, MISS),
+                ("a", gets, versioned, ""),
+                ("a", cas, STORED, ""),
+            ],
+        ),
+        (
+            SPLIT,
+            GET,
+            &[
+                ("a", GET, MARKER, ""),
+                ("b", GET, BUSY, BUSY),
+                ("a", gets, "VALUE k 1 4 7\r\nxxxx\r\nEND\r\n", ""),
+            ],
+        ),
+        (
+            SPLIT,
+            GET,
+            &[("a", GET, MARKER, ""), ("b", GET, refused, refused)],
+        ),
         (
             SPLIT,
             GET,

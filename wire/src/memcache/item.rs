@@ -128,6 +128,15 @@ pub fn store(
     out
 }
 
+/// The expiry time of a `gat` or `gats`, as it is written. `None`: the request is another one.
+pub fn touch_expiry(request: &[u8]) -> Option<i64> {
+    let mut words = words(head(request)?);
+    match words.next()? {
+        b"gat" | b"gats" => std::str::from_utf8(words.next()?).ok()?.parse().ok(),
+        _ => None,
+    }
+}
+
 /// What a text command that stores says: `set`, `add`, `replace`, `append`, `prepend`, `cas`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored<'a> {
@@ -224,6 +233,18 @@ mod tests {
         assert_eq!(read(b"k"), b"mg k v f t\r\n");
         for (left, expiry) in [(None, 0), (Some(60), 60), (Some(5_000_000), 1_705_000_000)] {
             assert_eq!(Item { left, ..item }.expiry(1_700_000_000), expiry, "{left:?}");
+        }
+    }
+
+    #[test]
+    fn expiry_of_a_touch_is_read() {
+        for (request, expected) in [
+            ("gat 60 k\r\n", Some(60)),
+            ("gats -1 k\r\n", Some(-1)),
+            ("gets k\r\n", None),
+            ("touch k 60\r\n", None),
+        ] {
+            assert_eq!(touch_expiry(request.as_bytes()), expected, "{request:?}");
         }
     }
 

@@ -55,16 +55,16 @@ impl<'a> Maker<'_, 'a> {
     ) -> Result<NodeId, CompileError> {
         let (child, failover) = (self.node(child)?, self.node(failover)?);
         let rate = Arc::new(HitRate::default());
-        let watched = self.wrap(
-            WatchHits {
-                rate: Arc::clone(&rate),
-            },
-            child,
-        );
+        let touch = self.dialect.command("touch");
+        let watched = WatchHits {
+            rate: Arc::clone(&rate),
+            touch,
+        };
+        let watched = self.wrap(watched, child);
         let handle = SlowWarmUp {
             settings,
             rate,
-            touch: self.dialect.command("touch"),
+            touch,
         };
         Ok(self.choose(handle, vec![watched, failover]))
     }

@@ -32,6 +32,9 @@ const VERSION: &[u8] = b"1";
 /// The most pieces that a value can have here.
 const MOST: u32 = 1 << 20;
 
+/// The error text for pieces that are more together than a value may be.
+const TOO_LARGE: &str = "the value in pieces is too large";
+
 const TARGET: usize = 0;
 /// The client's own command, or what stands in place of the value.
 const WHOLE: u32 = u32::MAX;
@@ -75,6 +78,7 @@ impl Script for BigValue {
                     head: None,
                     pieces: None,
                     values: HashMap::new(),
+                    bytes: 0,
                     asked: 0,
                     worst: Answers::default(),
                 };
@@ -179,6 +183,8 @@ struct Read {
     pieces: Option<Pieces>,
     /// The pieces that have come, by their numbers.
     values: HashMap<u32, Vec<u8>>,
+    /// Their bytes.
+    bytes: usize,
     asked: u32,
     worst: Answers,
 }
@@ -230,7 +236,10 @@ impl Run for Read {
             return self.more(asked, pieces);
         }
         match item {
-            Some(item) => drop(self.values.insert(number, item.value.to_vec())),
+            Some(item) => {
+                self.bytes += item.value.len();
+                self.values.insert(number, item.value.to_vec());
+            }
             None => drop(self.worst.keep(answer)),
         }
         let Some(pieces) = self.pieces else {
@@ -248,10 +257,17 @@ impl Run for Read {
                 false => Give::Miss,
             });
         }
+        if self.bytes > asked.largest {
+            return Turn::give(Give::Fail(Outcome::Overloaded, TOO_LARGE));
+        }
         match self.asked < pieces.count {
             true => self.more(asked, pieces),
             false => self.whole(asked, pieces),
         }
+    }
+
+    fn holds(&self) -> usize {
+        self.bytes
     }
 }
 

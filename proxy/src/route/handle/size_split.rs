@@ -32,10 +32,13 @@ const BETWEEN: &[u8] = b"|==|";
 const L1: usize = 0;
 const L2: usize = 1;
 
+/// Bytes of the longest key whose large value may be in the second cache: a marker with a value makes it longer.
+const LONGEST_KEY: usize = 250 - BETWEEN.len() - 20;
+
 impl SizeSplit {
-    fn is_split(&self, stored: &Stored<'_>) -> bool {
+    fn is_split(&self, key: &[u8], stored: &Stored<'_>) -> bool {
         let expires_soon = (1..self.ttl_threshold).contains(&stored.expiry);
-        stored.value.len() >= self.threshold && !expires_soon
+        stored.value.len() >= self.threshold && !expires_soon && key.len() <= LONGEST_KEY
     }
 }
 
@@ -47,18 +50,17 @@ impl Script for SizeSplit {
     fn begin(&self, asked: &Asked<'_>) -> Begin {
         match asked.command {
             "set" => match Stored::of(asked.message) {
-                Some(stored) if self.is_split(&stored) => {
-                    let (child, both) = if self.both { (L1, true) } else { (L2, false) };
-                    Begin::Run(Box::new(Set { both }), Turn::own(child, 0))
-                }
-                _ => Begin::Pass(L1),
+                Some(stored) if !self.is_split(asked.key, &stored) => Begin::Pass(L1),
+                Some(_) if self.both => Begin::Copy(L1, L2),
+                Some(_) => Begin::Run(Box::new(Set), Turn::own(L2, 0)),
+                None => Begin::Pass(L1),
             },
             "get" | "gets" => {
                 let read = Read {
                     retries: if asked.command == "gets" { self.retries } else { 0 },
                     is_get: asked.command == "get",
                     marker: None,
-                    answer: None,
+                    then: Then::End,
                 };
                 Begin::Run(Box::new(read), Turn::own(L1, FIRST))
             }
@@ -76,18 +78,12 @@ impl Script for SizeSplit {
 }
 
 /// A `set` of a large value.
-struct Set {
-    both: bool,
-}
+struct Set;
 
 impl Run for Set {
     fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
         let stored = Stored::of(asked.message).filter(|_| answer.outcome() == Outcome::Stored);
         match (number, stored) {
-            (0, Some(stored)) if self.both => {
-                let set = item::store("set", asked.key, stored.flags, stored.expiry, stored.value, None);
-                Turn::give(Give::This).and_tell(L2, set)
-            }
             (0, Some(stored)) => {
                 let flags = stored.flags | MARKER;
                 let marker = item::store("set", asked.key, flags, stored.expiry, b"", None);
@@ -104,8 +100,18 @@ struct Read {
     is_get: bool,
     /// The value and the version of the marker.
     marker: Option<(Vec<u8>, Option<u64>)>,
-    /// What the client gets once the marker is removed; `None`: it is looked for again.
-    answer: Option<Give>,
+    /// What happens when the marker is removed.
+    then: Then,
+}
+
+/// What happens when a marker is removed.
+enum Then {
+    /// Nothing: the client has its answer.
+    End,
+    /// The client gets this.
+    Give(Give),
+    /// The key is looked for again.
+    Again,
 }
 
 /// The first cache has answered.
@@ -138,27 +144,26 @@ impl Read {
             return Turn::give(Give::Made(out));
         }
         let outcome = answer.outcome();
+        let is_missing = outcome == Outcome::NotFound;
+        let remove = item::of_key("gets", asked.key);
         if self.is_get && value.is_empty() {
-            return Turn::give(Give::This);
+            let turn = Turn::give(Give::This);
+            return match is_missing || outcome.is_failover() {
+                true => turn.and_ask(L1, VERSION, remove),
+                false => turn,
+            };
         }
-        let remove = Turn::ask(L1, VERSION, item::of_key("gets", asked.key));
-        match outcome {
+        self.then = match outcome {
             Outcome::NotFound if self.retries > 0 => {
                 self.retries -= 1;
-                self.answer = None;
-                remove
+                Then::Again
             }
-            Outcome::NotFound if self.is_get => {
-                self.answer = Some(Give::Fail(Outcome::LocalError, "local error"));
-                remove
-            }
-            Outcome::NotFound => Turn::give(Give::Fail(Outcome::LocalError, "local error")),
-            _ if outcome.is_failover() => {
-                self.answer = Some(Give::Kept(Answers::of_one(answer)));
-                remove
-            }
-            _ => Turn::give(Give::This),
-        }
+            Outcome::NotFound if self.is_get => Then::Give(Give::Fail(Outcome::LocalError, "local error")),
+            Outcome::NotFound => return Turn::give(Give::Fail(Outcome::LocalError, "local error")),
+            _ if outcome.is_failover() => Then::Give(Give::Kept(Answers::of_one(answer))),
+            _ => return Turn::give(Give::This),
+        };
+        Turn::ask(L1, VERSION, remove)
     }
 
     /// Removes the marker, unless it is another one by now.
@@ -179,9 +184,10 @@ impl Read {
     }
 
     fn removed(&mut self) -> Turn {
-        match self.answer.take() {
-            Some(give) => Turn::give(give),
-            None => Turn::own(L1, FIRST),
+        match std::mem::replace(&mut self.then, Then::End) {
+            Then::End => Turn::default(),
+            Then::Give(give) => Turn::give(give),
+            Then::Again => Turn::own(L1, FIRST),
         }
     }
 }

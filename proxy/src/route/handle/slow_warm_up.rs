@@ -37,11 +37,22 @@ pub(in crate::route) struct SlowWarmUp {
     pub(in crate::route) touch: Option<u16>,
 }
 
-/// Watches the replies of a server.
+/// Watches the replies of a server to reads.
 #[derive(Debug)]
 pub(in crate::route) struct WatchHits {
     /// What is known of the server.
     pub(in crate::route) rate: Arc<HitRate>,
+    /// The number of the command `touch`.
+    pub(in crate::route) touch: Option<u16>,
+}
+
+/// Does this command ask for a value? `touch`: the number of the command `touch`.
+fn reads(class: Class, command: u16, touch: Option<u16>) -> bool {
+    match class {
+        Class::Read => true,
+        Class::Touch => touch != Some(command),
+        _ => false,
+    }
 }
 
 impl HitRate {
@@ -81,11 +92,7 @@ impl Choose for SlowWarmUp {
     }
 
     fn choose(&self, query: &Query<'_>, _: &Children<'_>, random: &mut Random) -> usize {
-        let is_read = match query.class {
-            Class::Read => true,
-            Class::Touch => self.touch != Some(query.command),
-            _ => false,
-        };
+        let is_read = reads(query.class, query.command, self.touch);
         let goes_elsewhere = is_read && self.share().is_some_and(|share| random.fraction() > share);
         usize::from(goes_elsewhere)
     }
@@ -106,8 +113,11 @@ impl Wrap for WatchHits {
         "watch_hits"
     }
 
-    fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, _: &mut Random) -> Wrapped {
-        Wrapped::Watch
+    fn request(&self, _: &Request, _: &[u8], query: &Query<'_>, _: &mut Random) -> Wrapped {
+        match reads(query.class, query.command, self.touch) {
+            true => Wrapped::Watch,
+            false => Wrapped::Pass,
+        }
     }
 
     fn reply(&self, _: &[u8], _: &'static str, answer: &Answer<'_>) -> Micros {

@@ -49,6 +49,9 @@ impl Script for WarmUp {
         match Self::reads(asked.command) {
             Some(true) => Begin::Run(Box::new(Get { expiry }), own),
             Some(false) => {
+                // A value that is touched lives as long as the client says.
+                let touched = item::touch_expiry(asked.message);
+                let expiry = touched.map_or(expiry, AddedExpiry::After);
                 let cold = None;
                 Begin::Run(Box::new(Other { expiry, cold }), own)
             }

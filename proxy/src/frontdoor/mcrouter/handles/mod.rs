@@ -33,12 +33,13 @@ use crate::config::{
 type Build = fn(&mut Builder, &Args<'_>, &mut Reading) -> Result<Built, Diagnostic>;
 
 /// The types that are served.
-const SERVED: [(&str, Build); 43] = [
+const SERVED: [(&str, Build); 44] = [
     ("NullRoute", leaf::null),
     ("DevNullRoute", leaf::null),
     ("ErrorRoute", leaf::error),
     ("Pool", leaf::members),
     ("PoolRoute", spool::pool),
+    ("AsynclogRoute", spool::around),
     ("HashRoute", select::hash),
     ("RandomRoute", select::random),
     ("HostIdRoute", select::host_id),
@@ -80,11 +81,7 @@ const SERVED: [(&str, Build); 43] = [
 ];
 
 /// The types that mcrouter knows and that are not served, with the reason.
-const REFUSED: [(&str, &str); 7] = [
-    (
-        "AsynclogRoute",
-        "every PoolRoute has it, unless `asynclog` is false",
-    ),
+const REFUSED: [(&str, &str); 6] = [
     ("AxonLogRoute", "it writes to Facebook's Axon"),
     (
         "CarbonLookasideRoute",
