@@ -21,7 +21,8 @@ const UNKNOWN: &str = "a route made an unknown reply";
 const TOO_LARGE: &str = "the value is too large for this route";
 
 impl Engine {
-    /// Begins a request that a script serves.
+    /// Begins a request that a script serves. It is not part of `walk`, which others would pay for.
+    #[cold]
     pub(super) fn begin_script(
         &mut self,
         node: NodeId,

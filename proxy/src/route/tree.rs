@@ -444,7 +444,7 @@ pub struct Copies {
 
 impl Copies {
     /// The nearest readable copy for a client at this place; `None`: no copy is readable.
-    #[inline]
+    #[inline(always)]
     pub fn nearest(&self, client: Locality, is_readable: impl Fn(usize) -> bool) -> Option<usize> {
         if client != Locality::NONE
             && let Some(order) = self.order.borrow().as_deref()

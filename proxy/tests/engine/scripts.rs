@@ -102,10 +102,7 @@ fn cold_server_is_filled_from_the_warm_one() {
         (
             AS_WARM,
             "gets k\r\n",
-            &[
-                ("a", "gets k\r\n", MISS, ""),
-                ("b", "mg k v f t\r\n", BUSY, MISS),
-            ],
+            &[("a", "gets k\r\n", MISS, ""), ("b", "mg k v f t\r\n", BUSY, MISS)],
         ),
         (
             WARM_UP,

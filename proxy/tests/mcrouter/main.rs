@@ -1,5 +1,6 @@
 //! mcrouter's command line and configuration file, as its users write them.
 
+mod bad_configurations;
 mod choices;
 mod file;
 mod flags;

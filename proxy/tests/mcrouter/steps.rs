@@ -2,7 +2,7 @@
 
 use proxima::config::schema::*;
 
-use crate::{around, handles::route, refused, rows::each_row};
+use crate::{handles::route, rows::each_row};
 
 #[test]
 fn handles_in_steps_become_routes_with_the_same_effect() {
@@ -87,48 +87,5 @@ fn handles_in_steps_become_routes_with_the_same_effect() {
     ];
     each_row(table, |(text, expected)| {
         assert_eq!(route(text), *expected, "{text}");
-    });
-}
-
-#[test]
-fn handles_in_steps_are_refused_with_a_missing_or_wrong_key() {
-    let table = [
-        (
-            r#"{"type": "WarmUpRoute", "cold": "near"}"#,
-            "`warm` is missing, line: 8",
-        ),
-        (
-            r#"{"type": "L1L2CacheRoute", "l1": "near", "l2": "all"}"#,
-            "L1L2CacheRoute: `upgradingL1Exptime` is missing, line: 8",
-        ),
-        (
-            r#"{"type": "L1L2SizeSplitRoute", "l1": "near", "l2": "all"}"#,
-            "L1L2SizeSplitRoute: `threshold` is missing, line: 8",
-        ),
-        (
-            r#"{"type": "L1L2SizeSplitRoute", "l1": "near", "l2": "all", "threshold": 1, "retries": 0}"#,
-            "expected a number from 1 to 10",
-        ),
-        (
-            r#"{"type": "L1L2SizeSplitRoute", "l1": "near", "l2": "all", "threshold": 1, "retries": 11}"#,
-            "expected a number from 1 to 10",
-        ),
-        (
-            r#"{"type": "L1L2SizeSplitRoute", "l1": "near", "l2": "all", "threshold": 1, "failure_ttl": 0}"#,
-            "expected a whole number of at least 1",
-        ),
-        (
-            r#"{"type": "PoolRoute", "pool": "A", "slow_warmup": {"settings": {}}}"#,
-            "`failoverTarget` is missing",
-        ),
-        (
-            r#"{"type": "PoolRoute", "pool": "A", "slow_warmup": {"failoverTarget": "near", "settings":
-                {"enable_threshold": 0.95}}}"#,
-            "`enable_threshold` is above `disable_threshold`",
-        ),
-    ];
-    each_row(table, |(text, expected)| {
-        let message = refused(&around(text));
-        assert!(message.contains(expected), "{text}\n{message}");
     });
 }
