@@ -1,13 +1,14 @@
 //! What a worker counts. The counts are plain numbers that belong to the worker; on request it hands out a
 //! copy.
 
+mod failover;
 mod named;
 
 use std::collections::BTreeMap;
 
 use proxima_wire::message::Outcome;
 
-pub use self::named::NamedCounts;
+pub use self::{failover::FailoverCounts, named::NamedCounts};
 
 use crate::members::{MemberId, PoolId};
 
@@ -309,6 +310,8 @@ pub struct Metrics {
     pub shortages: [u64; 2],
     /// Requests that went on to another child after an error or a miss.
     pub failovers: u64,
+    /// What failovers have met.
+    pub failover: FailoverCounts,
     /// Requests that were divided among members, or sent to all, and whose replies became one.
     pub joins: u64,
     /// Error replies to clients by their first word, in protocols whose errors have one.
@@ -406,6 +409,7 @@ impl Metrics {
         self.lanes_opened += other.lanes_opened;
         (self.shortages.iter_mut().zip(other.shortages)).for_each(|(mine, theirs)| *mine += theirs);
         self.failovers += other.failovers;
+        self.failover.add(&other.failover);
         self.joins += other.joins;
         self.errors.add(&other.errors);
         self.libraries.add(&other.libraries);

@@ -7,6 +7,8 @@ use proxima_wire::message::{Outcome, Reply};
 use super::{
     Answer, FlightId, Leaf, Node, ReplyTo, Sleeper, Tree, Wait,
     flight::{child_of, is_good},
+    step::pass_by_ejected,
+    tree::Tried,
 };
 use crate::{client::ClientId, dialect::Failed, engine::Engine};
 
@@ -24,7 +26,8 @@ impl Engine {
         let tree = Rc::clone(&flight.tree);
         match tree.node(flight.node) {
             Node::Gather { wait, children, .. } => self.gathered(id, *wait, children.len(), answer),
-            Node::Attempt { .. } => self.attempted(&tree, id, child as usize, answer),
+            Node::Attempt { .. } => self.attempted(&tree, id, child, answer),
+            Node::Script { .. } => self.script_answered(id, child, answer),
             Node::Wrap { .. } => self.unwrapped(&tree, id, answer),
             Node::Leaf(Leaf::Member(member)) => self.deleted(&tree, id, member, answer),
             Node::Choose { .. }
@@ -77,7 +80,7 @@ impl Engine {
         }
     }
 
-    fn attempted(&mut self, tree: &Rc<Tree>, id: FlightId, tried: usize, answer: &Answer<'_>) {
+    fn attempted(&mut self, tree: &Rc<Tree>, id: FlightId, child: u32, answer: &Answer<'_>) {
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };
@@ -88,31 +91,36 @@ impl Engine {
         let mut scratch = [0; 250];
         let query = walk.query(walk.key(&mut scratch), self.facts.start + self.now);
         let choices = walk.children(children, self.copies.snapshot());
-        let mut next = handle
-            .next(&query, tried, children.len(), answer)
+        let mut tried = Tried {
+            child: child as usize,
+            ..flight.tried
+        };
+        let next = handle
+            .next(&query, &mut tried, &choices, answer)
             // A request that has begun to stream cannot be sent again. A request that belongs to one
             // connection is of no use on another.
             .filter(|_| !walk.is_streamed() && !walk.request.is_dedicated)
             // What a server may have executed already must not be executed by another one as well.
             .filter(|_| !answer.is_lost() || query.dialect.may_repeat(query.command))
             // Two members that redirect to each other do not do so for ever.
-            .filter(|_| (flight.tries as usize) < children.len());
-        while let Some(child) = next
-            && !choices.is_up(child)
-            && let Some(after) = handle.next(&query, child, children.len(), &Answer::EJECTED)
-        {
-            next = Some(after);
+            .filter(|_| (tried.count as usize) < children.len());
+        if let Some(next) = next {
+            tried.add(next);
+            pass_by_ejected(&**handle, &query, &mut tried, &choices);
+        }
+        if answer.outcome().is_error() {
+            self.metrics.failover.add(&handle.take_counts());
         }
         if handle.best_on_failure() {
             flight.answers.keep(answer);
         }
-        if let Some(child) = next
-            && let Some(&node) = children.get(child)
+        if next.is_some()
+            && let Some(&node) = children.get(tried.child)
         {
             flight.pending = 1;
-            flight.tries += 1;
+            flight.tried = tried;
             self.metrics.failovers += 1;
-            return self.resend(id, node, child_of(id, child));
+            return self.resend(id, node, child_of(id, tried.child));
         }
         let (parent, answers) = (flight.parent, std::mem::take(&mut flight.answers));
         self.router.flights.close(id);
@@ -211,6 +219,14 @@ impl Engine {
             let mut next = None;
             if let Node::Wrap { handle, .. } = tree.node(flight.node) {
                 next = handle.left();
+                // It sees that there is a value, and nothing of it.
+                let seen = Reply::new(Outcome::Found, 0);
+                let key = request.key.of(&flight.message);
+                handle.reply(
+                    key,
+                    dialect.command_name(request.command),
+                    &Answer::Reply(&seen, b""),
+                );
             }
             match tree.node(flight.node) {
                 // The fastest rule takes this reply. Other rules would have to hold it, so the first large

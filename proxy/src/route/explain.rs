@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::{
     explained::{Explained, Step},
     handle::Random,
-    tree::{Children, Copies, Leaf, Node, NodeId, Query, Tree, Wait, Wrapped},
+    tree::{Asked, Begin, Children, Copies, Leaf, Node, NodeId, Query, Tree, Tried, Wait, Wrapped},
 };
 use crate::{
     copies::Snapshot,
@@ -283,15 +283,54 @@ impl Recorder<'_> {
                     }
                 }
             }
+            Node::Script { handle, children } => {
+                let asked = Asked {
+                    request: &head,
+                    message,
+                    command: dialect.command_name(head.command),
+                    key,
+                    unix: self.asker.unix,
+                    largest: usize::MAX,
+                };
+                let begin = handle.begin(&asked);
+                self.line(depth, note, handle.name(), &handle.why());
+                let shown: Vec<(&str, usize)> = match begin {
+                    Begin::Pass(child) => vec![("", child)],
+                    Begin::Copy(first, other) => vec![("", first), ("copy ", other)],
+                    Begin::Run(_, turn) => {
+                        let first = turn.asks.first().map_or(0, |ask| ask.child);
+                        let others = (0..children.len()).filter(|&child| child != first);
+                        let others = others.map(|child| ("perhaps then ", child));
+                        std::iter::once(("first ", first)).chain(others).collect()
+                    }
+                };
+                for (note, child) in shown {
+                    if let Some(&child) = children.get(child) {
+                        self.step(child, message, depth + 1, note);
+                    }
+                }
+            }
             Node::Attempt { handle, children } => {
-                let (why, shown) = match handle.goes_on(&query) {
-                    true => (handle.why(), children.len()),
-                    false => ("for this command only the first".into(), 1),
+                let goes_on = handle.goes_on(&query);
+                let why = match goes_on {
+                    true => handle.why(),
+                    false => "for this command only the first".into(),
                 };
                 self.line(depth, note, handle.name(), &why);
-                for (number, &child) in children.iter().take(shown).enumerate() {
-                    let note = if number == 0 { "first " } else { "then " };
+                let choices = Children {
+                    tree: self.tree,
+                    ids: children,
+                    snapshot: self.snapshot,
+                    class: head.class,
+                };
+                let (mut tried, mut note) = (Tried::first(0), "first ");
+                while let Some(&child) = children.get(tried.child) {
                     self.step(child, message, depth + 1, note);
+                    match handle.follow(&query, &tried, &choices) {
+                        Some(next) if goes_on && (tried.count as usize) < children.len() => tried.add(next),
+                        _ => break,
+                    }
+                    note = "then ";
                 }
             }
             Node::Wrap { handle, child } => {

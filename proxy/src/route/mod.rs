@@ -1,10 +1,10 @@
 //! Where a request goes and how replies combine.
 //!
-//! The tree has nodes of four shapes. *Choose* names one child and keeps nothing. *Gather* sends to several
-//! children and waits by a rule. *Attempt* lets a reply decide whether to go on. *Wrap* changes or holds a
-//! request around one child. The machinery of the shapes is in `step` (down) and `combine` (up), once; a
-//! handle (folder `handle`, one file each) is only the decision. A replicated pool is one node, whose
-//! requests `crate::copies` serves.
+//! The tree has nodes of six shapes. *Choose* names one child and keeps nothing. *Gather* sends to several
+//! children and waits by a rule. *Fan* sends to one child, and copies to others. *Attempt* lets a reply decide
+//! whether to go on. *Script* asks in steps. *Wrap* changes or holds a request around one child. The machinery
+//! of the shapes is in `step` (down), `combine` (up) and `script`, once; a handle (folder `handle`, one file
+//! each) is only the decision. A replicated pool is one node, whose requests `crate::copies` serves.
 
 mod answer;
 mod batch;
@@ -18,6 +18,7 @@ mod handle;
 mod order;
 mod park;
 mod router;
+mod script;
 mod spooled;
 mod step;
 mod timer;

@@ -123,8 +123,8 @@ impl Engine {
     /// `None`: more are needed.
     fn message(&mut self, id: LaneId, rest: &[u8]) -> Option<usize> {
         let due = self.clients.share();
-        // A peer gets a reply whole, in one frame.
-        let whole = match self.is_for_peer(self.servers.lanes.get(id)?.waits_for()) {
+        // A peer gets a reply whole, in one frame, and so does a route that looks at values.
+        let whole = match self.takes_whole(self.servers.lanes.get(id)?.waits_for()) {
             true => u64::MAX,
             false => WHOLE,
         };

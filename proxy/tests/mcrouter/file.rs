@@ -26,7 +26,7 @@ fn mcrouter_routes_are_chosen_by_routing_prefix() {
         Route::ByRoutingPrefix {
             routes,
             default: "/b/x/".into(),
-            takes_unknown: false,
+            unknown_to_default: false,
         }
     );
 

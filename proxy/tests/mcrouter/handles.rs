@@ -148,7 +148,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
                 "failover_limit": {"rate": 0.1}, "failover_tag": true}"#,
             Route::Failover {
                 children: Children::List(vec![named("near"), named("all")]),
-                rules: FailoverRules {
+                rules: Box::new(FailoverRules {
                     errors: FailoverErrors {
                         gets: Some(vec![Outcome::Ejected, Outcome::Timeout]),
                         updates: Some(vec![Outcome::Ejected, Outcome::Timeout]),
@@ -159,7 +159,8 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
                         burst: 1000.0,
                     }),
                     tag: true,
-                },
+                    ..FailoverRules::default()
+                }),
             },
         ),
         (
@@ -168,7 +169,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
                 normal: Box::new(named("near")),
                 failover: pool("A"),
                 ttl: 5,
-                rules: FailoverRules::default(),
+                rules: Box::default(),
             },
         ),
         (
@@ -194,6 +195,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
             r#"{"type": "ModifyKeyRoute", "target": "near", "ensure_key_prefix": "p", "set_key_suffix": "s"}"#,
             Route::ModifyKey {
                 child: Box::new(named("near")),
+                routing_prefix: None,
                 ensure_prefix: "p".into(),
                 replace_prefix: None,
                 in_place: false,

@@ -119,6 +119,12 @@ fn bypasses(route: &Route) -> Option<(&'static str, &str)> {
         | Route::RateLimit { .. }
         | Route::OutstandingLimit { .. }
         | Route::ByKey { .. }
+        | Route::WarmUp { .. }
+        | Route::SlowWarmUp { .. }
+        | Route::Staging { .. }
+        | Route::L1L2Cache { .. }
+        | Route::SizeSplit { .. }
+        | Route::BigValue { .. }
         | Route::KeyPart { .. }
         | Route::HashStop { .. }
         | Route::ModifyTtl { .. }

@@ -26,8 +26,8 @@ pub use self::{
     manner::Manner,
     pool::{Dedicated, Eject, EjectBy, KeepAlive, Pool, Rejoin, Replicated},
     route::{
-        Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverRules, Fault, Rate, Rates, Route,
-        Shadow, ShadowKeys, ShardCopies, TtlAction,
+        Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverPolicy, FailoverRules, Fault, HashOrder,
+        Rate, Rates, Route, Shadow, ShadowKeys, ShardCopies, SlowWarmUpSettings, TtlAction,
     },
     server::Server,
     socket::SocketOptions,

@@ -199,6 +199,20 @@ impl Builder {
         }
     }
 
+    /// The failure domain of a server of a pool; `None`: it has none, or this is no server.
+    pub(super) fn domain(&self, route: &Route) -> Option<u32> {
+        let Route::Member(member) = route else {
+            return None;
+        };
+        let (pool, address) = member.split_once('/')?;
+        let listed = self.pools.listed.get(pool)?;
+        let place = listed
+            .servers
+            .iter()
+            .position(|server| server.address == address)?;
+        listed.domains.get(place).copied()
+    }
+
     fn members(&self, pool: &str) -> Vec<Route> {
         let servers = self.pools.listed.get(pool).map_or(&[][..], |pool| &pool.servers);
         servers.iter().map(|server| member(pool, server)).collect()

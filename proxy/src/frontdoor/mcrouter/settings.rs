@@ -38,6 +38,14 @@ impl Timeouts {
     }
 }
 
+/// How values are split, whatever their route.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BigValues {
+    pub(super) threshold: usize,
+    pub(super) batch: u32,
+    pub(super) hides_flag: bool,
+}
+
 /// The settings.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
@@ -47,8 +55,10 @@ pub(super) struct Settings {
     pub(super) keepalive: Option<KeepAlive>,
     /// The prefix `/region/cluster/` of keys without one.
     pub(super) default_route: String,
-    /// Whether keys with a prefix that no route has take the way of keys without one.
-    pub(super) takes_unknown: bool,
+    /// Whether keys that lead to no route go to the default one.
+    pub(super) unknown_to_default: bool,
+    /// How values are split that are too large. `None`: none is.
+    pub(super) big_values: Option<BigValues>,
     /// Whether only reads are sent, and all other requests get the default reply.
     pub(super) only_gets: bool,
     /// Whether deletes are kept that servers have not taken.
@@ -116,7 +126,8 @@ impl Settings {
             eject,
             keepalive: keepalive(flags),
             default_route,
-            takes_unknown: flags.flag("send-invalid-route-to-default"),
+            unknown_to_default: flags.flag("send-invalid-route-to-default"),
+            big_values: big_values(flags),
             only_gets: flags.flag("allow-only-gets"),
             keeps_deletes: !flags.flag("asynclog-disable"),
             log_requests: flags.flag("enable-logging-route"),
@@ -124,6 +135,16 @@ impl Settings {
             constants,
         })
     }
+}
+
+fn big_values(flags: &Flags) -> Option<BigValues> {
+    let number = |name: &str| usize::try_from(flags.number(name)).unwrap_or(usize::MAX);
+    let threshold = number("big-value-split-threshold");
+    (threshold > 0).then(|| BigValues {
+        threshold,
+        batch: u32::try_from(number("big-value-batch-size")).unwrap_or(u32::MAX),
+        hides_flag: flags.flag("big-value-hide-reply-flag"),
+    })
 }
 
 fn keepalive(flags: &Flags) -> Option<KeepAlive> {

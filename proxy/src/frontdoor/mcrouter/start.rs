@@ -30,10 +30,6 @@ const VERSION: &str = "1.0.0 mcrouter\n";
 /// writer to finish.
 const SETTLE: Duration = Duration::from_millis(100);
 
-/// Parts of mcrouter that do not exist here, whatever the options say.
-const NOT_THERE: [&str; 1] =
-    ["keys for several routes (`/*/*/key`, `/region/*/key`, `/region/fallback/key`): they get an error"];
-
 /// The result of a command line. A text is for standard output.
 pub type Start = frontdoor::Start<Run>;
 
@@ -192,10 +188,8 @@ fn input(flags: &Flags) -> Result<Input, OptionError> {
 fn not_served(flags: &Flags) -> Vec<String> {
     let refuses = "as in mcrouter, a lost node makes the writes of an AllSyncRoute fail, and one that returns is read with \
                    what it held; with --keep-writing neither happens";
-    NOT_THERE
-        .iter()
-        .map(|part| (*part).to_owned())
-        .chain(flags.missing())
+    flags
+        .missing()
         .chain(
             (flags.text("keep-writing") == "false" && flags.text("fleet").is_empty())
                 .then(|| refuses.to_owned()),

@@ -61,7 +61,7 @@ pub(super) fn read(
     let mut root = Route::ByRoutingPrefix {
         routes: by_prefix,
         default: settings.default_route.clone(),
-        takes_unknown: settings.takes_unknown,
+        unknown_to_default: settings.unknown_to_default,
     };
     if settings.only_gets {
         let operations = ["read", "gat", "gats"];
@@ -70,6 +70,14 @@ pub(super) fn read(
         root = Route::ByOperation {
             operations,
             default: None,
+        };
+    }
+    if let Some(big) = settings.big_values {
+        root = Route::BigValue {
+            child: Box::new(builder.share(root, "root", top.at)),
+            threshold: big.threshold,
+            batch: big.batch,
+            hides_flag: big.hides_flag,
         };
     }
     if settings.log_requests {

@@ -1,10 +1,12 @@
 //! Routes that go on to the next child after an error.
 
-use super::maker::Maker;
+use std::{cell::Cell, sync::Arc};
+
+use super::{CompileError, maker::Maker};
 use crate::{
-    config::schema::FailoverRules,
+    config::schema::{Algorithm, FailoverPolicy, FailoverRules, Hash},
     route::{
-        handle::{Failover, Insert, Place, Tokens},
+        handle::{Failover, HashOrder, Insert, LeastFailures, Place, Policy, RendezvousOrder, Tokens},
         tree::NodeId,
     },
 };
@@ -14,7 +16,15 @@ const TAG: &[u8] = b":failover=1";
 
 impl Maker<'_, '_> {
     /// A failover over these children.
-    pub(super) fn failover(&mut self, mut children: Vec<NodeId>, rules: &FailoverRules) -> NodeId {
+    pub(super) fn failover(
+        &mut self,
+        mut children: Vec<NodeId>,
+        rules: &FailoverRules,
+    ) -> Result<NodeId, CompileError> {
+        if children.len() < 2 {
+            return Ok(self.first_of(children));
+        }
+        let policy = self.policy(&children, &rules.policy)?;
         if rules.tag {
             for child in children.iter_mut().skip(1) {
                 let insert = Insert {
@@ -28,7 +38,57 @@ impl Maker<'_, '_> {
         let handle = Failover {
             errors: rules.errors.clone(),
             limit: rules.limit.clone().map(Tokens::new),
+            policy,
+            counts: Cell::default(),
         };
-        self.attempt(handle, children)
+        Ok(self.attempt(handle, children))
+    }
+
+    fn policy(
+        &mut self,
+        children: &[NodeId],
+        policy: &FailoverPolicy,
+    ) -> Result<Option<Box<dyn Policy>>, CompileError> {
+        let over = || "a failover's children".to_owned();
+        Ok(match policy {
+            FailoverPolicy::InOrder => None,
+            FailoverPolicy::LeastFailures { tries } => {
+                Some(Box::new(LeastFailures::new(*tries, children.len())))
+            }
+            FailoverPolicy::HashOrder(order) => {
+                let spec = match &order.weights {
+                    Some(weights) => Hash {
+                        weights: Some(weights.clone()),
+                        ..Hash::of(Algorithm::WeightedCh3)
+                    },
+                    None => Hash::of(Algorithm::Ch3),
+                };
+                let distribution = self.shared_distribution(&spec, children, &over)?;
+                distribution.map(|distribution| -> Box<dyn Policy> {
+                    Box::new(HashOrder {
+                        distribution,
+                        parts: Arc::clone(&self.parts),
+                        tries: order.tries,
+                        error_tries: order.error_tries,
+                        exclude: order.exclude.clone(),
+                        domains: order.domains.clone(),
+                        knows_first: order.knows_first,
+                    })
+                })
+            }
+            FailoverPolicy::Rendezvous { tags } => {
+                let spec = Hash {
+                    tags: Some(tags.clone()),
+                    ..Hash::of(Algorithm::Rendezvous)
+                };
+                let distribution = self.shared_distribution(&spec, &children[1..], &over)?;
+                distribution.map(|distribution| -> Box<dyn Policy> {
+                    Box::new(RendezvousOrder {
+                        distribution,
+                        parts: Arc::clone(&self.parts),
+                    })
+                })
+            }
+        })
     }
 }

@@ -3,7 +3,7 @@
 //! `maker` turns each kind of route into nodes. `selectors` makes the routes that look at a command or at the
 //! letters of a key, `hosts` those that look at the client or at this host, and `hashing` those that hash the
 //! key. `splits` makes those that move keys or keep copies of them, and `limits` those that copy or limit
-//! requests. `in_fleet` knows the copies of a fleet under every name. `survey` looks at nodes that are made.
+//! requests. `scripts` makes those that serve a request in several steps. `in_fleet` knows the copies of a fleet under every name. `survey` looks at nodes that are made.
 
 mod failovers;
 mod hashing;
@@ -12,6 +12,7 @@ mod in_fleet;
 mod limits;
 mod maker;
 mod root;
+mod scripts;
 mod selectors;
 mod splits;
 mod survey;
@@ -83,6 +84,14 @@ pub enum CompileError {
         pool: String,
         /// Two servers that do not go together.
         servers: [String; 2],
+    },
+    /// A route knows the commands of memcached alone.
+    #[error("`{route}` serves memcached alone, and the listener speaks {protocol}")]
+    Memcached {
+        /// The name of the route.
+        route: &'static str,
+        /// The listener's protocol.
+        protocol: &'static str,
     },
     /// A route leads to the embedded store, which does not speak the listener's protocol.
     #[error("the embedded store does not speak {0}")]
@@ -191,6 +200,7 @@ impl<'a> Compiler<'a> {
             named: HashMap::new(),
             copied: HashMap::new(),
             parts: Arc::new([]),
+            prefix: None,
             spooled: HashMap::new(),
             spools: None,
             depth: 0,
