@@ -296,7 +296,10 @@ impl Recorder<'_> {
                 self.line(depth, note, handle.name(), &handle.why());
                 let shown: Vec<(&str, usize)> = match begin {
                     Begin::Pass(child) => vec![("", child)],
-                    Begin::Copy(first, other) => vec![("", first), ("copy ", other)],
+                    Begin::Send(sent) => {
+                        let notes = std::iter::once("").chain(std::iter::repeat("copy "));
+                        notes.zip(sent.iter().map(|sent| sent.child)).collect()
+                    }
                     Begin::Run(_, turn) => {
                         let first = turn.asks.first().map_or(0, |ask| ask.child);
                         let others = (0..children.len()).filter(|&child| child != first);

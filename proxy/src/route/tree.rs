@@ -197,10 +197,26 @@ pub struct Asked<'a> {
 pub enum Begin {
     /// The request goes on to this child.
     Pass(usize),
-    /// The request goes to the first child, whose reply is the answer, and a copy to the second.
-    Copy(usize, usize),
+    /// The request goes to these children. The reply of the first one is the answer.
+    Send(Vec<Sent>),
     /// The request is served in steps.
     Run(Box<dyn Run>, Turn),
+}
+
+impl Begin {
+    /// The request goes to both children as it is, and the first one answers.
+    pub fn copy(first: usize, other: usize) -> Self {
+        let sent = [first, other].map(|child| Sent { child, head: None });
+        Self::Send(sent.into())
+    }
+}
+
+/// A request as a child gets it.
+pub struct Sent {
+    /// The child.
+    pub child: usize,
+    /// The head of the request; `None`: the client's own.
+    pub head: Option<Vec<u8>>,
 }
 
 /// The state of one request that is served in steps.

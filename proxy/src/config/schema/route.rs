@@ -387,6 +387,9 @@ pub struct FailoverRules {
     pub tag: bool,
     /// The order of the children.
     pub policy: FailoverPolicy,
+    /// A miss is filled where its token comes from; the name tells the route's leases from others'. `None`: it
+    /// is filled as everything is stored.
+    pub pairs_leases: Option<String>,
 }
 
 /// The order in which a failover asks its children. The first one is always the first of the list.

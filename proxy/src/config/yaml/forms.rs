@@ -345,6 +345,7 @@ impl Form for FailoverForm {
                 }),
                 tag: keys.tag,
                 policy: keys.policy,
+                pairs_leases: None,
             }),
         })
     }

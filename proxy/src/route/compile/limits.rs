@@ -1,12 +1,14 @@
 //! Routes that copy requests or limit them.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, sync::Arc};
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::{CompileError, maker::Maker};
 use crate::{
     config::schema::{self, Rate, Rates, Route, ShadowKeys},
     route::{
-        handle::{Bucket, ByKey, OutstandingLimit, RateLimit, Sample, Sampled, Shadow},
+        handle::{Bucket, ByKey, OutstandingLimit, RateLimit, Sample, Sampled, Shadow, ShadowLeases},
         tree::{Leaf, Node, NodeId},
     },
 };
@@ -18,7 +20,7 @@ impl<'a> Maker<'_, 'a> {
         shadows: &'a [schema::Shadow],
     ) -> Result<NodeId, CompileError> {
         let mut children = vec![self.node(child)?];
-        let mut samples = Vec::new();
+        let (mut samples, mut identities) = (Vec::new(), Vec::new());
         for shadow in shadows {
             // What a shadow fails to delete is not kept.
             let spools = self.spools.take();
@@ -35,8 +37,23 @@ impl<'a> Maker<'_, 'a> {
             };
             let share = shadow.share;
             samples.push(Sample { keys, share });
+            // It is the same in all trees that have this shadow.
+            identities.push(xxh3_64(format!("{:?}", shadow.target).as_bytes()));
         }
-        Ok(self.fan(Shadow { samples }, children))
+        let samples: Arc<[Sample]> = samples.into();
+        let number = |name| self.dialect.command(name);
+        let leases = number("lease-get").zip(number("lease-set"));
+        if leases.is_some() {
+            let handle = ShadowLeases {
+                samples: Arc::clone(&samples),
+                shadows: identities.into(),
+                table: Arc::clone(&self.compiler.leases),
+            };
+            let script = self.script(handle, children.clone())?;
+            children.push(script);
+        }
+        let leases = leases.map(|(get, set)| [get, set]);
+        Ok(self.fan(Shadow { samples, leases }, children))
     }
 
     pub(super) fn outstanding_limit(

@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl<'a> Maker<'_, 'a> {
-    fn script(
+    pub(super) fn script(
         &mut self,
         handle: impl Script + 'static,
         children: Vec<NodeId>,

@@ -51,7 +51,7 @@ impl Script for SizeSplit {
         match asked.command {
             "set" => match Stored::of(asked.message) {
                 Some(stored) if !self.is_split(asked.key, &stored) => Begin::Pass(L1),
-                Some(_) if self.both => Begin::Copy(L1, L2),
+                Some(_) if self.both => Begin::copy(L1, L2),
                 Some(_) => Begin::Run(Box::new(Set), Turn::own(L2, 0)),
                 None => Begin::Pass(L1),
             },

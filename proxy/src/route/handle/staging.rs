@@ -30,7 +30,7 @@ impl Script for Staging {
             "get" | "gets" => Begin::Run(Box::new(Read), Turn::own(WARM, 0)),
             "set" | "cas" => Begin::Run(Box::new(Store), Turn::own(WARM, 0)),
             _ if asked.request.class == Class::Delete => Begin::Pass(BOTH),
-            _ => Begin::Copy(WARM, STAGING),
+            _ => Begin::copy(WARM, STAGING),
         }
     }
 
