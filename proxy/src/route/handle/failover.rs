@@ -12,6 +12,9 @@ use crate::{
     },
 };
 
+/// The command that changes an expiry and returns no value.
+const TOUCH: &str = "touch";
+
 /// The route `failover`.
 #[derive(Debug)]
 pub(in crate::route) struct Failover {
@@ -53,10 +56,13 @@ impl Tokens {
 }
 
 impl Failover {
-    /// The outcomes that are failover errors for this class; `None`: the defaults.
-    const fn listed(&self, class: Class) -> Option<&Vec<Outcome>> {
-        match class {
-            Class::Read | Class::Touch => &self.errors.gets,
+    /// The outcomes that are failover errors for this request; `None`: the defaults.
+    fn listed(&self, query: &Query<'_>) -> Option<&Vec<Outcome>> {
+        match query.class {
+            Class::Read => &self.errors.gets,
+            // `gat` reads as well.
+            Class::Touch if query.dialect.command_name(query.command) != TOUCH => &self.errors.gets,
+            Class::Touch | Class::Arithmetic => &self.errors.others,
             Class::Delete => &self.errors.deletes,
             _ => &self.errors.updates,
         }
@@ -76,7 +82,7 @@ impl Attempt for Failover {
         {
             tokens.earn();
         }
-        let counts = match self.listed(query.class) {
+        let counts = match self.listed(query) {
             Some(list) => list.contains(&outcome),
             None => outcome.is_failover(),
         };
@@ -93,7 +99,7 @@ impl Attempt for Failover {
     }
 
     fn goes_on(&self, query: &Query<'_>) -> bool {
-        self.listed(query.class).is_none_or(|list| !list.is_empty())
+        self.listed(query).is_none_or(|list| !list.is_empty())
     }
 
     fn why(&self) -> String {
@@ -105,7 +111,7 @@ impl Attempt for Failover {
 mod tests {
     use super::*;
     use crate::{
-        dialect::{Failed, Memcache},
+        dialect::{self, Failed, Memcache},
         members::Locality,
         micros::Micros,
     };
@@ -178,6 +184,41 @@ mod tests {
             failover.next(&query(Class::Write), 0, 2, &answer(Outcome::Timeout)),
             Some(1)
         );
+    }
+
+    #[test]
+    fn sums_and_touches_are_in_no_group_of_errors() {
+        let none = Some(Vec::new());
+        let errors = FailoverErrors {
+            gets: none.clone(),
+            updates: none.clone(),
+            deletes: none.clone(),
+            others: None,
+        };
+        let commands = dialect::Dialect::commands(&Memcache::PLAIN);
+        let named = |name: &str, class| Query {
+            command: commands.iter().position(|known| *known == name).unwrap() as u16,
+            ..query(class)
+        };
+        let failover = Failover { errors, limit: None };
+        for (name, class, goes_on) in [
+            ("get", Class::Read, false),
+            ("gat", Class::Touch, false),
+            ("gats", Class::Touch, false),
+            ("set", Class::Write, false),
+            ("delete", Class::Delete, false),
+            ("incr", Class::Arithmetic, true),
+            ("decr", Class::Arithmetic, true),
+            ("touch", Class::Touch, true),
+        ] {
+            let query = named(name, class);
+            let next = failover.next(&query, 0, 2, &answer(Outcome::Timeout));
+            assert_eq!(
+                (next.is_some(), failover.goes_on(&query)),
+                (goes_on, goes_on),
+                "{name}"
+            );
+        }
     }
 
     #[test]
