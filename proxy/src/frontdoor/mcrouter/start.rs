@@ -30,8 +30,7 @@ const VERSION: &str = "1.0.0 mcrouter\n";
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// Parts of mcrouter that do not exist here, whatever the options say.
-const NOT_THERE: [&str; 4] = [
-    "leases",
+const NOT_THERE: [&str; 3] = [
     "`get __mcrouter__.…`",
     "files of statistics, and traffic taps",
     "keys for several routes (`/*/*/key`, `/region/*/key`, `/region/fallback/key`): they get an error",
