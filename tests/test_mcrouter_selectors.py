@@ -25,6 +25,12 @@ COMMANDS = {
     "touch": b"touch k 0\r\n",
 }
 
+LEASES = {
+    "lease-get": b"lease-get k\r\n",
+    "lease-set": b"lease-set k 7 0 0 1\r\nx\r\n",
+    "metaget": b"metaget k\r\n",
+}
+
 GROUPS = {
     "get_like": ["get", "gets", "gat", "gats"],
     "update_like": ["set", "add", "replace", "append", "prepend", "cas"],
@@ -99,6 +105,17 @@ def test_one_group_of_commands_has_a_policy(routed, group, has_default):
         answers = {name: client.ask(request) for name, request in COMMANDS.items()}
     others = by_command(lambda group: taken("other") if has_default else DEFAULT[group])
     assert answers == {**others, **dict.fromkeys(GROUPS[group], taken("mine"))}
+
+
+def test_leases_and_metadata_belong_to_the_groups_of_their_like(routed):
+    policies = {group: f"ErrorRoute|{group}" for group in GROUPS}
+    with routed({"type": "RoutingGroupRoute", "routing_group_policies": policies}).raw() as client:
+        answers = {name: client.ask(request) for name, request in LEASES.items()}
+    assert answers == {
+        "lease-get": taken("get_like"),
+        "lease-set": taken("update_like"),
+        "metaget": taken("get_like"),
+    }
 
 
 def test_every_group_of_commands_has_servers_of_its_own(memcached, routed):
