@@ -11,6 +11,7 @@ import pytest
 
 from harness import ports
 from harness.fleet import Fleet, Node
+from harness.mcrouter import Router, written
 from harness.members import HOSTS
 from harness.nutcracker import Door, Twemproxy
 from harness.proxy import BINARY, Program, Proxy, environment
@@ -206,6 +207,18 @@ def command():
         )
 
     return run
+
+
+@pytest.fixture
+def routed(cleanup, io, tmp_path):
+    """Starts mcrouter's front door with this route over these pools (`harness.mcrouter.written`)."""
+
+    def start(route, pools=None, *arguments, **more):
+        router = Router(written(route, pools, **more), tmp_path, io, *arguments)
+        cleanup.callback(router.stop)
+        return router
+
+    return start
 
 
 @pytest.fixture

@@ -200,6 +200,8 @@ def test_no_process_is_left_after_sigterm(memcached, launch, tmp_path):
     config, port = written(tmp_path, memcached()), ports.free()
     process, log = launch(f"--config=file:{config}", f"--port={port}", "--proxy-threads=auto")
     until(lambda: answers(f"127.0.0.1:{port}"), "it answers")
+    children = pathlib.Path(f"/proc/{process.pid}/task").glob("*/children")
+    assert "".join(path.read_text() for path in children) == ""
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE) == 0
     assert not pathlib.Path(f"/proc/{process.pid}").exists()

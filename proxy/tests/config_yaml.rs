@@ -748,6 +748,7 @@ fn every_handle_is_read() {
                         gets: Some(vec![Outcome::Timeout]),
                         updates: None,
                         deletes: Some(vec![]),
+                        others: None,
                     },
                     limit: Some(FailoverLimit {
                         rate: 0.1,
@@ -803,6 +804,7 @@ fn every_handle_is_read() {
                     gets: Some(vec![Outcome::Ejected]),
                     updates: Some(vec![Outcome::Ejected]),
                     deletes: Some(vec![Outcome::Ejected]),
+                    others: Some(vec![Outcome::Ejected]),
                 }
                 .into(),
             },

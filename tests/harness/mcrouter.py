@@ -1,5 +1,6 @@
 """mcrouter's front door as a process, and the node-local configuration that is well known."""
 
+import json
 import pathlib
 
 from . import number, ports
@@ -29,6 +30,16 @@ def node_local(servers):
   }}
 }}
 """
+
+
+def written(route, pools=None, **more):
+    """The text of a configuration. A pool is a list of servers and addresses, or an object as in the file."""
+
+    def listed(pool):
+        return {"servers": [getattr(server, "address", server) for server in pool]}
+
+    pools = {name: listed(pool) if isinstance(pool, list) else pool for name, pool in (pools or {}).items()}
+    return json.dumps({"pools": pools, "route": route, **more})
 
 
 class Router(Program):

@@ -777,19 +777,26 @@ impl<'a> Children<'a> {
     }
 
     /// May this child be asked? Every child may, except an ejected member and a copy whose state does not
-    /// admit the request.
+    /// admit the request. An ejected member whose failed deletes are kept is asked to delete: it fails, and the
+    /// delete is kept.
     pub fn is_up(&self, index: usize) -> bool {
-        self.member(index).is_none_or(|member| {
-            member.is_up() && (!member.is_copy() || self.snapshot.admits(member.id, self.class))
+        self.leaf(index).is_none_or(|(id, member)| {
+            let is_kept = || self.class == Class::Delete && self.tree.spool_of(id).is_some();
+            let admits = || !member.is_copy() || self.snapshot.admits(member.id, self.class);
+            (member.is_up() || is_kept()) && admits()
         })
     }
 
     /// The member that this child is, directly or below wraps; `None`: the child is no member.
     pub fn member(&self, index: usize) -> Option<&'a Arc<Member>> {
+        self.leaf(index).map(|(_, member)| member)
+    }
+
+    fn leaf(&self, index: usize) -> Option<(NodeId, &'a Arc<Member>)> {
         let mut id = *self.ids.get(index)?;
         loop {
             match self.tree.node(id) {
-                Node::Leaf(Leaf::Member(member)) => return Some(member),
+                Node::Leaf(Leaf::Member(member)) => return Some((id, member)),
                 Node::Wrap { child, .. } => id = *child,
                 _ => return None,
             }

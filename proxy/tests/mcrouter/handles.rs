@@ -153,6 +153,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
                         gets: Some(vec![Outcome::Ejected, Outcome::Timeout]),
                         updates: Some(vec![Outcome::Ejected, Outcome::Timeout]),
                         deletes: Some(vec![Outcome::Ejected, Outcome::Timeout]),
+                        others: None,
                     },
                     limit: Some(FailoverLimit {
                         rate: 0.1,

@@ -445,6 +445,8 @@ pub struct FailoverErrors {
     pub gets: Option<Vec<Outcome>>,
     pub updates: Option<Vec<Outcome>>,
     pub deletes: Option<Vec<Outcome>>,
+    /// `incr`, `decr` and `touch`. mcrouter's configurations cannot name their errors.
+    pub others: Option<Vec<Outcome>>,
 }
 
 /// mcrouter's `failover_limit`: each request earns `rate` tokens, each failover costs one.

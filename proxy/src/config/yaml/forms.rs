@@ -457,7 +457,8 @@ impl Form for ErrorsForm {
             return Ok(FailoverErrors {
                 gets: all.clone(),
                 updates: all.clone(),
-                deletes: all,
+                deletes: all.clone(),
+                others: all,
             });
         }
         let ErrorsKeys {
@@ -467,6 +468,7 @@ impl Form for ErrorsForm {
         } = ErrorsKeys::read(node, cx)?;
         Ok(FailoverErrors {
             gets,
+            others: updates.clone(),
             updates,
             deletes,
         })

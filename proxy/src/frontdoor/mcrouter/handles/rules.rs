@@ -60,7 +60,8 @@ fn limit(node: &Node, cx: &mut Reading) -> Result<FailoverLimit, Diagnostic> {
     Ok(FailoverLimit { rate, burst })
 }
 
-/// Reads a list for all groups, or an object with a list for some of them.
+/// Reads a list for all groups, or an object with a list for some of them. `incr`, `decr` and `touch` are in no
+/// group: they have the default errors, as in mcrouter.
 fn errors(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Diagnostic> {
     if let Value::List(_) = node.value {
         let all = Some(list(results::outcome)(node, cx)?);
@@ -68,6 +69,7 @@ fn errors(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Diagnostic> {
             gets: all.clone(),
             updates: all.clone(),
             deletes: all,
+            others: None,
         });
     }
     let object = Object::of(node, cx)?;
@@ -75,6 +77,7 @@ fn errors(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Diagnostic> {
         gets: object.take("gets", cx, list(results::outcome))?,
         updates: object.take("updates", cx, list(results::outcome))?,
         deletes: object.take("deletes", cx, list(results::outcome))?,
+        others: None,
     };
     object.finish(&[], &[], cx)?;
     Ok(errors)
