@@ -82,7 +82,7 @@ fn the_node_local_set_up_runs_unchanged_and_is_followed() {
         Route::ByRoutingPrefix {
             routes: BTreeMap::from([("/././".to_owned(), selector)]),
             default: "/././".into(),
-            unknown_to_default: false,
+            takes_unknown: false,
         }
     );
 

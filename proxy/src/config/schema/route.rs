@@ -197,7 +197,7 @@ pub enum Route {
         routes: BTreeMap<String, Route>,
         default: String,
         /// Keys that lead to no route go to the default one.
-        unknown_to_default: bool,
+        takes_unknown: bool,
     },
 }
 

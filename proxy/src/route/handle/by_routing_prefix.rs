@@ -57,7 +57,7 @@ pub(in crate::route) struct ByPrefixPattern {
     /// The number of the default route.
     pub(in crate::route) default: usize,
     /// Keys that lead to no route go to the default one.
-    pub(in crate::route) unknown_to_default: bool,
+    pub(in crate::route) takes_unknown: bool,
 }
 
 impl ByPrefixPattern {
@@ -114,7 +114,7 @@ impl Fan for ByPrefixPattern {
                 others.extend(rest.iter().map(|&route| route as u32));
                 *first
             }
-            None if self.unknown_to_default => self.default,
+            None if self.takes_unknown => self.default,
             None => self.prefixes.len(),
         }
     }
@@ -141,7 +141,7 @@ mod tests {
             // `/b/d/` is another name of `/b/c/`.
             same: vec![0, 1, 2, 3, 4, 4],
             default: 3,
-            unknown_to_default: false,
+            takes_unknown: false,
         };
         for (wanted, routes) in [
             ("/*/*/", &[3, 0, 1, 2, 4][..]),
