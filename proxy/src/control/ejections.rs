@@ -77,6 +77,11 @@ impl Proxy {
                     tracing::warn!(%reason, "closed a client");
                     continue;
                 }
+                WorkerEvent::Question(question) => {
+                    // Only the listeners of a door that answers have clients who ask.
+                    let _ = self.questions.send(question);
+                    continue;
+                }
                 WorkerEvent::Shutdown => {
                     self.shutdown.notify_one();
                     continue;

@@ -34,6 +34,11 @@ pub trait ConfigSource: Send + Sync {
     /// The configuration is missing or refused; the running one stays.
     fn load(&self) -> Result<Loaded, ConfigError>;
 
+    /// The configuration as it is without macros, as JSON. `None`: its format has none.
+    fn expanded(&self) -> Option<Result<String, ConfigError>> {
+        None
+    }
+
     /// Its name for operators.
     fn name(&self) -> String;
 

@@ -127,7 +127,8 @@ impl MemberMetrics {
         self.failures += 1;
     }
 
-    fn add(&mut self, other: &Self) {
+    /// Adds the counts of the same server, or of another.
+    pub fn add(&mut self, other: &Self) {
         self.replies += other.replies;
         self.micros += other.micros;
         self.errors += other.errors;

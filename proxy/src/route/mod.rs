@@ -11,6 +11,7 @@ mod batch;
 mod combine;
 mod compile;
 mod explain;
+mod explained;
 mod fleet_pool;
 mod flight;
 mod handle;
@@ -29,6 +30,7 @@ pub use self::{
     answer::{Answer, Answers},
     compile::{CompileError, Compiled, Compiler},
     explain::{Asker, ExplainError, explain},
+    explained::{Explained, Step},
     fleet_pool::FleetPool,
     flight::{Flight, FlightId, Flights, Origin, ReplyTo},
     handle::Random,

@@ -11,7 +11,7 @@ use crate::{
 
 /// Routes `/x/a/`, `/x/b/`, `/y/fallback/` and `/y/c/` to the servers a, b, c and d, and `/x/b2/` to b as well.
 /// The default route is `/x/b/`. Server d keeps prefixes.
-fn prefixes(unknown_to_default: bool) -> World {
+fn prefixes(takes_unknown: bool) -> World {
     let text = "pools:\n  p: {servers: [{address: 10.0.0.1:1, name: a}, {address: 10.0.0.2:1, name: b},\n    \
                 {address: 10.0.0.3:1, name: c}], eject: {failures: 0}}\n  \
                 q: {servers: [{address: 10.0.0.4:1, name: d}], eject: {failures: 0}}\n\
@@ -29,7 +29,7 @@ fn prefixes(unknown_to_default: bool) -> World {
     config.listeners[0].route = Route::ByRoutingPrefix {
         routes: routes.into(),
         default: "/x/b/".into(),
-        unknown_to_default,
+        takes_unknown,
     };
     world_from(&config)
 }
@@ -105,6 +105,6 @@ fn key_with_nothing_behind_its_prefix_is_bad() {
     world.say(client, b"get /x/a/\r\nget /*/*/\r\n");
     assert_eq!(
         world.heard(client),
-        "CLIENT_ERROR bad key\r\nCLIENT_ERROR bad key\r\n"
+        "SERVER_ERROR invalid key: missing\r\nSERVER_ERROR invalid key: missing\r\n"
     );
 }

@@ -26,7 +26,7 @@ fn mcrouter_routes_are_chosen_by_routing_prefix() {
         Route::ByRoutingPrefix {
             routes,
             default: "/b/x/".into(),
-            unknown_to_default: false,
+            takes_unknown: false,
         }
     );
 

@@ -191,12 +191,13 @@ pub enum Route {
         child: Box<Route>,
         fault: Fault,
     },
-    /// mcrouter's prefixes: `/region/cluster/` → route. The default one serves keys without a prefix.
+    /// mcrouter's prefixes: `/region/cluster/` → route. The default one serves keys without a prefix, and may
+    /// take those with an unknown one.
     ByRoutingPrefix {
         routes: BTreeMap<String, Route>,
         default: String,
         /// Keys that lead to no route go to the default one.
-        unknown_to_default: bool,
+        takes_unknown: bool,
     },
 }
 

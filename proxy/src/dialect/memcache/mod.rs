@@ -4,6 +4,7 @@ mod mcrouter;
 mod repair;
 mod twemproxy;
 
+pub use mcrouter::ADMIN as MCROUTER_ADMIN;
 use proxima_wire::{
     memcache::{self, Command, Discovery, Limits, Rewrite, error},
     message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request},
@@ -11,7 +12,7 @@ use proxima_wire::{
 
 use super::{
     Change, Conversation, Copied, Dialect, Effect, Embedded, Expiry, Failed, Join, Login, MALFORMED, Manner,
-    Message, Plan, Session,
+    Message, Plan, Question, Session,
     manner::{mcrouters_text, twemproxys_text},
 };
 
@@ -56,6 +57,14 @@ impl Memcache<false> {
     };
 }
 
+/// The control thread answers when nothing else is due to the client.
+fn consult(session: &Session) -> Plan {
+    match session.is_idle {
+        true => Plan::Consult,
+        false => Plan::Later,
+    }
+}
+
 /// The reply to `version`. Client libraries read the first number to know what they may send and how errors
 /// look. It is the version of the memcached whose protocol Proxima speaks.
 const VERSION: &[u8] = concat!("VERSION 1.6.18 proxima-", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes();
@@ -65,7 +74,11 @@ impl<const ANNOUNCES: bool> Memcache<ANNOUNCES> {
     /// is.
     #[inline(never)]
     fn changed(&self, bytes: &[u8], limits: &Limits) -> Parsed<Request> {
-        let mut read = memcache::request(bytes, limits);
+        let limits = Limits {
+            mcrouters: matches!(self.manner, Manner::Mcrouter { .. }),
+            ..*limits
+        };
+        let mut read = memcache::request(bytes, &limits);
         if ANNOUNCES {
             read = read.map(|request| Self::marked(request, bytes));
         }
@@ -74,7 +87,7 @@ impl<const ANNOUNCES: bool> Memcache<ANNOUNCES> {
             Manner::Twemproxy { all_commands } => twemproxy::restrict(read, all_commands),
             Manner::Mcrouter { .. } => match read {
                 Parsed::Bad(bad) => mcrouter::refused(bad, bytes),
-                read => read,
+                read => read.map(|request| mcrouter::marked(request, bytes)),
             },
         }
     }
@@ -121,12 +134,24 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
 
     #[inline]
     fn request(&self, _: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Request> {
-        let limits = Limits { value: value_limit };
+        let limits = Limits {
+            value: value_limit,
+            mcrouters: false,
+        };
         // A request is large: where nothing is changed in it, it is written once, where the caller wants it.
         if !ANNOUNCES && self.manner == Manner::Own {
             return memcache::request(bytes, &limits);
         }
         self.changed(bytes, &limits)
+    }
+
+    /// Parses a request that a listener has taken, whichever commands that listener takes.
+    fn head(&self, message: &[u8]) -> Parsed<Request> {
+        let limits = Limits {
+            value: u64::MAX,
+            mcrouters: true,
+        };
+        memcache::request(message, &limits)
     }
 
     fn example(&self, command: u16, key: &[u8]) -> Option<Vec<u8>> {
@@ -138,9 +163,12 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
             MetaSet => (" ", " 0\r\n\r\n"),
             Incr | Decr => (" ", " 1\r\n"),
             Touch => (" ", " 0\r\n"),
+            LeaseSet => (" ", " 1 0 0 0\r\n\r\n"),
             Gat | Gats => (" 0 ", "\r\n"),
-            Get | Gets | Delete | FlushAll | Version | Verbosity | Stats | Config | Quit | Shutdown
-            | MetaGet | MetaDelete | MetaArithmetic | MetaNoop | MetaDebug | LruCrawler => (" ", "\r\n"),
+            Get | Gets | LeaseGet | Metadata | Delete | FlushAll | Version | Verbosity | Stats | Config
+            | Quit | Shutdown | MetaGet | MetaDelete | MetaArithmetic | MetaNoop | MetaDebug | LruCrawler => {
+                (" ", "\r\n")
+            }
         };
         let name = command.name().as_bytes();
         Some([name, before.as_bytes(), key, after.as_bytes()].concat())
@@ -168,12 +196,12 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
     fn split(&self, _: &Session, request: &Request, _: &[u8], _: &mut Vec<u8>) -> Option<&'static Join> {
         use Command::*;
         let command = Command::from_number(request.command);
-        let gets = matches!(command, Some(Get | Gets | Gat | Gats));
+        let gets = matches!(command, Some(Get | Gets | Gat | Gats | LeaseGet | Metadata));
         (gets && !request.more_keys.is_empty()).then_some(&Join::Chain { end: b"END\r\n" })
     }
 
     #[inline]
-    fn plan(&self, _: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
+    fn plan(&self, session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
         use Command::*;
         let Some(command) = Command::from_number(request.command) else {
             return Plan::Refuse("no such command");
@@ -189,6 +217,9 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
                 return Plan::Announce(Discovery::Config as u16);
             }
             Config => error::ERROR,
+            Get if matches!(self.manner, Manner::Mcrouter { .. }) && request.class == Class::Admin => {
+                return consult(session);
+            }
             Get if ANNOUNCES && request.class == Class::Admin => {
                 out.extend_from_slice(b"END\r\n");
                 return Plan::Announce(Discovery::Key as u16);
@@ -197,10 +228,12 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
                 b"SERVER_ERROR Command disabled\r\n"
             }
             FlushAll => return Plan::Broadcast,
+            Stats if matches!(self.manner, Manner::Mcrouter { .. }) => return consult(session),
             Stats | LruCrawler => return Plan::Stats,
             Quit => return Plan::Close,
             Get | Gets | Gat | Gats | Set | Add | Replace | Append | Prepend | Cas | Delete | Incr | Decr
-            | Touch | MetaGet | MetaSet | MetaDelete | MetaArithmetic | MetaDebug => return Plan::Route,
+            | Touch | LeaseGet | LeaseSet | Metadata | MetaGet | MetaSet | MetaDelete | MetaArithmetic
+            | MetaDebug => return Plan::Route,
         };
         out.extend_from_slice(answer);
         Plan::Answer
@@ -302,7 +335,7 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
 
     fn miss(&self, _: u16, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply {
         let outcome = memcache::default_reply(request, message, out);
-        let trailer = if out == b"END\r\n" { 5 } else { 0 };
+        let trailer = if out.ends_with(b"END\r\n") { 5 } else { 0 };
         Reply {
             trailer,
             ..Reply::new(outcome, out.len())
@@ -353,6 +386,11 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
 
     fn is_common(&self, command: u16) -> bool {
         Command::from_number(command).is_none_or(|command| !command.is_meta())
+    }
+
+    /// A server that knows one of the lease commands knows both. The key is nobody's.
+    fn proof(&self) -> Option<Question> {
+        Some((Command::LeaseGet as u16, b"lease-get proxima:leases\r\n"))
     }
 
     fn probe(&self) -> (u16, &'static [u8]) {

@@ -2,9 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use md5::{Digest as _, Md5};
+
 use super::{
     dump::{Dump, Origin, Texts},
     fleet::join,
+    json,
     keep_writing::keep_writing,
     preprocess::Preprocessor,
     settings::Settings,
@@ -78,14 +81,29 @@ impl Reader {
         }
     }
 
+    /// The configuration without its macros, as JSON.
+    pub(super) fn expanded(&self) -> Result<String, ConfigError> {
+        let (path, text) = self.text(Origin::Files)?;
+        let mut preprocessor = Preprocessor::new(&self.settings.constants, Origin::Files, self.folder());
+        let expanded = preprocessor.expand(&text, &mut Reading::default());
+        expanded
+            .map(|node| json::pretty(&node))
+            .map_err(|diagnostic| ConfigError::one(path, diagnostic))
+    }
+
+    /// The text of the configuration, and its name in messages.
+    fn text(&self, origin: Origin<'_>) -> Result<(&Path, String), ConfigError> {
+        match &self.input {
+            Input::Text(text) => Ok((Path::new(ARGUMENT), text.clone())),
+            Input::File(path) => match origin.read(path) {
+                Ok(text) => Ok((path, text)),
+                Err(why) => Err(unreadable(path, why)),
+            },
+        }
+    }
+
     fn read_from(&self, origin: Origin<'_>) -> Result<(Loaded, Texts), ConfigError> {
-        let (path, text) = match &self.input {
-            Input::Text(text) => (Path::new(ARGUMENT), text.clone()),
-            Input::File(path) => (
-                path.as_path(),
-                origin.read(path).map_err(|unread| unreadable(path, unread))?,
-            ),
-        };
+        let (path, text) = self.text(origin)?;
         let mut cx = Reading::default();
         let mut preprocessor = Preprocessor::new(&self.settings.constants, origin, self.folder());
         let tree = tree::read(&text, &self.settings, &mut preprocessor, &mut cx)
@@ -116,11 +134,15 @@ impl Reader {
             warnings.into_iter().for_each(|warning| cx.warn(whole, warning));
         }
         let own = matches!(self.input, Input::File(_)).then(|| path.to_owned());
+        let digest = |(path, text): (&Path, &str)| (path.to_owned(), hex(&Md5::digest(text)));
+        let others = texts.iter().map(|(path, text)| (path.as_path(), text.as_str()));
+        let digests = [(path, text.as_str())].into_iter().chain(others);
         let loaded = Loaded {
             config,
             warnings: cx.warnings_of(path),
             version_hash: version_hash([&text].into_iter().chain(texts.values()).map(String::as_str)),
             files_watched: own.into_iter().chain(texts.keys().cloned()).collect(),
+            digests: digests.map(digest).collect(),
             text: text.clone(),
         };
         texts.insert(path.to_owned(), text);
@@ -134,6 +156,10 @@ impl Reader {
             Input::Text(_) => None,
         }
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The message begins as mcrouter's users look for it.

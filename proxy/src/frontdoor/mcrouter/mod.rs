@@ -14,6 +14,7 @@
 mod base;
 mod builder;
 mod constants;
+mod door;
 mod dump;
 mod error;
 mod flags;
@@ -33,5 +34,6 @@ mod start;
 mod threads;
 mod tree;
 
+pub use door::Door;
 pub use error::{OptionError, Refused};
 pub use start::{Run, Start, start};

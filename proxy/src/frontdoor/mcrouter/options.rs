@@ -192,10 +192,10 @@ pub(super) static OPTIONS: &[Opt] = &[
     // Logs and files.
     opt("log-path", Text(""), Served).short('L').internal("log_file"),
     opt("verbosity", Text("1"), Served).short('v'),
-    opt("stats-root", Text("/var/mcrouter/stats"), Missing),
-    opt("stats-logging-interval", Number(10_000), Idle),
+    opt("stats-root", Text("/var/mcrouter/stats"), Served),
+    opt("stats-logging-interval", Number(10_000), Served),
     opt("stats-async-queue-length", Number(50), Idle),
-    opt("pool-stats-config-file", Text(""), Missing),
+    opt("pool-stats-config-file", Text(""), Served),
     opt("debug-fifo-root", Text("/var/mcrouter/fifos"), Missing),
     opt("config-dump-root", Text("/var/mcrouter/config"), Served),
     opt("max-dumped-config-age", Number(43_200), Served),

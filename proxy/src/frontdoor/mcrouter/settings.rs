@@ -56,7 +56,7 @@ pub(super) struct Settings {
     /// The prefix `/region/cluster/` of keys without one.
     pub(super) default_route: String,
     /// Whether keys that lead to no route go to the default one.
-    pub(super) unknown_to_default: bool,
+    pub(super) takes_unknown: bool,
     /// How values are split that are too large. `None`: none is.
     pub(super) big_values: Option<BigValues>,
     /// Whether only reads are sent, and all other requests get the default reply.
@@ -126,7 +126,7 @@ impl Settings {
             eject,
             keepalive: keepalive(flags),
             default_route,
-            unknown_to_default: flags.flag("send-invalid-route-to-default"),
+            takes_unknown: flags.flag("send-invalid-route-to-default"),
             big_values: big_values(flags),
             only_gets: flags.flag("allow-only-gets"),
             keeps_deletes: !flags.flag("asynclog-disable"),

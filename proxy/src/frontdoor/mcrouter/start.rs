@@ -9,6 +9,7 @@ use std::{
 
 use super::{
     base::{base, path},
+    door::Door,
     dump::Dump,
     error::{OptionError, Refused},
     flags::{self, Flags, Validates},
@@ -29,13 +30,6 @@ const VERSION: &str = "1.0.0 mcrouter\n";
 /// writer to finish.
 const SETTLE: Duration = Duration::from_millis(100);
 
-/// Parts of mcrouter that do not exist here, whatever the options say.
-const NOT_THERE: [&str; 3] = [
-    "leases",
-    "`get __mcrouter__.…`",
-    "files of statistics, and traffic taps",
-];
-
 /// The result of a command line. A text is for standard output.
 pub type Start = frontdoor::Start<Run>;
 
@@ -50,6 +44,8 @@ pub struct Run {
     pub not_served: Vec<String>,
     /// Time from a change of the files until they are read again. `None`: they are not followed.
     pub reload_after: Option<Duration>,
+    /// What is told to those who ask the door about itself.
+    pub door: Door,
     /// The log file. `None`: standard error.
     pub log_file: Option<PathBuf>,
     /// The amount of logging: 0 to 4, by default 1.
@@ -69,6 +65,8 @@ pub struct Run {
 /// # Errors
 /// Options are refused, ports are impossible, or the configuration is missing or refused.
 pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refused> {
+    let arguments: Vec<String> = arguments.into_iter().collect();
+    let said = arguments.join(" ");
     let mut flags = flags::read(arguments)?;
     if flags.asks_help {
         return Ok(Start::Print(help()));
@@ -103,6 +101,7 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         peer,
         dump: Dump::of(&flags),
     };
+    let door = Door::of(&mut flags, said, &reader.input, &reader.settings.constants);
     let starts_by_dump = flags.validates == Validates::No;
     let loaded = match reader.read() {
         Err(bad) if starts_by_dump => reader.read_dump(bad),
@@ -122,6 +121,7 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         loaded,
         not_served: not_served(&flags),
         reload_after: (!flags.flag("disable-reload-configs")).then_some(delay),
+        door,
         log_file: path(&flags, "log-path"),
         verbosity: flags.number("verbosity"),
         io,
@@ -143,6 +143,10 @@ impl ConfigSource for Run {
         }?;
         self.has_loaded.store(true, Ordering::Relaxed);
         Ok(loaded)
+    }
+
+    fn expanded(&self) -> Option<Result<String, ConfigError>> {
+        Some(self.reader.expanded())
     }
 
     fn name(&self) -> String {
@@ -184,13 +188,9 @@ fn input(flags: &Flags) -> Result<Input, OptionError> {
 fn not_served(flags: &Flags) -> Vec<String> {
     let refuses = "as in mcrouter, a lost node makes the writes of an AllSyncRoute fail, and one that returns is read with \
                    what it held; with --keep-writing neither happens";
-    NOT_THERE
-        .iter()
-        .map(|part| (*part).to_owned())
-        .chain(flags.missing())
-        .chain(
-            (flags.text("keep-writing") == "false" && flags.text("fleet").is_empty())
-                .then(|| refuses.to_owned()),
-        )
+    let is_refusing = flags.text("keep-writing") == "false" && flags.text("fleet").is_empty();
+    flags
+        .missing()
+        .chain(is_refusing.then(|| refuses.to_owned()))
         .collect()
 }

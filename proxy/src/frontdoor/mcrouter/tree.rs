@@ -61,7 +61,7 @@ pub(super) fn read(
     let mut root = Route::ByRoutingPrefix {
         routes: by_prefix,
         default: settings.default_route.clone(),
-        unknown_to_default: settings.unknown_to_default,
+        takes_unknown: settings.takes_unknown,
     };
     if settings.only_gets {
         let operations = ["read", "gat", "gats"];

@@ -370,8 +370,8 @@ impl<'a> Maker<'_, 'a> {
             Route::ByRoutingPrefix {
                 routes,
                 default,
-                unknown_to_default,
-            } => self.by_routing_prefix(routes, default, *unknown_to_default)?,
+                takes_unknown,
+            } => self.by_routing_prefix(routes, default, *takes_unknown)?,
         })
     }
 

@@ -53,7 +53,7 @@ impl<'a> Maker<'_, 'a> {
         &mut self,
         routes: &'a BTreeMap<String, Route>,
         default: &str,
-        unknown_to_default: bool,
+        takes_unknown: bool,
     ) -> Result<NodeId, CompileError> {
         let mut nodes = Vec::new();
         let mut stripped = Vec::new();
@@ -81,7 +81,7 @@ impl<'a> Maker<'_, 'a> {
             prefixes: prefixes.clone(),
             same,
             default,
-            unknown_to_default,
+            takes_unknown,
         };
         nodes.push(self.fan(several, stripped));
         Ok(self.choose(ByRoutingPrefix { prefixes, default }, nodes))

@@ -1,9 +1,7 @@
 //! by_routing_prefix: mcrouter's `/region/cluster/` before a key names the route, or several routes.
 
-use proxima_wire::message::{Outcome, Request};
-
 use super::{Random, glob};
-use crate::route::tree::{Children, Choose, Fan, Query, Wrap, Wrapped};
+use crate::route::tree::{Children, Choose, Fan, Query};
 
 /// The route `by_routing_prefix`. Child `2 i` is route `i` as configured, for keys without a prefix. Child
 /// `2 i + 1` is the same route without the prefix of its keys. The last child knows the other prefixes.
@@ -16,7 +14,7 @@ pub(in crate::route) struct ByRoutingPrefix {
 }
 
 /// The `/region/cluster/` that a key begins with; `None`: the key has no such prefix.
-fn prefix(key: &[u8]) -> Option<&[u8]> {
+pub(super) fn prefix(key: &[u8]) -> Option<&[u8]> {
     if key.first() != Some(&b'/') {
         return None;
     }
@@ -59,7 +57,7 @@ pub(in crate::route) struct ByPrefixPattern {
     /// The number of the default route.
     pub(in crate::route) default: usize,
     /// Keys that lead to no route go to the default one.
-    pub(in crate::route) unknown_to_default: bool,
+    pub(in crate::route) takes_unknown: bool,
 }
 
 impl ByPrefixPattern {
@@ -116,7 +114,7 @@ impl Fan for ByPrefixPattern {
                 others.extend(rest.iter().map(|&route| route as u32));
                 *first
             }
-            None if self.unknown_to_default => self.default,
+            None if self.takes_unknown => self.default,
             None => self.prefixes.len(),
         }
     }
@@ -128,34 +126,6 @@ impl Fan for ByPrefixPattern {
             routes.len(),
             self.prefixes.len()
         )
-    }
-}
-
-/// Takes the `/region/cluster/` off each key.
-#[derive(Debug)]
-pub(in crate::route) struct StripPrefix;
-
-impl Wrap for StripPrefix {
-    fn name(&self) -> &'static str {
-        "strip_prefix"
-    }
-
-    fn request(&self, _: &Request, _: &[u8], query: &Query<'_>, _: &mut Random) -> Wrapped {
-        match prefix(query.key) {
-            None => Wrapped::Pass,
-            Some(prefix) => match &query.key[prefix.len()..] {
-                b"" => Wrapped::Fail(Outcome::ClientError, "bad key".into()),
-                rest => Wrapped::Key(rest.to_vec()),
-            },
-        }
-    }
-
-    fn changes_key(&self) -> bool {
-        true
-    }
-
-    fn why(&self) -> String {
-        "the key without its prefix".into()
     }
 }
 
@@ -171,7 +141,7 @@ mod tests {
             // `/b/d/` is another name of `/b/c/`.
             same: vec![0, 1, 2, 3, 4, 4],
             default: 3,
-            unknown_to_default: false,
+            takes_unknown: false,
         };
         for (wanted, routes) in [
             ("/*/*/", &[3, 0, 1, 2, 4][..]),

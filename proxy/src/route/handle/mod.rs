@@ -38,6 +38,7 @@ mod share_anew;
 mod size_split;
 mod slow_warm_up;
 mod staging;
+mod strip_prefix;
 mod warm_up;
 
 use self::by_key_pattern::glob;
@@ -50,7 +51,7 @@ pub(super) use self::{
     by_key_pattern::ByKeyPattern,
     by_operation::{ByOperation, CLASSES},
     by_prefix::ByPrefix,
-    by_routing_prefix::{ByPrefixPattern, ByRoutingPrefix, StripPrefix},
+    by_routing_prefix::{ByPrefixPattern, ByRoutingPrefix},
     failover::{Failover, Policy, Tokens},
     fault::{After, Delay, Fail, Total},
     hash::HashRoute,
@@ -81,5 +82,6 @@ pub(super) use self::{
     size_split::SizeSplit,
     slow_warm_up::{HitRate, SlowWarmUp, WatchHits},
     staging::Staging,
+    strip_prefix::StripPrefix,
     warm_up::{AddedExpiry, WarmUp},
 };
