@@ -121,6 +121,8 @@ impl Engine {
     }
 
     fn unwrapped(&mut self, tree: &Rc<Tree>, id: FlightId, answer: &Answer<'_>) {
+        let parent = self.router.flights.get(id).map(|flight| flight.parent);
+        let client = parent.and_then(|parent| self.address_of(parent));
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };
@@ -131,7 +133,7 @@ impl Engine {
         let walk = flight.walk(tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];
         let name = walk.origin.dialect.command_name(walk.request.command);
-        let held = handle.reply(walk.key(&mut scratch), name, answer);
+        let held = handle.reply(walk.key(&mut scratch), name, client, answer);
         let until = flight.until.max(self.now + held);
         if until > self.now {
             flight.answers.keep(answer);

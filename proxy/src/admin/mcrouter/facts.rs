@@ -80,10 +80,20 @@ impl<'a> Facts<'a> {
             .sum()
     }
 
-    /// Requests that servers have answered, lost or not been sent.
-    pub(super) fn sent(&self) -> u64 {
+    /// Requests to servers with one of these outcomes.
+    pub(super) fn met(&self, outcomes: &[Outcome]) -> u64 {
         let members = self.metrics.members.iter();
-        members.map(|member| member.replies + member.lost).sum()
+        members.map(|member| member.outcomes.sum(outcomes)).sum()
+    }
+
+    /// Requests to servers.
+    pub(super) fn sent(&self) -> u64 {
+        self.metrics.sent.iter().sum()
+    }
+
+    /// Requests to servers with this command.
+    pub(super) fn sent_by(&self, command: Command) -> u64 {
+        self.metrics.sent.get(command as usize).copied().unwrap_or(0)
     }
 
     /// When the running configuration took effect, in seconds since 1970.

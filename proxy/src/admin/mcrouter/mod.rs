@@ -14,6 +14,7 @@ mod handles;
 mod json;
 mod rates;
 mod request;
+mod results;
 mod sources;
 
 use std::{sync::Arc, time::Duration};
@@ -80,12 +81,7 @@ pub async fn serve(
 }
 
 /// The answer to a `get`.
-fn value(
-    line: &[u8],
-    facts: &Facts<'_>,
-    log: Option<&dyn LogControl>,
-    expansion: &mut Expansion,
-) -> Vec<u8> {
+fn value(line: &[u8], facts: &Facts<'_>, log: Option<&dyn LogControl>, expansion: &mut Expansion) -> Vec<u8> {
     let key = line.strip_prefix(b"get").unwrap_or_default().trim_ascii();
     let asked = key.strip_prefix(MCROUTER_ADMIN).unwrap_or_default();
     let value = Asked::of(asked).answer(facts, log, expansion);

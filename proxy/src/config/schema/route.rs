@@ -27,6 +27,8 @@ pub enum Route {
     Member(String),
     Embedded,
     Null,
+    /// mcrouter's DevNullRoute: the same as null, and counted.
+    Discard,
     Error(ErrorReply),
     Hash {
         children: Children,
@@ -200,6 +202,7 @@ impl Route {
             | Self::Member(_)
             | Self::Embedded
             | Self::Null
+            | Self::Discard
             | Self::Error(_)
             | Self::ByOperation { .. }
             | Self::ByPrefix { .. }
@@ -265,6 +268,7 @@ impl Route {
             | Self::Member(_)
             | Self::Embedded
             | Self::Null
+            | Self::Discard
             | Self::Error(_)
             | Self::Hash { .. }
             | Self::Nearest(_)

@@ -7,6 +7,7 @@ use super::{
     handles::{self, Args},
     object::{Object, text},
     pools::{Listed, Pools},
+    settings::Settings,
 };
 use crate::config::{
     Diagnostic, Place,
@@ -46,6 +47,8 @@ pub(super) struct Builder {
     pub(super) pools: Pools,
     /// Are deletes kept that servers have not taken?
     pub(super) keeps_deletes: bool,
+    /// The most copies of requests that are under way to a shadow, for each worker.
+    pub(super) most_shadowed: usize,
     /// Finished routes by name.
     pub(super) routes: BTreeMap<String, Route>,
     /// Handles by name as they are written in `named_handles`.
@@ -56,10 +59,11 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    pub(super) fn new(pools: Pools, keeps_deletes: bool) -> Self {
+    pub(super) fn new(pools: Pools, settings: &Settings) -> Self {
         Self {
             pools,
-            keeps_deletes,
+            keeps_deletes: settings.keeps_deletes,
+            most_shadowed: settings.most_shadowed,
             routes: BTreeMap::new(),
             named: BTreeMap::new(),
             built: BTreeMap::new(),
@@ -157,7 +161,12 @@ impl Builder {
     pub(super) fn share(&mut self, route: Route, what: &str, at: Place) -> Route {
         if matches!(
             route,
-            Route::Named(_) | Route::Pool(_) | Route::Member(_) | Route::Null | Route::Error(_)
+            Route::Named(_)
+                | Route::Pool(_)
+                | Route::Member(_)
+                | Route::Null
+                | Route::Discard
+                | Route::Error(_)
         ) {
             return route;
         }

@@ -53,6 +53,8 @@ pub(super) struct Settings {
     pub(super) only_gets: bool,
     /// Whether deletes are kept that servers have not taken.
     pub(super) keeps_deletes: bool,
+    /// The most copies of requests that are under way to a shadow, for each worker.
+    pub(super) most_shadowed: usize,
     /// Whether every request is logged.
     pub(super) log_requests: bool,
     /// The rules for pools that are written as a whole. `None`: they are no pools of copies.
@@ -119,6 +121,10 @@ impl Settings {
             takes_unknown: flags.flag("send-invalid-route-to-default"),
             only_gets: flags.flag("allow-only-gets"),
             keeps_deletes: !flags.flag("asynclog-disable"),
+            most_shadowed: match flags.number("target-max-shadow-requests") {
+                0 => usize::MAX,
+                most => usize::try_from(most).unwrap_or(usize::MAX),
+            },
             log_requests: flags.flag("enable-logging-route"),
             keep_writing: keep_writing(flags),
             constants,

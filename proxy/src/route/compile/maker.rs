@@ -135,6 +135,7 @@ impl<'a> Maker<'_, 'a> {
             }
             Route::Embedded => self.push(Node::Leaf(Leaf::Embedded)),
             Route::Null => self.push(Node::Leaf(Leaf::Null)),
+            Route::Discard => self.push(Node::Leaf(Leaf::Discard)),
             Route::Error(error) => self.push(Node::Leaf(Leaf::Error(error.clone()))),
             Route::Hash { children, hash } => {
                 let config = self.compiler.config;

@@ -8,7 +8,9 @@ use super::{CompileError, maker::Maker};
 use crate::{
     config::schema::Route,
     route::{
-        handle::{ByKeyPattern, ByOperation, ByPrefix, ByRoutingPrefix, CLASSES, HashStop, Parts, StripPrefix},
+        handle::{
+            ByKeyPattern, ByOperation, ByPrefix, ByRoutingPrefix, CLASSES, HashStop, Parts, StripPrefix,
+        },
         tree::{Leaf, Node, NodeId},
     },
 };

@@ -110,11 +110,7 @@ fn one(builder: &mut Builder, node: &Node, cx: &mut Reading) -> Result<Shadowing
     let target = object.require("target", cx)?;
     let target = cx.within("target", |cx| builder.one(target, cx))?;
     let target = builder.share(target, "shadow", node.at);
-    object.finish(
-        &[],
-        &["index_range_rv", "key_fraction_range_rv", "validate_replies"],
-        cx,
-    )?;
+    object.finish(&[], &["validate_replies"], cx)?;
     let keys = match (listed, between) {
         (Some(keys), _) => ShadowKeys::Listed(keys),
         (None, between) => {
@@ -126,7 +122,7 @@ fn one(builder: &mut Builder, node: &Node, cx: &mut Reading) -> Result<Shadowing
         target,
         keys,
         share,
-        in_flight: Shadow::IN_FLIGHT,
+        in_flight: builder.most_shadowed,
     };
     Ok(Shadowing { shadow, range })
 }
