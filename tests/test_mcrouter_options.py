@@ -1,0 +1,78 @@
+"""Options of mcrouter's door that change what clients get, or what is logged."""
+
+import pytest
+
+from harness import until
+from harness.mcrouter import of_pool, stats
+
+pytestmark = pytest.mark.either_io
+
+DEFAULT_REPLIES = {
+    b"set k 0 0 1\r\ny\r\n": b"NOT_STORED\r\n",
+    b"add n 0 0 1\r\ny\r\n": b"NOT_STORED\r\n",
+    b"replace k 0 0 1\r\ny\r\n": b"NOT_STORED\r\n",
+    b"append k 0 0 1\r\ny\r\n": b"NOT_STORED\r\n",
+    b"prepend k 0 0 1\r\ny\r\n": b"NOT_STORED\r\n",
+    b"cas k 0 0 1 1\r\ny\r\n": b"NOT_STORED\r\n",
+    b"delete k\r\n": b"NOT_FOUND\r\n",
+    b"incr k 1\r\n": b"NOT_FOUND\r\n",
+    b"decr k 1\r\n": b"NOT_FOUND\r\n",
+    b"touch k 10\r\n": b"NOT_FOUND\r\n",
+}
+
+
+def test_only_reads_are_sent_where_only_gets_are_allowed(memcached, router):
+    server = memcached()
+    server.set("k", "5")
+    with router(of_pool(server.address), "--allow-only-gets").raw() as client:
+        for request, reply in DEFAULT_REPLIES.items():
+            assert client.ask(request) == reply, request
+        assert server.get("k") == b"5" and server.get("n") is None
+        for request in (b"get k\r\n", b"gat 100 k\r\n"):
+            client.send(request)
+            assert client.exactly(21) == b"VALUE k 0 1\r\n5\r\nEND\r\n", request
+        for request in (b"gets k\r\n", b"gats 100 k\r\n"):
+            client.send(request)
+            assert client.line().startswith(b"VALUE k 0 1 "), request
+            assert client.exactly(8) == b"5\r\nEND\r\n", request
+
+
+def test_requests_are_logged_with_their_clients_by_each_router(memcached, router):
+    options = ("--enable-logging-route", "--retain-source-ip")
+    back = router(of_pool(memcached().address), *options)
+    front = router(of_pool(back.address), *options)
+    with front.raw() as client:
+        client.set("k", "v")
+        assert client.get("k") == b"v"
+        assert client.get("none") is None
+
+    def lines(proxy):
+        return [line for line in proxy.log().splitlines() if " request " in line]
+
+    for proxy in (front, back):
+        until(lambda which=proxy: len(lines(which)) == 3, "each request is logged")
+        expected = ['command="set" key=k outcome=Stored', 'command="get" key=k outcome=Found']
+        expected.append('command="get" key=none outcome=NotFound')
+        for line, end in zip(lines(proxy), expected, strict=True):
+            assert line.endswith(f"{end} client=127.0.0.1"), line
+        assert "has no effect" not in proxy.log()
+
+
+def test_dev_null_counts_what_it_takes(memcached, router):
+    server = memcached()
+    config = of_pool(server.address, route="PoolRoute|A")
+    config["route"] = {
+        "type": "OperationSelectorRoute",
+        "default_policy": "PoolRoute|A",
+        "operation_policies": {"set": "DevNullRoute", "delete": "DevNullRoute", "add": "NullRoute"},
+    }
+    with router(config).raw() as client:
+        assert stats(client, "count")["dev_null_requests"] == "0"
+        for _ in range(3):
+            assert client.ask(b"set k 0 0 1\r\nx\r\n") == b"NOT_STORED\r\n"
+            assert client.ask(b"delete k\r\n") == b"NOT_FOUND\r\n"
+            assert client.ask(b"add k 0 0 1\r\nx\r\n") == b"NOT_STORED\r\n"
+            assert client.ask(b"get k\r\n") == b"END\r\n"
+        counts = stats(client, "count")
+        assert (counts["dev_null_requests"], counts["request_sent_count"]) == ("6", "3")
+        assert stats(client, "detailed")["dev_null_requests"] == "6"
