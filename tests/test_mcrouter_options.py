@@ -3,6 +3,7 @@
 import pytest
 
 from harness import until
+from harness.leasing import Leasing
 from harness.mcrouter import of_pool, stats
 
 pytestmark = pytest.mark.either_io
@@ -35,6 +36,23 @@ def test_only_reads_are_sent_where_only_gets_are_allowed(memcached, router):
             client.send(request)
             assert client.line().startswith(b"VALUE k 0 1 "), request
             assert client.exactly(8) == b"5\r\nEND\r\n", request
+
+
+def test_leases_are_asked_for_and_metadata_read_where_only_gets_are_allowed(cleanup, router):
+    server = Leasing()
+    cleanup.callback(server.stop)
+    with router(of_pool(server.address), "--allow-only-gets").raw() as client:
+        client.send(b"lease-get k\r\n")
+        word, _, token, *_ = client.line().split()
+        assert word == b"LVALUE"
+        assert client.exactly(7) == b"\r\nEND\r\n"
+        assert client.ask(b"lease-set k %b 0 0 1\r\nx\r\n" % token) == b"NOT_STORED\r\n"
+        assert client.ask(b"metaget k\r\n") == b"END\r\n"
+        assert client.ask(b"get k\r\n") == b"END\r\n"
+        counts = stats(client, "count")
+        names = ("lease_get", "lease_set", "metaget", "get")
+        assert [counts[f"cmd_{name}_count"] for name in names] == ["1"] * 4
+        assert counts["request_sent_count"] == "3"
 
 
 def test_requests_are_logged_with_their_clients_by_each_router(memcached, router):

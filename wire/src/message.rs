@@ -115,6 +115,9 @@ pub struct Request {
     /// Behind the body come further pieces of the request, whose lengths only the codec can tell. Such a
     /// request is passed on as it comes.
     pub is_open: bool,
+    /// A server that does not know the command would take the body for requests. It gets this one only once it
+    /// has proved that it knows it.
+    pub needs_proof: bool,
 }
 
 impl Request {
@@ -139,6 +142,7 @@ impl Request {
             is_unanswered: false,
             before: 0,
             is_open: false,
+            needs_proof: false,
         }
     }
 

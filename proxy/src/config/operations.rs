@@ -8,8 +8,8 @@ use super::schema::Protocol;
 
 /// Groups with their meanings. A command's own entry wins over its group's.
 const GROUPS: [(&str, &str); 5] = [
-    ("read", "get, gets, mg"),
-    ("write", "set, add, replace, append, prepend, cas, ms"),
+    ("read", "get, gets, mg, lease-get, metaget"),
+    ("write", "set, add, replace, append, prepend, cas, ms, lease-set"),
     ("delete", "delete, md"),
     ("arithmetic", "incr, decr, ma"),
     ("touch", "touch, gat, gats"),

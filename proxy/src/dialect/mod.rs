@@ -347,6 +347,12 @@ pub trait Dialect: Send + Sync {
         true
     }
 
+    /// A question by whose answer, if it is no error, a server proves that it knows the requests that
+    /// [need proof](Request::needs_proof); with the number of its command. By default no request does.
+    fn proof(&self) -> Option<Question> {
+        None
+    }
+
     // Provided: requests.
 
     /// Parses the head of a request that is complete.

@@ -188,7 +188,7 @@ impl Engine {
         loop {
             let id = match to {
                 ReplyTo::Client { client: id, seq } => return Some((id, seq)),
-                ReplyTo::Nobody => return None,
+                ReplyTo::Lane { .. } | ReplyTo::Nobody => return None,
                 ReplyTo::Peer { task } => {
                     self.answer_peer(task, &Answer::Failed(TOO_LARGE_FOR_PEER));
                     return None;

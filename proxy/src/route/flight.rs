@@ -13,6 +13,7 @@ use crate::{
     members::Locality,
     micros::Micros,
     table::{Entry, Id, Table},
+    upstream::LaneId,
 };
 
 /// The destination of a reply.
@@ -43,6 +44,11 @@ pub enum ReplyTo {
     Peer {
         /// The task that waits.
         task: TaskId,
+    },
+    /// The lane itself, whose server was asked for a proof.
+    Lane {
+        /// The lane that waits.
+        lane: LaneId,
     },
     /// Nobody waits for the reply.
     Nobody,

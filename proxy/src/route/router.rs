@@ -64,7 +64,7 @@ impl Engine {
                 Some((flight.parent, flight.request.class))
             }
             ReplyTo::Operation { operation, .. } => self.copies.parent_of(operation),
-            ReplyTo::Client { .. } | ReplyTo::Peer { .. } | ReplyTo::Nobody => None,
+            ReplyTo::Client { .. } | ReplyTo::Peer { .. } | ReplyTo::Lane { .. } | ReplyTo::Nobody => None,
         }
     }
 

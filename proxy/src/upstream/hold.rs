@@ -160,9 +160,11 @@ impl Lane {
         let reader = self.reader();
         let is_anothers = |waiter: &&Waiter| match waiter.to {
             ReplyTo::Client { client: id, .. } => reader != Some(id),
-            ReplyTo::Flight { .. } | ReplyTo::Operation { .. } | ReplyTo::Peer { .. } | ReplyTo::Nobody => {
-                true
-            }
+            ReplyTo::Flight { .. }
+            | ReplyTo::Operation { .. }
+            | ReplyTo::Peer { .. }
+            | ReplyTo::Lane { .. }
+            | ReplyTo::Nobody => true,
         };
         let mut behind = self.waiters.iter().skip(usize::from(self.download.is_none()));
         behind.find(is_anothers).map(|waiter| waiter.sent)

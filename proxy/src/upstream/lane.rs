@@ -4,7 +4,7 @@ use std::{collections::VecDeque, net::SocketAddr, sync::Arc};
 
 use proxima_wire::message::Reply;
 
-use super::{Dedicated, Hold, Pace, Uptake};
+use super::{Dedicated, Hold, Pace, Proof, Uptake};
 use crate::{
     client::ClientId,
     config::schema::EjectBy,
@@ -37,6 +37,8 @@ pub struct Lane {
     pub(super) dedicated: bool,
     /// The server takes only some commands, for the reason in `limit`.
     pub(super) limited: bool,
+    /// What its server has proved that it knows.
+    pub(super) proof: Proof,
     pub(super) phase: Phase,
     /// The server at the other end.
     pub member: Arc<Member>,
@@ -62,7 +64,8 @@ pub struct Lane {
     pub(super) download: Option<Download>,
     /// Buffered parts of an incomplete reply.
     pub(super) parts: Vec<u8>,
-    /// Requests that wait for the end of the login: they must not mix with the bytes of the login.
+    /// Requests that wait for the end of the login, with whose bytes they must not mix, or for the server's
+    /// proof.
     pub(super) held: Vec<u8>,
     /// Why the server takes only some commands.
     pub(super) limit: String,
@@ -218,10 +221,16 @@ impl Lane {
 
     /// The buffer to which the bytes of requests are appended.
     pub fn requests(&mut self) -> &mut Vec<u8> {
-        match self.phase {
-            Phase::Ready => &mut self.stream.out,
-            _ => &mut self.held,
+        match self.holds_requests() {
+            false => &mut self.stream.out,
+            true => &mut self.held,
         }
+    }
+
+    /// Must the requests that the lane is given wait before they are sent?
+    #[inline]
+    pub(super) fn holds_requests(&self) -> bool {
+        !matches!(self.phase, Phase::Ready) || self.proof == Proof::Asked
     }
 
     /// The login has ended: the requests that were held may be sent.
@@ -230,6 +239,17 @@ impl Lane {
         self.free = now;
         // Those of the login are no replies.
         self.received = 0;
+        match self.member.dialect.proof() {
+            // The question goes first, and everything else waits for its answer.
+            Some((_, question)) if self.proof == Proof::Asked => {
+                self.stream.out.extend(self.held.drain(..question.len()));
+            }
+            _ => self.release_held(),
+        }
+    }
+
+    /// Sends the requests that were held.
+    pub(super) fn release_held(&mut self) {
         let held = std::mem::take(&mut self.held);
         self.stream.out.extend_from_slice(&held);
     }

@@ -1,6 +1,6 @@
 //! Servers that take only some of the commands.
 
-use proxima_wire::message::{Outcome, Parsed};
+use proxima_wire::message::{Outcome, Parsed, Request};
 
 use crate::{dialect::Dialect, dialect::Failed, engine::Engine, members::Failure};
 
@@ -33,7 +33,9 @@ impl Engine {
         let refused = if is_upload {
             Vec::new()
         } else {
-            lane.drop_held(member.dialect)
+            lane.drop_held(member.dialect, |request| {
+                !member.dialect.is_common(request.command)
+            })
         };
         lane.ready(self.now);
         self.servers.in_flight -= refused.len();
@@ -47,7 +49,11 @@ impl Engine {
 
 impl super::Lane {
     /// Removes the held requests that this server must not be given. Returns what waits for them.
-    fn drop_held(&mut self, dialect: &dyn Dialect) -> Vec<Waiter> {
+    pub(super) fn drop_held(
+        &mut self,
+        dialect: &dyn Dialect,
+        unfit: impl Fn(&Request) -> bool,
+    ) -> Vec<Waiter> {
         let held = std::mem::take(&mut self.held);
         let mut waiters = std::mem::take(&mut self.waiters).into_iter();
         let mut refused = Vec::new();
@@ -57,12 +63,12 @@ impl super::Lane {
             let (message, behind) = rest.split_at(rest.len().min(request.len() as usize));
             rest = behind;
             let waiter = (!request.is_unanswered).then(|| waiters.next()).flatten();
-            if dialect.is_common(request.command) {
-                self.held.extend_from_slice(message);
-                self.waiters.extend(waiter);
-            } else {
+            if unfit(&request) {
                 self.given = self.given.saturating_sub(message.len() as u64);
                 refused.extend(waiter);
+            } else {
+                self.held.extend_from_slice(message);
+                self.waiters.extend(waiter);
             }
         }
         refused.extend(waiters);

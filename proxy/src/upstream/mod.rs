@@ -20,6 +20,7 @@ mod login;
 mod logins;
 mod open;
 mod pace;
+mod proof;
 mod queue;
 mod receive;
 mod send;
@@ -34,6 +35,7 @@ use self::{
     late::Uptake,
     logins::Logins,
     pace::Pace,
+    proof::Proof,
     queue::Queued,
 };
 pub use self::{

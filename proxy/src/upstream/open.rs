@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{BULK_LANES, Hold, Lane, LaneId, Lanes, Pace, Phase};
+use super::{BULK_LANES, Hold, Lane, LaneId, Lanes, Pace, Phase, Proof};
 use crate::{engine::Engine, members::Member, stream::Stream};
 
 impl Engine {
@@ -86,6 +86,7 @@ impl Engine {
             dedicated: false,
             owner: None,
             limited: false,
+            proof: Proof::Unasked,
             limit: String::new(),
             uploading: None,
             download: None,

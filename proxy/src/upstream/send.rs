@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Class, Outcome, Reply, Request};
 
-use super::{LaneId, Pace, Phase, UNREPAIRED, Waiter};
+use super::{LaneId, Pace, UNREPAIRED, Waiter};
 use crate::{
     dialect::{Change, Effect, Failed},
     engine::{Engine, Peer},
@@ -67,6 +67,12 @@ impl Engine {
     ) {
         let streamed = (message.len() as u64) < request.len();
         let now = self.now;
+        if request.needs_proof
+            && let Err(what) = self.ask_proof(id)
+        {
+            self.settle_lane(id);
+            return self.not_sent(member, request, message, to, Outcome::LocalError, what);
+        }
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
@@ -87,9 +93,9 @@ impl Engine {
             self.settle_lane(id);
             return self.not_sent(member, request, message, to, Outcome::Overloaded, what);
         }
-        let requests = match lane.phase {
-            Phase::Ready => lane.stream.filling(&mut self.buffers),
-            _ => &mut lane.held,
+        let requests = match lane.holds_requests() {
+            false => lane.stream.filling(&mut self.buffers),
+            true => &mut lane.held,
         };
         if request.quiet.is_empty() {
             requests.extend_from_slice(message);

@@ -102,7 +102,10 @@ impl Both {
         let theirs = fill(command, &mut |key| {
             self.raw_memcached(format!("me {key}\r\n").as_bytes())
         });
-        let limits = Limits { value: 8 << 20 };
+        let limits = Limits {
+            value: 8 << 20,
+            ..Limits::default()
+        };
         if matches!(request(ours.as_bytes(), &limits), Parsed::Bad(_)) {
             // The codec refuses the line in the newest server's words, and this server is older. Tests in
             // `wire` check that.

@@ -220,10 +220,11 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
         ),
         (
             r#"{"type": "OperationSelectorRoute", "default_policy": "near", "operation_policies":
-                {"touch": "all", "lease-get": "NullRoute"}}"#,
+                {"touch": "all", "lease-get": "NullRoute", "lease-touch": "all"}}"#,
             Route::ByOperation {
                 operations: [
                     ("touch", named("all")),
+                    ("lease-get", Route::Null),
                     ("gat", named("near")),
                     ("gats", named("near")),
                 ]

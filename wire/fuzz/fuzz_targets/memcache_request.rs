@@ -9,7 +9,10 @@ use proxima_wire::memcache::{
 use proxima_wire::message::{Bad, NextKey, Parsed, Span};
 
 fuzz_target!(|bytes: &[u8]| {
-    let limits = Limits { value: 1000 };
+    let limits = Limits {
+        value: 1000,
+        mcrouters: true,
+    };
     let head = match request(bytes, &limits) {
         Parsed::More => return,
         Parsed::Bad(bad) => bad.head as usize,

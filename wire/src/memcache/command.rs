@@ -7,6 +7,8 @@ use crate::message::Class;
 pub(super) enum Form {
     /// Keys; the reply is values behind `VALUE`, and `END`.
     Retrieval,
+    /// Keys; the reply is lines behind `META`, and `END`.
+    Metadata,
     /// Words that have their places; the reply is a line.
     Text,
     /// A meta command with flags after its key. Its replies have flags after their code.
@@ -147,6 +149,12 @@ commands! {
     MetaDebug = b"me", Admin, Meta, Look;
     /// `lru_crawler metadump CLASSES`: every key of a store.
     LruCrawler = b"lru_crawler", Admin, Text, Look;
+    /// `lease-get KEY…`: a miss comes with a token, for whoever fills it.
+    LeaseGet = b"lease-get", Read, Retrieval, Look;
+    /// `lease-set KEY TOKEN FLAGS TTL LENGTH`: stores only with the token of the last miss.
+    LeaseSet = b"lease-set", Write, Text, Look;
+    /// `metaget KEY…`: the age and the expiry time of a value.
+    Metadata = b"metaget", Read, Metadata, Look;
 }
 
 impl Command {
@@ -158,6 +166,12 @@ impl Command {
         } else {
             None
         }
+    }
+
+    /// Whether mcrouter has this command, and memcached does not know it.
+    #[inline]
+    pub const fn is_mcrouters(self) -> bool {
+        matches!(self, Self::LeaseGet | Self::LeaseSet | Self::Metadata)
     }
 
     /// Whether this is a meta command, which servers before 1.6 do not know.

@@ -14,8 +14,14 @@ pub fn default_reply(request: &Request, bytes: &[u8], out: &mut Vec<u8>) -> Outc
         return Outcome::ClientError;
     };
     let (line, outcome): (&[u8], Outcome) = match command {
-        Get | Gets | Gat | Gats | Config => (b"END\r\n", Outcome::NotFound),
-        Set | Add | Replace | Append | Prepend | Cas => (b"NOT_STORED\r\n", Outcome::NotStored),
+        Get | Gets | Gat | Gats | Metadata | Config => (b"END\r\n", Outcome::NotFound),
+        // No server gives the token 0: whoever fills this miss fills nothing.
+        LeaseGet => {
+            out.extend_from_slice(b"LVALUE ");
+            out.extend_from_slice(request.key.of(bytes));
+            (b" 0 0 0\r\n\r\nEND\r\n", Outcome::NotFound)
+        }
+        Set | Add | Replace | Append | Prepend | Cas | LeaseSet => (b"NOT_STORED\r\n", Outcome::NotStored),
         Delete | Incr | Decr | Touch => (b"NOT_FOUND\r\n", Outcome::NotFound),
         MetaDebug => (b"EN\r\n", Outcome::NotFound),
         MetaNoop => (b"MN\r\n", Outcome::Ok),

@@ -178,7 +178,11 @@ mod tests {
     };
 
     fn parsed(text: &str) -> Request {
-        match request(text.as_bytes(), &Limits::default()) {
+        let limits = Limits {
+            mcrouters: true,
+            ..Limits::default()
+        };
+        match request(text.as_bytes(), &limits) {
             Parsed::Head(request) => request,
             other => panic!("{text:?}: {other:?}"),
         }
@@ -215,6 +219,9 @@ mod tests {
             ("mn", Effect::Look),
             ("me k", Effect::Look),
             ("lru_crawler metadump all", Effect::Look),
+            ("lease-get k", Effect::Look),
+            ("lease-set k 1 0 0 1", Effect::Look),
+            ("metaget k", Effect::Look),
         ];
         for (&command, (line, expected)) in Command::ALL.iter().zip(table) {
             let line = format!("{line}\r\n");

@@ -81,7 +81,7 @@ pub fn take_key(bytes: &[u8]) -> NextKey {
     }
 }
 
-/// Appends to `out` the part of `request` (one of get, gets, gat, gats) for `key` alone. `head` is the
+/// Appends to `out` the part of `request` (a retrieval command) for `key` alone. `head` is the
 /// request up to its first key, or more of it. A key costs the same bytes again: `gat TTL KEY\r
 /// `.
 pub fn single(request: &Request, head: &[u8], key: &[u8], out: &mut Vec<u8>) {

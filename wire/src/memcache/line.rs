@@ -7,7 +7,7 @@ use crate::{
 use memchr::{memchr, memchr2, memchr3};
 
 /// Bytes within which a line must end. memcached closes the connection without a reply when it has more than
-/// this without a line end. The lines of `get`, `gets`, `gat` and `gats` have no limit, as for memcached: a
+/// this without a line end. The lines of retrieval commands (`get` and its kin) have no limit, as for memcached: a
 /// server with more of such a line takes its keys [one by one](super::take_key).
 pub const LINE: usize = 2048;
 
@@ -33,15 +33,15 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The first line of `bytes`. It ends with LF or CR LF.
+/// The first line of `bytes`. It ends with LF or CR LF. `mcrouters`: it may have one of mcrouter's own commands.
 #[inline]
-pub(super) fn first(bytes: &[u8]) -> Parsed<Line<'_>> {
+pub(super) fn first(bytes: &[u8], mcrouters: bool) -> Parsed<Line<'_>> {
     let within = &bytes[..bytes.len().min(LINE + 1)];
     let end = memchr3(b'\n', b'\r', 0, within).unwrap_or(within.len());
     let (end, head) = match &within[end..] {
         [b'\r', b'\n', ..] => (end, end + 2),
         [b'\n', ..] => (end, end + 1),
-        _ => return unusual(bytes),
+        _ => return unusual(bytes, mcrouters),
     };
     Parsed::Head(Line {
         text: &bytes[..end],
@@ -60,8 +60,8 @@ pub(super) fn text(head: &[u8]) -> &[u8] {
 
 /// The first line where its end is not known yet, is far away, or stands behind a CR or NUL.
 #[cold]
-fn unusual(bytes: &[u8]) -> Parsed<Line<'_>> {
-    let may_be_long = may_be_long(bytes);
+fn unusual(bytes: &[u8], mcrouters: bool) -> Parsed<Line<'_>> {
+    let may_be_long = may_be_long(bytes, mcrouters);
     let within = match may_be_long {
         true => bytes,
         false => &bytes[..bytes.len().min(LINE + 1)],
@@ -87,8 +87,12 @@ fn unusual(bytes: &[u8]) -> Parsed<Line<'_>> {
     }
 }
 
-fn may_be_long(bytes: &[u8]) -> bool {
-    matches!(first_word(bytes), b"get" | b"gets" | b"gat" | b"gats")
+fn may_be_long(bytes: &[u8], mcrouters: bool) -> bool {
+    match first_word(bytes) {
+        b"get" | b"gets" | b"gat" | b"gats" => true,
+        b"lease-get" | b"metaget" => mcrouters,
+        _ => false,
+    }
 }
 
 fn first_word(bytes: &[u8]) -> &[u8] {

@@ -26,6 +26,7 @@ pub mod error;
 mod fetch;
 mod held;
 mod key;
+pub mod lease;
 mod line;
 mod meta;
 mod number;
@@ -61,10 +62,15 @@ pub use version::{mark_reply, mark_request};
 pub struct Limits {
     /// The largest value in bytes, without its line end.
     pub value: u64,
+    /// Whether it may have [mcrouter's own commands](Command::is_mcrouters).
+    pub mcrouters: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { value: 64 << 20 }
+        Self {
+            value: 64 << 20,
+            mcrouters: false,
+        }
     }
 }

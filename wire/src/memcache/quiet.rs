@@ -12,7 +12,7 @@ use crate::message::{Class, Outcome};
 /// value, it is silenced here.)
 pub const fn silenced(command: Command, outcome: Outcome) -> bool {
     match command.form() {
-        Form::Retrieval | Form::Text => true,
+        Form::Retrieval | Form::Metadata | Form::Text => true,
         Form::Flags => match command.class() {
             Class::Read => matches!(outcome, Outcome::NotFound),
             Class::Write => matches!(outcome, Outcome::Stored),

@@ -80,6 +80,8 @@ type Read = Option<(Outcome, u64, u32)>;
 #[inline]
 fn read(command: Command, line: &[u8]) -> Read {
     match command.form() {
+        Form::Retrieval if command == Command::LeaseGet => leased(line),
+        Form::Metadata => metadata(line),
         Form::Retrieval => retrieval(line, VALUE),
         Form::Flags => meta(command, line),
         Form::Text if command == Command::Config => retrieval(line, b"CONFIG "),
@@ -99,15 +101,52 @@ fn retrieval(line: &[u8], word: &[u8]) -> Read {
         .then_some((Outcome::Found, body, END.len() as u32))
 }
 
+/// Reads `META KEY …` or `END`.
+#[cold]
+fn metadata(line: &[u8]) -> Read {
+    let end = END.len() as u32;
+    let Some(rest) = line.strip_prefix(b"META ") else {
+        return (line == b"END").then_some((Outcome::NotFound, 0, end));
+    };
+    let key = word_end(rest, 0);
+    let good = (1..=KEY).contains(&key) && key < rest.len();
+    good.then_some((Outcome::Found, end.into(), end))
+}
+
+/// Reads the reply to `lease-get`: a value, `LVALUE KEY TOKEN FLAGS LENGTH` for a miss that the client may fill,
+/// or `NOT_FOUND_HOT [KEY]` for one that somebody else fills.
+#[cold]
+fn leased(line: &[u8]) -> Read {
+    let end = END.len() as u32;
+    if let Some(rest) = line.strip_prefix(b"NOT_FOUND_HOT") {
+        let good = rest.is_empty() || rest.starts_with(b" ") && rest.len() <= 1 + KEY;
+        return good.then_some((Outcome::NotFound, end.into(), end));
+    }
+    let Some(rest) = line.strip_prefix(b"LVALUE ") else {
+        return retrieval(line, VALUE);
+    };
+    let key = word_end(rest, 0);
+    let (_, after) = blank_number(&rest[key..])?;
+    let (body, after) = lengths(after)?;
+    let good = (1..=KEY).contains(&key) && after.is_empty();
+    good.then_some((Outcome::NotFound, body, end))
+}
+
 /// Reads what follows a key of `key` bytes: ` FLAGS LENGTH [ID]`. Returns the length of the body and the
 /// position after it.
 #[inline]
 fn announced(bytes: &[u8], key: usize) -> Option<(u64, &[u8])> {
-    let (_, after) = blank_number(&bytes[key..])?;
-    let (length, after) = blank_number(after)?;
+    let (body, after) = lengths(&bytes[key..])?;
     let after = blank_number(after).map_or(after, |(_, after)| after);
-    let good = (1..=KEY).contains(&key) && length <= LENGTH;
-    good.then(|| (length + 2 + END.len() as u64, after))
+    (1..=KEY).contains(&key).then_some((body, after))
+}
+
+/// Reads ` FLAGS LENGTH`. Returns the length of the body and what follows.
+#[inline]
+fn lengths(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (_, after) = blank_number(bytes)?;
+    let (length, after) = blank_number(after)?;
+    (length <= LENGTH).then(|| (length + 2 + END.len() as u64, after))
 }
 
 /// Reads a blank and a number. Returns the rest as well.
@@ -146,15 +185,19 @@ fn meta(command: Command, line: &[u8]) -> Read {
 /// Replies of one line.
 #[inline]
 fn status(command: Command, line: &[u8]) -> Option<Outcome> {
-    use Command::{Cas, Decr, Delete, FlushAll, Incr, MetaDebug, MetaNoop, Stats, Touch, Verbosity, Version};
+    use Command::{
+        Cas, Decr, Delete, FlushAll, Incr, LeaseSet, MetaDebug, MetaNoop, Stats, Touch, Verbosity, Version,
+    };
     let (fits, outcome) = match line {
         b"STORED" => (command.class() == Class::Write, Outcome::Stored),
+        // Others see the value, which the owner of a newer token will replace.
+        b"STALE_STORED" => (command == LeaseSet, Outcome::Stored),
         b"NOT_STORED" => (command.class() == Class::Write, Outcome::NotStored),
-        b"EXISTS" => (command == Cas, Outcome::Exists),
+        b"EXISTS" => (matches!(command, Cas | LeaseSet), Outcome::Exists),
         b"DELETED" => (command == Delete, Outcome::Deleted),
         b"TOUCHED" => (command == Touch, Outcome::Touched),
         b"NOT_FOUND" => (
-            matches!(command, Cas | Delete | Incr | Decr | Touch),
+            matches!(command, Cas | Delete | Incr | Decr | LeaseSet | Touch),
             Outcome::NotFound,
         ),
         b"OK" => (matches!(command, FlushAll | Verbosity), Outcome::Ok),

@@ -11,7 +11,15 @@ use memchr::{memchr, memchr2};
 #[inline]
 pub fn reply_key(command: Command, reply: &[u8]) -> Option<Span> {
     match command.form() {
+        Form::Retrieval if command == Command::LeaseGet => {
+            let words: [&[u8]; 2] = [b"VALUE ", b"LVALUE "];
+            words
+                .into_iter()
+                .find_map(|word| after(word, reply))
+                .or_else(|| last(b"NOT_FOUND_HOT ", reply))
+        }
         Form::Retrieval => after(b"VALUE ", reply),
+        Form::Metadata => after(b"META ", reply),
         Form::Flags => flag(reply),
         Form::Meta => after(b"ME ", reply),
         Form::Text => None,
@@ -22,6 +30,13 @@ fn after(word: &[u8], reply: &[u8]) -> Option<Span> {
     let rest = reply.strip_prefix(word)?;
     let len = memchr2(b' ', b'\n', rest).filter(|&len| rest[len] == b' ')?;
     Some(Span::new(word.len(), word.len() + len))
+}
+
+/// The rest of the line behind this word.
+fn last(word: &[u8], reply: &[u8]) -> Option<Span> {
+    let line = line::text(&reply[..=memchr(b'\n', reply)?]);
+    let len = line.strip_prefix(word)?.len();
+    (len > 0).then(|| Span::new(word.len(), line.len()))
 }
 
 fn flag(reply: &[u8]) -> Option<Span> {

@@ -25,9 +25,9 @@ fn any(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
         Some(0x16) => return Parsed::Bad(Bad::stranger(TLS)),
         _ => {}
     }
-    line::first(bytes).and_then(|line| {
+    line::first(bytes, limits.mcrouters).and_then(|line| {
         if !line.is_ended {
-            return begun(line);
+            return begun(line, limits);
         }
         match on(line, limits) {
             Ok(request) => Parsed::Head(request),
@@ -38,9 +38,9 @@ fn any(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
 
 /// Reads a retrieval command of many keys whose line has not ended.
 #[cold]
-fn begun(line: Line<'_>) -> Parsed<Request> {
+fn begun(line: Line<'_>, limits: &Limits) -> Parsed<Request> {
     let end = word_end(line.text, 0);
-    match Command::by_word(&line.text[..end]) {
+    match known(&line.text[..end], limits) {
         Some(command) => text::begun_get(line, Words::from(line.text, end), blank(command, line.head)),
         None => Parsed::Bad(unknown(line)),
     }
@@ -59,7 +59,7 @@ fn on(line: Line<'_>, limits: &Limits) -> Result<Request, Bad> {
         return Err(Bad::refused(line.head, error::BAD_FORMAT));
     }
     let end = word_end(line.text, 0);
-    let Some(command) = Command::by_word(&line.text[..end]) else {
+    let Some(command) = known(&line.text[..end], limits) else {
         return Err(unknown(line));
     };
     let mut request = blank(command, line.head);
@@ -73,6 +73,12 @@ fn on(line: Line<'_>, limits: &Limits) -> Result<Request, Bad> {
             ..text::refuse_unless_quiet(line, error::BAD_FORMAT)
         })
     }
+}
+
+/// The command for this word, if it may be asked for.
+#[inline]
+fn known(word: &[u8], limits: &Limits) -> Option<Command> {
+    Command::by_word(word).filter(|command| limits.mcrouters || !command.is_mcrouters())
 }
 
 /// No command. A browser that was made to send a cache what an attacker likes is closed with its request
@@ -114,7 +120,12 @@ fn parse(
     request: &mut Request,
 ) -> Result<(), Bad> {
     match command {
-        Command::Get | Command::Gets | Command::Gat | Command::Gats => text::get(
+        Command::Get
+        | Command::Gets
+        | Command::Gat
+        | Command::Gats
+        | Command::LeaseGet
+        | Command::Metadata => text::get(
             line,
             words,
             request,
@@ -125,7 +136,11 @@ fn parse(
         | Command::Replace
         | Command::Append
         | Command::Prepend
-        | Command::Cas => text::store(line, words, request, limits, command == Command::Cas),
+        | Command::Cas => text::store(line, words, request, limits, command),
+        Command::LeaseSet => {
+            request.needs_proof = true;
+            text::store(line, words, request, limits, command)
+        }
         Command::Incr | Command::Decr => text::arithmetic(line, words, request),
         Command::Touch => text::touch(line, words, request),
         Command::Delete => text::delete(line, words, request),

@@ -7,7 +7,7 @@
 use super::key::KEY;
 use super::line::{Line, Words};
 use super::number::{self, number, seconds, time};
-use super::{Limits, error};
+use super::{Command, Limits, error};
 use crate::message::{Bad, Class, Parsed, Request, Span};
 
 /// `get KEY…`, `gets KEY…`, and with an expiry time before the keys `gat TTL KEY…`, `gats TTL KEY…`
@@ -63,24 +63,31 @@ pub(super) fn begun_get(line: Line<'_>, mut words: Words<'_>, mut request: Reque
     }
 }
 
-/// `set KEY FLAGS TTL LENGTH [noreply]` and its kin; `cas` has its id after the length.
+/// `set KEY FLAGS TTL LENGTH [noreply]` and its kin; `cas` has its id after the length, and `lease-set` its
+/// token before the flags.
 #[inline]
 pub(super) fn store(
     line: Line<'_>,
     mut words: Words<'_>,
     request: &mut Request,
     limits: &Limits,
-    has_id: bool,
+    command: Command,
 ) -> Result<(), Bad> {
     request.key = required(line, &mut words)?;
+    let token = match command {
+        Command::LeaseSet => Some(required(line, &mut words)?),
+        _ => None,
+    };
     let flags = required(line, &mut words)?;
     request.ttl = required(line, &mut words)?;
     let length = required(line, &mut words)?.of(line.text);
+    let has_id = command == Command::Cas;
     let id = if has_id { words.next() } else { None };
     let quiet = optional(line, words);
     let good = request.key.len as usize <= KEY
         && number(flags.of(line.text)).is_some()
         && time(request.ttl.of(line.text)).is_some()
+        && token.is_none_or(|token| number::plain(token.of(line.text)).is_some())
         && (!has_id || id.is_some_and(|id| number::plain(id.of(line.text)).is_some()));
     match (number::length(length), quiet) {
         (Some(length), Ok(quiet)) if good && length <= limits.value => {

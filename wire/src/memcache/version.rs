@@ -28,7 +28,7 @@ pub fn mark_request(request: &Request, bytes: &[u8], mark: u64, out: &mut Vec<u8
         Form::Text if command == Command::Cas => {
             marked(head, Words::from(line, 0).skip(5).take(1), mark, out)
         }
-        Form::Text | Form::Retrieval | Form::Meta => false,
+        Form::Text | Form::Retrieval | Form::Metadata | Form::Meta => false,
     }
 }
 
@@ -51,7 +51,7 @@ pub fn mark_reply(command: Command, reply: &[u8], mark: u64, out: &mut Vec<u8>) 
                 Some(b"HD" | b"VA" | b"EN" | b"NF" | b"NS" | b"EX")
             ) && marked(reply, flags(line, 2, b"c"), mark, out)
         }
-        Form::Text | Form::Meta => false,
+        Form::Text | Form::Metadata | Form::Meta => false,
     }
 }
 

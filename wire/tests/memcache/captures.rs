@@ -8,7 +8,10 @@ use proxima_wire::memcache::{
 use proxima_wire::message::{Bad, Parsed, Request};
 
 /// memcached's own default limit, so that it refuses the same values as the codec.
-const LIMITS: Limits = Limits { value: 1 << 20 };
+const LIMITS: Limits = Limits {
+    value: 1 << 20,
+    mcrouters: false,
+};
 
 fn good(exchange: &Exchange) -> (Request, Command) {
     match request(&exchange.request, &LIMITS) {

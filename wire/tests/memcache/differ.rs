@@ -73,7 +73,13 @@ fn corpus() -> Vec<Record> {
 }
 
 fn parse(line: &[u8]) -> Parsed<Request> {
-    request(&[line, TAIL].concat(), &Limits { value: 1 << 20 })
+    request(
+        &[line, TAIL].concat(),
+        &Limits {
+            value: 1 << 20,
+            ..Limits::default()
+        },
+    )
 }
 
 /// The heads that are sent to servers for this request.

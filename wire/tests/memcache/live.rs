@@ -15,7 +15,10 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-const LIMITS: Limits = Limits { value: 1 << 20 };
+const LIMITS: Limits = Limits {
+    value: 1 << 20,
+    mcrouters: false,
+};
 
 /// The request that follows every other. Its reply shows where the previous reply ends.
 const NEXT: &[u8] = b"mg next-request k\r\n";

@@ -56,6 +56,27 @@ fn reply_heads_are_read_with_outcome_and_length() {
         ("stats", "STAT pid 1\r\n", end(Found, 0, 0)),
         ("stats", "END\r\n", end(Ok, 0, 0)),
         ("stats", "RESET\r\n", end(Ok, 0, 0)),
+        ("lease-get", "VALUE a 0 3\r\n", end(Found, 10, 5)),
+        ("lease-get", "LVALUE a 8 0 0\r\n", end(NotFound, 7, 5)),
+        (
+            "lease-get",
+            "LVALUE a 18446744073709551615 4294967295 3\r\n",
+            end(NotFound, 10, 5),
+        ),
+        ("lease-get", "NOT_FOUND_HOT\r\n", end(NotFound, 5, 5)),
+        ("lease-get", "NOT_FOUND_HOT a\r\n", end(NotFound, 5, 5)),
+        ("lease-get", "END\r\n", end(NotFound, 0, 5)),
+        ("lease-get", "ERROR\r\n", end(ClientError, 0, 0)),
+        ("lease-set", "STORED\r\n", end(Stored, 0, 0)),
+        ("lease-set", "STALE_STORED\r\n", end(Stored, 0, 0)),
+        ("lease-set", "NOT_STORED\r\n", end(NotStored, 0, 0)),
+        ("lease-set", "NOT_FOUND\r\n", end(NotFound, 0, 0)),
+        (
+            "metaget",
+            "META a age: unknown; exptime: 0; from: 127.0.0.1; is_transient: 0\r\n",
+            end(Found, 5, 5),
+        ),
+        ("metaget", "END\r\n", end(NotFound, 0, 5)),
         ("get", "ERROR\r\n", end(ClientError, 0, 0)),
         (
             "shutdown",
@@ -79,6 +100,15 @@ fn reply_heads_are_read_with_outcome_and_length() {
         ("mg", "NF\r\n", None),
         ("ms", "VA 1\r\n", None),
         ("mn", "OK\r\n", None),
+        ("get", "LVALUE a 8 0 0\r\n", None),
+        ("get", "NOT_FOUND_HOT\r\n", None),
+        ("set", "STALE_STORED\r\n", None),
+        ("lease-get", "LVALUE a 0 0\r\n", None),
+        ("lease-get", "LVALUE a 8 0 0 1\r\n", None),
+        ("lease-get", "LVALUE a -1 0 0\r\n", None),
+        ("lease-get", "NOT_FOUND_HOTa\r\n", None),
+        ("metaget", "VALUE a 0 1\r\n", None),
+        ("metaget", "META a\r\n", None),
         ("get", "STAT pid 1\r\n", None),
         ("stats", "VALUE k 0 1\r\n", None),
         // These are no replies at all.
@@ -210,6 +240,19 @@ fn the_key_in_a_reply_is_replaced_by_the_clients() {
         ("me", "EN\r\n", "EN\r\n"),
         ("me", "ME x\r\n y", "ME x\r\n y"),
         ("set", "STORED\r\n", "STORED\r\n"),
+        ("lease-get", "VALUE p:a 0 1\r\n", "VALUE own 0 1\r\n"),
+        ("lease-get", "LVALUE p:a 7 0 1\r\n", "LVALUE own 7 0 1\r\n"),
+        (
+            "lease-get",
+            "NOT_FOUND_HOT p:a\r\nEND\r\n",
+            "NOT_FOUND_HOT own\r\nEND\r\n",
+        ),
+        (
+            "lease-get",
+            "NOT_FOUND_HOT\r\nEND\r\n",
+            "NOT_FOUND_HOT\r\nEND\r\n",
+        ),
+        ("metaget", "META p:a age: 1\r\n", "META own age: 1\r\n"),
     ];
     each_row(rows, |&(name, reply, expected)| {
         let command = Command::by_name(name).unwrap();

@@ -140,8 +140,60 @@ fn request_lines_are_read_with_all_their_parts() {
 }
 
 #[test]
+fn mcrouters_own_commands_are_read_where_they_are_taken() {
+    let limits = Limits {
+        mcrouters: true,
+        ..Limits::default()
+    };
+    let rows = [
+        ("lease-get a\r\n", "lease-get", "a", 0, false),
+        ("metaget a b\r\n", "metaget", "a", 0, false),
+        ("lease-set a 7 1 2 3\r\n", "lease-set", "a", 5, false),
+        (
+            "lease-set a 18446744073709551615 1 -1 0 noreply\r\n",
+            "lease-set",
+            "a",
+            2,
+            true,
+        ),
+    ];
+    each_row(rows, |&(line, name, key, body, is_quiet)| {
+        let Parsed::Head(read) = request(line.as_bytes(), &limits) else {
+            panic!("{line:?}")
+        };
+        let command = Command::by_name(name).unwrap();
+        assert_eq!(
+            (read.command, read.class),
+            (command as u16, command.class()),
+            "{line:?}"
+        );
+        assert_eq!(read.key.of(line.as_bytes()), key.as_bytes(), "{line:?}");
+        assert_eq!((read.body, read.is_quiet), (body, is_quiet), "{line:?}");
+        assert_eq!(read.needs_proof, name == "lease-set", "{line:?}");
+        // Elsewhere they are unknown words, as for memcached.
+        let reply: &[u8] = if is_quiet { b"" } else { b"ERROR\r\n" };
+        let unknown = Parsed::Bad(Bad::refused(line.len(), reply));
+        assert_eq!(request(line.as_bytes(), &Limits::default()), unknown, "{line:?}");
+    });
+    for line in [
+        "lease-set a x 0 0 3\r\n",
+        "lease-set a -1 0 0 3\r\n",
+        "lease-set a 0 0 3\r\n",
+        "metaget\r\n",
+    ] {
+        assert!(
+            matches!(request(line.as_bytes(), &limits), Parsed::Bad(_)),
+            "{line:?}"
+        );
+    }
+}
+
+#[test]
 fn a_value_over_the_limit_is_swallowed() {
-    let limits = Limits { value: 100 };
+    let limits = Limits {
+        value: 100,
+        ..Limits::default()
+    };
     let rows = [
         ("set a 0 0 101\r\n", false),
         ("set a 0 0 101 noreply\r\n", true),

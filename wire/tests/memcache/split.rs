@@ -11,7 +11,10 @@ use proxima_wire::memcache::{
 use proxima_wire::message::Parsed;
 use std::sync::LazyLock;
 
-const LIMITS: Limits = Limits { value: 1 << 20 };
+const LIMITS: Limits = Limits {
+    value: 1 << 20,
+    mcrouters: true,
+};
 
 /// All captured requests of usual size that leave the connection open, as one client would send them.
 static STREAM: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
@@ -29,7 +32,12 @@ static STREAM: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
 /// comes, so its head depends on how much has come.
 fn is_taken_key_by_key(bytes: &[u8]) -> bool {
     let mut lines = bytes.split(|&byte| byte == b'\n');
-    lines.any(|line| line.len() >= LINE && line.starts_with(b"g"))
+    lines.any(|line| {
+        line.len() >= LINE
+            && [&b"g"[..], b"lease-get", b"metaget"]
+                .iter()
+                .any(|word| line.starts_with(word))
+    })
 }
 
 fn pieces<'a>(bytes: &'a [u8], sizes: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {

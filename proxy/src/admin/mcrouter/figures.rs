@@ -168,7 +168,6 @@ fn sent_name(command: &str) -> String {
 }
 
 /// Requests of a command.
-#[derive(Default)]
 struct Counts {
     /// Of clients.
     asked: u64,
@@ -179,10 +178,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(command: Option<Command>, facts: &Facts<'_>) -> Self {
-        let Some(command) = command else {
-            return Self::default();
-        };
+    fn of(command: Command, facts: &Facts<'_>) -> Self {
         let ended = |outcome| facts.metrics.replies.of(command as usize, outcome);
         Self {
             asked: facts.asked(command),

@@ -45,7 +45,9 @@ pub(super) fn refused(bad: Bad, bytes: &[u8]) -> Parsed<Request> {
 }
 
 fn judged(bad: Bad, line: &[u8]) -> Bad {
-    use Command::{Add, Append, Cas, Gat, Gats, Get, Gets, Prepend, Replace, Set};
+    use Command::{
+        Add, Append, Cas, Gat, Gats, Get, Gets, LeaseGet, LeaseSet, Metadata, Prepend, Replace, Set,
+    };
     let words: Vec<&[u8]> = line
         .trim_ascii_end()
         .split(|&byte| byte == b' ')
@@ -57,7 +59,7 @@ fn judged(bad: Bad, line: &[u8]) -> Bad {
     let keys = match command {
         // mcrouter knows no meta command. Those that are served are refused as memcached does it.
         Some(command) if command.is_meta() && !bad.close => return bad,
-        Some(Get | Gets) => words.get(1..),
+        Some(Get | Gets | LeaseGet | Metadata) => words.get(1..),
         Some(Gat | Gats) => words.get(2..),
         Some(_) => words.get(1..2),
         None => None,
@@ -66,8 +68,9 @@ fn judged(bad: Bad, line: &[u8]) -> Bad {
         return Bad::fatal(MALFORMED);
     }
     let value = match command {
-        Some(Set | Add | Replace | Append | Prepend | Cas) => {
-            let length = words.get(4).and_then(|word| std::str::from_utf8(word).ok());
+        Some(Set | Add | Replace | Append | Prepend | Cas | LeaseSet) => {
+            let at = if command == Some(LeaseSet) { 5 } else { 4 };
+            let length = words.get(at).and_then(|word| std::str::from_utf8(word).ok());
             match length.and_then(|length| length.parse::<u32>().ok()) {
                 Some(length) => u64::from(length) + 2,
                 // Where the next request begins is not known.
@@ -110,6 +113,9 @@ mod tests {
                 (format!("set {key} 0 0 5\r\n"), 7),
                 (format!("append {key} 0 0 100000\r\n"), 100_002),
                 (format!("cas {key} 0 0 5 7\r\n"), 7),
+                (format!("lease-get a {key}\r\n"), 0),
+                (format!("metaget {key}\r\n"), 0),
+                (format!("lease-set {key} 9 0 0 5\r\n"), 7),
                 (format!("set {key} x -1 5\r\n"), 7),
             ];
             for (text, swallow) in table {
@@ -166,7 +172,10 @@ mod tests {
 
     #[test]
     fn what_mcrouter_has_no_words_for_is_refused_as_by_memcached() {
-        let limits = Limits { value: 10 };
+        let limits = Limits {
+            value: 10,
+            ..Limits::default()
+        };
         for text in ["mg\r\n", "ms k\r\n", "set k 0 0 11\r\n"] {
             let Parsed::Bad(bad) = memcache::request(text.as_bytes(), &limits) else {
                 panic!("{text}")

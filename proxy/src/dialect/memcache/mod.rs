@@ -12,7 +12,7 @@ use proxima_wire::{
 
 use super::{
     Change, Conversation, Copied, Dialect, Effect, Embedded, Expiry, Failed, Join, Login, MALFORMED, Manner,
-    Message, Plan, Session,
+    Message, Plan, Question, Session,
     manner::{mcrouters_text, twemproxys_text},
 };
 
@@ -74,7 +74,11 @@ impl<const ANNOUNCES: bool> Memcache<ANNOUNCES> {
     /// is.
     #[inline(never)]
     fn changed(&self, bytes: &[u8], limits: &Limits) -> Parsed<Request> {
-        let mut read = memcache::request(bytes, limits);
+        let limits = Limits {
+            mcrouters: matches!(self.manner, Manner::Mcrouter { .. }),
+            ..*limits
+        };
+        let mut read = memcache::request(bytes, &limits);
         if ANNOUNCES {
             read = read.map(|request| Self::marked(request, bytes));
         }
@@ -130,12 +134,24 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
 
     #[inline]
     fn request(&self, _: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Request> {
-        let limits = Limits { value: value_limit };
+        let limits = Limits {
+            value: value_limit,
+            mcrouters: false,
+        };
         // A request is large: where nothing is changed in it, it is written once, where the caller wants it.
         if !ANNOUNCES && self.manner == Manner::Own {
             return memcache::request(bytes, &limits);
         }
         self.changed(bytes, &limits)
+    }
+
+    /// Parses a request that a listener has taken, whichever commands that listener takes.
+    fn head(&self, message: &[u8]) -> Parsed<Request> {
+        let limits = Limits {
+            value: u64::MAX,
+            mcrouters: true,
+        };
+        memcache::request(message, &limits)
     }
 
     fn example(&self, command: u16, key: &[u8]) -> Option<Vec<u8>> {
@@ -147,9 +163,12 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
             MetaSet => (" ", " 0\r\n\r\n"),
             Incr | Decr => (" ", " 1\r\n"),
             Touch => (" ", " 0\r\n"),
+            LeaseSet => (" ", " 1 0 0 0\r\n\r\n"),
             Gat | Gats => (" 0 ", "\r\n"),
-            Get | Gets | Delete | FlushAll | Version | Verbosity | Stats | Config | Quit | Shutdown
-            | MetaGet | MetaDelete | MetaArithmetic | MetaNoop | MetaDebug | LruCrawler => (" ", "\r\n"),
+            Get | Gets | LeaseGet | Metadata | Delete | FlushAll | Version | Verbosity | Stats | Config
+            | Quit | Shutdown | MetaGet | MetaDelete | MetaArithmetic | MetaNoop | MetaDebug | LruCrawler => {
+                (" ", "\r\n")
+            }
         };
         let name = command.name().as_bytes();
         Some([name, before.as_bytes(), key, after.as_bytes()].concat())
@@ -177,7 +196,7 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
     fn split(&self, _: &Session, request: &Request, _: &[u8], _: &mut Vec<u8>) -> Option<&'static Join> {
         use Command::*;
         let command = Command::from_number(request.command);
-        let gets = matches!(command, Some(Get | Gets | Gat | Gats));
+        let gets = matches!(command, Some(Get | Gets | Gat | Gats | LeaseGet | Metadata));
         (gets && !request.more_keys.is_empty()).then_some(&Join::Chain { end: b"END\r\n" })
     }
 
@@ -213,7 +232,8 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
             Stats | LruCrawler => return Plan::Stats,
             Quit => return Plan::Close,
             Get | Gets | Gat | Gats | Set | Add | Replace | Append | Prepend | Cas | Delete | Incr | Decr
-            | Touch | MetaGet | MetaSet | MetaDelete | MetaArithmetic | MetaDebug => return Plan::Route,
+            | Touch | LeaseGet | LeaseSet | Metadata | MetaGet | MetaSet | MetaDelete | MetaArithmetic
+            | MetaDebug => return Plan::Route,
         };
         out.extend_from_slice(answer);
         Plan::Answer
@@ -315,7 +335,7 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
 
     fn miss(&self, _: u16, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply {
         let outcome = memcache::default_reply(request, message, out);
-        let trailer = if out == b"END\r\n" { 5 } else { 0 };
+        let trailer = if out.ends_with(b"END\r\n") { 5 } else { 0 };
         Reply {
             trailer,
             ..Reply::new(outcome, out.len())
@@ -366,6 +386,11 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
 
     fn is_common(&self, command: u16) -> bool {
         Command::from_number(command).is_none_or(|command| !command.is_meta())
+    }
+
+    /// A server that knows one of the lease commands knows both. The key is nobody's.
+    fn proof(&self) -> Option<Question> {
+        Some((Command::LeaseGet as u16, b"lease-get proxima:leases\r\n"))
     }
 
     fn probe(&self) -> (u16, &'static [u8]) {

@@ -8,6 +8,7 @@ const GETS: &[Command] = &[
     Command::Gat,
     Command::Gats,
     Command::MetaGet,
+    Command::LeaseGet,
 ];
 const SETS: &[Command] = &[
     Command::Set,
@@ -17,6 +18,7 @@ const SETS: &[Command] = &[
     Command::Prepend,
     Command::Cas,
     Command::MetaSet,
+    Command::LeaseSet,
 ];
 const DELETES: &[Command] = &[Command::Delete, Command::MetaDelete];
 

@@ -97,9 +97,6 @@ pub(super) fn load_balancer(
     Ok(over(children, |children| balanced.over(children)))
 }
 
-/// Operations of mcrouter that no client of this proxy can ask for.
-const UNHEARD: [&str; 4] = ["lease-get", "lease-set", "metaget", "touch-lease"];
-
 pub(super) fn by_operation(
     builder: &mut Builder,
     args: &Args<'_>,
@@ -117,11 +114,6 @@ pub(super) fn by_operation(
             let route = cx.within(&*name.text, |cx| builder.one(node, cx))?;
             if operations::words().any(|(word, _)| word == name.text) {
                 operations.insert(name.text.clone(), route);
-            } else if UNHEARD.contains(&name.text.as_str()) {
-                cx.warn(
-                    name.at,
-                    format!("`{}` is not served, so its route is not used", name.text),
-                );
             } else {
                 cx.warn(
                     name.at,

@@ -128,7 +128,9 @@ fn execute(
         ),
         Command::Quit => Outcome::Ok,
         Command::LruCrawler => dump::dump(store, context, request, message, out),
-        Command::Config => refuse(out, error::ERROR),
+        Command::Config | Command::LeaseGet | Command::LeaseSet | Command::Metadata => {
+            refuse(out, error::ERROR)
+        }
     }
 }
 

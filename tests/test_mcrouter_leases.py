@@ -1,0 +1,226 @@
+"""Leases through mcrouter's door: tokens go back to the server that gave them, and a server that does not
+know leases is never given a value that it would take for commands."""
+
+import json
+import threading
+
+import pytest
+
+from harness import until
+from harness.leasing import Leasing
+from harness.mcrouter import Router
+
+pytestmark = pytest.mark.either_io
+
+UNKNOWN = b"SERVER_ERROR %b: the server does not know this command\r\n"
+
+
+@pytest.fixture
+def leasing(cleanup):
+    """Starts a cache with leases."""
+
+    def start(**options):
+        server = Leasing(**options)
+        cleanup.callback(server.stop)
+        return server
+
+    return start
+
+
+@pytest.fixture
+def router(cleanup, io, tmp_path):
+    """Starts mcrouter's door with these pools, each a list of servers."""
+
+    def start(pools, route="PoolRoute|A", arguments=()):
+        pools = {name: {"servers": [server.address for server in servers]} for name, servers in pools.items()}
+        started = Router(json.dumps({"pools": pools, "route": route}), tmp_path, io, *arguments)
+        cleanup.callback(started.stop)
+        return started
+
+    return start
+
+
+def token(client, key):
+    """The token of a miss."""
+    client.send(b"lease-get %b\r\n" % key.encode())
+    word, name, got, flags, size = client.line().split()
+    assert (word, name, flags, size) == (b"LVALUE", key.encode(), b"0", b"0")
+    assert client.exactly(7) == b"\r\nEND\r\n"
+    return int(got)
+
+
+def fill(client, key, got, value=b"v", tail=b""):
+    """The answer to a `lease-set` with this token."""
+    head = b"lease-set %b %d 3 0 %d%b\r\n" % (key.encode(), got, len(value), tail)
+    return client.ask(head + value + b"\r\n")
+
+
+def test_misses_are_filled_with_their_tokens_and_not_with_others(leasing, router):
+    server = leasing()
+    with router({"A": [server]}).raw() as client:
+        got = token(client, "k")
+        assert client.ask(b"lease-get k\r\n") == b"NOT_FOUND_HOT k\r\nEND\r\n"
+        assert fill(client, "k", got + 1) == b"NOT_STORED\r\n"
+        assert fill(client, "k", got) == b"STORED\r\n"
+        assert client.ask(b"lease-get k\r\n") == b"VALUE k 3 1\r\nv\r\nEND\r\n"
+        got = token(client, "gone")
+        assert client.ask(b"delete gone\r\n") == b"NOT_FOUND\r\n"
+        assert fill(client, "gone", got) == b"STALE_STORED\r\n"
+
+
+def test_many_keys_are_answered_in_order(leasing, router):
+    servers = [leasing(first_token=100), leasing(first_token=200), leasing(first_token=300)]
+    with router({"A": servers}).raw() as client:
+        keys = [f"k{number}" for number in range(20)]
+        tokens = {key: token(client, key) for key in keys}
+        assert {got // 100 for got in tokens.values()} == {1, 2, 3}, "keys are at all servers"
+        for key in keys[::2]:
+            assert fill(client, key, tokens[key], key.encode()) == b"STORED\r\n"
+        client.send(b"lease-get " + " ".join(keys).encode() + b"\r\n")
+        for number, key in enumerate(keys):
+            line = client.line().split()
+            assert line[:2] == [b"NOT_FOUND_HOT" if number % 2 else b"VALUE", key.encode()]
+            assert number % 2 or client.line() == key.encode() + b"\r\n"
+        assert client.line() == b"END\r\n"
+
+
+def test_metadata_is_relayed(leasing, router):
+    server = leasing()
+    server.put("a", b"v", expiry=60)
+    server.put("b", b"v", expiry=-1)
+    with router({"A": [server]}).raw() as client:
+        meta = b"META %b age: %b; exptime: %d; from: 127.0.0.1; is_transient: 0\r\n"
+        a, b = meta % (b"a", b"0", 60), meta % (b"b", b"unknown", -1)
+        assert client.ask(b"metaget b\r\n") == b + b"END\r\n"
+        assert client.ask(b"metaget none\r\n") == b"END\r\n"
+        assert client.ask(b"metaget none b\r\n") == b + b"END\r\n"
+        assert client.ask(b"metaget a\r\n").replace(b"age: 1;", b"age: 0;") == a + b"END\r\n"
+
+
+@pytest.mark.parametrize("size", [10, 100_000, 3 << 20])
+def test_a_value_of_any_size_is_filled_on_any_thread(leasing, router, size):
+    server = leasing()
+    started = router({"A": [server]}, arguments=["--proxy-threads=2"])
+    value = bytes(range(256)) * (size // 256 + 1)
+    for number in range(6):
+        # Two connections, often of two threads: the second one's server connection has proved nothing yet.
+        with started.raw() as asks, started.raw() as fills:
+            key = f"k{number}"
+            assert fill(fills, key, token(asks, key), value) == b"STORED\r\n"
+            assert server.value(key) == value
+            assert asks.ask(b"lease-get %b\r\n" % key.encode()).endswith(value + b"\r\nEND\r\n")
+
+
+@pytest.mark.parametrize("size", [2, 100_000, 3 << 20])
+@pytest.mark.parametrize("tail", [b"", b" noreply"])
+def test_a_server_without_leases_is_not_given_a_value(memcached, router, size, tail):
+    server = memcached()
+    started = router({"A": [server]})
+    # The value is commands for a server that does not know its head.
+    value = (b"set evil 0 0 1\r\nx\r\n" * (size // 19 + 1))[:-2]
+    with started.raw() as client, started.raw() as other:
+        client.set("mine", "1")
+        for _ in range(3):
+            expected = b"" if tail else UNKNOWN % server.address.encode()
+            assert fill(client, "k", 1, value, tail) == expected
+            assert other.get("mine") == b"1" and client.get("mine") == b"1"
+        assert client.ask(b"lease-get k\r\n") == b"ERROR\r\n"
+        assert client.ask(b"metaget k\r\n") == b"ERROR\r\n"
+        assert client.get("evil") is None
+
+
+def test_another_server_at_the_same_address_has_to_prove_it_again(leasing, router):
+    server = leasing()
+    with router({"A": [server]}, arguments=["--disable-tko-tracking"]).raw() as client:
+        assert fill(client, "k", token(client, "k")) == b"STORED\r\n"
+        server.stop()
+        plain = leasing(port=server.port, knows_leases=False)
+        until(lambda: client.ask(b"get k\r\n") == b"END\r\n", "the new server to be asked")
+        assert fill(client, "k", 1, b"set evil 0 0 1\r\nx") == UNKNOWN % server.address.encode()
+        assert plain.value("evil") is None
+        assert not plain.named("lease-set")
+
+
+def test_a_server_that_is_unwell_is_asked_again(leasing, router):
+    server = leasing()
+    started = router({"A": [server]}, arguments=["--disable-tko-tracking"])
+    with started.raw() as client:
+        server.broken = b"SERVER_ERROR busy\r\n"
+        assert fill(client, "k", 1) == UNKNOWN % server.address.encode()
+        server.broken = None
+        assert fill(client, "k", token(client, "k")) == b"STORED\r\n"
+
+
+def test_pipelined_requests_keep_their_order_around_the_proof(leasing, router):
+    server = leasing()
+    with router({"A": [server]}).raw() as client:
+        for number in range(5):
+            key = b"k%d" % number
+            begin = b"set a 0 0 1\r\nx\r\nget a\r\nlease-set %b 1 0 0 1\r\ny\r\n" % key
+            client.send(begin + b"get a\r\ndelete a\r\nget a\r\n")
+            hit = b"VALUE a 0 1\r\nx\r\nEND\r\n"
+            expected = b"STORED\r\n" + hit + b"NOT_STORED\r\n" + hit + b"DELETED\r\nEND\r\n"
+            assert client.exactly(len(expected)) == expected
+
+
+def test_one_clients_leases_do_not_hold_up_or_mix_with_others(leasing, router):
+    server = leasing()
+    started = router({"A": [server]}, arguments=["--proxy-threads=2"])
+    wrong = []
+
+    def fills(name):
+        with started.raw() as client:
+            for number in range(50):
+                key = f"{name}-{number}"
+                got = token(client, key)
+                answer = fill(client, key, got, key.encode())
+                read = client.ask(b"lease-get %b\r\n" % key.encode())
+                if answer != b"STORED\r\n" or key.encode() + b"\r\nEND" not in read:
+                    wrong.append((key, answer, read))
+
+    threads = [threading.Thread(target=fills, args=(f"t{number}",)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_doors_can_stand_behind_each_other(leasing, router):
+    server = leasing()
+    back = router({"A": [server]})
+    with router({"A": [back]}).raw() as client:
+        got = token(client, "k")
+        assert fill(client, "k", got + 7) == b"NOT_STORED\r\n"
+        assert fill(client, "k", got) == b"STORED\r\n"
+        assert client.ask(b"lease-get k\r\n") == b"VALUE k 3 1\r\nv\r\nEND\r\n"
+
+
+def test_requests_are_chosen_by_the_words_of_leases(leasing, router):
+    reads, fills, rest = leasing(), leasing(), leasing()
+    route = {
+        "type": "OperationSelectorRoute",
+        "default_policy": "PoolRoute|C",
+        "operation_policies": {
+            "lease-get": "PoolRoute|A",
+            "lease-set": "PoolRoute|B",
+            "metaget": "PoolRoute|B",
+        },
+    }
+    with router({"A": [reads], "B": [fills], "C": [rest]}, route).raw() as client:
+        token(client, "k")
+        assert fill(client, "k", 1) == b"NOT_STORED\r\n"
+        assert client.ask(b"metaget k\r\n") == b"END\r\n"
+        assert client.ask(b"get k\r\n") == b"END\r\n"
+    words = "lease-get", "lease-set", "metaget", "get"
+    assert [line.split()[0] for line in reads.named(*words)] == [b"lease-get"]
+    assert [line.split()[0] for line in fills.named(*words)] == [b"lease-set", b"metaget"]
+    assert [line.split()[0] for line in rest.named(*words)] == [b"get"]
+
+
+def test_a_route_to_nowhere_gives_a_token_that_fills_nothing(router, leasing):
+    with router({"A": [leasing()]}, "NullRoute").raw() as client:
+        assert client.ask(b"lease-get k\r\n") == b"LVALUE k 0 0 0\r\n\r\nEND\r\n"
+        assert client.ask(b"lease-get k j\r\n") == b"LVALUE k 0 0 0\r\n\r\nLVALUE j 0 0 0\r\n\r\nEND\r\n"
+        assert fill(client, "k", 0) == b"NOT_STORED\r\n"
+        assert client.ask(b"metaget k\r\n") == b"END\r\n"
