@@ -49,6 +49,8 @@ pub(super) struct Builder {
     pub(super) keeps_deletes: bool,
     /// The most copies of requests that are under way to a shadow, for each worker.
     pub(super) most_shadowed: usize,
+    /// Is the configuration refused for what is otherwise left out of it?
+    pub(super) is_strict: bool,
     /// Finished routes by name.
     pub(super) routes: BTreeMap<String, Route>,
     /// Handles by name as they are written in `named_handles`.
@@ -64,6 +66,7 @@ impl Builder {
             pools,
             keeps_deletes: settings.keeps_deletes,
             most_shadowed: settings.most_shadowed,
+            is_strict: settings.is_strict,
             routes: BTreeMap::new(),
             named: BTreeMap::new(),
             built: BTreeMap::new(),

@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
-use super::{constants::constants, error::OptionError, flags::Flags, preprocess::Constants};
+use super::{
+    constants::constants,
+    error::OptionError,
+    flags::{Flags, Validates},
+    preprocess::Constants,
+};
 use crate::config::schema::{Eject, EjectBy, KeepAlive, Replicated};
 
 /// A time that never comes, but may be added to a clock.
@@ -55,6 +60,8 @@ pub(super) struct Settings {
     pub(super) keeps_deletes: bool,
     /// The most copies of requests that are under way to a shadow, for each worker.
     pub(super) most_shadowed: usize,
+    /// Whether a configuration is refused for what is otherwise left out of it.
+    pub(super) is_strict: bool,
     /// Whether every request is logged.
     pub(super) log_requests: bool,
     /// The rules for pools that are written as a whole. `None`: they are no pools of copies.
@@ -125,6 +132,7 @@ impl Settings {
                 0 => usize::MAX,
                 most => usize::try_from(most).unwrap_or(usize::MAX),
             },
+            is_strict: flags.validates != Validates::No,
             log_requests: flags.flag("enable-logging-route"),
             keep_writing: keep_writing(flags),
             constants,
