@@ -1,5 +1,8 @@
 """Options of mcrouter's door that change what clients get, or what is logged."""
 
+import threading
+import time
+
 import pytest
 
 from harness import until
@@ -94,3 +97,59 @@ def test_dev_null_counts_what_it_takes(memcached, router):
         counts = stats(client, "count")
         assert (counts["dev_null_requests"], counts["request_sent_count"]) == ("6", "3")
         assert stats(client, "detailed")["dev_null_requests"] == "6"
+
+
+class Counting:
+    """A server that answers nothing before it may. It knows how many requests it had to answer at once."""
+
+    def __init__(self, start):
+        self.owed, self.most, self.may = 0, 0, threading.Event()
+        self.address = start(self._talk).address
+
+    def _talk(self, sock):
+        sock.settimeout(0.01)
+        while True:
+            try:
+                data = sock.recv(65536)
+            except TimeoutError:
+                data = None
+            if data == b"":
+                return
+            self.owed += data.count(b"\n") if data else 0
+            self.most = max(self.most, self.owed)
+            if self.may.is_set() and self.owed:
+                sock.sendall(b"END\r\n" * self.owed)
+                self.owed = 0
+
+
+@pytest.mark.parametrize(
+    "option, each, together",
+    [
+        ("--target-max-inflight-requests=2", 2, 4),
+        ("--proxy-max-inflight-requests=3", 3, 3),
+        ("--target-max-inflight-requests=0", 160, 160),
+    ],
+)
+def test_requests_over_a_limit_wait(scripted, router, option, each, together):
+    servers = [Counting(scripted), Counting(scripted)]
+    addresses = [server.address for server in servers]
+    # Two handles lead to the same servers, which have one limit each.
+    route = {
+        "type": "OperationSelectorRoute",
+        "default_policy": "PoolRoute|A",
+        "operation_policies": {"gets": "HashRoute|Pool|A"},
+    }
+    options = (option, "--server-timeout=30000")
+    proxy = router({"pools": {"A": {"servers": addresses}}, "route": route}, *options)
+    clients = [proxy.raw() for _ in range(4)]
+    for word, client in zip([b"get", b"get", b"gets", b"gets"], clients, strict=True):
+        client.send(b"".join(b"%b k%d\r\n" % (word, number) for number in range(40)))
+    until(lambda: sum(server.owed for server in servers) >= together, "the limit is reached")
+    time.sleep(0.3)
+    assert sum(server.owed for server in servers) == together
+    for server in servers:
+        server.may.set()
+    for client in clients:
+        assert client.exactly(5 * 40) == b"END\r\n" * 40
+        client.close()
+    assert all(server.most <= each for server in servers)

@@ -49,6 +49,8 @@ pub(super) struct Builder {
     pub(super) keeps_deletes: bool,
     /// The most copies of requests that are under way to a shadow, for each worker.
     pub(super) most_shadowed: usize,
+    /// The most requests that are under way to a server, for each worker. `None`: there is no limit.
+    most_in_flight: Option<usize>,
     /// Is the configuration refused for what is otherwise left out of it?
     pub(super) is_strict: bool,
     /// Finished routes by name.
@@ -66,6 +68,7 @@ impl Builder {
             pools,
             keeps_deletes: settings.keeps_deletes,
             most_shadowed: settings.most_shadowed,
+            most_in_flight: settings.most_in_flight,
             is_strict: settings.is_strict,
             routes: BTreeMap::new(),
             named: BTreeMap::new(),
@@ -221,18 +224,36 @@ impl Builder {
         let Some(listed) = self.pools.listed.get(pool).cloned() else {
             return Ok(None);
         };
-        if listed.handles.is_empty() {
+        if listed.handles.is_empty() && self.most_in_flight.is_none() {
             return Ok((!listed.servers.is_empty()).then(|| Built::Members(pool.to_owned())));
+        }
+        if listed.len() == 0 {
+            return Ok(None);
         }
         let mut servers = listed.servers.iter();
         let mut routes = Vec::new();
         for number in 0..listed.len() {
             match listed.handles.get(&number) {
                 Some(node) => routes.push(self.one(node, cx)?),
-                None => routes.extend(servers.next().map(|server| member(pool, server))),
+                None => routes.extend(servers.next().map(|server| self.limited(pool, server))),
             }
         }
         Ok(Some(Built::List(routes)))
+    }
+
+    /// A server of a pool, with the limit of its requests under way.
+    fn limited(&mut self, pool: &str, server: &Server) -> Route {
+        let server = member(pool, server);
+        let (Some(most), Route::Member(name)) = (self.most_in_flight, &server) else {
+            return server;
+        };
+        // All routes to it have one limit.
+        let name = format!("limit of {name}");
+        let child = Box::new(server);
+        self.routes
+            .entry(name.clone())
+            .or_insert(Route::OutstandingLimit { child, most });
+        Route::Named(name)
     }
 
     /// Builds a name, or a type, perhaps with a parameter behind `|`.

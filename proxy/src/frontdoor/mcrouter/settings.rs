@@ -60,6 +60,10 @@ pub(super) struct Settings {
     pub(super) keeps_deletes: bool,
     /// The most copies of requests that are under way to a shadow, for each worker.
     pub(super) most_shadowed: usize,
+    /// The most requests that are under way to a server, and of all clients, for each worker. `None`: there is
+    /// no limit.
+    pub(super) most_in_flight: Option<usize>,
+    pub(super) most_in_all: Option<usize>,
     /// Whether a configuration is refused for what is otherwise left out of it.
     pub(super) is_strict: bool,
     /// Whether every request is logged.
@@ -74,6 +78,10 @@ impl Settings {
     /// Takes the settings from the options.
     pub(super) fn of(flags: &Flags) -> Result<Self, OptionError> {
         let millis = |name: &str| Duration::from_millis(flags.number(name)).min(NEVER);
+        let limit = |name: &str| match flags.number(name) {
+            0 => None,
+            most => Some(usize::try_from(most).unwrap_or(usize::MAX)),
+        };
         let default_route = flags.text("route-prefix");
         let (region, cluster) = match default_route.split('/').collect::<Vec<_>>()[..] {
             ["", region, cluster, ""] if !region.is_empty() && !cluster.is_empty() => {
@@ -128,10 +136,9 @@ impl Settings {
             takes_unknown: flags.flag("send-invalid-route-to-default"),
             only_gets: flags.flag("allow-only-gets"),
             keeps_deletes: !flags.flag("asynclog-disable"),
-            most_shadowed: match flags.number("target-max-shadow-requests") {
-                0 => usize::MAX,
-                most => usize::try_from(most).unwrap_or(usize::MAX),
-            },
+            most_shadowed: limit("target-max-shadow-requests").unwrap_or(usize::MAX),
+            most_in_flight: limit("target-max-inflight-requests"),
+            most_in_all: limit("proxy-max-inflight-requests"),
             is_strict: flags.validates != Validates::No,
             log_requests: flags.flag("enable-logging-route"),
             keep_writing: keep_writing(flags),

@@ -78,6 +78,12 @@ pub(super) fn read(
     if settings.log_requests {
         root = Route::Log(Box::new(root));
     }
+    if let Some(most) = settings.most_in_all {
+        root = Route::OutstandingLimit {
+            child: Box::new(root),
+            most,
+        };
+    }
     let root = builder.share(root, "root", top.at);
     // No route leads to an empty pool: its answer stands in the tree.
     let pools = builder
