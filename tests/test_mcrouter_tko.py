@@ -46,6 +46,8 @@ def test_a_server_that_refuses_is_told_until_the_configuration_drops_it(memcache
         proxy.write(json.dumps(of_pool(server.address)))
         until(lambda: suspects(client) == {}, "the server is gone")
         assert client.ask(b"get k\r\n") == b"END\r\n"
+        counts = stats(client, "count")
+        assert (counts["result_connect_error_all_count"], counts["result_error_all_count"]) == ("1", "2")
     said = f"{address} marked hard TKO. Total hard TKOs: 1; soft TKOs: 0"
     until(lambda: said in proxy.log(), "the ejection is logged")
     assert f"{address} was TKO, removed from config. Total hard TKOs: 0; soft TKOs: 0" in proxy.log()

@@ -314,6 +314,8 @@ pub struct Metrics {
     pub pools: Vec<Latency>,
     /// Counts about members, by the number of the member.
     pub members: Vec<MemberMetrics>,
+    /// How requests to members that are gone have ended.
+    pub former: Outcomes,
     /// Lanes opened.
     pub lanes_opened: u64,
     /// How often there was no descriptor for a client, and for a connection to a server; the index is a
@@ -384,7 +386,8 @@ impl Metrics {
     /// Clears the counts of this member, which is gone. Its number may be given to another, whose counts
     /// begin at 0.
     pub fn forget(&mut self, id: MemberId) {
-        *self.member(id) = MemberMetrics::default();
+        let gone = std::mem::take(self.member(id));
+        self.former.add(&gone.outcomes);
     }
 
     /// Adds the counts of another worker.
@@ -424,6 +427,7 @@ impl Metrics {
         for (number, theirs) in other.members.iter().enumerate() {
             at(&mut self.members, number).add(theirs);
         }
+        self.former.add(&other.former);
         self.lanes_opened += other.lanes_opened;
         (self.shortages.iter_mut().zip(other.shortages)).for_each(|(mine, theirs)| *mine += theirs);
         self.failovers += other.failovers;

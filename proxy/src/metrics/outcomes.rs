@@ -34,7 +34,8 @@ impl Outcomes {
         self.0[outcome as usize] += requests;
     }
 
-    pub(super) fn add(&mut self, other: &Self) {
+    /// Adds the counts of another server.
+    pub(crate) fn add(&mut self, other: &Self) {
         self.0
             .iter_mut()
             .zip(other.0)

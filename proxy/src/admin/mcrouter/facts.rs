@@ -11,7 +11,11 @@ use proxima_wire::{memcache::Command, message::Outcome};
 
 use super::destinations::{Destinations, States};
 use crate::{
-    admin::process::Stat, control::Proxy, frontdoor::mcrouter::Door, members::Member, metrics::Metrics,
+    admin::process::Stat,
+    control::Proxy,
+    frontdoor::mcrouter::Door,
+    members::Member,
+    metrics::{Metrics, Outcomes},
 };
 
 /// The process as it is now.
@@ -26,6 +30,7 @@ pub(super) struct Facts<'a> {
     /// What the kernel tells of the process, if it does.
     pub(super) process: Option<Stat>,
     servers: OnceCell<Servers>,
+    outcomes: OnceCell<Outcomes>,
 }
 
 /// All servers as one.
@@ -48,6 +53,7 @@ impl<'a> Facts<'a> {
             now: seconds(SystemTime::now()),
             process: stat.and_then(|text| Stat::parse(&text)),
             servers: OnceCell::new(),
+            outcomes: OnceCell::new(),
         }
     }
 
@@ -82,8 +88,15 @@ impl<'a> Facts<'a> {
 
     /// Requests to servers with one of these outcomes.
     pub(super) fn met(&self, outcomes: &[Outcome]) -> u64 {
-        let members = self.metrics.members.iter();
-        members.map(|member| member.outcomes.sum(outcomes)).sum()
+        let all = self.outcomes.get_or_init(|| {
+            let mut all = self.metrics.former.clone();
+            self.metrics
+                .members
+                .iter()
+                .for_each(|member| all.add(&member.outcomes));
+            all
+        });
+        all.sum(outcomes)
     }
 
     /// Requests to servers.
