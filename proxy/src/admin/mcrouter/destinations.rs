@@ -3,11 +3,36 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::results::NAMES;
+use proxima_wire::message::Outcome;
+
 use crate::{
     members::Member,
     metrics::{MemberMetrics, Metrics},
 };
+
+/// The names of results in the rows of servers.
+const NAMES: [(&str, Outcome); 20] = [
+    ("deleted", Outcome::Deleted),
+    ("touched", Outcome::Touched),
+    ("found", Outcome::Found),
+    ("notfound", Outcome::NotFound),
+    ("notstored", Outcome::NotStored),
+    ("ok", Outcome::Ok),
+    ("stored", Outcome::Stored),
+    ("exists", Outcome::Exists),
+    ("overloaded", Outcome::Overloaded),
+    ("timeout", Outcome::Timeout),
+    ("connect_timeout", Outcome::ConnectTimeout),
+    ("connect_error", Outcome::ConnectError),
+    ("busy", Outcome::Busy),
+    ("try_again", Outcome::TryAgain),
+    ("shutdown", Outcome::Shutdown),
+    ("tko", Outcome::Ejected),
+    ("deadline_exceeded", Outcome::Deadline),
+    ("remote_error", Outcome::RemoteError),
+    ("local_error", Outcome::LocalError),
+    ("client_error", Outcome::ClientError),
+];
 
 /// All destinations, in the order of the pools.
 pub(super) struct Destinations<'a> {

@@ -2,9 +2,8 @@
 //! client that counts, and with it each request to a server. `_count` is a number, and the rest are rates.
 
 use proxima_wire::message::Outcome::{
-    self, Busy, ClientError, ConnectError, ConnectTimeout, Deadline, Deleted, Ejected, Exists, Found,
-    LocalError, NotFound, NotStored, Ok, Overloaded, RemoteError, Shutdown, Stored, Timeout, Touched,
-    TryAgain,
+    self, Busy, ClientError, ConnectError, ConnectTimeout, Deadline, Ejected, LocalError, Overloaded,
+    RemoteError, Shutdown, Timeout, TryAgain,
 };
 
 use super::facts::Facts;
@@ -37,30 +36,6 @@ const KINDS: [(&str, &[Outcome]); 10] = [
     ("local_error", &[LocalError, Overloaded]),
     ("remote_error", &[RemoteError]),
     ("deadline_exceeded_error", &[Deadline]),
-];
-
-/// The names of results in the rows of servers.
-pub(super) const NAMES: [(&str, Outcome); 20] = [
-    ("deleted", Deleted),
-    ("touched", Touched),
-    ("found", Found),
-    ("notfound", NotFound),
-    ("notstored", NotStored),
-    ("ok", Ok),
-    ("stored", Stored),
-    ("exists", Exists),
-    ("overloaded", Overloaded),
-    ("timeout", Timeout),
-    ("connect_timeout", ConnectTimeout),
-    ("connect_error", ConnectError),
-    ("busy", Busy),
-    ("try_again", TryAgain),
-    ("shutdown", Shutdown),
-    ("tko", Ejected),
-    ("deadline_exceeded", Deadline),
-    ("remote_error", RemoteError),
-    ("local_error", LocalError),
-    ("client_error", ClientError),
 ];
 
 /// The counter of a figure, and whether its rate is told. `None`: the figure is none of results.
