@@ -18,8 +18,8 @@ fn unserved_mcrouter_handles_and_keys_are_refused_by_name_and_line() {
             "WarmUpRoute is not served yet, line: 8",
         ),
         (
-            around(r#"{"type": "PoolRoute", "pool": "A", "hash": "WeightedCh3RV"}"#),
-            "the hash function `WeightedCh3RV` is not served yet",
+            around(r#"{"type": "PoolRoute", "pool": "A", "hash": "ConsistentHash"}"#),
+            "the hash function `ConsistentHash` is not served yet",
         ),
         (
             around(r#"{"type": "OriginalClientHashRoute", "children": "Pool|A", "offset": 2}"#),
