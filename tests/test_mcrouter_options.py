@@ -153,3 +153,31 @@ def test_requests_over_a_limit_wait(scripted, router, option, each, together):
         assert client.exactly(5 * 40) == b"END\r\n" * 40
         client.close()
     assert all(server.most <= each for server in servers)
+
+
+@pytest.mark.parametrize(
+    "options, answer",
+    [
+        (
+            ("--proxy-max-inflight-requests=1", "--proxy-max-throttled-requests=2"),
+            b"SERVER_ERROR 307 busy\r\n",
+        ),
+        (
+            ("--target-max-inflight-requests=1", "--target-max-pending-requests=2"),
+            b"SERVER_ERROR local error\r\n",
+        ),
+    ],
+    ids=["proxy", "target"],
+)
+def test_requests_for_which_there_is_no_place_to_wait_are_refused(scripted, router, options, answer):
+    server = Counting(scripted)
+    proxy = router(of_pool(server.address), *options, "--server-timeout=30000")
+    with proxy.raw() as first, proxy.raw() as late:
+        first.send(b"get k\r\n" * 3)
+        until(lambda: server.owed == 1, "one is under way")
+        time.sleep(0.2)
+        assert late.ask(b"get k\r\n") == answer
+        server.may.set()
+        assert first.exactly(15) == b"END\r\n" * 3
+        assert late.ask(b"get k\r\n") == b"END\r\n"
+        assert server.most == 1

@@ -26,7 +26,7 @@ pub use self::{
     manner::Manner,
     pool::{Dedicated, Eject, EjectBy, KeepAlive, Pool, Rejoin, Replicated},
     route::{
-        Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverRules, Fault, Rate, Rates, Route,
+        Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverRules, Fault, Queue, Rate, Rates, Route,
         Shadow, ShadowKeys, ShardCopies, TtlAction,
     },
     server::Server,

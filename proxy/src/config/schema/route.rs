@@ -142,6 +142,7 @@ pub enum Route {
     OutstandingLimit {
         child: Box<Route>,
         most: usize,
+        queue: Option<Queue>,
     },
     /// The first route for these keys, the second one for all others.
     ByKey {
@@ -377,6 +378,15 @@ impl ShardCopies {
 
     /// The most copies of a shard: their names end with two letters.
     pub const MOST: u32 = 26 * 26 + 1;
+}
+
+/// How many requests may wait.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Queue {
+    /// The most, for each worker.
+    pub most: usize,
+    /// What further ones are answered.
+    pub full: ErrorReply,
 }
 
 /// A route that gets copies of requests.

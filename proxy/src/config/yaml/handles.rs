@@ -195,6 +195,7 @@ handles! {
     outstanding_limit: OutstandingLimitKeys => |keys: OutstandingLimitKeys| Route::OutstandingLimit {
         child: Box::new(keys.child),
         most: keys.requests as usize,
+        queue: None,
     };
     /// One route for some keys, and another one for the rest.
     by_key: ByKeyKeys => |keys: ByKeyKeys| Route::ByKey {

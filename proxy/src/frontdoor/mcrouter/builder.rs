@@ -13,7 +13,7 @@ use crate::config::{
     Diagnostic, Place,
     document::{DEPTH_LIMIT, Node, Value, shortened},
     reading::Reading,
-    schema::{Children, Route, Server},
+    schema::{Children, Queue, Route, Server},
 };
 
 /// Routes of one list at most. A pool in a list among other handles is written out.
@@ -51,6 +51,8 @@ pub(super) struct Builder {
     pub(super) most_shadowed: usize,
     /// The most requests that are under way to a server, for each worker. `None`: there is no limit.
     most_in_flight: Option<usize>,
+    /// How many further ones wait.
+    queue: Option<Queue>,
     /// Is the configuration refused for what is otherwise left out of it?
     pub(super) is_strict: bool,
     /// Finished routes by name.
@@ -69,6 +71,7 @@ impl Builder {
             keeps_deletes: settings.keeps_deletes,
             most_shadowed: settings.most_shadowed,
             most_in_flight: settings.most_in_flight,
+            queue: settings.queue.clone(),
             is_strict: settings.is_strict,
             routes: BTreeMap::new(),
             named: BTreeMap::new(),
@@ -249,10 +252,12 @@ impl Builder {
         };
         // All routes to it have one limit.
         let name = format!("limit of {name}");
-        let child = Box::new(server);
-        self.routes
-            .entry(name.clone())
-            .or_insert(Route::OutstandingLimit { child, most });
+        let limit = Route::OutstandingLimit {
+            child: Box::new(server),
+            most,
+            queue: self.queue.clone(),
+        };
+        self.routes.entry(name.clone()).or_insert(limit);
         Route::Named(name)
     }
 

@@ -166,10 +166,10 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("tcp-rto-min", Number(-1), Idle),
     opt("max-no-flush-event-loops", Number(5), Idle),
     opt("target-max-inflight-requests", Number(0), Served),
-    opt("target-max-pending-requests", Number(100_000), Idle),
+    opt("target-max-pending-requests", Number(100_000), Served),
     opt("target-max-shadow-requests", Number(1000), Served),
     opt("proxy-max-inflight-requests", Number(0), Served),
-    opt("proxy-max-throttled-requests", Number(0), Missing),
+    opt("proxy-max-throttled-requests", Number(0), Served),
     opt("proxy-max-inflight-shadow-requests", Number(0), Idle),
     // Requests and replies.
     opt("enable-flush-cmd", Toggle(false), Served),

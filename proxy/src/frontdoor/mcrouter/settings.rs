@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use proxima_wire::message::Outcome;
+
 use super::{
     constants::constants,
     error::OptionError,
     flags::{Flags, Validates},
     preprocess::Constants,
 };
-use crate::config::schema::{Eject, EjectBy, KeepAlive, Replicated};
+use crate::config::schema::{Eject, EjectBy, ErrorReply, KeepAlive, Queue, Replicated};
 
 /// A time that never comes, but may be added to a clock.
 pub(super) const NEVER: Duration = Duration::from_secs(1_000 * 86_400);
@@ -64,6 +66,9 @@ pub(super) struct Settings {
     /// no limit.
     pub(super) most_in_flight: Option<usize>,
     pub(super) most_in_all: Option<usize>,
+    /// How many further ones wait.
+    pub(super) queue: Option<Queue>,
+    pub(super) queue_in_all: Option<Queue>,
     /// Whether a configuration is refused for what is otherwise left out of it.
     pub(super) is_strict: bool,
     /// Whether every request is logged.
@@ -81,6 +86,13 @@ impl Settings {
         let limit = |name: &str| match flags.number(name) {
             0 => None,
             most => Some(usize::try_from(most).unwrap_or(usize::MAX)),
+        };
+        let queue = |name, outcome, text: &str| {
+            let text = text.to_owned();
+            limit(name).map(|most| Queue {
+                most,
+                full: ErrorReply { outcome, text },
+            })
         };
         let default_route = flags.text("route-prefix");
         let (region, cluster) = match default_route.split('/').collect::<Vec<_>>()[..] {
@@ -139,6 +151,8 @@ impl Settings {
             most_shadowed: limit("target-max-shadow-requests").unwrap_or(usize::MAX),
             most_in_flight: limit("target-max-inflight-requests"),
             most_in_all: limit("proxy-max-inflight-requests"),
+            queue: queue("target-max-pending-requests", Outcome::LocalError, "local error"),
+            queue_in_all: queue("proxy-max-throttled-requests", Outcome::Busy, "307 busy"),
             is_strict: flags.validates != Validates::No,
             log_requests: flags.flag("enable-logging-route"),
             keep_writing: keep_writing(flags),

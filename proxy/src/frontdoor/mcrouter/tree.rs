@@ -82,6 +82,7 @@ pub(super) fn read(
         root = Route::OutstandingLimit {
             child: Box::new(root),
             most,
+            queue: settings.queue_in_all.clone(),
         };
     }
     let root = builder.share(root, "root", top.at);

@@ -263,7 +263,9 @@ impl<'a> Maker<'_, 'a> {
                 rates,
                 fallback,
             } => self.rate_limit(child, rates, fallback.as_deref())?,
-            Route::OutstandingLimit { child, most } => self.outstanding_limit(child, *most)?,
+            Route::OutstandingLimit { child, most, queue } => {
+                self.outstanding_limit(child, *most, queue.as_ref())?
+            }
             Route::ByKey {
                 keys,
                 listed,

@@ -80,6 +80,7 @@ impl Around {
             most => Route::OutstandingLimit {
                 child: Box::new(server),
                 most: most.unsigned_abs() as usize,
+                queue: None,
             },
         };
         shadow::around(limited, Some(place), &self.shadows)
