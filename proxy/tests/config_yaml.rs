@@ -646,6 +646,7 @@ fn every_handle_is_read() {
             Route::OutstandingLimit {
                 child: Box::new(named("a")),
                 most: 2,
+                queue: None,
             },
         ),
         (

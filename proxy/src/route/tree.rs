@@ -4,6 +4,7 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, HashMap, HashSet},
     fmt,
+    net::IpAddr,
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
@@ -348,8 +349,19 @@ pub trait Wrap: Send {
     fn changes_key(&self) -> bool {
         false
     }
-    /// Sees the answer to a request that it watches, and holds it for so long.
-    fn reply(&self, _key: &[u8], _command: &'static str, _answer: &Answer<'_>) -> Micros {
+    /// Does it name the client that waits for an answer?
+    fn names_client(&self) -> bool {
+        false
+    }
+    /// Sees the answer to a request that it watches, and holds it for so long. `client`: the address of the
+    /// client that waits for it, if it [names](Wrap::names_client) that.
+    fn reply(
+        &self,
+        _key: &[u8],
+        _command: &'static str,
+        _client: Option<IpAddr>,
+        _answer: &Answer<'_>,
+    ) -> Micros {
         Micros::ZERO
     }
     /// Takes a request into its queue. `client`: the client that waits for the answer.
@@ -480,6 +492,8 @@ pub enum Leaf {
     Embedded,
     /// Answers a miss.
     Null,
+    /// The same, and counts it.
+    Discard,
     /// Answers this error.
     Error(ErrorReply),
 }

@@ -27,6 +27,8 @@ pub enum Route {
     Member(String),
     Embedded,
     Null,
+    /// mcrouter's DevNullRoute: the same as null, and counted.
+    Discard,
     Error(ErrorReply),
     Hash {
         children: Children,
@@ -142,6 +144,7 @@ pub enum Route {
     OutstandingLimit {
         child: Box<Route>,
         most: usize,
+        queue: Option<Queue>,
     },
     /// The first route for these keys, the second one for all others.
     ByKey {
@@ -240,6 +243,7 @@ impl Route {
             | Self::Member(_)
             | Self::Embedded
             | Self::Null
+            | Self::Discard
             | Self::Error(_)
             | Self::ByOperation { .. }
             | Self::ByPrefix { .. }
@@ -334,6 +338,7 @@ impl Route {
             | Self::Member(_)
             | Self::Embedded
             | Self::Null
+            | Self::Discard
             | Self::Error(_)
             | Self::Hash { .. }
             | Self::Nearest(_)
@@ -513,6 +518,15 @@ impl Default for SlowWarmUpSettings {
             min_requests: 100,
         }
     }
+}
+
+/// How many requests may wait.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Queue {
+    /// The most, for each worker.
+    pub most: usize,
+    /// What further ones are answered.
+    pub full: ErrorReply,
 }
 
 /// A route that gets copies of requests.

@@ -4,9 +4,11 @@ use std::{cell::RefCell, sync::Arc};
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use proxima_wire::message::Outcome;
+
 use super::{CompileError, maker::Maker};
 use crate::{
-    config::schema::{self, Rate, Rates, Route, ShadowKeys},
+    config::schema::{self, ErrorReply, Queue, Rate, Rates, Route, ShadowKeys},
     route::{
         handle::{Bucket, ByKey, OutstandingLimit, RateLimit, Sample, Sampled, Shadow, ShadowLeases},
         tree::{Leaf, Node, NodeId},
@@ -27,7 +29,14 @@ impl<'a> Maker<'_, 'a> {
             let target = self.node(&shadow.target);
             self.spools = spools;
             let target = target?;
-            children.push(self.limited(target, shadow.in_flight, false));
+            let none = Queue {
+                most: 0,
+                full: ErrorReply {
+                    outcome: Outcome::Busy,
+                    text: "too many copies of requests are under way".to_owned(),
+                },
+            };
+            children.push(self.limited(target, shadow.in_flight, Some(none)));
             let keys = match &shadow.keys {
                 ShadowKeys::Between(from, to) => Sampled::between(*from, *to),
                 ShadowKeys::Listed(keys) => {
@@ -60,14 +69,15 @@ impl<'a> Maker<'_, 'a> {
         &mut self,
         child: &'a Route,
         most: usize,
+        queue: Option<&Queue>,
     ) -> Result<NodeId, CompileError> {
         let child = self.node(child)?;
-        Ok(self.limited(child, most, true))
+        Ok(self.limited(child, most, queue.cloned()))
     }
 
-    fn limited(&mut self, child: NodeId, most: usize, waits: bool) -> NodeId {
+    fn limited(&mut self, child: NodeId, most: usize, queue: Option<Queue>) -> NodeId {
         let state = RefCell::default();
-        self.wrap(OutstandingLimit { most, waits, state }, child)
+        self.wrap(OutstandingLimit { most, queue, state }, child)
     }
 
     pub(super) fn rate_limit(
