@@ -1,6 +1,7 @@
 """Fixtures: the reactor back end, and everything that a test starts and that ends with it."""
 
 import contextlib
+import json
 import pathlib
 import shutil
 import subprocess
@@ -229,6 +230,19 @@ def door(cleanup, io, tmp_path):
         proxy = Door(pools, tmp_path, io, *arguments, **options)
         cleanup.callback(proxy.stop)
         return proxy
+
+    return start
+
+
+@pytest.fixture
+def router(cleanup, io, tmp_path):
+    """Starts mcrouter's door with this configuration: an object, or a text."""
+
+    def start(config, *arguments):
+        text = config if isinstance(config, str) else json.dumps(config)
+        started = Router(text, tmp_path, io, *arguments)
+        cleanup.callback(started.stop)
+        return started
 
     return start
 

@@ -163,7 +163,7 @@ def test_unknown_mcrouter_options_are_logged_and_ignored(servers, mcrouter):
 
 def test_mcrouter_features_that_are_not_served_are_named_at_the_start(servers, mcrouter):
     log = mcrouter(node_local(servers), "--debug-fifo-root=/tmp").log()
-    for part in ("--stats-root", "--debug-fifo-root", "/*/*/key"):
+    for part in ("--debug-fifo-root",):
         assert part in log, part
 
 
@@ -228,8 +228,8 @@ def test_routing_prefixes_choose_the_route(memcached, mcrouter):
         assert (here.get("k"), there.get("k")) == (b"default", b"there")
         assert client.get("/b/b/k") == b"there"
         assert client.get("/a/a/k") == b"default"
-        for several in (b"/*/*/k", b"/a/*/k", b"/a/fallback/k"):
-            assert client.ask(b"delete %b\r\n" % several) == b"SERVER_ERROR RootRoute: No rh found\r\n"
+        for unknown in (b"/c/*/k", b"/a/b/k", b"/a/fallback/k"):
+            assert client.ask(b"delete %b\r\n" % unknown) == b"SERVER_ERROR RootRoute: No rh found\r\n"
         assert (here.get("k"), there.get("k")) == (b"default", b"there")
 
 

@@ -390,3 +390,256 @@ def test_requests_that_fail_over_are_tagged(memcached, mcrouter):
         client.set("l", "1")
         assert client.get("k|#|x") == b"1"
     assert stored(good, ["k|#|x", "k|#|x:failover=1", "l"]) == ["k|#|x:failover=1", "l"]
+
+
+def test_second_request_finds_the_live_server_by_its_failures(memcached, mcrouter):
+    servers = memcached.several(4)
+    servers[2].set("k", "1")
+    for dead in (0, 1, 3):
+        servers[dead].kill()
+    policy = {"failover_policy": {"type": "LeastFailuresPolicy", "max_tries": 2}}
+    router = mcrouter({"type": "FailoverRoute", "children": "Pool|A", **policy}, servers)
+    with router.raw() as client:
+        assert client.ask(b"get k\r\n").startswith(b"SERVER_ERROR AsyncSocketException")
+        assert client.get("k") == b"1"
+
+
+@pytest.mark.parametrize("policy", ["DeterministicOrderPolicy", "RendezvousPolicy"])
+def test_failover_within_a_pool_hides_dead_servers(memcached, mcrouter, policy):
+    servers = memcached.several(5)
+    tags = [f"s{number}" for number in range(5)]
+    pool = {
+        "servers": [server.address for server in servers],
+        "failure_domains": [1, 1, 2, 2, 3],
+        "tags": tags,
+    }
+    keys = {
+        "DeterministicOrderPolicy": {"max_tries": 4, "max_error_tries": 3, "enable_failure_domains": True},
+        "RendezvousPolicy": {"tags": tags},
+    }
+    route = {
+        "type": "SaltedFailoverRoute",
+        "pool": "S",
+        "hash": {"hash_func": "Rendezvous"} if policy == "RendezvousPolicy" else "Ch3",
+        "failover_policy": {"type": policy, **keys[policy]},
+    }
+    router = mcrouter(route, servers, "--timeouts-until-tko=1", S=pool)
+    with router.raw() as client:
+        for number in (0, 2):
+            servers[number].kill()
+            for key in range(50):
+                client.set(f"k{key}", "1")
+                assert client.get(f"k{key}") == b"1"
+
+
+def test_value_that_failed_over_expires_after_the_failover_expiry(memcached, mcrouter):
+    dead, good = memcached.several(2)
+    dead.kill()
+    route = {
+        "type": "FailoverWithExptimeRoute",
+        "normal": "PoolRoute|A",
+        "failover": "PoolRoute|B",
+        "failover_exptime": 2,
+        "failover_errors": {"gets": ["tko", "connect_error"], "updates": ["tko", "connect_error"]},
+    }
+    router = mcrouter(route, [dead], B={"servers": [good.address]})
+    with router.raw() as client:
+        client.set("k", "1")
+        assert client.get("k") == b"1"
+        time.sleep(3.1)
+        assert client.get("k") is None
+        # Deletes have their own list of errors, which is the usual one.
+        assert client.ask(b"delete k\r\n") == b"NOT_FOUND\r\n"
+
+
+def routes_by_prefix(memcached, **pools):
+    """A configuration with routes for three clusters of two regions and a fallback, and their servers."""
+    names = ("aa", "bb", "bc", "bfallback")
+    servers = dict(zip(names, memcached.several(4)))
+    pools = {name: {"servers": [server.address], **pools} for name, server in servers.items()}
+    aliases = {"aa": "/a/a/", "bb": "/b/b/", "bc": "/b/bc/", "bfallback": "/b/fallback/"}
+    routes = [{"aliases": [alias], "route": f"PoolRoute|{name}"} for name, alias in aliases.items()]
+    return json.dumps({"pools": pools, "routes": routes}), servers
+
+
+@pytest.fixture
+def by_prefix(cleanup, io, tmp_path, memcached):
+    def start(*arguments, **pools):
+        text, servers = routes_by_prefix(memcached, **pools)
+        router = Router(text, tmp_path, io, "--route-prefix=/a/a/", *arguments)
+        cleanup.callback(router.stop)
+        return router, servers
+
+    return start
+
+
+@pytest.mark.parametrize(
+    "prefix, names",
+    [
+        ("", {"aa"}),
+        ("/b/b/", {"bb"}),
+        ("/*/*/", {"aa", "bb", "bc", "bfallback"}),
+        ("/b/*/", {"bb", "bc", "bfallback"}),
+        ("/b*/*/", {"bb", "bc", "bfallback"}),
+        ("/b/*b*/", {"bb", "bc", "bfallback"}),
+        ("/*/a/", {"aa"}),
+        ("/b/unknown/", {"bfallback"}),
+    ],
+)
+def test_key_reaches_all_routes_that_its_prefix_names(by_prefix, prefix, names):
+    router, servers = by_prefix()
+    with router.raw() as client:
+        client.set(f"{prefix}k", "1")
+        until(
+            lambda: {name for name, server in servers.items() if server.get("k") == b"1"} == names,
+            "all routes have the key",
+        )
+        assert client.get(f"{prefix}k") == b"1"
+        assert client.ask(f"delete {prefix}k\r\n".encode()) == b"DELETED\r\n"
+        until(lambda: not any(server.get("k") for server in servers.values()), "it is deleted everywhere")
+
+
+def test_unknown_prefixes_are_refused(by_prefix):
+    router, _ = by_prefix()
+    with router.raw() as client:
+        for prefix in (b"/c/c/", b"/a/b/", b"/c*/*/", b"/*/x/"):
+            assert client.ask(b"get %bk\r\n" % prefix) == b"SERVER_ERROR RootRoute: No rh found\r\n"
+
+
+def test_servers_that_keep_prefixes_get_them(by_prefix):
+    router, servers = by_prefix(keep_routing_prefix=True)
+    with router.raw() as client:
+        client.set("/b/b/k", "1")
+        client.set("k", "2")
+        assert client.get("/b/b/k") == b"1"
+    assert stored(servers["bb"], ["/b/b/k", "k"]) == ["/b/b/k"]
+    assert stored(servers["aa"], ["/a/a/k", "k"]) == ["k"]
+
+
+def test_cold_server_is_warmed_up(memcached, mcrouter):
+    cold, warm = memcached.several(2)
+    route = {"type": "WarmUpRoute", "cold": "PoolRoute|A", "warm": "PoolRoute|B", "exptime": 2}
+    router = mcrouter(route, [cold], B={"servers": [warm.address]})
+    with router.raw() as client:
+        warm.set("k", "1")
+        assert client.get("k") == b"1"
+        until(lambda: cold.get("k") == b"1", "the value is added")
+        assert client.ask(b"append x 0 0 1\r\n1\r\n") == b"NOT_STORED\r\n"
+        client.set("y", "1")
+        assert stored(warm, ["x", "y"]) == [] and stored(cold, ["y"]) == ["y"]
+        warm.set("z", "5")
+        client.send(b"gets z\r\n")
+        assert client.line().startswith(b"VALUE z 0 1 ")
+        assert [client.line(), client.line()] == [b"5\r\n", b"END\r\n"]
+        assert cold.get("z") == b"5"
+        assert client.ask(b"incr z 1\r\n") == b"6\r\n"
+        until(lambda: cold.get("k") is None, "it expires as configured")
+
+
+def test_warmed_up_value_expires_as_in_the_warm_server(memcached, mcrouter):
+    cold, warm = memcached.several(2)
+    route = {"type": "WarmUpRoute", "cold": "PoolRoute|A", "warm": "PoolRoute|B", "enable_metaget": True}
+    router = mcrouter(route, [cold], B={"servers": [warm.address]})
+    with router.raw() as client, warm.raw() as direct:
+        assert direct.ask(b"set k 0 2 1\r\n1\r\n") == b"STORED\r\n"
+        assert client.get("k") == b"1"
+        until(lambda: cold.get("k") == b"1", "the value is added")
+        until(lambda: cold.get("k") is None, "it expires")
+
+
+def test_staging_is_prepared_in_the_background(memcached, mcrouter):
+    warm, staging = memcached.several(2)
+    route = {"type": "StagingRoute", "warm": "PoolRoute|A", "staging": "PoolRoute|B"}
+    router = mcrouter(route, [warm], B={"servers": [staging.address]})
+    with router.raw() as client:
+        warm.set("k", "1")
+        assert client.get("k") == b"1"
+        until(lambda: staging.get("k") == b"1", "a read value is added")
+        client.set("l", "2")
+        until(lambda: staging.get("l") == b"2", "a stored value is set")
+        staging.kill()
+        client.set("m", "3")
+        assert client.get("m") == b"3"
+
+
+def test_second_cache_fills_the_first_and_misses_are_remembered(memcached, mcrouter):
+    first, second = memcached.several(2)
+    route = {
+        "type": "L1L2CacheRoute",
+        "l1": "PoolRoute|A",
+        "l2": "PoolRoute|B",
+        "upgradingL1Exptime": 60,
+        "ncacheExptime": 60,
+        "ncacheUpdatePeriod": 3,
+    }
+    router = mcrouter(route, [first], B={"servers": [second.address]})
+    with router.raw() as client:
+        second.set("k", "1")
+        assert client.get("k") == b"1"
+        until(lambda: first.get("k") == b"1", "the first cache has it")
+        assert client.get("none") is None
+        until(lambda: first.get("none") == b"ncache", "the miss is remembered")
+        second.set("none", "2")
+        assert [client.get("none") for _ in range(3)] == [None] * 3
+        until(lambda: client.get("none") == b"2", "the third read has looked it up again")
+        first.kill()
+        assert client.get("k") == b"1"
+        second.kill()
+        assert client.ask(b"get k\r\n").startswith(b"SERVER_ERROR ")
+
+
+def test_large_values_are_in_the_second_cache(memcached, mcrouter):
+    first, second = memcached.several(2)
+    route = {"type": "L1L2SizeSplitRoute", "l1": "PoolRoute|A", "l2": "PoolRoute|B", "threshold": 100}
+    router = mcrouter(route, [first], B={"servers": [second.address]})
+    large = "x" * 100_000
+    with router.raw() as client:
+        client.set("small", "1")
+        client.set("large", large)
+        assert first.get("small") == b"1" and second.get("small") is None
+        assert first.get("large") == b"" and second.get("large") == large.encode()
+        assert client.get("small") == b"1" and client.get("large") == large.encode()
+        with second.raw() as direct:
+            assert direct.ask(b"delete large\r\n") == b"DELETED\r\n"
+        assert client.ask(b"gets large\r\n") == b"END\r\n"
+        assert first.get("large") is None, "the marker is removed"
+        client.set("large", large)
+        second.kill()
+        assert client.ask(b"get large\r\n").startswith(b"SERVER_ERROR ")
+
+
+def test_values_of_21_mb_are_stored_and_read_in_pieces(memcached, mcrouter):
+    servers = memcached.several(2, memory=256)
+    route = {"type": "BigValueRoute", "target": "PoolRoute|A", "split_threshold": 5000, "batch_size": 2}
+    router = mcrouter(route, servers)
+    value = bytes(97 + number % 23 for number in range(1000)) * 21_000
+    with router.raw() as client:
+        client.send(b"set k 7 0 %d\r\n%b\r\n" % (len(value), value))
+        assert client.line() == b"STORED\r\n"
+        client.send(b"get k\r\n")
+        assert client.line() == b"VALUE k %d %d\r\n" % (7 | 0x8000, len(value))
+        assert client.exactly(len(value) + 2) == value + b"\r\n"
+        assert client.line() == b"END\r\n"
+        for server in servers:
+            with server.raw() as direct:
+                assert direct.ask(b"flush_all\r\n") == b"OK\r\n"
+        client.send(b"set hand 32768 0 8\r\n1-2-1234\r\n")
+        assert client.line() == b"STORED\r\n"
+        assert client.get("hand") is None
+        client.set("hand:0:1234", "ab")
+        client.set("hand:1:1234", "cd")
+        client.send(b"get hand\r\n")
+        assert [client.line() for _ in range(3)] == [b"VALUE hand 32768 4\r\n", b"abcd\r\n", b"END\r\n"]
+
+
+def test_fresh_server_gets_a_part_of_the_reads(memcached, mcrouter):
+    fresh, other = memcached.several(2)
+    slow = {"failoverTarget": "PoolRoute|B", "settings": {"min_requests": 50}}
+    router = mcrouter(
+        {"type": "PoolRoute", "pool": "A", "slow_warmup": slow}, [fresh], B={"servers": [other.address]}
+    )
+    with router.raw() as client:
+        for number in range(1050):
+            assert client.get(f"k{number}") is None
+    assert 50 + 50 < fresh.stat("cmd_get") < 50 + 200
+    assert fresh.stat("cmd_get") + other.stat("cmd_get") == 1050

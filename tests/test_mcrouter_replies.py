@@ -199,6 +199,18 @@ def test_an_empty_pool_and_an_unknown_prefix_are_errors(router):
         assert client.ask(b"set /a/b/k 0 0 1\r\nx\r\n") == b"SERVER_ERROR RootRoute: No rh found\r\n"
 
 
+def test_keys_with_an_unknown_prefix_may_take_the_default_route_without_it(memcached, router):
+    server = memcached()
+    with router(server, arguments=("--send-invalid-route-to-default",)).raw() as client:
+        for prefix in (b"/a/b/", b"/*/x/", b"/*/*/"):
+            assert client.ask(b"set %bk 0 0 1\r\nx\r\n" % prefix) == b"STORED\r\n"
+            assert client.ask(b"append %bk 0 0 1\r\ny\r\n" % prefix) == b"STORED\r\n"
+            assert client.ask(b"prepend %bk 0 0 1\r\nw\r\n" % prefix) == b"STORED\r\n"
+            assert client.ask(b"get %bk\r\n" % prefix) == b"VALUE %bk 0 3\r\nwxy\r\nEND\r\n" % prefix
+            assert server.get("k") == b"wxy"
+            assert client.ask(b"delete %bk\r\n" % prefix) == b"DELETED\r\n"
+
+
 def test_the_delay_of_flush_all_reaches_the_servers(memcached, router):
     servers = memcached.several(2)
     with router(*servers, arguments=("--enable-flush-cmd",)).raw() as client:

@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from harness import ports, until
+from harness.disk import Disk
 from harness.mcrouter import Router
 from harness.servers import answering
 
@@ -21,6 +22,16 @@ def mcrouter(cleanup, io, tmp_path):
         return router
 
     return start
+
+
+@pytest.fixture
+def disk(folder):
+    try:
+        small = Disk(folder / "image", folder / "disk")
+    except OSError as error:
+        pytest.skip(f"nothing may be mounted here: {error}")
+    yield small
+    small.remove()
 
 
 def pools(*servers, **keys):
@@ -144,3 +155,32 @@ def test_a_disk_that_takes_nothing_lets_clients_hear_of_the_failure(memcached, m
         until(lambda: client.ask(b"delete a2\r\n") == b"NOT_FOUND\r\n", "the disk is back")
     server = memcached(port=address.split(":")[1])
     until(lambda: server.stat("delete_misses") == kept + 1, "none that was kept is lost")
+
+
+@pytest.mark.alone
+def test_a_full_disk_loses_no_request_and_says_so(memcached, mcrouter, disk):
+    """Mounting changes the machine, so that nothing may run beside it."""
+    up, down = memcached(), ports.address()
+    router = mcrouter(pools(up.address, down), f"--async-dir={disk.folder}/spool")
+    kept, refused = [], []
+    with router.raw() as client:
+        client.set("a", "v")
+        assert client.ask(b"delete b0\r\n") == b"NOT_FOUND\r\n"
+        until(lambda: len(lines(disk.folder / "spool")) == 1, "it is written")
+        disk.fill()
+        for number in range(1, 3000):
+            answer = client.ask(b"delete b%d\r\n" % number)
+            (kept if answer == b"NOT_FOUND\r\n" else refused).append(number)
+            assert answer == b"NOT_FOUND\r\n" or answer.startswith(b"SERVER_ERROR"), answer
+            # Nobody else notices.
+            assert client.get("a") == b"v"
+            if len(refused) == 20:
+                break
+        assert len(refused) == 20, "clients hear of the failure"
+        assert "failed deletes cannot be written" in router.log()
+        assert counted(router)[:2] == (len(kept) + 1, len(refused))
+        (disk.folder / "filler").unlink()
+        until(lambda: client.ask(b"delete b\r\n") == b"NOT_FOUND\r\n", "the disk takes deletes again")
+    server = memcached(port=down.split(":")[1])
+    until(lambda: server.stat("delete_misses") == len(kept) + 2, "none that was kept is lost")
+    until(lambda: not files(disk.folder / "spool"), "the file is gone")

@@ -5,7 +5,7 @@
 use std::{ops::Range, rc::Rc, sync::Arc};
 
 use crate::{
-    client::{ClientId, Clients, Register},
+    client::{ClientId, Clients, Question, Register},
     config::schema::Limits,
     copies::{self, KeyLocks, WorkerCopies},
     members::{Localities, Member},
@@ -113,6 +113,8 @@ pub enum WorkerEvent {
     Short(String),
     /// A client ends the process, as mcrouter's may.
     Shutdown,
+    /// A client asks what the control thread answers.
+    Question(Question),
     /// A worker has ended.
     Ended {
         /// The worker has left copies with changes that they have not answered.

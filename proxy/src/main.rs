@@ -4,7 +4,7 @@ use std::{io::Write, process::ExitCode, sync::Arc};
 
 use proxima::{
     admin::Statistics,
-    cli::{self, Answer, Explain, LogFile, LogFormat, NutcrackerLog, Run, Task, log},
+    cli::{self, Answer, Explain, LogFile, LogFormat, McrouterLog, NutcrackerLog, Run, Task, log},
     config::Loaded,
     control::{self, Options},
     dialect::Dialects,
@@ -58,6 +58,7 @@ fn serve(run: Run) -> ExitCode {
         introduce: run.config.is_none() && run.log_format == LogFormat::Text,
         log: None,
         statistics: None,
+        door: None,
         pid_file: None,
     };
     let overrides = run.overrides();
@@ -69,12 +70,7 @@ fn serve(run: Run) -> ExitCode {
 }
 
 fn serve_as_mcrouter(run: mcrouter::Run) -> ExitCode {
-    let level = match run.verbosity {
-        0 => Level::WARN,
-        1 => Level::INFO,
-        2 | 3 => Level::DEBUG,
-        _ => Level::TRACE,
-    };
+    let verbosity = i32::try_from(run.verbosity).unwrap_or(i32::MAX);
     let file = run
         .log_file
         .as_deref()
@@ -88,7 +84,7 @@ fn serve_as_mcrouter(run: mcrouter::Run) -> ExitCode {
                 None
             }
         });
-    log(LogFormat::Text, level, file);
+    let switch = log(LogFormat::Text, cli::mcrouter_level(verbosity), file.clone());
     for warning in &run.warnings {
         tracing::warn!("{warning}");
     }
@@ -98,6 +94,8 @@ fn serve_as_mcrouter(run: mcrouter::Run) -> ExitCode {
     let options = Options {
         io: run.io,
         dialects: Dialects::MEMCACHED,
+        log: Some(Arc::new(McrouterLog::new(file, verbosity, switch))),
+        door: Some(Arc::new(run.door.clone())),
         ..Options::default()
     };
     end(control::run(Box::new(run), &options), LogFormat::Text, FAILED)
@@ -121,7 +119,11 @@ fn serve_as_nutcracker(run: nutcracker::Run) -> ExitCode {
     if run.detached {
         cli::leave_terminal();
     }
-    let switch = log(LogFormat::Text, cli::level(run.verbosity), file.clone());
+    let switch = log(
+        LogFormat::Text,
+        cli::nutcracker_level(run.verbosity),
+        file.clone(),
+    );
     let options = Options {
         io: run.io,
         statistics: Some(Statistics {

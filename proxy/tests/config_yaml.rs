@@ -255,7 +255,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
     let declared = |arity, keys, class| DeclaredCommand { arity, keys, class };
     let failover = Route::Failover {
         children: Children::List(vec![Route::Nearest(pool("cache")), named("spare")]),
-        rules: FailoverRules::default(),
+        rules: Box::default(),
     };
     let operations = [
         ("read".to_owned(), failover),
@@ -465,6 +465,13 @@ fn nodes_is_read_as_a_path_or_with_options() {
 #[test]
 fn every_handle_is_read() {
     let children = || Children::List(vec![named("a"), named("r")]);
+    let failover = |policy| Route::Failover {
+        children: pool("a"),
+        rules: Box::new(FailoverRules {
+            policy,
+            ..FailoverRules::default()
+        }),
+    };
     let table = [
         ("a", named("a")),
         ("embedded", Route::Embedded),
@@ -527,7 +534,7 @@ fn every_handle_is_read() {
                 weights: None,
                 salt: String::new(),
                 per_worker: false,
-                rules: FailoverRules::default(),
+                rules: Box::default(),
             },
         ),
         (
@@ -538,7 +545,7 @@ fn every_handle_is_read() {
                 weights: Some(vec![1.0, 0.5]),
                 salt: "s".into(),
                 per_worker: true,
-                rules: FailoverRules::default(),
+                rules: Box::default(),
             },
         ),
         (
@@ -641,6 +648,63 @@ fn every_handle_is_read() {
             Route::OutstandingLimit {
                 child: Box::new(named("a")),
                 most: 2,
+                queue: None,
+            },
+        ),
+        (
+            "{warm_up: {cold: a, warm: r, ttl: 1m}}",
+            Route::WarmUp {
+                cold: Box::new(named("a")),
+                warm: Box::new(named("r")),
+                ttl: Some(60),
+            },
+        ),
+        (
+            "{slow_warm_up: {child: a, failover: r, start: 0.2, min_requests: 5}}",
+            Route::SlowWarmUp {
+                child: Box::new(named("a")),
+                failover: Box::new(named("r")),
+                settings: SlowWarmUpSettings {
+                    start: 0.2,
+                    min_requests: 5,
+                    ..SlowWarmUpSettings::default()
+                },
+            },
+        ),
+        (
+            "{staging: {warm: a, staging: r}}",
+            Route::Staging {
+                warm: Box::new(named("a")),
+                staging: Box::new(named("r")),
+            },
+        ),
+        (
+            "{l1_l2_cache: {l1: a, l2: r, ttl: 60, miss_ttl: 5, miss_period: 10}}",
+            Route::L1L2Cache {
+                l1: Box::new(named("a")),
+                l2: Box::new(named("r")),
+                ttl: 60,
+                misses: Some((5, 10)),
+            },
+        ),
+        (
+            "{size_split: {l1: a, l2: r, threshold: 1KiB, ttl_threshold: 5, both: true, retries: 3}}",
+            Route::SizeSplit {
+                l1: Box::new(named("a")),
+                l2: Box::new(named("r")),
+                threshold: 1024,
+                ttl_threshold: 5,
+                both: true,
+                retries: 3,
+            },
+        ),
+        (
+            "{big_value: {child: a, threshold: 1MiB}}",
+            Route::BigValue {
+                child: Box::new(named("a")),
+                threshold: 1 << 20,
+                batch: 10,
+                hides_flag: false,
             },
         ),
         (
@@ -675,14 +739,14 @@ fn every_handle_is_read() {
             "{failover: [a, r]}",
             Route::Failover {
                 children: children(),
-                rules: FailoverRules::default(),
+                rules: Box::default(),
             },
         ),
         (
             "{failover: {children: a, errors: {gets: [timeout], deletes: []}, limit: {rate: 0.1}, tag: true}}",
             Route::Failover {
                 children: pool("a"),
-                rules: FailoverRules {
+                rules: Box::new(FailoverRules {
                     errors: FailoverErrors {
                         gets: Some(vec![Outcome::Timeout]),
                         updates: None,
@@ -694,7 +758,36 @@ fn every_handle_is_read() {
                         burst: 1000.0,
                     }),
                     tag: true,
-                },
+                    ..FailoverRules::default()
+                }),
+            },
+        ),
+        (
+            "{failover: {children: a, policy: {least_failures: 2}}}",
+            failover(FailoverPolicy::LeastFailures { tries: 2 }),
+        ),
+        (
+            "{failover: {children: a, policy: {hash_order: {tries: 3, error_tries: 2, exclude: [timeout],
+                weights: [1], domains: [7], knows_first: false}}}}",
+            failover(FailoverPolicy::HashOrder(Box::new(HashOrder {
+                tries: 3,
+                error_tries: 2,
+                exclude: vec![Outcome::Timeout],
+                weights: Some(vec![1.0]),
+                domains: vec![Some(7)],
+                knows_first: false,
+            }))),
+        ),
+        (
+            "{failover: {children: [a, r], policy: {rendezvous: [x]}}}",
+            Route::Failover {
+                children: children(),
+                rules: Box::new(FailoverRules {
+                    policy: FailoverPolicy::Rendezvous {
+                        tags: vec!["x".into()],
+                    },
+                    ..FailoverRules::default()
+                }),
             },
         ),
         (
@@ -737,6 +830,7 @@ fn every_handle_is_read() {
             "{modify_key: {child: a, ensure_prefix: p, replace_prefix: q, in_place: true, suffix: s}}",
             Route::ModifyKey {
                 child: Box::new(named("a")),
+                routing_prefix: None,
                 ensure_prefix: "p".into(),
                 replace_prefix: Some("q".into()),
                 in_place: true,

@@ -7,6 +7,7 @@ mod fleet;
 mod format;
 mod guard;
 mod health;
+mod mcrouter;
 mod members;
 mod metrics;
 mod page;
@@ -29,6 +30,7 @@ use tokio::net::TcpListener;
 
 pub use self::{
     health::serve as serve_health,
+    mcrouter::serve as answer_clients,
     twemproxy::{Statistics, serve_statistics},
 };
 use crate::control::Proxy;

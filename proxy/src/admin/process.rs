@@ -61,17 +61,18 @@ fn gauge(page: &mut Page, name: &str, help: &str, value: impl std::fmt::Display)
 
 /// Fields of `/proc/self/stat`, times in clock ticks.
 #[derive(Debug, PartialEq, Eq)]
-struct Stat {
-    user: u64,
-    system: u64,
+pub(super) struct Stat {
+    pub(super) user: u64,
+    pub(super) system: u64,
     threads: u64,
     started: u64,
-    virtual_bytes: u64,
-    resident_pages: u64,
+    pub(super) virtual_bytes: u64,
+    pub(super) resident_pages: u64,
 }
 
 impl Stat {
-    fn parse(text: &str) -> Option<Self> {
+    /// The fields of the file's text.
+    pub(super) fn parse(text: &str) -> Option<Self> {
         // The program's name, in parentheses, may hold blanks and parentheses. Field 3 is the first behind
         // it.
         let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_ascii_whitespace().collect();

@@ -130,26 +130,100 @@ fn quoted(value: String) -> String {
     }
 }
 
-/// The log of twemproxy's door: it has twelve levels, and signals change them.
-pub struct NutcrackerLog {
+/// A log with numbered levels, which change while the process runs.
+struct Levels {
     file: Option<Arc<LogFile>>,
     verbosity: Mutex<i32>,
+    /// The highest level.
+    most: i32,
     switch: LevelSwitch,
+    /// The level of ours that is nearest to one of these.
+    ours: fn(i32) -> Level,
 }
 
-impl NutcrackerLog {
-    /// The log in this file at this verbosity.
-    pub fn new(file: Option<Arc<LogFile>>, verbosity: i32, switch: LevelSwitch) -> Self {
-        Self {
-            file,
-            verbosity: Mutex::new(verbosity),
-            switch,
+impl Levels {
+    fn verbosity(&self) -> i32 {
+        *self.verbosity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, verbosity: i32) {
+        let mut current = self.verbosity.lock().unwrap_or_else(PoisonError::into_inner);
+        *current = verbosity.clamp(0, self.most);
+        self.switch.set((self.ours)(*current));
+    }
+
+    fn reopen(&self) {
+        let Some(file) = &self.file else { return };
+        let path = file.path.display();
+        match file.reopen() {
+            Ok(()) => tracing::info!(%path, "the log file is opened anew"),
+            Err(error) => tracing::error!(%path, %error, "cannot open the log file anew"),
         }
     }
 }
 
+/// The log of mcrouter's door: it has five levels, and clients change them.
+pub struct McrouterLog(Levels);
+
+impl McrouterLog {
+    /// The log in this file at this verbosity.
+    pub fn new(file: Option<Arc<LogFile>>, verbosity: i32, switch: LevelSwitch) -> Self {
+        Self(Levels {
+            file,
+            verbosity: Mutex::new(verbosity),
+            most: 4,
+            switch,
+            ours: mcrouter_level,
+        })
+    }
+}
+
+/// The level of ours that is nearest to one of mcrouter's.
+pub fn mcrouter_level(verbosity: i32) -> Level {
+    match verbosity {
+        ..=0 => Level::WARN,
+        1 => Level::INFO,
+        2 | 3 => Level::DEBUG,
+        _ => Level::TRACE,
+    }
+}
+
+impl LogControl for McrouterLog {
+    fn reopen(&self) {
+        self.0.reopen();
+    }
+
+    fn change_level(&self, by: i32) {
+        self.0.set(self.0.verbosity().saturating_add(by));
+    }
+
+    fn verbosity(&self) -> i32 {
+        self.0.verbosity()
+    }
+
+    fn set_verbosity(&self, verbosity: i32) {
+        self.0.set(verbosity);
+    }
+}
+
+/// The log of twemproxy's door: it has twelve levels, and signals change them.
+pub struct NutcrackerLog(Levels);
+
+impl NutcrackerLog {
+    /// The log in this file at this verbosity.
+    pub fn new(file: Option<Arc<LogFile>>, verbosity: i32, switch: LevelSwitch) -> Self {
+        Self(Levels {
+            file,
+            verbosity: Mutex::new(verbosity),
+            most: 11,
+            switch,
+            ours: nutcracker_level,
+        })
+    }
+}
+
 /// The level of ours that is nearest to one of twemproxy's.
-pub fn level(verbosity: i32) -> Level {
+pub fn nutcracker_level(verbosity: i32) -> Level {
     match verbosity {
         ..=3 => Level::ERROR,
         4 => Level::WARN,
@@ -162,12 +236,7 @@ pub fn level(verbosity: i32) -> Level {
 impl LogControl for NutcrackerLog {
     fn reopen(&self) {
         tracing::info!("signal 1 (SIGHUP) received, reopening log file");
-        let Some(file) = &self.file else { return };
-        let path = file.path.display();
-        match file.reopen() {
-            Ok(()) => tracing::info!(%path, "the log file is opened anew"),
-            Err(error) => tracing::error!(%path, %error, "cannot open the log file anew"),
-        }
+        self.0.reopen();
     }
 
     fn change_level(&self, by: i32) {
@@ -175,16 +244,23 @@ impl LogControl for NutcrackerLog {
             0.. => ("21 (SIGTTIN)", "up"),
             _ => ("22 (SIGTTOU)", "down"),
         };
-        let mut verbosity = self.verbosity.lock().unwrap_or_else(PoisonError::into_inner);
-        *verbosity = verbosity.saturating_add(by).clamp(0, 11);
+        let verbosity = self.verbosity().saturating_add(by).clamp(0, self.0.most);
         // It is said at the louder of the two levels.
         if by > 0 {
-            self.switch.set(level(*verbosity));
+            self.set_verbosity(verbosity);
         }
         tracing::info!("signal {signal} received, {word} logging level");
         tracing::info!("{word} log level to {verbosity}");
         if by < 0 {
-            self.switch.set(level(*verbosity));
+            self.set_verbosity(verbosity);
         }
+    }
+
+    fn verbosity(&self) -> i32 {
+        self.0.verbosity()
+    }
+
+    fn set_verbosity(&self, verbosity: i32) {
+        self.0.set(verbosity);
     }
 }

@@ -12,7 +12,7 @@ use clap::{CommandFactory, Parser, error::ErrorKind};
 use args::{Cli, Command, Config};
 pub use args::{Explain, Here, LogFormat, LogLevel, Run};
 pub use daemon::{detach, leave_terminal};
-pub use log::{LevelSwitch, LogFile, NutcrackerLog, level, log};
+pub use log::{LevelSwitch, LogFile, McrouterLog, NutcrackerLog, log, mcrouter_level, nutcracker_level};
 
 use crate::{
     config::{self, describe},

@@ -7,13 +7,14 @@
 //!   keys, `upload` one that is streamed and waits for a `place`; `prefetch` looks ahead for the store
 //! * `slots`: its replies in the order of its requests; `answer` hands them out; `lease` is about a lane that
 //!   is the client's alone, `subscribe` and `subscriber` about those with its `subscriptions`; `stats`
-//!   answers a protocol's own command for statistics
+//!   answers a protocol's own command for statistics, and `consult` has the control thread answer
 //! * `room`: the memory that clients may take; `timeouts`: what they may take too long for (a server's
 //!   time-outs are in `upstream/late.rs`); `half_closed`: clients that send no more
 
 mod answer;
 mod clients;
 mod connection;
+mod consult;
 mod embedded;
 mod half_closed;
 mod kept_session;
@@ -41,6 +42,7 @@ use self::connection::{Stage, Upload, Wanted};
 pub use self::{
     clients::Clients,
     connection::{Client, ClientId},
+    consult::{AnswerPlace, Question},
     listen::{Bound, bind, listen_alone, permit},
     register::{Announced, Register},
     room::LARGE,

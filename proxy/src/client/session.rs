@@ -365,6 +365,8 @@ impl Engine {
         if self.tree.has_fleet_pool() {
             // A change of a fleet is sent to several peers, each at its own time.
             MESSAGE_LIMIT as u64
+        } else if self.tree.needs_values(listener) {
+            self.limits.value_bytes as u64 + HEAD
         } else if self.tree.reaches_store(listener) {
             self.store.limits().item as u64 + HEAD
         } else {

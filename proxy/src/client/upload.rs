@@ -177,6 +177,7 @@ impl Engine {
             | Plan::Visit
             | Plan::Broadcast
             | Plan::Stats
+            | Plan::Consult
             | Plan::Figures
             | Plan::Announce(_) => {
                 self.refuse(id, request, &Failed::here(Outcome::LocalError, TOO_LARGE));

@@ -26,6 +26,8 @@ pub struct Loaded {
     pub warnings: Vec<String>,
     /// The files on which it depends: itself and the files of servers.
     pub files_watched: Vec<PathBuf>,
+    /// The MD5 digests of the texts of these files, its own first. Only mcrouter's front door tells them.
+    pub digests: Vec<(PathBuf, String)>,
     /// The text of the file as it may be shown: without a password.
     pub text: String,
     /// 16 hexadecimal digits that are the same on every proxy that has the same text.
@@ -218,6 +220,7 @@ fn loaded(config: Config, mut cx: Reading, text: &str, path: &Path) -> Loaded {
         config,
         warnings: cx.warnings_of(path),
         files_watched,
+        digests: Vec::new(),
         text: text.to_owned(),
         version_hash: version_hash([text]),
     }

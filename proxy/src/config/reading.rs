@@ -94,6 +94,8 @@ pub(crate) enum Kind {
 pub(crate) struct Length {
     pub(crate) site: Site,
     pub(crate) found: usize,
+    /// Children that have no entry.
+    pub(crate) without: usize,
     pub(crate) children: super::schema::Children,
 }
 

@@ -74,9 +74,9 @@ pub use self::{
 use tokio::sync::watch::Sender;
 
 use crate::{
-    client::Register,
+    client::{self, Register},
     config::{
-        Loaded,
+        ConfigError, Loaded,
         schema::{Config, HealthListener, Nodes, Question},
         source::Lists,
     },
@@ -89,8 +89,9 @@ use crate::{
     near::store::{Keyspace, Store, Totals},
     peers,
     reactor::Io,
-    route::{self, Asker, ExplainError, Random, Tree},
+    route::{self, Asker, ExplainError, Explained, Random, Tree},
     spool::Spool,
+    worker::Order,
 };
 
 /// The present time, since 1970. Workers know it by the time of their turn.
@@ -118,6 +119,8 @@ pub struct Proxy {
     drain: Drain,
     /// A client has asked for the end of the process.
     shutdown: Notify,
+    /// Questions of clients about the process.
+    questions: mpsc::UnboundedSender<client::Question>,
     /// The fleet, and where the workers' events about it go. `None`: this proxy is in none.
     fleet: Option<(Arc<Fleet>, mpsc::UnboundedSender<peers::Event>)>,
     state: Mutex<State>,
@@ -149,6 +152,7 @@ struct State {
     /// What clients are told of the proxies, as of the last round.
     told: Vec<Told>,
     changed: SystemTime,
+    attempted: SystemTime,
     reloads: u64,
     failures: u64,
     /// Why the newest configuration was refused. `None`: it is in effect.
@@ -178,6 +182,7 @@ impl State {
             descriptors: Descriptors::default(),
             told: Vec::new(),
             changed: SystemTime::now(),
+            attempted: SystemTime::now(),
             reloads: 0,
             failures: 0,
             refused: None,
@@ -196,6 +201,13 @@ impl Proxy {
     /// The fleet. `None`: this proxy is in none.
     pub fn fleet(&self) -> Option<&Arc<Fleet>> {
         Some(&self.fleet.as_ref()?.0)
+    }
+
+    /// Gives a client the answer to its question.
+    pub fn answer(&self, question: &client::Question, answer: Vec<u8>) {
+        let place = question.place;
+        self.workers
+            .order_one(question.worker, Order::Answer { place, answer });
     }
 
     /// The sum over all workers.
@@ -348,13 +360,50 @@ impl Proxy {
         key: &[u8],
         from: Option<IpAddr>,
     ) -> Result<String, ExplainError> {
+        let mut text = self.explained(listener, command, key, from)?.to_string();
+        let state = self.state();
+        text.push_str(&self.names.explain(&state.loaded.config, &state.servers));
+        Ok(text)
+    }
+
+    /// The same, step by step.
+    ///
+    /// # Errors
+    /// The text is no request.
+    pub fn explained(
+        &self,
+        listener: usize,
+        command: &str,
+        key: &[u8],
+        from: Option<IpAddr>,
+    ) -> Result<Explained, ExplainError> {
         let state = &mut *self.state();
         let snapshot = state.copies.snapshot(&state.members);
         let asker = Asker::at(state.localities.as_deref(), from, unix_now());
-        let random = &mut state.random;
-        let mut text = route::explain(&state.tree, &snapshot, asker, listener, command, key, random)?;
-        text.push_str(&self.names.explain(&state.loaded.config, &state.servers));
-        Ok(text)
+        route::explain(
+            &state.tree,
+            &snapshot,
+            asker,
+            listener,
+            command,
+            key,
+            &mut state.random,
+        )
+    }
+
+    /// The configuration without macros, as JSON. `None`: its format has none.
+    pub fn expanded(&self) -> Option<Result<String, ConfigError>> {
+        self.source.expanded()
+    }
+
+    /// The MD5 digests of the texts of the files of the running configuration.
+    pub fn digests(&self) -> Vec<(PathBuf, String)> {
+        self.state().loaded.digests.clone()
+    }
+
+    /// When a configuration was last read, whatever became of it.
+    pub fn attempted(&self) -> SystemTime {
+        self.state().attempted
     }
 
     /// The state of the node agent. `None`: the configuration names none.

@@ -154,7 +154,7 @@ pub fn explain(
     let mut text = String::new();
     for (number, listener) in config.listeners.iter().enumerate() {
         text.push_str(&format!("listener {}: ", listener.address));
-        text.push_str(&route::explain(
+        let explained = route::explain(
             &built.tree,
             &Snapshot::default(),
             Asker::at(localities, from, unix_now()),
@@ -162,7 +162,8 @@ pub fn explain(
             command,
             key.as_bytes(),
             &mut Random(0),
-        )?);
+        )?;
+        text.push_str(&explained.to_string());
     }
     text.push_str(&names.explain(config, &servers));
     if let Some(Err(error)) = &told {

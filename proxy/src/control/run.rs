@@ -44,6 +44,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         writes,
         nodes,
         peering,
+        questions,
     } = start(source, options, io, &runtime)?;
     runtime.block_on(async {
         // Nobody is told that all is well before the file was looked for.
@@ -82,6 +83,10 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         tokio::spawn(look_for_file(Arc::clone(&proxy)));
         tokio::spawn(drain(Arc::clone(&proxy)));
         tokio::spawn(announce(Arc::clone(&proxy)));
+        if let Some(door) = &options.door {
+            let (door, log) = (Arc::clone(door), options.log.clone());
+            tokio::spawn(admin::answer_clients(Arc::clone(&proxy), door, log, questions));
+        }
         serve(&proxy, signals).await
     })
 }

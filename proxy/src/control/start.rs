@@ -30,12 +30,12 @@ use super::{
 };
 use crate::{
     admin::Statistics,
-    client::Register,
+    client::{Question, Register},
     config::schema::{Config, Limits, Nodes},
     copies::{Departed, KeyLocks},
     dialect::Dialects,
     engine::{Engine, Facts, WorkerEvent},
-    frontdoor::ConfigSource,
+    frontdoor::{ConfigSource, mcrouter::Door},
     members::{Here, Registry, host_id},
     micros::Micros,
     near::store::{self, Store},
@@ -63,6 +63,8 @@ pub struct Options {
     pub log: Option<Arc<dyn LogControl>>,
     /// twemproxy's statistics port. `None`: there is none.
     pub statistics: Option<Statistics>,
+    /// What clients are told who ask mcrouter's door about itself. `None`: nobody asks.
+    pub door: Option<Arc<Door>>,
     /// The file for the number of the process, which is written once all listeners are bound. `None`: there
     /// is none.
     pub pid_file: Option<PathBuf>,
@@ -74,6 +76,10 @@ pub trait LogControl: Send + Sync {
     fn reopen(&self);
     /// Changes the level by one step, after SIGTTIN (1) or SIGTTOU (-1).
     fn change_level(&self, by: i32);
+    /// The level.
+    fn verbosity(&self) -> i32;
+    /// Changes the level.
+    fn set_verbosity(&self, verbosity: i32);
 }
 
 impl Default for Options {
@@ -86,6 +92,7 @@ impl Default for Options {
             introduce: false,
             log: None,
             statistics: None,
+            door: None,
             pid_file: None,
         }
     }
@@ -144,6 +151,8 @@ pub(super) struct Started {
     pub(super) nodes: watch::Receiver<Option<Nodes>>,
     /// The workers' part in the fleet, and their events about it.
     pub(super) peering: Option<(Peering, UnboundedReceiver<peers::Event>)>,
+    /// What clients ask about the process.
+    pub(super) questions: UnboundedReceiver<Question>,
 }
 
 /// Starts the workers with the first configuration.
@@ -192,6 +201,7 @@ pub(super) fn start(
         .unzip();
     let (ask, requests) = mpsc::channel(REQUESTS);
     let (name, nodes) = watch::channel(None);
+    let (question, questions) = mpsc::unbounded_channel();
     let proxy = Arc::new(Proxy {
         source,
         workers,
@@ -206,6 +216,7 @@ pub(super) fn start(
         requests: ask,
         drain: Drain::new(),
         shutdown: Notify::new(),
+        questions: question,
         fleet,
         state: Mutex::new(State::new(first.loaded().clone(), copies, shared.random)),
     });
@@ -223,6 +234,7 @@ pub(super) fn start(
         writes,
         nodes,
         peering,
+        questions,
     })
 }
 
@@ -262,6 +274,7 @@ fn prepare(
         host_id: host_id(),
         dialects: options.dialects,
         spool: None,
+        leases: Arc::default(),
     };
     let nothing = Running::nothing(loaded.config.clone());
     let setup = Setup {

@@ -35,7 +35,7 @@ pub use self::{
     figures::Figures,
     join::{Join, Shares},
     manner::Manner,
-    memcache::Memcache,
+    memcache::{MCROUTER_ADMIN, Memcache},
     pool_state::PoolState,
     redis::Redis,
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
@@ -138,6 +138,9 @@ pub enum Plan {
     Stats,
     /// The codec answers with [figures](Dialect::figures) of the process.
     Figures,
+    /// The control thread answers: what is asked for is about the whole process. The request may be no large
+    /// one, and nothing may be due to its client.
+    Consult,
     /// The proxy answers which proxies clients of this listener may use, in this form of those in which the
     /// protocol tells it. While they are not known, what the codec has appended is the reply.
     Announce(u16),

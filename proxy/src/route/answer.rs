@@ -27,6 +27,19 @@ impl Answer<'_> {
         }
     }
 
+    /// The bytes of a reply; empty for a failure.
+    pub const fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Reply(_, bytes) => bytes,
+            Self::Failed(_) => b"",
+        }
+    }
+
+    /// Is there a value in it?
+    pub fn has_value(&self) -> bool {
+        self.outcome() == Outcome::Found
+    }
+
     /// May a server have executed the request, although its answer is lost?
     pub const fn is_lost(&self) -> bool {
         matches!(self, Self::Failed(failed) if failed.is_lost)
@@ -68,6 +81,13 @@ enum Form {
 }
 
 impl Answers {
+    /// This answer alone.
+    pub fn of_one(answer: &Answer<'_>) -> Self {
+        let mut answers = Self::default();
+        answers.keep(answer);
+        answers
+    }
+
     /// Counts an outcome and keeps the first answer that had it. Returns how many answers have had it by now.
     pub fn keep(&mut self, answer: &Answer<'_>) -> u32 {
         let outcome = answer.outcome();
@@ -90,6 +110,11 @@ impl Answers {
         let count = 1;
         self.all.push(Kept { outcome, count, form });
         count
+    }
+
+    /// The number of answers that were kept or counted.
+    pub fn count(&self) -> u32 {
+        self.all.iter().map(|kept| kept.count).sum()
     }
 
     /// The outcomes of the answers that are kept.

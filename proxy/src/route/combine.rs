@@ -1,12 +1,14 @@
 //! The way up the tree: flights combine the answers of their children.
 
-use std::rc::Rc;
+use std::{net::IpAddr, rc::Rc};
 
 use proxima_wire::message::{Outcome, Reply};
 
 use super::{
     Answer, FlightId, Leaf, Node, ReplyTo, Sleeper, Tree, Wait,
     flight::{child_of, is_good},
+    step::pass_by_ejected,
+    tree::Tried,
 };
 use crate::{client::ClientId, dialect::Failed, engine::Engine};
 
@@ -24,7 +26,8 @@ impl Engine {
         let tree = Rc::clone(&flight.tree);
         match tree.node(flight.node) {
             Node::Gather { wait, children, .. } => self.gathered(id, *wait, children.len(), answer),
-            Node::Attempt { .. } => self.attempted(&tree, id, child as usize, answer),
+            Node::Attempt { .. } => self.attempted(&tree, id, child, answer),
+            Node::Script { .. } => self.script_answered(id, child, answer),
             Node::Wrap { .. } => self.unwrapped(&tree, id, answer),
             Node::Leaf(Leaf::Member(member)) => self.deleted(&tree, id, member, answer),
             Node::Choose { .. }
@@ -77,7 +80,7 @@ impl Engine {
         }
     }
 
-    fn attempted(&mut self, tree: &Rc<Tree>, id: FlightId, tried: usize, answer: &Answer<'_>) {
+    fn attempted(&mut self, tree: &Rc<Tree>, id: FlightId, child: u32, answer: &Answer<'_>) {
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };
@@ -88,31 +91,36 @@ impl Engine {
         let mut scratch = [0; 250];
         let query = walk.query(walk.key(&mut scratch), self.facts.start + self.now);
         let choices = walk.children(children, self.copies.snapshot());
-        let mut next = handle
-            .next(&query, tried, children.len(), answer)
+        let mut tried = Tried {
+            child: child as usize,
+            ..flight.tried
+        };
+        let next = handle
+            .next(&query, &mut tried, &choices, answer)
             // A request that has begun to stream cannot be sent again. A request that belongs to one
             // connection is of no use on another.
             .filter(|_| !walk.is_streamed() && !walk.request.is_dedicated)
             // What a server may have executed already must not be executed by another one as well.
             .filter(|_| !answer.is_lost() || query.dialect.may_repeat(query.command))
             // Two members that redirect to each other do not do so for ever.
-            .filter(|_| (flight.tries as usize) < children.len());
-        while let Some(child) = next
-            && !choices.is_up(child)
-            && let Some(after) = handle.next(&query, child, children.len(), &Answer::EJECTED)
-        {
-            next = Some(after);
+            .filter(|_| (tried.count as usize) < children.len());
+        if let Some(next) = next {
+            tried.add(next);
+            pass_by_ejected(&**handle, &query, &mut tried, &choices);
+        }
+        if answer.outcome().is_error() {
+            self.metrics.failover.add(&handle.take_counts());
         }
         if handle.best_on_failure() {
             flight.answers.keep(answer);
         }
-        if let Some(child) = next
-            && let Some(&node) = children.get(child)
+        if next.is_some()
+            && let Some(&node) = children.get(tried.child)
         {
             flight.pending = 1;
-            flight.tries += 1;
+            flight.tried = tried;
             self.metrics.failovers += 1;
-            return self.resend(id, node, child_of(id, child));
+            return self.resend(id, node, child_of(id, tried.child));
         }
         let (parent, answers) = (flight.parent, std::mem::take(&mut flight.answers));
         self.router.flights.close(id);
@@ -121,6 +129,7 @@ impl Engine {
     }
 
     fn unwrapped(&mut self, tree: &Rc<Tree>, id: FlightId, answer: &Answer<'_>) {
+        let client = self.client_of(tree, id);
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };
@@ -131,7 +140,7 @@ impl Engine {
         let walk = flight.walk(tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];
         let name = walk.origin.dialect.command_name(walk.request.command);
-        let held = handle.reply(walk.key(&mut scratch), name, answer);
+        let held = handle.reply(walk.key(&mut scratch), name, client, answer);
         let until = flight.until.max(self.now + held);
         if until > self.now {
             flight.answers.keep(answer);
@@ -141,6 +150,15 @@ impl Engine {
         }
         if let Some(next) = next {
             self.release_queued(next);
+        }
+    }
+
+    /// The address of the client whose request a wrap's flight is, if the wrap names it.
+    fn client_of(&self, tree: &Tree, id: FlightId) -> Option<IpAddr> {
+        let flight = self.router.flights.peek(id)?;
+        match tree.node(flight.node) {
+            Node::Wrap { handle, .. } if handle.names_client() => self.address_of(flight.parent),
+            _ => None,
         }
     }
 
@@ -197,8 +215,10 @@ impl Engine {
                 }
                 ReplyTo::Flight { flight: id, .. } => id,
             };
+            let tree = Rc::clone(&self.router.flights.peek(id)?.tree);
+            let client = self.client_of(&tree, id);
             let flight = self.router.flights.get(id)?;
-            let (tree, parent, request) = (Rc::clone(&flight.tree), flight.parent, flight.request);
+            let (parent, request) = (flight.parent, flight.request);
             let dialect = flight.origin.dialect;
             flight.pending = flight.pending.saturating_sub(1);
             let last = flight.pending == 0;
@@ -211,6 +231,15 @@ impl Engine {
             let mut next = None;
             if let Node::Wrap { handle, .. } = tree.node(flight.node) {
                 next = handle.left();
+                // It sees that there is a value, and nothing of it.
+                let seen = Reply::new(Outcome::Found, 0);
+                let key = request.key.of(&flight.message);
+                handle.reply(
+                    key,
+                    dialect.command_name(request.command),
+                    client,
+                    &Answer::Reply(&seen, b""),
+                );
             }
             match tree.node(flight.node) {
                 // The fastest rule takes this reply. Other rules would have to hold it, so the first large

@@ -1,11 +1,12 @@
 //! `explain KEY`: the serving walk with a recorder. Where serving would wait for replies, all children are
 //! shown in the order in which they would be asked.
 
-use std::{fmt::Write, net::IpAddr};
+use std::net::IpAddr;
 
 use super::{
+    explained::{Explained, Step},
     handle::Random,
-    tree::{Children, Copies, Leaf, Node, NodeId, Query, Tree, Wait, Wrapped},
+    tree::{Asked, Begin, Children, Copies, Leaf, Node, NodeId, Query, Tree, Tried, Wait, Wrapped},
 };
 use crate::{
     copies::Snapshot,
@@ -75,7 +76,7 @@ impl<'a> Asker<'a> {
     }
 }
 
-/// The walk of one request, as an indented text with one line for each step.
+/// Walks as one request would.
 ///
 /// # Errors
 /// There is no such listener, or this is no request in its protocol.
@@ -88,7 +89,7 @@ pub fn explain(
     command: &str,
     key: &[u8],
     random: &mut Random,
-) -> Result<String, ExplainError> {
+) -> Result<Explained, ExplainError> {
     let root = tree.root(listener).ok_or(ExplainError::NoListener)?;
     let Spoken { dialect, .. } = tree.spoken(listener).ok_or(ExplainError::NoListener)?;
     let number = dialect.command(command);
@@ -106,28 +107,26 @@ pub fn explain(
     }
     let mut scratch = [0; 250];
     let key = dialect.key(&head, request, &mut scratch).to_vec();
-    let mut text = format!(
-        "{command} {} (configuration {})\n",
+    let title = format!(
+        "{command} {} (configuration {})",
         key.escape_ascii(),
         tree.version
     );
-    if let Some(localities) = asker.localities {
-        let _ = writeln!(
-            text,
-            "  client: {}, by the node agent",
-            localities.describe(asker.locality)
-        );
-    }
     let mut recorder = Recorder {
         tree,
         dialect,
         asker,
         snapshot,
         random,
-        text: &mut text,
+        steps: Vec::new(),
     };
+    if let Some(localities) = asker.localities {
+        let client = localities.describe(asker.locality);
+        recorder.remark(1, &format!("client: {client}, by the node agent"));
+    }
     recorder.step(root, request, 1, "");
-    Ok(text)
+    let steps = recorder.steps;
+    Ok(Explained { title, steps })
 }
 
 struct Recorder<'a> {
@@ -136,11 +135,11 @@ struct Recorder<'a> {
     asker: Asker<'a>,
     snapshot: &'a Snapshot,
     random: &'a mut Random,
-    text: &'a mut String,
+    steps: Vec<Step>,
 }
 
 impl Recorder<'_> {
-    fn copies(&mut self, copies: &Copies, head: &Request, message: &[u8], depth: usize, note: &str) {
+    fn copies(&mut self, copies: &Copies, head: &Request, message: &[u8], depth: usize, note: &'static str) {
         let tree = self.tree;
         let snapshot = self.snapshot;
         let readable = |child: usize| match copies.children.get(child).map(|&id| tree.node(id)) {
@@ -180,21 +179,44 @@ impl Recorder<'_> {
                 (0..copies.children.len()).collect(),
             ),
         };
-        self.line(depth, note, &format!("copies: {what}"));
+        self.line(depth, note, "copies", &what);
         if shown.is_empty() {
-            self.line(depth + 1, "", "there is none: an error is answered");
+            self.remark(depth + 1, "there is none: an error is answered");
         }
         for child in shown {
             self.step(copies.children[child], message, depth + 1, "");
         }
     }
 
-    fn line(&mut self, depth: usize, note: &str, what: &str) {
-        let _ = writeln!(self.text, "{:depth$}{note}{what}", "", depth = depth * 2);
+    /// A handle decides.
+    fn line(&mut self, depth: usize, note: &'static str, name: &'static str, why: &str) {
+        self.push(depth, note, name, format!(": {why}"), None);
+    }
+
+    /// A word on the step before.
+    fn remark(&mut self, depth: usize, text: &str) {
+        self.push(depth, "", "", text.to_owned(), None);
+    }
+
+    fn push(
+        &mut self,
+        depth: usize,
+        note: &'static str,
+        name: &'static str,
+        text: String,
+        end: Option<String>,
+    ) {
+        self.steps.push(Step {
+            depth,
+            note,
+            name,
+            text,
+            end,
+        });
     }
 
     // This function is longer than 80 lines: it is one `match` with one arm for each shape of node.
-    fn step(&mut self, node: NodeId, message: &[u8], depth: usize, note: &str) {
+    fn step(&mut self, node: NodeId, message: &[u8], depth: usize, note: &'static str) {
         let dialect = self.dialect;
         let Parsed::Head(head) = dialect.head(message) else {
             return;
@@ -219,22 +241,18 @@ impl Recorder<'_> {
                 };
                 let chosen = handle.choose(&query, &choices, self.random);
                 let why = handle.why(&query, &choices, chosen);
-                self.line(depth, note, &format!("{}: {why}", handle.name()));
+                self.line(depth, note, handle.name(), &why);
                 match children.get(chosen) {
                     Some(&child) => self.step(child, message, depth + 1, ""),
-                    None => self.line(depth + 1, "", "no such child: an error is answered"),
+                    None => self.remark(depth + 1, "no such child: an error is answered"),
                 }
             }
             Node::ByClient { handle, children } => {
                 let chosen = handle.choose(self.asker.address, children.len());
-                self.line(
-                    depth,
-                    note,
-                    &format!("{}: {}", handle.name(), handle.why(self.asker.address)),
-                );
+                self.line(depth, note, handle.name(), &handle.why(self.asker.address));
                 match children.get(chosen) {
                     Some(&child) => self.step(child, message, depth + 1, ""),
-                    None => self.line(depth + 1, "", "no such child: an error is answered"),
+                    None => self.remark(depth + 1, "no such child: an error is answered"),
                 }
             }
             Node::Gather { name, wait, children } => {
@@ -246,7 +264,7 @@ impl Recorder<'_> {
                     Wait::Hit => "to all, the first reply that has the key",
                     Wait::None => "to all, a miss at once",
                 };
-                self.line(depth, note, &format!("{name}: {rule}"));
+                self.line(depth, note, name, rule);
                 for &child in children {
                     self.step(child, message, depth + 1, "");
                 }
@@ -254,10 +272,10 @@ impl Recorder<'_> {
             Node::Fan { handle, children } => {
                 let mut others = Vec::new();
                 let first = handle.choose(&query, self.random, &mut others);
-                self.line(depth, note, &format!("{}: {}", handle.name(), handle.why(&query)));
+                self.line(depth, note, handle.name(), &handle.why(&query));
                 match children.get(first) {
                     Some(&child) => self.step(child, message, depth + 1, ""),
-                    None => self.line(depth + 1, "", "no such child: an error is answered"),
+                    None => self.remark(depth + 1, "no such child: an error is answered"),
                 }
                 for other in others {
                     if let Some(&child) = children.get(other as usize) {
@@ -265,15 +283,57 @@ impl Recorder<'_> {
                     }
                 }
             }
-            Node::Attempt { handle, children } => {
-                let (why, shown) = match handle.goes_on(&query) {
-                    true => (handle.why(), children.len()),
-                    false => ("for this command only the first".into(), 1),
+            Node::Script { handle, children } => {
+                let asked = Asked {
+                    request: &head,
+                    message,
+                    command: dialect.command_name(head.command),
+                    key,
+                    unix: self.asker.unix,
+                    largest: usize::MAX,
                 };
-                self.line(depth, note, &format!("{}: {why}", handle.name()));
-                for (number, &child) in children.iter().take(shown).enumerate() {
-                    let note = if number == 0 { "first " } else { "then " };
+                let begin = handle.begin(&asked);
+                self.line(depth, note, handle.name(), &handle.why());
+                let shown: Vec<(&str, usize)> = match begin {
+                    Begin::Pass(child) => vec![("", child)],
+                    Begin::Send(sent) => {
+                        let notes = std::iter::once("").chain(std::iter::repeat("copy "));
+                        notes.zip(sent.iter().map(|sent| sent.child)).collect()
+                    }
+                    Begin::Run(_, turn) => {
+                        let first = turn.asks.first().map_or(0, |ask| ask.child);
+                        let others = (0..children.len()).filter(|&child| child != first);
+                        let others = others.map(|child| ("perhaps then ", child));
+                        std::iter::once(("first ", first)).chain(others).collect()
+                    }
+                };
+                for (note, child) in shown {
+                    if let Some(&child) = children.get(child) {
+                        self.step(child, message, depth + 1, note);
+                    }
+                }
+            }
+            Node::Attempt { handle, children } => {
+                let goes_on = handle.goes_on(&query);
+                let why = match goes_on {
+                    true => handle.why(),
+                    false => "for this command only the first".into(),
+                };
+                self.line(depth, note, handle.name(), &why);
+                let choices = Children {
+                    tree: self.tree,
+                    ids: children,
+                    snapshot: self.snapshot,
+                    class: head.class,
+                };
+                let (mut tried, mut note) = (Tried::first(0), "first ");
+                while let Some(&child) = children.get(tried.child) {
                     self.step(child, message, depth + 1, note);
+                    match handle.follow(&query, &tried, &choices) {
+                        Some(next) if goes_on && (tried.count as usize) < children.len() => tried.add(next),
+                        _ => break,
+                    }
+                    note = "then ";
                 }
             }
             Node::Wrap { handle, child } => {
@@ -282,7 +342,7 @@ impl Recorder<'_> {
                     // It is not sent, and so it is over.
                     handle.left();
                 }
-                self.line(depth, note, &format!("{}: {}", handle.name(), handle.why()));
+                self.line(depth, note, handle.name(), &handle.why());
                 let mut changed = Vec::new();
                 let change = match &wrapped {
                     Wrapped::Key(key) => crate::dialect::Change {
@@ -296,7 +356,7 @@ impl Recorder<'_> {
                     _ => crate::dialect::Change::default(),
                 };
                 if !dialect.rewrite(&head, message, &change, &mut changed) {
-                    return self.line(depth + 1, "", "the result is no request: an error is answered");
+                    return self.remark(depth + 1, "the result is no request: an error is answered");
                 }
                 changed.extend_from_slice(message.get(head.head as usize..).unwrap_or_default());
                 self.step(*child, &changed, depth + 1, "");
@@ -314,24 +374,27 @@ impl Recorder<'_> {
                     false => String::new(),
                 };
                 let text = format!(
-                    "member {} ({}) of pool {}: distance {distance} by {source}, {state}{copy_state}, {} failures in a row",
+                    " {} ({}) of pool {}: distance {distance} by {source}, {state}{copy_state}, {} failures in a row",
                     member.name,
                     member.address,
                     member.pool,
                     member.health.failures()
                 );
-                self.line(depth, note, &text);
+                self.push(depth, note, "member", text, Some(member.address.clone()));
                 if self.tree.spool_of(node).is_some() {
-                    self.line(
+                    self.remark(
                         depth + 1,
-                        "",
                         "a delete that fails is kept, and sent when the server is back",
                     );
                 }
             }
-            Node::Leaf(Leaf::Embedded) => self.line(depth, note, "embedded: the store in this process"),
-            Node::Leaf(Leaf::Null) => self.line(depth, note, "null: a miss"),
-            Node::Leaf(Leaf::Error(error)) => self.line(depth, note, &format!("error: {}", error.text)),
+            Node::Leaf(Leaf::Embedded) => self.line(depth, note, "embedded", "the store in this process"),
+            Node::Leaf(Leaf::Null) => self.line(depth, note, "null", "a miss"),
+            Node::Leaf(Leaf::Discard) => self.line(depth, note, "dev_null", "a miss, which is counted"),
+            Node::Leaf(Leaf::Error(error)) => {
+                let text = error.text.to_string();
+                self.push(depth, note, "error", format!(": {text}"), Some(text));
+            }
         }
     }
 }

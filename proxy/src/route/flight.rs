@@ -5,7 +5,10 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Request};
 
-use super::{Answers, NodeId, Tree, Walk};
+use super::{
+    Answers, NodeId, Tree, Walk,
+    tree::{Run, Tried},
+};
 use crate::{
     client::ClientId,
     copies::{OperationId, TaskId},
@@ -81,8 +84,8 @@ pub struct Flight {
     pub(super) request: Request,
     /// The request's bytes, where they may be needed again; for a streamed request, its head.
     pub(super) message: Vec<u8>,
-    /// The number of times it was sent, where it goes to one child after the other.
-    pub(super) tries: u32,
+    /// The children that were asked, where it goes to one after the other.
+    pub(super) tried: Tried,
     /// The reply is held until this time.
     pub(super) until: Micros,
     /// The number of replies still to come.
@@ -91,6 +94,8 @@ pub struct Flight {
     pub(super) done: bool,
     /// The answers that the node's rule still needs.
     pub(super) answers: Answers,
+    /// The state of a request that is served in steps.
+    pub(super) run: Option<Box<dyn Run>>,
 }
 
 impl Flight {
@@ -107,7 +112,8 @@ impl Flight {
 
     /// Bytes of memory that the flight takes.
     pub fn holds(&self) -> usize {
-        size_of::<Self>() + self.message.capacity() + self.answers.holds()
+        let run = self.run.as_ref().map_or(0, |run| run.holds());
+        size_of::<Self>() + self.message.capacity() + self.answers.holds() + run
     }
 }
 
@@ -145,11 +151,12 @@ impl Flights {
             origin: walk.origin,
             request: *walk.request,
             message,
-            tries: 1,
+            tried: Tried::first(0),
             until: Micros::ZERO,
             pending,
             done: false,
             answers,
+            run: None,
         });
         let flight = self.table.get_mut(id);
         (id, flight.expect("it was inserted just now"))

@@ -1,22 +1,25 @@
 //! Where a request goes and how replies combine.
 //!
-//! The tree has nodes of four shapes. *Choose* names one child and keeps nothing. *Gather* sends to several
-//! children and waits by a rule. *Attempt* lets a reply decide whether to go on. *Wrap* changes or holds a
-//! request around one child. The machinery of the shapes is in `step` (down) and `combine` (up), once; a
-//! handle (folder `handle`, one file each) is only the decision. A replicated pool is one node, whose
-//! requests `crate::copies` serves.
+//! The tree has nodes of six shapes. *Choose* names one child and keeps nothing. *Gather* sends to several
+//! children and waits by a rule. *Fan* sends to one child, and copies to others. *Attempt* lets a reply decide
+//! whether to go on. *Script* asks in steps. *Wrap* changes or holds a request around one child. The machinery
+//! of the shapes is in `step` (down), `combine` (up) and `script`, once; a handle (folder `handle`, one file
+//! each) is only the decision. A replicated pool is one node, whose requests `crate::copies` serves.
 
 mod answer;
 mod batch;
 mod combine;
 mod compile;
 mod explain;
+mod explained;
 mod fleet_pool;
 mod flight;
 mod handle;
+mod lease_table;
 mod order;
 mod park;
 mod router;
+mod script;
 mod spooled;
 mod step;
 mod timer;
@@ -28,9 +31,11 @@ pub use self::{
     answer::{Answer, Answers},
     compile::{CompileError, Compiled, Compiler},
     explain::{Asker, ExplainError, explain},
+    explained::{Explained, Step},
     fleet_pool::FleetPool,
     flight::{Flight, FlightId, Flights, Origin, ReplyTo},
     handle::Random,
+    lease_table::LeaseTable,
     order::{Order, Orders},
     router::Router,
     timer::{Sleeper, Timer},

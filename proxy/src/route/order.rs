@@ -129,6 +129,7 @@ impl Tree {
                 Node::Choose { children, .. }
                 | Node::ByClient { children, .. }
                 | Node::Fan { children, .. }
+                | Node::Script { children, .. }
                 | Node::Gather { children, .. }
                 | Node::Attempt { children, .. } => least(children).unwrap_or(LAST),
             };

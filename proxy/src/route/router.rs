@@ -43,6 +43,11 @@ impl Router {
         !self.parked.is_empty()
     }
 
+    /// Is this request served in steps?
+    fn runs_script(&self, id: FlightId) -> bool {
+        self.flights.peek(id).is_some_and(|flight| flight.run.is_some())
+    }
+
     /// Is there no flight?
     pub fn is_empty(&self) -> bool {
         self.flights.is_empty()
@@ -85,11 +90,13 @@ impl Engine {
         self.clients.address(client)
     }
 
-    /// Is this answer for a peer of the fleet in the end?
-    pub(crate) fn is_for_peer(&self, mut to: ReplyTo) -> bool {
+    /// Must this answer be whole, for a peer of the fleet or for a route that looks at values?
+    pub(crate) fn takes_whole(&self, mut to: ReplyTo) -> bool {
         loop {
-            if let ReplyTo::Peer { .. } = to {
-                return true;
+            match to {
+                ReplyTo::Peer { .. } => return true,
+                ReplyTo::Flight { flight, .. } if self.router.runs_script(flight) => return true,
+                _ => {}
             }
             match self.parent_of(to) {
                 Some((parent, _)) => to = parent,

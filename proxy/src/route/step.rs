@@ -1,4 +1,4 @@
-//! The four shapes on the way down; `combine` is the way back. A walk goes down choose nodes until it ends.
+//! The shapes on the way down; `combine` is the way back. A walk goes down choose nodes until it ends.
 //! It ends at a leaf, which costs no state at all, or at a node that must wait for replies, which opens a
 //! flight.
 
@@ -11,7 +11,7 @@ use super::{
     flight::child_of,
     handle::ByClient,
     timer::{Sleeper, Timer},
-    tree::{Attempt, Fan, Query, Wrapped},
+    tree::{Attempt, Children, Fan, Query, Tried, Wrapped},
 };
 use crate::{
     dialect::{Change, Failed},
@@ -20,8 +20,23 @@ use crate::{
     near::embedded,
 };
 
+/// Goes on to a child that is up. The last one of the order is asked even if it is not: it makes the answer.
+pub(super) fn pass_by_ejected(
+    handle: &dyn Attempt,
+    query: &Query<'_>,
+    tried: &mut Tried,
+    children: &Children<'_>,
+) {
+    while !children.is_up(tried.child)
+        && handle.follow(query, tried, children).is_some()
+        && let Some(next) = handle.next(query, tried, children, &Answer::EJECTED)
+    {
+        tried.add(next);
+    }
+}
+
 /// The reason for which a request must not go to several servers; `None`: it may.
-fn single(walk: &Walk<'_>) -> Option<&'static str> {
+pub(super) fn single(walk: &Walk<'_>) -> Option<&'static str> {
     if walk.request.is_dedicated {
         return Some("what belongs to one connection cannot go to several servers");
     }
@@ -79,8 +94,11 @@ impl Engine {
                     return self.fan(&**handle, children, &query, walk);
                 }
                 Node::Attempt { handle, children } => {
-                    let first = self.first_up(&**handle, children, walk, key);
-                    return self.attempt(node, first, walk);
+                    let tried = self.first_up(&**handle, children, walk, key);
+                    return self.attempt(node, tried, walk);
+                }
+                Node::Script { handle, children } => {
+                    return self.begin_script(node, &**handle, children, key, walk);
                 }
                 Node::Wrap { handle, child } => {
                     let query = walk.query(key, self.unix());
@@ -113,7 +131,7 @@ impl Engine {
             node = match walk.tree.node(self.place(node, walk, key)) {
                 Node::Leaf(Leaf::Member(member)) => return Some(Arc::clone(member)),
                 Node::Attempt { handle, children } => {
-                    *children.get(self.first_up(&**handle, children, walk, key))?
+                    *children.get(self.first_up(&**handle, children, walk, key).child)?
                 }
                 Node::Wrap { child, .. } => *child,
                 Node::ByClient { handle, children } => {
@@ -123,22 +141,19 @@ impl Engine {
                 | Node::Leaf(_)
                 | Node::Copies(_)
                 | Node::Gather { .. }
-                | Node::Fan { .. } => return None,
+                | Node::Fan { .. }
+                | Node::Script { .. } => return None,
             }
         }
     }
 
     /// The first child that an attempt asks: no flight is needed to pass by ejected children.
-    fn first_up(&self, handle: &dyn Attempt, children: &[NodeId], walk: &Walk<'_>, key: &[u8]) -> usize {
+    fn first_up(&self, handle: &dyn Attempt, children: &[NodeId], walk: &Walk<'_>, key: &[u8]) -> Tried {
         let choices = walk.children(children, self.copies.snapshot());
         let query = walk.query(key, self.unix());
-        let mut first = 0;
-        while !choices.is_up(first)
-            && let Some(next) = handle.next(&query, first, children.len(), &Answer::EJECTED)
-        {
-            first = next;
-        }
-        first
+        let mut tried = Tried::first(0);
+        pass_by_ejected(handle, &query, &mut tried, &choices);
+        tried
     }
 
     #[inline]
@@ -157,6 +172,10 @@ impl Engine {
                 self.deliver(walk.to, &reply, &out);
                 out.clear();
                 self.router.reply = out;
+            }
+            Leaf::Discard => {
+                self.metrics.discarded += 1;
+                self.leaf(&Leaf::Null, walk);
             }
             Leaf::Error(error) => self.fail(walk.to, &Failed::here(error.outcome, &error.text)),
         }
@@ -230,10 +249,11 @@ impl Engine {
         }
     }
 
-    fn attempt(&mut self, node: NodeId, child: usize, walk: &Walk<'_>) {
+    fn attempt(&mut self, node: NodeId, tried: Tried, walk: &Walk<'_>) {
         let (id, flight) = self.router.flights.open(node, walk, 1);
         flight.message.extend_from_slice(walk.message);
-        self.try_child(node, id, child, walk);
+        flight.tried = tried;
+        self.try_child(node, id, tried.child, walk);
     }
 
     pub(super) fn try_child(&mut self, node: NodeId, flight: FlightId, child: usize, walk: &Walk<'_>) {

@@ -4,6 +4,7 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, HashMap, HashSet},
     fmt,
+    net::IpAddr,
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
@@ -13,7 +14,7 @@ use proxima_wire::{
 };
 
 use super::{
-    Answer, FleetPool, FlightId,
+    Answer, Answers, FleetPool, FlightId,
     handle::{ByClient, Random},
     order::Order,
 };
@@ -23,6 +24,7 @@ use crate::{
     copies::Snapshot,
     dialect::{Access, Copied, DeclaredCommands, Dialect, Reach, Spoken},
     members::{Locality, Member, MemberId},
+    metrics::FailoverCounts,
     micros::Micros,
     spool::Spool,
 };
@@ -63,6 +65,10 @@ pub trait Choose: Send {
     fn chooses_four(&self) -> bool {
         self.choose_four([b""; 4]).is_some()
     }
+    /// Does this route choose by a hash of the key among the members of a pool?
+    fn is_hash(&self) -> bool {
+        false
+    }
     /// Takes another order of its children, where its order depends on distances. `None`: the order of the
     /// tree.
     fn set_order(&self, _order: Option<&Arc<Order>>) {}
@@ -89,8 +95,20 @@ pub trait Fan: Send {
 pub trait Attempt: Send {
     /// The name of the route, as in the configuration.
     fn name(&self) -> &'static str;
-    /// The child to ask after child `tried` has given this answer. `None`: the answer is final.
-    fn next(&self, query: &Query<'_>, tried: usize, children: usize, answer: &Answer<'_>) -> Option<usize>;
+    /// The child to ask after the last one has given this answer. `None`: the answer is final.
+    fn next(
+        &self,
+        query: &Query<'_>,
+        tried: &mut Tried,
+        children: &Children<'_>,
+        answer: &Answer<'_>,
+    ) -> Option<usize>;
+    /// The child that is next in the order, if any answer leads there.
+    fn follow(&self, query: &Query<'_>, tried: &Tried, children: &Children<'_>) -> Option<usize>;
+    /// Takes what was counted since the last call.
+    fn take_counts(&self) -> FailoverCounts {
+        FailoverCounts::default()
+    }
     /// Does this route answer with the best reply, rather than the last one, when no reply was final?
     fn best_on_failure(&self) -> bool {
         false
@@ -99,6 +117,203 @@ pub trait Attempt: Send {
     fn goes_on(&self, query: &Query<'_>) -> bool;
     /// The answers after which the next child is asked, for people.
     fn why(&self) -> String;
+}
+
+/// The children that an attempt has asked for one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// The child that was asked last.
+    pub child: usize,
+    /// The number of children that were asked, or passed by as ejected.
+    pub count: u32,
+    /// Of these, the failures that count against a limit of failures.
+    pub errors: u32,
+    /// Of these, the failures that count against no limit.
+    pub excluded: u32,
+    /// A bit for each of the first 64 children that was asked.
+    pub seen: u64,
+}
+
+impl Tried {
+    /// This child alone.
+    pub const fn first(child: usize) -> Self {
+        Self {
+            child,
+            count: 1,
+            errors: 0,
+            excluded: 0,
+            seen: Self::bit(child),
+        }
+    }
+
+    /// This child as well.
+    pub const fn add(&mut self, child: usize) {
+        self.child = child;
+        self.count += 1;
+        self.seen |= Self::bit(child);
+    }
+
+    /// Was this child, one of the first 64, asked?
+    pub const fn has(&self, child: usize) -> bool {
+        self.seen & Self::bit(child) != 0
+    }
+
+    const fn bit(child: usize) -> u64 {
+        if child < 64 { 1 << child } else { 0 }
+    }
+}
+
+/// Serves a request in several steps, each of which may ask a child for something else.
+pub trait Script: Send {
+    /// The name of the route, as in the configuration.
+    fn name(&self) -> &'static str;
+    /// Decides how a request begins. Its message is whole.
+    fn begin(&self, asked: &Asked<'_>) -> Begin;
+    /// Does it look at the values of requests? They are held whole then.
+    fn needs_values(&self) -> bool {
+        false
+    }
+    /// The steps, for people.
+    fn why(&self) -> String;
+}
+
+/// A request, as a script sees it.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// The parsed request.
+    pub request: &'a Request,
+    /// Its bytes.
+    pub message: &'a [u8],
+    /// The name of its command.
+    pub command: &'static str,
+    /// Its key as the server will see it.
+    pub key: &'a [u8],
+    /// The present time, since 1970.
+    pub unix: Micros,
+    /// Bytes of the largest value that a client may store.
+    pub largest: usize,
+}
+
+/// How a script begins.
+pub enum Begin {
+    /// The request goes on to this child.
+    Pass(usize),
+    /// The request goes to these children. The reply of the first one is the answer.
+    Send(Vec<Sent>),
+    /// The request is served in steps.
+    Run(Box<dyn Run>, Turn),
+}
+
+impl Begin {
+    /// The request goes to both children as it is, and the first one answers.
+    pub fn copy(first: usize, other: usize) -> Self {
+        let sent = [first, other].map(|child| Sent { child, head: None });
+        Self::Send(sent.into())
+    }
+}
+
+/// A request as a child gets it.
+pub struct Sent {
+    /// The child.
+    pub child: usize,
+    /// The head of the request; `None`: the client's own.
+    pub head: Option<Vec<u8>>,
+}
+
+/// The state of one request that is served in steps.
+pub trait Run {
+    /// The next step, after this answer to what was asked under this number.
+    fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn;
+    /// Bytes of values that it keeps.
+    fn holds(&self) -> usize {
+        0
+    }
+}
+
+/// A step.
+#[derive(Default)]
+pub struct Turn {
+    /// What the client gets; `None`: nothing yet, or nothing more.
+    pub give: Option<Give>,
+    /// What is asked next.
+    pub asks: Vec<Ask>,
+}
+
+impl Turn {
+    /// Asks this child for the client's own request.
+    pub fn own(child: usize, number: u32) -> Self {
+        Self::default().and_own(child, number)
+    }
+
+    /// Asks this child for something else.
+    pub fn ask(child: usize, number: u32, made: Vec<u8>) -> Self {
+        Self::default().and_ask(child, number, made)
+    }
+
+    /// Gives the client this, and asks for nothing.
+    pub fn give(give: Give) -> Self {
+        Self {
+            give: Some(give),
+            asks: Vec::new(),
+        }
+    }
+
+    /// Asks this child for the client's own request as well.
+    #[must_use]
+    pub fn and_own(mut self, child: usize, number: u32) -> Self {
+        self.asks.push(Ask {
+            child,
+            number: Some(number),
+            made: None,
+        });
+        self
+    }
+
+    /// Asks this child for something else as well.
+    #[must_use]
+    pub fn and_ask(mut self, child: usize, number: u32, made: Vec<u8>) -> Self {
+        self.asks.push(Ask {
+            child,
+            number: Some(number),
+            made: Some(made),
+        });
+        self
+    }
+
+    /// Sends this to a child, whose answer nobody gets.
+    #[must_use]
+    pub fn and_tell(mut self, child: usize, made: Vec<u8>) -> Self {
+        self.asks.push(Ask {
+            child,
+            number: None,
+            made: Some(made),
+        });
+        self
+    }
+}
+
+/// The answer to a client.
+pub enum Give {
+    /// The answer that has just come.
+    This,
+    /// An answer that has come before.
+    Kept(Answers),
+    /// This reply, which is one to the client's command.
+    Made(Vec<u8>),
+    /// What an empty cache answers.
+    Miss,
+    /// This error.
+    Fail(Outcome, &'static str),
+}
+
+/// Something that a step asks.
+pub struct Ask {
+    /// The child that is asked.
+    pub child: usize,
+    /// The number under which the answer comes; `None`: nobody waits for it.
+    pub number: Option<u32>,
+    /// The request; `None`: the client's own.
+    pub made: Option<Vec<u8>>,
 }
 
 /// The decision of a wrap about a request on its way down.
@@ -134,8 +349,19 @@ pub trait Wrap: Send {
     fn changes_key(&self) -> bool {
         false
     }
-    /// Sees the answer to a request that it watches, and holds it for so long.
-    fn reply(&self, _key: &[u8], _command: &'static str, _answer: &Answer<'_>) -> Micros {
+    /// Does it name the client that waits for an answer?
+    fn names_client(&self) -> bool {
+        false
+    }
+    /// Sees the answer to a request that it watches, and holds it for so long. `client`: the address of the
+    /// client that waits for it, if it [names](Wrap::names_client) that.
+    fn reply(
+        &self,
+        _key: &[u8],
+        _command: &'static str,
+        _client: Option<IpAddr>,
+        _answer: &Answer<'_>,
+    ) -> Micros {
         Micros::ZERO
     }
     /// Takes a request into its queue. `client`: the client that waits for the answer.
@@ -205,6 +431,13 @@ pub enum Node {
         /// The children, in the order in which they are asked.
         children: Vec<NodeId>,
     },
+    /// Serves requests in several steps.
+    Script {
+        /// The decisions.
+        handle: Box<dyn Script>,
+        /// The children that it may ask.
+        children: Vec<NodeId>,
+    },
     /// Changes or holds a request around one child.
     Wrap {
         /// The decision.
@@ -239,7 +472,7 @@ pub struct Copies {
 
 impl Copies {
     /// The nearest readable copy for a client at this place; `None`: no copy is readable.
-    #[inline]
+    #[inline(always)]
     pub fn nearest(&self, client: Locality, is_readable: impl Fn(usize) -> bool) -> Option<usize> {
         if client != Locality::NONE
             && let Some(order) = self.order.borrow().as_deref()
@@ -259,6 +492,8 @@ pub enum Leaf {
     Embedded,
     /// Answers a miss.
     Null,
+    /// The same, and counts it.
+    Discard,
     /// Answers this error.
     Error(ErrorReply),
 }
@@ -278,6 +513,8 @@ pub(super) struct Root {
     pub(super) visits: Vec<(u16, NodeId)>,
     /// Does it lead to the embedded store?
     pub(super) has_store: bool,
+    /// Does a route below it look at values?
+    pub(super) needs_values: bool,
     /// Does it choose a member by the key, and nothing else?
     pub(super) is_plain: bool,
     /// The largest number of members that one request is sent to at once.
@@ -398,6 +635,11 @@ impl Tree {
         self.roots.get(listener).is_some_and(|root| root.has_store)
     }
 
+    /// Does a route of listener number `listener` look at the values of requests, so that they are held whole?
+    pub fn needs_values(&self, listener: usize) -> bool {
+        self.roots.get(listener).is_some_and(|root| root.needs_values)
+    }
+
     /// Does any listener lead to the embedded store?
     pub fn has_store(&self) -> bool {
         self.roots.iter().any(|root| root.has_store)
@@ -450,7 +692,7 @@ impl Tree {
             | Node::Gather { children, .. }
             | Node::Attempt { children, .. } => children.iter().all(|&child| self.is_settled(child)),
             // These may look at the key.
-            Node::Wrap { .. } | Node::Fan { .. } => false,
+            Node::Wrap { .. } | Node::Fan { .. } | Node::Script { .. } => false,
         }
     }
 
@@ -463,6 +705,7 @@ impl Tree {
             Node::Wrap { handle, .. } => handle.name(),
             Node::ByClient { handle, .. } => handle.name(),
             Node::Fan { handle, .. } => handle.name(),
+            Node::Script { handle, .. } => handle.name(),
             Node::Gather { name, .. } => name,
             Node::Copies(_) | Node::Leaf(_) => "another route",
         }
@@ -517,6 +760,34 @@ impl<'a> Children<'a> {
     /// Is there no child?
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
+    }
+
+    /// The position of the child that the nearest hash below this child chooses for a key; `None`: the key
+    /// leads to no hash.
+    pub fn hashed_below(&self, child: usize, query: &Query<'_>) -> Option<usize> {
+        let mut id = *self.ids.get(child)?;
+        loop {
+            id = match self.tree.node(id) {
+                Node::Choose { handle, children } => {
+                    let choices = Children {
+                        ids: children,
+                        ..*self
+                    };
+                    let chosen = handle.choose(query, &choices, &mut Random(0));
+                    if handle.is_hash() {
+                        return Some(chosen);
+                    }
+                    *children.get(chosen)?
+                }
+                Node::Wrap { child, .. } => *child,
+                Node::Fan { handle, children } => {
+                    *children.get(handle.choose(query, &mut Random(0), &mut Vec::new()))?
+                }
+                // A pool of one server has no hash.
+                Node::Leaf(Leaf::Member(_)) => return Some(0),
+                _ => return None,
+            };
+        }
     }
 
     /// May this child be asked? Every child may, except an ejected member and a copy whose state does not

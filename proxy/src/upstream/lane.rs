@@ -297,9 +297,9 @@ impl Lane {
             && self.stream.parse.is_new()
     }
 
-    /// The first waiting request has its reply. Returns true if the reply says that the server failed.
+    /// The first waiting request has its reply.
     #[inline]
-    pub fn answered(&mut self, reply: &Reply, now: Micros) -> bool {
+    pub fn answered(&mut self, reply: &Reply, now: Micros) {
         self.waiters.pop_front();
         self.free = now;
         if self.waiters.is_empty() {
@@ -307,11 +307,14 @@ impl Lane {
             // distant memory.
             self.waiters.clear();
         }
-        let failed = reply.outcome.is_failover();
-        if !failed || self.member.health.eject().by == EjectBy::LostConnections {
+        if !reply.outcome.is_failover() || self.member.health.eject().by == EjectBy::LostConnections {
             self.member.health.succeeded();
         }
-        failed
+    }
+
+    /// Does nothing wait for it, and is nothing under way on it?
+    pub(super) fn is_unused(&self) -> bool {
+        self.waiters.is_empty() && self.download.is_none() && self.uploading.is_none()
     }
 
     /// Is a message under way that may take as long as its bytes move?

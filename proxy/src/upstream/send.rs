@@ -127,6 +127,7 @@ impl Engine {
             }
             self.servers.in_flight += 1;
         }
+        self.metrics.sent(request.command);
         if lane.stream.mark() {
             self.actions.flush.push(Peer::Lane(id));
         }
@@ -178,6 +179,7 @@ impl Engine {
         outcome: Outcome,
         what: &str,
     ) {
+        self.metrics.member(member.id).outcomes.count(outcome, 1);
         if changes_copy(member, request, message) && !self.tracks_misses(to) {
             let mut scratch = [0; 250];
             let key = member.dialect.key(request, message, &mut scratch);

@@ -11,7 +11,7 @@ use socket2::{Domain, Socket};
 
 use super::{FleetOrder, LISTENER, Worker, process};
 use crate::{
-    client::ClientId,
+    client::{AnswerPlace, ClientId},
     config::schema::Limits,
     copies::CopyState,
     engine::Peer,
@@ -72,6 +72,13 @@ pub enum Order {
     Fleet(FleetOrder),
     /// Hand out a copy of the metrics.
     Report(Sender<Metrics>),
+    /// Give a client the answer to its question.
+    Answer {
+        /// Where the answer goes.
+        place: AnswerPlace,
+        /// The answer in the client's protocol.
+        answer: Vec<u8>,
+    },
     /// Accept no more clients, and close each client as soon as nothing is due to it.
     Drain {
         /// Gets an ack once the order is carried out: every client that comes later is refused.
@@ -173,6 +180,7 @@ impl<R: Reactor> Worker<R> {
                     self.engine.report_fleet(&mut metrics.fleet);
                     let _ = to.send(metrics);
                 }
+                Order::Answer { place, answer } => self.engine.answered(place, &answer),
                 Order::Drain { done } => {
                     self.close_listener(None);
                     self.engine.clients.set_draining(true);

@@ -103,6 +103,7 @@ impl Control {
             | WorkerEvent::Peer(_)
             | WorkerEvent::Short(_)
             | WorkerEvent::Shutdown
+            | WorkerEvent::Question(_)
             | WorkerEvent::Stranger(..)
             | WorkerEvent::Ended { .. } => None,
         }));

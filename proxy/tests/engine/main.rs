@@ -19,9 +19,12 @@ mod near;
 mod orders;
 mod peers;
 mod pipelines;
+mod policies;
+mod prefixes;
 mod random;
 #[path = "../../../wire/tests/memcache/rows.rs"]
 mod rows;
+mod scripts;
 mod splits;
 mod undo;
 mod uploads;

@@ -12,7 +12,7 @@ fn latest(children: Children) -> Route {
         weights: None,
         salt: String::new(),
         per_worker: false,
-        rules: FailoverRules::default(),
+        rules: Box::default(),
     }
 }
 
@@ -95,7 +95,7 @@ fn handles_that_choose_become_routes_with_the_same_effect() {
                     hash(pool("A"), salted(Algorithm::Ch3, "")),
                     hash(pool("A"), salted(Algorithm::Ch3, "1")),
                 ]),
-                rules: FailoverRules::default(),
+                rules: Box::default(),
             },
         ),
         (

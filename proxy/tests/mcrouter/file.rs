@@ -25,7 +25,8 @@ fn mcrouter_routes_are_chosen_by_routing_prefix() {
         mcrouter.loaded.config.routes[root],
         Route::ByRoutingPrefix {
             routes,
-            default: "/b/x/".into()
+            default: "/b/x/".into(),
+            takes_unknown: false,
         }
     );
 

@@ -14,7 +14,7 @@ pub(crate) fn route(route: &str) -> Route {
     let Route::Named(root) = &mcrouter.loaded.config.listeners[0].route else {
         panic!("the root has no name")
     };
-    let Route::ByRoutingPrefix { routes, default } = &mcrouter.loaded.config.routes[root] else {
+    let Route::ByRoutingPrefix { routes, default, .. } = &mcrouter.loaded.config.routes[root] else {
         panic!("no prefixes")
     };
     match &routes[default] {
@@ -34,7 +34,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
     let of = Hash::of;
     let table = [
         (r#""NullRoute""#, Route::Null),
-        (r#""DevNullRoute""#, Route::Null),
+        (r#""DevNullRoute""#, Route::Discard),
         (r#""ErrorRoute|gone | away""#, Route::Error("gone | away".into())),
         (
             r#"{"type": "ErrorRoute", "response": "x", "result": "mc_res_local_error"}"#,
@@ -148,7 +148,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
                 "failover_limit": {"rate": 0.1}, "failover_tag": true}"#,
             Route::Failover {
                 children: Children::List(vec![named("near"), named("all")]),
-                rules: FailoverRules {
+                rules: Box::new(FailoverRules {
                     errors: FailoverErrors {
                         gets: Some(vec![Outcome::Ejected, Outcome::Timeout]),
                         updates: Some(vec![Outcome::Ejected, Outcome::Timeout]),
@@ -160,7 +160,8 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
                         burst: 1000.0,
                     }),
                     tag: true,
-                },
+                    ..FailoverRules::default()
+                }),
             },
         ),
         (
@@ -169,7 +170,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
                 normal: Box::new(named("near")),
                 failover: pool("A"),
                 ttl: 5,
-                rules: FailoverRules::default(),
+                rules: Box::default(),
             },
         ),
         (
@@ -195,6 +196,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
             r#"{"type": "ModifyKeyRoute", "target": "near", "ensure_key_prefix": "p", "set_key_suffix": "s"}"#,
             Route::ModifyKey {
                 child: Box::new(named("near")),
+                routing_prefix: None,
                 ensure_prefix: "p".into(),
                 replace_prefix: None,
                 in_place: false,

@@ -2,7 +2,7 @@
 
 use proxima::config::schema::*;
 
-use crate::{around, handles::route, parse, pool, refused, rows::each_row};
+use crate::{around, handles::route, parse, pool, rows::each_row};
 
 fn shadow(target: Route, keys: ShadowKeys) -> Shadow {
     Shadow {
@@ -84,6 +84,7 @@ fn limits_become_routes_with_the_same_effect() {
     let limited = |child| Route::OutstandingLimit {
         child: Box::new(child),
         most: 5,
+        queue: None,
     };
     let by_key = |keys: &[&str], listed, default| Route::ByKey {
         keys: keys.iter().map(|&key| key.into()).collect(),
@@ -160,35 +161,5 @@ fn limits_become_routes_with_the_same_effect() {
     ];
     each_row(table, |(text, expected)| {
         assert_eq!(route(text), *expected, "{text}");
-    });
-}
-
-#[test]
-fn limits_are_refused_with_a_missing_or_wrong_key() {
-    let table = [
-        (
-            r#"{"type": "RateLimitRoute", "target": "near"}"#,
-            "RateLimitRoute: `rates` is missing, line: 8",
-        ),
-        (
-            r#"{"type": "RateLimitRoute", "target": "near", "rates": {"gets_rate": -1}}"#,
-            "expected a number of at least 0",
-        ),
-        (
-            r#"{"type": "BlackholeRoute", "default": "near"}"#,
-            "BlackholeRoute: `policies` is missing",
-        ),
-        (
-            r#"{"type": "BlackholeRoute", "default": "near", "policies": {"flags": []}}"#,
-            "BlackholeRoute looks at `key` alone, not at `flags`, line: 8",
-        ),
-        (
-            r#"{"type": "BlackholeRoute", "default": "near", "policies": {"key": [{"op": "x", "value": "k"}]}}"#,
-            "expected \"equals\" or \"not_equals\"",
-        ),
-    ];
-    each_row(table, |(text, expected)| {
-        let message = refused(&around(text));
-        assert!(message.contains(expected), "{text}\n{message}");
     });
 }

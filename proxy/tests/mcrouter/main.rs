@@ -1,5 +1,6 @@
 //! mcrouter's command line and configuration file, as its users write them.
 
+mod bad_configurations;
 mod choices;
 mod file;
 mod flags;
@@ -7,14 +8,16 @@ mod handles;
 mod limits;
 mod macros;
 mod node_local;
+mod policies;
 mod refusals;
 #[path = "../../../wire/tests/memcache/rows.rs"]
 mod rows;
 mod splits;
 mod spool;
+mod steps;
 
 use proxima::{
-    config::schema::{Children, FailoverRules, Route},
+    config::schema::{Children, Route},
     frontdoor::mcrouter::{Refused, Run, Start, start},
 };
 
@@ -31,15 +34,15 @@ pub(crate) fn parse(text: &str) -> Result<Run, Refused> {
 }
 
 /// A file with this route and the pools `A` of two servers, `B` of one, `E` of none, `W` with weights,
-/// `T` with tags, and `M` with an error among its servers.
+/// `T` with tags, `M` with an error among its servers, and `D` with failure domains.
 pub(crate) fn around(route: &str) -> String {
     format!(
         r#"{{"pools": {{
             "A": {{"servers": ["a:1", "a:2"]}},
             "B": {{"servers": ["b:1"]}},
-            "E": {{"servers": []}},
-            "W": {{"servers": ["w:1", "w:2", "w:3"], "weights": [1, 0.25]}},
-            "T": {{"servers": ["t:1", "t:2"], "tags": ["x", "y"]}}, "M": {{"servers": ["m:1", "ErrorRoute|m", "m:2"], "weights": [1, 0.5]}}
+            "E": {{"servers": []}}, "W": {{"servers": ["w:1", "w:2", "w:3"], "weights": [1, 0.25]}},
+            "T": {{"servers": ["t:1", "t:2"], "tags": ["x", "y"]}}, "M": {{"servers": ["m:1", "ErrorRoute|m", "m:2"], "weights": [1, 0.5]}},
+            "D": {{"servers": ["d:1", "d:2"], "failure_domains": [5, 6]}}
         }}, "named_handles": {{"near": "PoolRoute|B", "all": "AllSyncRoute|Pool|A", "list": "Pool|A"}},
         "route": {route}}}"#
     )
@@ -56,6 +59,6 @@ pub(crate) fn pool(name: &str) -> Children {
 pub(crate) fn failover(children: Children) -> Route {
     Route::Failover {
         children,
-        rules: FailoverRules::default(),
+        rules: Box::default(),
     }
 }

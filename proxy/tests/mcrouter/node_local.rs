@@ -49,12 +49,9 @@ fn the_node_local_set_up_runs_unchanged_and_is_followed() {
     assert_eq!(config.workers, Some(1));
     assert_eq!(mcrouter.warnings, Vec::<String>::new());
     assert_eq!(mcrouter.loaded.warnings, Vec::<String>::new());
-    assert!(
-        mcrouter
-            .not_served
-            .contains(&format!("--stats-root={}", folder.display())),
-        "{:?}",
-        mcrouter.not_served
+    assert_eq!(
+        mcrouter.door.files,
+        Some((folder.clone(), Duration::from_secs(10)))
     );
     assert_eq!(mcrouter.loaded.files_watched, std::slice::from_ref(&file));
     assert_eq!(mcrouter.reload_after, Some(Duration::from_millis(100)));
@@ -84,7 +81,8 @@ fn the_node_local_set_up_runs_unchanged_and_is_followed() {
         config.routes[root],
         Route::ByRoutingPrefix {
             routes: BTreeMap::from([("/././".to_owned(), selector)]),
-            default: "/././".into()
+            default: "/././".into(),
+            takes_unknown: false,
         }
     );
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use proxima::config::schema::*;
 
-use crate::{around, handles::route, refused, rows::each_row};
+use crate::{handles::route, rows::each_row};
 
 #[test]
 fn handles_that_split_become_routes_with_the_same_effect() {
@@ -97,43 +97,5 @@ fn handles_that_split_become_routes_with_the_same_effect() {
     ];
     each_row(table, |(text, expected)| {
         assert_eq!(route(text), *expected, "{text}");
-    });
-}
-
-#[test]
-fn handles_that_split_are_refused_with_a_missing_or_wrong_key() {
-    let table = [
-        (
-            r#"{"type": "MigrateRoute", "from": "near", "to": "all"}"#,
-            "MigrateRoute: `start_time` is missing, line: 8",
-        ),
-        (
-            r#"{"type": "MigrateRoute", "from": "near", "start_time": 1}"#,
-            "`to` is missing, line: 8",
-        ),
-        (
-            r#"{"type": "KeySplitRoute", "destination": "near"}"#,
-            "KeySplitRoute: `replicas` is missing, line: 8",
-        ),
-        (
-            r#"{"type": "KeySplitRoute", "destination": "near", "replicas": 1001}"#,
-            "expected a number from 2 to 1000",
-        ),
-        (
-            r#"{"type": "PoolRoute", "pool": "A", "shard_splits": {"x": 0}}"#,
-            "expected a whole number of at least 1",
-        ),
-        (
-            r#"{"type": "LatencyInjectionRoute", "child": "near"}"#,
-            "must be there, line: 8",
-        ),
-        (
-            r#"{"type": "ModifyKeyRoute", "target": "near", "replace_key_prefix": "a", "modify_inplace": false}"#,
-            "replace_key_prefix and modify_inplace cannot be used together",
-        ),
-    ];
-    each_row(table, |(text, expected)| {
-        let message = refused(&around(text));
-        assert!(message.contains(expected), "{text}\n{message}");
     });
 }

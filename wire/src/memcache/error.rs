@@ -14,6 +14,8 @@ pub const BAD_TTL: &[u8] = b"CLIENT_ERROR invalid exptime argument\r\n";
 pub const BAD_DELTA: &[u8] = b"CLIENT_ERROR invalid numeric delta argument\r\n";
 /// `delete` with words after the key other than `0` and `noreply`.
 pub const DELETE_USAGE: &[u8] = b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n";
+/// `stats` of a group that mcrouter does not know.
+pub const BAD_STATS: &[u8] = b"CLIENT_ERROR bad stats command\r\n";
 /// `mg`, `ms`, `md`: a flag stands twice.
 pub const DUPLICATE_FLAG: &[u8] = b"CLIENT_ERROR duplicate flag\r\n";
 /// A flag that no server knows.

@@ -15,6 +15,8 @@
 //! `captures/` holds what it said, and `captures/differ.tsv` what the oldest and the newest that are served
 //! make of some thousand lines.
 //!
+//! [`item`] is for items that the proxy itself reads and stores.
+//!
 //! Servers before 1.6.10 read other meta commands than these: see [`meta_commands`].
 
 mod base64;
@@ -25,6 +27,7 @@ mod effect;
 pub mod error;
 mod fetch;
 mod held;
+pub mod item;
 mod key;
 pub mod lease;
 mod line;

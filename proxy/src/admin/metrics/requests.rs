@@ -71,6 +71,31 @@ pub(super) fn lanes(metrics: &Metrics, page: &mut Page) {
         "Requests that went on to another child.",
         metrics.failovers,
     );
+    let failover = &metrics.failover;
+    for (name, help, count) in [
+        (
+            "failover_errors",
+            "Tries of a failover that failed, and were followed by another.",
+            failover.errors,
+        ),
+        (
+            "failover_ejected",
+            "Tries of a failover that met an ejected server, and were followed by another.",
+            failover.ejected,
+        ),
+        (
+            "failover_all_failed",
+            "Requests for which the last allowed try of a failover failed.",
+            failover.all_failed,
+        ),
+        (
+            "failover_limited",
+            "Failovers that a limit did not allow.",
+            failover.limited,
+        ),
+    ] {
+        page.counter(name, help, count);
+    }
     page.counter(
         "joins",
         "Requests that went to several members, and whose replies became one.",

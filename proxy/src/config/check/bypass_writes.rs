@@ -106,6 +106,7 @@ fn bypasses(route: &Route) -> Option<(&'static str, &str)> {
         | Route::Pool(_)
         | Route::Embedded
         | Route::Null
+        | Route::Discard
         | Route::Error(_)
         | Route::ByOperation { .. }
         | Route::ByPrefix { .. }
@@ -119,6 +120,12 @@ fn bypasses(route: &Route) -> Option<(&'static str, &str)> {
         | Route::RateLimit { .. }
         | Route::OutstandingLimit { .. }
         | Route::ByKey { .. }
+        | Route::WarmUp { .. }
+        | Route::SlowWarmUp { .. }
+        | Route::Staging { .. }
+        | Route::L1L2Cache { .. }
+        | Route::SizeSplit { .. }
+        | Route::BigValue { .. }
         | Route::KeyPart { .. }
         | Route::HashStop { .. }
         | Route::ModifyTtl { .. }

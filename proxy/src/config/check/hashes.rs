@@ -24,6 +24,7 @@ pub(super) fn lengths(config: &Config, index: &Index) -> Vec<Diagnostic> {
                 source.fixed()?.len()
             }
         };
+        let children = children.saturating_sub(length.without);
         let problem = format!("a list of {} for {children} children", length.found);
         (length.found != children).then(|| length.site.refuse(problem).with_remedy("give one for each child"))
     });

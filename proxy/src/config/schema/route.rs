@@ -27,6 +27,8 @@ pub enum Route {
     Member(String),
     Embedded,
     Null,
+    /// mcrouter's DevNullRoute: the same as null, and counted.
+    Discard,
     Error(ErrorReply),
     Hash {
         children: Children,
@@ -68,7 +70,7 @@ pub enum Route {
         weights: Option<Vec<f64>>,
         salt: String,
         per_worker: bool,
-        rules: FailoverRules,
+        rules: Box<FailoverRules>,
     },
     AllSync(Children),
     AllMajority(Children),
@@ -77,7 +79,7 @@ pub enum Route {
     AllAsync(Children),
     Failover {
         children: Children,
-        rules: FailoverRules,
+        rules: Box<FailoverRules>,
     },
     MissFailover {
         children: Children,
@@ -87,10 +89,12 @@ pub enum Route {
         normal: Box<Route>,
         failover: Children,
         ttl: u32,
-        rules: FailoverRules,
+        rules: Box<FailoverRules>,
     },
     ModifyKey {
         child: Box<Route>,
+        /// The routing prefix that servers get which keep it; empty: none. `None`: that of the key.
+        routing_prefix: Option<String>,
         ensure_prefix: String,
         replace_prefix: Option<String>,
         in_place: bool,
@@ -140,6 +144,7 @@ pub enum Route {
     OutstandingLimit {
         child: Box<Route>,
         most: usize,
+        queue: Option<Queue>,
     },
     /// The first route for these keys, the second one for all others.
     ByKey {
@@ -147,15 +152,55 @@ pub enum Route {
         listed: Box<Route>,
         default: Box<Route>,
     },
+    WarmUp {
+        cold: Box<Route>,
+        warm: Box<Route>,
+        /// Seconds that added values live; `None`: as long as in the warm route.
+        ttl: Option<i64>,
+    },
+    SlowWarmUp {
+        child: Box<Route>,
+        failover: Box<Route>,
+        settings: SlowWarmUpSettings,
+    },
+    Staging {
+        warm: Box<Route>,
+        staging: Box<Route>,
+    },
+    L1L2Cache {
+        l1: Box<Route>,
+        l2: Box<Route>,
+        /// Seconds that values live in the first cache.
+        ttl: i64,
+        /// Seconds that a miss is remembered there, and reads after which it is looked up again.
+        misses: Option<(i64, u32)>,
+    },
+    SizeSplit {
+        l1: Box<Route>,
+        l2: Box<Route>,
+        threshold: usize,
+        ttl_threshold: i64,
+        both: bool,
+        retries: u32,
+    },
+    BigValue {
+        child: Box<Route>,
+        threshold: usize,
+        batch: u32,
+        hides_flag: bool,
+    },
     Log(Box<Route>),
     Fault {
         child: Box<Route>,
         fault: Fault,
     },
-    /// mcrouter's prefixes: `/region/cluster/` → route. The default one serves keys without a prefix.
+    /// mcrouter's prefixes: `/region/cluster/` → route. The default one serves keys without a prefix, and may
+    /// take those with an unknown one.
     ByRoutingPrefix {
         routes: BTreeMap<String, Route>,
         default: String,
+        /// Keys that lead to no route go to the default one.
+        takes_unknown: bool,
     },
 }
 
@@ -198,6 +243,7 @@ impl Route {
             | Self::Member(_)
             | Self::Embedded
             | Self::Null
+            | Self::Discard
             | Self::Error(_)
             | Self::ByOperation { .. }
             | Self::ByPrefix { .. }
@@ -211,6 +257,12 @@ impl Route {
             | Self::RateLimit { .. }
             | Self::OutstandingLimit { .. }
             | Self::ByKey { .. }
+            | Self::WarmUp { .. }
+            | Self::SlowWarmUp { .. }
+            | Self::Staging { .. }
+            | Self::L1L2Cache { .. }
+            | Self::SizeSplit { .. }
+            | Self::BigValue { .. }
             | Self::KeyPart { .. }
             | Self::HashStop { .. }
             | Self::ModifyTtl { .. }
@@ -243,13 +295,36 @@ impl Route {
             | Self::ShardSplit { child, .. }
             | Self::KeySplit { child, .. }
             | Self::OutstandingLimit { child, .. }
+            | Self::BigValue { child, .. }
             | Self::KeyPart { child, .. }
             | Self::HashStop { child, .. }
             | Self::ModifyTtl { child, .. }
             | Self::Fault { child, .. }
             | Self::Spool { child, .. }
             | Self::Log(child) => vec![child],
-            Self::Migrate { from, to, .. } => vec![from, to],
+            Self::Migrate {
+                from: one, to: other, ..
+            }
+            | Self::WarmUp {
+                cold: one,
+                warm: other,
+                ..
+            }
+            | Self::SlowWarmUp {
+                child: one,
+                failover: other,
+                ..
+            }
+            | Self::Staging {
+                warm: one,
+                staging: other,
+            }
+            | Self::L1L2Cache {
+                l1: one, l2: other, ..
+            }
+            | Self::SizeSplit {
+                l1: one, l2: other, ..
+            } => vec![one, other],
             Self::ByKey { listed, default, .. } => vec![listed, default],
             Self::RateLimit { child, fallback, .. } => {
                 std::iter::once(&**child).chain(fallback.as_deref()).collect()
@@ -263,6 +338,7 @@ impl Route {
             | Self::Member(_)
             | Self::Embedded
             | Self::Null
+            | Self::Discard
             | Self::Error(_)
             | Self::Hash { .. }
             | Self::Nearest(_)
@@ -314,14 +390,56 @@ pub struct FailoverRules {
     pub limit: Option<FailoverLimit>,
     /// Keys with a `|#|` get `:failover=1` at their end on the way to all children but the first.
     pub tag: bool,
+    /// The order of the children.
+    pub policy: FailoverPolicy,
+    /// A miss is filled where its token comes from; the name tells the route's leases from others'. `None`: it
+    /// is filled as everything is stored.
+    pub pairs_leases: Option<String>,
 }
 
-impl From<FailoverErrors> for FailoverRules {
+/// The order in which a failover asks its children. The first one is always the first of the list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum FailoverPolicy {
+    /// That of the list.
+    #[default]
+    InOrder,
+    /// Those with the fewest failures in a row come first.
+    LeastFailures {
+        /// The most tries.
+        tries: u32,
+    },
+    /// An order by a hash of the key, mcrouter's DeterministicOrderPolicy.
+    HashOrder(Box<HashOrder>),
+    /// By their scores for the key.
+    Rendezvous {
+        /// A name for each child but the first.
+        tags: Vec<String>,
+    },
+}
+
+/// The order of a failover by a hash of the key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HashOrder {
+    /// The most tries.
+    pub tries: u32,
+    /// The most errors, those of ejected children not counted.
+    pub error_tries: u32,
+    /// The errors that count against neither limit.
+    pub exclude: Vec<Outcome>,
+    /// The weights of the children; `None`: all are equal.
+    pub weights: Option<Vec<f64>>,
+    /// The failure domain of each child; empty: no domains.
+    pub domains: Vec<Option<u32>>,
+    /// The first child is a pool of the others: the server that it chooses is not asked again.
+    pub knows_first: bool,
+}
+
+impl From<FailoverErrors> for Box<FailoverRules> {
     fn from(errors: FailoverErrors) -> Self {
-        Self {
+        Self::new(FailoverRules {
             errors,
-            ..Self::default()
-        }
+            ..FailoverRules::default()
+        })
     }
 }
 
@@ -373,6 +491,42 @@ impl ShardCopies {
 
     /// The most copies of a shard: their names end with two letters.
     pub const MOST: u32 = 26 * 26 + 1;
+}
+
+/// When a server is cold, and what it gets then.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlowWarmUpSettings {
+    /// A warm server becomes cold when it finds a smaller share of keys than this.
+    pub enable_threshold: f64,
+    /// A cold server becomes warm when it finds this share of keys.
+    pub disable_threshold: f64,
+    /// The share of reads that a cold server gets which finds nothing.
+    pub start: f64,
+    /// What is added to that, times the share of keys that it finds.
+    pub step: f64,
+    /// The least requests before a server can be cold.
+    pub min_requests: u64,
+}
+
+impl Default for SlowWarmUpSettings {
+    fn default() -> Self {
+        Self {
+            enable_threshold: 0.7,
+            disable_threshold: 0.9,
+            start: 0.1,
+            step: 1.0,
+            min_requests: 100,
+        }
+    }
+}
+
+/// How many requests may wait.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Queue {
+    /// The most, for each worker.
+    pub most: usize,
+    /// What further ones are answered.
+    pub full: ErrorReply,
 }
 
 /// A route that gets copies of requests.

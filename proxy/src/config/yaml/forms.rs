@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use proxima_wire::message::Outcome;
 
 use super::{
-    parameters::{ErrorsKeys, HashRouteKeys, LatestKeys, OneShadowKeys, RateKeys, ShardCopiesKeys},
+    parameters::{
+        ErrorsKeys, FailoverKeys, HashRouteKeys, LatestKeys, OneShadowKeys, PolicyKeys, RateKeys,
+        ShardCopiesKeys,
+    },
     route::RouteForm,
 };
 use crate::config::{
@@ -15,7 +18,8 @@ use crate::config::{
     operations,
     reading::{Kind, Length, Reading},
     schema::{
-        Algorithm, Children, FailoverErrors, Hash, Rate, Route, Shadow, ShadowKeys, ShardCopies, TtlAction,
+        Algorithm, Children, FailoverErrors, FailoverLimit, FailoverPolicy, FailoverRules, Hash, HashOrder,
+        Rate, Route, Shadow, ShadowKeys, ShardCopies, TtlAction,
     },
     suggest,
 };
@@ -72,6 +76,45 @@ pub(super) struct Pattern;
 
 impl Named for Pattern {
     const WHAT: &'static str = "pattern";
+}
+
+/// The order of a failover's children.
+#[derive(Debug)]
+pub(super) struct PolicyForm;
+
+impl Form for PolicyForm {
+    type Value = FailoverPolicy;
+
+    fn shape() -> Shape {
+        PolicyKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<FailoverPolicy, Diagnostic> {
+        let keys = PolicyKeys::read(node, cx)?;
+        match (keys.least_failures, keys.hash_order, keys.rendezvous) {
+            (Some(tries), None, None) => Ok(FailoverPolicy::LeastFailures { tries }),
+            (None, Some(keys), None) => {
+                let domains = keys.domains.unwrap_or_default();
+                Ok(FailoverPolicy::HashOrder(Box::new(HashOrder {
+                    tries: keys.tries,
+                    error_tries: keys.error_tries,
+                    exclude: keys.exclude,
+                    weights: keys.weights,
+                    domains: domains.into_iter().map(Some).collect(),
+                    knows_first: keys.knows_first,
+                })))
+            }
+            (None, None, Some(tags)) => Ok(FailoverPolicy::Rendezvous { tags }),
+            _ => {
+                let problem = "a policy is one of `least_failures`, `hash_order` and `rendezvous`";
+                Err(cx.refuse(node.at, problem))
+            }
+        }
+    }
+
+    fn show(_: &FailoverPolicy) -> Option<String> {
+        None
+    }
 }
 
 /// A rate.
@@ -252,12 +295,59 @@ impl Form for HashRouteForm {
                 cx.index.lengths.push(Length {
                     site,
                     found,
+                    without: 0,
                     children: children.clone(),
                 });
             }
             weights_given(hash, &children).map_err(|problem| cx.refuse(node.at, problem))?;
         }
         Ok(Route::Hash { children, hash })
+    }
+}
+
+/// The failover handle. The lists of its policy are as long as its children.
+#[derive(Debug)]
+pub(super) struct FailoverForm;
+
+impl Form for FailoverForm {
+    type Value = Route;
+
+    fn shape() -> Shape {
+        FailoverKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Route, Diagnostic> {
+        let keys = FailoverKeys::read(node, cx)?;
+        let lists = match &keys.policy {
+            FailoverPolicy::HashOrder(order) => {
+                let domains = Some(order.domains.len()).filter(|&domains| domains > 0);
+                vec![(order.weights.as_ref().map(Vec::len), 0), (domains, 0)]
+            }
+            FailoverPolicy::Rendezvous { tags } => vec![(Some(tags.len()), 1)],
+            FailoverPolicy::InOrder | FailoverPolicy::LeastFailures { .. } => Vec::new(),
+        };
+        for (found, without) in lists {
+            let site = cx.site(node.at);
+            cx.index.lengths.extend(found.map(|found| Length {
+                site,
+                found,
+                without,
+                children: keys.children.clone(),
+            }));
+        }
+        Ok(Route::Failover {
+            children: keys.children,
+            rules: Box::new(FailoverRules {
+                errors: keys.errors,
+                limit: keys.limit.map(|limit| FailoverLimit {
+                    rate: limit.rate,
+                    burst: limit.burst,
+                }),
+                tag: keys.tag,
+                policy: keys.policy,
+                pairs_leases: None,
+            }),
+        })
     }
 }
 
@@ -279,6 +369,7 @@ impl Form for LatestForm {
             cx.index.lengths.push(Length {
                 site,
                 found: weights.len(),
+                without: 0,
                 children: keys.children.clone(),
             });
         }

@@ -10,7 +10,7 @@ use crate::config::{
     document::Node,
     form::{Form, Shape},
     reading::Reading,
-    schema::{ErrorReply, FailoverLimit, FailoverRules, Fault, Rates, Route},
+    schema::{ErrorReply, Fault, Rates, Route, SlowWarmUpSettings},
 };
 
 /// One handle.
@@ -114,14 +114,7 @@ handles! {
     /// Sends to all children. It answers at once as `null` does.
     all_async: ChildrenForm => Route::AllAsync;
     /// The first child. While the reply is an error that another child may not have, the next one is asked.
-    failover: FailoverKeys => |keys: FailoverKeys| Route::Failover {
-        children: keys.children,
-        rules: FailoverRules {
-            errors: keys.errors,
-            limit: keys.limit.map(|limit| FailoverLimit { rate: limit.rate, burst: limit.burst }),
-            tag: keys.tag,
-        },
-    };
+    failover: FailoverForm => |route| route;
     /// Reads (`gat`, but not `touch`) and deletes ask the children in turn until one has the key. All other
     /// commands go to the first child.
     miss_failover: MissFailoverKeys => |keys: MissFailoverKeys| Route::MissFailover {
@@ -139,6 +132,7 @@ handles! {
     /// Changes the key on its way to the child.
     modify_key: ModifyKeyKeys => |keys: ModifyKeyKeys| Route::ModifyKey {
         child: Box::new(keys.child),
+        routing_prefix: None,
         ensure_prefix: keys.ensure_prefix,
         replace_prefix: keys.replace_prefix,
         in_place: keys.in_place,
@@ -183,8 +177,8 @@ handles! {
         child: Box::new(keys.child),
         shadows: keys.shadows,
     };
-    /// Limits the requests a second, counted by each worker. More than that go to `fallback`, and without that
-    /// are answered as by `null`. Arithmetic and `touch` are not limited.
+    /// Limits the requests a second, counted by each worker. More than that go to `fallback`, and without
+    /// that are answered as by `null`. Arithmetic and `touch` are not limited.
     rate_limit: RateLimitKeys => |keys: RateLimitKeys| Route::RateLimit {
         child: Box::new(keys.child),
         rates: Rates { gets: keys.gets, sets: keys.sets, deletes: keys.deletes },
@@ -195,6 +189,58 @@ handles! {
     outstanding_limit: OutstandingLimitKeys => |keys: OutstandingLimitKeys| Route::OutstandingLimit {
         child: Box::new(keys.child),
         most: keys.requests as usize,
+        queue: None,
+    };
+    /// Fills a cold route from a warm one: `get`, `gets`, `gat` and `gats` of what the cold one has not are
+    /// answered from the warm one, whose value is added to the cold one. Everything else goes to the cold
+    /// one. For memcached alone, as all routes that serve a request in several steps.
+    warm_up: WarmUpKeys => |keys: WarmUpKeys| Route::WarmUp {
+        cold: Box::new(keys.cold),
+        warm: Box::new(keys.warm),
+        ttl: keys.ttl,
+    };
+    /// Spares a server that finds few keys, as it is fresh: a part of its reads goes to another route.
+    slow_warm_up: SlowWarmUpKeys => |keys: SlowWarmUpKeys| Route::SlowWarmUp {
+        child: Box::new(keys.child),
+        failover: Box::new(keys.failover),
+        settings: SlowWarmUpSettings {
+            enable_threshold: keys.enable_threshold,
+            disable_threshold: keys.disable_threshold,
+            start: keys.start,
+            step: keys.step,
+            min_requests: keys.min_requests.into(),
+        },
+    };
+    /// A route that answers, and another one that is filled from it and kept alike in the background: what is
+    /// read is added there where it is missing, and what was stored is set. Deletes go to both.
+    staging: StagingKeys => |keys: StagingKeys| Route::Staging {
+        warm: Box::new(keys.warm),
+        staging: Box::new(keys.staging),
+    };
+    /// A small cache before a large one: `get` of what the first has not is answered by the second, and added
+    /// to the first. Everything else goes to the first.
+    l1_l2_cache: L1L2CacheKeys => |keys: L1L2CacheKeys| Route::L1L2Cache {
+        l1: Box::new(keys.l1),
+        l2: Box::new(keys.l2),
+        ttl: keys.ttl,
+        misses: (keys.miss_period > 0).then_some((keys.miss_ttl, keys.miss_period)),
+    };
+    /// Large values in a second cache: a `set` of one stores it there, and a marker in the first. `get` and
+    /// `gets` follow the marker. Everything else goes to the first.
+    size_split: SizeSplitKeys => |keys: SizeSplitKeys| Route::SizeSplit {
+        l1: Box::new(keys.l1),
+        l2: Box::new(keys.l2),
+        threshold: keys.threshold,
+        ttl_threshold: keys.ttl_threshold,
+        both: keys.both,
+        retries: keys.retries,
+    };
+    /// Values that are too large for their server, in pieces. `get`, `gets`, `gat` and `gats` join them.
+    big_value: BigValueKeys => |keys: BigValueKeys| Route::BigValue {
+        child: Box::new(keys.child),
+        threshold: keys.threshold,
+        batch: keys.batch,
+        hides_flag: keys.hide_flag,
     };
     /// One route for some keys, and another one for the rest.
     by_key: ByKeyKeys => |keys: ByKeyKeys| Route::ByKey {

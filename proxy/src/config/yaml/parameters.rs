@@ -5,13 +5,15 @@ use std::time::Duration;
 use proxima_wire::message::Outcome;
 
 use super::{
-    forms::{ErrorText, ErrorsForm, Pattern, Prefix, RateForm, ShadowForm, Shard, ShardCopiesForm},
+    forms::{
+        ErrorText, ErrorsForm, Pattern, PolicyForm, Prefix, RateForm, ShadowForm, Shard, ShardCopiesForm,
+    },
     hash::HashForm,
     route::{ChildrenForm, RouteForm},
 };
 use crate::config::{
-    form::{Amount, ByName, Character, Count, Flag, List, Optional, Seconds, Share, Text, Time, Word},
-    schema::{Shadow, ShardCopies, TtlAction},
+    form::{Amount, ByName, Character, Count, Flag, List, Optional, Seconds, Share, Size, Text, Time, Word},
+    schema::{FailoverPolicy, Shadow, ShardCopies, TtlAction},
     section::section,
 };
 
@@ -110,6 +112,40 @@ section! {
         limit: Optional<LimitKeys>,
         /// Keys with a `|#|` get `:failover=1` at their end on the way to all children but the first.
         tag: Flag = false,
+        /// The order in which the children behind the first one are asked. Without it that of the list.
+        policy: PolicyForm = FailoverPolicy::InOrder,
+    }
+}
+
+section! {
+    /// The order of children. There is one of these keys.
+    pub(super) struct PolicyKeys {
+        /// Those with the fewest failures in a row come first; the number is that of tries at most. A worker
+        /// counts by itself, and only the first 64 children are asked.
+        least_failures: Optional<Count<1>>,
+        /// The order depends on the key.
+        hash_order: Optional<HashOrderKeys>,
+        /// The order depends on the key, by rendezvous. The names are those of the children behind the first.
+        rendezvous: Optional<List<Text>>,
+    }
+}
+
+section! {
+    /// An order that depends on the key.
+    pub(super) struct HashOrderKeys {
+        /// Tries at most.
+        tries: Count<1>,
+        /// Errors at most; ejected children do not count.
+        error_tries: Count<1>,
+        /// Errors that count against neither number.
+        exclude: List<Word<Outcome>> = Vec::new(),
+        /// Weights from 0 to 1, one for each child.
+        weights: Optional<List<Share>>,
+        /// Failure domains, a number for each child. A domain in which a child has failed is passed by, as
+        /// long as there are others.
+        domains: Optional<List<Count>>,
+        /// The first child is a pool of all the others. The server that it chooses is not asked again.
+        knows_first: Flag = true,
     }
 }
 
@@ -291,6 +327,97 @@ section! {
         child: RouteForm,
         /// Requests under way.
         requests: Count<1>,
+    }
+}
+
+section! {
+    /// A cold route and a warm one.
+    pub(super) struct WarmUpKeys {
+        /// The route that is filled.
+        cold: RouteForm,
+        /// The route that has the values.
+        warm: RouteForm,
+        /// Seconds that added values live, or a duration; 0: for ever. Without it they live as long as in the
+        /// warm route, whose servers must know meta commands then.
+        ttl: Optional<Seconds>,
+    }
+}
+
+section! {
+    /// A server that may be fresh.
+    pub(super) struct SlowWarmUpKeys {
+        /// The server.
+        child: RouteForm,
+        /// The route for the reads that the server is spared.
+        failover: RouteForm,
+        /// The server is spared as soon as it finds a smaller share of keys than this.
+        enable_threshold: Share = 0.7,
+        /// The server is spared until it finds this share of keys.
+        disable_threshold: Share = 0.9,
+        /// Share of reads that a spared server gets if it finds nothing.
+        start: Share = 0.1,
+        /// What is added to that, times the share of keys that it finds.
+        step: Share = 1.0,
+        /// Requests before the share of keys counts.
+        min_requests: Count = 100,
+    }
+}
+
+section! {
+    /// A route that answers, and one that is prepared.
+    pub(super) struct StagingKeys {
+        /// The route that answers.
+        warm: RouteForm,
+        /// The route that is prepared.
+        staging: RouteForm,
+    }
+}
+
+section! {
+    /// Two caches.
+    pub(super) struct L1L2CacheKeys {
+        /// The first cache.
+        l1: RouteForm,
+        /// The second cache.
+        l2: RouteForm,
+        /// Seconds that values live in the first cache, or a duration; 0: for ever.
+        ttl: Seconds,
+        /// Seconds that the first cache remembers that the second has nothing; 0: for ever.
+        miss_ttl: Seconds = 0,
+        /// A remembered miss is looked up again at each so many reads of one. 0: misses are not remembered.
+        miss_period: Count = 0,
+    }
+}
+
+section! {
+    /// Two caches, by the size of values.
+    pub(super) struct SizeSplitKeys {
+        /// The cache of small values, and of markers.
+        l1: RouteForm,
+        /// The cache of large values.
+        l2: RouteForm,
+        /// Size of the smallest large value.
+        threshold: Size,
+        /// Values that live shorter than so many seconds are small. 0: size alone decides.
+        ttl_threshold: Seconds = 0,
+        /// The first cache gets large values whole, and the second one in the background.
+        both: Flag = false,
+        /// How often `gets` looks again for a marker whose value was missing.
+        retries: Count<1, 10> = 1,
+    }
+}
+
+section! {
+    /// Values in pieces.
+    pub(super) struct BigValueKeys {
+        /// The route for the pieces.
+        child: RouteForm,
+        /// Size of the largest value that stays whole, and of a piece.
+        threshold: Size,
+        /// Pieces that are asked for at a time. 0: all.
+        batch: Count = 10,
+        /// Clients do not see the flag of a value in pieces.
+        hide_flag: Flag = false,
     }
 }
 

@@ -16,7 +16,7 @@ mod prepare;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    time::Instant,
+    time::{Instant, SystemTime},
 };
 
 pub use self::error::ReloadError;
@@ -116,6 +116,7 @@ impl Reloader {
         let result = self.try_to_read();
         self.waits = result.as_ref().is_err_and(ReloadError::retry_may_help);
         let mut state = self.proxy.state();
+        state.attempted = SystemTime::now();
         match &result {
             Ok(changed) => {
                 if state.refused.take().is_some() {

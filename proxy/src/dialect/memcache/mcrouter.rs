@@ -3,7 +3,7 @@
 use memchr::memchr;
 use proxima_wire::{
     memcache::{Command, KEY, error},
-    message::{Bad, Parsed, Request},
+    message::{Bad, Class, Parsed, Request},
 };
 
 /// The answer to a key that is too long. The value behind it is swallowed, and the connection stays.
@@ -14,6 +14,21 @@ pub(super) const MALFORMED: &[u8] = b"CLIENT_ERROR malformed request\r\n";
 
 /// Bytes within which a line must end. A key that is far too long is no reason to close the connection.
 const LONGEST: usize = 64 << 10;
+
+/// The beginning of keys by which mcrouter is asked about itself.
+pub const ADMIN: &[u8] = b"__mcrouter__.";
+
+/// Makes a plan necessary for a `get` of such a key.
+#[inline]
+pub(super) fn marked(mut request: Request, bytes: &[u8]) -> Request {
+    let asks = request.command == Command::Get as u16
+        && request.more_keys.is_empty()
+        && request.key.of(bytes).starts_with(ADMIN);
+    if asks {
+        request.class = Class::Admin;
+    }
+    request
+}
 
 /// A request that was refused by the rules of memcached, as mcrouter refuses it. `bytes` begin with it.
 #[cold]

@@ -4,6 +4,7 @@ mod mcrouter;
 mod repair;
 mod twemproxy;
 
+pub use mcrouter::ADMIN as MCROUTER_ADMIN;
 use proxima_wire::{
     memcache::{self, Command, Discovery, Limits, Rewrite, error},
     message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request},
@@ -56,6 +57,14 @@ impl Memcache<false> {
     };
 }
 
+/// The control thread answers when nothing else is due to the client.
+fn consult(session: &Session) -> Plan {
+    match session.is_idle {
+        true => Plan::Consult,
+        false => Plan::Later,
+    }
+}
+
 /// The reply to `version`. Client libraries read the first number to know what they may send and how errors
 /// look. It is the version of the memcached whose protocol Proxima speaks.
 const VERSION: &[u8] = concat!("VERSION 1.6.18 proxima-", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes();
@@ -78,7 +87,7 @@ impl<const ANNOUNCES: bool> Memcache<ANNOUNCES> {
             Manner::Twemproxy { all_commands } => twemproxy::restrict(read, all_commands),
             Manner::Mcrouter { .. } => match read {
                 Parsed::Bad(bad) => mcrouter::refused(bad, bytes),
-                read => read,
+                read => read.map(|request| mcrouter::marked(request, bytes)),
             },
         }
     }
@@ -192,7 +201,7 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
     }
 
     #[inline]
-    fn plan(&self, _: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
+    fn plan(&self, session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
         use Command::*;
         let Some(command) = Command::from_number(request.command) else {
             return Plan::Refuse("no such command");
@@ -208,6 +217,9 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
                 return Plan::Announce(Discovery::Config as u16);
             }
             Config => error::ERROR,
+            Get if matches!(self.manner, Manner::Mcrouter { .. }) && request.class == Class::Admin => {
+                return consult(session);
+            }
             Get if ANNOUNCES && request.class == Class::Admin => {
                 out.extend_from_slice(b"END\r\n");
                 return Plan::Announce(Discovery::Key as u16);
@@ -216,6 +228,7 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
                 b"SERVER_ERROR Command disabled\r\n"
             }
             FlushAll => return Plan::Broadcast,
+            Stats if matches!(self.manner, Manner::Mcrouter { .. }) => return consult(session),
             Stats | LruCrawler => return Plan::Stats,
             Quit => return Plan::Close,
             Get | Gets | Gat | Gats | Set | Add | Replace | Append | Prepend | Cas | Delete | Incr | Decr

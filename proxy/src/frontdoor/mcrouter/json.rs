@@ -100,6 +100,25 @@ impl Reader<'_, '_> {
     }
 }
 
+/// A tree as JSON with a key on each line, in the order of the keys.
+pub(super) fn pretty(node: &Node) -> String {
+    // A tree has no key that is no text, which is all that could fail.
+    serde_json::to_string_pretty(&value(node)).unwrap_or_default()
+}
+
+fn value(node: &Node) -> serde_json::Value {
+    match &node.value {
+        Value::Scalar { text, quoted: true } => text.as_str().into(),
+        // What is no word of JSON (a number beyond its range) is shown as it is.
+        Value::Scalar { text, .. } => serde_json::from_str(text).unwrap_or_else(|_| text.as_str().into()),
+        Value::List(nodes) => nodes.iter().map(value).collect(),
+        Value::Map(entries) => entries
+            .iter()
+            .map(|(name, node)| (name.text.clone(), value(node)))
+            .collect(),
+    }
+}
+
 /// The beginnings of the lines of a text.
 struct Lines<'a> {
     text: &'a str,

@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use md5::{Digest as _, Md5};
+
 use super::{
     dump::{Dump, Origin, Texts},
     fleet::join,
+    json,
     keep_writing::keep_writing,
     preprocess::Preprocessor,
+    runtime::Variables,
     settings::Settings,
     tree,
 };
@@ -39,17 +43,19 @@ pub(super) struct Reader {
     pub(super) peer: Option<(PeerFile, PathBuf)>,
     /// Where the last good configuration is kept.
     pub(super) dump: Option<Dump>,
+    /// The file of runtime variables. `None`: there are none.
+    pub(super) variables: Option<PathBuf>,
 }
 
 impl Reader {
     /// Reads the files.
     pub(super) fn read(&self) -> Result<Loaded, ConfigError> {
-        self.read_from(Origin::Files).map(|(loaded, _)| loaded)
+        self.read_from(Origin::Files, true).map(|(loaded, _)| loaded)
     }
 
-    /// Reads the files, and keeps their texts if they are good.
-    pub(super) fn read_and_keep(&self) -> Result<Loaded, ConfigError> {
-        let (loaded, texts) = self.read_from(Origin::Files)?;
+    /// Reads the files, at the start of the process or later, and keeps their texts if they are good.
+    pub(super) fn read_and_keep(&self, is_first: bool) -> Result<Loaded, ConfigError> {
+        let (loaded, texts) = self.read_from(Origin::Files, is_first)?;
         if let Some(dump) = self
             .dump
             .as_ref()
@@ -67,7 +73,7 @@ impl Reader {
         let Some(dump) = &self.dump else {
             return Err(bad);
         };
-        match self.read_from(Origin::Dump(dump)) {
+        match self.read_from(Origin::Dump(dump), true) {
             Ok((mut loaded, _)) => {
                 let warning =
                     format!("the configuration is the last good one, as this one is refused: {bad}");
@@ -78,17 +84,36 @@ impl Reader {
         }
     }
 
-    fn read_from(&self, origin: Origin<'_>) -> Result<(Loaded, Texts), ConfigError> {
-        let (path, text) = match &self.input {
-            Input::Text(text) => (Path::new(ARGUMENT), text.clone()),
-            Input::File(path) => (
-                path.as_path(),
-                origin.read(path).map_err(|unread| unreadable(path, unread))?,
-            ),
+    /// The configuration without its macros, as JSON.
+    pub(super) fn expanded(&self) -> Result<String, ConfigError> {
+        let (path, text) = self.text(Origin::Files)?;
+        let mut preprocessor = Preprocessor::new(&self.settings.constants, Origin::Files, self.folder());
+        let expanded = preprocessor.expand(&text, &mut Reading::default());
+        expanded
+            .map(|node| json::pretty(&node))
+            .map_err(|diagnostic| ConfigError::one(path, diagnostic))
+    }
+
+    /// The text of the configuration, and its name in messages.
+    fn text(&self, origin: Origin<'_>) -> Result<(&Path, String), ConfigError> {
+        match &self.input {
+            Input::Text(text) => Ok((Path::new(ARGUMENT), text.clone())),
+            Input::File(path) => match origin.read(path) {
+                Ok(text) => Ok((path, text)),
+                Err(why) => Err(unreadable(path, why)),
+            },
+        }
+    }
+
+    fn read_from(&self, origin: Origin<'_>, is_first: bool) -> Result<(Loaded, Texts), ConfigError> {
+        let (path, text) = self.text(origin)?;
+        let (variables, unusable) = match &self.variables {
+            Some(path) => Variables::read(path, is_first)?,
+            None => Default::default(),
         };
         let mut cx = Reading::default();
         let mut preprocessor = Preprocessor::new(&self.settings.constants, origin, self.folder());
-        let tree = tree::read(&text, &self.settings, &mut preprocessor, &mut cx)
+        let tree = tree::read(&text, &self.settings, &mut preprocessor, &variables, &mut cx)
             .map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
         let mut texts = preprocessor.into_files();
         let listeners = self.base.listeners.iter().map(|listener| Listener {
@@ -116,11 +141,24 @@ impl Reader {
             warnings.into_iter().for_each(|warning| cx.warn(whole, warning));
         }
         let own = matches!(self.input, Input::File(_)).then(|| path.to_owned());
+        let digest = |(path, text): (&Path, &str)| (path.to_owned(), hex(&Md5::digest(text)));
+        let others = texts.iter().map(|(path, text)| (path.as_path(), text.as_str()));
+        let digests = [(path, text.as_str())].into_iter().chain(others);
         let loaded = Loaded {
             config,
-            warnings: cx.warnings_of(path),
-            version_hash: version_hash([&text].into_iter().chain(texts.values()).map(String::as_str)),
-            files_watched: own.into_iter().chain(texts.keys().cloned()).collect(),
+            warnings: cx.warnings_of(path).into_iter().chain(unusable).collect(),
+            version_hash: version_hash(
+                [&text, &variables.text]
+                    .into_iter()
+                    .chain(texts.values())
+                    .map(String::as_str),
+            ),
+            files_watched: own
+                .into_iter()
+                .chain(texts.keys().cloned())
+                .chain(self.variables.clone())
+                .collect(),
+            digests: digests.map(digest).collect(),
             text: text.clone(),
         };
         texts.insert(path.to_owned(), text);
@@ -134,6 +172,10 @@ impl Reader {
             Input::Text(_) => None,
         }
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The message begins as mcrouter's users look for it.

@@ -14,6 +14,7 @@
 mod base;
 mod builder;
 mod constants;
+mod door;
 mod dump;
 mod error;
 mod flags;
@@ -27,11 +28,13 @@ mod object;
 mod options;
 mod pools;
 mod preprocess;
+mod runtime;
 mod server;
 mod settings;
 mod start;
 mod threads;
 mod tree;
 
+pub use door::Door;
 pub use error::{OptionError, Refused};
 pub use start::{Run, Start, start};

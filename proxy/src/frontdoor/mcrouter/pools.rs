@@ -22,12 +22,7 @@ use crate::config::{
 /// Keys that would change where requests go, or what clients get.
 const UNSERVED: [&str; 5] = ["tko_tracker", "use_ssl", "shadows", "rates", "shard_splits"];
 /// Keys of features that do not exist here: replies that carry more than ASCII, diagnostics, packet marks.
-const IDLE: [&str; 4] = [
-    "failure_domains",
-    "enable_compression",
-    "qos",
-    "additional_fanout",
-];
+const IDLE: [&str; 3] = ["enable_compression", "qos", "additional_fanout"];
 
 /// A pool, and the answer of an empty one.
 #[derive(Clone, Debug)]
@@ -40,6 +35,8 @@ pub(super) struct Listed {
     pub(super) weights: Option<Vec<f64>>,
     /// Names by place in the whole list, for rendezvous.
     pub(super) tags: Option<Vec<String>>,
+    /// The failure domain of each server; empty: they have none.
+    pub(super) domains: Vec<u32>,
     /// Whether deletes are kept that its servers have not taken, and the name under which; `None`: the pool's.
     pub(super) asynclog: (bool, Option<String>),
     /// mcrouter's `error_on_empty`: an error instead of a miss.
@@ -185,6 +182,18 @@ impl Pools {
         );
         let error_on_empty = object.take("error_on_empty", cx, flag)?.unwrap_or(true);
         let tags = object.take("tags", cx, list(text))?;
+        let domain = |node: &Node, cx: &mut Reading| whole(0)(node, cx).map(i32::unsigned_abs);
+        let domains = object
+            .take("failure_domains", cx, list(domain))?
+            .unwrap_or_default();
+        if !domains.is_empty() && domains.len() != count {
+            let problem = format!("{} failure domains for {count} servers", domains.len());
+            return Err(cx.refuse(object.at, problem));
+        }
+        let domains = taken
+            .iter()
+            .filter_map(|&place| domains.get(place).copied())
+            .collect();
         object.finish(&UNSERVED, &IDLE, cx)?;
         Ok(Listed {
             pool,
@@ -192,6 +201,7 @@ impl Pools {
             handles,
             weights,
             tags,
+            domains,
             asynclog,
             error_on_empty,
         })

@@ -1,6 +1,7 @@
 //! Makes a configuration of a command line, and again whenever its file changes.
 
 use std::{
+    fmt::Display,
     hash::{BuildHasher as _, RandomState},
     path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
@@ -9,16 +10,18 @@ use std::{
 
 use super::{
     base::{base, path},
+    door::Door,
     dump::Dump,
     error::{OptionError, Refused},
     flags::{self, Flags, Validates},
     help::help,
     load::{Input, Reader},
+    runtime,
     settings::Settings,
 };
 use crate::{
     config::{ConfigError, Loaded, load_peer},
-    frontdoor::{self, ConfigSource},
+    frontdoor::{self, ConfigSource, Ejected, HealthChange},
     reactor::Io,
 };
 
@@ -28,13 +31,6 @@ const VERSION: &str = "1.0.0 mcrouter\n";
 /// Time after a change before a file is read, unless `--reconfiguration-delay-ms` is given: enough for a
 /// writer to finish.
 const SETTLE: Duration = Duration::from_millis(100);
-
-/// Parts of mcrouter that do not exist here, whatever the options say.
-const NOT_THERE: [&str; 3] = [
-    "`get __mcrouter__.…`",
-    "files of statistics, and traffic taps",
-    "keys for several routes (`/*/*/key`, `/region/*/key`, `/region/fallback/key`): they get an error",
-];
 
 /// The result of a command line. A text is for standard output.
 pub type Start = frontdoor::Start<Run>;
@@ -50,6 +46,8 @@ pub struct Run {
     pub not_served: Vec<String>,
     /// Time from a change of the files until they are read again. `None`: they are not followed.
     pub reload_after: Option<Duration>,
+    /// What is told to those who ask the door about itself.
+    pub door: Door,
     /// The log file. `None`: standard error.
     pub log_file: Option<PathBuf>,
     /// The amount of logging: 0 to 4, by default 1.
@@ -69,6 +67,8 @@ pub struct Run {
 /// # Errors
 /// Options are refused, ports are impossible, or the configuration is missing or refused.
 pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refused> {
+    let arguments: Vec<String> = arguments.into_iter().collect();
+    let said = arguments.join(" ");
     let mut flags = flags::read(arguments)?;
     if flags.asks_help {
         return Ok(Start::Print(help()));
@@ -102,7 +102,9 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         base,
         peer,
         dump: Dump::of(&flags),
+        variables: runtime::path(&flags.text("runtime-vars-file")),
     };
+    let door = Door::of(&mut flags, said, &reader.input, &reader.settings.constants);
     let starts_by_dump = flags.validates == Validates::No;
     let loaded = match reader.read() {
         Err(bad) if starts_by_dump => reader.read_dump(bad),
@@ -122,6 +124,7 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         loaded,
         not_served: not_served(&flags),
         reload_after: (!flags.flag("disable-reload-configs")).then_some(delay),
+        door,
         log_file: path(&flags, "log-path"),
         verbosity: flags.number("verbosity"),
         io,
@@ -136,13 +139,17 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
 impl ConfigSource for Run {
     fn load(&self) -> Result<Loaded, ConfigError> {
         let is_first = !self.has_loaded.load(Ordering::Relaxed);
-        let loaded = match self.reader.read_and_keep() {
+        let loaded = match self.reader.read_and_keep(is_first) {
             // Later, the configuration that runs stays.
             Err(bad) if is_first && self.starts_by_dump => self.reader.read_dump(bad),
             read => read,
         }?;
         self.has_loaded.store(true, Ordering::Relaxed);
         Ok(loaded)
+    }
+
+    fn expanded(&self) -> Option<Result<String, ConfigError>> {
+        Some(self.reader.expanded())
     }
 
     fn name(&self) -> String {
@@ -158,6 +165,20 @@ impl ConfigSource for Run {
         let jitter = u64::try_from(self.jitter.as_micros()).unwrap_or(u64::MAX);
         let random = RandomState::new().hash_one(()) % jitter.saturating_add(1);
         self.reload_after.unwrap_or_default() + Duration::from_micros(random)
+    }
+
+    fn forgets_ejections(&self) -> bool {
+        true
+    }
+
+    fn say(&self, address: &dyn Display, change: HealthChange, all: Ejected) {
+        let all = format!("Total hard TKOs: {}; soft TKOs: {}", all.lost, all.late);
+        match change {
+            HealthChange::Ejected { was_late: true } => tracing::debug!("{address} marked soft TKO. {all}"),
+            HealthChange::Ejected { was_late: false } => tracing::debug!("{address} marked hard TKO. {all}"),
+            HealthChange::Returned => tracing::debug!("{address} unmarked TKO. {all}"),
+            HealthChange::Forgotten => tracing::debug!("{address} was TKO, removed from config. {all}"),
+        }
     }
 
     fn follows(&self) -> bool {
@@ -184,10 +205,8 @@ fn input(flags: &Flags) -> Result<Input, OptionError> {
 fn not_served(flags: &Flags) -> Vec<String> {
     let refuses = "as in mcrouter, a lost node makes the writes of an AllSyncRoute fail, and one that returns is read with \
                    what it held; with --keep-writing neither happens";
-    NOT_THERE
-        .iter()
-        .map(|part| (*part).to_owned())
-        .chain(flags.missing())
+    flags
+        .missing()
         .chain(
             (flags.text("keep-writing") == "false" && flags.text("fleet").is_empty())
                 .then(|| refuses.to_owned()),

@@ -7,6 +7,7 @@ use super::{
     object::{Object, list, text},
     pools::Pools,
     preprocess::Preprocessor,
+    runtime::Variables,
     settings::Settings,
 };
 use crate::config::{
@@ -29,14 +30,16 @@ pub(super) fn read(
     source: &str,
     settings: &Settings,
     preprocessor: &mut Preprocessor<'_>,
+    variables: &Variables,
     cx: &mut Reading,
 ) -> Result<Tree, Diagnostic> {
-    let document = preprocessor.expand(source, cx)?;
+    let mut document = preprocessor.expand(source, cx)?;
+    variables.fill(&mut document, cx);
     let top = Object::of(&document, cx)?;
     let pools = cx.within("pools", |cx| {
         Pools::read(top.get("pools"), settings, preprocessor, cx)
     })?;
-    let mut builder = Builder::new(pools, settings.keeps_deletes);
+    let mut builder = Builder::new(pools, settings);
     top.take("named_handles", cx, |node, cx| builder.name_handles(node, cx))?;
     let by_prefix = match (top.get("route"), top.get("routes")) {
         (Some(node), None) => {
@@ -61,6 +64,7 @@ pub(super) fn read(
     let mut root = Route::ByRoutingPrefix {
         routes: by_prefix,
         default: settings.default_route.clone(),
+        takes_unknown: settings.takes_unknown,
     };
     if settings.only_gets {
         let operations = ["read", "gat", "gats"];
@@ -71,8 +75,23 @@ pub(super) fn read(
             default: None,
         };
     }
+    if let Some(big) = settings.big_values {
+        root = Route::BigValue {
+            child: Box::new(builder.share(root, "root", top.at)),
+            threshold: big.threshold,
+            batch: big.batch,
+            hides_flag: big.hides_flag,
+        };
+    }
     if settings.log_requests {
         root = Route::Log(Box::new(root));
+    }
+    if let Some(most) = settings.most_in_all {
+        root = Route::OutstandingLimit {
+            child: Box::new(root),
+            most,
+            queue: settings.queue_in_all.clone(),
+        };
     }
     let root = builder.share(root, "root", top.at);
     // No route leads to an empty pool: its answer stands in the tree.

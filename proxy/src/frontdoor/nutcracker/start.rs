@@ -148,6 +148,7 @@ fn checked(text: &str, path: &Path, given: &Given) -> Result<Loaded, ConfigError
                     version_hash: version_hash([text]),
                     text: masked_yaml(text, &file::secrets(&root)),
                     files_watched: vec![path.to_owned()],
+                    digests: Vec::new(),
                 });
             }
         }

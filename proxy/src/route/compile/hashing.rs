@@ -94,7 +94,7 @@ impl Maker<'_, '_> {
             (Some(weights), _) => weights.get(index).copied().unwrap_or(0.5),
             (None, _) => nodes
                 .get(index)
-                .and_then(|&node| self.member_at(node))
+                .and_then(|&node| self.member_below(node))
                 .map_or(1.0, |member| member.weight),
         };
         let with_weight = |(index, name)| (name, weight(index));
@@ -103,7 +103,7 @@ impl Maker<'_, '_> {
 
     /// The name by which consistent hashing knows a child.
     pub(super) fn name(&self, node: NodeId) -> String {
-        match self.member_at(node) {
+        match self.member_below(node) {
             Some(member) => member.name.clone(),
             None => format!("child-{}", node.0),
         }

@@ -52,6 +52,6 @@ impl<'a> Maker<'_, 'a> {
         let chosen = latest_of(weights, count, seed);
         let chosen = chosen.into_iter().filter_map(|child| nodes.get(child).copied());
         let chosen = chosen.collect();
-        Ok(self.failover(chosen, rules))
+        self.failover(chosen, rules)
     }
 }

@@ -6,16 +6,19 @@ use super::{CompileError, Compiler};
 use crate::{
     config::schema::{Algorithm, Children, Hash, Pool, Replicated, Route, Server, TtlAction},
     dialect::Dialect,
-    members::Registry,
+    members::{Member, Registry},
     route::{
         FleetPool,
         handle::{
-            After, Assigned, ByPart, Delay, Fail, Held, HostId, Kept, Log, MissFailover, ModifyKey,
-            ModifyTtl, Nearest, Parts, RandomChild, Redirected, RoundRobin, Total, gather_name,
+            After, Assigned, BigValue, ByPart, Delay, Fail, Held, HostId, Kept, Log, MissFailover, ModifyKey,
+            ModifyTtl, Nearest, Parts, RandomChild, Redirected, RoundRobin, SizeSplit, Total, gather_name,
         },
         tree::{Attempt, Choose, Copies, Leaf, Node, NodeId, Wait, Wrap},
     },
 };
+
+/// What tells a named route from every other one.
+type NamedKey<'a> = (&'static str, &'a str, Arc<[Parts]>, Option<Arc<str>>);
 
 /// Makes the nodes of one tree.
 pub(super) struct Maker<'m, 'a> {
@@ -24,9 +27,9 @@ pub(super) struct Maker<'m, 'a> {
     /// The protocol of the listener whose route is being made.
     pub(super) dialect: &'static dyn Dialect,
     pub(super) nodes: Vec<Node>,
-    /// The named routes, by protocol, name and the parts of the key that they look at. Each is made once and
-    /// shared.
-    pub(super) named: HashMap<(&'static str, &'a str, Arc<[Parts]>), NodeId>,
+    /// The named routes, by protocol, name, the parts of the key that they look at, and the routing prefix
+    /// that servers get. Each is made once and shared.
+    pub(super) named: HashMap<NamedKey<'a>, NodeId>,
     /// The replicated pools, which are made once, and shared.
     pub(super) copied: HashMap<&'a str, NodeId>,
     /// The parts of the key at which the routes being made look; empty: they look at the whole key.
@@ -35,6 +38,8 @@ pub(super) struct Maker<'m, 'a> {
     pub(super) spooled: HashMap<NodeId, Arc<str>>,
     /// The name for the members that are being made. `None`: their failed deletes are not kept.
     pub(super) spools: Option<Arc<str>>,
+    /// The routing prefix that servers get which keep it. `None`: the keys have none.
+    pub(super) prefix: Option<Arc<str>>,
     pub(super) depth: usize,
     /// The number of distributions that this tree has asked for. Later trees take them in the same order.
     pub(super) hashes: usize,
@@ -75,13 +80,18 @@ impl<'a> Maker<'_, 'a> {
 
     pub(super) fn attempt(&mut self, handle: impl Attempt + 'static, children: Vec<NodeId>) -> NodeId {
         match children[..] {
-            [] => self.push(Node::Leaf(Leaf::Null)),
-            [only] => only,
+            [] | [_] => self.first_of(children),
             _ => self.push(Node::Attempt {
                 handle: Box::new(handle),
                 children,
             }),
         }
+    }
+
+    /// The first of these children, or a null route without any.
+    pub(super) fn first_of(&mut self, children: Vec<NodeId>) -> NodeId {
+        let first = children.into_iter().next();
+        first.unwrap_or_else(|| self.push(Node::Leaf(Leaf::Null)))
     }
 
     pub(super) fn gather(&mut self, wait: Wait, children: &'a Children) -> Result<NodeId, CompileError> {
@@ -135,6 +145,7 @@ impl<'a> Maker<'_, 'a> {
             }
             Route::Embedded => self.push(Node::Leaf(Leaf::Embedded)),
             Route::Null => self.push(Node::Leaf(Leaf::Null)),
+            Route::Discard => self.push(Node::Leaf(Leaf::Discard)),
             Route::Error(error) => self.push(Node::Leaf(Leaf::Error(error.clone()))),
             Route::Hash { children, hash } => {
                 let config = self.compiler.config;
@@ -196,7 +207,7 @@ impl<'a> Maker<'_, 'a> {
             Route::AllAsync(children) => self.gather(Wait::None, children)?,
             Route::Failover { children, rules } => {
                 let nodes = self.children(children)?;
-                self.failover(nodes, rules)
+                self.failover(nodes, rules)?
             }
             Route::FailoverWithTtl {
                 normal,
@@ -212,7 +223,7 @@ impl<'a> Maker<'_, 'a> {
                     };
                     nodes.push(self.wrap(bound, stand_in));
                 }
-                self.failover(nodes, rules)
+                self.failover(nodes, rules)?
             }
             Route::MissFailover {
                 children,
@@ -229,12 +240,17 @@ impl<'a> Maker<'_, 'a> {
             }
             Route::ModifyKey {
                 child,
+                routing_prefix,
                 ensure_prefix,
                 replace_prefix,
                 in_place,
                 suffix,
             } => {
-                let child = self.node(child)?;
+                let child = match routing_prefix.as_deref() {
+                    None => self.node(child)?,
+                    Some("") => self.with_prefix(None, child)?,
+                    prefix => self.with_prefix(prefix, child)?,
+                };
                 let handle = ModifyKey {
                     ensure_prefix: ensure_prefix.clone().into(),
                     replace_prefix: replace_prefix.clone().map(Into::into),
@@ -262,7 +278,46 @@ impl<'a> Maker<'_, 'a> {
                 rates,
                 fallback,
             } => self.rate_limit(child, rates, fallback.as_deref())?,
-            Route::OutstandingLimit { child, most } => self.outstanding_limit(child, *most)?,
+            Route::OutstandingLimit { child, most, queue } => {
+                self.outstanding_limit(child, *most, queue.as_ref())?
+            }
+            Route::WarmUp { cold, warm, ttl } => self.warm_up(cold, warm, *ttl)?,
+            Route::SlowWarmUp {
+                child,
+                failover,
+                settings,
+            } => self.slow_warm_up(child, failover, *settings)?,
+            Route::Staging { warm, staging } => self.staging(warm, staging)?,
+            Route::L1L2Cache { l1, l2, ttl, misses } => self.l1_l2_cache(l1, l2, *ttl, *misses)?,
+            &Route::SizeSplit {
+                ref l1,
+                ref l2,
+                threshold,
+                ttl_threshold,
+                both,
+                retries,
+            } => {
+                let handle = SizeSplit {
+                    threshold,
+                    ttl_threshold,
+                    both,
+                    retries,
+                };
+                self.size_split(l1, l2, handle)?
+            }
+            &Route::BigValue {
+                ref child,
+                threshold,
+                batch,
+                hides_flag,
+            } => {
+                let handle = BigValue {
+                    threshold,
+                    batch,
+                    hides_flag,
+                };
+                self.big_value(child, handle)?
+            }
             Route::ByKey {
                 keys,
                 listed,
@@ -315,12 +370,21 @@ impl<'a> Maker<'_, 'a> {
                 self.spools = outer;
                 node?
             }
-            Route::ByRoutingPrefix { routes, default } => self.by_routing_prefix(routes, default)?,
+            Route::ByRoutingPrefix {
+                routes,
+                default,
+                takes_unknown,
+            } => self.by_routing_prefix(routes, default, *takes_unknown)?,
         })
     }
 
     pub(super) fn by_name(&mut self, name: &'a str) -> Result<NodeId, CompileError> {
-        let key = (self.dialect.name(), name, Arc::clone(&self.parts));
+        let key = (
+            self.dialect.name(),
+            name,
+            Arc::clone(&self.parts),
+            self.prefix.clone(),
+        );
         if let Some(&node) = self.named.get(&key) {
             return Ok(node);
         }
@@ -449,10 +513,26 @@ impl<'a> Maker<'_, 'a> {
             let text = format!("pool {pool} has no servers: {asked} has not named any yet");
             return Ok(vec![self.push(Node::Leaf(Leaf::Error(text.into())))]);
         }
+        let keeps = spec.is_some_and(|pool| pool.keep_routing_prefix);
         Ok(members
             .into_iter()
-            .map(|member| self.push(Node::Leaf(Leaf::Member(member))))
+            .map(|member| self.member(member, keeps))
             .collect())
+    }
+
+    /// This member. If it `keeps` routing prefixes, it gets that of the key.
+    fn member(&mut self, member: Arc<Member>, keeps: bool) -> NodeId {
+        let leaf = self.push(Node::Leaf(Leaf::Member(member)));
+        let Some(prefix) = self.prefix.as_ref().filter(|_| keeps) else {
+            return leaf;
+        };
+        let prefixed = ModifyKey {
+            ensure_prefix: prefix.as_bytes().to_vec(),
+            replace_prefix: None,
+            in_place: false,
+            suffix: Vec::new(),
+        };
+        self.wrap(prefixed, leaf)
     }
 
     /// A member that the text names as `pool/name`, or a server of no pool by its address.
@@ -474,7 +554,9 @@ impl<'a> Maker<'_, 'a> {
                 .find(|member| member.name == name || member.address == name)
                 .cloned();
             let member = found.ok_or_else(|| CompileError::Unknown(text.into()))?;
-            return Ok(self.push(Node::Leaf(Leaf::Member(member))));
+            let spec = self.compiler.config.pools.get(pool);
+            let keeps = spec.is_some_and(|pool| pool.keep_routing_prefix);
+            return Ok(self.member(member, keeps));
         }
         let server = Server {
             address: text.into(),

@@ -3,7 +3,7 @@
 //! `maker` turns each kind of route into nodes. `selectors` makes the routes that look at a command or at the
 //! letters of a key, `hosts` those that look at the client or at this host, and `hashing` those that hash the
 //! key. `splits` makes those that move keys or keep copies of them, and `limits` those that copy or limit
-//! requests. `in_fleet` knows the copies of a fleet under every name. `survey` looks at nodes that are made.
+//! requests. `scripts` makes those that serve a request in several steps. `in_fleet` knows the copies of a fleet under every name. `survey` looks at nodes that are made.
 
 mod failovers;
 mod hashing;
@@ -12,6 +12,7 @@ mod in_fleet;
 mod limits;
 mod maker;
 mod root;
+mod scripts;
 mod selectors;
 mod splits;
 mod survey;
@@ -24,7 +25,10 @@ use std::{
 use proxima_wire::hash::{Distribution, DistributionError};
 
 use self::maker::Maker;
-use super::tree::{Leaf, Node, Tree};
+use super::{
+    LeaseTable,
+    tree::{Leaf, Node, Tree},
+};
 use crate::{
     config::schema::{Config, DeclaredCommand, Protocol, Route, Server},
     dialect::{Declared, DeclaredCommands, Dialects, Spoken},
@@ -84,6 +88,14 @@ pub enum CompileError {
         /// Two servers that do not go together.
         servers: [String; 2],
     },
+    /// A route knows the commands of memcached alone.
+    #[error("`{route}` serves memcached alone, and the listener speaks {protocol}")]
+    Memcached {
+        /// The name of the route.
+        route: &'static str,
+        /// The listener's protocol.
+        protocol: &'static str,
+    },
     /// A route leads to the embedded store, which does not speak the listener's protocol.
     #[error("the embedded store does not speak {0}")]
     NotEmbedded(&'static str),
@@ -114,6 +126,8 @@ pub struct Compiler<'a> {
     host_id: u64,
     /// Where failed deletes are kept. `None`: their clients get the errors.
     spool: Option<Arc<Spool>>,
+    /// Whose the tokens of leases are that clients hold.
+    leases: Arc<LeaseTable>,
     /// The number of trees that were made.
     trees: u64,
 }
@@ -148,6 +162,7 @@ impl<'a> Compiler<'a> {
             version: version.into(),
             host_id,
             spool: None,
+            leases: Arc::default(),
             trees: 0,
         })
     }
@@ -155,6 +170,11 @@ impl<'a> Compiler<'a> {
     /// Keeps failed deletes there, of routes that say so.
     pub fn keep_deletes(&mut self, spool: Option<Arc<Spool>>) {
         self.spool = spool;
+    }
+
+    /// Remembers leases there, so that they outlive this configuration.
+    pub fn remember_leases(&mut self, leases: &Arc<LeaseTable>) {
+        self.leases = Arc::clone(leases);
     }
 
     /// Keeps departed copies as members for a while, although the configuration does not name them any more.
@@ -191,6 +211,7 @@ impl<'a> Compiler<'a> {
             named: HashMap::new(),
             copied: HashMap::new(),
             parts: Arc::new([]),
+            prefix: None,
             spooled: HashMap::new(),
             spools: None,
             depth: 0,

@@ -46,6 +46,7 @@ impl Maker<'_, '_> {
             reach: members.into_iter().flatten().collect(),
             visits: self.numbered(&children),
             is_plain: self.is_plain(node),
+            needs_values: self.needs_values(node),
             fanout: self.fanout(node),
             broadcast: self.push(Node::Gather {
                 name: "everywhere",

@@ -1,6 +1,6 @@
 //! Routes that look at the command, or at the letters of the key.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use proxima_wire::message::Class;
 
@@ -8,7 +8,10 @@ use super::{CompileError, maker::Maker};
 use crate::{
     config::schema::Route,
     route::{
-        handle::{ByKeyPattern, ByOperation, ByPrefix, ByRoutingPrefix, CLASSES, HashStop, ModifyKey, Parts},
+        handle::{
+            ByKeyPattern, ByOperation, ByPrefix, ByPrefixPattern, ByRoutingPrefix, CLASSES, HashStop, Parts,
+            StripPrefix,
+        },
         tree::{Leaf, Node, NodeId},
     },
 };
@@ -50,27 +53,57 @@ impl<'a> Maker<'_, 'a> {
         &mut self,
         routes: &'a BTreeMap<String, Route>,
         default: &str,
+        takes_unknown: bool,
     ) -> Result<NodeId, CompileError> {
         let mut nodes = Vec::new();
-        let mut prefixes = Vec::new();
+        let mut stripped = Vec::new();
+        let mut same = Vec::new();
         for (prefix, route) in routes {
+            // A server that keeps prefixes gets that of the key.
             let plain = self.node(route)?;
-            let strip = ModifyKey {
-                ensure_prefix: Vec::new(),
-                replace_prefix: Some(prefix.as_bytes().to_vec()),
-                in_place: false,
-                suffix: Vec::new(),
+            let with_prefix = match self.keeps_prefixes() {
+                true => self.with_prefix(Some(prefix), route)?,
+                false => plain,
             };
-            nodes.push(plain);
-            nodes.push(self.wrap(strip, plain));
-            prefixes.push(prefix.as_bytes().to_vec());
+            let strip = self.wrap(StripPrefix, with_prefix);
+            let first = routes.values().position(|other| other == route);
+            same.push(first.unwrap_or(stripped.len()));
+            nodes.extend([plain, strip]);
+            stripped.push(strip);
         }
-        nodes.push(self.push(Node::Leaf(Leaf::Error("RootRoute: No rh found".into()))));
+        let prefixes: Vec<Vec<u8>> = routes.keys().map(|prefix| prefix.as_bytes().to_vec()).collect();
         let default = prefixes
             .iter()
             .position(|prefix| prefix == default.as_bytes())
             .ok_or_else(|| CompileError::Unknown(default.into()))?;
+        stripped.push(self.push(Node::Leaf(Leaf::Error("RootRoute: No rh found".into()))));
+        let several = ByPrefixPattern {
+            prefixes: prefixes.clone(),
+            same,
+            default,
+            takes_unknown,
+        };
+        nodes.push(self.fan(several, stripped));
         Ok(self.choose(ByRoutingPrefix { prefixes, default }, nodes))
+    }
+
+    /// Does any server keep the routing prefix of its keys?
+    fn keeps_prefixes(&self) -> bool {
+        let mut pools = self.compiler.config.pools.values();
+        pools.any(|pool| pool.keep_routing_prefix)
+    }
+
+    /// The route for keys that servers get with this prefix, if they keep it.
+    pub(super) fn with_prefix(
+        &mut self,
+        prefix: Option<&str>,
+        route: &'a Route,
+    ) -> Result<NodeId, CompileError> {
+        let prefix = prefix.filter(|_| self.keeps_prefixes()).map(Arc::from);
+        let outer = std::mem::replace(&mut self.prefix, prefix);
+        let made = self.node(route);
+        self.prefix = outer;
+        made
     }
 
     pub(super) fn by_prefix(

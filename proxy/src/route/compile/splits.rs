@@ -23,7 +23,7 @@ impl<'a> Maker<'_, 'a> {
         })
     }
 
-    fn gather_of(&mut self, wait: Wait, children: Vec<NodeId>) -> NodeId {
+    pub(super) fn gather_of(&mut self, wait: Wait, children: Vec<NodeId>) -> NodeId {
         self.push(Node::Gather {
             name: gather_name(wait),
             wait,

@@ -22,6 +22,15 @@ impl Maker<'_, '_> {
         }
     }
 
+    /// The member that this node is, directly or below wraps.
+    pub(super) fn member_below(&self, node: NodeId) -> Option<&Arc<Member>> {
+        match self.nodes.get(node.0 as usize) {
+            Some(Node::Leaf(Leaf::Member(member))) => Some(member),
+            Some(Node::Wrap { child, .. }) => self.member_below(*child),
+            _ => None,
+        }
+    }
+
     /// See [`Tree::is_plain`](crate::route::Tree::is_plain).
     pub(super) fn is_plain(&self, root: NodeId) -> bool {
         let Some(Node::Choose { handle, children }) = self.nodes.get(root.0 as usize) else {
@@ -38,13 +47,30 @@ impl Maker<'_, '_> {
             Node::Choose { children, .. }
             | Node::ByClient { children, .. }
             | Node::Attempt { children, .. } => widest(children).unwrap_or(1),
-            Node::Gather { children, .. } | Node::Fan { children, .. } => children
-                .iter()
-                .fold(0, |sum: u32, &child| sum.saturating_add(self.fanout(child)))
-                .max(1),
+            Node::Gather { children, .. } | Node::Fan { children, .. } | Node::Script { children, .. } => {
+                children
+                    .iter()
+                    .fold(0, |sum: u32, &child| sum.saturating_add(self.fanout(child)))
+                    .max(1)
+            }
             Node::Copies(copies) => (copies.children.len() as u32).max(1),
             Node::Wrap { child, .. } => self.fanout(*child),
             Node::Leaf(_) => 1,
+        }
+    }
+
+    /// Does a route look at the values of requests, here or below?
+    pub(super) fn needs_values(&self, node: NodeId) -> bool {
+        let any = |children: &[NodeId]| children.iter().any(|&child| self.needs_values(child));
+        match &self.nodes[node.0 as usize] {
+            Node::Script { handle, children } => handle.needs_values() || any(children),
+            Node::Choose { children, .. }
+            | Node::ByClient { children, .. }
+            | Node::Fan { children, .. }
+            | Node::Gather { children, .. }
+            | Node::Attempt { children, .. } => any(children),
+            Node::Wrap { child, .. } => self.needs_values(*child),
+            Node::Copies(_) | Node::Leaf(_) => false,
         }
     }
 
@@ -57,6 +83,7 @@ impl Maker<'_, '_> {
                 Node::Choose { children, .. }
                 | Node::ByClient { children, .. }
                 | Node::Fan { children, .. }
+                | Node::Script { children, .. }
                 | Node::Gather { children, .. }
                 | Node::Attempt { children, .. } => {
                     pending.extend(children);
@@ -138,6 +165,7 @@ impl Maker<'_, '_> {
             Node::Choose { children, .. }
             | Node::ByClient { children, .. }
             | Node::Fan { children, .. }
+            | Node::Script { children, .. }
             | Node::Gather { children, .. }
             | Node::Attempt { children, .. } => children
                 .iter()

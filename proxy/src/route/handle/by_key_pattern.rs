@@ -14,7 +14,7 @@ impl ByKeyPattern {
     fn find(&self, key: &[u8]) -> usize {
         self.patterns
             .iter()
-            .position(|pattern| matches(pattern, key))
+            .position(|pattern| glob(pattern, key))
             .unwrap_or(self.patterns.len())
     }
 }
@@ -38,7 +38,7 @@ impl Choose for ByKeyPattern {
 
 /// Does the pattern match the whole key? The search is greedy with one point to return to: it takes at most
 /// pattern × key steps, and does not recurse.
-fn matches(pattern: &[u8], key: &[u8]) -> bool {
+pub(super) fn glob(pattern: &[u8], key: &[u8]) -> bool {
     let (mut p, mut k) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while k < key.len() {
@@ -62,7 +62,7 @@ fn matches(pattern: &[u8], key: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::glob;
 
     #[test]
     fn globs() {
@@ -80,7 +80,7 @@ mod tests {
         ];
         for (pattern, key, expected) in cases {
             assert_eq!(
-                matches(pattern.as_bytes(), key.as_bytes()),
+                glob(pattern.as_bytes(), key.as_bytes()),
                 expected,
                 "{pattern} ~ {key}"
             );

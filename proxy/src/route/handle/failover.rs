@@ -1,4 +1,5 @@
-//! failover: the children are asked in order, until a reply is no failover error.
+//! failover: one child after the other is asked, until a reply is no failover error. The order is that of the
+//! children, or a policy's.
 
 use std::cell::Cell;
 
@@ -6,22 +7,44 @@ use proxima_wire::message::{Class, Outcome};
 
 use crate::{
     config::schema::{FailoverErrors, FailoverLimit},
+    metrics::FailoverCounts,
     route::{
         Answer,
-        tree::{Attempt, Query},
+        tree::{Attempt, Children, Query, Tried},
     },
 };
 
 /// The command that changes an expiry and returns no value.
 const TOUCH: &str = "touch";
 
+/// The order in which children are asked. The first one is always child 0.
+pub(in crate::route) trait Policy: Send {
+    /// The child behind those that were asked; `None`: there is none.
+    fn next(&self, query: &Query<'_>, tried: &Tried, children: &Children<'_>) -> Option<usize>;
+    /// Notes a failure, and decides whether it may be followed by another try.
+    fn allows(&self, _tried: &mut Tried, _outcome: Outcome) -> bool {
+        true
+    }
+    /// Notes whether a child has answered with an error.
+    fn learn(&self, _child: usize, _failed: bool) {}
+    /// Draws that led to a child that was asked before, and to one of a domain that has failed.
+    fn collisions(&self, _: &Query<'_>, _: &Tried, _: &Children<'_>) -> [u64; 2] {
+        [0; 2]
+    }
+    /// The order, for people.
+    fn why(&self) -> String;
+}
+
 /// The route `failover`.
-#[derive(Debug)]
 pub(in crate::route) struct Failover {
     /// The outcomes after which the next child is asked.
     pub(in crate::route) errors: FailoverErrors,
     /// The limit on failovers; `None`: no limit.
     pub(in crate::route) limit: Option<Tokens>,
+    /// The order; `None`: that of the children.
+    pub(in crate::route) policy: Option<Box<dyn Policy>>,
+    /// What was counted and not yet taken.
+    pub(in crate::route) counts: Cell<FailoverCounts>,
 }
 
 /// mcrouter's failover_limit: a token bucket, full at the start. Each request earns `rate` tokens, and each
@@ -68,6 +91,12 @@ impl Failover {
         }
         .as_ref()
     }
+
+    fn count(&self, add: impl FnOnce(&mut FailoverCounts)) {
+        let mut counts = self.counts.get();
+        add(&mut counts);
+        self.counts.set(counts);
+    }
 }
 
 impl Attempt for Failover {
@@ -75,27 +104,70 @@ impl Attempt for Failover {
         "failover"
     }
 
-    fn next(&self, query: &Query<'_>, tried: usize, children: usize, answer: &Answer<'_>) -> Option<usize> {
+    fn next(
+        &self,
+        query: &Query<'_>,
+        tried: &mut Tried,
+        children: &Children<'_>,
+        answer: &Answer<'_>,
+    ) -> Option<usize> {
         let outcome = answer.outcome();
         if let Some(tokens) = &self.limit
-            && tried == 0
+            && tried.count == 1
         {
             tokens.earn();
+        }
+        if let Some(policy) = &self.policy {
+            policy.learn(tried.child, outcome.is_error());
         }
         let counts = match self.listed(query) {
             Some(list) => list.contains(&outcome),
             None => outcome.is_failover(),
         };
-        if !counts || tried + 1 >= children {
+        if !counts {
             return None;
         }
+        let allowed = self
+            .policy
+            .as_ref()
+            .is_none_or(|policy| policy.allows(tried, outcome));
+        let next = self.follow(query, tried, children);
+        self.count(|counts| match (next, outcome) {
+            (None, _) => counts.all_failed += 1,
+            (Some(_), Outcome::Ejected) => counts.ejected += 1,
+            (Some(_), _) => counts.errors += 1,
+        });
+        let Some(next) = next.filter(|_| allowed) else {
+            if let Some(policy) = &self.policy {
+                let [collisions, domains] = policy.collisions(query, tried, children);
+                self.count(|counts| {
+                    counts.collisions += collisions;
+                    counts.domain_collisions += domains;
+                });
+            }
+            return None;
+        };
         // These failovers cost no token, because the failed server got no load.
         let free = matches!(
             outcome,
             Outcome::Ejected | Outcome::ConnectError | Outcome::ConnectTimeout | Outcome::Shutdown
         );
-        let allowed = free || self.limit.as_ref().is_none_or(Tokens::spend);
-        allowed.then_some(tried + 1)
+        if free || self.limit.as_ref().is_none_or(Tokens::spend) {
+            return Some(next);
+        }
+        self.count(|counts| counts.limited += 1);
+        None
+    }
+
+    fn follow(&self, query: &Query<'_>, tried: &Tried, children: &Children<'_>) -> Option<usize> {
+        match &self.policy {
+            Some(policy) => policy.next(query, tried, children),
+            None => Some(tried.child + 1).filter(|&next| next < children.len()),
+        }
+    }
+
+    fn take_counts(&self) -> FailoverCounts {
+        self.counts.take()
     }
 
     fn goes_on(&self, query: &Query<'_>) -> bool {
@@ -103,7 +175,10 @@ impl Attempt for Failover {
     }
 
     fn why(&self) -> String {
-        "the next after an error".into()
+        match &self.policy {
+            Some(policy) => format!("the next after an error, {}", policy.why()),
+            None => "the next after an error".into(),
+        }
     }
 }
 
@@ -111,18 +186,25 @@ impl Attempt for Failover {
 mod tests {
     use super::*;
     use crate::{
-        dialect::{self, Failed, Memcache},
+        copies::Snapshot,
+        dialect::{Dialect, Failed, Memcache},
         members::Locality,
         micros::Micros,
+        route::{NodeId, Tree},
     };
 
-    fn answer(outcome: Outcome) -> Answer<'static> {
-        Answer::Failed(Failed::here(outcome, ""))
+    fn failover(errors: FailoverErrors, limit: Option<Tokens>) -> Failover {
+        Failover {
+            errors,
+            limit,
+            policy: None,
+            counts: Cell::default(),
+        }
     }
 
-    fn query(class: Class) -> Query<'static> {
+    fn query(command: u16, class: Class) -> Query<'static> {
         Query {
-            command: 0,
+            command,
             class,
             key: b"k",
             dialect: &Memcache::PLAIN,
@@ -131,38 +213,56 @@ mod tests {
         }
     }
 
+    /// The child of two that is asked after this answer of child `child`.
+    fn next(route: &Failover, class: Class, child: usize, outcome: Outcome) -> Option<usize> {
+        let (tree, snapshot) = (Tree::empty(), Snapshot::default());
+        let children = Children {
+            tree: &tree,
+            ids: &[NodeId(0), NodeId(1)],
+            snapshot: &snapshot,
+            class,
+        };
+        let query = query(0, class);
+        let mut tried = Tried::first(0);
+        if child > 0 {
+            tried.add(child);
+        }
+        let answer = Answer::Failed(Failed::here(outcome, ""));
+        route.next(&query, &mut tried, &children, &answer)
+    }
+
     #[test]
     fn goes_on_after_errors_only() {
-        let failover = Failover {
-            errors: FailoverErrors::default(),
-            limit: None,
-        };
-        let read = query(Class::Read);
+        let route = failover(FailoverErrors::default(), None);
         for outcome in [
             Outcome::Timeout,
             Outcome::ConnectError,
             Outcome::Ejected,
             Outcome::RemoteError,
         ] {
+            assert_eq!(next(&route, Class::Read, 0, outcome), Some(1), "{outcome:?}");
             assert_eq!(
-                failover.next(&read, 0, 2, &answer(outcome)),
-                Some(1),
-                "{outcome:?}"
-            );
-            assert_eq!(
-                failover.next(&read, 1, 2, &answer(outcome)),
+                next(&route, Class::Read, 1, outcome),
                 None,
                 "{outcome:?}: nobody is left"
             );
         }
+        let counted = FailoverCounts {
+            errors: 3,
+            ejected: 1,
+            all_failed: 4,
+            ..FailoverCounts::default()
+        };
+        assert_eq!(route.take_counts(), counted);
         for outcome in [
             Outcome::Found,
             Outcome::NotFound,
             Outcome::NotStored,
             Outcome::ClientError,
         ] {
-            assert_eq!(failover.next(&read, 0, 2, &answer(outcome)), None, "{outcome:?}");
+            assert_eq!(next(&route, Class::Read, 0, outcome), None, "{outcome:?}");
         }
+        assert_eq!(route.take_counts(), FailoverCounts::default());
     }
 
     #[test]
@@ -171,19 +271,10 @@ mod tests {
             gets: Some(vec![Outcome::Ejected]),
             ..Default::default()
         };
-        let failover = Failover { errors, limit: None };
-        assert_eq!(
-            failover.next(&query(Class::Read), 0, 2, &answer(Outcome::Timeout)),
-            None
-        );
-        assert_eq!(
-            failover.next(&query(Class::Read), 0, 2, &answer(Outcome::Ejected)),
-            Some(1)
-        );
-        assert_eq!(
-            failover.next(&query(Class::Write), 0, 2, &answer(Outcome::Timeout)),
-            Some(1)
-        );
+        let route = failover(errors, None);
+        assert_eq!(next(&route, Class::Read, 0, Outcome::Timeout), None);
+        assert_eq!(next(&route, Class::Read, 0, Outcome::Ejected), Some(1));
+        assert_eq!(next(&route, Class::Write, 0, Outcome::Timeout), Some(1));
     }
 
     #[test]
@@ -195,12 +286,7 @@ mod tests {
             deletes: none.clone(),
             others: None,
         };
-        let commands = dialect::Dialect::commands(&Memcache::PLAIN);
-        let named = |name: &str, class| Query {
-            command: commands.iter().position(|known| *known == name).unwrap() as u16,
-            ..query(class)
-        };
-        let failover = Failover { errors, limit: None };
+        let route = failover(errors, None);
         for (name, class, goes_on) in [
             ("get", Class::Read, false),
             ("gat", Class::Touch, false),
@@ -211,13 +297,8 @@ mod tests {
             ("decr", Class::Arithmetic, true),
             ("touch", Class::Touch, true),
         ] {
-            let query = named(name, class);
-            let next = failover.next(&query, 0, 2, &answer(Outcome::Timeout));
-            assert_eq!(
-                (next.is_some(), failover.goes_on(&query)),
-                (goes_on, goes_on),
-                "{name}"
-            );
+            let command = Memcache::PLAIN.command(name).unwrap();
+            assert_eq!(route.goes_on(&query(command, class)), goes_on, "{name}");
         }
     }
 
@@ -227,19 +308,10 @@ mod tests {
             rate: 0.5,
             burst: 1.0,
         }));
-        let failover = Failover {
-            errors: FailoverErrors::default(),
-            limit,
-        };
-        let read = query(Class::Read);
-        let tries: Vec<_> = (0..4)
-            .map(|_| failover.next(&read, 0, 2, &answer(Outcome::Timeout)).is_some())
-            .collect();
+        let route = failover(FailoverErrors::default(), limit);
+        let tries = [0; 4].map(|child| next(&route, Class::Read, child, Outcome::Timeout).is_some());
         assert_eq!(tries, [true, false, true, false]);
-        assert_eq!(
-            failover.next(&read, 0, 2, &answer(Outcome::Ejected)),
-            Some(1),
-            "free"
-        );
+        assert_eq!(route.take_counts().limited, 2);
+        assert_eq!(next(&route, Class::Read, 0, Outcome::Ejected), Some(1), "free");
     }
 }

@@ -47,6 +47,10 @@ impl Choose for HashRoute {
         "hash"
     }
 
+    fn is_hash(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn choose(&self, query: &Query<'_>, children: &Children<'_>, _: &mut Random) -> usize {
         let index = self.pick(query.key, |key| self.distribution.pick(key));

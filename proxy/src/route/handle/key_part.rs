@@ -61,6 +61,10 @@ impl Choose for ByPart {
         self.choice.choose(&self.narrowed(query), children, random)
     }
 
+    fn is_hash(&self) -> bool {
+        self.choice.is_hash()
+    }
+
     fn set_order(&self, order: Option<&Arc<Order>>) {
         self.choice.set_order(order);
     }

@@ -3,8 +3,10 @@
 
 use proxima_wire::message::{Class, Outcome};
 
-use crate::route::Answer;
-use crate::route::tree::{Attempt, Query};
+use crate::route::{
+    Answer,
+    tree::{Attempt, Children, Query, Tried},
+};
 
 /// The route `miss_failover`.
 #[derive(Debug)]
@@ -20,10 +22,21 @@ impl Attempt for MissFailover {
         "miss_failover"
     }
 
-    fn next(&self, query: &Query<'_>, tried: usize, children: usize, answer: &Answer<'_>) -> Option<usize> {
+    fn next(
+        &self,
+        query: &Query<'_>,
+        tried: &mut Tried,
+        children: &Children<'_>,
+        answer: &Answer<'_>,
+    ) -> Option<usize> {
         let outcome = answer.outcome();
         let found = outcome.is_hit() || outcome == Outcome::Ok;
-        (self.goes_on(query) && !found && tried + 1 < children).then_some(tried + 1)
+        self.follow(query, tried, children).filter(|_| !found)
+    }
+
+    fn follow(&self, query: &Query<'_>, tried: &Tried, children: &Children<'_>) -> Option<usize> {
+        let next = tried.child + 1;
+        (self.goes_on(query) && next < children.len()).then_some(next)
     }
 
     fn best_on_failure(&self) -> bool {
@@ -47,14 +60,12 @@ impl Attempt for MissFailover {
 mod tests {
     use super::*;
     use crate::{
+        copies::Snapshot,
         dialect::{Failed, Memcache},
         members::Locality,
         micros::Micros,
+        route::{NodeId, Tree},
     };
-
-    fn answer(outcome: Outcome) -> Answer<'static> {
-        Answer::Failed(Failed::here(outcome, ""))
-    }
 
     #[test]
     fn a_miss_goes_on_and_a_write_does_not() {
@@ -62,38 +73,32 @@ mod tests {
             best_on_error: false,
             touch: Some(1),
         };
-        let query = |class| Query {
-            command: 0,
-            class,
-            key: b"k",
-            dialect: &Memcache::PLAIN,
-            locality: Locality::NONE,
-            unix: Micros::ZERO,
+        let (tree, snapshot) = (Tree::empty(), Snapshot::default());
+        let children = Children {
+            tree: &tree,
+            ids: &[NodeId(0), NodeId(1)],
+            snapshot: &snapshot,
+            class: Class::Read,
         };
-        assert_eq!(
-            route.next(&query(Class::Read), 0, 2, &answer(Outcome::NotFound)),
-            Some(1)
-        );
-        assert_eq!(
-            route.next(&query(Class::Read), 1, 2, &answer(Outcome::NotFound)),
-            None
-        );
-        assert_eq!(
-            route.next(&query(Class::Read), 0, 2, &answer(Outcome::Found)),
-            None
-        );
-        assert_eq!(
-            route.next(&query(Class::Write), 0, 2, &answer(Outcome::Timeout)),
-            None
-        );
-        let (reads_too, only_touches) = (
-            query(Class::Touch),
-            Query {
-                command: 1,
-                ..query(Class::Touch)
-            },
-        );
-        assert_eq!(route.next(&reads_too, 0, 2, &answer(Outcome::NotFound)), Some(1));
-        assert_eq!(route.next(&only_touches, 0, 2, &answer(Outcome::NotFound)), None);
+        for (class, command, child, outcome, next) in [
+            (Class::Read, 0, 0, Outcome::NotFound, Some(1)),
+            (Class::Read, 0, 1, Outcome::NotFound, None),
+            (Class::Read, 0, 0, Outcome::Found, None),
+            (Class::Write, 0, 0, Outcome::Timeout, None),
+            (Class::Touch, 0, 0, Outcome::NotFound, Some(1)),
+            (Class::Touch, 1, 0, Outcome::NotFound, None),
+        ] {
+            let query = Query {
+                command,
+                class,
+                key: b"k",
+                dialect: &Memcache::PLAIN,
+                locality: Locality::NONE,
+                unix: Micros::ZERO,
+            };
+            let answer = Answer::Failed(Failed::here(outcome, ""));
+            let found = route.next(&query, &mut Tried::first(child), &children, &answer);
+            assert_eq!(found, next, "{class:?} {command} {child} {outcome:?}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     micros::Micros,
     route::{
         Answer,
-        tree::{Attempt, Children, Choose, Query, Wrap, Wrapped},
+        tree::{Attempt, Children, Choose, Query, Tried, Wrap, Wrapped},
     },
 };
 
@@ -90,12 +90,22 @@ impl Attempt for Redirected {
         "redirect"
     }
 
-    fn next(&self, query: &Query<'_>, tried: usize, children: usize, answer: &Answer<'_>) -> Option<usize> {
+    fn next(
+        &self,
+        query: &Query<'_>,
+        tried: &mut Tried,
+        children: &Children<'_>,
+        answer: &Answer<'_>,
+    ) -> Option<usize> {
         let Answer::Reply(_, reply) = answer else {
             return None;
         };
         let position = self.0.state()?.redirect(query.key, reply, &self.0.addresses)?;
-        Some(1 + position).filter(|&next| next != tried && next < children)
+        Some(1 + position).filter(|&next| next != tried.child && next < children.len())
+    }
+
+    fn follow(&self, _: &Query<'_>, _: &Tried, _: &Children<'_>) -> Option<usize> {
+        None
     }
 
     fn goes_on(&self, _: &Query<'_>) -> bool {

@@ -76,6 +76,10 @@ impl Choose for ShareAnew {
         "hash"
     }
 
+    fn is_hash(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn choose(&self, query: &Query<'_>, children: &Children<'_>, random: &mut Random) -> usize {
         let mut live = self.live.borrow_mut();

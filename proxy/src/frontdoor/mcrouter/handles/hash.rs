@@ -1,16 +1,16 @@
 //! `hash` and `hash_func`: how one of several children is chosen. It is a name, or an object with salt,
 //! weights and tags.
 
-use super::latest::Latest;
+use super::{balanced::Balanced, latest::Latest};
 use crate::{
     config::{
         Diagnostic, Place,
         document::{Node, Value, shortened},
         reading::Reading,
-        schema::{Algorithm, Children, FailoverRules, Hash, Route},
+        schema::{Algorithm, Children, Hash, Route},
         suggest,
     },
-    frontdoor::mcrouter::object::{Object, list, number, text, whole},
+    frontdoor::mcrouter::object::{Object, list, number, text},
 };
 
 /// How one of several children is chosen.
@@ -21,23 +21,6 @@ pub(super) enum Choice {
     Latest(Latest),
     /// By the load, which is the same for all.
     Balanced(Balanced),
-}
-
-/// The parameters of LoadBalancerRoute. Servers that speak memcached's protocol tell no load, so all loads
-/// are equal: one algorithm is then a hash of the key, and the other one is chance.
-pub(super) struct Balanced {
-    hash: Hash,
-    /// The number of children that are tried.
-    tries: i32,
-}
-
-impl Default for Balanced {
-    fn default() -> Self {
-        Self {
-            hash: Hash::of(Algorithm::Ch3),
-            tries: 1,
-        }
-    }
 }
 
 impl Choice {
@@ -65,11 +48,14 @@ impl Choice {
 }
 
 /// The names that are served.
-const SERVED: [(&str, Kind); 8] = [
+const SERVED: [(&str, Kind); 10] = [
     ("Ch3", Kind::Hash(Algorithm::Ch3)),
     ("Crc32", Kind::Hash(Algorithm::Crc32)),
     ("ConstShard", Kind::Hash(Algorithm::ConstShard)),
     ("WeightedCh3", Kind::Hash(Algorithm::WeightedCh3)),
+    // Its weights are those of a runtime variable, which stand here already.
+    ("WeightedCh3RV", Kind::Hash(Algorithm::WeightedCh3)),
+    ("WeightedCh3Rv", Kind::Hash(Algorithm::WeightedCh3)),
     ("Rendezvous", Kind::Hash(Algorithm::Rendezvous)),
     ("WeightedRendezvous", Kind::Hash(Algorithm::WeightedRendezvous)),
     ("Latest", Kind::Latest),
@@ -77,7 +63,7 @@ const SERVED: [(&str, Kind); 8] = [
 ];
 
 /// Names that mcrouter knows and that are not served yet.
-const UNSERVED: [&str; 3] = ["WeightedCh3RV", "WeightedCh3Rv", "ConsistentHash"];
+const UNSERVED: [&str; 1] = ["ConsistentHash"];
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -93,7 +79,7 @@ pub(super) fn read(node: &Node, cx: &mut Reading) -> Result<Choice, Diagnostic> 
     };
     let object = Object::of(node, cx)?;
     let choice = of_object(&object, cx)?;
-    object.finish(&["weights_rv"], &[], cx)?;
+    object.finish(&[], &[], cx)?;
     Ok(choice)
 }
 
@@ -129,46 +115,6 @@ fn with_parameters(kind: Kind, object: Option<&Object<'_>>, cx: &mut Reading) ->
         }
         Kind::Latest => Latest::read(object, cx).map(Choice::Latest),
         Kind::LoadBalancer => Balanced::read(object, cx).map(Choice::Balanced),
-    }
-}
-
-impl Balanced {
-    /// Reads the keys of an object.
-    pub(super) fn read(object: &Object<'_>, cx: &mut Reading) -> Result<Self, Diagnostic> {
-        let algorithm = object.take("algorithm", cx, |node, cx| match node.scalar() {
-            Some("weighted-hashing") => Ok(Algorithm::Ch3),
-            Some("two-random-choices") => Ok(Algorithm::Random),
-            _ => Err(cx.expected(node, "\"weighted-hashing\" or \"two-random-choices\"")),
-        })?;
-        let hash = Hash {
-            salt: object.take("salt", cx, text)?.unwrap_or_default(),
-            ..Hash::of(algorithm.unwrap_or(Algorithm::Ch3))
-        };
-        let tries = object.take("failover_count", cx, whole(1))?.unwrap_or(1);
-        for key in ["load_ttl_ms", "default_server_load_percent"] {
-            if let Some(node) = object.get(key) {
-                cx.warn(node.at, format!("`{key}` has no effect: servers tell no load"));
-            }
-        }
-        Ok(Self { hash, tries })
-    }
-
-    /// The route over these children.
-    pub(super) fn over(self, children: Children) -> Route {
-        let Self { hash, tries } = self;
-        let with_salt = |salt| Route::Hash {
-            children: children.clone(),
-            hash: Some(Hash { salt, ..hash.clone() }),
-        };
-        let first = with_salt(hash.salt.clone());
-        if tries == 1 {
-            return first;
-        }
-        let more = (1..tries).map(|number| with_salt(format!("{}{number}", hash.salt)));
-        Route::Failover {
-            children: Children::List(std::iter::once(first).chain(more).collect()),
-            rules: FailoverRules::default(),
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! LatestRoute, and `Latest` as a hash: a few of the children, chosen by the host.
 
-use super::{Args, failover, over};
+use super::{Args, over, rules};
 use crate::{
     config::{
         Diagnostic,
@@ -20,7 +20,7 @@ pub(super) struct Latest {
     salt: String,
     weights: Option<Vec<f64>>,
     per_worker: bool,
-    rules: FailoverRules,
+    rules: Box<FailoverRules>,
 }
 
 impl Default for Latest {
@@ -30,7 +30,7 @@ impl Default for Latest {
             salt: String::new(),
             weights: None,
             per_worker: false,
-            rules: FailoverRules::default(),
+            rules: Box::default(),
         }
     }
 }
@@ -40,12 +40,13 @@ impl Latest {
     pub(super) fn read(object: &Object<'_>, cx: &mut Reading) -> Result<Self, Diagnostic> {
         let count = object.take("failover_count", cx, whole(1))?;
         let weights = object.take("weights", cx, list(number))?;
+        let children = count.map_or(5, |count| count.unsigned_abs() as usize);
         Ok(Self {
-            count: count.map_or(5, |count| count.unsigned_abs() as usize),
+            count: children,
             salt: object.take("salt", cx, text)?.unwrap_or_default(),
             weights: weights.map(|weights| weights.iter().map(|weight| weight.clamp(0.0, 1.0)).collect()),
             per_worker: object.take("thread_local_failover", cx, flag)?.unwrap_or(false),
-            rules: failover::rules(object, cx)?,
+            rules: Box::new(rules::read(object, vec![None; children], cx)?),
         })
     }
 

@@ -46,6 +46,7 @@ pub(super) fn outstanding_limit(
         most => Route::OutstandingLimit {
             child: Box::new(child),
             most: most.unsigned_abs() as usize,
+            queue: None,
         },
     }))
 }
@@ -74,7 +75,7 @@ pub(super) fn rates(node: &Node, cx: &mut Reading) -> Result<Rates, Diagnostic> 
     Ok(rates)
 }
 
-/// BlackholeRoute. Of the fields that its policies may look at, requests in memcached's protocol have the key.
+/// BlackholeRoute. Its policies may look at the key alone here.
 pub(super) fn blackhole(
     builder: &mut Builder,
     args: &Args<'_>,

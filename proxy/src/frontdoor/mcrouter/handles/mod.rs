@@ -1,5 +1,6 @@
 //! mcrouter's route handles, each built as the route that does the same.
 
+mod balanced;
 mod failover;
 mod gather;
 mod hash;
@@ -7,12 +8,15 @@ mod latest;
 mod leaf;
 mod limit;
 mod narrow;
+mod policy;
 mod pool;
 mod results;
+mod rules;
 mod select;
 mod shadow;
 mod split;
 mod spool;
+mod steps;
 mod wrap;
 
 use super::{
@@ -29,12 +33,13 @@ use crate::config::{
 type Build = fn(&mut Builder, &Args<'_>, &mut Reading) -> Result<Built, Diagnostic>;
 
 /// The types that are served.
-const SERVED: [(&str, Build); 36] = [
+const SERVED: [(&str, Build); 44] = [
     ("NullRoute", leaf::null),
-    ("DevNullRoute", leaf::null),
+    ("DevNullRoute", leaf::dev_null),
     ("ErrorRoute", leaf::error),
     ("Pool", leaf::members),
     ("PoolRoute", spool::pool),
+    ("AsynclogRoute", spool::around),
     ("HashRoute", select::hash),
     ("RandomRoute", select::random),
     ("HostIdRoute", select::host_id),
@@ -60,7 +65,14 @@ const SERVED: [(&str, Build); 36] = [
     ("AllMajorityRoute", gather::majority),
     ("AllAsyncRoute", gather::asynchronous),
     ("FailoverRoute", failover::failover),
+    ("SaltedFailoverRoute", failover::salted),
     ("FailoverWithExptimeRoute", failover::with_exptime),
+    ("WarmUpRoute", steps::warm_up),
+    ("SlowWarmUpRoute", steps::slow_warm_up),
+    ("StagingRoute", steps::staging),
+    ("L1L2CacheRoute", steps::l1_l2_cache),
+    ("L1L2SizeSplitRoute", steps::size_split),
+    ("BigValueRoute", steps::big_value),
     ("MissFailoverRoute", failover::on_miss),
     ("LoggingRoute", wrap::log),
     ("ModifyKeyRoute", wrap::modify_key),
@@ -68,22 +80,17 @@ const SERVED: [(&str, Build); 36] = [
     ("LatencyInjectionRoute", wrap::latency),
 ];
 
-/// The types that mcrouter knows and that are not served yet.
-const UNSERVED: [&str; 14] = [
-    "AsynclogRoute",
-    "AxonLogRoute",
-    "BigValueRoute",
-    "CarbonLookasideRoute",
-    "DistributionRoute",
-    "L1L2CacheRoute",
-    "L1L2SizeSplitRoute",
-    "McBucketRoute",
-    "SRRoute",
-    "SaltedFailoverRoute",
-    "SetDistributionTargetRoute",
-    "SlowWarmUpRoute",
-    "StagingRoute",
-    "WarmUpRoute",
+/// The types that mcrouter knows and that are not served, with the reason.
+const REFUSED: [(&str, &str); 6] = [
+    ("AxonLogRoute", "it writes to Facebook's Axon"),
+    (
+        "CarbonLookasideRoute",
+        "it keeps replies in a form of Facebook's Carbon protocol",
+    ),
+    ("DistributionRoute", "it sends through Facebook's Axon"),
+    ("McBucketRoute", "buckets are known to Facebook's servers alone"),
+    ("SRRoute", "it asks Facebook's ServiceRouter"),
+    ("SetDistributionTargetRoute", "it is for DistributionRoute"),
 ];
 
 /// Builds a handle of type `kind`, which stands at `at`.
@@ -95,14 +102,15 @@ pub(super) fn build(
     cx: &mut Reading,
 ) -> Result<Built, Diagnostic> {
     let (line, shown) = (at.line, shortened(kind));
-    match SERVED.iter().find(|(name, _)| *name == kind) {
-        Some((_, build)) => build(builder, args, cx),
-        None if UNSERVED.contains(&kind) => {
-            Err(cx.refuse(at, format!("{shown} is not served yet, line: {line}")))
-        }
-        // The message is the one that mcrouter's users look for.
-        None => Err(cx.refuse(at, format!("Unknown RouteHandle: {shown} line: {line}"))),
+    if let Some((_, build)) = SERVED.iter().find(|(name, _)| *name == kind) {
+        return build(builder, args, cx);
     }
+    let problem = match REFUSED.iter().find(|(name, _)| *name == kind) {
+        Some((_, why)) => format!("{shown} is not served: {why}, line: {line}"),
+        // The message is the one that mcrouter's users look for.
+        None => format!("Unknown RouteHandle: {shown} line: {line}"),
+    };
+    Err(cx.refuse(at, problem))
 }
 
 /// The arguments of a handle: an object's keys, the text behind `|`, or nothing.
@@ -190,7 +198,8 @@ mod tests {
                 .any(|word| word == *name)
         };
         let served = SERVED.iter().map(|(name, _)| *name);
-        let missing: Vec<&str> = served.chain(UNSERVED).filter(|name| !named(name)).collect();
+        let refused = REFUSED.iter().map(|(name, _)| *name);
+        let missing: Vec<&str> = served.chain(refused).filter(|name| !named(name)).collect();
         assert_eq!(missing, [""; 0]);
     }
 }

@@ -6,6 +6,7 @@ use super::{
     leaf, limit,
     shadow::{self, Shadowing},
     split,
+    steps::SlowWarmUp,
 };
 use crate::{
     config::{
@@ -15,12 +16,12 @@ use crate::{
     },
     frontdoor::mcrouter::{
         builder::{Builder, Built},
-        object::{list, number, whole},
+        object::{list, number, whole as number_from},
     },
 };
 
 /// Keys that would change where requests go, or whether they do.
-const UNSERVED: [&str; 2] = ["slow_warmup", "bucketize"];
+const UNSERVED: [&str; 1] = ["bucketize"];
 /// Keys of features that do not exist here.
 const IDLE: [&str; 2] = ["shadow_policy", "split_shard_fanout"];
 
@@ -30,6 +31,17 @@ pub(super) fn pool(
     args: &Args<'_>,
     cx: &mut Reading,
 ) -> Result<(Built, String), Diagnostic> {
+    let (route, name) = whole(builder, args, cx)?;
+    args.finish(&UNSERVED, &IDLE, cx)?;
+    Ok((Built::One(route), name))
+}
+
+/// The pool with all that stands around it, and its name.
+pub(super) fn whole(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<(Route, String), Diagnostic> {
     let name = leaf::pool_name(builder, args, cx)?;
     let mut own = args.take("hash", cx, hash::read)?;
     // Weights beside the hash belong to the hash.
@@ -38,12 +50,12 @@ pub(super) fn pool(
         own = Some(choice.or_weights(weights));
     }
     let around = Around {
-        most: args.take("max_outstanding", cx, whole(0))?.unwrap_or(0),
+        most: args.take("max_outstanding", cx, number_from(0))?.unwrap_or(0),
+        warm_up: args.take("slow_warmup", cx, |node, cx| SlowWarmUp::read(builder, node, cx))?,
         shadows: shadow::of(builder, args, cx)?,
     };
     let rates = args.take("rates", cx, limit::rates)?;
     let splits = args.take("shard_splits", cx, split::splits)?;
-    args.finish(&UNSERVED, &IDLE, cx)?;
     let mut route = chosen(builder, args, &name, own, &around, cx)?;
     if let Some(rates) = rates.filter(|rates| *rates != Rates::default()) {
         route = Route::RateLimit {
@@ -58,20 +70,21 @@ pub(super) fn pool(
             splits,
         };
     }
-    Ok((Built::One(route), name))
+    Ok((route, name))
 }
 
 /// What stands around each server of a pool.
 struct Around {
     /// The most requests under way; 0: no limit.
     most: i32,
+    warm_up: Option<SlowWarmUp>,
     shadows: Vec<Shadowing>,
 }
 
 impl Around {
     /// Does the same stand around every server?
     fn is_uniform(&self) -> bool {
-        self.most == 0 && self.shadows.iter().all(|shadow| shadow.range.is_none())
+        self.most == 0 && self.warm_up.is_none() && self.shadows.iter().all(|shadow| shadow.range.is_none())
     }
 
     fn server(&self, place: usize, server: Route) -> Route {
@@ -80,9 +93,14 @@ impl Around {
             most => Route::OutstandingLimit {
                 child: Box::new(server),
                 most: most.unsigned_abs() as usize,
+                queue: None,
             },
         };
-        shadow::around(limited, Some(place), &self.shadows)
+        let warmed = match &self.warm_up {
+            Some(warm_up) => warm_up.around(limited),
+            None => limited,
+        };
+        shadow::around(warmed, Some(place), &self.shadows)
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{
     Args,
-    hash::{self, Balanced, Choice},
+    balanced::Balanced,
+    hash::{self, Choice},
     over,
 };
 use crate::{

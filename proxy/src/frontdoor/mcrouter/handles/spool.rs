@@ -1,4 +1,4 @@
-//! Around each PoolRoute: the asynchronous log of deletes that failed.
+//! The asynchronous log of deletes that failed, which is around each PoolRoute, and may be around others.
 
 use super::{Args, pool};
 use crate::{
@@ -22,4 +22,25 @@ pub(super) fn pool(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> 
         }),
         other => other,
     })
+}
+
+/// AsynclogRoute.
+pub(super) fn around(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+    let child = args.target(builder, "target", cx)?;
+    let name = args.take("asynclog_name", cx, text)?;
+    args.finish(&[], &[], cx)?;
+    let Some(name) = name else {
+        let problem = format!(
+            "AsynclogRoute: `asynclog_name` is missing, line: {}",
+            args.at.line
+        );
+        return Err(cx.refuse(args.at, problem));
+    };
+    Ok(Built::One(match builder.keeps_deletes {
+        true => Route::Spool {
+            child: Box::new(child),
+            name,
+        },
+        false => child,
+    }))
 }

@@ -28,14 +28,7 @@ pub(super) fn modify_key(
     cx: &mut Reading,
 ) -> Result<Built, Diagnostic> {
     let child = Box::new(args.target(builder, "target", cx)?);
-    if let Some(node) = args
-        .object
-        .as_ref()
-        .and_then(|object| object.get("set_routing_prefix"))
-    {
-        let problem = format!("`set_routing_prefix` is not served yet, line: {}", node.at.line);
-        return Err(cx.refuse(node.at, problem));
-    }
+    let routing_prefix = args.take("set_routing_prefix", cx, routing_prefix)?;
     let ensure_prefix = args.take("ensure_key_prefix", cx, text)?.unwrap_or_default();
     let replace_prefix = args.take("replace_key_prefix", cx, text)?;
     let in_place = args.take("modify_inplace", cx, flag)?;
@@ -50,11 +43,22 @@ pub(super) fn modify_key(
     args.finish(&[], &[], cx)?;
     Ok(Built::One(Route::ModifyKey {
         child,
+        routing_prefix,
         ensure_prefix,
         replace_prefix,
         in_place: in_place.unwrap_or(false),
         suffix,
     }))
+}
+
+/// Reads `/region/cluster/`, or an empty text.
+fn routing_prefix(node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
+    let prefix = text(node, cx)?;
+    match prefix.split('/').collect::<Vec<_>>()[..] {
+        [""] => Ok(prefix),
+        ["", region, cluster, ""] if !region.is_empty() && !cluster.is_empty() => Ok(prefix),
+        _ => Err(cx.expected(node, "`/region/cluster/`")),
+    }
 }
 
 pub(super) fn modify_exptime(

@@ -48,6 +48,16 @@ pub(crate) enum Constant {
     Text(String),
 }
 
+/// As JSON.
+impl fmt::Display for Constant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Int(number) => write!(f, "{number}"),
+            Self::Text(text) => quoted(text, f),
+        }
+    }
+}
+
 /// The elements of a list.
 #[derive(Debug)]
 pub(super) struct List {

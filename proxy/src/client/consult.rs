@@ -1,0 +1,55 @@
+//! Requests that the control thread answers. Each waits in its slot until the answer comes.
+
+use proxima_wire::message::{Outcome, Reply, Request};
+
+use super::{ClientId, Part};
+use crate::{
+    engine::{Engine, WorkerEvent},
+    route::ReplyTo,
+};
+
+/// A request that the control thread answers.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The number of the worker that waits for the answer.
+    pub worker: usize,
+    /// The place of the answer.
+    pub place: AnswerPlace,
+    /// The request.
+    pub message: Vec<u8>,
+}
+
+/// The place of an answer: the client's slot.
+#[derive(Clone, Copy, Debug)]
+pub struct AnswerPlace {
+    client: ClientId,
+    seq: u32,
+}
+
+impl Engine {
+    /// Asks the control thread. A client has one such request at a time, which the codec sees to: what waits
+    /// for the control thread stays within the number of clients.
+    pub(super) fn consult(&mut self, id: ClientId, request: &Request, message: &[u8]) {
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return;
+        };
+        let size = message.len() as u32;
+        let seq = client
+            .slots
+            .push(request.command, request.is_quiet, Part::Whole, size, self.now);
+        self.actions.events.push(WorkerEvent::Question(Question {
+            worker: self.facts.worker,
+            place: AnswerPlace { client: id, seq },
+            message: message.to_vec(),
+        }));
+    }
+
+    /// Takes the answer of the control thread.
+    pub fn answered(&mut self, place: AnswerPlace, answer: &[u8]) {
+        let to = ReplyTo::Client {
+            client: place.client,
+            seq: place.seq,
+        };
+        self.deliver(to, &Reply::new(Outcome::Ok, answer.len()), answer);
+    }
+}

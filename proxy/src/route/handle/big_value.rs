@@ -1,0 +1,298 @@
+//! big_value, with mcrouter's form: a value that is too large for its server is stored in pieces, and in its
+//! place stands what the pieces are. Child 0 is the target.
+
+use std::collections::HashMap;
+
+use proxima_wire::{
+    hash::spooky32,
+    memcache::item::{self, Item, Stored},
+    message::Outcome,
+};
+
+use crate::route::{
+    Answer, Answers,
+    tree::{Asked, Begin, Give, Run, Script, Turn},
+};
+
+/// The route `big_value`.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::route) struct BigValue {
+    /// Bytes of the largest value that stays whole, and of a piece.
+    pub(in crate::route) threshold: usize,
+    /// Pieces that are asked for at a time; 0: all.
+    pub(in crate::route) batch: u32,
+    /// Clients do not see the flag of a value in pieces.
+    pub(in crate::route) hides_flag: bool,
+}
+
+/// The flag of a value in pieces, which is mcrouter's.
+const FLAG: u32 = 0x8000;
+/// The first number of what stands in place of such a value.
+const VERSION: &[u8] = b"1";
+/// The most pieces that a value can have here.
+const MOST: u32 = 1 << 20;
+
+/// The error text for pieces that are more together than a value may be.
+const TOO_LARGE: &str = "the value in pieces is too large";
+
+const TARGET: usize = 0;
+/// The client's own command, or what stands in place of the value.
+const WHOLE: u32 = u32::MAX;
+
+/// What stands in place of a value in pieces: `1-COUNT-SUFFIX`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pieces {
+    count: u32,
+    suffix: u32,
+}
+
+impl Pieces {
+    fn of(text: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(text).ok()?;
+        let mut parts = text.split('-');
+        let version = parts.next()?;
+        let (count, suffix) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let is_known = version.as_bytes() == VERSION && parts.next().is_none() && count <= MOST;
+        is_known.then_some(Self { count, suffix })
+    }
+
+    fn text(self) -> String {
+        format!("1-{}-{}", self.count, self.suffix)
+    }
+
+    fn key(self, key: &[u8], number: u32) -> Vec<u8> {
+        [key, format!(":{number}:{}", self.suffix).as_bytes()].concat()
+    }
+}
+
+impl Script for BigValue {
+    fn name(&self) -> &'static str {
+        "big_value"
+    }
+
+    fn begin(&self, asked: &Asked<'_>) -> Begin {
+        match asked.command {
+            "get" | "gets" | "gat" | "gats" => {
+                let read = Read {
+                    route: *self,
+                    head: None,
+                    pieces: None,
+                    values: HashMap::new(),
+                    bytes: 0,
+                    asked: 0,
+                    worst: Answers::default(),
+                };
+                Begin::Run(Box::new(read), Turn::own(TARGET, WHOLE))
+            }
+            _ => match Stored::of(asked.message) {
+                Some(stored) if stored.value.len() > self.threshold => {
+                    let count = stored.value.len().div_ceil(self.threshold) as u32;
+                    let pieces = Pieces {
+                        count,
+                        suffix: spooky32(stored.value, 0),
+                    };
+                    let mut store = Store {
+                        route: *self,
+                        pieces,
+                        asked: 0,
+                        done: 0,
+                        worst: Answers::default(),
+                    };
+                    let turn = store.more(asked, &stored);
+                    Begin::Run(Box::new(store), turn)
+                }
+                _ => Begin::Pass(TARGET),
+            },
+        }
+    }
+
+    fn needs_values(&self) -> bool {
+        true
+    }
+
+    fn why(&self) -> String {
+        format!("values of more than {} bytes are in pieces", self.threshold)
+    }
+}
+
+impl BigValue {
+    /// The number of pieces behind the first `from` that are asked for at once.
+    fn batch_end(&self, from: u32, count: u32) -> u32 {
+        match self.batch {
+            0 => count,
+            batch => from.saturating_add(batch).min(count),
+        }
+    }
+}
+
+/// A command that stores a large value.
+struct Store {
+    route: BigValue,
+    pieces: Pieces,
+    asked: u32,
+    done: u32,
+    worst: Answers,
+}
+
+impl Store {
+    /// The next pieces.
+    fn more(&mut self, asked: &Asked<'_>, stored: &Stored<'_>) -> Turn {
+        let end = self.route.batch_end(self.asked, self.pieces.count);
+        let size = self.route.threshold;
+        let mut turn = Turn::default();
+        for number in self.asked..end {
+            let start = number as usize * size;
+            let piece = &stored.value[start..stored.value.len().min(start + size)];
+            let key = self.pieces.key(asked.key, number);
+            let set = item::store("set", &key, stored.flags, stored.expiry, piece, None);
+            turn = turn.and_ask(TARGET, number, set);
+        }
+        self.asked = end;
+        turn
+    }
+}
+
+impl Run for Store {
+    fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
+        if number == WHOLE {
+            return Turn::give(Give::This);
+        }
+        self.worst.keep(answer);
+        self.done += 1;
+        let Some(stored) = Stored::of(asked.message).filter(|_| self.done == self.asked) else {
+            return Turn::default();
+        };
+        if self.worst.outcomes().any(|outcome| outcome != Outcome::Stored) {
+            return Turn::give(Give::Kept(std::mem::take(&mut self.worst)));
+        }
+        if self.asked < self.pieces.count {
+            return self.more(asked, &stored);
+        }
+        let (text, flags) = (self.pieces.text(), stored.flags | FLAG);
+        let (expiry, version) = (stored.expiry, stored.version);
+        let whole = item::store(asked.command, asked.key, flags, expiry, text.as_bytes(), version);
+        Turn::ask(TARGET, WHOLE, whole)
+    }
+}
+
+/// A read of a value that may be in pieces.
+struct Read {
+    route: BigValue,
+    /// The flags and the version of what stands in place of the value.
+    head: Option<(u32, Option<u64>)>,
+    pieces: Option<Pieces>,
+    /// The pieces that have come, by their numbers.
+    values: HashMap<u32, Vec<u8>>,
+    /// Their bytes.
+    bytes: usize,
+    asked: u32,
+    worst: Answers,
+}
+
+impl Read {
+    fn more(&mut self, asked: &Asked<'_>, pieces: Pieces) -> Turn {
+        let end = self.route.batch_end(self.asked, pieces.count);
+        let mut turn = Turn::default();
+        for number in self.asked..end {
+            let get = item::of_key("get", &pieces.key(asked.key, number));
+            turn = turn.and_ask(TARGET, number, get);
+        }
+        self.asked = end;
+        turn
+    }
+
+    fn whole(&self, asked: &Asked<'_>, pieces: Pieces) -> Turn {
+        let (flags, version) = self.head.unwrap_or_default();
+        let parts = (0..pieces.count).filter_map(|number| self.values.get(&number));
+        let value: Vec<u8> = parts.flatten().copied().collect();
+        let item = Item {
+            flags: if self.route.hides_flag {
+                flags & !FLAG
+            } else {
+                flags
+            },
+            value: &value,
+            version,
+            left: None,
+        };
+        let mut out = Vec::with_capacity(value.len() + 300);
+        item.put(asked.key, &mut out);
+        Turn::give(Give::Made(out))
+    }
+}
+
+impl Run for Read {
+    fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
+        let item = Item::of(answer.bytes());
+        if number == WHOLE {
+            let Some(item) = item.filter(|item| item.flags & FLAG != 0) else {
+                return Turn::give(Give::This);
+            };
+            let Some(pieces) = Pieces::of(item.value).filter(|pieces| pieces.count > 0) else {
+                return Turn::give(Give::Miss);
+            };
+            self.head = Some((item.flags, item.version));
+            self.pieces = Some(pieces);
+            return self.more(asked, pieces);
+        }
+        match item {
+            Some(item) => {
+                self.bytes += item.value.len();
+                self.values.insert(number, item.value.to_vec());
+            }
+            None => drop(self.worst.keep(answer)),
+        }
+        let Some(pieces) = self.pieces else {
+            return Turn::default();
+        };
+        let missing = self.worst.outcomes().count();
+        let lost = self.worst.count();
+        if self.values.len() as u32 + lost < self.asked {
+            return Turn::default();
+        }
+        if missing > 0 {
+            let has_failed = self.worst.outcomes().any(|outcome| outcome != Outcome::NotFound);
+            return Turn::give(match has_failed {
+                true => Give::Kept(std::mem::take(&mut self.worst)),
+                false => Give::Miss,
+            });
+        }
+        if self.bytes > asked.largest {
+            return Turn::give(Give::Fail(Outcome::Overloaded, TOO_LARGE));
+        }
+        match self.asked < pieces.count {
+            true => self.more(asked, pieces),
+            false => self.whole(asked, pieces),
+        }
+    }
+
+    fn holds(&self) -> usize {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pieces;
+
+    #[test]
+    fn place_of_a_value_in_pieces_is_read_as_it_is_written() {
+        let pieces = Pieces {
+            count: 2,
+            suffix: 1234,
+        };
+        assert_eq!(pieces.text(), "1-2-1234");
+        assert_eq!(pieces.key(b"k", 1), b"k:1:1234");
+        for (text, expected) in [
+            ("1-2-1234", Some(pieces)),
+            ("2-2-1234", None),
+            ("1-2", None),
+            ("1-2-3-4", None),
+            ("1--1", None),
+            ("1-99999999-1", None),
+            ("", None),
+        ] {
+            assert_eq!(Pieces::of(text.as_bytes()), expected, "{text}");
+        }
+    }
+}
