@@ -146,7 +146,7 @@ def test_a_server_that_is_unwell_is_asked_again(leasing, router):
     started = router({"A": [server]}, arguments=["--disable-tko-tracking"])
     with started.raw() as client:
         server.broken = b"SERVER_ERROR busy\r\n"
-        assert fill(client, "k", 1) == UNKNOWN % server.address.encode()
+        assert fill(client, "k", 1) == b"SERVER_ERROR %b: busy\r\n" % server.address.encode()
         server.broken = None
         assert fill(client, "k", token(client, "k")) == b"STORED\r\n"
 

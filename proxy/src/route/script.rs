@@ -71,6 +71,7 @@ impl Engine {
                     }
                 }
             }
+            Begin::Fail(outcome, text) => self.fail(walk.to, &Failed::here(outcome, text)),
             Begin::Run(run, turn) => {
                 let (id, flight) = self.router.flights.open(node, walk, 0);
                 flight.message.extend_from_slice(walk.message);
