@@ -203,6 +203,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         dedicated: Dedicated::DEFAULT,
         preconnect: false,
         keepalive: None,
+        asks_version: true,
     };
     let plain = |source| Pool {
         protocol: Protocol::MEMCACHED,
@@ -217,6 +218,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         dedicated: Dedicated::DEFAULT,
         preconnect: false,
         keepalive: None,
+        asks_version: true,
     };
     let unread = |source| Password { source, secret: None };
     let keys = Pool {

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, net::SocketAddr, sync::Arc};
 
 use proxima_wire::message::Reply;
 
-use super::{Dedicated, Hold, Pace, Proof, Uptake};
+use super::{Dedicated, Hold, Pace, Proofs, Uptake};
 use crate::{
     client::ClientId,
     config::schema::EjectBy,
@@ -38,7 +38,7 @@ pub struct Lane {
     /// The server takes only some commands, for the reason in `limit`.
     pub(super) limited: bool,
     /// What its server has proved that it knows.
-    pub(super) proof: Proof,
+    pub(super) proofs: Proofs,
     pub(super) phase: Phase,
     /// The server at the other end.
     pub member: Arc<Member>,
@@ -230,7 +230,7 @@ impl Lane {
     /// Must the requests that the lane is given wait before they are sent?
     #[inline]
     pub(super) fn holds_requests(&self) -> bool {
-        !matches!(self.phase, Phase::Ready) || self.proof == Proof::Asked
+        !matches!(self.phase, Phase::Ready) || self.proofs.are_awaited()
     }
 
     /// The login has ended: the requests that were held may be sent.
@@ -239,12 +239,12 @@ impl Lane {
         self.free = now;
         // Those of the login are no replies.
         self.received = 0;
-        match self.member.dialect.proof() {
-            // The question goes first, and everything else waits for its answer.
-            Some((_, question)) if self.proof == Proof::Asked => {
-                self.stream.out.extend(self.held.drain(..question.len()));
-            }
-            _ => self.release_held(),
+        if self.proofs.are_awaited() {
+            // The questions go first, and everything else waits for their answers.
+            let questions = self.proofs.asked_bytes(self.member.dialect);
+            self.stream.out.extend(self.held.drain(..questions));
+        } else {
+            self.release_held();
         }
     }
 

@@ -68,10 +68,10 @@ impl Engine {
         let streamed = (message.len() as u64) < request.len();
         let now = self.now;
         if request.needs_proof
-            && let Err(what) = self.ask_proof(id)
+            && let Err(what) = self.ask_proof(id, request.command)
         {
             self.settle_lane(id);
-            return self.not_sent(member, request, message, to, Outcome::LocalError, what);
+            return self.not_sent(member, request, message, to, Outcome::LocalError, &what);
         }
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
