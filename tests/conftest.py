@@ -1,6 +1,7 @@
 """Fixtures: the reactor back end, and everything that a test starts and that ends with it."""
 
 import contextlib
+import json
 import pathlib
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from harness import ports
 from harness.fleet import Fleet, Node
+from harness.mcrouter import Router, written
 from harness.members import HOSTS
 from harness.nutcracker import Door, Twemproxy
 from harness.proxy import BINARY, Program, Proxy, environment
@@ -209,6 +211,18 @@ def command():
 
 
 @pytest.fixture
+def routed(cleanup, io, tmp_path):
+    """Starts mcrouter's front door with this route over these pools (`harness.mcrouter.written`)."""
+
+    def start(route, pools=None, *arguments, **more):
+        router = Router(written(route, pools, **more), tmp_path, io, *arguments)
+        cleanup.callback(router.stop)
+        return router
+
+    return start
+
+
+@pytest.fixture
 def door(cleanup, io, tmp_path):
     """Starts twemproxy's front door with these pools."""
 
@@ -216,6 +230,19 @@ def door(cleanup, io, tmp_path):
         proxy = Door(pools, tmp_path, io, *arguments, **options)
         cleanup.callback(proxy.stop)
         return proxy
+
+    return start
+
+
+@pytest.fixture
+def router(cleanup, io, tmp_path):
+    """Starts mcrouter's door with this configuration: an object, or a text."""
+
+    def start(config, *arguments):
+        text = config if isinstance(config, str) else json.dumps(config)
+        started = Router(text, tmp_path, io, *arguments)
+        cleanup.callback(started.stop)
+        return started
 
     return start
 

@@ -147,6 +147,8 @@ def test_a_bad_mcrouter_file_is_logged_and_the_running_configuration_stays(serve
     router = mcrouter(node_local(servers))
     router.write(node_local(servers).replace("FailoverRoute", "FancyRoute"))
     until(lambda: "Unknown RouteHandle: FancyRoute line: " in router.log(), "the log has the reason")
+    # Scripts wait for these words after a change.
+    assert "reconfigured with" not in router.log()
     with router.raw() as client:
         client.set("k", "v")
         assert client.get("k") == b"v"

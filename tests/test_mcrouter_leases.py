@@ -224,3 +224,164 @@ def test_a_route_to_nowhere_gives_a_token_that_fills_nothing(router, leasing):
         assert client.ask(b"lease-get k j\r\n") == b"LVALUE k 0 0 0\r\n\r\nLVALUE j 0 0 0\r\n\r\nEND\r\n"
         assert fill(client, "k", 0) == b"NOT_STORED\r\n"
         assert client.ask(b"metaget k\r\n") == b"END\r\n"
+
+
+def failover(children, name="paired", **keys):
+    return {
+        "type": "FailoverRoute",
+        "name": name,
+        "children": children,
+        "enable_lease_pairing": True,
+        **keys,
+    }
+
+
+def down():
+    """The address of a server that is not there."""
+    server = Leasing()
+    server.stop()
+    return server
+
+
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_a_miss_that_another_child_has_answered_is_filled_there(leasing, router, size):
+    first, second = leasing(first_token=100), leasing(first_token=500)
+    arguments = ["--proxy-threads=2", "--timeouts-until-tko=1", "--probe-timeout-initial=50"]
+    first.stop()
+    route = failover(["PoolRoute|A", "PoolRoute|B"])
+    started = router({"A": [first], "B": [second]}, route, arguments)
+    with started.raw() as asks, started.raw() as fills:
+        got = token(asks, "k")
+        assert got != 500, "the client gets a token that tells whose it is"
+        # The first one is back before the miss is filled.
+        back = leasing(port=first.port, first_token=100)
+        until(lambda: asks.ask(b"get other\r\n") == b"END\r\n" and back.named("get"), "the first is back")
+        value = b"v" * size
+        assert fill(fills, "k", got, value) == b"STORED\r\n"
+        assert (second.value("k"), back.value("k")) == (value, None)
+        assert second.named("lease-set") == [b"lease-set k 500 3 0 %d" % size]
+        # It fills a miss once.
+        assert fill(fills, "k", got, value) == b"NOT_STORED\r\n"
+        assert [line.split()[2] for line in back.named("lease-set")] == [b"%d" % got]
+        # The tokens of the first child stay as they are.
+        own = token(asks, "own")
+        assert 100 <= own < 200
+        assert fill(fills, "own", own, value) == b"STORED\r\n"
+        assert asks.ask(b"lease-get own\r\n") == b"VALUE own 3 %d\r\n%b\r\nEND\r\n" % (size, value)
+
+
+def test_pairs_hold_across_a_reload_and_for_their_own_route_alone(leasing, router):
+    second = leasing(first_token=500)
+    pools = {"A": [down()], "B": [second], "C": [down()]}
+    arguments = ["--timeouts-until-tko=1", "--reconfiguration-delay-ms=10"]
+    route = {
+        "type": "PrefixSelectorRoute",
+        "policies": {"a": failover(["PoolRoute|A", "PoolRoute|B"], "one")},
+        "wildcard": failover(["PoolRoute|C", "PoolRoute|B"], "other"),
+    }
+    started = router(pools, route, arguments)
+    with started.raw() as client:
+        ours, others = token(client, "a"), token(client, "b")
+        started.write(started.file.read_text().replace('"wildcard"', '\n "wildcard"'))
+        until(lambda: "configuration in effect" in started.log(), "the file is read again")
+        # The token of another route means nothing here, and goes to the second child as it is.
+        assert fill(client, "a", others) == b"NOT_STORED\r\n"
+        assert fill(client, "a", ours) == b"STORED\r\n"
+        assert fill(client, "b", others) == b"STORED\r\n"
+
+
+def test_failovers_within_each_other_pair_leases_both(leasing, router):
+    last = leasing(first_token=500)
+    pools = {"A": [down()], "B": [down()], "C": [last]}
+    inner = failover(["PoolRoute|B", "PoolRoute|C"], "inner")
+    with router(pools, failover(["PoolRoute|A", inner], "outer"), ["--timeouts-until-tko=1"]).raw() as client:
+        for number in range(20):
+            key = f"k{number}"
+            assert fill(client, key, token(client, key)) == b"STORED\r\n"
+            assert last.value(key) == b"v"
+
+
+def test_without_pairing_a_token_is_the_servers(leasing, router):
+    second = leasing(first_token=500)
+    route = {"type": "FailoverRoute", "children": ["PoolRoute|A", "PoolRoute|B"]}
+    with router({"A": [down()], "B": [second]}, route, ["--timeouts-until-tko=1"]).raw() as client:
+        assert token(client, "k") == 500
+        assert fill(client, "k", 500) == b"STORED\r\n"
+
+
+SHADOWED = {
+    "of a pool": {
+        "type": "PoolRoute",
+        "pool": "A",
+        "shadows": [{"target": "PoolRoute|B", "key_fraction_range": [0, 1]}],
+    },
+    "of a route": {
+        "type": "ShadowRoute",
+        "children": ["PoolRoute|A"],
+        "shadows": [{"target": "PoolRoute|B", "keys_to_shadow": ["k", "gone"]}],
+    },
+}
+
+
+@pytest.mark.parametrize("route", SHADOWED.values(), ids=SHADOWED.keys())
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_a_shadow_gets_its_own_token_back(leasing, router, route, size):
+    server, shadow = leasing(first_token=100), leasing(first_token=500)
+    started = router({"A": [server], "B": [shadow]}, route, ["--proxy-threads=2"])
+    value = b"v" * size
+    with started.raw() as asks, started.raw() as fills:
+        assert token(asks, "k") == 100
+        until(lambda: len(shadow.named("lease-get")) == 1, "the shadow is asked, too")
+        until(lambda: started.metric("requests_in_flight") == 0, "it has answered")
+        assert fill(fills, "k", 100, value) == b"STORED\r\n"
+        until(lambda: shadow.value("k") == value, "the shadow stores it with its own token")
+        assert shadow.named("lease-set") == [b"lease-set k 500 3 0 %d" % size]
+        # A hit gives no token, and a token without a pair goes to no shadow.
+        assert asks.ask(b"lease-get k\r\n") == b"VALUE k 3 %d\r\n%b\r\nEND\r\n" % (size, value)
+        assert fill(fills, "k", 100, value) == b"NOT_STORED\r\n"
+        got = token(asks, "gone")
+        until(lambda: len(shadow.named("lease-get")) == 3, "the shadow is asked for all")
+        until(lambda: started.metric("requests_in_flight") == 0, "it has answered")
+        assert asks.ask(b"delete gone\r\n") == b"NOT_FOUND\r\n"
+        assert fill(fills, "gone", got, value) == b"STALE_STORED\r\n"
+        until(lambda: len(shadow.named("lease-set")) == 2, "the shadow decides by itself")
+        assert asks.ask(b"metaget k\r\n").startswith(b"META k age: ")
+    assert len(shadow.named("lease-set")) == 2
+
+
+def test_a_dead_shadow_delays_no_lease(leasing, router):
+    server = leasing()
+    route = SHADOWED["of a pool"]
+    with router({"A": [server], "B": [down()]}, route).raw() as client:
+        for number in range(20):
+            assert fill(client, f"k{number}", token(client, f"k{number}")) == b"STORED\r\n"
+
+
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_copies_are_given_no_lease(memcached, router, size):
+    servers = memcached.several(2)
+    route = {
+        "type": "OperationSelectorRoute",
+        "default_policy": "AllSyncRoute|Pool|A",
+        "operation_policies": {"get": "FailoverRoute|Pool|A"},
+    }
+    started = router({"A": servers}, route, ["--keep-writing=1"])
+    with started.raw() as client:
+        until(lambda: client.ask(b"set a 0 0 1\r\nv\r\n") == b"STORED\r\n", "the copies are ready")
+        for _ in range(3):
+            answer = fill(client, "k", 1, b"set evil 0 0 1\r\nx" * size)
+            assert answer.startswith(b"SERVER_ERROR "), answer
+            assert client.ask(b"lease-get k\r\n") == b"ERROR\r\n"
+            assert client.get("a") == b"v"
+        assert client.ask(b"set a 0 0 1\r\nw\r\n") == b"STORED\r\n"
+    assert [server.get("a") for server in servers] == [b"w", b"w"], (
+        "no copy is thought to have missed a write"
+    )
+    assert [server.get("evil") for server in servers] == [None, None]
+
+
+def test_pairing_needs_a_name(router, leasing, tmp_path):
+    route = failover(["PoolRoute|A", "NullRoute"])
+    del route["name"]
+    with pytest.raises(Exception, match="needs a `name`"):
+        router({"A": [leasing()]}, route)

@@ -148,6 +148,23 @@ def test_a_configuration_is_validated(memcached, launch, tmp_path, how, is_good)
     assert is_good or "Unknown RouteHandle: XYZRoute line: 3" in log.read_text()
 
 
+@pytest.mark.parametrize("how", [None, "exit", "run"])
+def test_a_check_refuses_what_is_otherwise_left_out(memcached, launch, tmp_path, how):
+    server, config, port = memcached(), tmp_path / "config.json", ports.free()
+    shadows = [{"target": "PoolRoute|nowhere"}]
+    route = {"type": "PoolRoute", "pool": "A", "shadows": shadows}
+    config.write_text(json.dumps({"pools": {"A": {"servers": [server.address]}}, "route": route}))
+    process, log = launch(
+        f"--config=file:{config}", "-p", str(port), *([f"--validate-config={how}"] if how else [])
+    )
+    if how:
+        assert process.wait(20) != 0
+    else:
+        until(lambda: answers(f"127.0.0.1:{port}"), "it serves without the shadow")
+    assert ("left out" in log.read_text()) == (how is None)
+    assert "nowhere" in log.read_text()
+
+
 def kept_in(folder):
     return [path.read_bytes() for path in pathlib.Path(folder).rglob("*") if path.is_file()]
 
@@ -200,6 +217,8 @@ def test_no_process_is_left_after_sigterm(memcached, launch, tmp_path):
     config, port = written(tmp_path, memcached()), ports.free()
     process, log = launch(f"--config=file:{config}", f"--port={port}", "--proxy-threads=auto")
     until(lambda: answers(f"127.0.0.1:{port}"), "it answers")
+    children = pathlib.Path(f"/proc/{process.pid}/task").glob("*/children")
+    assert "".join(path.read_text() for path in children) == ""
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE) == 0
     assert not pathlib.Path(f"/proc/{process.pid}").exists()

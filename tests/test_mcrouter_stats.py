@@ -9,60 +9,14 @@ import time
 
 import pytest
 
-from harness import PATIENCE, ports, until
-from harness.mcrouter import Router
+from harness import PATIENCE, until
+from harness.mcrouter import Router, asked, of_pool, stats, told
 from harness.raw import Closed
 
 pytestmark = pytest.mark.either_io
 
 GROUPS = ["", "all", "detailed", "cmd-error", "ods", "count", "external"]
 GROUPS += ["servers", "suspect_servers", "version"]
-
-
-@pytest.fixture
-def router(cleanup, io, tmp_path):
-    """Starts mcrouter's door with this configuration: an object, or a text."""
-
-    def start(config, *arguments):
-        text = config if isinstance(config, str) else json.dumps(config)
-        started = Router(text, tmp_path, io, *arguments)
-        cleanup.callback(started.stop)
-        return started
-
-    return start
-
-
-def of_pool(*addresses, route="PoolRoute|A", **keys):
-    """A configuration of one pool."""
-    return {"pools": {"A": {"servers": list(addresses), **keys}}, "route": route}
-
-
-def asked(client, request):
-    """The whole answer to a request of `stats` or `get`."""
-    client.send(request)
-    lines = [client.line()]
-    while not lines[-1].startswith((b"END", b"CLIENT_ERROR")):
-        lines.append(client.line())
-    return b"".join(lines)
-
-
-def stats(client, group=""):
-    """The figures of a group."""
-    lines = asked(client, f"stats {group}\r\n".encode()).decode().splitlines()
-    assert lines.pop() == "END"
-    rows = [line.split(" ", 2) for line in lines]
-    assert all(word == "STAT" for word, *_ in rows)
-    return {name: value for _, name, value in rows}
-
-
-def told(client, request):
-    """The value that is read from `__mcrouter__.REQUEST`."""
-    key = b"__mcrouter__." + request.encode()
-    answer = asked(client, b"get " + key + b"\r\n")
-    head, rest = answer.split(b"\r\n", 1)
-    value = rest.removesuffix(b"\r\nEND\r\n")
-    assert head == b"VALUE %s 0 %d" % (key, len(value))
-    return value.decode()
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n", "  \r\n", "   \n"])
@@ -141,28 +95,13 @@ def test_each_address_and_time_out_is_a_row_of_its_own(memcached, router):
         client.ask(b"get k\r\n")
         rows = stats(client, "servers")
         row = rows[name(one.address, 500)]
-        assert row.endswith(" pending_reqs:0 inflight_reqs:0 new:1 up:1; ok:1"), row
+        assert row.endswith(" pending_reqs:0 inflight_reqs:0 new:1 up:1; notfound:1"), row
         assert not row.startswith("avg_latency_us:0.000 "), row
         figures = stats(client)
         assert int(figures["num_servers"]) == sum(
             int(figures[f"num_servers_{state}"]) for state in ("new", "up", "down", "closed")
         )
         assert 2 <= int(figures["num_servers_up"]) <= 3
-
-
-def test_a_server_that_refuses_is_suspect_until_the_next_configuration_has_none_such(memcached, router):
-    address, server = ports.address(), memcached()
-    proxy = router(of_pool(address))
-    with proxy.raw() as client:
-        assert stats(client, "suspect_servers") == {}
-        client.send(b"get k\r\n")
-        assert client.line().startswith(b"SERVER_ERROR ")
-        assert stats(client, "suspect_servers") == {address: "status:tko num_failures:2"}
-        row = stats(client, "servers")[f"{address}:ascii:plain:notcompressed-1000"]
-        assert " hard_tko; down:1;" in row
-        assert stats(client)["num_suspect_servers"] == "1"
-        proxy.write(json.dumps(of_pool(server.address)))
-        until(lambda: stats(client, "suspect_servers") == {}, "the server is gone")
 
 
 def test_a_refused_configuration_is_counted(memcached, router):
@@ -405,7 +344,7 @@ def test_pools_have_figures_by_the_beginning_of_their_names(memcached, router, t
         client.send(b"get k\r\n")
         assert client.line().startswith(b"SERVER_ERROR ")
         until(lambda: figures()[f"{prefix}front.final_result_error.sum"] == 1, "the error counts")
-    assert now[f"{prefix}front.total_duration_us.avg"] == 0
+    assert now[f"{prefix}front.total_duration_us.avg"] > 0
     assert now[f"{prefix}back.east.requests.sum"] == 0
     assert now[f"{prefix}none.requests.sum"] == 0
     assert f"{prefix}back.west.requests.sum" not in now

@@ -203,6 +203,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         dedicated: Dedicated::DEFAULT,
         preconnect: false,
         keepalive: None,
+        asks_version: true,
     };
     let plain = |source| Pool {
         protocol: Protocol::MEMCACHED,
@@ -217,6 +218,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         dedicated: Dedicated::DEFAULT,
         preconnect: false,
         keepalive: None,
+        asks_version: true,
     };
     let unread = |source| Password { source, secret: None };
     let keys = Pool {
@@ -646,6 +648,7 @@ fn every_handle_is_read() {
             Route::OutstandingLimit {
                 child: Box::new(named("a")),
                 most: 2,
+                queue: None,
             },
         ),
         (
@@ -749,6 +752,7 @@ fn every_handle_is_read() {
                         gets: Some(vec![Outcome::Timeout]),
                         updates: None,
                         deletes: Some(vec![]),
+                        others: None,
                     },
                     limit: Some(FailoverLimit {
                         rate: 0.1,
@@ -804,6 +808,7 @@ fn every_handle_is_read() {
                     gets: Some(vec![Outcome::Ejected]),
                     updates: Some(vec![Outcome::Ejected]),
                     deletes: Some(vec![Outcome::Ejected]),
+                    others: Some(vec![Outcome::Ejected]),
                 }
                 .into(),
             },

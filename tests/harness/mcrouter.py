@@ -1,5 +1,6 @@
 """mcrouter's front door as a process, and the node-local configuration that is well known."""
 
+import json
 import pathlib
 
 from . import number, ports
@@ -31,6 +32,16 @@ def node_local(servers):
 """
 
 
+def written(route, pools=None, **more):
+    """The text of a configuration. A pool is a list of servers and addresses, or an object as in the file."""
+
+    def listed(pool):
+        return {"servers": [getattr(server, "address", server) for server in pool]}
+
+    pools = {name: listed(pool) if isinstance(pool, list) else pool for name, pool in (pools or {}).items()}
+    return json.dumps({"pools": pools, "route": route, **more})
+
+
 class Router(Program):
     """`mcrouter --listen-addresses=IP --port=N --config-file=F --stats-root=D`, or `proxima mcrouter`."""
 
@@ -47,3 +58,36 @@ class Router(Program):
     def write(self, text):
         """Writes the file in place, as the node's scripts do. A reader may find half of it."""
         self.file.write_text(text)
+
+
+def of_pool(*addresses, route="PoolRoute|A", **keys):
+    """A configuration of one pool."""
+    return {"pools": {"A": {"servers": list(addresses), **keys}}, "route": route}
+
+
+def asked(client, request):
+    """The whole answer to a request of `stats` or `get`."""
+    client.send(request)
+    lines = [client.line()]
+    while not lines[-1].startswith((b"END", b"CLIENT_ERROR")):
+        lines.append(client.line())
+    return b"".join(lines)
+
+
+def stats(client, group=""):
+    """The figures of a group."""
+    lines = asked(client, f"stats {group}\r\n".encode()).decode().splitlines()
+    assert lines.pop() == "END"
+    rows = [line.split(" ", 2) for line in lines]
+    assert all(word == "STAT" for word, *_ in rows)
+    return {name: value for _, name, value in rows}
+
+
+def told(client, request):
+    """The value that is read from `__mcrouter__.REQUEST`."""
+    key = b"__mcrouter__." + request.encode()
+    answer = asked(client, b"get " + key + b"\r\n")
+    head, rest = answer.split(b"\r\n", 1)
+    value = rest.removesuffix(b"\r\nEND\r\n")
+    assert head == b"VALUE %s 0 %d" % (key, len(value))
+    return value.decode()

@@ -124,7 +124,7 @@ fn rows(proxy: &Proxy, from: Option<IpAddr>) -> Vec<Row> {
     let row = |member: Arc<Member>| {
         let counted = metrics.members.get(member.id.0 as usize);
         let (since, why) = match proxy.ejection(&member) {
-            Some(Ejection { since, why }) => (Some(now.duration_since(since).as_secs_f64()), Some(why)),
+            Some(Ejection { since, why, .. }) => (Some(now.duration_since(since).as_secs_f64()), Some(why)),
             None => (None, proxy.unresolved(&member)),
         };
         let (distance, distance_source) = proxy.distance(&member, from);

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     config::schema::EjectBy,
     engine::WorkerEvent,
+    frontdoor::{Ejected, HealthChange},
     members::{Health, Member},
     route::Random,
 };
@@ -29,6 +30,8 @@ pub struct Ejection {
     pub since: Instant,
     /// The failure that ejected it.
     pub why: String,
+    /// The time-out of the member that met the failure.
+    pub timeout: Duration,
 }
 
 /// Current ejections by health, which all members with the same server share.
@@ -49,6 +52,19 @@ impl Ejections {
     fn end(&mut self, health: &Arc<Health>) {
         self.0
             .retain(|(known, _)| known.strong_count() > 0 && known.as_ptr() != Arc::as_ptr(health));
+    }
+}
+
+/// How many servers are not asked. Several members may be the same server.
+fn ejected(members: &[Arc<Member>]) -> Ejected {
+    let down = members.iter().filter(|member| !member.health.is_up());
+    let servers: BTreeMap<*const Health, bool> = down
+        .map(|member| (Arc::as_ptr(&member.health), member.health.was_late()))
+        .collect();
+    let late = servers.values().filter(|was_late| **was_late).count();
+    Ejected {
+        late,
+        lost: servers.len() - late,
     }
 }
 
@@ -94,12 +110,23 @@ impl Proxy {
             tracing::warn!(pool = %member.pool, member = %member.name, address = %member.address, %reason, "ejected");
             {
                 let state = &mut *self.state();
-                let since = Instant::now();
+                let (since, timeout) = (Instant::now(), member.timeout);
                 let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 member.health.set_ejected_at(unix.as_micros() as u64);
-                state
-                    .ejections
-                    .begin(&member.health, Ejection { since, why: reason });
+                state.ejections.begin(
+                    &member.health,
+                    Ejection {
+                        since,
+                        why: reason,
+                        timeout,
+                    },
+                );
+                let was_late = member.health.was_late();
+                self.source.say(
+                    &member.address,
+                    HealthChange::Ejected { was_late },
+                    ejected(&state.members),
+                );
                 self.recount(state);
                 let pool = state.loaded.config.pools.get(&*member.pool.name);
                 if let Some(question) = pool.and_then(|pool| pool.source.question()) {
@@ -167,8 +194,42 @@ impl Proxy {
         if member.health.revived() {
             state.ejections.end(&member.health);
             tracing::info!(pool = %member.pool, member = %member.name, address = %member.address, reason, "up again");
+            self.source
+                .say(&member.address, HealthChange::Returned, ejected(&state.members));
             self.recount(state);
         }
+    }
+
+    /// Servers are no longer among the members, or only with other time-outs: their ejections are forgotten
+    /// where that is wanted. `before` are the members until now.
+    pub(super) fn forget_ejections(&self, state: &mut State, before: &[Arc<Member>]) {
+        let mut seen: Vec<*const Health> = Vec::new();
+        for member in before.iter().filter(|member| !member.health.is_up()) {
+            let health = Arc::as_ptr(&member.health);
+            if seen.contains(&health) {
+                continue;
+            }
+            seen.push(health);
+            let found = state.ejections.of(&member.health).map(|found| found.timeout);
+            let same = |known: &&Arc<Member>| Arc::ptr_eq(&known.health, &member.health);
+            let mut left = state.members.iter().filter(same).peekable();
+            let is_named = left.peek().is_some();
+            let is_same = left.any(|known| found.is_none_or(|timeout| known.timeout == timeout));
+            if is_named && (is_same || !self.source.forgets_ejections()) {
+                continue;
+            }
+            if is_named {
+                member.health.revived();
+            }
+            state.ejections.end(&member.health);
+            self.source
+                .say(&member.address, HealthChange::Forgotten, ejected(&state.members));
+        }
+    }
+
+    /// How many servers are not asked.
+    pub fn ejected(&self) -> Ejected {
+        ejected(&self.state().members)
     }
 
     /// The time and the reason of this member's ejection. `None`: it is not ejected, or was never asked.

@@ -274,6 +274,7 @@ fn prepare(
         host_id: host_id(),
         dialects: options.dialects,
         spool: None,
+        leases: Arc::default(),
     };
     let nothing = Running::nothing(loaded.config.clone());
     let setup = Setup {

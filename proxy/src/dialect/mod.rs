@@ -347,8 +347,14 @@ pub trait Dialect: Send + Sync {
         true
     }
 
-    /// A question by whose answer, if it is no error, a server proves that it knows the requests that
-    /// [need proof](Request::needs_proof); with the number of its command. By default no request does.
+    /// Why a server that answers the [probe](Self::probe) like this may be given only [common
+    /// commands](Self::is_common). `None`: it may be given all. By default every server may.
+    fn limit(&self, _answer: &[u8]) -> Option<String> {
+        None
+    }
+
+    /// A question by whose answer, if it is no error, a server proves that it knows the common commands that
+    /// [need proof](Request::needs_proof); with the number of its command. By default there are none.
     fn proof(&self) -> Option<Question> {
         None
     }

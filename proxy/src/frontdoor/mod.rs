@@ -12,7 +12,7 @@ pub mod nutcracker;
 
 mod yaml;
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use crate::config::{ConfigError, Loaded};
 pub use yaml::{BuiltIn, YamlFile};
@@ -24,6 +24,29 @@ pub enum Start<R> {
     Print(String),
     /// Serve what was asked for.
     Run(Box<R>),
+}
+
+/// What has become of a server's health.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HealthChange {
+    /// It is no longer asked.
+    Ejected {
+        /// It was late; otherwise a connection was lost or refused.
+        was_late: bool,
+    },
+    /// It is asked again.
+    Returned,
+    /// The configuration no longer names it, or names it otherwise, and its ejection is forgotten.
+    Forgotten,
+}
+
+/// How many servers are not asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ejected {
+    /// Those that were late.
+    pub late: usize,
+    /// Those to which a connection was lost or refused.
+    pub lost: usize,
 }
 
 /// A configuration source. It is read at the start and after every change of its files.
@@ -46,6 +69,15 @@ pub trait ConfigSource: Send + Sync {
     fn delay(&self) -> Duration {
         Duration::ZERO
     }
+
+    /// Whether the ejection of a server is forgotten when a change drops the address and time-out with which
+    /// it was found, even if the server is still named with another time-out.
+    fn forgets_ejections(&self) -> bool {
+        false
+    }
+
+    /// Says what has become of a server, if it has words of its own for that.
+    fn say(&self, _: &dyn fmt::Display, _: HealthChange, _: Ejected) {}
 
     /// Whether changes of the files take effect by themselves.
     fn follows(&self) -> bool {

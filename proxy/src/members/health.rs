@@ -2,7 +2,7 @@
 
 use std::{
     sync::atomic::{
-        AtomicU8, AtomicU32, AtomicU64,
+        AtomicBool, AtomicU8, AtomicU32, AtomicU64,
         Ordering::{Acquire, Relaxed, Release},
     },
     time::Duration,
@@ -80,6 +80,8 @@ pub struct Health {
     counted: AtomicU64,
     /// When it was last ejected, in µs since 1970; 0: never.
     ejected_at: AtomicU64,
+    /// It was last ejected because it was late, and not because a connection was lost or refused.
+    was_late: AtomicBool,
     eject: Eject,
 }
 
@@ -92,6 +94,7 @@ impl Health {
             ejections: AtomicU64::new(0),
             counted: AtomicU64::new(0),
             ejected_at: AtomicU64::new(0),
+            was_late: AtomicBool::new(false),
             eject,
         }
     }
@@ -101,6 +104,11 @@ impl Health {
         let health = Self::new(eject);
         health.state.store(GONE, Relaxed);
         health
+    }
+
+    /// Whether its last ejection was for being late; otherwise a connection was lost or refused.
+    pub fn was_late(&self) -> bool {
+        self.was_late.load(Relaxed)
     }
 
     /// Whether it may be asked.
@@ -179,6 +187,7 @@ impl Health {
         let ejected = HealthState::Ejected as u8;
         let first = self.state.fetch_max(state, Relaxed) < ejected && state >= ejected;
         if first {
+            self.was_late.store(failure == Failure::Timeout, Relaxed);
             self.ejections.fetch_add(1, Relaxed);
             CHANGES.fetch_add(1, Release);
         }
@@ -245,12 +254,13 @@ mod tests {
         assert_eq!(health.state(), HealthState::Suspect);
         health.succeeded();
         assert_eq!(health.state(), HealthState::Up);
+        assert!(!health.was_late());
         assert!(
             !health.failed(Failure::Timeout)
                 && !health.failed(Failure::Timeout)
                 && health.failed(Failure::Timeout)
         );
-        assert!(!health.is_up());
+        assert!(!health.is_up() && health.was_late());
         assert!(!health.failed(Failure::Timeout), "ejected once, reported once");
     }
 

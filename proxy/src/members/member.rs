@@ -56,6 +56,8 @@ pub struct Member {
     pub preconnect: bool,
     /// Whether the kernel looks after it while it is silent.
     pub keepalive: Option<KeepAlive>,
+    /// Whether each connection begins with the question for its version.
+    pub asks_version: bool,
     /// How its protocol keeps copies, if it holds a copy of everything in its pool. `None`: it holds its
     /// share of the keys.
     pub copied: Option<&'static dyn Copied>,

@@ -113,7 +113,7 @@ impl Registry {
         dialect: &'static dyn Dialect,
     ) -> Result<Arc<Member>, AddressError> {
         let settings = format!(
-            "{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}",
+            "{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}",
             server.weight,
             server.zone,
             (spec.timeout, spec.connect_timeout),
@@ -121,6 +121,7 @@ impl Registry {
             spec.dedicated,
             spec.preconnect,
             spec.keepalive,
+            spec.asks_version,
         );
         let login = credentials(&spec.login);
         let socket = self.locate(&server.address).map_err(|reason| AddressError {
@@ -197,6 +198,7 @@ impl Registry {
             dedicated: spec.dedicated,
             preconnect: spec.preconnect,
             keepalive: spec.keepalive,
+            asks_version: spec.asks_version,
             copied: spec.replicated.and_then(|_| dialect.copied()),
             health,
         });

@@ -3,12 +3,13 @@
 
 mod failover;
 mod named;
+mod outcomes;
 
 use std::collections::BTreeMap;
 
 use proxima_wire::message::Outcome;
 
-pub use self::{failover::FailoverCounts, named::NamedCounts};
+pub use self::{failover::FailoverCounts, named::NamedCounts, outcomes::Outcomes};
 
 use crate::members::{MemberId, PoolId};
 
@@ -77,15 +78,14 @@ pub struct Clients {
 }
 
 /// Counts about one member. Latencies are counted by pool: a histogram for each of a hundred members is more
-/// than anyone looks at.
+/// than anyone looks at. What each reply changes stands first, in as few cache lines as can be.
 #[derive(Clone, Debug, Default)]
+#[repr(C, align(64))]
 pub struct MemberMetrics {
-    /// Replies of this member.
-    pub replies: u64,
     /// Time that all replies took together, in µs.
     pub micros: u64,
-    /// Error replies among them.
-    pub errors: u64,
+    /// How requests to this member have ended. Those of clients that have left are not among them.
+    pub outcomes: Outcomes,
     /// Lanes that broke or timed out.
     pub failures: u64,
     /// Writes that this copy missed because they went on without it.
@@ -100,6 +100,8 @@ pub struct MemberMetrics {
     pub timed_out: u64,
     /// Lanes that broke, or could not be made.
     pub broken: u64,
+    /// Lanes that were closed because nothing was asked.
+    pub idle: u64,
     /// Requests that were given to a lane, and lost with it.
     pub lost: u64,
     /// Bytes of the requests on lanes that have ended; filled up with those of open lanes when the metrics
@@ -117,6 +119,10 @@ pub struct MemberMetrics {
     pub dedicated: u64,
     /// Gauge, filled in when the metrics are handed out: open lanes to this member.
     pub lanes: u64,
+    /// Gauge, filled in when the metrics are handed out: workers that have such a lane.
+    pub workers: u64,
+    /// Gauge, filled in when the metrics are handed out: workers that have none any more.
+    pub former_workers: u64,
     /// Gauge, filled in when the metrics are handed out: requests on these lanes that are not answered.
     pub waiting: u64,
 }
@@ -129,9 +135,8 @@ impl MemberMetrics {
 
     /// Adds the counts of the same server, or of another.
     pub fn add(&mut self, other: &Self) {
-        self.replies += other.replies;
         self.micros += other.micros;
-        self.errors += other.errors;
+        self.outcomes.add(&other.outcomes);
         self.failures += other.failures;
         self.closed += other.closed;
         self.timed_out += other.timed_out;
@@ -146,7 +151,10 @@ impl MemberMetrics {
         self.dedicated_waited += other.dedicated_waited;
         self.dedicated_refused += other.dedicated_refused;
         self.dedicated += other.dedicated;
+        self.idle += other.idle;
         self.lanes += other.lanes;
+        self.workers += other.workers;
+        self.former_workers += other.former_workers;
         self.waiting += other.waiting;
     }
 }
@@ -289,6 +297,10 @@ pub struct Metrics {
     pub requests: Vec<u64>,
     /// Replies to clients.
     pub replies: Replies,
+    /// Requests to servers, by the number of the command among those of all protocols.
+    pub sent: Vec<u64>,
+    /// Requests that mcrouter's DevNullRoute has taken.
+    pub discarded: u64,
     /// Bytes from and to clients.
     pub client_traffic: Traffic,
     /// Bytes from and to servers.
@@ -303,6 +315,8 @@ pub struct Metrics {
     pub pools: Vec<Latency>,
     /// Counts about members, by the number of the member.
     pub members: Vec<MemberMetrics>,
+    /// How requests to members that are gone have ended.
+    pub former: Outcomes,
     /// Lanes opened.
     pub lanes_opened: u64,
     /// How often there was no descriptor for a client, and for a connection to a server; the index is a
@@ -348,12 +362,17 @@ impl Metrics {
 
     /// Counts a reply of this member, which took `micros` µs.
     #[inline]
-    pub fn served(&mut self, pool: PoolId, member: MemberId, micros: u64, failed: bool) {
+    pub fn served(&mut self, pool: PoolId, member: MemberId, micros: u64, outcome: Outcome) {
         at(&mut self.pools, pool.0 as usize).record(micros);
         let member = self.member(member);
-        member.replies += 1;
         member.micros += micros;
-        member.errors += u64::from(failed);
+        member.outcomes.count(outcome, 1);
+    }
+
+    /// Counts a request to a server.
+    #[inline]
+    pub fn sent(&mut self, command: u16) {
+        *at(&mut self.sent, usize::from(command)) += 1;
     }
 
     /// The counts about clients of this listener.
@@ -370,7 +389,8 @@ impl Metrics {
     /// Clears the counts of this member, which is gone. Its number may be given to another, whose counts
     /// begin at 0.
     pub fn forget(&mut self, id: MemberId) {
-        *self.member(id) = MemberMetrics::default();
+        let gone = std::mem::take(self.member(id));
+        self.former.add(&gone.outcomes);
     }
 
     /// Adds the counts of another worker.
@@ -391,6 +411,10 @@ impl Metrics {
             *at(&mut self.requests, number) += theirs;
         }
         self.replies.add(&other.replies);
+        for (number, theirs) in other.sent.iter().enumerate() {
+            *at(&mut self.sent, number) += theirs;
+        }
+        self.discarded += other.discarded;
         self.client_traffic.add(other.client_traffic);
         self.server_traffic.add(other.server_traffic);
         self.peer_traffic.add(other.peer_traffic);
@@ -406,6 +430,7 @@ impl Metrics {
         for (number, theirs) in other.members.iter().enumerate() {
             at(&mut self.members, number).add(theirs);
         }
+        self.former.add(&other.former);
         self.lanes_opened += other.lanes_opened;
         (self.shortages.iter_mut().zip(other.shortages)).for_each(|(mine, theirs)| *mine += theirs);
         self.failovers += other.failovers;

@@ -1,6 +1,6 @@
 //! The way up the tree: flights combine the answers of their children.
 
-use std::rc::Rc;
+use std::{net::IpAddr, rc::Rc};
 
 use proxima_wire::message::{Outcome, Reply};
 
@@ -129,6 +129,7 @@ impl Engine {
     }
 
     fn unwrapped(&mut self, tree: &Rc<Tree>, id: FlightId, answer: &Answer<'_>) {
+        let client = self.client_of(tree, id);
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };
@@ -139,7 +140,7 @@ impl Engine {
         let walk = flight.walk(tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];
         let name = walk.origin.dialect.command_name(walk.request.command);
-        let held = handle.reply(walk.key(&mut scratch), name, answer);
+        let held = handle.reply(walk.key(&mut scratch), name, client, answer);
         let until = flight.until.max(self.now + held);
         if until > self.now {
             flight.answers.keep(answer);
@@ -149,6 +150,15 @@ impl Engine {
         }
         if let Some(next) = next {
             self.release_queued(next);
+        }
+    }
+
+    /// The address of the client whose request a wrap's flight is, if the wrap names it.
+    fn client_of(&self, tree: &Tree, id: FlightId) -> Option<IpAddr> {
+        let flight = self.router.flights.peek(id)?;
+        match tree.node(flight.node) {
+            Node::Wrap { handle, .. } if handle.names_client() => self.address_of(flight.parent),
+            _ => None,
         }
     }
 
@@ -205,8 +215,10 @@ impl Engine {
                 }
                 ReplyTo::Flight { flight: id, .. } => id,
             };
+            let tree = Rc::clone(&self.router.flights.peek(id)?.tree);
+            let client = self.client_of(&tree, id);
             let flight = self.router.flights.get(id)?;
-            let (tree, parent, request) = (Rc::clone(&flight.tree), flight.parent, flight.request);
+            let (parent, request) = (flight.parent, flight.request);
             let dialect = flight.origin.dialect;
             flight.pending = flight.pending.saturating_sub(1);
             let last = flight.pending == 0;
@@ -225,6 +237,7 @@ impl Engine {
                 handle.reply(
                     key,
                     dialect.command_name(request.command),
+                    client,
                     &Answer::Reply(&seen, b""),
                 );
             }

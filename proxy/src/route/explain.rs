@@ -297,7 +297,10 @@ impl Recorder<'_> {
                 self.line(depth, note, handle.name(), &handle.why());
                 let shown: Vec<(&str, usize)> = match begin {
                     Begin::Pass(child) => vec![("", child)],
-                    Begin::Copy(first, other) => vec![("", first), ("copy ", other)],
+                    Begin::Send(sent) => {
+                        let notes = std::iter::once("").chain(std::iter::repeat("copy "));
+                        notes.zip(sent.iter().map(|sent| sent.child)).collect()
+                    }
                     Begin::Run(_, turn) => {
                         let first = turn.asks.first().map_or(0, |ask| ask.child);
                         let others = (0..children.len()).filter(|&child| child != first);
@@ -388,6 +391,7 @@ impl Recorder<'_> {
             }
             Node::Leaf(Leaf::Embedded) => self.line(depth, note, "embedded", "the store in this process"),
             Node::Leaf(Leaf::Null) => self.line(depth, note, "null", "a miss"),
+            Node::Leaf(Leaf::Discard) => self.line(depth, note, "dev_null", "a miss, which is counted"),
             Node::Leaf(Leaf::Error(error)) => {
                 let text = error.text.to_string();
                 self.push(depth, note, "error", format!(": {text}"), Some(text));

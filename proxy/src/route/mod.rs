@@ -15,6 +15,7 @@ mod explained;
 mod fleet_pool;
 mod flight;
 mod handle;
+mod lease_table;
 mod order;
 mod park;
 mod router;
@@ -34,6 +35,7 @@ pub use self::{
     fleet_pool::FleetPool,
     flight::{Flight, FlightId, Flights, Origin, ReplyTo},
     handle::Random,
+    lease_table::LeaseTable,
     order::{Order, Orders},
     router::Router,
     timer::{Sleeper, Timer},

@@ -8,7 +8,7 @@ use super::{
     Answer, FlightId, NodeId, ReplyTo, Walk,
     flight::child_of,
     step::single,
-    tree::{Ask, Asked, Begin, Give, Node, Script, Turn},
+    tree::{Ask, Asked, Begin, Give, Node, Script, Sent, Turn},
 };
 use crate::{
     dialect::{Failed, Message},
@@ -57,10 +57,19 @@ impl Engine {
                     self.walk(first, walk);
                 }
             }
-            Begin::Copy(first, other) => {
-                if let (Some(first), Some(other)) = (child(first), child(other)) {
-                    self.walk(first, walk);
-                    self.walk(other, &walk.to(ReplyTo::Nobody));
+            Begin::Send(sent) => {
+                let mut to = walk.to;
+                for Sent {
+                    child: to_child,
+                    head,
+                } in sent
+                {
+                    let Some(node) = child(to_child) else { continue };
+                    let walk = walk.to(std::mem::replace(&mut to, ReplyTo::Nobody));
+                    match head {
+                        Some(head) => self.walk_with_head(node, head, &walk),
+                        None => self.walk(node, &walk),
+                    }
                 }
             }
             Begin::Run(run, turn) => {

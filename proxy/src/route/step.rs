@@ -173,6 +173,10 @@ impl Engine {
                 out.clear();
                 self.router.reply = out;
             }
+            Leaf::Discard => {
+                self.metrics.discarded += 1;
+                self.leaf(&Leaf::Null, walk);
+            }
             Leaf::Error(error) => self.fail(walk.to, &Failed::here(error.outcome, &error.text)),
         }
     }

@@ -4,6 +4,7 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, HashMap, HashSet},
     fmt,
+    net::IpAddr,
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
@@ -199,10 +200,26 @@ pub struct Asked<'a> {
 pub enum Begin {
     /// The request goes on to this child.
     Pass(usize),
-    /// The request goes to the first child, whose reply is the answer, and a copy to the second.
-    Copy(usize, usize),
+    /// The request goes to these children. The reply of the first one is the answer.
+    Send(Vec<Sent>),
     /// The request is served in steps.
     Run(Box<dyn Run>, Turn),
+}
+
+impl Begin {
+    /// The request goes to both children as it is, and the first one answers.
+    pub fn copy(first: usize, other: usize) -> Self {
+        let sent = [first, other].map(|child| Sent { child, head: None });
+        Self::Send(sent.into())
+    }
+}
+
+/// A request as a child gets it.
+pub struct Sent {
+    /// The child.
+    pub child: usize,
+    /// The head of the request; `None`: the client's own.
+    pub head: Option<Vec<u8>>,
 }
 
 /// The state of one request that is served in steps.
@@ -334,8 +351,19 @@ pub trait Wrap: Send {
     fn changes_key(&self) -> bool {
         false
     }
-    /// Sees the answer to a request that it watches, and holds it for so long.
-    fn reply(&self, _key: &[u8], _command: &'static str, _answer: &Answer<'_>) -> Micros {
+    /// Does it name the client that waits for an answer?
+    fn names_client(&self) -> bool {
+        false
+    }
+    /// Sees the answer to a request that it watches, and holds it for so long. `client`: the address of the
+    /// client that waits for it, if it [names](Wrap::names_client) that.
+    fn reply(
+        &self,
+        _key: &[u8],
+        _command: &'static str,
+        _client: Option<IpAddr>,
+        _answer: &Answer<'_>,
+    ) -> Micros {
         Micros::ZERO
     }
     /// Takes a request into its queue. `client`: the client that waits for the answer.
@@ -466,6 +494,8 @@ pub enum Leaf {
     Embedded,
     /// Answers a miss.
     Null,
+    /// The same, and counts it.
+    Discard,
     /// Answers this error.
     Error(ErrorReply),
 }
@@ -763,19 +793,26 @@ impl<'a> Children<'a> {
     }
 
     /// May this child be asked? Every child may, except an ejected member and a copy whose state does not
-    /// admit the request.
+    /// admit the request. An ejected member whose failed deletes are kept is asked to delete: it fails, and the
+    /// delete is kept.
     pub fn is_up(&self, index: usize) -> bool {
-        self.member(index).is_none_or(|member| {
-            member.is_up() && (!member.is_copy() || self.snapshot.admits(member.id, self.class))
+        self.leaf(index).is_none_or(|(id, member)| {
+            let is_kept = || self.class == Class::Delete && self.tree.spool_of(id).is_some();
+            let admits = || !member.is_copy() || self.snapshot.admits(member.id, self.class);
+            (member.is_up() || is_kept()) && admits()
         })
     }
 
     /// The member that this child is, directly or below wraps; `None`: the child is no member.
     pub fn member(&self, index: usize) -> Option<&'a Arc<Member>> {
+        self.leaf(index).map(|(_, member)| member)
+    }
+
+    fn leaf(&self, index: usize) -> Option<(NodeId, &'a Arc<Member>)> {
         let mut id = *self.ids.get(index)?;
         loop {
             match self.tree.node(id) {
-                Node::Leaf(Leaf::Member(member)) => return Some(member),
+                Node::Leaf(Leaf::Member(member)) => return Some((id, member)),
                 Node::Wrap { child, .. } => id = *child,
                 _ => return None,
             }

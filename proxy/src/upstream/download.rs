@@ -44,8 +44,9 @@ impl Engine {
         let member = lane.member.clone();
         lane.pace = Pace::since(self.now);
         member.health.succeeded();
+        let micros = (self.now - waiter.sent).0;
         self.metrics
-            .served(member.pool.id, member.id, (self.now - waiter.sent).0, false);
+            .served(member.pool.id, member.id, micros, reply.outcome);
         let mut parts = std::mem::take(&mut lane.parts);
         lane.part_bytes = 0;
         let mut head = bytes.get(..reply.head as usize).unwrap_or(bytes);

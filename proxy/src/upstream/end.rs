@@ -135,6 +135,9 @@ impl Engine {
         self.servers.in_flight -= lane.waiters.len();
         let counts = self.metrics.member(lane.member.id);
         counts.lost += lane.waiters.len() as u64;
+        if outcome != Outcome::ClientError {
+            counts.outcomes.count(outcome, lane.waiters.len() as u64);
+        }
         counts.sent_bytes += lane.given;
         if matches!(lane.phase, Phase::Ready) {
             counts.received_bytes += lane.received;
@@ -259,10 +262,7 @@ impl Engine {
             .filter(|(_, lane)| {
                 !self.tree.names(lane.member.id) || !self.servers.logins.is_wanted(lane.login)
             })
-            .filter(|(_, lane)| {
-                let idle = lane.waiters.is_empty() && lane.download.is_none() && lane.uploading.is_none();
-                idle && lane.owner.is_none()
-            })
+            .filter(|(_, lane)| lane.is_unused() && lane.owner.is_none())
             .map(|(id, _)| id)
             .collect();
         for id in gone {
@@ -279,8 +279,7 @@ impl Engine {
         if lane.dedicated {
             return self.give_back(id);
         }
-        let busy = !lane.waiters.is_empty() || lane.download.is_some() || lane.uploading.is_some();
-        if !lane.bulk || busy {
+        if !lane.bulk || !lane.is_unused() {
             return;
         }
         let lanes = &mut self.servers.by_member[lane.member.id.0 as usize];

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, net::SocketAddr, sync::Arc};
 
 use proxima_wire::message::Reply;
 
-use super::{Dedicated, Hold, Pace, Proof, Uptake};
+use super::{Dedicated, Hold, Pace, Proofs, Uptake};
 use crate::{
     client::ClientId,
     config::schema::EjectBy,
@@ -38,7 +38,7 @@ pub struct Lane {
     /// The server takes only some commands, for the reason in `limit`.
     pub(super) limited: bool,
     /// What its server has proved that it knows.
-    pub(super) proof: Proof,
+    pub(super) proofs: Proofs,
     pub(super) phase: Phase,
     /// The server at the other end.
     pub member: Arc<Member>,
@@ -230,7 +230,7 @@ impl Lane {
     /// Must the requests that the lane is given wait before they are sent?
     #[inline]
     pub(super) fn holds_requests(&self) -> bool {
-        !matches!(self.phase, Phase::Ready) || self.proof == Proof::Asked
+        !matches!(self.phase, Phase::Ready) || self.proofs.are_awaited()
     }
 
     /// The login has ended: the requests that were held may be sent.
@@ -239,12 +239,12 @@ impl Lane {
         self.free = now;
         // Those of the login are no replies.
         self.received = 0;
-        match self.member.dialect.proof() {
-            // The question goes first, and everything else waits for its answer.
-            Some((_, question)) if self.proof == Proof::Asked => {
-                self.stream.out.extend(self.held.drain(..question.len()));
-            }
-            _ => self.release_held(),
+        if self.proofs.are_awaited() {
+            // The questions go first, and everything else waits for their answers.
+            let questions = self.proofs.asked_bytes(self.member.dialect);
+            self.stream.out.extend(self.held.drain(..questions));
+        } else {
+            self.release_held();
         }
     }
 
@@ -297,9 +297,9 @@ impl Lane {
             && self.stream.parse.is_new()
     }
 
-    /// The first waiting request has its reply. Returns true if the reply says that the server failed.
+    /// The first waiting request has its reply.
     #[inline]
-    pub fn answered(&mut self, reply: &Reply, now: Micros) -> bool {
+    pub fn answered(&mut self, reply: &Reply, now: Micros) {
         self.waiters.pop_front();
         self.free = now;
         if self.waiters.is_empty() {
@@ -307,11 +307,14 @@ impl Lane {
             // distant memory.
             self.waiters.clear();
         }
-        let failed = reply.outcome.is_failover();
-        if !failed || self.member.health.eject().by == EjectBy::LostConnections {
+        if !reply.outcome.is_failover() || self.member.health.eject().by == EjectBy::LostConnections {
             self.member.health.succeeded();
         }
-        failed
+    }
+
+    /// Does nothing wait for it, and is nothing under way on it?
+    pub(super) fn is_unused(&self) -> bool {
+        self.waiters.is_empty() && self.download.is_none() && self.uploading.is_none()
     }
 
     /// Is a message under way that may take as long as its bytes move?

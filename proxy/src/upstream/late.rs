@@ -55,6 +55,27 @@ impl Engine {
             };
             self.fail_lane(id, failure, outcome, text);
         }
+        self.close_idle();
+    }
+
+    /// Closes connections on which nothing was asked for as long as the configuration allows.
+    fn close_idle(&mut self) {
+        let (now, limit) = (self.now, Micros::from(self.limits.server_idle));
+        if limit == Micros::ZERO {
+            return;
+        }
+        let is_idle = |lane: &Lane| {
+            let rests = matches!(lane.phase, Phase::Ready) && !lane.dedicated && lane.owner.is_none();
+            rests && lane.is_unused() && now - lane.free > limit
+        };
+        let lanes = self.servers.lanes.iter().filter(|(_, lane)| is_idle(lane));
+        let idle: Vec<LaneId> = lanes.map(|(id, _)| id).collect();
+        for id in idle {
+            if let Some(lane) = self.servers.lanes.get(id) {
+                self.metrics.member(lane.member.id).idle += 1;
+                self.drop_lane(id, "");
+            }
+        }
     }
 }
 

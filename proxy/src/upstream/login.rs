@@ -20,6 +20,10 @@ impl Engine {
             return;
         };
         lane.active = now;
+        if lane.proofs.defers_version() {
+            lane.ready(now);
+            return self.flush_later(Peer::Lane(id));
+        }
         let login = lane.login;
         let words = self.servers.logins.words(login);
         if let Some(lane) = self.servers.lanes.get_mut(id) {

@@ -35,7 +35,7 @@ use self::{
     late::Uptake,
     logins::Logins,
     pace::Pace,
-    proof::Proof,
+    proof::Proofs,
     queue::Queued,
 };
 pub use self::{

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{BULK_LANES, Hold, Lane, LaneId, Lanes, Pace, Phase, Proof};
+use super::{BULK_LANES, Hold, Lane, LaneId, Lanes, Pace, Phase, Proofs};
 use crate::{engine::Engine, members::Member, stream::Stream};
 
 impl Engine {
@@ -86,7 +86,7 @@ impl Engine {
             dedicated: false,
             owner: None,
             limited: false,
-            proof: Proof::Unasked,
+            proofs: Proofs::of(member),
             limit: String::new(),
             uploading: None,
             download: None,

@@ -1,16 +1,21 @@
 //! Servers that prove that they know a command before they are given it.
 //!
 //! Invariant: a lane carries a request that [needs proof](proxima_wire::message::Request::needs_proof) only
-//! behind the answer to the dialect's [question](crate::dialect::Dialect::proof), and only if that was no
-//! error. A server that does not know the command would take the value behind it for requests, whose replies
-//! would go to other clients. The proof is a connection's: another server may have taken the address since.
+//! behind the answer to a question, and only if the answer was the proof. A server that does not know the
+//! command would take the value behind it for requests, whose replies would go to other clients. The proof is a
+//! connection's: another server may have taken the address since.
+//!
+//! A [common command](crate::dialect::Dialect::is_common) is proved by the answer to the dialect's
+//! [question](crate::dialect::Dialect::proof), any other by the server's version. Where that is asked for at the
+//! login, such a request needs no proof here.
 
-use proxima_wire::message::Outcome;
+use proxima_wire::message::{Outcome, Request};
 
 use super::{LaneId, Phase, Waiter};
 use crate::{
-    dialect::Failed,
+    dialect::{Dialect, Failed},
     engine::{Engine, Peer},
+    members::Member,
     route::{Answer, ReplyTo},
 };
 
@@ -19,7 +24,7 @@ pub(super) const UNPROVEN: &str = "the server does not know this command";
 /// The error text for a pool that cannot be given such a request.
 const UNKNOWN: &str = "this command is not known here";
 
-/// What a lane's server has proved.
+/// What a lane's server has proved of some commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Proof {
     /// It was not asked.
@@ -32,27 +37,95 @@ pub(super) enum Proof {
     Refused,
 }
 
+/// What a lane's server has proved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Proofs {
+    /// That it knows the common commands that need proof.
+    common: Proof,
+    /// That its version has the other commands.
+    version: Proof,
+    /// If both questions are under way: was the one for the version sent first?
+    version_first: bool,
+}
+
+impl Proofs {
+    /// Those of a new lane to this member.
+    pub(super) fn of(member: &Member) -> Self {
+        let at_login = member.asks_version || member.is_copy();
+        Self {
+            common: Proof::Unasked,
+            version: if at_login { Proof::Given } else { Proof::Unasked },
+            version_first: false,
+        }
+    }
+
+    /// Is the version not asked for at the login?
+    pub(super) fn defers_version(self) -> bool {
+        self.version != Proof::Given
+    }
+
+    /// Is the answer to a question awaited?
+    #[inline]
+    pub(super) fn are_awaited(self) -> bool {
+        self.common == Proof::Asked || self.version == Proof::Asked
+    }
+
+    /// The length of the questions whose answers are awaited.
+    pub(super) fn asked_bytes(self, dialect: &dyn Dialect) -> usize {
+        let common = dialect.proof().filter(|_| self.common == Proof::Asked);
+        let version = Some(dialect.probe()).filter(|_| self.version == Proof::Asked);
+        let questions = [common, version].into_iter().flatten();
+        questions.map(|(_, message)| message.len()).sum()
+    }
+
+    fn of_command(&mut self, is_common: bool) -> &mut Proof {
+        if is_common {
+            &mut self.common
+        } else {
+            &mut self.version
+        }
+    }
+
+    /// Does the next answer tell the version?
+    fn awaits_version(self) -> bool {
+        self.version == Proof::Asked && (self.common != Proof::Asked || self.version_first)
+    }
+
+    /// May the server be given this request?
+    fn admit(mut self, request: &Request, dialect: &dyn Dialect) -> bool {
+        !request.needs_proof || *self.of_command(dialect.is_common(request.command)) == Proof::Given
+    }
+}
+
 impl Engine {
-    /// Asks this lane's server for its proof, unless it was asked before. Requests that are given to the lane
-    /// from now on are held until the answer comes.
+    /// Asks this lane's server for the proof that it knows this command, unless it was asked before. Requests
+    /// that are given to the lane from now on are held until the answer comes.
     ///
     /// # Errors
     /// The server must not be given the request, for this reason.
     #[cold]
     #[inline(never)]
-    pub(super) fn ask_proof(&mut self, id: LaneId) -> Result<(), &'static str> {
+    pub(super) fn ask_proof(&mut self, id: LaneId, command: u16) -> Result<(), String> {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return Ok(());
         };
-        let question = lane.member.dialect.proof().filter(|_| !lane.member.is_copy());
-        let Some((command, message)) = question else {
-            return Err(UNKNOWN);
+        let dialect = lane.member.dialect;
+        let is_common = dialect.is_common(command);
+        let question = match is_common {
+            true => dialect.proof().filter(|_| !lane.member.is_copy()),
+            false => Some(dialect.probe()),
         };
-        match lane.proof {
-            Proof::Refused => return Err(UNPROVEN),
+        let Some((command, message)) = question else {
+            return Err(UNKNOWN.to_owned());
+        };
+        let (is_behind, before) = (lane.proofs.are_awaited(), lane.proofs.asked_bytes(dialect));
+        match lane.proofs.of_command(is_common) {
+            Proof::Refused if is_common => return Err(UNPROVEN.to_owned()),
+            Proof::Refused => return Err(lane.limit.clone()),
             Proof::Given | Proof::Asked => return Ok(()),
-            Proof::Unasked => lane.proof = Proof::Asked,
+            proof @ Proof::Unasked => *proof = Proof::Asked,
         }
+        lane.proofs.version_first = !is_common && !is_behind || lane.proofs.version_first && is_behind;
         let waiter = Waiter {
             to: ReplyTo::Lane { lane: id },
             command,
@@ -60,48 +133,76 @@ impl Engine {
             ..Waiter::NOBODY
         };
         lane.given += message.len() as u64;
-        if matches!(lane.phase, Phase::Ready) {
+        let is_ready = matches!(lane.phase, Phase::Ready);
+        if is_ready {
+            // Nothing that is held was sent: the question is behind the other one.
             lane.stream.filling(&mut self.buffers).extend_from_slice(message);
-            lane.waiters.push_back(waiter);
         } else {
             // The login is not over: the question goes before everything that waits for its end.
-            lane.held.splice(..0, message.iter().copied());
-            lane.waiters.push_front(waiter);
+            lane.held.splice(before..before, message.iter().copied());
         }
+        let is_question = |waiter: &Waiter| matches!(waiter.to, ReplyTo::Lane { .. });
+        let place = match lane.waiters.iter().rposition(is_question) {
+            Some(other) if is_behind => other + 1,
+            _ if is_ready => lane.waiters.len(),
+            _ => 0,
+        };
+        lane.waiters.insert(place, waiter);
         self.servers.in_flight += 1;
         self.flush_later(Peer::Lane(id));
         Ok(())
     }
 
-    /// The server has answered the question. Requests that were held are sent, or refused.
+    /// The server has answered a question. If no other is under way, requests that were held are sent, or
+    /// refused.
     #[cold]
     pub(crate) fn proved(&mut self, id: LaneId, answer: &Answer<'_>) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
-        lane.proof = match answer.outcome() {
-            outcome if !outcome.is_error() => Proof::Given,
-            Outcome::ClientError => Proof::Refused,
+        let dialect = lane.member.dialect;
+        let is_common = !lane.proofs.awaits_version();
+        let limit = match answer {
+            Answer::Reply(_, bytes) if !is_common => dialect.limit(bytes),
+            _ => None,
+        };
+        let proof = match answer.outcome() {
+            outcome if !outcome.is_error() && limit.is_none() => Proof::Given,
             // It may know the command and only be unwell. It is asked again.
-            _ => Proof::Unasked,
+            outcome if outcome.is_failover() => Proof::Unasked,
+            _ => Proof::Refused,
         };
-        let refused = match lane.proof {
-            Proof::Given => Vec::new(),
-            _ if lane.uploading.is_some() => return self.end_lane(id, Outcome::LocalError, UNPROVEN),
-            _ => {
-                let dialect = lane.member.dialect;
-                lane.drop_held(dialect, |request| request.needs_proof)
-            }
+        *lane.proofs.of_command(is_common) = proof;
+        if !is_common {
+            lane.limit = limit.unwrap_or_default();
+        }
+        if proof != Proof::Given && lane.uploading.is_some() {
+            let what = if is_common {
+                UNPROVEN.to_owned()
+            } else {
+                lane.limit.clone()
+            };
+            return self.end_lane(id, Outcome::LocalError, &what);
+        }
+        if lane.proofs.are_awaited() {
+            return;
+        }
+        let proofs = lane.proofs;
+        let refused = match lane.uploading {
+            Some(_) => Vec::new(),
+            None => lane.drop_held(dialect, |request| !proofs.admit(request, dialect)),
         };
-        let member = lane.member.clone();
+        let (member, limit) = (lane.member.clone(), lane.limit.clone());
         lane.release_held();
         self.servers.in_flight -= refused.len();
         self.flush_later(Peer::Lane(id));
         for waiter in refused {
-            self.fail(
-                waiter.to,
-                &Failed::at(&member.address, Outcome::LocalError, UNPROVEN),
-            );
+            let what = if dialect.is_common(waiter.command) {
+                UNPROVEN
+            } else {
+                &limit
+            };
+            self.fail(waiter.to, &Failed::at(&member.address, Outcome::LocalError, what));
         }
         // A bulk lane whose value had arrived completely has no more work.
         self.settle_lane(id);

@@ -91,9 +91,10 @@ impl Engine {
                 let whole = &rest[..reply.len() as usize];
                 at += whole.len();
                 let (pool, member) = (lane.member.pool.id, lane.member.id);
-                let failed = lane.answered(reply, now);
+                lane.answered(reply, now);
                 self.servers.in_flight -= 1;
-                self.metrics.served(pool, member, (self.now - sent).0, failed);
+                self.metrics
+                    .served(pool, member, (self.now - sent).0, reply.outcome);
                 self.deliver(to, reply, whole);
                 continue;
             }
@@ -116,7 +117,8 @@ impl Engine {
         let (pool, member) = (lane.member.pool.id, lane.member.id);
         lane.answered(&Reply::new(Outcome::Ok, 0), self.now);
         self.servers.in_flight -= 1;
-        self.metrics.served(pool, member, (self.now - sent).0, false);
+        self.metrics
+            .served(pool, member, (self.now - sent).0, Outcome::Ok);
     }
 
     /// Takes the next message of a lane in any phase, complete or not. Returns the number of bytes used;
@@ -178,10 +180,10 @@ impl Engine {
                 }
                 let (pool, member) = (lane.member.pool.id, lane.member.id);
                 let (in_parts, settles) = (lane.part_bytes > 0, lane.bulk || lane.dedicated);
-                let failed = lane.answered(&reply, self.now);
+                lane.answered(&reply, self.now);
                 self.servers.in_flight -= 1;
                 self.metrics
-                    .served(pool, member, (self.now - waiter.sent).0, failed);
+                    .served(pool, member, (self.now - waiter.sent).0, reply.outcome);
                 self.note_reply(id, command, &reply, whole);
                 if in_parts {
                     self.last_part(id, waiter.to, reply, whole);

@@ -68,10 +68,10 @@ impl Engine {
         let streamed = (message.len() as u64) < request.len();
         let now = self.now;
         if request.needs_proof
-            && let Err(what) = self.ask_proof(id)
+            && let Err(what) = self.ask_proof(id, request.command)
         {
             self.settle_lane(id);
-            return self.not_sent(member, request, message, to, Outcome::LocalError, what);
+            return self.not_sent(member, request, message, to, Outcome::LocalError, &what);
         }
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
@@ -127,6 +127,7 @@ impl Engine {
             }
             self.servers.in_flight += 1;
         }
+        self.metrics.sent(request.command);
         if lane.stream.mark() {
             self.actions.flush.push(Peer::Lane(id));
         }
@@ -178,6 +179,7 @@ impl Engine {
         outcome: Outcome,
         what: &str,
     ) {
+        self.metrics.member(member.id).outcomes.count(outcome, 1);
         if changes_copy(member, request, message) && !self.tracks_misses(to) {
             let mut scratch = [0; 250];
             let key = member.dialect.key(request, message, &mut scratch);

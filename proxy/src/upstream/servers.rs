@@ -142,6 +142,11 @@ impl Servers {
                 member.held_bytes += lane.held.len() as u64;
             }
         }
+        for member in &mut metrics.members {
+            let has_had = member.closed + member.broken + member.timed_out + member.idle > 0;
+            member.workers = u64::from(member.lanes > 0);
+            member.former_workers = u64::from(member.lanes == 0 && has_had);
+        }
     }
 
     /// Returns the first of these members that has no place for one more large message, and notes that a

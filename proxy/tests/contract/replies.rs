@@ -154,7 +154,14 @@ fn a_server_of_fewer_commands_gets_only_the_commands_that_it_knows() {
 fn a_negative_reply_neither_fails_over_nor_ejects() {
     each("{failover: [p, p]}", &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
-        let errors = || -> u64 { proxy.metrics().members.iter().map(|member| member.errors).sum() };
+        let errors = || -> u64 {
+            proxy
+                .metrics()
+                .members
+                .iter()
+                .map(|member| member.outcomes.errors())
+                .sum()
+        };
         for _ in 0..10 {
             let answer = client.ask("GET wrong").unwrap();
             assert!(answer.starts_with("~ wrong for "), "{answer}");

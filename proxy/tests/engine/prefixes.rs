@@ -105,6 +105,6 @@ fn key_with_nothing_behind_its_prefix_is_bad() {
     world.say(client, b"get /x/a/\r\nget /*/*/\r\n");
     assert_eq!(
         world.heard(client),
-        "SERVER_ERROR invalid key: missing\r\nSERVER_ERROR invalid key: missing\r\n"
+        "CLIENT_ERROR bad key\r\nCLIENT_ERROR bad key\r\n"
     );
 }

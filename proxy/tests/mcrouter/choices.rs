@@ -67,6 +67,7 @@ fn handles_that_choose_become_routes_with_the_same_effect() {
                     gets: Some(vec![Outcome::Ejected]),
                     updates: Some(vec![Outcome::Ejected]),
                     deletes: Some(vec![Outcome::Ejected]),
+                    others: None,
                 }
                 .into(),
             },

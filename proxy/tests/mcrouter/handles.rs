@@ -34,7 +34,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
     let of = Hash::of;
     let table = [
         (r#""NullRoute""#, Route::Null),
-        (r#""DevNullRoute""#, Route::Null),
+        (r#""DevNullRoute""#, Route::Discard),
         (r#""ErrorRoute|gone | away""#, Route::Error("gone | away".into())),
         (
             r#"{"type": "ErrorRoute", "response": "x", "result": "mc_res_local_error"}"#,
@@ -153,6 +153,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
                         gets: Some(vec![Outcome::Ejected, Outcome::Timeout]),
                         updates: Some(vec![Outcome::Ejected, Outcome::Timeout]),
                         deletes: Some(vec![Outcome::Ejected, Outcome::Timeout]),
+                        others: None,
                     },
                     limit: Some(FailoverLimit {
                         rate: 0.1,

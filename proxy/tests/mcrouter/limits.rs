@@ -84,6 +84,7 @@ fn limits_become_routes_with_the_same_effect() {
     let limited = |child| Route::OutstandingLimit {
         child: Box::new(child),
         most: 5,
+        queue: None,
     };
     let by_key = |keys: &[&str], listed, default| Route::ByKey {
         keys: keys.iter().map(|&key| key.into()).collect(),

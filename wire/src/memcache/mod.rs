@@ -65,7 +65,8 @@ pub use version::{mark_reply, mark_request};
 pub struct Limits {
     /// The largest value in bytes, without its line end.
     pub value: u64,
-    /// Whether it may have [mcrouter's own commands](Command::is_mcrouters).
+    /// Whether it may have [mcrouter's own commands](Command::is_mcrouters). Servers that mcrouter has are not
+    /// asked for their version in advance: meta commands [need proof](crate::message::Request::needs_proof).
     pub mcrouters: bool,
 }
 

@@ -146,9 +146,18 @@ fn parse(
         Command::Delete => text::delete(line, words, request),
         Command::FlushAll => text::flush_all(line, words, request),
         Command::Verbosity => text::verbosity(line, words, request),
-        Command::MetaGet | Command::MetaDelete | Command::MetaArithmetic => meta::keyed(line, words, request),
-        Command::MetaSet => meta::set(line, words, request, limits),
-        Command::MetaDebug => meta::debug(line, words, request),
+        Command::MetaGet | Command::MetaDelete | Command::MetaArithmetic => {
+            request.needs_proof = limits.mcrouters;
+            meta::keyed(line, words, request)
+        }
+        Command::MetaSet => {
+            request.needs_proof = limits.mcrouters;
+            meta::set(line, words, request, limits)
+        }
+        Command::MetaDebug => {
+            request.needs_proof = limits.mcrouters;
+            meta::debug(line, words, request)
+        }
         Command::MetaNoop
         | Command::Version
         | Command::Stats

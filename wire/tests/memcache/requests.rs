@@ -175,6 +175,15 @@ fn mcrouters_own_commands_are_read_where_they_are_taken() {
         let unknown = Parsed::Bad(Bad::refused(line.len(), reply));
         assert_eq!(request(line.as_bytes(), &Limits::default()), unknown, "{line:?}");
     });
+    for line in ["mg a v\r\n", "md a\r\n", "ma a\r\n", "me a\r\n", "ms a 1\r\n"] {
+        for (limits, needs_proof) in [(&limits, true), (&Limits::default(), false)] {
+            let read = request(line.as_bytes(), limits);
+            assert!(
+                matches!(read, Parsed::Head(read) if read.needs_proof == needs_proof),
+                "{line:?}"
+            );
+        }
+    }
     for line in [
         "lease-set a x 0 0 3\r\n",
         "lease-set a -1 0 0 3\r\n",

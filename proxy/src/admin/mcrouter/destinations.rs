@@ -3,10 +3,36 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use proxima_wire::message::Outcome;
+
 use crate::{
     members::Member,
     metrics::{MemberMetrics, Metrics},
 };
+
+/// The names of results in the rows of servers.
+const NAMES: [(&str, Outcome); 20] = [
+    ("deleted", Outcome::Deleted),
+    ("touched", Outcome::Touched),
+    ("found", Outcome::Found),
+    ("notfound", Outcome::NotFound),
+    ("notstored", Outcome::NotStored),
+    ("ok", Outcome::Ok),
+    ("stored", Outcome::Stored),
+    ("exists", Outcome::Exists),
+    ("overloaded", Outcome::Overloaded),
+    ("timeout", Outcome::Timeout),
+    ("connect_timeout", Outcome::ConnectTimeout),
+    ("connect_error", Outcome::ConnectError),
+    ("busy", Outcome::Busy),
+    ("try_again", Outcome::TryAgain),
+    ("shutdown", Outcome::Shutdown),
+    ("tko", Outcome::Ejected),
+    ("deadline_exceeded", Outcome::Deadline),
+    ("remote_error", Outcome::RemoteError),
+    ("local_error", Outcome::LocalError),
+    ("client_error", Outcome::ClientError),
+];
 
 /// All destinations, in the order of the pools.
 pub(super) struct Destinations<'a> {
@@ -85,11 +111,11 @@ impl<'a> Destinations<'a> {
                 member.address,
                 member.timeout.as_millis()
             );
-            let latency = counts.micros as f64 / counts.replies.max(1) as f64;
-            let tko = match (member.is_up(), member.health.is_gone()) {
+            let latency = counts.micros as f64 / counts.outcomes.replies().max(1) as f64;
+            let tko = match (member.is_up(), member.health.was_late()) {
                 (true, _) => "",
-                (false, true) => "hard_tko; ",
-                (false, false) => "soft_tko; ",
+                (false, false) => "hard_tko; ",
+                (false, true) => "soft_tko; ",
             };
             let states = self.states_of(destination);
             let states = shown(&[
@@ -98,11 +124,7 @@ impl<'a> Destinations<'a> {
                 ("down", states.down),
                 ("closed", states.closed),
             ]);
-            let results = shown(&[
-                ("ok", counts.replies.saturating_sub(counts.errors)),
-                ("remote_error", counts.errors),
-                ("lost", counts.lost),
-            ]);
+            let results = shown(&NAMES.map(|(name, outcome)| (name, counts.outcomes.of(outcome))));
             let (pending, sent) = (counts.held, counts.waiting.saturating_sub(counts.held));
             let value = format!(
                 "avg_latency_us:{latency:.3} pending_reqs:{pending} inflight_reqs:{sent} {tko}{states}; {results}"
@@ -136,15 +158,11 @@ impl<'a> Destinations<'a> {
                 ..States::default()
             };
         }
-        let up = counts.lanes.min(workers);
-        let was_open = counts.closed + counts.broken + counts.timed_out > 0;
-        let (new, closed) = if was_open {
-            (0, workers - up)
-        } else {
-            (workers - up, 0)
-        };
+        // Several members may be one destination.
+        let up = counts.workers.min(workers);
+        let closed = counts.former_workers.min(workers - up);
         States {
-            new,
+            new: workers - up - closed,
             up,
             down: 0,
             closed,
@@ -161,7 +179,6 @@ fn shown(counts: &[(&str, u64)]) -> String {
 
 /// mcrouter counts a lost connection, and the request that was lost with it, as a failure each.
 fn failures(member: &Member) -> u32 {
-    let (failures, limit) = (member.health.failures(), member.health.eject().failures);
-    let by_connection = !member.is_up() && (member.health.is_gone() || failures < limit);
-    failures + u32::from(by_connection)
+    let by_connection = !member.is_up() && !member.health.was_late();
+    member.health.failures() + u32::from(by_connection)
 }

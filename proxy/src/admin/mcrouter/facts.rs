@@ -11,7 +11,11 @@ use proxima_wire::{memcache::Command, message::Outcome};
 
 use super::destinations::{Destinations, States};
 use crate::{
-    admin::process::Stat, control::Proxy, frontdoor::mcrouter::Door, members::Member, metrics::Metrics,
+    admin::process::Stat,
+    control::Proxy,
+    frontdoor::mcrouter::Door,
+    members::Member,
+    metrics::{Metrics, Outcomes},
 };
 
 /// The process as it is now.
@@ -26,6 +30,7 @@ pub(super) struct Facts<'a> {
     /// What the kernel tells of the process, if it does.
     pub(super) process: Option<Stat>,
     servers: OnceCell<Servers>,
+    outcomes: OnceCell<Outcomes>,
 }
 
 /// All servers as one.
@@ -48,6 +53,7 @@ impl<'a> Facts<'a> {
             now: seconds(SystemTime::now()),
             process: stat.and_then(|text| Stat::parse(&text)),
             servers: OnceCell::new(),
+            outcomes: OnceCell::new(),
         }
     }
 
@@ -80,10 +86,27 @@ impl<'a> Facts<'a> {
             .sum()
     }
 
-    /// Requests that servers have answered, lost or not been sent.
+    /// Requests to servers with one of these outcomes.
+    pub(super) fn met(&self, outcomes: &[Outcome]) -> u64 {
+        let all = self.outcomes.get_or_init(|| {
+            let mut all = self.metrics.former.clone();
+            self.metrics
+                .members
+                .iter()
+                .for_each(|member| all.add(&member.outcomes));
+            all
+        });
+        all.sum(outcomes)
+    }
+
+    /// Requests to servers.
     pub(super) fn sent(&self) -> u64 {
-        let members = self.metrics.members.iter();
-        members.map(|member| member.replies + member.lost).sum()
+        self.metrics.sent.iter().sum()
+    }
+
+    /// Requests to servers with this command.
+    pub(super) fn sent_by(&self, command: Command) -> u64 {
+        self.metrics.sent.get(command as usize).copied().unwrap_or(0)
     }
 
     /// When the running configuration took effect, in seconds since 1970.

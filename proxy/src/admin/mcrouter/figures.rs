@@ -2,10 +2,7 @@
 
 use proxima_wire::{
     memcache::Command,
-    message::Outcome::{
-        self, Busy, ClientError, ConnectError, ConnectTimeout, Deadline, Ejected, LocalError, Overloaded,
-        RemoteError, Shutdown, Timeout, TryAgain,
-    },
+    message::Outcome::{LocalError, RemoteError},
 };
 
 use super::{
@@ -13,6 +10,7 @@ use super::{
     facts::Facts,
     groups::{COMMANDS, Group},
     rates::{Counters, Rates},
+    results::{self, ERRORS},
 };
 use crate::{metrics::Latency, spool::Count};
 
@@ -63,8 +61,8 @@ fn value(name: &str, facts: &Facts<'_>) -> Option<Value> {
                 .lanes_opened
                 .saturating_sub(facts.metrics.open_lanes),
         ),
-        "num_soft_tko_count" => Whole(ejected(facts, false)),
-        "num_hard_tko_count" => Whole(ejected(facts, true)),
+        "num_soft_tko_count" => Whole(facts.proxy.ejected().late as u64),
+        "num_hard_tko_count" => Whole(facts.proxy.ejected().lost as u64),
         "num_proxies" => Whole(facts.proxy.workers() as u64),
         "asynclog_requests" => Whole(spooled(facts)),
         "asynclog_requests_rate" | "asynclog_spool_success_rate" => Rate(spooled(facts)),
@@ -75,45 +73,14 @@ fn value(name: &str, facts: &Facts<'_>) -> Option<Value> {
         "duration_us" => Fraction(average(&facts.metrics.latency)),
         "request_sent_count" | "destination_reqs_total_sum" => Whole(facts.sent()),
         "request_sent" => Rate(facts.sent()),
-        "request_success_count" => Whole(
-            facts
-                .metrics
-                .replies
-                .all()
-                .saturating_sub(facts.ended(ALL_ERRORS)),
-        ),
-        "request_success" => Rate(
-            facts
-                .metrics
-                .replies
-                .all()
-                .saturating_sub(facts.ended(ALL_ERRORS)),
-        ),
+        "request_success_count" => Whole(facts.metrics.replies.all().saturating_sub(facts.ended(ERRORS))),
+        "request_success" => Rate(facts.metrics.replies.all().saturating_sub(facts.ended(ERRORS))),
         "request_replied_count" => Whole(facts.metrics.replies.all()),
         "request_replied" => Rate(facts.metrics.replies.all()),
         "failover_all" => Rate(facts.metrics.failovers),
-        "request_error_count" | "result_error_count" => Whole(facts.ended(ALL_ERRORS)),
-        "request_error" | "result_error" | "final_result_error" => Rate(facts.ended(ALL_ERRORS)),
-        "result_error_all_count" => Whole(failed(facts)),
-        "result_error_all" => Rate(failed(facts)),
-        "result_connect_error_count" => Whole(facts.ended(&[ConnectError])),
-        "result_connect_error" => Rate(facts.ended(&[ConnectError])),
-        "result_connect_timeout_count" => Whole(facts.ended(&[ConnectTimeout])),
-        "result_connect_timeout" => Rate(facts.ended(&[ConnectTimeout])),
-        "result_data_timeout_count" => Whole(facts.ended(&[Timeout])),
-        "result_data_timeout" => Rate(facts.ended(&[Timeout])),
-        "result_busy_count" => Whole(facts.ended(&[Busy])),
-        "result_busy" => Rate(facts.ended(&[Busy])),
-        "result_tko_count" | "result_tko_all_count" => Whole(facts.ended(&[Ejected])),
-        "result_tko" | "result_tko_all" => Rate(facts.ended(&[Ejected])),
-        "result_client_error_count" => Whole(facts.ended(&[ClientError])),
-        "result_client_error" => Rate(facts.ended(&[ClientError])),
-        "result_local_error_count" => Whole(facts.ended(LOCAL)),
-        "result_local_error" => Rate(facts.ended(LOCAL)),
-        "result_remote_error_count" => Whole(facts.ended(&[RemoteError])),
-        "result_remote_error" => Rate(facts.ended(&[RemoteError])),
-        "result_deadline_exceeded_error_count" => Whole(facts.ended(&[Deadline])),
-        "result_deadline_exceeded_error" => Rate(facts.ended(&[Deadline])),
+        "request_error_count" => Whole(facts.ended(ERRORS)),
+        "request_error" | "final_result_error" => Rate(facts.ended(ERRORS)),
+        "dev_null_requests" => Whole(facts.metrics.discarded),
         "config_age" => Whole(facts.now.saturating_sub(facts.configured())),
         "config_last_attempt" => Whole(facts.attempted()),
         "config_last_success" => Whole(facts.configured()),
@@ -123,32 +90,17 @@ fn value(name: &str, facts: &Facts<'_>) -> Option<Value> {
     })
 }
 
-const LOCAL: &[Outcome] = &[LocalError, Overloaded];
-
-const ALL_ERRORS: &[Outcome] = &[
-    Timeout,
-    ConnectTimeout,
-    ConnectError,
-    Busy,
-    Shutdown,
-    TryAgain,
-    Ejected,
-    Deadline,
-    Overloaded,
-    RemoteError,
-    LocalError,
-    ClientError,
-];
+/// How requests ended. `None`: the figure is about something else.
+fn result(name: &str, facts: &Facts<'_>) -> Option<Value> {
+    let (counter, is_rate) = results::counter(name, facts)?;
+    Some(match is_rate {
+        true => Rate(counter),
+        false => Whole(counter),
+    })
+}
 
 fn ticks(ticks: u64) -> f64 {
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
-}
-
-fn ejected(facts: &Facts<'_>, is_gone: bool) -> u64 {
-    let ejected = facts.members.iter().filter(|member| !member.is_up());
-    ejected
-        .filter(|member| member.health.is_gone() == is_gone)
-        .count() as u64
 }
 
 fn spooled(facts: &Facts<'_>) -> u64 {
@@ -158,14 +110,8 @@ fn spooled(facts: &Facts<'_>) -> u64 {
         .map_or(0, |spool| spool.counts().of(Count::Kept))
 }
 
-/// Requests to servers that have failed.
-fn failed(facts: &Facts<'_>) -> u64 {
-    let members = facts.metrics.members.iter();
-    members.map(|member| member.errors + member.lost).sum()
-}
-
 /// The average of all latencies, in µs.
-fn average(latencies: &[Latency]) -> f64 {
+pub(super) fn average(latencies: &[Latency]) -> f64 {
     let sum: u64 = latencies.iter().map(|latency| latency.sum).sum();
     let count: u64 = latencies.iter().map(Latency::count).sum();
     sum as f64 / count.max(1) as f64
@@ -174,7 +120,7 @@ fn average(latencies: &[Latency]) -> f64 {
 /// Gives every figure of a group to `row`, as text.
 pub(super) fn each(group: Group, facts: &Facts<'_>, rates: &Rates, row: &mut dyn FnMut(&str, &str)) {
     for name in group.figures() {
-        match value(name, facts) {
+        match value(name, facts).or_else(|| result(name, facts)) {
             None => row(name, "0"),
             Some(Text(text)) => row(name, &text),
             Some(Whole(number)) => row(name, &number.to_string()),
@@ -183,14 +129,15 @@ pub(super) fn each(group: Group, facts: &Facts<'_>, rates: &Rates, row: &mut dyn
         }
     }
     for (name, command) in COMMANDS {
-        let (asked, errors) = counts(command, facts);
+        let Counts { asked, sent, errors } = Counts::of(command, facts);
         if group.meets(Group::COMMAND_COUNTS) {
             row(&format!("cmd_{name}_count"), &asked.to_string());
         }
         if group.meets(Group::COMMAND_RATES) {
             row(&format!("cmd_{name}"), &shown(rates.of(name, asked)));
-            row(&format!("cmd_{name}_out"), "0");
-            row(&format!("cmd_{name}_out_all"), "0");
+            let sent = shown(rates.of(&sent_name(name), sent));
+            row(&format!("cmd_{name}_out"), &sent);
+            row(&format!("cmd_{name}_out_all"), &sent);
         }
         if group.meets(Group::COMMAND_ERRORS) {
             for (kind, count) in ["local_error", "remote_error"].into_iter().zip(errors) {
@@ -202,22 +149,43 @@ pub(super) fn each(group: Group, facts: &Facts<'_>, rates: &Rates, row: &mut dyn
 
 /// The counters whose rates are told, by the names of the figures and commands.
 pub(super) fn counters(facts: &Facts<'_>) -> Counters {
-    let figures = Group::ALL.figures().filter_map(|name| match value(name, facts) {
-        Some(Rate(counter)) => Some((name, counter)),
-        _ => None,
+    let figures =
+        Group::ALL
+            .figures()
+            .filter_map(|name| match value(name, facts).or_else(|| result(name, facts)) {
+                Some(Rate(counter)) => Some((name.to_owned(), counter)),
+                _ => None,
+            });
+    let commands = COMMANDS.into_iter().flat_map(|(name, command)| {
+        let Counts { asked, sent, .. } = Counts::of(command, facts);
+        [(name.to_owned(), asked), (sent_name(name), sent)]
     });
-    figures
-        .chain(COMMANDS.map(|(name, command)| (name, counts(command, facts).0)))
-        .collect()
+    figures.chain(commands).collect()
 }
 
-/// Requests of a command, and how many of them ended with a local and a remote error.
-fn counts(command: Option<Command>, facts: &Facts<'_>) -> (u64, [u64; 2]) {
-    let Some(command) = command else {
-        return (0, [0; 2]);
-    };
-    let ended = |outcome| facts.metrics.replies.of(command as usize, outcome);
-    (facts.asked(command), [ended(LocalError), ended(RemoteError)])
+fn sent_name(command: &str) -> String {
+    format!("{command}_out")
+}
+
+/// Requests of a command.
+struct Counts {
+    /// Of clients.
+    asked: u64,
+    /// To servers.
+    sent: u64,
+    /// How many ended with a local and a remote error.
+    errors: [u64; 2],
+}
+
+impl Counts {
+    fn of(command: Command, facts: &Facts<'_>) -> Self {
+        let ended = |outcome| facts.metrics.replies.of(command as usize, outcome);
+        Self {
+            asked: facts.asked(command),
+            sent: facts.sent_by(command),
+            errors: [ended(LocalError), ended(RemoteError)],
+        }
+    }
 }
 
 fn shown(number: f64) -> String {
@@ -237,9 +205,9 @@ mod tests {
         let arms = source.split_once("Some(match name {").expect("the table").1;
         let arms = arms.split_once("_ => return None").expect("its end").0;
         let sides = arms.lines().filter_map(|line| line.split_once(" => "));
-        sides
-            .flat_map(|(names, _)| names.split('"').skip(1).step_by(2))
-            .collect()
+        let names = sides.flat_map(|(names, _)| names.split('"').skip(1).step_by(2));
+        let results = Group::ALL.figures().filter(|name| name.starts_with("result_"));
+        names.chain(results).collect()
     }
 
     #[test]
@@ -247,7 +215,7 @@ mod tests {
         let all: Vec<&str> = Group::ALL.figures().collect();
         let known: BTreeSet<&str> = all.iter().copied().collect();
         assert_eq!(known.len(), all.len(), "a name stands twice");
-        assert!(names_with_value().len() > 60);
+        assert!(names_with_value().len() > 80);
         let unknown: Vec<_> = names_with_value().difference(&known).copied().collect();
         assert_eq!(unknown, [""; 0], "a value that nobody is told");
     }

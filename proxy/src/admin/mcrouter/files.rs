@@ -12,7 +12,15 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{facts::Facts, figures, groups::Group, json::pretty, rates::Rates, sources::sources};
+use super::{
+    facts::Facts,
+    figures::{self, average},
+    groups::Group,
+    json::pretty,
+    rates::Rates,
+    results::ERRORS,
+    sources::sources,
+};
 use crate::frontdoor::mcrouter::Door;
 
 /// What is to be written: the ends of the names, and the texts.
@@ -98,21 +106,25 @@ fn pool(prefix: &str, facts: &Facts<'_>) -> [(&'static str, Value); 5] {
         .iter()
         .filter(|member| member.pool.name.starts_with(prefix));
     let counts = members.filter_map(|member| facts.metrics.members.get(member.id.0 as usize));
-    let (mut requests, mut errors, mut lanes, mut replies, mut micros) = (0, 0, 0, 0, 0);
+    let (mut replies, mut unanswered, mut errors, mut lanes, mut micros) = (0, 0, 0, 0, 0);
     for count in counts {
-        requests += count.replies + count.lost;
-        errors += count.errors + count.lost;
+        replies += count.outcomes.replies();
+        unanswered += count.outcomes.unanswered();
+        errors += count.outcomes.sum(ERRORS);
         lanes += count.lanes;
-        replies += count.replies;
         micros += count.micros;
     }
+    // How long clients wait is not told apart by pool.
+    let total = match replies {
+        0 => 0.0,
+        _ => average(&facts.metrics.latency),
+    };
     [
-        ("requests.sum", requests.into()),
+        ("requests.sum", (replies + unanswered).into()),
         ("final_result_error.sum", errors.into()),
         ("connections", lanes.into()),
         ("duration_us.avg", (micros as f64 / replies.max(1) as f64).into()),
-        // Latencies of clients are not told apart by pool.
-        ("total_duration_us.avg", 0.into()),
+        ("total_duration_us.avg", total.into()),
     ]
 }
 

@@ -14,6 +14,7 @@ mod handles;
 mod json;
 mod rates;
 mod request;
+mod results;
 mod sources;
 
 use std::{sync::Arc, time::Duration};

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 const KEPT: usize = 12;
 
 /// Counters by name.
-pub(super) type Counters = BTreeMap<&'static str, u64>;
+pub(super) type Counters = BTreeMap<String, u64>;
 
 /// The counters as they were some seconds ago, and before.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(rates.at(begin, "a", 7), 0.0, "before the first sample");
         for second in (0..100).step_by(5) {
             // Ten in a second, and no more after the first 30 seconds.
-            rates.remember(after(second), [("a", second.min(30) * 10)].into());
+            rates.remember(after(second), [("a".to_owned(), second.min(30) * 10)].into());
         }
         let now = after(100);
         assert_eq!(rates.at(now, "a", 300), 0.0);

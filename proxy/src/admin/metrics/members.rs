@@ -99,7 +99,7 @@ fn requests(members: &Labelled, metrics: &Metrics, page: &mut Page) {
         page.row(
             "member_errors_total",
             labels,
-            counted(member.id).map_or(0, |metrics| metrics.errors),
+            counted(member.id).map_or(0, |metrics| metrics.outcomes.errors()),
         );
     }
     page.family(
@@ -122,7 +122,7 @@ fn requests(members: &Labelled, metrics: &Metrics, page: &mut Page) {
     for (member, labels) in members {
         if let Some(metrics) = counted(member.id) {
             let name = "member_request_duration_seconds";
-            page.summary(name, labels, metrics.replies, metrics.micros);
+            page.summary(name, labels, metrics.outcomes.replies(), metrics.micros);
         }
     }
 }

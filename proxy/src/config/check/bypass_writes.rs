@@ -106,6 +106,7 @@ fn bypasses(route: &Route) -> Option<(&'static str, &str)> {
         | Route::Pool(_)
         | Route::Embedded
         | Route::Null
+        | Route::Discard
         | Route::Error(_)
         | Route::ByOperation { .. }
         | Route::ByPrefix { .. }

@@ -27,7 +27,7 @@ pub use self::{
     pool::{Dedicated, Eject, EjectBy, KeepAlive, Pool, Rejoin, Replicated},
     route::{
         Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverPolicy, FailoverRules, Fault, HashOrder,
-        Rate, Rates, Route, Shadow, ShadowKeys, ShardCopies, SlowWarmUpSettings, TtlAction,
+        Queue, Rate, Rates, Route, Shadow, ShadowKeys, ShardCopies, SlowWarmUpSettings, TtlAction,
     },
     server::Server,
     socket::SocketOptions,
@@ -159,7 +159,7 @@ pub enum Id {
     Name(String),
 }
 
-/// Limits on clients.
+/// Limits on clients, and on connections to servers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     /// Connections of clients, all workers together.
@@ -182,6 +182,8 @@ pub struct Limits {
     pub request_timeout: Duration,
     /// Bytes a second that a client in the middle of a large value must move while others wait for its place.
     pub minimum_rate: usize,
+    /// Time after which a connection to a server is closed on which nothing was asked; 0: never.
+    pub server_idle: Duration,
 }
 
 impl Limits {
@@ -197,6 +199,7 @@ impl Limits {
         write_timeout: Duration::from_secs(10),
         request_timeout: Duration::from_secs(30),
         minimum_rate: 64 << 10,
+        server_idle: Duration::ZERO,
     };
 }
 

@@ -32,6 +32,9 @@ pub struct Pool {
     pub preconnect: bool,
     /// How the kernel looks after servers that are silent for long. `None`: it does not.
     pub keepalive: Option<KeepAlive>,
+    /// Whether each connection begins with the question for the server's version. Otherwise it is asked when
+    /// the first command comes that depends on it.
+    pub asks_version: bool,
 }
 
 /// How the kernel looks after a silent peer. By default as the system is set: after hours.
@@ -81,6 +84,7 @@ impl Pool {
             dedicated: Dedicated::DEFAULT,
             preconnect: false,
             keepalive: None,
+            asks_version: true,
         }
     }
 

@@ -27,6 +27,8 @@ pub enum Route {
     Member(String),
     Embedded,
     Null,
+    /// mcrouter's DevNullRoute: the same as null, and counted.
+    Discard,
     Error(ErrorReply),
     Hash {
         children: Children,
@@ -142,6 +144,7 @@ pub enum Route {
     OutstandingLimit {
         child: Box<Route>,
         most: usize,
+        queue: Option<Queue>,
     },
     /// The first route for these keys, the second one for all others.
     ByKey {
@@ -241,6 +244,7 @@ impl Route {
             | Self::Member(_)
             | Self::Embedded
             | Self::Null
+            | Self::Discard
             | Self::Error(_)
             | Self::ByOperation { .. }
             | Self::ByPrefix { .. }
@@ -335,6 +339,7 @@ impl Route {
             | Self::Member(_)
             | Self::Embedded
             | Self::Null
+            | Self::Discard
             | Self::Error(_)
             | Self::Hash { .. }
             | Self::Nearest(_)
@@ -388,6 +393,9 @@ pub struct FailoverRules {
     pub tag: bool,
     /// The order of the children.
     pub policy: FailoverPolicy,
+    /// A miss is filled where its token comes from; the name tells the route's leases from others'. `None`: it
+    /// is filled as everything is stored.
+    pub pairs_leases: Option<String>,
 }
 
 /// The order in which a failover asks its children. The first one is always the first of the list.
@@ -443,6 +451,8 @@ pub struct FailoverErrors {
     pub gets: Option<Vec<Outcome>>,
     pub updates: Option<Vec<Outcome>>,
     pub deletes: Option<Vec<Outcome>>,
+    /// `incr`, `decr` and `touch`. mcrouter's configurations cannot name their errors.
+    pub others: Option<Vec<Outcome>>,
 }
 
 /// mcrouter's `failover_limit`: each request earns `rate` tokens, each failover costs one.
@@ -509,6 +519,15 @@ impl Default for SlowWarmUpSettings {
             min_requests: 100,
         }
     }
+}
+
+/// How many requests may wait.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Queue {
+    /// The most, for each worker.
+    pub most: usize,
+    /// What further ones are answered.
+    pub full: ErrorReply,
 }
 
 /// A route that gets copies of requests.

@@ -345,6 +345,7 @@ impl Form for FailoverForm {
                 }),
                 tag: keys.tag,
                 policy: keys.policy,
+                pairs_leases: None,
             }),
         })
     }
@@ -456,7 +457,8 @@ impl Form for ErrorsForm {
             return Ok(FailoverErrors {
                 gets: all.clone(),
                 updates: all.clone(),
-                deletes: all,
+                deletes: all.clone(),
+                others: all,
             });
         }
         let ErrorsKeys {
@@ -466,6 +468,7 @@ impl Form for ErrorsForm {
         } = ErrorsKeys::read(node, cx)?;
         Ok(FailoverErrors {
             gets,
+            others: updates.clone(),
             updates,
             deletes,
         })

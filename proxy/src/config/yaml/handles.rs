@@ -189,6 +189,7 @@ handles! {
     outstanding_limit: OutstandingLimitKeys => |keys: OutstandingLimitKeys| Route::OutstandingLimit {
         child: Box::new(keys.child),
         most: keys.requests as usize,
+        queue: None,
     };
     /// Fills a cold route from a warm one: `get`, `gets`, `gat`, `gats` and `lease-get` of what the cold one has
     /// not are answered from the warm one, whose value is added to the cold one. Everything else goes to the

@@ -262,6 +262,7 @@ impl Form for PoolForm {
             dedicated,
             preconnect: false,
             keepalive: None,
+            asks_version: true,
         })
     }
 }

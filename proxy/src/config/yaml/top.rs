@@ -350,6 +350,7 @@ fn limits(keys: LimitsKeys) -> Limits {
         write_timeout,
         request_timeout,
         minimum_rate,
+        server_idle: Limits::DEFAULT.server_idle,
     }
 }
 

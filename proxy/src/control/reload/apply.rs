@@ -124,6 +124,7 @@ impl Proxy {
             nodes.clone_from(wanted);
             differs
         });
+        self.forget_ejections(state, &change.before);
         self.recount(state);
         tracing::info!(version = %state.version, members = state.members.len(), "configuration in effect");
     }

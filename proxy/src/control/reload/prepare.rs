@@ -26,7 +26,7 @@ use crate::{
     copies::Departed,
     dialect::Dialects,
     members::{Member, MemberId, Registry},
-    route::{Compiler, Tree},
+    route::{Compiler, LeaseTable, Tree},
     spool::Spool,
 };
 
@@ -121,6 +121,8 @@ pub(in crate::control) struct Preparer {
     pub(in crate::control) dialects: Dialects,
     /// Where failed deletes are kept, with the options that it has.
     pub(in crate::control) spool: Option<(SpoolOptions, Arc<Spool>)>,
+    /// Whose the tokens of leases are that clients hold.
+    pub(in crate::control) leases: Arc<LeaseTable>,
 }
 
 impl Preparer {
@@ -197,6 +199,7 @@ impl Preparer {
         let mut compiler = Compiler::new(config, servers, registry, self.dialects, &version, self.host_id)?;
         compiler.keep(&setup.departed.servers(), registry)?;
         compiler.keep_deletes(spool(&mut self.spool, config)?);
+        compiler.remember_leases(&self.leases);
         let first = compiler.tree(registry, listeners)?;
         // Those of the other trees are the same.
         warnings.extend(first.warnings);

@@ -369,19 +369,24 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
             Parsed::More => return Login::More { used: 0 },
             Parsed::Bad(_) => return Login::Refused(MALFORMED.into()),
         };
-        let said = String::from_utf8_lossy(line.trim_ascii());
-        let why = match memcache::meta_commands(line) {
+        let used = line.len();
+        match self.limit(line) {
             _ if matches!(reply.outcome, Outcome::Busy | Outcome::Shutdown) => {
-                return Login::Refused(said.into_owned());
+                Login::Refused(String::from_utf8_lossy(line.trim_ascii()).into_owned())
             }
-            Some(true) => return Login::Ready { used: line.len() },
+            None => Login::Ready { used },
+            Some(why) => Login::Limited { used, why },
+        }
+    }
+
+    fn limit(&self, answer: &[u8]) -> Option<String> {
+        let said = String::from_utf8_lossy(answer.trim_ascii());
+        let why = match memcache::meta_commands(answer) {
+            Some(true) => return None,
             Some(false) => format!("memcached {}", said.trim_start_matches("VERSION ")),
             None => format!("it does not say its version (`{}`)", said.escape_debug()),
         };
-        Login::Limited {
-            used: line.len(),
-            why: format!("{why}: meta commands need 1.6.10 or later"),
-        }
+        Some(format!("{why}: meta commands need 1.6.10 or later"))
     }
 
     fn is_common(&self, command: u16) -> bool {

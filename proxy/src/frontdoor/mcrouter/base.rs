@@ -36,6 +36,7 @@ pub(super) fn base(flags: &Flags) -> Result<Config, OptionError> {
         clients,
         requests_in_flight,
         write_timeout,
+        server_idle: Duration::from_millis(flags.number("reset-inactive-connection-interval")).min(NEVER),
         ..Limits::DEFAULT
     };
     Ok(Config {

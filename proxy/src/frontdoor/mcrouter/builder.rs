@@ -7,12 +7,13 @@ use super::{
     handles::{self, Args},
     object::{Object, text},
     pools::{Listed, Pools},
+    settings::Settings,
 };
 use crate::config::{
     Diagnostic, Place,
     document::{DEPTH_LIMIT, Node, Value, shortened},
     reading::Reading,
-    schema::{Children, Route, Server},
+    schema::{Children, Queue, Route, Server},
 };
 
 /// Routes of one list at most. A pool in a list among other handles is written out.
@@ -46,6 +47,14 @@ pub(super) struct Builder {
     pub(super) pools: Pools,
     /// Are deletes kept that servers have not taken?
     pub(super) keeps_deletes: bool,
+    /// The most copies of requests that are under way to a shadow, for each worker.
+    pub(super) most_shadowed: usize,
+    /// The most requests that are under way to a server, for each worker. `None`: there is no limit.
+    most_in_flight: Option<usize>,
+    /// How many further ones wait.
+    queue: Option<Queue>,
+    /// Is the configuration refused for what is otherwise left out of it?
+    pub(super) is_strict: bool,
     /// Finished routes by name.
     pub(super) routes: BTreeMap<String, Route>,
     /// Handles by name as they are written in `named_handles`.
@@ -56,10 +65,14 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    pub(super) fn new(pools: Pools, keeps_deletes: bool) -> Self {
+    pub(super) fn new(pools: Pools, settings: &Settings) -> Self {
         Self {
             pools,
-            keeps_deletes,
+            keeps_deletes: settings.keeps_deletes,
+            most_shadowed: settings.most_shadowed,
+            most_in_flight: settings.most_in_flight,
+            queue: settings.queue.clone(),
+            is_strict: settings.is_strict,
             routes: BTreeMap::new(),
             named: BTreeMap::new(),
             built: BTreeMap::new(),
@@ -157,7 +170,12 @@ impl Builder {
     pub(super) fn share(&mut self, route: Route, what: &str, at: Place) -> Route {
         if matches!(
             route,
-            Route::Named(_) | Route::Pool(_) | Route::Member(_) | Route::Null | Route::Error(_)
+            Route::Named(_)
+                | Route::Pool(_)
+                | Route::Member(_)
+                | Route::Null
+                | Route::Discard
+                | Route::Error(_)
         ) {
             return route;
         }
@@ -223,18 +241,38 @@ impl Builder {
         let Some(listed) = self.pools.listed.get(pool).cloned() else {
             return Ok(None);
         };
-        if listed.handles.is_empty() {
+        if listed.handles.is_empty() && self.most_in_flight.is_none() {
             return Ok((!listed.servers.is_empty()).then(|| Built::Members(pool.to_owned())));
+        }
+        if listed.len() == 0 {
+            return Ok(None);
         }
         let mut servers = listed.servers.iter();
         let mut routes = Vec::new();
         for number in 0..listed.len() {
             match listed.handles.get(&number) {
                 Some(node) => routes.push(self.one(node, cx)?),
-                None => routes.extend(servers.next().map(|server| member(pool, server))),
+                None => routes.extend(servers.next().map(|server| self.limited(pool, server))),
             }
         }
         Ok(Some(Built::List(routes)))
+    }
+
+    /// A server of a pool, with the limit of its requests under way.
+    fn limited(&mut self, pool: &str, server: &Server) -> Route {
+        let server = member(pool, server);
+        let (Some(most), Route::Member(name)) = (self.most_in_flight, &server) else {
+            return server;
+        };
+        // All routes to it have one limit.
+        let name = format!("limit of {name}");
+        let limit = Route::OutstandingLimit {
+            child: Box::new(server),
+            most,
+            queue: self.queue.clone(),
+        };
+        self.routes.entry(name.clone()).or_insert(limit);
+        Route::Named(name)
     }
 
     /// Builds a name, or a type, perhaps with a parameter behind `|`.

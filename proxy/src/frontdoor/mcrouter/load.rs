@@ -10,6 +10,7 @@ use super::{
     json,
     keep_writing::keep_writing,
     preprocess::Preprocessor,
+    runtime::Variables,
     settings::Settings,
     tree,
 };
@@ -42,17 +43,19 @@ pub(super) struct Reader {
     pub(super) peer: Option<(PeerFile, PathBuf)>,
     /// Where the last good configuration is kept.
     pub(super) dump: Option<Dump>,
+    /// The file of runtime variables. `None`: there are none.
+    pub(super) variables: Option<PathBuf>,
 }
 
 impl Reader {
     /// Reads the files.
     pub(super) fn read(&self) -> Result<Loaded, ConfigError> {
-        self.read_from(Origin::Files).map(|(loaded, _)| loaded)
+        self.read_from(Origin::Files, true).map(|(loaded, _)| loaded)
     }
 
-    /// Reads the files, and keeps their texts if they are good.
-    pub(super) fn read_and_keep(&self) -> Result<Loaded, ConfigError> {
-        let (loaded, texts) = self.read_from(Origin::Files)?;
+    /// Reads the files, at the start of the process or later, and keeps their texts if they are good.
+    pub(super) fn read_and_keep(&self, is_first: bool) -> Result<Loaded, ConfigError> {
+        let (loaded, texts) = self.read_from(Origin::Files, is_first)?;
         if let Some(dump) = self
             .dump
             .as_ref()
@@ -70,7 +73,7 @@ impl Reader {
         let Some(dump) = &self.dump else {
             return Err(bad);
         };
-        match self.read_from(Origin::Dump(dump)) {
+        match self.read_from(Origin::Dump(dump), true) {
             Ok((mut loaded, _)) => {
                 let warning =
                     format!("the configuration is the last good one, as this one is refused: {bad}");
@@ -102,11 +105,15 @@ impl Reader {
         }
     }
 
-    fn read_from(&self, origin: Origin<'_>) -> Result<(Loaded, Texts), ConfigError> {
+    fn read_from(&self, origin: Origin<'_>, is_first: bool) -> Result<(Loaded, Texts), ConfigError> {
         let (path, text) = self.text(origin)?;
+        let (variables, unusable) = match &self.variables {
+            Some(path) => Variables::read(path, is_first)?,
+            None => Default::default(),
+        };
         let mut cx = Reading::default();
         let mut preprocessor = Preprocessor::new(&self.settings.constants, origin, self.folder());
-        let tree = tree::read(&text, &self.settings, &mut preprocessor, &mut cx)
+        let tree = tree::read(&text, &self.settings, &mut preprocessor, &variables, &mut cx)
             .map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
         let mut texts = preprocessor.into_files();
         let listeners = self.base.listeners.iter().map(|listener| Listener {
@@ -139,9 +146,18 @@ impl Reader {
         let digests = [(path, text.as_str())].into_iter().chain(others);
         let loaded = Loaded {
             config,
-            warnings: cx.warnings_of(path),
-            version_hash: version_hash([&text].into_iter().chain(texts.values()).map(String::as_str)),
-            files_watched: own.into_iter().chain(texts.keys().cloned()).collect(),
+            warnings: cx.warnings_of(path).into_iter().chain(unusable).collect(),
+            version_hash: version_hash(
+                [&text, &variables.text]
+                    .into_iter()
+                    .chain(texts.values())
+                    .map(String::as_str),
+            ),
+            files_watched: own
+                .into_iter()
+                .chain(texts.keys().cloned())
+                .chain(self.variables.clone())
+                .collect(),
             digests: digests.map(digest).collect(),
             text: text.clone(),
         };

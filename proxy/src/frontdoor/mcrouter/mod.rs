@@ -28,6 +28,7 @@ mod object;
 mod options;
 mod pools;
 mod preprocess;
+mod runtime;
 mod server;
 mod settings;
 mod start;

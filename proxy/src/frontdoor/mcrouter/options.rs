@@ -124,7 +124,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("carbon-router-name", Text("Memcache"), Idle),
     opt("config-params", Text(""), Served),
     opt("additional-config-params", Text(""), Served),
-    opt("runtime-vars-file", Text(""), Missing),
+    opt("runtime-vars-file", Text(""), Served),
     // Listeners.
     opt("port", Text(""), Served).short('p').internal("ports"),
     opt("listen-addresses", Text(""), Served),
@@ -136,7 +136,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("max-client-outstanding-reqs", Number(34133), Served),
     opt("client-timeout", Number(1000), Served).internal("client_timeout_ms"),
     opt("num-listening-sockets", Number(1), Idle),
-    opt("retain-source-ip", Toggle(false), Idle),
+    opt("retain-source-ip", Toggle(false), Served),
     // Servers.
     opt("server-timeout", Number(1000), Served)
         .short('t')
@@ -153,7 +153,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("probe-timeout-max", Number(60_000), Served).internal("probe_delay_max_ms"),
     opt("timeouts-until-tko", Number(3), Served).internal("failures_until_tko"),
     opt("disable-tko-tracking", Toggle(false), Served),
-    opt("reset-inactive-connection-interval", Number(60_000), Idle),
+    opt("reset-inactive-connection-interval", Number(60_000), Served),
     opt("keepalive-count", Number(0), Served)
         .short('K')
         .internal("keepalive_cnt"),
@@ -165,11 +165,11 @@ pub(super) static OPTIONS: &[Opt] = &[
         .internal("keepalive_idle_s"),
     opt("tcp-rto-min", Number(-1), Idle),
     opt("max-no-flush-event-loops", Number(5), Idle),
-    opt("target-max-inflight-requests", Number(0), Missing),
-    opt("target-max-pending-requests", Number(100_000), Idle),
-    opt("target-max-shadow-requests", Number(1000), Idle),
-    opt("proxy-max-inflight-requests", Number(0), Missing),
-    opt("proxy-max-throttled-requests", Number(0), Missing),
+    opt("target-max-inflight-requests", Number(0), Served),
+    opt("target-max-pending-requests", Number(100_000), Served),
+    opt("target-max-shadow-requests", Number(1000), Served),
+    opt("proxy-max-inflight-requests", Number(0), Served),
+    opt("proxy-max-throttled-requests", Number(0), Served),
     opt("proxy-max-inflight-shadow-requests", Number(0), Idle),
     // Requests and replies.
     opt("enable-flush-cmd", Toggle(false), Served),

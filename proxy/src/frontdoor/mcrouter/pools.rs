@@ -174,6 +174,7 @@ impl Pools {
             dedicated: Dedicated::DEFAULT,
             preconnect: false,
             keepalive: self.keepalive,
+            asks_version: false,
         };
         let asynclog = (
             object.take("asynclog", cx, flag)?.unwrap_or(true),

@@ -2,8 +2,15 @@
 
 use std::time::Duration;
 
-use super::{constants::constants, error::OptionError, flags::Flags, preprocess::Constants};
-use crate::config::schema::{Eject, EjectBy, KeepAlive, Replicated};
+use proxima_wire::message::Outcome;
+
+use super::{
+    constants::constants,
+    error::OptionError,
+    flags::{Flags, Validates},
+    preprocess::Constants,
+};
+use crate::config::schema::{Eject, EjectBy, ErrorReply, KeepAlive, Queue, Replicated};
 
 /// A time that never comes, but may be added to a clock.
 pub(super) const NEVER: Duration = Duration::from_secs(1_000 * 86_400);
@@ -63,6 +70,17 @@ pub(super) struct Settings {
     pub(super) only_gets: bool,
     /// Whether deletes are kept that servers have not taken.
     pub(super) keeps_deletes: bool,
+    /// The most copies of requests that are under way to a shadow, for each worker.
+    pub(super) most_shadowed: usize,
+    /// The most requests that are under way to a server, and of all clients, for each worker. `None`: there is
+    /// no limit.
+    pub(super) most_in_flight: Option<usize>,
+    pub(super) most_in_all: Option<usize>,
+    /// How many further ones wait.
+    pub(super) queue: Option<Queue>,
+    pub(super) queue_in_all: Option<Queue>,
+    /// Whether a configuration is refused for what is otherwise left out of it.
+    pub(super) is_strict: bool,
     /// Whether every request is logged.
     pub(super) log_requests: bool,
     /// The rules for pools that are written as a whole. `None`: they are no pools of copies.
@@ -75,6 +93,17 @@ impl Settings {
     /// Takes the settings from the options.
     pub(super) fn of(flags: &Flags) -> Result<Self, OptionError> {
         let millis = |name: &str| Duration::from_millis(flags.number(name)).min(NEVER);
+        let limit = |name: &str| match flags.number(name) {
+            0 => None,
+            most => Some(usize::try_from(most).unwrap_or(usize::MAX)),
+        };
+        let queue = |name, outcome, text: &str| {
+            let text = text.to_owned();
+            limit(name).map(|most| Queue {
+                most,
+                full: ErrorReply { outcome, text },
+            })
+        };
         let default_route = flags.text("route-prefix");
         let (region, cluster) = match default_route.split('/').collect::<Vec<_>>()[..] {
             ["", region, cluster, ""] if !region.is_empty() && !cluster.is_empty() => {
@@ -130,6 +159,12 @@ impl Settings {
             big_values: big_values(flags),
             only_gets: flags.flag("allow-only-gets"),
             keeps_deletes: !flags.flag("asynclog-disable"),
+            most_shadowed: limit("target-max-shadow-requests").unwrap_or(usize::MAX),
+            most_in_flight: limit("target-max-inflight-requests"),
+            most_in_all: limit("proxy-max-inflight-requests"),
+            queue: queue("target-max-pending-requests", Outcome::LocalError, "local error"),
+            queue_in_all: queue("proxy-max-throttled-requests", Outcome::Busy, "307 busy"),
+            is_strict: flags.validates != Validates::No,
             log_requests: flags.flag("enable-logging-route"),
             keep_writing: keep_writing(flags),
             constants,

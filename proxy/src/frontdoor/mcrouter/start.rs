@@ -1,6 +1,7 @@
 //! Makes a configuration of a command line, and again whenever its file changes.
 
 use std::{
+    fmt::Display,
     hash::{BuildHasher as _, RandomState},
     path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
@@ -15,11 +16,12 @@ use super::{
     flags::{self, Flags, Validates},
     help::help,
     load::{Input, Reader},
+    runtime,
     settings::Settings,
 };
 use crate::{
     config::{ConfigError, Loaded, load_peer},
-    frontdoor::{self, ConfigSource},
+    frontdoor::{self, ConfigSource, Ejected, HealthChange},
     reactor::Io,
 };
 
@@ -100,6 +102,7 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         base,
         peer,
         dump: Dump::of(&flags),
+        variables: runtime::path(&flags.text("runtime-vars-file")),
     };
     let door = Door::of(&mut flags, said, &reader.input, &reader.settings.constants);
     let starts_by_dump = flags.validates == Validates::No;
@@ -136,7 +139,7 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
 impl ConfigSource for Run {
     fn load(&self) -> Result<Loaded, ConfigError> {
         let is_first = !self.has_loaded.load(Ordering::Relaxed);
-        let loaded = match self.reader.read_and_keep() {
+        let loaded = match self.reader.read_and_keep(is_first) {
             // Later, the configuration that runs stays.
             Err(bad) if is_first && self.starts_by_dump => self.reader.read_dump(bad),
             read => read,
@@ -164,6 +167,20 @@ impl ConfigSource for Run {
         self.reload_after.unwrap_or_default() + Duration::from_micros(random)
     }
 
+    fn forgets_ejections(&self) -> bool {
+        true
+    }
+
+    fn say(&self, address: &dyn Display, change: HealthChange, all: Ejected) {
+        let all = format!("Total hard TKOs: {}; soft TKOs: {}", all.lost, all.late);
+        match change {
+            HealthChange::Ejected { was_late: true } => tracing::debug!("{address} marked soft TKO. {all}"),
+            HealthChange::Ejected { was_late: false } => tracing::debug!("{address} marked hard TKO. {all}"),
+            HealthChange::Returned => tracing::debug!("{address} unmarked TKO. {all}"),
+            HealthChange::Forgotten => tracing::debug!("{address} was TKO, removed from config. {all}"),
+        }
+    }
+
     fn follows(&self) -> bool {
         self.reload_after.is_some()
     }
@@ -188,9 +205,11 @@ fn input(flags: &Flags) -> Result<Input, OptionError> {
 fn not_served(flags: &Flags) -> Vec<String> {
     let refuses = "as in mcrouter, a lost node makes the writes of an AllSyncRoute fail, and one that returns is read with \
                    what it held; with --keep-writing neither happens";
-    let is_refusing = flags.text("keep-writing") == "false" && flags.text("fleet").is_empty();
     flags
         .missing()
-        .chain(is_refusing.then(|| refuses.to_owned()))
+        .chain(
+            (flags.text("keep-writing") == "false" && flags.text("fleet").is_empty())
+                .then(|| refuses.to_owned()),
+        )
         .collect()
 }

@@ -7,6 +7,7 @@ use super::{
     object::{Object, list, text},
     pools::Pools,
     preprocess::Preprocessor,
+    runtime::Variables,
     settings::Settings,
 };
 use crate::config::{
@@ -29,14 +30,16 @@ pub(super) fn read(
     source: &str,
     settings: &Settings,
     preprocessor: &mut Preprocessor<'_>,
+    variables: &Variables,
     cx: &mut Reading,
 ) -> Result<Tree, Diagnostic> {
-    let document = preprocessor.expand(source, cx)?;
+    let mut document = preprocessor.expand(source, cx)?;
+    variables.fill(&mut document, cx);
     let top = Object::of(&document, cx)?;
     let pools = cx.within("pools", |cx| {
         Pools::read(top.get("pools"), settings, preprocessor, cx)
     })?;
-    let mut builder = Builder::new(pools, settings.keeps_deletes);
+    let mut builder = Builder::new(pools, settings);
     top.take("named_handles", cx, |node, cx| builder.name_handles(node, cx))?;
     let by_prefix = match (top.get("route"), top.get("routes")) {
         (Some(node), None) => {
@@ -82,6 +85,13 @@ pub(super) fn read(
     }
     if settings.log_requests {
         root = Route::Log(Box::new(root));
+    }
+    if let Some(most) = settings.most_in_all {
+        root = Route::OutstandingLimit {
+            child: Box::new(root),
+            most,
+            queue: settings.queue_in_all.clone(),
+        };
     }
     let root = builder.share(root, "root", top.at);
     // No route leads to an empty pool: its answer stands in the tree.

@@ -111,6 +111,7 @@ pub(super) fn pool(
         dedicated: Dedicated::DEFAULT,
         preconnect: settings.preconnect,
         keepalive: settings.tcpkeepalive.then(KeepAlive::default),
+        asks_version: true,
         source,
     };
     Ok((listener, pool))

@@ -6,7 +6,9 @@ use super::{CompileError, maker::Maker};
 use crate::{
     config::schema::{Algorithm, FailoverPolicy, FailoverRules, Hash},
     route::{
-        handle::{Failover, HashOrder, Insert, LeastFailures, Place, Policy, RendezvousOrder, Tokens},
+        handle::{
+            Failover, HashOrder, Insert, LeasePairing, LeastFailures, Place, Policy, RendezvousOrder, Tokens,
+        },
         tree::NodeId,
     },
 };
@@ -35,13 +37,30 @@ impl Maker<'_, '_> {
                 *child = self.wrap(insert, *child);
             }
         }
+        let pairing = rules.pairs_leases.as_ref().map(|name| LeasePairing {
+            route: LeasePairing::route(name),
+            table: Arc::clone(&self.compiler.leases),
+        });
+        let own = children.clone();
+        if let Some(pairing) = &pairing {
+            for (number, child) in children.iter_mut().enumerate().skip(1) {
+                *child = self.script(pairing.exchange(number), vec![*child])?;
+            }
+        }
         let handle = Failover {
             errors: rules.errors.clone(),
             limit: rules.limit.clone().map(Tokens::new),
             policy,
             counts: Cell::default(),
         };
-        Ok(self.attempt(handle, children))
+        let failover = self.attempt(handle, children);
+        Ok(match pairing {
+            Some(pairing) => {
+                let children = std::iter::once(failover).chain(own).collect();
+                self.script(pairing, children)?
+            }
+            None => failover,
+        })
     }
 
     fn policy(

@@ -1,12 +1,16 @@
 //! Routes that copy requests or limit them.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, sync::Arc};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use proxima_wire::message::Outcome;
 
 use super::{CompileError, maker::Maker};
 use crate::{
-    config::schema::{self, Rate, Rates, Route, ShadowKeys},
+    config::schema::{self, ErrorReply, Queue, Rate, Rates, Route, ShadowKeys},
     route::{
-        handle::{Bucket, ByKey, OutstandingLimit, RateLimit, Sample, Sampled, Shadow},
+        handle::{Bucket, ByKey, OutstandingLimit, RateLimit, Sample, Sampled, Shadow, ShadowLeases},
         tree::{Leaf, Node, NodeId},
     },
 };
@@ -18,14 +22,21 @@ impl<'a> Maker<'_, 'a> {
         shadows: &'a [schema::Shadow],
     ) -> Result<NodeId, CompileError> {
         let mut children = vec![self.node(child)?];
-        let mut samples = Vec::new();
+        let (mut samples, mut identities) = (Vec::new(), Vec::new());
         for shadow in shadows {
             // What a shadow fails to delete is not kept.
             let spools = self.spools.take();
             let target = self.node(&shadow.target);
             self.spools = spools;
             let target = target?;
-            children.push(self.limited(target, shadow.in_flight, false));
+            let none = Queue {
+                most: 0,
+                full: ErrorReply {
+                    outcome: Outcome::Busy,
+                    text: "too many copies of requests are under way".to_owned(),
+                },
+            };
+            children.push(self.limited(target, shadow.in_flight, Some(none)));
             let keys = match &shadow.keys {
                 ShadowKeys::Between(from, to) => Sampled::between(*from, *to),
                 ShadowKeys::Listed(keys) => {
@@ -35,22 +46,38 @@ impl<'a> Maker<'_, 'a> {
             };
             let share = shadow.share;
             samples.push(Sample { keys, share });
+            // It is the same in all trees that have this shadow.
+            identities.push(xxh3_64(format!("{:?}", shadow.target).as_bytes()));
         }
-        Ok(self.fan(Shadow { samples }, children))
+        let samples: Arc<[Sample]> = samples.into();
+        let number = |name| self.dialect.command(name);
+        let leases = number("lease-get").zip(number("lease-set"));
+        if leases.is_some() {
+            let handle = ShadowLeases {
+                samples: Arc::clone(&samples),
+                shadows: identities.into(),
+                table: Arc::clone(&self.compiler.leases),
+            };
+            let script = self.script(handle, children.clone())?;
+            children.push(script);
+        }
+        let leases = leases.map(|(get, set)| [get, set]);
+        Ok(self.fan(Shadow { samples, leases }, children))
     }
 
     pub(super) fn outstanding_limit(
         &mut self,
         child: &'a Route,
         most: usize,
+        queue: Option<&Queue>,
     ) -> Result<NodeId, CompileError> {
         let child = self.node(child)?;
-        Ok(self.limited(child, most, true))
+        Ok(self.limited(child, most, queue.cloned()))
     }
 
-    fn limited(&mut self, child: NodeId, most: usize, waits: bool) -> NodeId {
+    fn limited(&mut self, child: NodeId, most: usize, queue: Option<Queue>) -> NodeId {
         let state = RefCell::default();
-        self.wrap(OutstandingLimit { most, waits, state }, child)
+        self.wrap(OutstandingLimit { most, queue, state }, child)
     }
 
     pub(super) fn rate_limit(

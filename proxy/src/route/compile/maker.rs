@@ -145,6 +145,7 @@ impl<'a> Maker<'_, 'a> {
             }
             Route::Embedded => self.push(Node::Leaf(Leaf::Embedded)),
             Route::Null => self.push(Node::Leaf(Leaf::Null)),
+            Route::Discard => self.push(Node::Leaf(Leaf::Discard)),
             Route::Error(error) => self.push(Node::Leaf(Leaf::Error(error.clone()))),
             Route::Hash { children, hash } => {
                 let config = self.compiler.config;
@@ -277,7 +278,9 @@ impl<'a> Maker<'_, 'a> {
                 rates,
                 fallback,
             } => self.rate_limit(child, rates, fallback.as_deref())?,
-            Route::OutstandingLimit { child, most } => self.outstanding_limit(child, *most)?,
+            Route::OutstandingLimit { child, most, queue } => {
+                self.outstanding_limit(child, *most, queue.as_ref())?
+            }
             Route::WarmUp { cold, warm, ttl } => self.warm_up(cold, warm, *ttl)?,
             Route::SlowWarmUp {
                 child,

@@ -25,7 +25,10 @@ use std::{
 use proxima_wire::hash::{Distribution, DistributionError};
 
 use self::maker::Maker;
-use super::tree::{Leaf, Node, Tree};
+use super::{
+    LeaseTable,
+    tree::{Leaf, Node, Tree},
+};
 use crate::{
     config::schema::{Config, DeclaredCommand, Protocol, Route, Server},
     dialect::{Declared, DeclaredCommands, Dialects, Spoken},
@@ -123,6 +126,8 @@ pub struct Compiler<'a> {
     host_id: u64,
     /// Where failed deletes are kept. `None`: their clients get the errors.
     spool: Option<Arc<Spool>>,
+    /// Whose the tokens of leases are that clients hold.
+    leases: Arc<LeaseTable>,
     /// The number of trees that were made.
     trees: u64,
 }
@@ -157,6 +162,7 @@ impl<'a> Compiler<'a> {
             version: version.into(),
             host_id,
             spool: None,
+            leases: Arc::default(),
             trees: 0,
         })
     }
@@ -164,6 +170,11 @@ impl<'a> Compiler<'a> {
     /// Keeps failed deletes there, of routes that say so.
     pub fn keep_deletes(&mut self, spool: Option<Arc<Spool>>) {
         self.spool = spool;
+    }
+
+    /// Remembers leases there, so that they outlive this configuration.
+    pub fn remember_leases(&mut self, leases: &Arc<LeaseTable>) {
+        self.leases = Arc::clone(leases);
     }
 
     /// Keeps departed copies as members for a while, although the configuration does not name them any more.

@@ -14,6 +14,9 @@ use crate::{
     },
 };
 
+/// The command that changes an expiry and returns no value.
+const TOUCH: &str = "touch";
+
 /// The order in which children are asked. The first one is always child 0.
 pub(in crate::route) trait Policy: Send {
     /// The child behind those that were asked; `None`: there is none.
@@ -76,10 +79,13 @@ impl Tokens {
 }
 
 impl Failover {
-    /// The outcomes that are failover errors for this class; `None`: the defaults.
-    const fn listed(&self, class: Class) -> Option<&Vec<Outcome>> {
-        match class {
-            Class::Read | Class::Touch => &self.errors.gets,
+    /// The outcomes that are failover errors for this request; `None`: the defaults.
+    fn listed(&self, query: &Query<'_>) -> Option<&Vec<Outcome>> {
+        match query.class {
+            Class::Read => &self.errors.gets,
+            // `gat` reads as well.
+            Class::Touch if query.dialect.command_name(query.command) != TOUCH => &self.errors.gets,
+            Class::Touch | Class::Arithmetic => &self.errors.others,
             Class::Delete => &self.errors.deletes,
             _ => &self.errors.updates,
         }
@@ -114,7 +120,7 @@ impl Attempt for Failover {
         if let Some(policy) = &self.policy {
             policy.learn(tried.child, outcome.is_error());
         }
-        let counts = match self.listed(query.class) {
+        let counts = match self.listed(query) {
             Some(list) => list.contains(&outcome),
             None => outcome.is_failover(),
         };
@@ -165,7 +171,7 @@ impl Attempt for Failover {
     }
 
     fn goes_on(&self, query: &Query<'_>) -> bool {
-        self.listed(query.class).is_none_or(|list| !list.is_empty())
+        self.listed(query).is_none_or(|list| !list.is_empty())
     }
 
     fn why(&self) -> String {
@@ -181,7 +187,7 @@ mod tests {
     use super::*;
     use crate::{
         copies::Snapshot,
-        dialect::{Failed, Memcache},
+        dialect::{Dialect, Failed, Memcache},
         members::Locality,
         micros::Micros,
         route::{NodeId, Tree},
@@ -196,6 +202,17 @@ mod tests {
         }
     }
 
+    fn query(command: u16, class: Class) -> Query<'static> {
+        Query {
+            command,
+            class,
+            key: b"k",
+            dialect: &Memcache::PLAIN,
+            locality: Locality::NONE,
+            unix: Micros::ZERO,
+        }
+    }
+
     /// The child of two that is asked after this answer of child `child`.
     fn next(route: &Failover, class: Class, child: usize, outcome: Outcome) -> Option<usize> {
         let (tree, snapshot) = (Tree::empty(), Snapshot::default());
@@ -205,14 +222,7 @@ mod tests {
             snapshot: &snapshot,
             class,
         };
-        let query = Query {
-            command: 0,
-            class,
-            key: b"k",
-            dialect: &Memcache::PLAIN,
-            locality: Locality::NONE,
-            unix: Micros::ZERO,
-        };
+        let query = query(0, class);
         let mut tried = Tried::first(0);
         if child > 0 {
             tried.add(child);
@@ -265,6 +275,31 @@ mod tests {
         assert_eq!(next(&route, Class::Read, 0, Outcome::Timeout), None);
         assert_eq!(next(&route, Class::Read, 0, Outcome::Ejected), Some(1));
         assert_eq!(next(&route, Class::Write, 0, Outcome::Timeout), Some(1));
+    }
+
+    #[test]
+    fn sums_and_touches_are_in_no_group_of_errors() {
+        let none = Some(Vec::new());
+        let errors = FailoverErrors {
+            gets: none.clone(),
+            updates: none.clone(),
+            deletes: none.clone(),
+            others: None,
+        };
+        let route = failover(errors, None);
+        for (name, class, goes_on) in [
+            ("get", Class::Read, false),
+            ("gat", Class::Touch, false),
+            ("gats", Class::Touch, false),
+            ("set", Class::Write, false),
+            ("delete", Class::Delete, false),
+            ("incr", Class::Arithmetic, true),
+            ("decr", Class::Arithmetic, true),
+            ("touch", Class::Touch, true),
+        ] {
+            let command = Memcache::PLAIN.command(name).unwrap();
+            assert_eq!(route.goes_on(&query(command, class)), goes_on, "{name}");
+        }
     }
 
     #[test]

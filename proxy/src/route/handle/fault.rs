@@ -1,6 +1,6 @@
 //! fault: holds requests, then fails some of them, so that users can test their clients.
 
-use std::time::Duration;
+use std::{net::IpAddr, time::Duration};
 
 use proxima_wire::message::{Outcome, Request};
 
@@ -44,7 +44,7 @@ impl Wrap for After {
         Wrapped::Watch
     }
 
-    fn reply(&self, _: &[u8], _: &'static str, _: &Answer<'_>) -> Micros {
+    fn reply(&self, _: &[u8], _: &'static str, _: Option<IpAddr>, _: &Answer<'_>) -> Micros {
         self.0.into()
     }
 

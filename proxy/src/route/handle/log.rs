@@ -1,6 +1,9 @@
 //! log: passes requests through, and writes one line to the log for each request and its outcome.
 
+use std::net::IpAddr;
+
 use proxima_wire::message::Request;
+use tracing::field::display;
 
 use super::Random;
 use crate::{
@@ -24,9 +27,19 @@ impl Wrap for Log {
         Wrapped::Watch
     }
 
-    fn reply(&self, key: &[u8], command: &'static str, answer: &Answer<'_>) -> Micros {
-        let outcome = answer.outcome();
-        tracing::info!(command, key = %key.escape_ascii(), ?outcome, "request");
+    fn names_client(&self) -> bool {
+        true
+    }
+
+    fn reply(
+        &self,
+        key: &[u8],
+        command: &'static str,
+        client: Option<IpAddr>,
+        answer: &Answer<'_>,
+    ) -> Micros {
+        let (outcome, client) = (answer.outcome(), client.map(display));
+        tracing::info!(command, key = %key.escape_ascii(), ?outcome, client, "request");
         Micros::ZERO
     }
 

@@ -19,6 +19,7 @@ mod key_part;
 mod key_split;
 mod l1_l2_cache;
 mod latest;
+mod lease_pairing;
 mod least_failures;
 mod log;
 mod migrate;
@@ -33,6 +34,7 @@ mod rate_limit;
 mod rendezvous_order;
 mod round_robin;
 mod shadow;
+mod shadow_leases;
 mod shard_split;
 mod share_anew;
 mod size_split;
@@ -64,6 +66,7 @@ pub(super) use self::{
     key_split::{FirstHit, KeySplit},
     l1_l2_cache::{L1L2Cache, Misses},
     latest::chosen as latest_of,
+    lease_pairing::LeasePairing,
     least_failures::LeastFailures,
     log::Log,
     migrate::{Fill, Migrate},
@@ -78,6 +81,7 @@ pub(super) use self::{
     rendezvous_order::RendezvousOrder,
     round_robin::RoundRobin,
     shadow::{Sample, Sampled, Shadow},
+    shadow_leases::ShadowLeases,
     shard_split::{ShardSplit, Split},
     share_anew::ShareAnew,
     size_split::SizeSplit,

@@ -7,11 +7,12 @@ use std::{
     collections::{HashMap, VecDeque},
 };
 
-use proxima_wire::message::{Outcome, Request};
+use proxima_wire::message::Request;
 
 use super::Random;
 use crate::{
     client::ClientId,
+    config::schema::Queue,
     route::{
         FlightId,
         tree::{Query, Wrap, Wrapped},
@@ -23,8 +24,8 @@ use crate::{
 pub(in crate::route) struct OutstandingLimit {
     /// The most requests that are under way.
     pub(in crate::route) most: usize,
-    /// Further requests wait; otherwise they fail.
-    pub(in crate::route) waits: bool,
+    /// How many further ones wait. `None`: any number.
+    pub(in crate::route) queue: Option<Queue>,
     /// What is under way, and what waits.
     pub(in crate::route) state: RefCell<State>,
 }
@@ -33,6 +34,7 @@ pub(in crate::route) struct OutstandingLimit {
 #[derive(Debug, Default)]
 pub(in crate::route) struct State {
     under_way: usize,
+    queued: usize,
     /// The requests that wait, by client; those that no client waits for have no client.
     waiting: HashMap<Option<u64>, VecDeque<FlightId>>,
     /// The clients whose requests wait, in the order of their turns.
@@ -41,6 +43,7 @@ pub(in crate::route) struct State {
 
 impl State {
     fn add(&mut self, flight: FlightId, client: Option<u64>) {
+        self.queued += 1;
         let queue = self.waiting.entry(client).or_default();
         if queue.is_empty() {
             self.turns.push_back(client);
@@ -53,6 +56,7 @@ impl State {
         let client = self.turns.pop_front()?;
         let queue = self.waiting.get_mut(&client)?;
         let next = queue.pop_front();
+        self.queued -= 1;
         match queue.is_empty() {
             true => drop(self.waiting.remove(&client)),
             false => self.turns.push_back(client),
@@ -63,9 +67,9 @@ impl State {
 
 impl Wrap for OutstandingLimit {
     fn name(&self) -> &'static str {
-        match self.waits {
-            true => "outstanding_limit",
-            false => "shadow_limit",
+        match self.queue {
+            Some(Queue { most: 0, .. }) => "shadow_limit",
+            _ => "outstanding_limit",
         }
     }
 
@@ -73,13 +77,14 @@ impl Wrap for OutstandingLimit {
         let mut state = self.state.borrow_mut();
         // The body of a streamed request is already coming.
         let is_streamed = (message.len() as u64) < request.len();
-        if state.under_way < self.most || (is_streamed && self.waits) {
+        let full = self.queue.as_ref().filter(|queue| state.queued >= queue.most);
+        if state.under_way < self.most || (is_streamed && full.is_none()) {
             state.under_way += 1;
             return Wrapped::Watch;
         }
-        match self.waits {
-            true => Wrapped::Queue,
-            false => Wrapped::Fail(Outcome::Busy, "too many copies of requests are under way".into()),
+        match full {
+            None => Wrapped::Queue,
+            Some(Queue { full, .. }) => Wrapped::Fail(full.outcome, full.text.clone()),
         }
     }
 
@@ -117,6 +122,7 @@ mod tests {
             .map(FlightId::to_bits)
             .collect();
         assert_eq!(order, [0, 3, 4, 1, 5, 2]);
+        assert_eq!(state.queued, 0);
         assert!(state.waiting.is_empty() && state.turns.is_empty());
     }
 }

@@ -1,12 +1,15 @@
 //! shadow: one child answers, and copies of some requests go to other routes, as mcrouter shadows. Child 0
 //! answers; child `n` gets the copies of shadow `n - 1`.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use proxima_wire::hash::{routing_key, spooky32};
 
 use super::Random;
-use crate::route::tree::{Fan, Query};
+use crate::{
+    micros::Micros,
+    route::tree::{Fan, Query},
+};
 
 /// The requests that one shadow gets.
 #[derive(Debug)]
@@ -15,6 +18,16 @@ pub(in crate::route) struct Sample {
     pub(in crate::route) keys: Sampled,
     /// The share of the requests for these keys, from 0 to 1.
     pub(in crate::route) share: f64,
+}
+
+impl Sample {
+    /// Does the shadow get a lease of this key? Where it gets a share of the requests, the time decides, as a
+    /// script has no random numbers.
+    pub(super) fn leases(&self, key: &[u8], unix: Micros) -> bool {
+        let key = routing_key(key, true);
+        let drawn = || f64::from(spooky32(key, unix.0 as u32)) < self.share * f64::from(u32::MAX);
+        self.keys.has(key) && (self.share >= 1.0 || drawn())
+    }
 }
 
 /// The keys that one shadow gets.
@@ -46,7 +59,9 @@ impl Sampled {
 #[derive(Debug)]
 pub(in crate::route) struct Shadow {
     /// What each shadow gets.
-    pub(in crate::route) samples: Vec<Sample>,
+    pub(in crate::route) samples: Arc<[Sample]>,
+    /// The numbers of the commands about leases, which the last child serves; `None`: the protocol has none.
+    pub(in crate::route) leases: Option<[u16; 2]>,
 }
 
 impl Fan for Shadow {
@@ -55,6 +70,9 @@ impl Fan for Shadow {
     }
 
     fn choose(&self, query: &Query<'_>, random: &mut Random, others: &mut Vec<u32>) -> usize {
+        if self.leases.is_some_and(|leases| leases.contains(&query.command)) {
+            return 1 + self.samples.len();
+        }
         let key = routing_key(query.key, true);
         for (sample, child) in self.samples.iter().zip(1..) {
             if sample.keys.has(key) && (sample.share >= 1.0 || random.fraction() < sample.share) {

@@ -55,7 +55,7 @@ impl Script for SizeSplit {
             "set" | "lease-set" => match Stored::of(asked.message) {
                 Some(stored) if !self.is_split(asked.key, &stored) => Begin::Pass(L1),
                 Some(stored) if asked.command == "lease-set" => self.fill(asked, &stored),
-                Some(_) if self.both => Begin::Copy(L1, L2),
+                Some(_) if self.both => Begin::copy(L1, L2),
                 Some(_) => Begin::Run(Box::new(Set), Turn::own(L2, 0)),
                 None => Begin::Pass(L1),
             },

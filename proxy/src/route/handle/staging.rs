@@ -43,7 +43,7 @@ impl Script for Staging {
             }
             "set" | "cas" | "lease-set" => Begin::Run(Box::new(Store), Turn::own(WARM, FIRST)),
             _ if asked.request.class == Class::Delete => Begin::Pass(BOTH),
-            _ => Begin::Copy(WARM, STAGING),
+            _ => Begin::copy(WARM, STAGING),
         }
     }
 

@@ -18,10 +18,9 @@ impl Wrap for StripPrefix {
         let Some(prefix) = prefix(query.key) else {
             return Wrapped::Pass;
         };
-        let rest = query.key.get(prefix.len()..).unwrap_or_default();
-        match query.dialect.check_key(rest) {
-            Ok(()) => Wrapped::Key(rest.to_vec()),
-            Err(fault) => Wrapped::Fail(Outcome::LocalError, format!("invalid key: {fault}")),
+        match &query.key[prefix.len()..] {
+            b"" => Wrapped::Fail(Outcome::ClientError, "bad key".into()),
+            rest => Wrapped::Key(rest.to_vec()),
         }
     }
 

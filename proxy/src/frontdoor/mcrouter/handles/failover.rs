@@ -13,9 +13,6 @@ use crate::{
     },
 };
 
-/// Keys without a meaning here: leases are not served, so none are paired.
-const IDLE: [&str; 1] = ["enable_lease_pairing"];
-
 fn rules_over(
     builder: &Builder,
     args: &Args<'_>,
@@ -50,11 +47,20 @@ pub(super) fn failover(
         .as_ref()
         .map_or(Ok(None), |object| policy::balanced(object, cx))?
     {
-        args.finish(&["failover_errors", "failover_limit", "failover_tag"], &IDLE, cx)?;
+        args.finish(
+            &[
+                "failover_errors",
+                "failover_limit",
+                "failover_tag",
+                "enable_lease_pairing",
+            ],
+            &[],
+            cx,
+        )?;
         return Ok(over(children, |children| balanced.over(children)));
     }
     let rules = rules_over(builder, args, &listed(builder, children.as_ref()), cx)?;
-    args.finish(&[], &IDLE, cx)?;
+    args.finish(&[], &[], cx)?;
     Ok(over(children, |children| Route::Failover { children, rules }))
 }
 
@@ -66,7 +72,7 @@ pub(super) fn salted(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -
         children.extend(builder.list_of(built));
     }
     let rules = rules_over(builder, args, &children, cx)?;
-    args.finish(&[], &["enable_lease_pairing", "shadow_policy"], cx)?;
+    args.finish(&[], &["shadow_policy"], cx)?;
     Ok(over(Some(Children::List(children)), |children| Route::Failover {
         children,
         rules,
@@ -89,7 +95,7 @@ pub(super) fn with_exptime(
     let mut all = vec![normal.clone()];
     all.extend(listed(builder, failover.as_ref()));
     let rules = rules_over(builder, args, &all, cx)?;
-    args.finish(&[], &IDLE, cx)?;
+    args.finish(&[], &[], cx)?;
     Ok(Built::One(match failover {
         Some(failover) => Route::FailoverWithTtl {
             normal: Box::new(normal),

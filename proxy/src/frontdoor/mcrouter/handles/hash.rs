@@ -48,11 +48,14 @@ impl Choice {
 }
 
 /// The names that are served.
-const SERVED: [(&str, Kind); 8] = [
+const SERVED: [(&str, Kind); 10] = [
     ("Ch3", Kind::Hash(Algorithm::Ch3)),
     ("Crc32", Kind::Hash(Algorithm::Crc32)),
     ("ConstShard", Kind::Hash(Algorithm::ConstShard)),
     ("WeightedCh3", Kind::Hash(Algorithm::WeightedCh3)),
+    // Its weights are those of a runtime variable, which stand here already.
+    ("WeightedCh3RV", Kind::Hash(Algorithm::WeightedCh3)),
+    ("WeightedCh3Rv", Kind::Hash(Algorithm::WeightedCh3)),
     ("Rendezvous", Kind::Hash(Algorithm::Rendezvous)),
     ("WeightedRendezvous", Kind::Hash(Algorithm::WeightedRendezvous)),
     ("Latest", Kind::Latest),
@@ -60,7 +63,7 @@ const SERVED: [(&str, Kind); 8] = [
 ];
 
 /// Names that mcrouter knows and that are not served yet.
-const UNSERVED: [&str; 3] = ["WeightedCh3RV", "WeightedCh3Rv", "ConsistentHash"];
+const UNSERVED: [&str; 1] = ["ConsistentHash"];
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -76,7 +79,7 @@ pub(super) fn read(node: &Node, cx: &mut Reading) -> Result<Choice, Diagnostic> 
     };
     let object = Object::of(node, cx)?;
     let choice = of_object(&object, cx)?;
-    object.finish(&["weights_rv"], &[], cx)?;
+    object.finish(&[], &[], cx)?;
     Ok(choice)
 }
 

@@ -21,6 +21,11 @@ pub(super) fn null(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result
     Ok(Built::One(Route::Null))
 }
 
+pub(super) fn dev_null(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+    args.finish(&[], &[], cx)?;
+    Ok(Built::One(Route::Discard))
+}
+
 pub(super) fn error(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     let said = args.main("response").map(|node| text(node, cx)).transpose()?;
     let result = args.take("result", cx, results::error)?;

@@ -46,6 +46,7 @@ pub(super) fn outstanding_limit(
         most => Route::OutstandingLimit {
             child: Box::new(child),
             most: most.unsigned_abs() as usize,
+            queue: None,
         },
     }))
 }

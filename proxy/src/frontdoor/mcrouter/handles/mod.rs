@@ -35,7 +35,7 @@ type Build = fn(&mut Builder, &Args<'_>, &mut Reading) -> Result<Built, Diagnost
 /// The types that are served.
 const SERVED: [(&str, Build); 44] = [
     ("NullRoute", leaf::null),
-    ("DevNullRoute", leaf::null),
+    ("DevNullRoute", leaf::dev_null),
     ("ErrorRoute", leaf::error),
     ("Pool", leaf::members),
     ("PoolRoute", spool::pool),

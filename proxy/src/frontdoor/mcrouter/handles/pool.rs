@@ -93,6 +93,7 @@ impl Around {
             most => Route::OutstandingLimit {
                 child: Box::new(server),
                 most: most.unsigned_abs() as usize,
+                queue: None,
             },
         };
         let warmed = match &self.warm_up {

@@ -8,7 +8,7 @@ use crate::{
         reading::Reading,
         schema::{FailoverErrors, FailoverLimit, FailoverRules},
     },
-    frontdoor::mcrouter::object::{Object, flag, list, number},
+    frontdoor::mcrouter::object::{Object, flag, list, number, text},
 };
 
 /// Reads the keys that every failover has. `domains`: the failure domain of each child.
@@ -26,7 +26,23 @@ pub(super) fn read(
         limit: object.take("failover_limit", cx, limit)?,
         tag: object.take("failover_tag", cx, flag)?.unwrap_or(false),
         policy: policy.unwrap_or_default(),
+        pairs_leases: pairs_leases(object, cx)?,
     })
+}
+
+/// The name under which leases are paired, if they are.
+fn pairs_leases(object: &Object<'_>, cx: &mut Reading) -> Result<Option<String>, Diagnostic> {
+    let name = object.take("name", cx, text)?;
+    object
+        .take("enable_lease_pairing", cx, |node, cx| {
+            match (flag(node, cx)?, name) {
+                (true, None) => {
+                    Err(cx.refuse(node.at, "`enable_lease_pairing` needs a `name` for the route"))
+                }
+                (pairs, name) => Ok(name.filter(|_| pairs)),
+            }
+        })
+        .map(Option::flatten)
 }
 
 fn limit(node: &Node, cx: &mut Reading) -> Result<FailoverLimit, Diagnostic> {
@@ -44,7 +60,8 @@ fn limit(node: &Node, cx: &mut Reading) -> Result<FailoverLimit, Diagnostic> {
     Ok(FailoverLimit { rate, burst })
 }
 
-/// Reads a list for all groups, or an object with a list for some of them.
+/// Reads a list for all groups, or an object with a list for some of them. `incr`, `decr` and `touch` are in no
+/// group: they have the default errors, as in mcrouter.
 fn errors(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Diagnostic> {
     if let Value::List(_) = node.value {
         let all = Some(list(results::outcome)(node, cx)?);
@@ -52,6 +69,7 @@ fn errors(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Diagnostic> {
             gets: all.clone(),
             updates: all.clone(),
             deletes: all,
+            others: None,
         });
     }
     let object = Object::of(node, cx)?;
@@ -59,6 +77,7 @@ fn errors(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Diagnostic> {
         gets: object.take("gets", cx, list(results::outcome))?,
         updates: object.take("updates", cx, list(results::outcome))?,
         deletes: object.take("deletes", cx, list(results::outcome))?,
+        others: None,
     };
     object.finish(&[], &[], cx)?;
     Ok(errors)

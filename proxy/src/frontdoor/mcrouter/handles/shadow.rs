@@ -1,5 +1,5 @@
 //! ShadowRoute, and `shadows` of PoolRoute: copies of some requests go to other routes. As in mcrouter, an
-//! entry that is wrong is left out, and the others count.
+//! entry that is wrong is left out, and the others count; `--validate-config` refuses it.
 
 use std::ops::Range;
 
@@ -65,11 +65,12 @@ pub(super) fn of(
     cx: &mut Reading,
 ) -> Result<Vec<Shadowing>, Diagnostic> {
     let read = args.take("shadows", cx, |node, cx| match &node.value {
-        Value::List(entries) => Ok(read_all(builder, entries, cx)),
+        Value::List(entries) => read_all(builder, entries, cx),
         _ => Err(cx.expected(node, "a list")),
     });
     match read {
         Ok(shadows) => Ok(shadows.unwrap_or_default()),
+        Err(why) if builder.is_strict => Err(why),
         Err(why) => {
             leave_out(args.at, why, cx);
             Ok(Vec::new())
@@ -77,15 +78,16 @@ pub(super) fn of(
     }
 }
 
-fn read_all(builder: &mut Builder, entries: &[Node], cx: &mut Reading) -> Vec<Shadowing> {
+fn read_all(builder: &mut Builder, entries: &[Node], cx: &mut Reading) -> Result<Vec<Shadowing>, Diagnostic> {
     let mut shadows = Vec::new();
     for (number, node) in entries.iter().enumerate() {
         match cx.within(format!("[{number}]"), |cx| one(builder, node, cx)) {
             Ok(shadow) => shadows.push(shadow),
+            Err(why) if builder.is_strict => return Err(why),
             Err(why) => leave_out(node.at, why, cx),
         }
     }
-    shadows
+    Ok(shadows)
 }
 
 fn leave_out(at: Place, why: Diagnostic, cx: &mut Reading) {
@@ -110,11 +112,7 @@ fn one(builder: &mut Builder, node: &Node, cx: &mut Reading) -> Result<Shadowing
     let target = object.require("target", cx)?;
     let target = cx.within("target", |cx| builder.one(target, cx))?;
     let target = builder.share(target, "shadow", node.at);
-    object.finish(
-        &[],
-        &["index_range_rv", "key_fraction_range_rv", "validate_replies"],
-        cx,
-    )?;
+    object.finish(&[], &["validate_replies"], cx)?;
     let keys = match (listed, between) {
         (Some(keys), _) => ShadowKeys::Listed(keys),
         (None, between) => {
@@ -126,7 +124,7 @@ fn one(builder: &mut Builder, node: &Node, cx: &mut Reading) -> Result<Shadowing
         target,
         keys,
         share,
-        in_flight: Shadow::IN_FLIGHT,
+        in_flight: builder.most_shadowed,
     };
     Ok(Shadowing { shadow, range })
 }
