@@ -291,6 +291,7 @@ impl Recorder<'_> {
                     key,
                     unix: self.asker.unix,
                     largest: usize::MAX,
+                    chance: 0,
                 };
                 let begin = handle.begin(&asked);
                 self.line(depth, note, handle.name(), &handle.why());

@@ -192,6 +192,8 @@ pub struct Asked<'a> {
     pub unix: Micros,
     /// Bytes of the largest value that a client may store.
     pub largest: usize,
+    /// A random number.
+    pub chance: u64,
 }
 
 /// How a script begins.

@@ -42,6 +42,12 @@ const TOO_LARGE: &str = "the value in pieces is too large";
 const TARGET: usize = 0;
 /// The client's own command, or what stands in place of the value.
 const WHOLE: u32 = u32::MAX;
+/// What stands in place of the value, with its version, because it is to be removed.
+const REMOVES: u32 = u32::MAX - 1;
+/// It is removed.
+const REMOVED: u32 = u32::MAX - 2;
+/// The token of a miss that nobody can fill.
+const NO_TOKEN: u64 = u64::MAX;
 
 /// What stands in place of a value in pieces: `1-COUNT-SUFFIX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,9 +82,10 @@ impl Script for BigValue {
 
     fn begin(&self, asked: &Asked<'_>) -> Begin {
         match asked.command {
-            "get" | "gets" | "gat" | "gats" => {
+            "get" | "gets" | "gat" | "gats" | "lease-get" => {
                 let read = Read {
                     route: *self,
+                    leases: asked.command == "lease-get",
                     head: None,
                     pieces: None,
                     values: HashMap::new(),
@@ -186,6 +193,8 @@ impl Run for Store {
 /// A read of a value that may be in pieces.
 struct Read {
     route: BigValue,
+    /// It is a `lease-get`, whose client fills what is missing.
+    leases: bool,
     /// The flags and the version of what stands in place of the value.
     head: Option<(u32, Option<u64>)>,
     pieces: Option<Pieces>,
@@ -209,6 +218,37 @@ impl Read {
         turn
     }
 
+    fn miss(&self, asked: &Asked<'_>) -> Turn {
+        Turn::give(match self.leases {
+            true => Give::Made(item::miss(asked.key, NO_TOKEN)),
+            false => Give::Miss,
+        })
+    }
+
+    /// Removes what stands in place of a value that is not there any more. A second look gives the client of a
+    /// `lease-get` its token. It is the last one.
+    fn again(&mut self, asked: &Asked<'_>) -> Turn {
+        self.leases = false;
+        self.worst = Answers::default();
+        self.values.clear();
+        (self.asked, self.bytes) = (0, 0);
+        Turn::ask(TARGET, REMOVES, item::of_key("gets", asked.key))
+    }
+
+    fn removal(&self, asked: &Asked<'_>, item: Option<Item<'_>>) -> Turn {
+        match item.filter(|item| item.flags & FLAG != 0) {
+            Some(Item {
+                flags,
+                version: Some(version),
+                ..
+            }) => {
+                let gone = item::store("cas", asked.key, flags, -1, b"", Some(version));
+                Turn::ask(TARGET, REMOVED, gone)
+            }
+            _ => Turn::own(TARGET, WHOLE),
+        }
+    }
+
     fn whole(&self, asked: &Asked<'_>, pieces: Pieces) -> Turn {
         let (flags, version) = self.head.unwrap_or_default();
         let parts = (0..pieces.count).filter_map(|number| self.values.get(&number));
@@ -221,7 +261,6 @@ impl Read {
             },
             value: &value,
             version,
-            left: None,
         };
         let mut out = Vec::with_capacity(value.len() + 300);
         item.put(asked.key, &mut out);
@@ -232,12 +271,18 @@ impl Read {
 impl Run for Read {
     fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
         let item = Item::of(answer.bytes());
+        if number == REMOVES {
+            return self.removal(asked, item);
+        }
+        if number == REMOVED {
+            return Turn::own(TARGET, WHOLE);
+        }
         if number == WHOLE {
             let Some(item) = item.filter(|item| item.flags & FLAG != 0) else {
                 return Turn::give(Give::This);
             };
             let Some(pieces) = Pieces::of(item.value).filter(|pieces| pieces.count > 0) else {
-                return Turn::give(Give::Miss);
+                return self.miss(asked);
             };
             self.head = Some((item.flags, item.version));
             self.pieces = Some(pieces);
@@ -260,10 +305,11 @@ impl Run for Read {
         }
         if missing > 0 {
             let has_failed = self.worst.outcomes().any(|outcome| outcome != Outcome::NotFound);
-            return Turn::give(match has_failed {
-                true => Give::Kept(std::mem::take(&mut self.worst)),
-                false => Give::Miss,
-            });
+            return match has_failed {
+                true => Turn::give(Give::Kept(std::mem::take(&mut self.worst))),
+                false if self.leases => self.again(asked),
+                false => self.miss(asked),
+            };
         }
         if self.bytes > asked.largest {
             return Turn::give(Give::Fail(Outcome::Overloaded, TOO_LARGE));
