@@ -156,6 +156,7 @@ mod tests {
                 key: b"k",
                 unix: Micros::ZERO,
                 largest: 0,
+                chance: 0,
             };
             match route.begin(&asked) {
                 Begin::Pass(child) => (child, None),
