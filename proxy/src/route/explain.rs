@@ -297,6 +297,10 @@ impl Recorder<'_> {
                 self.line(depth, note, handle.name(), &handle.why());
                 let shown: Vec<(&str, usize)> = match begin {
                     Begin::Pass(child) => vec![("", child)],
+                    Begin::Fail(_, text) => {
+                        self.remark(depth + 1, text);
+                        Vec::new()
+                    }
                     Begin::Send(sent) => {
                         let notes = std::iter::once("").chain(std::iter::repeat("copy "));
                         notes.zip(sent.iter().map(|sent| sent.child)).collect()

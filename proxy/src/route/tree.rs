@@ -204,6 +204,8 @@ pub enum Begin {
     Send(Vec<Sent>),
     /// The request is served in steps.
     Run(Box<dyn Run>, Turn),
+    /// The request gets this error.
+    Fail(Outcome, &'static str),
 }
 
 impl Begin {

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 
 use proxima_wire::{
     hash::spooky32,
-    memcache::item::{self, Item, Stored},
+    memcache::{
+        KEY,
+        item::{self, Item, Stored},
+    },
     message::Outcome,
 };
 
@@ -19,7 +22,7 @@ use crate::route::{
 pub(in crate::route) struct BigValue {
     /// Bytes of the largest value that stays whole, and of a piece.
     pub(in crate::route) threshold: usize,
-    /// Pieces that are asked for at a time; 0: all.
+    /// Pieces that are asked for at a time; 0: as many as may be.
     pub(in crate::route) batch: u32,
     /// Clients do not see the flag of a value in pieces.
     pub(in crate::route) hides_flag: bool,
@@ -30,8 +33,14 @@ const FLAG: u32 = 0x8000;
 /// The first number of what stands in place of such a value.
 const VERSION: &[u8] = b"1";
 /// The most pieces that a value can have here.
-const MOST: u32 = 1 << 20;
+const MOST: u32 = 1 << 16;
+/// The most pieces that are asked for at a time: a client's one request must not hold up others for long.
+const AT_ONCE: u32 = 256;
 
+/// The error text for a key that leaves no room for the numbers of pieces.
+const LONG_KEY: &str = "bad key";
+/// The error text for a value that would be in more pieces than could be read again.
+const TOO_MANY: &str = "the value would be in too many pieces";
 /// The error text for pieces that are more together than a value may be.
 const TOO_LARGE: &str = "the value in pieces is too large";
 
@@ -94,10 +103,16 @@ impl Script for BigValue {
             _ => match Stored::of(asked.message) {
                 Some(stored) if stored.value.len() > self.threshold => {
                     let count = stored.value.len().div_ceil(self.threshold) as u32;
+                    if count > MOST {
+                        return Begin::Fail(Outcome::Overloaded, TOO_MANY);
+                    }
                     let pieces = Pieces {
                         count,
                         suffix: spooky32(stored.value, 0),
                     };
+                    if pieces.key(asked.key, count - 1).len() > KEY {
+                        return Begin::Fail(Outcome::ClientError, LONG_KEY);
+                    }
                     let mut store = Store {
                         route: *self,
                         pieces,
@@ -125,10 +140,11 @@ impl Script for BigValue {
 impl BigValue {
     /// The number of pieces behind the first `from` that are asked for at once.
     fn batch_end(&self, from: u32, count: u32) -> u32 {
-        match self.batch {
-            0 => count,
-            batch => from.saturating_add(batch).min(count),
-        }
+        let batch = match self.batch {
+            0 => AT_ONCE,
+            batch => batch.min(AT_ONCE),
+        };
+        from.saturating_add(batch).min(count)
     }
 }
 
@@ -243,8 +259,10 @@ impl Read {
 
     fn whole(&self, asked: &Asked<'_>, pieces: Pieces) -> Turn {
         let (flags, version) = self.head.unwrap_or_default();
-        let parts = (0..pieces.count).filter_map(|number| self.values.get(&number));
-        let value: Vec<u8> = parts.flatten().copied().collect();
+        let mut value = Vec::with_capacity(self.bytes);
+        for number in 0..pieces.count {
+            value.extend_from_slice(self.values.get(&number).map_or(&[][..], Vec::as_slice));
+        }
         let item = Item {
             flags: if self.route.hides_flag {
                 flags & !FLAG
@@ -319,7 +337,7 @@ impl Run for Read {
 
 #[cfg(test)]
 mod tests {
-    use super::Pieces;
+    use super::{AT_ONCE, BigValue, MOST, Pieces};
 
     #[test]
     fn place_of_a_value_in_pieces_is_read_as_it_is_written() {
@@ -335,10 +353,30 @@ mod tests {
             ("1-2", None),
             ("1-2-3-4", None),
             ("1--1", None),
-            ("1-99999999-1", None),
+            (
+                "1-65536-1",
+                Some(Pieces {
+                    count: MOST,
+                    suffix: 1,
+                }),
+            ),
+            ("1-65537-1", None),
             ("", None),
         ] {
             assert_eq!(Pieces::of(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_request_asks_for_many_pieces_at_once() {
+        for (batch, from, end) in [(2, 3, 5), (2, 99, 100), (0, 0, 100), (u32::MAX, 5, 100)] {
+            let route = BigValue {
+                threshold: 1,
+                batch,
+                hides_flag: false,
+            };
+            assert_eq!(route.batch_end(from, 100), end, "{batch} {from}");
+            assert!(route.batch_end(0, MOST) <= AT_ONCE);
         }
     }
 }
