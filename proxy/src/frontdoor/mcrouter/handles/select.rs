@@ -30,7 +30,7 @@ pub(super) fn hash(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> 
     };
     let name = args.take("name", cx, text)?.unwrap_or_default();
     let error_on_empty = args.take("error_on_empty", cx, flag)?.unwrap_or(true);
-    args.finish(&["weights_rv"], &[], cx)?;
+    args.finish(&[], &[], cx)?;
     Ok(match children {
         None if error_on_empty => Built::One(Route::Error(
             format!("HashRoute with empty children, name: {name}").into(),
