@@ -236,11 +236,12 @@ def door(cleanup, io, tmp_path):
 
 @pytest.fixture
 def router(cleanup, io, tmp_path):
-    """Starts mcrouter's door with this configuration: an object, or a text."""
+    """Starts mcrouter's door with this configuration: an object, or a text. Servers have 20 s to answer, as
+    the machine may be busy, unless the arguments say otherwise."""
 
     def start(config, *arguments):
         text = config if isinstance(config, str) else json.dumps(config)
-        started = Router(text, tmp_path, io, *arguments)
+        started = Router(text, tmp_path, io, "--server-timeout=20000", *arguments)
         cleanup.callback(started.stop)
         return started
 

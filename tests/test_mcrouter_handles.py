@@ -506,6 +506,81 @@ def test_unknown_prefixes_are_refused(by_prefix):
             assert client.ask(b"get %bk\r\n" % prefix) == b"SERVER_ERROR RootRoute: No rh found\r\n"
 
 
+def test_prefixes_of_no_route_go_to_the_default_route_where_that_is_asked(by_prefix):
+    router, servers = by_prefix("--send-invalid-route-to-default")
+    with router.raw() as client:
+        client.set("/c/c/k", "1")
+        for prefix in ("/c/c/", "/a/x/", "/*/x/", "/c*/*/"):
+            assert client.get(f"{prefix}k") == b"1"
+        assert client.ask(b"append /a/x/k 0 0 1\r\n2\r\n") == b"STORED\r\n"
+        assert client.ask(b"prepend /*/x/k 0 0 1\r\n0\r\n") == b"STORED\r\n"
+        assert servers["aa"].get("k") == b"012"
+        # The fallback of a region comes first.
+        client.set("/b/x/l", "1")
+    assert stored(servers["bfallback"], ["k", "l"]) == ["l"]
+    assert not stored(servers["bb"], ["k", "l"])
+
+
+def test_appends_reach_all_routes_in_the_background(by_prefix):
+    router, servers = by_prefix()
+    for server in servers.values():
+        server.set("k", "1")
+    with router.raw() as client:
+        assert client.ask(b"append /*/*/k 0 0 1\r\n2\r\n") == b"STORED\r\n"
+        assert client.ask(b"prepend /*/*/k 0 0 1\r\n0\r\n") == b"STORED\r\n"
+        until(lambda: {server.get("k") for server in servers.values()} == {b"012"}, "all routes have both")
+
+
+def test_local_cluster_answers_while_others_are_frozen(by_prefix):
+    router, servers = by_prefix()
+    with router.raw() as client:
+        servers["bb"].freeze()
+        client.set("/*/*/k", "1")
+        assert client.get("/*/*/k") == b"1"
+        assert servers["aa"].get("k") == b"1"
+        servers["bb"].thaw()
+        until(lambda: servers["bb"].get("k") == b"1", "the other route has the key")
+
+
+def test_flush_reaches_every_server_of_every_route(by_prefix):
+    router, servers = by_prefix("--enable-flush-cmd")
+    for server in servers.values():
+        server.set("k", "1")
+    with router.raw() as client:
+        assert client.ask(b"flush_all\r\n") == b"OK\r\n"
+    assert not any(server.get("k") for server in servers.values())
+
+
+def test_routes_may_be_an_object_or_a_single_one(cleanup, io, tmp_path, memcached):
+    one, other = memcached.several(2)
+    pools = {"A": {"servers": [one.address]}, "B": {"servers": [other.address]}}
+    routes = {"/a/a/": "PoolRoute|A", "/b/b/": "PoolRoute|B"}
+    for number, form in enumerate([{"routes": routes}, {"route": "PoolRoute|B"}]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        router = Router(json.dumps({"pools": pools, **form}), folder, io, "-R", "/b/b/")
+        cleanup.callback(router.stop)
+        with router.raw() as client:
+            client.set(f"k{number}", "1")
+            assert client.get(f"/b/b/k{number}") == b"1"
+        assert other.get(f"k{number}") == b"1" and one.get(f"k{number}") is None
+
+
+def test_large_values_of_every_route_are_split_by_an_option(memcached, mcrouter):
+    servers = memcached.several(2)
+    options = ("--big-value-split-threshold=1000", "--big-value-batch-size=3", "--big-value-hide-reply-flag")
+    router = mcrouter("PoolRoute|A", servers, *options, "--server-timeout=500")
+    value = "x" * 100_000
+    with router.raw() as client:
+        client.set("k", value)
+        client.send(b"get /././k\r\n")
+        assert client.line() == b"VALUE /././k 0 100000\r\n"
+        assert client.exactly(100_002) == value.encode() + b"\r\n"
+        assert client.line() == b"END\r\n"
+    assert sorted(server.get("k") is None for server in servers) == [False, True]
+    assert sum(server.stat("curr_items") for server in servers) == 101
+
+
 def test_servers_that_keep_prefixes_get_them(by_prefix):
     router, servers = by_prefix(keep_routing_prefix=True)
     with router.raw() as client:

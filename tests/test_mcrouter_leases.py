@@ -146,7 +146,7 @@ def test_a_server_that_is_unwell_is_asked_again(leasing, router):
     started = router({"A": [server]}, arguments=["--disable-tko-tracking"])
     with started.raw() as client:
         server.broken = b"SERVER_ERROR busy\r\n"
-        assert fill(client, "k", 1) == UNKNOWN % server.address.encode()
+        assert fill(client, "k", 1) == b"SERVER_ERROR %b: busy\r\n" % server.address.encode()
         server.broken = None
         assert fill(client, "k", token(client, "k")) == b"STORED\r\n"
 
@@ -355,6 +355,29 @@ def test_a_dead_shadow_delays_no_lease(leasing, router):
     with router({"A": [server], "B": [down()]}, route).raw() as client:
         for number in range(20):
             assert fill(client, f"k{number}", token(client, f"k{number}")) == b"STORED\r\n"
+
+
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_copies_are_given_no_lease(memcached, router, size):
+    servers = memcached.several(2)
+    route = {
+        "type": "OperationSelectorRoute",
+        "default_policy": "AllSyncRoute|Pool|A",
+        "operation_policies": {"get": "FailoverRoute|Pool|A"},
+    }
+    started = router({"A": servers}, route, ["--keep-writing=1"])
+    with started.raw() as client:
+        until(lambda: client.ask(b"set a 0 0 1\r\nv\r\n") == b"STORED\r\n", "the copies are ready")
+        for _ in range(3):
+            answer = fill(client, "k", 1, b"set evil 0 0 1\r\nx" * size)
+            assert answer.startswith(b"SERVER_ERROR "), answer
+            assert client.ask(b"lease-get k\r\n") == b"ERROR\r\n"
+            assert client.get("a") == b"v"
+        assert client.ask(b"set a 0 0 1\r\nw\r\n") == b"STORED\r\n"
+    assert [server.get("a") for server in servers] == [b"w", b"w"], (
+        "no copy is thought to have missed a write"
+    )
+    assert [server.get("evil") for server in servers] == [None, None]
 
 
 def test_pairing_needs_a_name(router, leasing, tmp_path):

@@ -125,3 +125,13 @@ def test_the_answer_to_a_delete_is_that_of_the_first_copy(memcached, routed):
         server.set("p:3aa:k", "1")
         assert client.ask(b"delete p:3:k\r\n") == b"NOT_FOUND\r\n"
         until(lambda: server.get("p:3aa:k") is None, "the second copy is deleted")
+
+
+def test_an_option_leaves_shards_whole(memcached, routed):
+    server = memcached()
+    option = "--disable-shard-split-route"
+    with routed(FORMS["PoolRoute"], {"A": [server]}, option).raw() as client:
+        for shard, count in SPLITS.items():
+            client.set(f"p:{shard}:k", "v")
+            assert server.get(f"p:{shard}:k") == b"v"
+            assert left(server, copies(shard, count, "k")) == [0]

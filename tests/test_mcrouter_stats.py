@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from harness import PATIENCE, until
+from harness import PATIENCE, ports, until
 from harness.mcrouter import Router, asked, of_pool, stats, told
 from harness.raw import Closed
 
@@ -80,21 +80,21 @@ def test_each_address_and_time_out_is_a_row_of_its_own(memcached, router):
     one, other = memcached.several(2)
     pools = {
         "A": {"servers": [one.address, other.address]},
-        "B": {"servers": [one.address], "server_timeout": 500},
+        "B": {"servers": [one.address], "server_timeout": 50000},
         "C": {"servers": [one.address]},
     }
     routes = {"type": "AllSyncRoute", "children": [f"PoolRoute|{pool}" for pool in pools]}
-    proxy = router({"pools": pools, "route": routes}, "--proxy-threads=2", "--server-timeout-ms=1000")
+    proxy = router({"pools": pools, "route": routes}, "--proxy-threads=2")
     with proxy.raw() as client:
         rows = stats(client, "servers")
         name = "{}:ascii:plain:notcompressed-{}".format
-        names = {name(one.address, 1000), name(other.address, 1000), name(one.address, 500)}
+        names = {name(one.address, 20000), name(other.address, 20000), name(one.address, 50000)}
         assert set(rows) == names
         assert set(rows.values()) == {"avg_latency_us:0.000 pending_reqs:0 inflight_reqs:0 new:2;"}
         assert (stats(client)["num_servers"], stats(client)["num_servers_new"]) == ("6", "6")
         client.ask(b"get k\r\n")
         rows = stats(client, "servers")
-        row = rows[name(one.address, 500)]
+        row = rows[name(one.address, 50000)]
         assert row.endswith(" pending_reqs:0 inflight_reqs:0 new:1 up:1; notfound:1"), row
         assert not row.startswith("avg_latency_us:0.000 "), row
         figures = stats(client)
@@ -186,7 +186,7 @@ def test_the_door_tells_its_version_and_configuration(memcached, router):
         options = dict(line.split(" ", 1) for line in told(client, "options").splitlines())
         assert (options["num_proxies"], options["default_route"]) == ("2", "/././")
         assert told(client, "options(default_route)") == "/././"
-        assert told(client, "options(server_timeout_ms)") == options["server_timeout_ms"] == "1000"
+        assert told(client, "options(server_timeout_ms)") == options["server_timeout_ms"] == "20000"
 
 
 WRONG = {
@@ -365,3 +365,28 @@ def test_half_a_question_is_not_answered(memcached, router):
             client.sock.recv(1)
         client.sock.settimeout(PATIENCE)
         assert asked(client, b"nt\r\n").endswith(b"END\r\n")
+
+
+def test_failovers_are_counted_by_the_errors_that_they_met(memcached, router):
+    good, dead = memcached(), [ports.address() for _ in range(2)]
+    names = {"A": dead[0], "B": dead[1], "C": good.address}
+    pools = {name: {"servers": [address]} for name, address in names.items()}
+    route = {"type": "FailoverRoute", "children": [f"PoolRoute|{name}" for name in names]}
+    counted = ("policy_result_error", "policy_tko_error", "all_failed_count", "num_collisions")
+
+    def counts(client):
+        figures = stats(client, "count")
+        return [int(figures[f"failover_{name}"]) for name in counted]
+
+    with router({"pools": pools, "route": route}).raw() as client:
+        assert counts(client) == [0, 0, 0, 0]
+        assert client.ask(b"get k\r\n") == b"END\r\n"
+        assert counts(client) == [2, 0, 0, 0]
+        for _ in range(3):
+            assert client.ask(b"get k\r\n") == b"END\r\n"
+        assert counts(client) == [2, 6, 0, 0]
+        good.kill()
+        client.send(b"get k\r\n")
+        assert client.line().startswith(b"SERVER_ERROR ")
+        assert counts(client) == [2, 8, 1, 0]
+        assert float(stats(client, "detailed")["failover_all_failed"]) > 0

@@ -694,6 +694,7 @@ fn every_handle_is_read() {
                 l2: Box::new(named("r")),
                 threshold: 1024,
                 ttl_threshold: 5,
+                failure_ttl: 60,
                 both: true,
                 retries: 3,
             },

@@ -291,11 +291,16 @@ impl Recorder<'_> {
                     key,
                     unix: self.asker.unix,
                     largest: usize::MAX,
+                    chance: 0,
                 };
                 let begin = handle.begin(&asked);
                 self.line(depth, note, handle.name(), &handle.why());
                 let shown: Vec<(&str, usize)> = match begin {
                     Begin::Pass(child) => vec![("", child)],
+                    Begin::Fail(_, text) => {
+                        self.remark(depth + 1, text);
+                        Vec::new()
+                    }
                     Begin::Send(sent) => {
                         let notes = std::iter::once("").chain(std::iter::repeat("copy "));
                         notes.zip(sent.iter().map(|sent| sent.child)).collect()

@@ -41,6 +41,7 @@ impl Engine {
             key,
             unix: self.unix(),
             largest: self.limits.value_bytes,
+            chance: self.random.bits(),
         };
         let begin = match handle.begin(&asked) {
             // A value of which only the head is here cannot be served in steps.
@@ -71,6 +72,7 @@ impl Engine {
                     }
                 }
             }
+            Begin::Fail(outcome, text) => self.fail(walk.to, &Failed::here(outcome, text)),
             Begin::Run(run, turn) => {
                 let (id, flight) = self.router.flights.open(node, walk, 0);
                 flight.message.extend_from_slice(walk.message);
@@ -82,7 +84,7 @@ impl Engine {
 
     /// An answer to something that a script has asked.
     pub(super) fn script_answered(&mut self, id: FlightId, number: u32, answer: &Answer<'_>) {
-        let (unix, largest) = (self.unix(), self.limits.value_bytes);
+        let (unix, largest, chance) = (self.unix(), self.limits.value_bytes, self.random.bits());
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };
@@ -99,6 +101,7 @@ impl Engine {
             key: walk.key(&mut scratch),
             unix,
             largest,
+            chance,
         };
         let turn = run.next(&asked, number, answer);
         flight.run = Some(run);

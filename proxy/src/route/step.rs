@@ -148,11 +148,14 @@ impl Engine {
     }
 
     /// The first child that an attempt asks: no flight is needed to pass by ejected children.
-    fn first_up(&self, handle: &dyn Attempt, children: &[NodeId], walk: &Walk<'_>, key: &[u8]) -> Tried {
+    fn first_up(&mut self, handle: &dyn Attempt, children: &[NodeId], walk: &Walk<'_>, key: &[u8]) -> Tried {
         let choices = walk.children(children, self.copies.snapshot());
         let query = walk.query(key, self.unix());
         let mut tried = Tried::first(0);
         pass_by_ejected(handle, &query, &mut tried, &choices);
+        if tried.count > 1 {
+            self.metrics.failover.add(&handle.take_counts());
+        }
         tried
     }
 

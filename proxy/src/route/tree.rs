@@ -192,6 +192,8 @@ pub struct Asked<'a> {
     pub unix: Micros,
     /// Bytes of the largest value that a client may store.
     pub largest: usize,
+    /// A random number.
+    pub chance: u64,
 }
 
 /// How a script begins.
@@ -202,6 +204,8 @@ pub enum Begin {
     Send(Vec<Sent>),
     /// The request is served in steps.
     Run(Box<dyn Run>, Turn),
+    /// The request gets this error.
+    Fail(Outcome, &'static str),
 }
 
 impl Begin {

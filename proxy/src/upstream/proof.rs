@@ -193,16 +193,21 @@ impl Engine {
             None => lane.drop_held(dialect, |request| !proofs.admit(request, dialect)),
         };
         let (member, limit) = (lane.member.clone(), lane.limit.clone());
+        let said = answer.what();
+        // What a server that is unwell has said is why a request fails that it would know otherwise.
+        let unproven = match proof {
+            Proof::Unasked if is_common => (answer.outcome(), said.trim_start_matches("SERVER_ERROR ")),
+            _ => (Outcome::LocalError, UNPROVEN),
+        };
         lane.release_held();
         self.servers.in_flight -= refused.len();
         self.flush_later(Peer::Lane(id));
         for waiter in refused {
-            let what = if dialect.is_common(waiter.command) {
-                UNPROVEN
-            } else {
-                &limit
+            let (outcome, what) = match dialect.is_common(waiter.command) {
+                true => unproven,
+                false => (Outcome::LocalError, &*limit),
             };
-            self.fail(waiter.to, &Failed::at(&member.address, Outcome::LocalError, what));
+            self.fail(waiter.to, &Failed::at(&member.address, outcome, what));
         }
         // A bulk lane whose value had arrived completely has no more work.
         self.settle_lane(id);

@@ -13,6 +13,7 @@ mod failures;
 mod flushes;
 mod gathers;
 mod keys;
+mod leases;
 mod limits;
 mod links;
 mod near;

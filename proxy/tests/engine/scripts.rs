@@ -10,11 +10,14 @@ const GET: &str = "get k\r\n";
 const HIT: &str = "VALUE k 5 1\r\nx\r\nEND\r\n";
 const BUSY: &str = "SERVER_ERROR busy\r\n";
 const STORED: &str = "STORED\r\n";
+const ERROR: &str = "ERROR\r\n";
+const METAGET: &str = "metaget k\r\n";
+const TIME_LEFT: &str = "mg k t\r\n";
 
 /// One step: this member receives this, and answers; the client then has this.
-type Step<'a> = (&'a str, &'a str, &'a str, &'a str);
+pub(crate) type Step<'a> = (&'a str, &'a str, &'a str, &'a str);
 
-fn play(world: &mut World, request: &str, steps: &[Step<'_>]) {
+pub(crate) fn play(world: &mut World, request: &str, steps: &[Step<'_>]) {
     let client = world.client();
     world.say(client, request.as_bytes());
     for (number, (member, sent, reply, heard)) in steps.iter().enumerate() {
@@ -56,7 +59,8 @@ fn cold_server_is_filled_from_the_warm_one() {
             &[
                 ("a", GET, MISS, ""),
                 ("b", GET, HIT, HIT),
-                ("b", "mg k v f t\r\n", "VA 1 f5 t30\r\nx\r\n", ""),
+                ("b", METAGET, ERROR, ""),
+                ("b", TIME_LEFT, "HD t30\r\n", ""),
                 ("a", "add k 5 30 1\r\nx\r\n", STORED, ""),
             ],
         ),
@@ -66,7 +70,27 @@ fn cold_server_is_filled_from_the_warm_one() {
             &[
                 ("a", GET, MISS, ""),
                 ("b", GET, HIT, HIT),
-                ("b", "mg k v f t\r\n", "EN\r\n", ""),
+                ("b", METAGET, "META k age: 5; exptime: 0; from: x\r\nEND\r\n", ""),
+                ("a", "add k 5 0 1\r\nx\r\n", STORED, ""),
+            ],
+        ),
+        (
+            AS_WARM,
+            GET,
+            &[
+                ("a", GET, MISS, ""),
+                ("b", GET, HIT, HIT),
+                ("b", METAGET, MISS, ""),
+            ],
+        ),
+        (
+            AS_WARM,
+            GET,
+            &[
+                ("a", GET, MISS, ""),
+                ("b", GET, HIT, HIT),
+                ("b", METAGET, ERROR, ""),
+                ("b", TIME_LEFT, ERROR, ""),
             ],
         ),
         (
@@ -102,7 +126,11 @@ fn cold_server_is_filled_from_the_warm_one() {
         (
             AS_WARM,
             "gets k\r\n",
-            &[("a", "gets k\r\n", MISS, ""), ("b", "mg k v f t\r\n", BUSY, MISS)],
+            &[
+                ("a", "gets k\r\n", MISS, ""),
+                ("b", GET, HIT, ""),
+                ("b", METAGET, BUSY, MISS),
+            ],
         ),
         (
             WARM_UP,
@@ -130,13 +158,20 @@ fn staging_is_filled_and_kept_alike() {
             GET,
             &[
                 ("a", GET, HIT, HIT),
-                ("b", "mg k\r\n", "EN\r\n", ""),
-                ("a", "mg k v f t\r\n", "VA 1 f5 t-1\r\nx\r\n", ""),
-                ("b", "add k 5 0 1\r\nx\r\n", STORED, ""),
+                ("b", METAGET, ERROR, ""),
+                ("b", TIME_LEFT, "EN\r\n", ""),
+                ("a", METAGET, "META k age: 5; exptime: 9; from: x\r\nEND\r\n", ""),
+                ("b", "add k 5 9 1\r\nx\r\n", STORED, ""),
             ],
         ),
-        (GET, &[("a", GET, HIT, HIT), ("b", "mg k\r\n", "HD\r\n", "")]),
-        (GET, &[("a", GET, HIT, HIT), ("b", "mg k\r\n", BUSY, "")]),
+        (
+            GET,
+            &[
+                ("a", GET, HIT, HIT),
+                ("b", METAGET, "META k age: 5;\r\nEND\r\n", ""),
+            ],
+        ),
+        (GET, &[("a", GET, HIT, HIT), ("b", METAGET, BUSY, "")]),
         (GET, &[("a", GET, MISS, MISS)]),
         (set, &[("a", set, STORED, STORED), ("b", set, STORED, "")]),
         (set, &[("a", set, BUSY, BUSY)]),

@@ -55,6 +55,7 @@ fn handles_in_steps_become_routes_with_the_same_effect() {
                 l2: all(),
                 threshold: 100,
                 ttl_threshold: 0,
+                failure_ttl: 30,
                 both: false,
                 retries: 1,
             },

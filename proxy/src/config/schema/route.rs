@@ -180,6 +180,7 @@ pub enum Route {
         l2: Box<Route>,
         threshold: usize,
         ttl_threshold: i64,
+        failure_ttl: i64,
         both: bool,
         retries: u32,
     },

@@ -191,9 +191,9 @@ handles! {
         most: keys.requests as usize,
         queue: None,
     };
-    /// Fills a cold route from a warm one: `get`, `gets`, `gat` and `gats` of what the cold one has not are
-    /// answered from the warm one, whose value is added to the cold one. Everything else goes to the cold
-    /// one. For memcached alone, as all routes that serve a request in several steps.
+    /// Fills a cold route from a warm one: `get`, `gets`, `gat`, `gats` and `lease-get` of what the cold one has
+    /// not are answered from the warm one, whose value is added to the cold one. Everything else goes to the
+    /// cold one. For memcached alone, as all routes that serve a request in several steps.
     warm_up: WarmUpKeys => |keys: WarmUpKeys| Route::WarmUp {
         cold: Box::new(keys.cold),
         warm: Box::new(keys.warm),
@@ -225,17 +225,19 @@ handles! {
         ttl: keys.ttl,
         misses: (keys.miss_period > 0).then_some((keys.miss_ttl, keys.miss_period)),
     };
-    /// Large values in a second cache: a `set` of one stores it there, and a marker in the first. `get` and
-    /// `gets` follow the marker. Everything else goes to the first.
+    /// Large values in a second cache: a `set` or `lease-set` of one stores it there, and a marker in the first.
+    /// `get`, `gets` and `lease-get` follow the marker. Everything else goes to the first.
     size_split: SizeSplitKeys => |keys: SizeSplitKeys| Route::SizeSplit {
         l1: Box::new(keys.l1),
         l2: Box::new(keys.l2),
         threshold: keys.threshold,
         ttl_threshold: keys.ttl_threshold,
+        failure_ttl: keys.failure_ttl,
         both: keys.both,
         retries: keys.retries,
     };
-    /// Values that are too large for their server, in pieces. `get`, `gets`, `gat` and `gats` join them.
+    /// Values that are too large for their server, in pieces. `get`, `gets`, `gat`, `gats` and `lease-get` join
+    /// them.
     big_value: BigValueKeys => |keys: BigValueKeys| Route::BigValue {
         child: Box::new(keys.child),
         threshold: keys.threshold,

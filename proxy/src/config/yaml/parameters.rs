@@ -400,9 +400,12 @@ section! {
         threshold: Size,
         /// Values that live shorter than so many seconds are small. 0: size alone decides.
         ttl_threshold: Seconds = 0,
+        /// A `lease-set` of a large value that the second cache refuses stores it in the first, for so many seconds
+        /// at most.
+        failure_ttl: Seconds = 60,
         /// The first cache gets large values whole, and the second one in the background.
         both: Flag = false,
-        /// How often `gets` looks again for a marker whose value was missing.
+        /// How often `gets` and `lease-get` look again for a marker whose value was missing.
         retries: Count<1, 10> = 1,
     }
 }

@@ -59,6 +59,15 @@ fn judged(bad: Bad, line: &[u8]) -> Bad {
     let keys = match command {
         // mcrouter knows no meta command. Those that are served are refused as memcached does it.
         Some(command) if command.is_meta() && !bad.close => return bad,
+        // A delay, which mcrouter passes on, is refused as the server would.
+        Some(Command::Delete)
+            if bad.reply == error::DELETE_USAGE
+                && words
+                    .get(2)
+                    .is_none_or(|delay| delay.iter().all(u8::is_ascii_digit)) =>
+        {
+            return bad;
+        }
         Some(Get | Gets | LeaseGet | Metadata) => words.get(1..),
         Some(Gat | Gats) => words.get(2..),
         Some(_) => words.get(1..2),
@@ -157,6 +166,7 @@ mod tests {
             "incr k\r\n",
             "incr k x\r\n",
             "touch k\r\n",
+            "delete k x\r\n",
             "GET k\r\n",
             "\r\n",
             &long,
@@ -176,7 +186,7 @@ mod tests {
             value: 10,
             ..Limits::default()
         };
-        for text in ["mg\r\n", "ms k\r\n", "set k 0 0 11\r\n"] {
+        for text in ["mg\r\n", "ms k\r\n", "set k 0 0 11\r\n", "delete k 5\r\n"] {
             let Parsed::Bad(bad) = memcache::request(text.as_bytes(), &limits) else {
                 panic!("{text}")
             };

@@ -47,6 +47,8 @@ pub(super) struct Builder {
     pub(super) pools: Pools,
     /// Are deletes kept that servers have not taken?
     pub(super) keeps_deletes: bool,
+    /// Do `shard_splits` count?
+    pub(super) splits_shards: bool,
     /// The most copies of requests that are under way to a shadow, for each worker.
     pub(super) most_shadowed: usize,
     /// The most requests that are under way to a server, for each worker. `None`: there is no limit.
@@ -69,6 +71,7 @@ impl Builder {
         Self {
             pools,
             keeps_deletes: settings.keeps_deletes,
+            splits_shards: settings.splits_shards,
             most_shadowed: settings.most_shadowed,
             most_in_flight: settings.most_in_flight,
             queue: settings.queue.clone(),

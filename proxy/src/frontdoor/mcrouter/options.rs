@@ -181,7 +181,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("big-value-batch-size", Number(10), Served),
     opt("big-value-hide-reply-flag", Toggle(false), Served),
     opt("enable-logging-route", Toggle(false), Served),
-    opt("disable-shard-split-route", Toggle(false), Idle),
+    opt("disable-shard-split-route", Toggle(false), Served),
     opt("disable-send-to-main-shard-split", Toggle(false), Idle),
     opt("max-shadow-token-map-size", Number(1024), Idle),
     opt("asynclog-disable", Toggle(false), Served),

@@ -70,6 +70,8 @@ pub(super) struct Settings {
     pub(super) only_gets: bool,
     /// Whether deletes are kept that servers have not taken.
     pub(super) keeps_deletes: bool,
+    /// Whether `shard_splits` count.
+    pub(super) splits_shards: bool,
     /// The most copies of requests that are under way to a shadow, for each worker.
     pub(super) most_shadowed: usize,
     /// The most requests that are under way to a server, and of all clients, for each worker. `None`: there is
@@ -159,6 +161,7 @@ impl Settings {
             big_values: big_values(flags),
             only_gets: flags.flag("allow-only-gets"),
             keeps_deletes: !flags.flag("asynclog-disable"),
+            splits_shards: !flags.flag("disable-shard-split-route"),
             most_shadowed: limit("target-max-shadow-requests").unwrap_or(usize::MAX),
             most_in_flight: limit("target-max-inflight-requests"),
             most_in_all: limit("proxy-max-inflight-requests"),

@@ -294,12 +294,14 @@ impl<'a> Maker<'_, 'a> {
                 ref l2,
                 threshold,
                 ttl_threshold,
+                failure_ttl,
                 both,
                 retries,
             } => {
                 let handle = SizeSplit {
                     threshold,
                     ttl_threshold,
+                    failure_ttl,
                     both,
                     retries,
                 };

@@ -7,8 +7,8 @@ use crate::{
     config::schema::{Route, SlowWarmUpSettings},
     route::{
         handle::{
-            AddedExpiry, BigValue, HitRate, L1L2Cache, Misses, SizeSplit, SlowWarmUp, Staging, WarmUp,
-            WatchHits,
+            AddedExpiry, BigValue, HitRate, L1L2Cache, Misses, SizeSplit, SlowWarmUp, Staging, TimeLeft,
+            WarmUp, WatchHits,
         },
         tree::{Node, NodeId, Script, Wait},
     },
@@ -43,7 +43,10 @@ impl<'a> Maker<'_, 'a> {
         ttl: Option<i64>,
     ) -> Result<NodeId, CompileError> {
         let children = self.two(cold, warm)?;
-        let expiry = ttl.map_or(AddedExpiry::AsWarm, AddedExpiry::After);
+        let expiry = match ttl {
+            Some(ttl) => AddedExpiry::After(ttl),
+            None => AddedExpiry::AsWarm(TimeLeft::default()),
+        };
         self.script(WarmUp { expiry }, children)
     }
 
@@ -72,7 +75,7 @@ impl<'a> Maker<'_, 'a> {
     pub(super) fn staging(&mut self, warm: &'a Route, staging: &'a Route) -> Result<NodeId, CompileError> {
         let mut children = self.two(warm, staging)?;
         children.push(self.gather_of(Wait::All, children.clone()));
-        self.script(Staging, children)
+        self.script(Staging::default(), children)
     }
 
     pub(super) fn l1_l2_cache(

@@ -7,7 +7,7 @@ use crate::{
     config::schema::{Route, ShardCopies},
     micros::Micros,
     route::{
-        handle::{FirstHit, Insert, KeySplit, Migrate, Place, ShardSplit, Split, gather_name},
+        handle::{Fill, FirstHit, Insert, KeySplit, Migrate, Place, ShardSplit, Split, gather_name},
         tree::{Fan, Node, NodeId, Wait},
     },
 };
@@ -40,8 +40,17 @@ impl<'a> Maker<'_, 'a> {
     ) -> Result<NodeId, CompileError> {
         let (from, to) = (self.node(from)?, self.node(to)?);
         let both = self.gather_of(Wait::All, vec![from, to]);
-        let start = Micros::secs(start);
-        Ok(self.choose(Migrate { start, interval }, vec![from, to, both]))
+        let mut children = vec![from, to, both];
+        let lease_set = self.dialect.command("lease-set");
+        if lease_set.is_some() {
+            children.push(self.script(Fill, vec![to, from])?);
+        }
+        let handle = Migrate {
+            start: Micros::secs(start),
+            interval,
+            lease_set,
+        };
+        Ok(self.choose(handle, children))
     }
 
     pub(super) fn shard_split(

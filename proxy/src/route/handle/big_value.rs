@@ -19,7 +19,7 @@ use crate::route::{
 pub(in crate::route) struct BigValue {
     /// Bytes of the largest value that stays whole, and of a piece.
     pub(in crate::route) threshold: usize,
-    /// Pieces that are asked for at a time; 0: all.
+    /// Pieces that are asked for at a time; 0: as many as may be.
     pub(in crate::route) batch: u32,
     /// Clients do not see the flag of a value in pieces.
     pub(in crate::route) hides_flag: bool,
@@ -30,14 +30,24 @@ const FLAG: u32 = 0x8000;
 /// The first number of what stands in place of such a value.
 const VERSION: &[u8] = b"1";
 /// The most pieces that a value can have here.
-const MOST: u32 = 1 << 20;
+const MOST: u32 = 1 << 16;
+/// The most pieces that are asked for at a time: a client's one request must not hold up others for long.
+const AT_ONCE: u32 = 256;
 
+/// The error text for a value that would be in more pieces than could be read again.
+const TOO_MANY: &str = "the value would be in too many pieces";
 /// The error text for pieces that are more together than a value may be.
 const TOO_LARGE: &str = "the value in pieces is too large";
 
 const TARGET: usize = 0;
 /// The client's own command, or what stands in place of the value.
 const WHOLE: u32 = u32::MAX;
+/// What stands in place of the value, with its version, because it is to be removed.
+const REMOVES: u32 = u32::MAX - 1;
+/// It is removed.
+const REMOVED: u32 = u32::MAX - 2;
+/// The token of a miss that nobody can fill.
+const NO_TOKEN: u64 = u64::MAX;
 
 /// What stands in place of a value in pieces: `1-COUNT-SUFFIX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,9 +82,10 @@ impl Script for BigValue {
 
     fn begin(&self, asked: &Asked<'_>) -> Begin {
         match asked.command {
-            "get" | "gets" | "gat" | "gats" => {
+            "get" | "gets" | "gat" | "gats" | "lease-get" => {
                 let read = Read {
                     route: *self,
+                    leases: asked.command == "lease-get",
                     head: None,
                     pieces: None,
                     values: HashMap::new(),
@@ -87,6 +98,9 @@ impl Script for BigValue {
             _ => match Stored::of(asked.message) {
                 Some(stored) if stored.value.len() > self.threshold => {
                     let count = stored.value.len().div_ceil(self.threshold) as u32;
+                    if count > MOST {
+                        return Begin::Fail(Outcome::Overloaded, TOO_MANY);
+                    }
                     let pieces = Pieces {
                         count,
                         suffix: spooky32(stored.value, 0),
@@ -118,10 +132,11 @@ impl Script for BigValue {
 impl BigValue {
     /// The number of pieces behind the first `from` that are asked for at once.
     fn batch_end(&self, from: u32, count: u32) -> u32 {
-        match self.batch {
-            0 => count,
-            batch => from.saturating_add(batch).min(count),
-        }
+        let batch = match self.batch {
+            0 => AT_ONCE,
+            batch => batch.min(AT_ONCE),
+        };
+        from.saturating_add(batch).min(count)
     }
 }
 
@@ -178,6 +193,8 @@ impl Run for Store {
 /// A read of a value that may be in pieces.
 struct Read {
     route: BigValue,
+    /// It is a `lease-get`, whose client fills what is missing.
+    leases: bool,
     /// The flags and the version of what stands in place of the value.
     head: Option<(u32, Option<u64>)>,
     pieces: Option<Pieces>,
@@ -201,6 +218,37 @@ impl Read {
         turn
     }
 
+    fn miss(&self, asked: &Asked<'_>) -> Turn {
+        Turn::give(match self.leases {
+            true => Give::Made(item::miss(asked.key, NO_TOKEN)),
+            false => Give::Miss,
+        })
+    }
+
+    /// Removes what stands in place of a value that is not there any more. A second look gives the client of a
+    /// `lease-get` its token. It is the last one.
+    fn again(&mut self, asked: &Asked<'_>) -> Turn {
+        self.leases = false;
+        self.worst = Answers::default();
+        self.values.clear();
+        (self.asked, self.bytes) = (0, 0);
+        Turn::ask(TARGET, REMOVES, item::of_key("gets", asked.key))
+    }
+
+    fn removal(&self, asked: &Asked<'_>, item: Option<Item<'_>>) -> Turn {
+        match item.filter(|item| item.flags & FLAG != 0) {
+            Some(Item {
+                flags,
+                version: Some(version),
+                ..
+            }) => {
+                let gone = item::store("cas", asked.key, flags, -1, b"", Some(version));
+                Turn::ask(TARGET, REMOVED, gone)
+            }
+            _ => Turn::own(TARGET, WHOLE),
+        }
+    }
+
     fn whole(&self, asked: &Asked<'_>, pieces: Pieces) -> Turn {
         let (flags, version) = self.head.unwrap_or_default();
         let parts = (0..pieces.count).filter_map(|number| self.values.get(&number));
@@ -213,7 +261,6 @@ impl Read {
             },
             value: &value,
             version,
-            left: None,
         };
         let mut out = Vec::with_capacity(value.len() + 300);
         item.put(asked.key, &mut out);
@@ -224,12 +271,18 @@ impl Read {
 impl Run for Read {
     fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
         let item = Item::of(answer.bytes());
+        if number == REMOVES {
+            return self.removal(asked, item);
+        }
+        if number == REMOVED {
+            return Turn::own(TARGET, WHOLE);
+        }
         if number == WHOLE {
             let Some(item) = item.filter(|item| item.flags & FLAG != 0) else {
                 return Turn::give(Give::This);
             };
             let Some(pieces) = Pieces::of(item.value).filter(|pieces| pieces.count > 0) else {
-                return Turn::give(Give::Miss);
+                return self.miss(asked);
             };
             self.head = Some((item.flags, item.version));
             self.pieces = Some(pieces);
@@ -252,10 +305,11 @@ impl Run for Read {
         }
         if missing > 0 {
             let has_failed = self.worst.outcomes().any(|outcome| outcome != Outcome::NotFound);
-            return Turn::give(match has_failed {
-                true => Give::Kept(std::mem::take(&mut self.worst)),
-                false => Give::Miss,
-            });
+            return match has_failed {
+                true => Turn::give(Give::Kept(std::mem::take(&mut self.worst))),
+                false if self.leases => self.again(asked),
+                false => self.miss(asked),
+            };
         }
         if self.bytes > asked.largest {
             return Turn::give(Give::Fail(Outcome::Overloaded, TOO_LARGE));
@@ -273,7 +327,7 @@ impl Run for Read {
 
 #[cfg(test)]
 mod tests {
-    use super::Pieces;
+    use super::{AT_ONCE, BigValue, MOST, Pieces};
 
     #[test]
     fn place_of_a_value_in_pieces_is_read_as_it_is_written() {
@@ -289,10 +343,30 @@ mod tests {
             ("1-2", None),
             ("1-2-3-4", None),
             ("1--1", None),
-            ("1-99999999-1", None),
+            (
+                "1-65536-1",
+                Some(Pieces {
+                    count: MOST,
+                    suffix: 1,
+                }),
+            ),
+            ("1-65537-1", None),
             ("", None),
         ] {
             assert_eq!(Pieces::of(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_request_asks_for_many_pieces_at_once() {
+        for (batch, from, end) in [(2, 3, 5), (2, 99, 100), (0, 0, 100), (u32::MAX, 5, 100)] {
+            let route = BigValue {
+                threshold: 1,
+                batch,
+                hides_flag: false,
+            };
+            assert_eq!(route.batch_end(from, 100), end, "{batch} {from}");
+            assert!(route.batch_end(0, MOST) <= AT_ONCE);
         }
     }
 }

@@ -163,7 +163,7 @@ mod tests {
                     let Sent { child, head } = sent.remove(0);
                     (child, head.map(|head| String::from_utf8(head).unwrap()))
                 }
-                Begin::Run(..) => panic!("{text:?}"),
+                Begin::Run(..) | Begin::Fail(..) => panic!("{text:?}"),
             }
         };
         let fills = format!("lease-set k {given} 3 0 1\r\nx\r\n");

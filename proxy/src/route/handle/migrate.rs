@@ -1,17 +1,22 @@
 //! migrate, with mcrouter's four phases: requests move from one child to another, key by key, while deletes
-//! go to both. Child 0 is the old one, child 1 the new one, and child 2 sends to both.
+//! go to both. Child 0 is the old one, child 1 the new one, and child 2 sends to both. Child 3 is the new one for
+//! a `lease-set` whose token may be of the old one.
 
 use std::time::Duration;
 
 use proxima_wire::{
     hash::{routing_key, spooky32},
-    message::Class,
+    memcache::item::{self, Stored},
+    message::{Class, Outcome},
 };
 
 use super::Random;
 use crate::{
     micros::Micros,
-    route::tree::{Children, Choose, Query},
+    route::{
+        Answer,
+        tree::{Asked, Begin, Children, Choose, Give, Query, Run, Script, Turn},
+    },
 };
 
 /// The route `migrate`.
@@ -21,12 +26,17 @@ pub(in crate::route) struct Migrate {
     pub(in crate::route) start: Micros,
     /// The time from the start to the first key that moves. The last key moves after twice that time.
     pub(in crate::route) interval: Duration,
+    /// The number of the command `lease-set`.
+    pub(in crate::route) lease_set: Option<u16>,
 }
 
 impl Migrate {
     const FROM: usize = 0;
     const TO: usize = 1;
     const BOTH: usize = 2;
+    const FILL: usize = 3;
+    /// The time after a key has moved in which a token may be of the old route.
+    const SETTLING: Duration = Duration::from_secs(10);
 
     /// The time at which this key moves.
     fn moves(&self, key: &[u8]) -> Micros {
@@ -40,8 +50,14 @@ impl Migrate {
             Class::Delete if query.unix < self.start => Self::FROM,
             Class::Delete if query.unix < self.start + (self.interval * 2).into() => Self::BOTH,
             Class::Delete => Self::TO,
-            _ if query.unix < self.moves(query.key) => Self::FROM,
-            _ => Self::TO,
+            _ => {
+                let moves = self.moves(query.key);
+                match Some(query.command) == self.lease_set && query.unix < moves + Self::SETTLING.into() {
+                    _ if query.unix < moves => Self::FROM,
+                    true => Self::FILL,
+                    false => Self::TO,
+                }
+            }
         }
     }
 }
@@ -69,6 +85,42 @@ impl Choose for Migrate {
     }
 }
 
+/// A `lease-set` soon after its key has moved. If the new route, child 0, refuses its token, what the old
+/// route, child 1, has is made invalid.
+#[derive(Debug)]
+pub(in crate::route) struct Fill;
+
+impl Script for Fill {
+    fn name(&self) -> &'static str {
+        "migrate"
+    }
+
+    fn begin(&self, asked: &Asked<'_>) -> Begin {
+        match Stored::of(asked.message) {
+            Some(_) => Begin::Run(Box::new(Self), Turn::own(0, 0)),
+            // A value that is not whole is not worth the memory.
+            None => Begin::Pass(0),
+        }
+    }
+
+    fn why(&self) -> String {
+        "the new route, and if that refuses it, the old one with a value that has expired".into()
+    }
+}
+
+impl Run for Fill {
+    fn next(&mut self, asked: &Asked<'_>, _: u32, answer: &Answer<'_>) -> Turn {
+        let turn = Turn::give(Give::This);
+        match Stored::of(asked.message).filter(|_| answer.outcome() != Outcome::Stored) {
+            Some(stored) => {
+                let (flags, value, token) = (stored.flags, stored.value, stored.version);
+                turn.and_tell(1, item::store("lease-set", asked.key, flags, -1, value, token))
+            }
+            None => turn,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,11 +131,12 @@ mod tests {
         let route = Migrate {
             start: Micros::secs(1000),
             interval: Duration::from_secs(100),
+            lease_set: Some(7),
         };
         // SpookyHash of `key0` is 75843317, so it moves 17 s after the interval, `foo` after 59 s.
-        let at = |class, key: &'static [u8], secs| {
+        let of = |command, class, key: &'static [u8], secs| {
             let query = Query {
-                command: 0,
+                command,
                 class,
                 key,
                 dialect: &Memcache::PLAIN,
@@ -92,6 +145,7 @@ mod tests {
             };
             route.child(&query)
         };
+        let at = |class, key, secs| of(0, class, key, secs);
         for (class, key, secs, child) in [
             (Class::Read, &b"key0"[..], 999, 0),
             (Class::Write, b"key0", 1050, 0),
@@ -109,9 +163,13 @@ mod tests {
             let name = key.escape_ascii();
             assert_eq!(at(class, key, secs), child, "{class:?} {name} at {secs}");
         }
+        for (secs, child) in [(1116, 0), (1117, 3), (1126, 3), (1127, 1)] {
+            assert_eq!(of(7, Class::Write, b"key0", secs), child, "lease-set at {secs}");
+        }
         let at_once = Migrate {
             start: Micros::secs(1000),
             interval: Duration::ZERO,
+            lease_set: None,
         };
         assert_eq!(at_once.moves(b"key0"), Micros::secs(1000));
     }

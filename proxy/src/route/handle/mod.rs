@@ -41,6 +41,7 @@ mod size_split;
 mod slow_warm_up;
 mod staging;
 mod strip_prefix;
+mod time_left;
 mod warm_up;
 
 use self::by_key_pattern::glob;
@@ -68,7 +69,7 @@ pub(super) use self::{
     lease_pairing::LeasePairing,
     least_failures::LeastFailures,
     log::Log,
-    migrate::Migrate,
+    migrate::{Fill, Migrate},
     miss_failover::MissFailover,
     modify_key::ModifyKey,
     modify_ttl::ModifyTtl,
@@ -87,5 +88,6 @@ pub(super) use self::{
     slow_warm_up::{HitRate, SlowWarmUp, WatchHits},
     staging::Staging,
     strip_prefix::StripPrefix,
+    time_left::TimeLeft,
     warm_up::{AddedExpiry, WarmUp},
 };

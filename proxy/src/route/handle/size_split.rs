@@ -20,6 +20,9 @@ pub(in crate::route) struct SizeSplit {
     pub(in crate::route) ttl_threshold: i64,
     /// The first cache gets large values whole, too.
     pub(in crate::route) both: bool,
+    /// Seconds that a large value lives at most in the first cache, where a `lease-set` puts it when the second
+    /// one has failed.
+    pub(in crate::route) failure_ttl: i64,
     /// How often a read looks at the first cache again after it found a marker without a value.
     pub(in crate::route) retries: u32,
 }
@@ -49,15 +52,16 @@ impl Script for SizeSplit {
 
     fn begin(&self, asked: &Asked<'_>) -> Begin {
         match asked.command {
-            "set" => match Stored::of(asked.message) {
+            "set" | "lease-set" => match Stored::of(asked.message) {
                 Some(stored) if !self.is_split(asked.key, &stored) => Begin::Pass(L1),
+                Some(stored) if asked.command == "lease-set" => self.fill(asked, &stored),
                 Some(_) if self.both => Begin::copy(L1, L2),
                 Some(_) => Begin::Run(Box::new(Set), Turn::own(L2, 0)),
                 None => Begin::Pass(L1),
             },
-            "get" | "gets" => {
+            "get" | "gets" | "lease-get" => {
                 let read = Read {
-                    retries: if asked.command == "gets" { self.retries } else { 0 },
+                    retries: if asked.command == "get" { 0 } else { self.retries },
                     is_get: asked.command == "get",
                     marker: None,
                     then: Then::End,
@@ -79,6 +83,55 @@ impl Script for SizeSplit {
 
 /// A `set` of a large value.
 struct Set;
+
+impl SizeSplit {
+    /// Begins a `lease-set`. In the second cache its value has a name of its own, because another client may be
+    /// filling the same key.
+    fn fill(&self, asked: &Asked<'_>, stored: &Stored<'_>) -> Begin {
+        let set = |key: &[u8]| item::store("set", key, stored.flags, stored.expiry, stored.value, None);
+        if self.both {
+            let turn = Turn::own(L1, 1).and_tell(L2, set(asked.key));
+            return Begin::Run(Box::new(Fill::default()), turn);
+        }
+        let name = asked.chance.to_string().into_bytes();
+        let large = set(&[asked.key, BETWEEN, &name].concat());
+        let fill = Fill {
+            name,
+            failure_ttl: self.failure_ttl,
+        };
+        Begin::Run(Box::new(fill), Turn::ask(L2, 0, large))
+    }
+}
+
+/// A `lease-set` of a large value.
+#[derive(Default)]
+struct Fill {
+    /// The value of the marker.
+    name: Vec<u8>,
+    failure_ttl: i64,
+}
+
+impl Run for Fill {
+    fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
+        let Some(stored) = Stored::of(asked.message).filter(|_| number == 0) else {
+            return Turn::give(Give::This);
+        };
+        let set = |flags, expiry, value: &[u8]| {
+            item::store("lease-set", asked.key, flags, expiry, value, stored.version)
+        };
+        let first = match answer.outcome() {
+            Outcome::Stored => set(stored.flags | MARKER, stored.expiry, &self.name),
+            _ => {
+                let soon = match stored.expiry {
+                    0 => self.failure_ttl,
+                    expiry => expiry.min(self.failure_ttl),
+                };
+                set(stored.flags, soon, stored.value)
+            }
+        };
+        Turn::ask(L1, 1, first)
+    }
+}
 
 impl Run for Set {
     fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
@@ -126,7 +179,12 @@ const REMOVED: u32 = 3;
 impl Read {
     fn first(&mut self, asked: &Asked<'_>, answer: &Answer<'_>) -> Turn {
         let Some(item) = Item::of(answer.bytes()).filter(|item| item.flags & MARKER != 0) else {
-            return Turn::give(Give::This);
+            return match item::stale(answer.bytes()) {
+                Some((token, flags)) if token > 0 && flags & MARKER != 0 => {
+                    Turn::give(Give::Made(item::miss(asked.key, token)))
+                }
+                _ => Turn::give(Give::This),
+            };
         };
         self.marker = Some((item.value.to_vec(), item.version));
         let key = match item.value {

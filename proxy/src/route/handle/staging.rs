@@ -7,14 +7,20 @@ use proxima_wire::{
     message::{Class, Outcome},
 };
 
+use super::{TimeLeft, time_left::Known};
 use crate::route::{
     Answer,
     tree::{Asked, Begin, Give, Run, Script, Turn},
 };
 
 /// The route `staging`.
-#[derive(Debug)]
-pub(in crate::route) struct Staging;
+#[derive(Debug, Default)]
+pub(in crate::route) struct Staging {
+    /// How the staging route is asked.
+    staging: TimeLeft,
+    /// How the warm route is asked.
+    warm: TimeLeft,
+}
 
 const WARM: usize = 0;
 const STAGING: usize = 1;
@@ -27,8 +33,15 @@ impl Script for Staging {
 
     fn begin(&self, asked: &Asked<'_>) -> Begin {
         match asked.command {
-            "get" | "gets" => Begin::Run(Box::new(Read), Turn::own(WARM, 0)),
-            "set" | "cas" => Begin::Run(Box::new(Store), Turn::own(WARM, 0)),
+            "get" | "gets" | "lease-get" => {
+                let read = Read {
+                    staging: self.staging.clone(),
+                    warm: self.warm.clone(),
+                    found: None,
+                };
+                Begin::Run(Box::new(read), Turn::own(WARM, FIRST))
+            }
+            "set" | "cas" | "lease-set" => Begin::Run(Box::new(Store), Turn::own(WARM, FIRST)),
             _ if asked.request.class == Class::Delete => Begin::Pass(BOTH),
             _ => Begin::copy(WARM, STAGING),
         }
@@ -43,25 +56,52 @@ impl Script for Staging {
     }
 }
 
+/// The warm route has answered.
+const FIRST: u32 = 0;
+/// The staging route has told whether it has the key.
+const THERE: u32 = 1;
+/// The warm route has told when the value expires.
+const LEFT: u32 = 2;
+
 /// A read: what the warm route has, and the staging route has not, is added there.
-struct Read;
+struct Read {
+    staging: TimeLeft,
+    warm: TimeLeft,
+    /// The flags and the value that the warm route has.
+    found: Option<(u32, Vec<u8>)>,
+}
 
 impl Run for Read {
     fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
         match number {
-            0 if answer.has_value() => Turn::give(Give::This).and_ask(STAGING, 1, item::probe(asked.key)),
-            0 => Turn::give(Give::This),
-            1 if answer.outcome() == Outcome::NotFound => Turn::ask(WARM, 2, item::read(asked.key)),
-            2 => match Item::read(answer.bytes()) {
+            FIRST => match Item::of(answer.bytes()) {
                 Some(item) => {
-                    let expiry = item.expiry(asked.unix.as_secs());
-                    let add = item::store("add", asked.key, item.flags, expiry, item.value, None);
+                    self.found = Some((item.flags, item.value.to_vec()));
+                    Turn::give(Give::This).and_ask(STAGING, THERE, self.staging.question(asked.key))
+                }
+                None => Turn::give(Give::This),
+            },
+            THERE => match self.staging.answered(asked, answer) {
+                Known::Again => Turn::ask(STAGING, THERE, self.staging.question(asked.key)),
+                Known::Nothing => Turn::ask(WARM, LEFT, self.warm.question(asked.key)),
+                Known::Value(_) | Known::Failed => Turn::default(),
+            },
+            _ => match (self.warm.answered(asked, answer), self.found.take()) {
+                (Known::Again, found) => {
+                    self.found = found;
+                    Turn::ask(WARM, LEFT, self.warm.question(asked.key))
+                }
+                (Known::Value(Some(expiry)), Some((flags, value))) => {
+                    let add = item::store("add", asked.key, flags, expiry, &value, None);
                     Turn::default().and_tell(STAGING, add)
                 }
-                None => Turn::default(),
+                _ => Turn::default(),
             },
-            _ => Turn::default(),
         }
+    }
+
+    fn holds(&self) -> usize {
+        self.found.as_ref().map_or(0, |(_, value)| value.len())
     }
 }
 

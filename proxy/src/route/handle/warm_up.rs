@@ -3,6 +3,7 @@
 
 use proxima_wire::memcache::item::{self, Item};
 
+use super::{TimeLeft, time_left::Known};
 use crate::route::{
     Answer, Answers,
     tree::{Asked, Begin, Give, Run, Script, Turn},
@@ -16,27 +17,16 @@ pub(in crate::route) struct WarmUp {
 }
 
 /// When values expire that were added to the cold server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(in crate::route) enum AddedExpiry {
     /// After so many seconds; 0: never.
     After(i64),
     /// When they expire in the warm server.
-    AsWarm,
+    AsWarm(TimeLeft),
 }
 
 const COLD: usize = 0;
 const WARM: usize = 1;
-
-impl WarmUp {
-    /// The commands that only look at values, and those that do more than that.
-    fn reads(command: &str) -> Option<bool> {
-        match command {
-            "get" => Some(true),
-            "gets" | "gat" | "gats" => Some(false),
-            _ => None,
-        }
-    }
-}
 
 impl Script for WarmUp {
     fn name(&self) -> &'static str {
@@ -44,19 +34,25 @@ impl Script for WarmUp {
     }
 
     fn begin(&self, asked: &Asked<'_>) -> Begin {
-        let expiry = self.expiry;
-        let own = Turn::own(COLD, 0);
-        match Self::reads(asked.command) {
-            Some(true) => Begin::Run(Box::new(Get { expiry }), own),
-            Some(false) => {
-                // A value that is touched lives as long as the client says.
-                let touched = item::touch_expiry(asked.message);
-                let expiry = touched.map_or(expiry, AddedExpiry::After);
-                let cold = None;
-                Begin::Run(Box::new(Other { expiry, cold }), own)
-            }
-            None => Begin::Pass(COLD),
-        }
+        let fills = match asked.command {
+            "get" => Fills::Behind,
+            "lease-get" => Fills::WithToken(0),
+            "gets" | "gat" | "gats" => Fills::First,
+            "metaget" => return Begin::Run(Box::new(Metadata), Turn::own(COLD, FIRST)),
+            _ => return Begin::Pass(COLD),
+        };
+        // A value that is touched lives as long as the client says.
+        let expiry = match item::touch_expiry(asked.message) {
+            Some(expiry) => AddedExpiry::After(expiry),
+            None => self.expiry.clone(),
+        };
+        let read = Read {
+            fills,
+            expiry,
+            cold: None,
+            found: None,
+        };
+        Begin::Run(Box::new(read), Turn::own(COLD, FIRST))
     }
 
     fn why(&self) -> String {
@@ -64,74 +60,139 @@ impl Script for WarmUp {
     }
 }
 
-/// A `get`: the answer of the warm server is the client's, and is added in the background.
-struct Get {
-    expiry: AddedExpiry,
+/// The cold server has answered.
+const FIRST: u32 = 0;
+/// The warm server has answered.
+const SECOND: u32 = 1;
+/// The warm server has told when the value expires.
+const LEFT: u32 = 2;
+/// The cold server has taken the value.
+const ADDED: u32 = 3;
+
+/// How the cold server is filled.
+#[derive(Clone, Copy)]
+enum Fills {
+    /// In the background: the client has the answer of the warm server.
+    Behind,
+    /// In the same way, by `lease-set` with the token of the miss.
+    WithToken(u64),
+    /// First, because the client's request is repeated there.
+    First,
 }
 
-impl Run for Get {
-    fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
-        match (number, self.expiry) {
-            (0, _) if answer.has_value() => Turn::give(Give::This),
-            (0, _) => Turn::own(WARM, 1),
-            (1, expiry) => {
-                let turn = Turn::give(Give::This);
-                match (Item::of(answer.bytes()), expiry) {
-                    (Some(item), AddedExpiry::After(expiry)) => {
-                        turn.and_tell(COLD, add(asked.key, &item, expiry))
-                    }
-                    (Some(_), AddedExpiry::AsWarm) => turn.and_ask(WARM, 2, item::read(asked.key)),
-                    (None, _) => turn,
-                }
+struct Read {
+    fills: Fills,
+    expiry: AddedExpiry,
+    cold: Option<Answers>,
+    /// The flags and the value that the warm server has.
+    found: Option<(u32, Vec<u8>)>,
+}
+
+impl Read {
+    fn cold(&mut self, asked: &Asked<'_>, answer: &Answer<'_>) -> Turn {
+        if answer.has_value() {
+            return Turn::give(Give::This);
+        }
+        if let Fills::WithToken(token) = &mut self.fills {
+            match item::token(answer.bytes()) {
+                Some(given) => *token = given,
+                // Somebody else fills it.
+                None => return Turn::give(Give::This),
             }
-            _ => match Item::read(answer.bytes()) {
-                Some(item) => {
-                    let expiry = item.expiry(asked.unix.as_secs());
-                    Turn::default().and_tell(COLD, add(asked.key, &item, expiry))
-                }
-                None => Turn::default(),
-            },
+        }
+        self.cold = Some(Answers::of_one(answer));
+        Turn::ask(WARM, SECOND, item::of_key("get", asked.key))
+    }
+
+    fn warm(&mut self, asked: &Asked<'_>, answer: &Answer<'_>) -> Turn {
+        let Some(item) = Item::of(answer.bytes()) else {
+            return match self.fills {
+                Fills::Behind => Turn::give(Give::This),
+                _ => self.as_cold(),
+            };
+        };
+        let turn = match self.fills {
+            Fills::First => Turn::default(),
+            _ => Turn::give(Give::This),
+        };
+        match &mut self.expiry {
+            AddedExpiry::After(expiry) => {
+                let fill = self.fills.request(asked.key, item.flags, *expiry, item.value);
+                self.filled(turn, fill)
+            }
+            AddedExpiry::AsWarm(left) => {
+                let question = left.question(asked.key);
+                self.found = Some((item.flags, item.value.to_vec()));
+                turn.and_ask(WARM, LEFT, question)
+            }
+        }
+    }
+
+    fn left(&mut self, asked: &Asked<'_>, answer: &Answer<'_>) -> Turn {
+        let AddedExpiry::AsWarm(left) = &mut self.expiry else {
+            return Turn::default();
+        };
+        let expiry = match left.answered(asked, answer) {
+            Known::Again => return Turn::ask(WARM, LEFT, left.question(asked.key)),
+            Known::Value(expiry) => expiry,
+            Known::Nothing | Known::Failed => None,
+        };
+        match (expiry, self.found.take(), self.fills) {
+            (Some(expiry), Some((flags, value)), fills) => {
+                let fill = fills.request(asked.key, flags, expiry, &value);
+                self.filled(Turn::default(), fill)
+            }
+            (_, _, Fills::First) => self.as_cold(),
+            _ => Turn::default(),
+        }
+    }
+
+    /// Sends what fills the cold server.
+    fn filled(&self, turn: Turn, fill: Vec<u8>) -> Turn {
+        match self.fills {
+            Fills::First => turn.and_ask(COLD, ADDED, fill),
+            _ => turn.and_tell(COLD, fill),
+        }
+    }
+
+    fn as_cold(&mut self) -> Turn {
+        Turn::give(self.cold.take().map_or(Give::Miss, Give::Kept))
+    }
+}
+
+impl Fills {
+    fn request(self, key: &[u8], flags: u32, expiry: i64, value: &[u8]) -> Vec<u8> {
+        match self {
+            Self::WithToken(token) => item::store("lease-set", key, flags, expiry, value, Some(token)),
+            Self::Behind | Self::First => item::store("add", key, flags, expiry, value, None),
         }
     }
 }
 
-/// Another read: the value is added first, and then the client's request is repeated.
-struct Other {
-    expiry: AddedExpiry,
-    cold: Option<Answers>,
-}
-
-impl Run for Other {
+impl Run for Read {
     fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
         match number {
-            0 if answer.has_value() => Turn::give(Give::This),
-            0 => {
-                self.cold = Some(Answers::of_one(answer));
-                let read = match self.expiry {
-                    AddedExpiry::After(_) => item::of_key("get", asked.key),
-                    AddedExpiry::AsWarm => item::read(asked.key),
-                };
-                Turn::ask(WARM, 1, read)
-            }
-            1 => {
-                let item = match self.expiry {
-                    AddedExpiry::After(expiry) => Item::of(answer.bytes()).map(|item| (item, expiry)),
-                    AddedExpiry::AsWarm => {
-                        let item = Item::read(answer.bytes());
-                        item.map(|item| (item, item.expiry(asked.unix.as_secs())))
-                    }
-                };
-                match item {
-                    Some((item, expiry)) => Turn::ask(COLD, 2, add(asked.key, &item, expiry)),
-                    None => Turn::give(self.cold.take().map_or(Give::Miss, Give::Kept)),
-                }
-            }
-            2 => Turn::own(COLD, 3),
+            FIRST => self.cold(asked, answer),
+            SECOND => self.warm(asked, answer),
+            LEFT => self.left(asked, answer),
+            ADDED => Turn::own(COLD, ADDED + 1),
             _ => Turn::give(Give::This),
         }
     }
+
+    fn holds(&self) -> usize {
+        self.found.as_ref().map_or(0, |(_, value)| value.len())
+    }
 }
 
-fn add(key: &[u8], item: &Item<'_>, expiry: i64) -> Vec<u8> {
-    item::store("add", key, item.flags, expiry, item.value, None)
+/// A `metaget`.
+struct Metadata;
+
+impl Run for Metadata {
+    fn next(&mut self, _: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
+        match number == FIRST && !answer.has_value() {
+            true => Turn::own(WARM, SECOND),
+            false => Turn::give(Give::This),
+        }
+    }
 }

@@ -64,7 +64,7 @@ pub(super) fn whole(
             fallback: None,
         };
     }
-    if let Some(splits) = splits.filter(|splits| !splits.is_empty()) {
+    if let Some(splits) = splits.filter(|splits| !splits.is_empty() && builder.splits_shards) {
         route = Route::ShardSplit {
             child: Box::new(route),
             splits,

@@ -69,8 +69,7 @@ pub(super) fn size_split(
     let threshold = args.take("threshold", cx, whole(0))?;
     let threshold = threshold.ok_or_else(|| missing("L1L2SizeSplitRoute", "threshold", args, cx))?;
     let ttl_threshold = args.take("ttl_threshold", cx, whole(0))?.unwrap_or(0);
-    // It is for leases, which are not served.
-    args.take("failure_ttl", cx, whole(1))?;
+    let failure_ttl = args.take("failure_ttl", cx, whole(1))?.unwrap_or(60);
     let both = args.take("both_full_set", cx, flag)?.unwrap_or(false);
     let retries = args.take("retries", cx, |node, cx| match whole(0)(node, cx)? {
         retries @ 1..=10 => Ok(retries.unsigned_abs()),
@@ -82,6 +81,7 @@ pub(super) fn size_split(
         l2,
         threshold: threshold.unsigned_abs() as usize,
         ttl_threshold: ttl_threshold.into(),
+        failure_ttl: failure_ttl.into(),
         both,
         retries: retries.unwrap_or(1),
     }))

@@ -1,0 +1,66 @@
+//! The question for the time that is left of a value, or only whether there is one: `metaget`, which servers with
+//! leases know, or else `mg`, which memcached knows.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
+
+use proxima_wire::{memcache::item, message::Outcome};
+
+use crate::route::{Answer, tree::Asked};
+
+/// The form of the question. The one that a server has answered is the first one for the next request.
+#[derive(Clone, Debug, Default)]
+pub(in crate::route) struct TimeLeft {
+    is_meta: Arc<AtomicBool>,
+    tried: Option<bool>,
+}
+
+/// What a server knows of the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// It has a value, with this expiry time; `None`: it does not say when it expires.
+    Value(Option<i64>),
+    /// It has none.
+    Nothing,
+    /// It does not understand the question: it is asked in the other form.
+    Again,
+    /// It does not tell.
+    Failed,
+}
+
+impl TimeLeft {
+    /// The question.
+    pub(super) fn question(&mut self, key: &[u8]) -> Vec<u8> {
+        let is_meta = match self.tried {
+            Some(tried) => !tried,
+            None => self.is_meta.load(Relaxed),
+        };
+        match is_meta {
+            true => item::ask_left(key),
+            false => item::of_key("metaget", key),
+        }
+    }
+
+    /// Reads the answer.
+    pub(super) fn answered(&mut self, asked: &Asked<'_>, answer: &Answer<'_>) -> Known {
+        let is_meta = self
+            .tried
+            .map_or_else(|| self.is_meta.load(Relaxed), |tried| !tried);
+        match answer.outcome() {
+            Outcome::ClientError if self.tried.is_none() => {
+                self.tried = Some(is_meta);
+                Known::Again
+            }
+            outcome if outcome.is_error() => Known::Failed,
+            outcome => {
+                self.is_meta.store(is_meta, Relaxed);
+                match outcome {
+                    Outcome::NotFound => Known::Nothing,
+                    _ => Known::Value(item::expiry(answer.bytes(), asked.unix.as_secs())),
+                }
+            }
+        }
+    }
+}
