@@ -246,6 +246,18 @@ def test_the_way_of_a_request_is_told(memcached, router):
         assert all(after <= before + 1 for before, after in zip(depths, depths[1:], strict=False))
 
 
+def test_handles_that_options_put_above_the_routes_are_told(memcached, router):
+    server = memcached()
+    route = {"type": "FailoverRoute", "children": ["PoolRoute|A", "ErrorRoute|nobody"]}
+    options = ("--enable-logging-route", "--big-value-split-threshold=100")
+    with router(of_pool(server.address, route=route), *options).raw() as client:
+        names = [line.strip() for line in told(client, "route_handles(set,k)").split("\n")]
+        assert names[:2] == ["proxy", "root"]
+        assert {"big-value", "logging", server.address} <= set(names)
+        assert names[-1] == "error|mc_res_local_error|nobody"
+        assert told(client, "route(set,k)") == server.address
+
+
 def test_the_level_of_the_log_is_changed_by_a_client(memcached, router):
     proxy = router(of_pool(memcached().address), "-v", "1")
     with proxy.raw() as client:

@@ -75,6 +75,26 @@ def test_unread_replies_take_no_more_memory_than_the_limit(proxy, asked, greedy)
         client.abort()
 
 
+@pytest.mark.parametrize("batch", [2, 0])
+def test_values_in_pieces_take_no_more_memory_than_the_limit(memcached, proxima, batch):
+    """What a route has read for requests that it serves in steps is bounded for all of them together."""
+    written = pool(memcached.several(2))
+    [listener] = written["listeners"]
+    listener["route"] = {"big_value": {"child": "cache", "threshold": "100KiB", "batch": batch}}
+    proxy = proxima(written)
+    with proxy.raw() as client:
+        client.set("b", VALUE)
+        assert client.get("b") == VALUE
+    clients = unread(proxy, *[b"get b\r\n" * 1_000] * 50)
+    waited = time.monotonic() + 3
+    until(lambda: time.monotonic() > waited, "they have had time to take it")
+    for client in clients:
+        client.abort()
+    with proxy.raw() as client:
+        until(lambda: client.ask(b"get b\r\n").startswith(b"VALUE b "), "it is served again")
+    assert proxy.memory("VmHWM") < BOUND
+
+
 def test_a_get_of_10000_large_values_is_answered_as_it_is_read(proxy):
     count = 1_000
     with proxy.raw() as client:

@@ -133,6 +133,11 @@ impl Engine {
         true
     }
 
+    /// Bytes that requests which are served in steps may hold together.
+    pub(crate) fn room_in_steps(&self) -> usize {
+        self.clients.room.limit / 4
+    }
+
     /// Returns whether a reply may be made although there is no room for it. A client that holds hardly
     /// anything gets a reply that is not huge: at the end of the turn the clients that hold the most make
     /// room, and not those that come meanwhile.

@@ -16,6 +16,10 @@ use crate::{client::ClientId, dialect::Failed, engine::Engine};
 const TOO_LARGE_FOR_PEER: Failed<'static> =
     Failed::here(Outcome::Overloaded, "this value is too large for a peer");
 
+/// A route that looks at values gets none that no client may store.
+const TOO_LARGE_IN_STEPS: Failed<'static> =
+    Failed::here(Outcome::Overloaded, "this value is too large for its route");
+
 impl Engine {
     /// Hands the answer of child `child` to its flight.
     pub(crate) fn arrived(&mut self, id: FlightId, child: u32, answer: &Answer<'_>) {
@@ -213,7 +217,13 @@ impl Engine {
                     to = self.pass_decided(operation, child, head)?;
                     continue;
                 }
-                ReplyTo::Flight { flight: id, .. } => id,
+                ReplyTo::Flight { flight: id, child } => {
+                    if self.router.runs_script(id) {
+                        self.arrived(id, child, &Answer::Failed(TOO_LARGE_IN_STEPS));
+                        return None;
+                    }
+                    id
+                }
             };
             let tree = Rc::clone(&self.router.flights.peek(id)?.tree);
             let client = self.client_of(&tree, id);

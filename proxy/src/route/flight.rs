@@ -131,6 +131,8 @@ impl Entry for Flight {
 pub struct Flights {
     table: Table<Flight>,
     recycled: Vec<(Vec<u8>, Answers)>,
+    /// Bytes that requests which are served in steps hold of what they have read.
+    in_steps: usize,
 }
 
 /// Buffers of more bytes than this are freed, not recycled.
@@ -172,11 +174,21 @@ impl Flights {
         self.table.get(id)
     }
 
+    /// Notes that a request which is served in steps holds `after` bytes instead of `before`. Returns what all
+    /// of them hold.
+    pub(super) fn in_steps(&mut self, before: usize, after: usize) -> usize {
+        self.in_steps = self.in_steps + after - before;
+        self.in_steps
+    }
+
     /// Ends a flight; late replies to it find nothing.
     pub fn close(&mut self, id: FlightId) {
         let Some(flight) = self.table.remove(id) else {
             return;
         };
+        if let Some(run) = &flight.run {
+            self.in_steps -= run.holds();
+        }
         let (mut message, mut answers) = (flight.message, flight.answers);
         if self.recycled.len() < RECYCLED_COUNT && message.capacity() + answers.holds() <= RECYCLED_BYTES {
             message.clear();

@@ -5,7 +5,11 @@ use std::{collections::BinaryHeap, net::IpAddr, time::Duration};
 use proxima_wire::message::Class;
 
 use super::{Flight, FlightId, Flights, ReplyTo, Sleeper, Timer, park::Parked};
-use crate::{client::ClientId, engine::Engine, micros::Micros};
+use crate::{
+    client::{ClientId, WHOLE},
+    engine::Engine,
+    micros::Micros,
+};
 
 /// The flights of a worker, its timers and its parked requests.
 #[derive(Default)]
@@ -44,7 +48,7 @@ impl Router {
     }
 
     /// Is this request served in steps?
-    fn runs_script(&self, id: FlightId) -> bool {
+    pub(super) fn runs_script(&self, id: FlightId) -> bool {
         self.flights.peek(id).is_some_and(|flight| flight.run.is_some())
     }
 
@@ -90,17 +94,21 @@ impl Engine {
         self.clients.address(client)
     }
 
-    /// Must this answer be whole, for a peer of the fleet or for a route that looks at values?
-    pub(crate) fn takes_whole(&self, mut to: ReplyTo) -> bool {
+    /// The size of the largest reply that is taken whole, and not passed on as it comes: any, for a peer of the
+    /// fleet; any that a client may store, for a route that looks at values.
+    pub(crate) fn largest_whole(&self, mut to: ReplyTo) -> u64 {
+        const HEAD: u64 = 4096;
         loop {
             match to {
-                ReplyTo::Peer { .. } => return true,
-                ReplyTo::Flight { flight, .. } if self.router.runs_script(flight) => return true,
+                ReplyTo::Peer { .. } => return u64::MAX,
+                ReplyTo::Flight { flight, .. } if self.router.runs_script(flight) => {
+                    return WHOLE.max(self.limits.value_bytes as u64 + HEAD);
+                }
                 _ => {}
             }
             match self.parent_of(to) {
                 Some((parent, _)) => to = parent,
-                None => return false,
+                None => return WHOLE,
             }
         }
     }

@@ -8,7 +8,7 @@ use super::{
     Answer, FlightId, NodeId, ReplyTo, Walk,
     flight::child_of,
     step::single,
-    tree::{Ask, Asked, Begin, Give, Node, Script, Sent, Turn},
+    tree::{Ask, Asked, Begin, Give, Node, Run, Script, Sent, Turn},
 };
 use crate::{
     dialect::{Failed, Message},
@@ -19,6 +19,18 @@ use crate::{
 const UNKNOWN: &str = "a route made an unknown reply";
 /// The error text for a request whose value does not fit into memory.
 const TOO_LARGE: &str = "the value is too large for this route";
+
+/// The error text for a request that would hold more than there is room for.
+const OUT_OF_MEMORY: &str = "out of memory for requests in steps";
+
+/// A request whose client has an error already.
+struct GivenUp;
+
+impl Run for GivenUp {
+    fn next(&mut self, _: &Asked<'_>, _: u32, _: &Answer<'_>) -> Turn {
+        Turn::default()
+    }
+}
 
 impl Engine {
     /// Begins a request that a script serves. It is not part of `walk`, which others would pay for.
@@ -103,8 +115,19 @@ impl Engine {
             largest,
             chance,
         };
-        let turn = run.next(&asked, number, answer);
-        flight.run = Some(run);
+        let before = run.holds();
+        let mut turn = run.next(&asked, number, answer);
+        let after = run.holds();
+        let in_steps = self.router.flights.in_steps(before, after);
+        if after > before && in_steps > self.room_in_steps() {
+            // What was read is forgotten at once, and what is still awaited will be dropped.
+            self.router.flights.in_steps(after, 0);
+            run = Box::new(GivenUp);
+            turn = Turn::give(Give::Fail(Outcome::Overloaded, OUT_OF_MEMORY));
+        }
+        if let Some(flight) = self.router.flights.get(id) {
+            flight.run = Some(run);
+        }
         self.take_turn(id, turn, Some(answer));
     }
 

@@ -125,11 +125,7 @@ impl Engine {
     /// `None`: more are needed.
     fn message(&mut self, id: LaneId, rest: &[u8]) -> Option<usize> {
         let due = self.clients.share();
-        // A peer gets a reply whole, in one frame, and so does a route that looks at values.
-        let whole = match self.takes_whole(self.servers.lanes.get(id)?.waits_for()) {
-            true => u64::MAX,
-            false => WHOLE,
-        };
+        let whole = self.largest_whole(self.servers.lanes.get(id)?.waits_for());
         let lane = self.servers.lanes.get_mut(id)?;
         if lane.download.is_some() {
             let used = self.download(id, rest);

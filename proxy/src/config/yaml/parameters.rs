@@ -417,7 +417,7 @@ section! {
         child: RouteForm,
         /// Size of the largest value that stays whole, and of a piece.
         threshold: Size,
-        /// Pieces that are asked for at a time. 0: all.
+        /// Pieces that are asked for at a time: at most 256, which 0 stands for.
         batch: Count = 10,
         /// Clients do not see the flag of a value in pieces.
         hide_flag: Flag = false,

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 
 use proxima_wire::{
     hash::spooky32,
-    memcache::item::{self, Item, Stored},
+    memcache::{
+        KEY,
+        item::{self, Item, Stored},
+    },
     message::Outcome,
 };
 
@@ -34,6 +37,8 @@ const MOST: u32 = 1 << 16;
 /// The most pieces that are asked for at a time: a client's one request must not hold up others for long.
 const AT_ONCE: u32 = 256;
 
+/// The error text for a key that leaves no room for the numbers of pieces.
+const LONG_KEY: &str = "bad key";
 /// The error text for a value that would be in more pieces than could be read again.
 const TOO_MANY: &str = "the value would be in too many pieces";
 /// The error text for pieces that are more together than a value may be.
@@ -105,6 +110,9 @@ impl Script for BigValue {
                         count,
                         suffix: spooky32(stored.value, 0),
                     };
+                    if pieces.key(asked.key, count - 1).len() > KEY {
+                        return Begin::Fail(Outcome::ClientError, LONG_KEY);
+                    }
                     let mut store = Store {
                         route: *self,
                         pieces,
@@ -251,8 +259,10 @@ impl Read {
 
     fn whole(&self, asked: &Asked<'_>, pieces: Pieces) -> Turn {
         let (flags, version) = self.head.unwrap_or_default();
-        let parts = (0..pieces.count).filter_map(|number| self.values.get(&number));
-        let value: Vec<u8> = parts.flatten().copied().collect();
+        let mut value = Vec::with_capacity(self.bytes);
+        for number in 0..pieces.count {
+            value.extend_from_slice(self.values.get(&number).map_or(&[][..], Vec::as_slice));
+        }
         let item = Item {
             flags: if self.route.hides_flag {
                 flags & !FLAG

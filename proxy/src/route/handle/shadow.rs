@@ -6,10 +6,7 @@ use std::{collections::HashSet, sync::Arc};
 use proxima_wire::hash::{routing_key, spooky32};
 
 use super::Random;
-use crate::{
-    micros::Micros,
-    route::tree::{Fan, Query},
-};
+use crate::route::tree::{Fan, Query};
 
 /// The requests that one shadow gets.
 #[derive(Debug)]
@@ -21,12 +18,10 @@ pub(in crate::route) struct Sample {
 }
 
 impl Sample {
-    /// Does the shadow get a lease of this key? Where it gets a share of the requests, the time decides, as a
-    /// script has no random numbers.
-    pub(super) fn leases(&self, key: &[u8], unix: Micros) -> bool {
-        let key = routing_key(key, true);
-        let drawn = || f64::from(spooky32(key, unix.0 as u32)) < self.share * f64::from(u32::MAX);
-        self.keys.has(key) && (self.share >= 1.0 || drawn())
+    /// Does the shadow get a request for this key? `chance`: a random number, for one that gets a share.
+    pub(super) fn takes(&self, key: &[u8], chance: u64) -> bool {
+        let drawn = || (chance >> 11) as f64 / ((1_u64 << 53) as f64);
+        self.keys.has(routing_key(key, true)) && (self.share >= 1.0 || drawn() < self.share)
     }
 }
 

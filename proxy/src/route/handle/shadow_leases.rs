@@ -36,7 +36,7 @@ impl Script for ShadowLeases {
         if asked.command == "lease-get" {
             let mut turn = Turn::own(0, 0);
             for (sample, child) in self.samples.iter().zip(1..) {
-                if sample.leases(asked.key, asked.unix) {
+                if sample.takes(asked.key, asked.chance) {
                     turn = turn.and_own(child, child as u32);
                 }
             }
