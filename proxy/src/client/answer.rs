@@ -33,7 +33,7 @@ impl Engine {
     /// Hands an answer to a receiver that is no client.
     fn hand_inside(&mut self, to: ReplyTo, answer: &Answer<'_>) {
         match to {
-            ReplyTo::Flight { flight, child } => self.arrived(flight, child, answer),
+            ReplyTo::Flight { flight, child } => self.arrive(flight, child, answer),
             ReplyTo::Operation { operation, child } => self.copy_answered(operation, child, answer),
             ReplyTo::Peer { task } => self.answer_peer(task, answer),
             ReplyTo::Lane { lane } => self.proved(lane, answer),

@@ -5,7 +5,7 @@ use std::{net::IpAddr, rc::Rc};
 use proxima_wire::message::{Outcome, Reply};
 
 use super::{
-    Answer, FlightId, Leaf, Node, ReplyTo, Sleeper, Tree, Wait,
+    Answer, Answers, FlightId, Leaf, Node, ReplyTo, Sleeper, Tree, Wait,
     flight::{child_of, is_good},
     step::pass_by_ejected,
     tree::Tried,
@@ -20,9 +20,34 @@ const TOO_LARGE_FOR_PEER: Failed<'static> =
 const TOO_LARGE_IN_STEPS: Failed<'static> =
     Failed::here(Outcome::Overloaded, "this value is too large for its route");
 
+/// The most answers that are handed to flights within each other. A child that answers at once (the embedded
+/// store, an error) makes its flight ask the next one within the answer; however many do, the stack holds them.
+const NESTED: u32 = 32;
+
 impl Engine {
+    /// Hands the answer of child `child` to its flight: now, or as soon as fewer answers are being handed on.
+    pub(crate) fn arrive(&mut self, id: FlightId, child: u32, answer: &Answer<'_>) {
+        if self.router.nested >= NESTED {
+            let kept = Answers::of_one(answer);
+            return self.router.deferred.push_back((id, child, kept));
+        }
+        self.router.nested += 1;
+        self.arrived(id, child, answer);
+        self.router.nested -= 1;
+        if self.router.nested > 0 {
+            return;
+        }
+        while let Some((id, child, kept)) = self.router.deferred.pop_front() {
+            if let Some(answer) = kept.worst() {
+                self.router.nested = 1;
+                self.arrived(id, child, &answer);
+                self.router.nested = 0;
+            }
+        }
+    }
+
     /// Hands the answer of child `child` to its flight.
-    pub(crate) fn arrived(&mut self, id: FlightId, child: u32, answer: &Answer<'_>) {
+    fn arrived(&mut self, id: FlightId, child: u32, answer: &Answer<'_>) {
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };
@@ -219,7 +244,7 @@ impl Engine {
                 }
                 ReplyTo::Flight { flight: id, child } => {
                     if self.router.runs_script(id) {
-                        self.arrived(id, child, &Answer::Failed(TOO_LARGE_IN_STEPS));
+                        self.arrive(id, child, &Answer::Failed(TOO_LARGE_IN_STEPS));
                         return None;
                     }
                     id

@@ -1,10 +1,14 @@
 //! The requests that are under way between clients and servers.
 
-use std::{collections::BinaryHeap, net::IpAddr, time::Duration};
+use std::{
+    collections::{BinaryHeap, VecDeque},
+    net::IpAddr,
+    time::Duration,
+};
 
 use proxima_wire::message::Class;
 
-use super::{Flight, FlightId, Flights, ReplyTo, Sleeper, Timer, park::Parked};
+use super::{Answers, Flight, FlightId, Flights, ReplyTo, Sleeper, Timer, park::Parked};
 use crate::{
     client::{ClientId, WHOLE},
     engine::Engine,
@@ -22,6 +26,10 @@ pub struct Router {
     pub(super) released: Vec<FlightId>,
     /// Such requests are being let go on.
     pub(super) releases: bool,
+    /// The number of answers that are being handed to flights, each within the one before.
+    pub(super) nested: u32,
+    /// Answers that wait until fewer are.
+    pub(super) deferred: VecDeque<(FlightId, u32, Answers)>,
     /// Scratch buffer for a request that a flight sends again or later.
     pub(super) resend: Vec<u8>,
     /// Scratch buffer for the numbers of children that get copies of a request.

@@ -21,9 +21,10 @@ const UNKNOWN: &str = "a route made an unknown reply";
 const TOO_LARGE: &str = "the value is too large for this route";
 
 /// The error text for a request that would hold more than there is room for.
-const OUT_OF_MEMORY: &str = "out of memory for requests in steps";
+const OUT_OF_MEMORY: Failed<'static> =
+    Failed::here(Outcome::Overloaded, "out of memory for requests in steps");
 
-/// A request whose client has an error already.
+/// A request that holds nothing any more, and waits for what it has asked for.
 struct GivenUp;
 
 impl Run for GivenUp {
@@ -85,6 +86,9 @@ impl Engine {
                 }
             }
             Begin::Fail(outcome, text) => self.fail(walk.to, &Failed::here(outcome, text)),
+            Begin::Run(..) if self.router.flights.in_steps(0, 0) > self.room_in_steps() => {
+                self.fail(walk.to, &OUT_OF_MEMORY);
+            }
             Begin::Run(run, turn) => {
                 let (id, flight) = self.router.flights.open(node, walk, 0);
                 flight.message.extend_from_slice(walk.message);
@@ -120,10 +124,11 @@ impl Engine {
         let after = run.holds();
         let in_steps = self.router.flights.in_steps(before, after);
         if after > before && in_steps > self.room_in_steps() {
-            // What was read is forgotten at once, and what is still awaited will be dropped.
+            // What was read is forgotten at once. Its client waits until all that was asked for has come: the
+            // next request would ask for as much again.
             self.router.flights.in_steps(after, 0);
             run = Box::new(GivenUp);
-            turn = Turn::give(Give::Fail(Outcome::Overloaded, OUT_OF_MEMORY));
+            turn.asks.clear();
         }
         if let Some(flight) = self.router.flights.get(id) {
             flight.run = Some(run);
@@ -144,13 +149,13 @@ impl Engine {
         for ask in turn.asks {
             self.ask(id, ask);
         }
-        if self
-            .router
-            .flights
-            .get(id)
-            .is_some_and(|flight| flight.pending == 0)
+        if let Some(flight) = self.router.flights.get(id)
+            && flight.pending == 0
         {
+            let parent = flight.parent;
             self.router.flights.close(id);
+            // A script that ends without an answer was given up.
+            self.fail(parent, &OUT_OF_MEMORY);
         }
     }
 

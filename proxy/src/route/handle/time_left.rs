@@ -14,7 +14,10 @@ use crate::route::{Answer, tree::Asked};
 #[derive(Clone, Debug, Default)]
 pub(in crate::route) struct TimeLeft {
     is_meta: Arc<AtomicBool>,
-    tried: Option<bool>,
+    /// The form of the question that was asked last. Others may meanwhile have found the other form.
+    asked: bool,
+    /// It was asked in one form in vain.
+    is_second: bool,
 }
 
 /// What a server knows of the key.
@@ -33,11 +36,11 @@ pub(super) enum Known {
 impl TimeLeft {
     /// The question.
     pub(super) fn question(&mut self, key: &[u8]) -> Vec<u8> {
-        let is_meta = match self.tried {
-            Some(tried) => !tried,
-            None => self.is_meta.load(Relaxed),
+        self.asked = match self.is_second {
+            true => !self.asked,
+            false => self.is_meta.load(Relaxed),
         };
-        match is_meta {
+        match self.asked {
             true => item::ask_left(key),
             false => item::of_key("metaget", key),
         }
@@ -45,17 +48,14 @@ impl TimeLeft {
 
     /// Reads the answer.
     pub(super) fn answered(&mut self, asked: &Asked<'_>, answer: &Answer<'_>) -> Known {
-        let is_meta = self
-            .tried
-            .map_or_else(|| self.is_meta.load(Relaxed), |tried| !tried);
         match answer.outcome() {
-            Outcome::ClientError if self.tried.is_none() => {
-                self.tried = Some(is_meta);
+            Outcome::ClientError if !self.is_second => {
+                self.is_second = true;
                 Known::Again
             }
             outcome if outcome.is_error() => Known::Failed,
             outcome => {
-                self.is_meta.store(is_meta, Relaxed);
+                self.is_meta.store(self.asked, Relaxed);
                 match outcome {
                     Outcome::NotFound => Known::Nothing,
                     _ => Known::Value(item::expiry(answer.bytes(), asked.unix.as_secs())),
