@@ -308,3 +308,36 @@ def test_mcrouter_with_an_admin_port_has_every_admin_page(servers, mcrouter, io)
 
 def test_the_start_without_keep_writing_recommends_it(servers, mcrouter):
     assert "with --keep-writing neither happens" in mcrouter(node_local(servers)).log()
+
+
+LOGGED = {
+    "too many tries": (
+        {
+            "type": "FailoverRoute",
+            "children": ["NullRoute", "NullRoute"],
+            "failover_policy": {"type": "LeastFailuresPolicy", "max_tries": 9},
+        },
+        "`max_tries` is 9",
+    ),
+    "no policy": (
+        {"type": "FailoverRoute", "children": ["NullRoute", "NullRoute"], "failover_policy": {"type": "Any"}},
+        "`Any` is no policy",
+    ),
+    "too few weights": (
+        {
+            "type": "PoolRoute",
+            "pool": {"name": "A", "servers": ["127.0.0.1:1", "127.0.0.1:2"], "weights": [1]},
+        },
+        "1 weights for 2 servers",
+    ),
+}
+
+
+@pytest.mark.parametrize("route, why", LOGGED.values(), ids=LOGGED.keys())
+def test_what_is_otherwise_only_logged_is_a_mistake_when_it_is_validated(tmp_path, command, route, why):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"route": route}))
+    options = f"--port={ports.free()}", f"--config=file:{config}", "--validate-config=exit"
+    told = command("mcrouter", *options)
+    assert told.returncode == 3 and why in told.stderr
+    assert f"{config}:1:" in told.stderr

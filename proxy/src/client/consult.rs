@@ -4,9 +4,13 @@ use proxima_wire::message::{Outcome, Reply, Request};
 
 use super::{ClientId, Part};
 use crate::{
+    dialect::Failed,
     engine::{Engine, WorkerEvent},
     route::ReplyTo,
 };
+
+/// The error text for an answer for which there is no room.
+const OUT_OF_MEMORY: &str = "out of memory for replies";
 
 /// A request that the control thread answers.
 #[derive(Clone, Debug)]
@@ -50,6 +54,9 @@ impl Engine {
             client: place.client,
             seq: place.seq,
         };
+        if !self.takes_reply(to, answer.len()) {
+            return self.fail(to, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
+        }
         self.deliver(to, &Reply::new(Outcome::Ok, answer.len()), answer);
     }
 }

@@ -15,6 +15,8 @@ pub(crate) struct Reading {
     pub(crate) warnings: Vec<Diagnostic>,
     /// Mistakes other than the one with which the reading ends. A reader of several things reads them all.
     pub(crate) mistakes: Vec<Diagnostic>,
+    /// Is a fault that can be read in some way a mistake, and not a warning?
+    pub(crate) is_strict: bool,
 }
 
 /// Places in the text for the checks.
@@ -154,6 +156,15 @@ impl Reading {
     pub(crate) fn warn(&mut self, at: Place, problem: impl Into<String>) {
         let warning = self.refuse(at, problem);
         self.warnings.push(warning);
+    }
+
+    /// Records a fault that can be read in some way: a warning, or a mistake if the reading is strict.
+    pub(crate) fn fault(&mut self, at: Place, problem: impl Into<String>) {
+        let fault = self.refuse(at, problem);
+        match self.is_strict {
+            true => self.mistakes.push(fault),
+            false => self.warnings.push(fault),
+        }
     }
 
     /// The warnings about this file, a line each.

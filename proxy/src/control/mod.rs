@@ -204,7 +204,7 @@ impl Proxy {
     }
 
     /// Gives a client the answer to its question.
-    pub fn answer(&self, question: &client::Question, answer: Vec<u8>) {
+    pub fn answer(&self, question: &client::Question, answer: Arc<[u8]>) {
         let place = question.place;
         self.workers
             .order_one(question.worker, Order::Answer { place, answer });

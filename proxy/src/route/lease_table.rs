@@ -8,9 +8,12 @@
 //! size; a new entry takes the place of an older one. A lease that is forgotten is one that cannot be filled: its
 //! token goes on as it is, and no server stores with it.
 
-use std::sync::{
-    OnceLock,
-    atomic::{AtomicU64, Ordering::SeqCst},
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering::SeqCst},
+    },
 };
 
 /// The tag of a slot without an entry.
@@ -22,10 +25,21 @@ const BUSY: u64 = u64::MAX;
 const SLOTS: usize = 1 << 14;
 
 /// Entries by their tags. It takes memory from the first entry on.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LeaseTable {
     slots: OnceLock<Box<[Slot]>>,
     made: AtomicU64,
+}
+
+impl Default for LeaseTable {
+    /// The numbers begin anywhere, so that tokens of another process, or of an earlier one, are not taken for
+    /// this one's.
+    fn default() -> Self {
+        Self {
+            slots: OnceLock::new(),
+            made: RandomState::new().hash_one(SLOTS).into(),
+        }
+    }
 }
 
 /// What is remembered of a lease.

@@ -77,7 +77,7 @@ pub enum Order {
         /// Where the answer goes.
         place: AnswerPlace,
         /// The answer in the client's protocol.
-        answer: Vec<u8>,
+        answer: Arc<[u8]>,
     },
     /// Accept no more clients, and close each client as soon as nothing is due to it.
     Drain {

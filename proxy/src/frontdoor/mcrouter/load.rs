@@ -112,9 +112,13 @@ impl Reader {
             None => Default::default(),
         };
         let mut cx = Reading::default();
+        cx.is_strict = self.settings.is_strict;
         let mut preprocessor = Preprocessor::new(&self.settings.constants, origin, self.folder());
         let tree = tree::read(&text, &self.settings, &mut preprocessor, &variables, &mut cx)
             .map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
+        if !cx.mistakes.is_empty() {
+            return Err(ConfigError::all(path, cx.mistakes));
+        }
         let mut texts = preprocessor.into_files();
         let listeners = self.base.listeners.iter().map(|listener| Listener {
             route: tree.root.clone(),

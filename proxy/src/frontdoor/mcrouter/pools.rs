@@ -151,7 +151,7 @@ impl Pools {
                     "{} weights for {count} servers; missing ones are 0.5",
                     weights.len()
                 );
-                cx.warn(object.at, problem);
+                cx.fault(object.at, problem);
                 weights.resize(count, 0.5);
             }
             weights

@@ -113,6 +113,8 @@ impl<'a> Maker<'_, 'a> {
             return Ok(one);
         }
         let all = self.gather_of(Wait::Hit, children);
-        Ok(self.choose(FirstHit, vec![one, all]))
+        let own = ["lease-get", "metaget"];
+        let own = own.iter().filter_map(|name| self.dialect.command(name)).collect();
+        Ok(self.choose(FirstHit { own }, vec![one, all]))
     }
 }

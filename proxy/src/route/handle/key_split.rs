@@ -52,7 +52,10 @@ impl Fan for KeySplit {
 /// Reads ask all copies, and the first that has the key answers. Child 0 is the route for everything else,
 /// and child 1 asks all.
 #[derive(Debug)]
-pub(in crate::route) struct FirstHit;
+pub(in crate::route) struct FirstHit {
+    /// The numbers of the commands that are about this host's copy alone: a lease is filled where it was given.
+    pub(in crate::route) own: Vec<u16>,
+}
 
 impl Choose for FirstHit {
     fn name(&self) -> &'static str {
@@ -60,13 +63,14 @@ impl Choose for FirstHit {
     }
 
     fn choose(&self, query: &Query<'_>, _: &Children<'_>, _: &mut Random) -> usize {
-        usize::from(query.class == Class::Read && is_split(query.key))
+        let asks_all = query.class == Class::Read && !self.own.contains(&query.command);
+        usize::from(asks_all && is_split(query.key))
     }
 
-    fn why(&self, query: &Query<'_>, _: &Children<'_>, _: usize) -> String {
-        match query.class {
-            Class::Read => "the first copy that has the key".into(),
-            _ => "no read".into(),
+    fn why(&self, _: &Query<'_>, _: &Children<'_>, chosen: usize) -> String {
+        match chosen {
+            0 => "this host's copy alone".into(),
+            _ => "the first copy that has the key".into(),
         }
     }
 }

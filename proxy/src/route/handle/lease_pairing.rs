@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use proxima_wire::memcache::lease;
+use proxima_wire::{hash::spooky64, memcache::lease};
 
 use crate::route::{
     Answer,
@@ -30,10 +30,15 @@ pub(in crate::route) struct LeaseExchange {
     pub(in crate::route) table: Arc<LeaseTable>,
 }
 
+/// The tag of the lease for this key that a client has by this token. A token is of no use for another key.
+fn tag(token: u64, key: &[u8]) -> u64 {
+    spooky64(key, token)
+}
+
 impl LeasePairing {
     /// What tells the leases of the route with this name from others'.
     pub(in crate::route) fn route(name: &str) -> u64 {
-        proxima_wire::hash::spooky64(name.as_bytes(), 0) & !CHILD
+        spooky64(name.as_bytes(), 0) & !CHILD
     }
 
     /// The exchange for the tokens of this child of the failover.
@@ -58,7 +63,10 @@ impl Script for LeasePairing {
         else {
             return Begin::Pass(0);
         };
-        let Some(lease) = self.table.take(token, |lease| lease.whose & !CHILD == self.route) else {
+        let Some(lease) = self
+            .table
+            .take(tag(token, asked.key), |lease| lease.whose & !CHILD == self.route)
+        else {
             return Begin::Pass(0);
         };
         let head = asked.message.get(..asked.request.head as usize);
@@ -103,7 +111,7 @@ struct Exchange {
 }
 
 impl Run for Exchange {
-    fn next(&mut self, _: &Asked<'_>, _: u32, answer: &Answer<'_>) -> Turn {
+    fn next(&mut self, asked: &Asked<'_>, _: u32, answer: &Answer<'_>) -> Turn {
         let bytes = answer.bytes();
         // The token 0 is none.
         let Some((token, place)) = lease::token(bytes).filter(|(token, _)| *token > 0) else {
@@ -111,7 +119,7 @@ impl Run for Exchange {
         };
         let own = self.table.new_token();
         let whose = self.whose;
-        self.table.put(own, Lease { token, whose });
+        self.table.put(tag(own, asked.key), Lease { token, whose });
         let mut changed = Vec::with_capacity(bytes.len() + 20);
         lease::with_token(bytes, place, own, &mut changed);
         Turn::give(Give::Made(changed))
@@ -139,7 +147,7 @@ mod tests {
         let given = table.new_token();
         let exchange = own.exchange(2);
         table.put(
-            given,
+            tag(given, b"k"),
             Lease {
                 token: 7,
                 whose: exchange.whose,
@@ -153,7 +161,7 @@ mod tests {
                 request: &request,
                 message: text.as_bytes(),
                 command: Command::from_number(request.command).map_or("", Command::name),
-                key: b"k",
+                key: request.key.of(text.as_bytes()),
                 unix: Micros::ZERO,
                 largest: 0,
                 chance: 0,
@@ -171,6 +179,7 @@ mod tests {
         assert_eq!(sent(&own, "lease-set k 7 3 0 1\r\nx\r\n"), (0, None));
         assert_eq!(sent(&own, "set k 0 0 1\r\nx\r\n"), (0, None));
         assert_eq!(sent(&other, &fills), (0, None));
+        assert_eq!(sent(&own, &fills.replace(" k ", " other ")), (0, None));
         assert_eq!(sent(&own, &fills), (3, Some("lease-set k 7 3 0 1\r\n".into())));
         assert_eq!(sent(&own, &fills), (0, None));
     }

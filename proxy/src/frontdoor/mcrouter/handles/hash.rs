@@ -155,7 +155,7 @@ fn fit(hash: Hash, children: usize, at: Place, cx: &mut Reading) -> Result<Hash,
     if hash.algorithm == Algorithm::WeightedCh3 {
         let listed = weights.get_or_insert_default();
         if listed.len() != children {
-            cx.warn(
+            cx.fault(
                 at,
                 format!(
                     "{} weights for {children} children; missing ones are 0.5",

@@ -46,7 +46,7 @@ pub(super) fn read(
         }
         _ => {
             let shown = shortened(&kind);
-            cx.warn(
+            cx.fault(
                 node.at,
                 format!("`{shown}` is no policy: the children are asked in order"),
             );
@@ -80,7 +80,7 @@ fn tries(object: &Object<'_>, key: &str, children: usize, cx: &mut Reading) -> R
     };
     let tries = tries.unsigned_abs();
     if tries as usize > children {
-        cx.warn(object.at, format!("`{key}` is {tries}, of {children} children"));
+        cx.fault(object.at, format!("`{key}` is {tries}, of {children} children"));
     }
     Ok(tries.min(children as u32))
 }
