@@ -385,3 +385,63 @@ def test_pairing_needs_a_name(router, leasing, tmp_path):
     del route["name"]
     with pytest.raises(Exception, match="needs a `name`"):
         router({"A": [leasing()]}, route)
+
+
+def test_miss_of_a_cold_server_is_filled_from_the_warm_one_with_its_token(leasing, router):
+    cold, warm = leasing(), leasing()
+    warm.put("k", b"v", flags=3, expiry=60)
+    route = {"type": "WarmUpRoute", "cold": "PoolRoute|A", "warm": "PoolRoute|B", "enable_metaget": True}
+    with router({"A": [cold], "B": [warm]}, route).raw() as client:
+        assert client.ask(b"lease-get k\r\n") == b"VALUE k 3 1\r\nv\r\nEND\r\n"
+        until(lambda: cold.value("k") == b"v", "the miss is filled")
+        assert [line.split()[1:] for line in cold.named("lease-set")] == [[b"k", b"100", b"3", b"60", b"1"]]
+        got = token(client, "none")
+        assert client.ask(b"lease-get none\r\n") == b"NOT_FOUND_HOT none\r\nEND\r\n"
+        assert fill(client, "none", got) == b"STORED\r\n"
+        assert (cold.value("none"), warm.value("none")) == (b"v", None)
+        warm.put("m", b"v", expiry=60)
+        assert client.ask(b"metaget m\r\n").startswith(b"META m age: ")
+        assert client.get("m") == b"v"
+        until(lambda: cold.value("m") == b"v", "the value is added with the time that is left of it")
+        assert cold.named("add")[-1].split()[3] == b"60"
+
+
+def test_staging_is_filled_by_what_servers_with_leases_hold(leasing, router):
+    warm, staging = leasing(), leasing()
+    warm.put("k", b"v", expiry=60)
+    route = {"type": "StagingRoute", "warm": "PoolRoute|A", "staging": "PoolRoute|B"}
+    with router({"A": [warm], "B": [staging]}, route).raw() as client:
+        assert client.ask(b"lease-get k\r\n") == b"VALUE k 0 1\r\nv\r\nEND\r\n"
+        until(lambda: staging.value("k") == b"v", "a read value is added")
+        assert fill(client, "l", token(client, "l")) == b"STORED\r\n"
+        until(lambda: staging.value("l") == b"v", "a value that fills a miss is set")
+        assert not staging.named("lease-set")
+
+
+def test_large_value_that_fills_a_miss_is_in_the_second_cache(leasing, router, memcached):
+    first, second = leasing(), memcached()
+    route = {"type": "L1L2SizeSplitRoute", "l1": "PoolRoute|A", "l2": "PoolRoute|B", "threshold": 100}
+    large = b"x" * 50_000
+    with router({"A": [first], "B": [second]}, route).raw() as client:
+        assert fill(client, "k", token(client, "k"), large) == b"STORED\r\n"
+        name = first.value("k").decode()
+        assert name.isdigit() and second.get(f"k|==|{name}") == large
+        assert client.ask(b"lease-get k\r\n") == b"VALUE k 3 50000\r\n" + large + b"\r\nEND\r\n"
+        got = token(client, "l")
+        second.kill()
+        assert fill(client, "l", got, large) == b"STORED\r\n"
+        assert first.value("l") == large
+
+
+def test_missing_piece_of_a_large_value_is_a_miss_with_a_token(leasing, router):
+    server = leasing()
+    route = {"type": "BigValueRoute", "target": "PoolRoute|A", "split_threshold": 10}
+    with router({"A": [server]}, route).raw() as client:
+        assert fill(client, "k", token(client, "k"), b"x" * 25) == b"STORED\r\n"
+        flags = 3 | 0x8000
+        whole = b"VALUE k %d 25\r\n" % flags + b"x" * 25 + b"\r\nEND\r\n"
+        assert client.ask(b"lease-get k\r\n") == whole
+        suffix = server.value("k").decode().split("-")[2]
+        assert client.ask(f"delete k:1:{suffix}\r\n".encode()) == b"DELETED\r\n"
+        assert fill(client, "k", token(client, "k"), b"new") == b"STORED\r\n"
+        assert client.get("k") == b"new"

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from harness import until
-from harness.mcrouter import Router
+from harness.mcrouter import Router, written
 
 pytestmark = pytest.mark.either_io
 
@@ -197,3 +197,49 @@ def test_a_key_that_becomes_bad_is_answered_with_the_reason(memcached, routed, r
         for request in (b"get %b\r\n", b"set %b 0 0 1\r\nx\r\n", b"delete %b\r\n", b"incr %b 1\r\n"):
             assert client.ask(request % key) == answer
         assert client.ask(b"get %b\r\n" % key[:1]) != answer or reason.startswith("space")
+
+
+PREFIXES = {
+    # Keys of the route, and what a pool that keeps routing prefixes is sent for a key without and with one.
+    "none": ({}, "a", "/a/b/a"),
+    "another": ({"set_routing_prefix": "/c/d/"}, "/c/d/a", "/c/d/a"),
+    "the same": ({"set_routing_prefix": "/a/b/"}, "/a/b/a", "/a/b/a"),
+    "removed": ({"set_routing_prefix": ""}, "a", "a"),
+    "ensure": ({**ENSURED}, "foo:a", "/a/b/foo:a"),
+    "another and ensure": ({**ENSURED, "set_routing_prefix": "/c/d/"}, "/c/d/foo:a", "/c/d/foo:a"),
+    "removed and ensure": ({**ENSURED, "set_routing_prefix": ""}, "foo:a", "foo:a"),
+    "another and suffix": ({"set_key_suffix": ":z", "set_routing_prefix": "/c/d/"}, "/c/d/a:z", "/c/d/a:z"),
+    "removed and replace": (
+        {"ensure_key_prefix": "b", "replace_key_prefix": "a", "set_routing_prefix": ""},
+        "b",
+        "b",
+    ),
+}
+
+
+@pytest.mark.parametrize("keys, plain, prefixed", PREFIXES.values(), ids=PREFIXES.keys())
+def test_routing_prefixes_are_set_and_removed(memcached, routed, keys, plain, prefixed):
+    server = memcached()
+    route = {"type": "ModifyKeyRoute", "target": "PoolRoute|A", **keys}
+    for keeps in (True, False):
+        pool = {"servers": [server.address], "keep_routing_prefix": keeps}
+        with routed(route, {"A": pool}, "--route-prefix=/a/b/").raw() as client:
+            for asked, sent in (("a", plain), ("/a/b/a", prefixed)):
+                sent = sent if keeps else sent.rsplit("/", 1)[-1]
+                client.set(asked, "1")
+                assert server.get(sent) == b"1", asked
+                assert (
+                    client.ask(f"get {asked}\r\n".encode()) == f"VALUE {asked} 0 1\r\n1\r\nEND\r\n".encode()
+                )
+                assert client.ask(f"delete {asked}\r\n".encode()) == b"DELETED\r\n"
+                assert server.get(sent) is None
+
+
+def test_a_routing_prefix_that_is_none_is_refused(tmp_path, command):
+    for prefix in ("a", "/a/", "/a/b", "a/b/", "//"):
+        file = tmp_path / "bad.json"
+        file.write_text(
+            written({"type": "ModifyKeyRoute", "target": "NullRoute", "set_routing_prefix": prefix})
+        )
+        done = command("mcrouter", "--validate-config", "--port=1", f"--config=file:{file}")
+        assert done.returncode == 3 and "set_routing_prefix" in done.stderr, prefix

@@ -84,6 +84,18 @@ class Leasing:
                     return self._lease_set(key, int(token), value, int(flags), int(expiry))
                 case [b"get", *keys] if keys:
                     return b"".join(map(self._get, keys)) + b"END\r\n"
+                case [b"gets", *keys] if keys:
+                    return b"".join(self._get(key, b" %d" % self._version(key)) for key in keys) + b"END\r\n"
+                case [b"cas", key, flags, expiry, size, version, *_]:
+                    value = stream.read(int(size) + 2)[:-2]
+                    if key not in self._items:
+                        return b"NOT_FOUND\r\n"
+                    if int(version) != self._version(key):
+                        return b"EXISTS\r\n"
+                    self._items[key] = (value, int(flags), int(expiry), time.time())
+                    if int(expiry) < 0:
+                        del self._items[key]
+                    return b"STORED\r\n"
                 case [b"set" | b"add", key, flags, expiry, size, *_]:
                     value = stream.read(int(size) + 2)[:-2]
                     if words[0] == b"add" and key in self._items:
@@ -97,11 +109,16 @@ class Leasing:
                     return b"DELETED\r\n" if self._items.pop(key, None) else b"NOT_FOUND\r\n"
         return b"ERROR\r\n"
 
-    def _get(self, key):
+    def _version(self, key):
+        """The version of a value is the time at which it was stored."""
+        *_, since = self._items.get(key, (0,))
+        return int(since * 1e6)
+
+    def _get(self, key, version=b""):
         if key not in self._items:
             return b""
         value, flags, *_ = self._items[key]
-        return b"VALUE %b %d %d\r\n%b\r\n" % (key, flags, len(value), value)
+        return b"VALUE %b %d %d%b\r\n%b\r\n" % (key, flags, len(value), version, value)
 
     def _lease_get(self, key):
         if key in self._items:
