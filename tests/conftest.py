@@ -212,10 +212,12 @@ def command():
 
 @pytest.fixture
 def routed(cleanup, io, tmp_path):
-    """Starts mcrouter's front door with this route over these pools (`harness.mcrouter.written`)."""
+    """Starts mcrouter's front door with this route over these pools (`harness.mcrouter.written`). Servers have
+    much time, as on a busy machine they need it, unless `arguments` say otherwise."""
 
     def start(route, pools=None, *arguments, **more):
-        router = Router(written(route, pools, **more), tmp_path, io, *arguments)
+        patient = "--server-timeout=20000"
+        router = Router(written(route, pools, **more), tmp_path, io, patient, *arguments)
         cleanup.callback(router.stop)
         return router
 

@@ -73,7 +73,7 @@ def test_a_dead_first_server_is_not_noticed(memcached, routed, good, route, pool
 def test_a_frozen_first_server_costs_one_timeout(memcached, routed, good):
     frozen = memcached()
     frozen.freeze()
-    options = ("--server-timeout=1000", "--timeouts-until-tko=1", "--asynclog-disable")
+    options = ("--server-timeout=3000", "--timeouts-until-tko=1", "--asynclog-disable")
     with routed(failover(), {"A": [frozen], "B": [good]}, *options).raw() as client:
         assert answers(client) == GOOD
 
