@@ -211,6 +211,19 @@ def command():
 
 
 @pytest.fixture
+def mcrouter(cleanup, io, tmp_path):
+    """Starts a router over this route and the pool `A` of these servers."""
+
+    def start(route, servers=(), *arguments, **pools):
+        pools = {"A": {"servers": [server.address for server in servers]}, **pools}
+        router = Router(json.dumps({"pools": pools, "route": route}), tmp_path, io, *arguments)
+        cleanup.callback(router.stop)
+        return router
+
+    return start
+
+
+@pytest.fixture
 def routed(cleanup, io, tmp_path):
     """Starts mcrouter's front door with this route over these pools (`harness.mcrouter.written`). Servers
     have much time, as on a busy machine they need it, unless `arguments` say otherwise."""

@@ -91,3 +91,8 @@ def told(client, request):
     value = rest.removesuffix(b"\r\nEND\r\n")
     assert head == b"VALUE %s 0 %d" % (key, len(value))
     return value.decode()
+
+
+def stored(server, keys):
+    with server.raw() as direct:
+        return [key for key in keys if direct.get(key) is not None]
