@@ -39,6 +39,8 @@ pub struct Lane {
     pub(super) limited: bool,
     /// What its server has proved that it knows.
     pub(super) proofs: Proofs,
+    /// Requests are held: the login is under way, or a proof is awaited.
+    pub(super) holding: bool,
     pub(super) phase: Phase,
     /// The server at the other end.
     pub member: Arc<Member>,
@@ -230,7 +232,7 @@ impl Lane {
     /// Must the requests that the lane is given wait before they are sent?
     #[inline]
     pub(super) fn holds_requests(&self) -> bool {
-        !matches!(self.phase, Phase::Ready) || self.proofs.are_awaited()
+        self.holding
     }
 
     /// The login has ended: the requests that were held may be sent.
@@ -248,8 +250,9 @@ impl Lane {
         }
     }
 
-    /// Sends the requests that were held.
+    /// Sends the requests that were held, and holds no more.
     pub(super) fn release_held(&mut self) {
+        self.holding = false;
         let held = std::mem::take(&mut self.held);
         self.stream.out.extend_from_slice(&held);
     }

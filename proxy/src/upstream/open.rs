@@ -87,6 +87,7 @@ impl Engine {
             owner: None,
             limited: false,
             proofs: Proofs::of(member),
+            holding: true,
             limit: String::new(),
             uploading: None,
             download: None,

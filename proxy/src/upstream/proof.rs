@@ -125,6 +125,7 @@ impl Engine {
             Proof::Given | Proof::Asked => return Ok(()),
             proof @ Proof::Unasked => *proof = Proof::Asked,
         }
+        lane.holding = true;
         lane.proofs.version_first = !is_common && !is_behind || lane.proofs.version_first && is_behind;
         let waiter = Waiter {
             to: ReplyTo::Lane { lane: id },

@@ -436,12 +436,19 @@ impl<'a> Children<'a> {
     /// May this child be asked? Every child may, except an ejected member and a copy whose state does not
     /// admit the request. An ejected member whose failed deletes are kept is asked to delete: it fails, and the
     /// delete is kept.
+    #[inline]
     pub fn is_up(&self, index: usize) -> bool {
-        self.leaf(index).is_none_or(|(id, member)| {
-            let is_kept = || self.class == Class::Delete && self.tree.spool_of(id).is_some();
-            let admits = || !member.is_copy() || self.snapshot.admits(member.id, self.class);
-            (member.is_up() || is_kept()) && admits()
-        })
+        match self.leaf(index) {
+            None => true,
+            Some((_, member)) if member.is_up() && !member.is_copy() => true,
+            Some((id, member)) => self.is_admitted(id, member),
+        }
+    }
+
+    fn is_admitted(&self, id: NodeId, member: &Member) -> bool {
+        let is_kept = || self.class == Class::Delete && self.tree.spool_of(id).is_some();
+        let admits = || !member.is_copy() || self.snapshot.admits(member.id, self.class);
+        (member.is_up() || is_kept()) && admits()
     }
 
     /// The member that this child is, directly or below wraps; `None`: the child is no member.
