@@ -37,6 +37,8 @@ const MOST: u32 = 1 << 16;
 /// The most pieces that are asked for at a time: a client's one request must not hold up others for long.
 const AT_ONCE: u32 = 256;
 
+/// Bytes that a piece takes beside its value, more or less.
+const ENTRY: usize = 80;
 /// The error text for a key that leaves no room for the numbers of pieces.
 const LONG_KEY: &str = "bad key";
 /// The error text for a value that would be in more pieces than could be read again.
@@ -331,7 +333,7 @@ impl Run for Read {
     }
 
     fn holds(&self) -> usize {
-        self.bytes
+        self.bytes + self.values.len() * ENTRY
     }
 }
 

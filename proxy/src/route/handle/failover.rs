@@ -27,6 +27,10 @@ pub(in crate::route) trait Policy: Send {
     }
     /// Notes whether a child has answered with an error.
     fn learn(&self, _child: usize, _failed: bool) {}
+    /// If there is no next child: were these all the tries that are allowed? Otherwise no further one was found.
+    fn is_spent(&self, _tried: &Tried, _children: usize) -> bool {
+        true
+    }
     /// Draws that led to a child that was asked before, and to one of a domain that has failed.
     fn collisions(&self, _: &Query<'_>, _: &Tried, _: &Children<'_>) -> [u64; 2] {
         [0; 2]
@@ -132,10 +136,12 @@ impl Attempt for Failover {
             .as_ref()
             .is_none_or(|policy| policy.allows(tried, outcome));
         let next = self.follow(query, tried, children);
-        self.count(|counts| match (next, outcome) {
-            (None, _) => counts.all_failed += 1,
-            (Some(_), Outcome::Ejected) => counts.ejected += 1,
-            (Some(_), _) => counts.errors += 1,
+        let is_spent = |policy: &dyn Policy| policy.is_spent(tried, children.len());
+        let is_last = next.is_none() && self.policy.as_deref().is_none_or(is_spent);
+        self.count(|counts| match (is_last, outcome) {
+            (true, _) => counts.all_failed += 1,
+            (false, Outcome::Ejected) => counts.ejected += 1,
+            (false, _) => counts.errors += 1,
         });
         let Some(next) = next.filter(|_| allowed) else {
             if let Some(policy) = &self.policy {

@@ -119,8 +119,14 @@ impl Policy for HashOrder {
         tried.errors < self.error_tries
     }
 
+    fn is_spent(&self, tried: &Tried, children: usize) -> bool {
+        Self::counted(tried) >= self.tries || tried.count as usize >= children
+    }
+
     fn collisions(&self, query: &Query<'_>, tried: &Tried, children: &Children<'_>) -> [u64; 2] {
-        let drawn = self.drawn(query, tried.count, children);
+        // Where one more was allowed, the draws that found none count as well.
+        let goes_on = tried.errors < self.error_tries && !self.is_spent(tried, children.len());
+        let drawn = self.drawn(query, tried.count + u32::from(goes_on), children);
         [drawn.collisions, drawn.domain_collisions]
     }
 
@@ -192,5 +198,21 @@ mod tests {
         let allowed = outcomes.map(|outcome| policy.allows(&mut tried, outcome));
         assert_eq!(allowed, [true, true, true, true, false]);
         assert_eq!((tried.errors, tried.excluded), (3, 1));
+    }
+
+    #[test]
+    fn tries_that_find_no_further_child_are_not_the_last_ones() {
+        let policy = order(Vec::new(), true);
+        let mut tried = Tried::first(0);
+        for child in [1, 2, 4, 5] {
+            assert!(!policy.is_spent(&tried, 6));
+            tried.add(child);
+        }
+        assert!(
+            !policy.is_spent(&tried, 6),
+            "a sixth try is allowed, and finds nobody"
+        );
+        tried.add(3);
+        assert!(policy.is_spent(&tried, 6));
     }
 }
