@@ -97,6 +97,7 @@ impl Script for BigValue {
                     pieces: None,
                     values: HashMap::new(),
                     bytes: 0,
+                    awaited: 0,
                     asked: 0,
                     worst: Answers::default(),
                 };
@@ -212,6 +213,9 @@ struct Read {
     values: HashMap<u32, Vec<u8>>,
     /// Their bytes.
     bytes: usize,
+    /// The bytes of all pieces, which are reserved before the first is asked for: a thousand requests at once
+    /// would otherwise read all their first pieces, and delay every other request to the server.
+    awaited: usize,
     asked: u32,
     worst: Answers,
 }
@@ -298,6 +302,8 @@ impl Run for Read {
             };
             self.head = Some((item.flags, item.version));
             self.pieces = Some(pieces);
+            let most = (pieces.count as usize).saturating_mul(self.route.threshold);
+            self.awaited = most.min(asked.largest);
             return self.more(asked, pieces);
         }
         match item {
@@ -333,7 +339,7 @@ impl Run for Read {
     }
 
     fn holds(&self) -> usize {
-        self.bytes + self.values.len() * ENTRY
+        self.awaited.max(self.bytes) + self.values.len() * ENTRY
     }
 }
 
