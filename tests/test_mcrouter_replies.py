@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from harness import PATIENCE, until
-from harness.mcrouter import Router
+from harness.mcrouter import REQUESTS, Router
 from harness.raw import Closed
 
 pytestmark = pytest.mark.either_io
@@ -41,24 +41,6 @@ def swallowing(sock):
 def hanging_up(sock):
     """A server that closes the connection at the first request."""
     sock.recv(65536)
-
-
-REQUESTS = {
-    "get": b"get k\r\n",
-    "gets": b"gets k\r\n",
-    "gat": b"gat 0 k\r\n",
-    "gats": b"gats 0 k\r\n",
-    "set": b"set k 0 0 1\r\nx\r\n",
-    "add": b"add k 0 0 1\r\nx\r\n",
-    "replace": b"replace k 0 0 1\r\nx\r\n",
-    "append": b"append k 0 0 1\r\nx\r\n",
-    "prepend": b"prepend k 0 0 1\r\nx\r\n",
-    "cas": b"cas k 0 0 1 7\r\nx\r\n",
-    "delete": b"delete k\r\n",
-    "incr": b"incr k 1\r\n",
-    "decr": b"decr k 1\r\n",
-    "touch": b"touch k 0\r\n",
-}
 
 
 def test_plain_commands_and_expiry_times_reach_the_server_untouched(memcached, router):

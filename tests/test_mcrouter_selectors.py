@@ -4,26 +4,9 @@ import json
 
 import pytest
 
-from harness.mcrouter import Router
+from harness.mcrouter import REQUESTS, Router
 
 pytestmark = pytest.mark.either_io
-
-COMMANDS = {
-    "get": b"get k\r\n",
-    "gets": b"gets k\r\n",
-    "gat": b"gat 0 k\r\n",
-    "gats": b"gats 0 k\r\n",
-    "set": b"set k 0 0 1\r\nx\r\n",
-    "add": b"add k 0 0 1\r\nx\r\n",
-    "replace": b"replace k 0 0 1\r\nx\r\n",
-    "append": b"append k 0 0 1\r\nx\r\n",
-    "prepend": b"prepend k 0 0 1\r\nx\r\n",
-    "cas": b"cas k 0 0 1 7\r\nx\r\n",
-    "delete": b"delete k\r\n",
-    "incr": b"incr k 1\r\n",
-    "decr": b"decr k 1\r\n",
-    "touch": b"touch k 0\r\n",
-}
 
 LEASES = {
     "lease-get": b"lease-get k\r\n",
@@ -58,13 +41,13 @@ def by_command(of_group):
 
 @pytest.mark.parametrize("has_default", [True, False], ids=["default", "no-default"])
 def test_each_command_has_its_policy(routed, has_default):
-    policies = {command: f"ErrorRoute|{command}" for command in COMMANDS}
+    policies = {command: f"ErrorRoute|{command}" for command in REQUESTS}
     keys = {"default_policy": "ErrorRoute|other"} if has_default else {}
     # The two types are one.
     for kind in ("OperationSelectorRoute", "PrefixPolicyRoute"):
         with routed({"type": kind, "operation_policies": policies, **keys}).raw() as client:
-            answers = {name: client.ask(request) for name, request in COMMANDS.items()}
-        assert answers == {name: taken(name) for name in COMMANDS}
+            answers = {name: client.ask(request) for name, request in REQUESTS.items()}
+        assert answers == {name: taken(name) for name in REQUESTS}
 
 
 @pytest.mark.parametrize("has_default", [True, False], ids=["default", "no-default"])
@@ -72,7 +55,7 @@ def test_a_command_without_a_policy_gets_the_default(routed, has_default):
     keys = {"default_policy": "ErrorRoute|other"} if has_default else {}
     route = {"type": "OperationSelectorRoute", "operation_policies": {"get": "ErrorRoute|get"}, **keys}
     with routed(route).raw() as client:
-        answers = {name: client.ask(request) for name, request in COMMANDS.items()}
+        answers = {name: client.ask(request) for name, request in REQUESTS.items()}
     others = by_command(lambda group: taken("other") if has_default else DEFAULT[group])
     assert answers == {**others, "get": taken("get")}
 
@@ -102,7 +85,7 @@ def test_one_group_of_commands_has_a_policy(routed, group, has_default):
     keys = {"default_policy": "ErrorRoute|other"} if has_default else {}
     policies = {group: "ErrorRoute|mine"}
     with routed({"type": "RoutingGroupRoute", "routing_group_policies": policies, **keys}).raw() as client:
-        answers = {name: client.ask(request) for name, request in COMMANDS.items()}
+        answers = {name: client.ask(request) for name, request in REQUESTS.items()}
     others = by_command(lambda group: taken("other") if has_default else DEFAULT[group])
     assert answers == {**others, **dict.fromkeys(GROUPS[group], taken("mine"))}
 
@@ -146,7 +129,7 @@ def test_keys_of_a_prefix_are_rejected(memcached, routed):
     }
     with routed(route, {"A": memcached.several(2)}).raw() as client:
         for key in (b"rej", b"reject", b"reject:x", b"/././reject"):
-            for name, request in COMMANDS.items():
+            for name, request in REQUESTS.items():
                 asked = request.replace(b" k", b" " + key)
                 assert client.ask(asked) == b"SERVER_ERROR reject\r\n", (key, name)
         for key in ("re", "a:reject", "reject:not:x"):

@@ -6,6 +6,24 @@ import pathlib
 from . import number, ports
 from .proxy import BINARY, Program
 
+REQUESTS = {
+    "get": b"get k\r\n",
+    "gets": b"gets k\r\n",
+    "gat": b"gat 0 k\r\n",
+    "gats": b"gats 0 k\r\n",
+    "set": b"set k 0 0 1\r\nx\r\n",
+    "add": b"add k 0 0 1\r\nx\r\n",
+    "replace": b"replace k 0 0 1\r\nx\r\n",
+    "append": b"append k 0 0 1\r\nx\r\n",
+    "prepend": b"prepend k 0 0 1\r\nx\r\n",
+    "cas": b"cas k 0 0 1 7\r\nx\r\n",
+    "delete": b"delete k\r\n",
+    "incr": b"incr k 1\r\n",
+    "decr": b"decr k 1\r\n",
+    "touch": b"touch k 0\r\n",
+}
+"""A request of each command that has a key."""
+
 
 def node_local(servers):
     """The configuration as it is written on a node, with the node's own server first."""
