@@ -101,6 +101,20 @@ def test_each_server_gets_its_own_when_it_is_back(memcached, mcrouter, tmp_path)
     assert counted(router) == (4, 0, 4, 0)
 
 
+@pytest.mark.parametrize("form", [[], ["--use-asynclog-version2"]], ids=["first form", "second form"])
+def test_another_port_gets_what_servers_have_missed(memcached, mcrouter, tmp_path, form):
+    address, spool = ports.address(), tmp_path / "spool"
+    other = ports.address().split(":")[1]
+    router = mcrouter(pools(address), f"--asynclog-port-override={other}", *form)
+    with router.raw() as client:
+        assert client.ask(b"delete a1\r\n") == b"NOT_FOUND\r\n"
+    [line] = until(lambda: lines(spool), "it is in a file")
+    assert (line[3]["h"].split(":")[1] if form else str(line[3][1])) == other
+    server = memcached(port=other)
+    until(lambda: server.stat("delete_misses") == 1, "it has had it")
+    until(lambda: not files(spool), "the file is gone")
+
+
 def test_what_a_process_leaves_is_sent_by_the_next(memcached, mcrouter, tmp_path):
     address, spool = ports.address(), tmp_path / "spool"
     router = mcrouter(pools(address))

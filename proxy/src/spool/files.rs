@@ -83,6 +83,7 @@ mod tests {
         let options = |router: &str| SpoolOptions {
             dir: dir.path().to_owned(),
             is_second_form: false,
+            port: None,
             router: router.into(),
             region: ".".into(),
             cluster: ".".into(),

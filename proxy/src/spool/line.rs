@@ -59,7 +59,11 @@ impl FailedDelete {
         now: SystemTime,
         out: &mut Vec<u8>,
     ) -> Option<ServerName> {
-        let (server, key) = (ServerName::parse(&self.server)?, str::from_utf8(&self.key).ok()?);
+        let (mut server, key) = (ServerName::parse(&self.server)?, str::from_utf8(&self.key).ok()?);
+        // The path of a socket has no port.
+        if let Some(port) = options.port.filter(|_| server.port > 0) {
+            server.port = port;
+        }
         let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let time = (since.as_secs_f64() * 1000.0).round() / 1000.0;
         let line = match options.is_second_form {
@@ -122,6 +126,7 @@ mod tests {
         SpoolOptions {
             dir: "/".into(),
             is_second_form,
+            port: None,
             router: "5000".into(),
             region: "east".into(),
             cluster: "c1".into(),

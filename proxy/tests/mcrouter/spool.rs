@@ -52,6 +52,7 @@ fn the_log_is_where_the_options_say() {
     let default = SpoolOptions {
         dir: "/var/spool/mcrouter".into(),
         is_second_form: false,
+        port: None,
         router: "5000".into(),
         region: "east".into(),
         cluster: "one".into(),
@@ -60,9 +61,16 @@ fn the_log_is_where_the_options_say() {
     let other = SpoolOptions {
         dir: "/s".into(),
         is_second_form: true,
+        port: Some(7),
         ..default
     };
-    assert_eq!(spool(&["-a", "/s", "--use-asynclog-version2"]), Some(other));
+    let options = [
+        "-a",
+        "/s",
+        "--use-asynclog-version2",
+        "--asynclog-port-override=7",
+    ];
+    assert_eq!(spool(&options), Some(other));
     assert_eq!(spool(&["--asynclog-disable"]), None);
     assert_eq!(spool(&["--async-dir="]), None);
 }

@@ -9,6 +9,8 @@ pub struct SpoolOptions {
     pub dir: PathBuf,
     /// Whether lines have mcrouter's second form (`--use-asynclog-version2`).
     pub is_second_form: bool,
+    /// The port of every server in the lines (`--asynclog-port-override`). `None`: its own.
+    pub port: Option<u16>,
     /// The name of this router in file names: its first port.
     pub router: String,
     /// The region and cluster of this router, as the second form tells them.

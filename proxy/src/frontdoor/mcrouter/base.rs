@@ -46,7 +46,7 @@ pub(super) fn base(flags: &Flags) -> Result<Config, OptionError> {
         state: path(flags, "keep-writing-state"),
         limits,
         embedded: Embedded::DEFAULT,
-        spool: spool(flags),
+        spool: spool(flags)?,
         ..Config::default()
     })
 }
@@ -60,17 +60,24 @@ fn admin(flags: &Flags) -> Result<Option<String>, OptionError> {
 }
 
 /// The asynchronous log. `None`: it is off.
-fn spool(flags: &Flags) -> Option<SpoolOptions> {
-    let dir = path(flags, "async-dir").filter(|_| !flags.flag("asynclog-disable"))?;
+fn spool(flags: &Flags) -> Result<Option<SpoolOptions>, OptionError> {
+    let Some(dir) = path(flags, "async-dir").filter(|_| !flags.flag("asynclog-disable")) else {
+        return Ok(None);
+    };
+    let port = match flags.number("asynclog-port-override") {
+        0 => None,
+        port => Some(u16::try_from(port).map_err(|_| OptionError::Ports)?),
+    };
     let route = flags.text("route-prefix");
     let mut parts = route.split('/').skip(1).map(str::to_owned);
-    Some(SpoolOptions {
+    Ok(Some(SpoolOptions {
         dir,
         is_second_form: flags.flag("use-asynclog-version2"),
+        port,
         router: flags.router_name(),
         region: parts.next().unwrap_or_default(),
         cluster: parts.next().unwrap_or_default(),
-    })
+    }))
 }
 
 /// The path that an option names.

@@ -189,6 +189,7 @@ pub(super) static OPTIONS: &[Opt] = &[
         .short('a')
         .internal("async_spool"),
     opt("use-asynclog-version2", Toggle(false), Served),
+    opt("asynclog-port-override", Number(0), Served),
     // Logs and files.
     opt("log-path", Text(""), Served).short('L').internal("log_file"),
     opt("verbosity", Text("1"), Served).short('v'),
