@@ -74,3 +74,13 @@ fn the_log_is_where_the_options_say() {
     assert_eq!(spool(&["--asynclog-disable"]), None);
     assert_eq!(spool(&["--async-dir="]), None);
 }
+
+#[test]
+fn a_port_that_is_none_is_refused_by_its_option() {
+    let text = format!("--config={}", around(r#""PoolRoute|A""#));
+    let error = run(&["--port=5000", &text, "--asynclog-port-override=70000"]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "option `--asynclog-port-override` takes a port, or 0 for each server's own, not `70000`"
+    );
+}

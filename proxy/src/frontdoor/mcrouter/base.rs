@@ -64,16 +64,19 @@ fn spool(flags: &Flags) -> Result<Option<SpoolOptions>, OptionError> {
     let Some(dir) = path(flags, "async-dir").filter(|_| !flags.flag("asynclog-disable")) else {
         return Ok(None);
     };
-    let port = match flags.number("asynclog-port-override") {
-        0 => None,
-        port => Some(u16::try_from(port).map_err(|_| OptionError::Ports)?),
-    };
+    let option = "asynclog-port-override";
+    let port = flags.number(option);
+    let port = u16::try_from(port).map_err(|_| OptionError::BadValue {
+        option,
+        takes: "a port, or 0 for each server's own",
+        found: port.to_string(),
+    })?;
     let route = flags.text("route-prefix");
     let mut parts = route.split('/').skip(1).map(str::to_owned);
     Ok(Some(SpoolOptions {
         dir,
         is_second_form: flags.flag("use-asynclog-version2"),
-        port,
+        port: (port > 0).then_some(port),
         router: flags.router_name(),
         region: parts.next().unwrap_or_default(),
         cluster: parts.next().unwrap_or_default(),
