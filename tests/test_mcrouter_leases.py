@@ -3,6 +3,7 @@ know leases is never given a value that it would take for commands."""
 
 import json
 import threading
+import time
 
 import pytest
 
@@ -288,6 +289,38 @@ def test_pairs_hold_across_a_reload_and_for_their_own_route_alone(leasing, route
         assert fill(client, "a", others) == b"NOT_STORED\r\n"
         assert fill(client, "a", ours) == b"STORED\r\n"
         assert fill(client, "b", others) == b"STORED\r\n"
+
+
+def test_pairs_hold_where_keys_are_tagged_on_their_way(leasing, router):
+    second = leasing(first_token=500)
+    route = failover(["PoolRoute|A", "PoolRoute|B"], failover_tag=True)
+    with router({"A": [down()], "B": [second]}, route, ["--timeouts-until-tko=1"]).raw() as client:
+        key = "k|#|x"
+        assert fill(client, key, token(client, key)) == b"STORED\r\n"
+        assert second.value(f"{key}:failover=1") == b"v"
+        assert client.ask(f"lease-get {key}\r\n".encode()) == b"VALUE k|#|x 3 1\r\nv\r\nEND\r\n"
+
+
+@pytest.mark.parametrize("since, told", [(5, True), (60, False)], ids=["just now", "long ago"])
+def test_token_of_the_old_pool_makes_its_value_invalid_just_after_the_key_has_moved(
+    leasing, router, since, told
+):
+    old, new = leasing(first_token=100), leasing(first_token=500)
+    route = {
+        "type": "MigrateRoute",
+        "from": "PoolRoute|A",
+        "to": "PoolRoute|B",
+        "start_time": int(time.time()) - since,
+        "interval": 1,
+    }
+    with router({"A": [old], "B": [new]}, route).raw() as client:
+        assert fill(client, "k", 100) == b"NOT_STORED\r\n", "the new pool did not give it"
+        if told:
+            expected = [b"lease-set k 100 3 -1 1"]
+            until(lambda: old.named("lease-set") == expected, "the old pool's lease is used up")
+        # What the new pool takes goes nowhere else.
+        assert fill(client, "j", token(client, "j")) == b"STORED\r\n"
+        assert len(old.named("lease-set")) == told and new.value("j") == b"v"
 
 
 def test_failovers_within_each_other_pair_leases_both(leasing, router):

@@ -25,7 +25,7 @@ DEFAULT_REPLIES = {
 }
 
 
-def test_only_reads_are_sent_where_only_gets_are_allowed(memcached, router):
+def test_only_reads_are_sent_where_only_gets_are_allunanswered(memcached, router):
     server = memcached()
     server.set("k", "5")
     with router(of_pool(server.address), "--allow-only-gets").raw() as client:
@@ -41,7 +41,7 @@ def test_only_reads_are_sent_where_only_gets_are_allowed(memcached, router):
             assert client.exactly(8) == b"5\r\nEND\r\n", request
 
 
-def test_leases_are_asked_for_and_metadata_read_where_only_gets_are_allowed(cleanup, router):
+def test_leases_are_asked_for_and_metadata_read_where_only_gets_are_allunanswered(cleanup, router):
     server = Leasing()
     cleanup.callback(server.stop)
     with router(of_pool(server.address), "--allow-only-gets").raw() as client:
@@ -103,7 +103,7 @@ class Counting:
     """A server that answers nothing before it may. It knows how many requests it had to answer at once."""
 
     def __init__(self, start):
-        self.owed, self.most, self.may = 0, 0, threading.Event()
+        self.unanswered, self.most, self.may = 0, 0, threading.Event()
         self.address = start(self._talk).address
 
     def _talk(self, sock):
@@ -115,11 +115,11 @@ class Counting:
                 data = None
             if data == b"":
                 return
-            self.owed += data.count(b"\n") if data else 0
-            self.most = max(self.most, self.owed)
-            if self.may.is_set() and self.owed:
-                sock.sendall(b"END\r\n" * self.owed)
-                self.owed = 0
+            self.unanswered += data.count(b"\n") if data else 0
+            self.most = max(self.most, self.unanswered)
+            if self.may.is_set() and self.unanswered:
+                sock.sendall(b"END\r\n" * self.unanswered)
+                self.unanswered = 0
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ def test_requests_over_a_limit_wait(scripted, router, option, each, together):
     clients = [proxy.raw() for _ in range(4)]
     for word, client in zip([b"get", b"get", b"gets", b"gets"], clients, strict=True):
         client.send(b"".join(b"%b k%d\r\n" % (word, number) for number in range(40)))
-    until(lambda: sum(server.owed for server in servers) >= together, "the limit is reached")
+    until(lambda: sum(server.unanswered for server in servers) >= together, "the limit is reached")
     time.sleep(0.3)
-    assert sum(server.owed for server in servers) == together
+    assert sum(server.unanswered for server in servers) == together
     for server in servers:
         server.may.set()
     for client in clients:
@@ -174,7 +174,7 @@ def test_requests_for_which_there_is_no_place_to_wait_are_refused(scripted, rout
     proxy = router(of_pool(server.address), *options, "--server-timeout=30000")
     with proxy.raw() as first, proxy.raw() as late:
         first.send(b"get k\r\n" * 3)
-        until(lambda: server.owed == 1, "one is under way")
+        until(lambda: server.unanswered == 1, "one is under way")
         time.sleep(0.2)
         assert late.ask(b"get k\r\n") == answer
         server.may.set()
