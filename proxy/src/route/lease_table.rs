@@ -80,7 +80,7 @@ impl LeaseTable {
             .get_or_init(|| (0..SLOTS).map(|_| Slot::default()).collect());
         let slot = &slots[tag as usize % SLOTS];
         let old = slot.tag.load(SeqCst);
-        // Who finds the slot busy leaves its own lease to be forgotten.
+        // A lease for which the slot is busy is forgotten.
         if old == BUSY
             || tag == FREE
             || tag == BUSY
