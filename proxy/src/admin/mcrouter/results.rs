@@ -56,3 +56,15 @@ pub(super) fn counter(name: &str, facts: &Facts<'_>) -> Option<(u64, bool)> {
     };
     Some((count, is_rate))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ERRORS;
+
+    #[test]
+    fn every_error_is_counted_and_nothing_else() {
+        for (outcome, name) in crate::dialect::OUTCOMES {
+            assert_eq!(ERRORS.contains(&outcome), outcome.is_error(), "{name}");
+        }
+    }
+}
