@@ -5,6 +5,7 @@ import time
 import pytest
 
 from harness import until
+from harness.mcrouter import migrate
 from harness.servers import answering
 
 pytestmark = pytest.mark.either_io
@@ -200,14 +201,7 @@ def test_a_delete_that_a_pool_keeps_for_its_server_does_not_fail_over(memcached,
 def test_failover_over_a_migration_asks_both_of_its_pools_in_turn(memcached, routed):
     old, new, last = memcached.several(3)
     start = int(time.time()) + 4
-    migration = {
-        "type": "MigrateRoute",
-        "from": "PoolRoute|old",
-        "to": "PoolRoute|new",
-        "start_time": start,
-        "interval": 2,
-    }
-    route = failover([migration, "PoolRoute|last"])
+    route = failover([migrate(start, 2), "PoolRoute|last"])
     options = ("--probe-timeout-initial=100", "--asynclog-disable")
     router = routed(route, {"old": [old], "new": [new], "last": [last]}, *options)
     with router.raw() as client:

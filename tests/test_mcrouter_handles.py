@@ -6,7 +6,7 @@ import time
 import pytest
 
 from harness import until
-from harness.mcrouter import stored
+from harness.mcrouter import migrate, stored
 from harness.servers import answering
 
 pytestmark = pytest.mark.either_io
@@ -139,20 +139,10 @@ def test_errors_are_answered_in_the_words_of_mcrouter(mcrouter, route, answer):
         assert client.ask(b"set k 0 0 1\r\n1\r\n") == answer
 
 
-def migration(start):
-    return {
-        "type": "MigrateRoute",
-        "from": "PoolRoute|A",
-        "to": "PoolRoute|B",
-        "start_time": start,
-        "interval": 4,
-    }
-
-
 def test_keys_move_in_four_phases(memcached, mcrouter):
     old, new = memcached.several(2)
     start = int(time.time()) + 4
-    router = mcrouter(migration(start), [old], B={"servers": [new.address]})
+    router = mcrouter(migrate(start, 4, "A", "B"), [old], B={"servers": [new.address]})
     with router.raw() as client, old.raw() as first, new.raw() as second:
 
         def where(key):

@@ -9,7 +9,7 @@ import pytest
 
 from harness import until
 from harness.leasing import Leasing
-from harness.mcrouter import Router
+from harness.mcrouter import Router, migrate
 
 pytestmark = pytest.mark.either_io
 
@@ -306,14 +306,8 @@ def test_token_of_the_old_pool_makes_its_value_invalid_just_after_the_key_has_mo
     leasing, router, since, told
 ):
     old, new = leasing(first_token=100), leasing(first_token=500)
-    route = {
-        "type": "MigrateRoute",
-        "from": "PoolRoute|A",
-        "to": "PoolRoute|B",
-        "start_time": int(time.time()) - since,
-        "interval": 1,
-    }
-    with router({"A": [old], "B": [new]}, route).raw() as client:
+    route = migrate(int(time.time()) - since, 1)
+    with router({"old": [old], "new": [new]}, route).raw() as client:
         assert fill(client, "k", 100) == b"NOT_STORED\r\n", "the new pool did not give it"
         if told:
             expected = [b"lease-set k 100 3 -1 1"]

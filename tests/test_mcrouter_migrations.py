@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+from harness.mcrouter import migrate
+
 pytestmark = pytest.mark.either_io
 
 LEAD = 6
@@ -20,13 +22,7 @@ CLOSE = 0.2
 
 
 def migrating(name, start):
-    return {
-        "type": "MigrateRoute",
-        "from": f"PoolRoute|{name}_old",
-        "to": f"PoolRoute|{name}_new",
-        "start_time": start,
-        "interval": INTERVAL,
-    }
+    return migrate(start, INTERVAL, f"{name}_old", f"{name}_new")
 
 
 def plain(start):

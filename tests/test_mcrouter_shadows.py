@@ -5,6 +5,7 @@ import time
 import pytest
 
 from harness import until
+from harness.mcrouter import migrate
 from harness.servers import answering
 
 pytestmark = pytest.mark.either_io
@@ -170,15 +171,8 @@ def test_a_migration_is_shadowed_in_every_phase(memcached, routed):
 def test_a_shadow_after_a_migration_gets_what_both_pools_get(memcached, routed):
     old, new, shadow = memcached.several(3)
     start = int(time.time()) + 4
-    migration = {
-        "type": "MigrateRoute",
-        "from": "PoolRoute|old",
-        "to": "PoolRoute|new",
-        "start_time": start,
-        "interval": 2,
-    }
     shadows = [{"target": "PoolRoute|shadow", "key_fraction_range": [0, 0.1]}]
-    route = {"type": "ShadowRoute", "children": migration, "shadows": shadows}
+    route = {"type": "ShadowRoute", "children": migrate(start, 2), "shadows": shadows}
     router = routed(route, {"old": [old], "new": [new], "shadow": [shadow]})
     set_all(router)
     until(lambda: stored(shadow) == TENTH, "the range is shadowed")

@@ -50,6 +50,17 @@ def node_local(servers):
 """
 
 
+def migrate(start, interval, old="old", new="new"):
+    """A MigrateRoute from one pool to another from second `start` on."""
+    return {
+        "type": "MigrateRoute",
+        "from": f"PoolRoute|{old}",
+        "to": f"PoolRoute|{new}",
+        "start_time": start,
+        "interval": interval,
+    }
+
+
 def written(route, pools=None, **more):
     """The text of a configuration. A pool is a list of servers and addresses, or an object as in the file."""
 
