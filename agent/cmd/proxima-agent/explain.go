@@ -45,7 +45,7 @@ func runExplain(args []string, out io.Writer) error {
 	var decisions []policy.Decision
 	for _, p := range s.pods {
 		for _, c := range p.Containers {
-			if p.Name == set.Arg(0) {
+			if p.Name == set.Arg(0) && (*namespace == "" || p.Namespace == *namespace) {
 				decisions = append(decisions, ours.Decisions[c.ID])
 			}
 		}

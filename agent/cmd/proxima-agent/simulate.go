@@ -31,7 +31,7 @@ func runSimulate(args []string, out io.Writer) error {
 	s.register(set)
 	orders := set.Int("orders", 1, "orders of arrival to draw; 1 takes the pods as they are listed")
 	seed := set.Uint64("seed", 1, "where the drawing begins")
-	eventFile := set.String("events", "", "a `file` of lines \"arrive POD\" and \"leave POD\" instead")
+	eventFile := set.String("events", "", "a `file` of lines \"arrive POD\" and \"leave POD\" instead; POD is a name, or NAMESPACE/NAME")
 	asJSON := set.Bool("json", false, "write JSON")
 	serve := set.String("serve", "", "tell proxies the result at this Unix `socket`, as an agent would, until interrupted; manifests are read again when they change")
 	if err := parse(set, args, out); err != nil {
@@ -113,9 +113,12 @@ func (s *scene) events(file string) ([]simulate.Event, error) {
 		return nil, err
 	}
 	defer f.Close()
-	index := map[string]int{}
+	// A pod is also known by its bare name, unless two namespaces have it.
+	index, several := map[string]int{}, map[string]bool{}
 	for i, p := range s.pods {
-		index[p.Name] = i
+		_, known := index[p.Name]
+		several[p.Name] = known
+		index[p.Name], index[p.Namespace+"/"+p.Name] = i, i
 	}
 	var events []simulate.Event
 	lines := bufio.NewScanner(f)
@@ -128,6 +131,9 @@ func (s *scene) events(file string) ([]simulate.Event, error) {
 			return nil, fmt.Errorf("%s:%d: neither \"arrive POD\" nor \"leave POD\"", file, n)
 		}
 		pod, ok := index[fields[1]]
+		if several[fields[1]] {
+			return nil, fmt.Errorf("%s:%d: two namespaces have a pod %s: write NAMESPACE/%s", file, n, fields[1], fields[1])
+		}
 		if !ok {
 			return nil, fmt.Errorf("%s:%d: no pod is called %s", file, n, fields[1])
 		}

@@ -44,6 +44,53 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+const alike = `
+kind: Pod
+metadata: {generateName: bench-}
+spec: {containers: [{name: c, resources: {limits: {cpu: 2, memory: 1Gi}}}, {name: d}]}
+---
+kind: Pod
+metadata: {generateName: bench-}
+spec: {containers: [{name: c, resources: {limits: {cpu: 2, memory: 1Gi}}}], initContainers: [{name: side, restartPolicy: Always}]}
+---
+kind: Pod
+metadata: {name: bench-0, namespace: other}
+spec: {containers: [{name: c}]}
+`
+
+func TestEveryContainerIsShownWhateverPodsAreCalled(t *testing.T) {
+	out := simulated(t, manifestFile(t, alike))
+	for _, want := range []string{"default/bench-0/c ", "default/bench-0/d ", "default/bench-1/c ", "default/bench-1/side ", "other/bench-0/c "} {
+		if strings.Count(out, want) != 1 {
+			t.Errorf("%q is not shown once:\n%s", want, out)
+		}
+	}
+}
+
+func TestAPodOfTwoNamespacesIsNamedWithItsOwnInEventsAndExplain(t *testing.T) {
+	manifests := manifestFile(t, alike)
+	for line, want := range map[string]string{"arrive other/bench-0": "other/bench-0/c", "arrive bench-1": "default/bench-1/c", "arrive bench-0": "write NAMESPACE/bench-0"} {
+		events := filepath.Join(t.TempDir(), "events")
+		if err := os.WriteFile(events, []byte(line+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		err := dispatch([]string{"simulate", "--shape", "cores=4", "--events", events, manifests}, &out)
+		if said := out.String(); err != nil {
+			if !strings.Contains(err.Error(), want) {
+				t.Error(err)
+			}
+		} else if !strings.Contains(said, want) {
+			t.Errorf("%s:\n%s", line, said)
+		}
+	}
+	var out strings.Builder
+	err := dispatch([]string{"explain", "--shape", "cores=4", "--namespace", "other", "bench-0", manifests}, &out)
+	if err != nil || !strings.Contains(out.String(), "other/bench-0/c") || strings.Contains(out.String(), "default/") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
 func TestManifestsWithoutPodsAreRefused(t *testing.T) {
 	var out strings.Builder
 	err := dispatch([]string{"simulate", "--shape", "cores=4", manifestFile(t, "kind: Service\nspec: {ports: [{port: 80}]}")}, &out)

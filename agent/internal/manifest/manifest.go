@@ -4,7 +4,6 @@ package manifest
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,15 +15,35 @@ import (
 )
 
 type metadata struct {
-	Name        string            `yaml:"name"`
-	Namespace   string            `yaml:"namespace"`
-	Labels      map[string]string `yaml:"labels"`
-	Annotations map[string]string `yaml:"annotations"`
+	Name         string            `yaml:"name"`
+	GenerateName string            `yaml:"generateName"`
+	Namespace    string            `yaml:"namespace"`
+	Labels       map[string]string `yaml:"labels"`
+	Annotations  map[string]string `yaml:"annotations"`
 }
 
 type template struct {
 	Metadata metadata `yaml:"metadata"`
 	Spec     podSpec  `yaml:"spec"`
+}
+
+// jobSpec is what makes pods: of a Job, of a CronJob's jobs, and but for the numbers of everything else.
+type jobSpec struct {
+	Template    *template `yaml:"template"`
+	Parallelism *int      `yaml:"parallelism"`
+	Completions *int      `yaml:"completions"`
+}
+
+// atOnce is how many pods run at a time.
+func (j *jobSpec) atOnce() int {
+	count := 1
+	if j.Parallelism != nil {
+		count = *j.Parallelism
+	}
+	if j.Completions != nil {
+		count = min(count, *j.Completions)
+	}
+	return count
 }
 
 // object is a Pod, or anything that has a pod template (Deployment, StatefulSet, DaemonSet, Job, CronJob), or
@@ -34,12 +53,10 @@ type object struct {
 	Metadata metadata `yaml:"metadata"`
 	Spec     struct {
 		podSpec     `yaml:",inline"`
-		Replicas    *int      `yaml:"replicas"`
-		Template    *template `yaml:"template"`
+		Replicas    *int `yaml:"replicas"`
+		jobSpec     `yaml:",inline"`
 		JobTemplate struct {
-			Spec struct {
-				Template *template `yaml:"template"`
-			} `yaml:"spec"`
+			Spec jobSpec `yaml:"spec"`
 		} `yaml:"jobTemplate"`
 	} `yaml:"spec"`
 	Status podStatus `yaml:"status"`
@@ -89,10 +106,10 @@ const copyMark = "$n"
 // maxPods bounds what one set of manifests may ask for.
 const maxPods = 10_000
 
-// Read reads YAML documents and returns the pods that so many copies of them make. Objects without pods
-// (services) are passed over.
+// Read reads YAML documents and returns the pods that so many copies of them make, each with a name that no
+// other pod of its namespace has. Objects without pods (services) are passed over.
 func Read(text []byte, copies int) ([]Pod, error) {
-	var pods []Pod
+	var all cast
 	for n := 1; n <= copies; n++ {
 		documents := yaml.NewDecoder(bytes.NewReader(bytes.ReplaceAll(text, []byte(copyMark), []byte(strconv.Itoa(n)))))
 		for {
@@ -104,7 +121,7 @@ func Read(text []byte, copies int) ([]Pod, error) {
 			if err != nil {
 				return nil, err
 			}
-			if pods, err = o.appendTo(pods); err != nil {
+			if err = all.add(&o); err != nil {
 				return nil, err
 			}
 		}
@@ -112,44 +129,15 @@ func Read(text []byte, copies int) ([]Pod, error) {
 			break
 		}
 	}
-	return pods, nil
-}
-
-// appendTo appends the pods of the object, and of those in its list.
-func (o *object) appendTo(pods []Pod) ([]Pod, error) {
-	for i := range o.Items {
-		var err error
-		if pods, err = o.Items[i].appendTo(pods); err != nil {
-			return nil, err
-		}
-	}
-	meta, spec, replicas := o.Metadata, o.Spec.podSpec, 1
-	t := cmp.Or(o.Spec.Template, o.Spec.JobTemplate.Spec.Template)
-	if t != nil {
-		meta, spec = t.Metadata, t.Spec
-		meta.Name, meta.Namespace = o.Metadata.Name, cmp.Or(meta.Namespace, o.Metadata.Namespace)
-		if o.Spec.Replicas != nil {
-			replicas = *o.Spec.Replicas
-		}
-	}
-	if len(spec.Containers) == 0 {
-		return pods, nil
-	}
-	if replicas > maxPods-len(pods) {
-		return nil, fmt.Errorf("%s %s: more than %d pods", o.Kind, o.Metadata.Name, maxPods)
-	}
-	meta.Namespace = cmp.Or(meta.Namespace, "default")
-	for i := range replicas {
-		own := meta
-		if t != nil {
-			own.Name = fmt.Sprintf("%s-%d", meta.Name, i)
-		}
-		pod, err := makePod(own, spec)
+	all.name()
+	pods := make([]Pod, len(all.roles))
+	for i, r := range all.roles {
+		pod, err := makePod(r.meta, r.spec)
 		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w", o.Kind, o.Metadata.Name, err)
+			return nil, fmt.Errorf("%s %s: %w", r.of.Kind, r.of.Metadata.Name, err)
 		}
-		pod.Addresses, pod.IDs = o.Status.addresses(), o.Status.ids()
-		pods = append(pods, pod)
+		pod.Addresses, pod.IDs = r.of.Status.addresses(), r.of.Status.ids()
+		pods[i] = pod
 	}
 	return pods, nil
 }

@@ -1,7 +1,9 @@
 package manifest
 
 import (
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,6 +110,61 @@ spec:
 	}
 	if len(pods[0].Findings) != 1 || pods[0].Findings[0].Key != "proxima.io/cpus.log" {
 		t.Errorf("%v", pods[0].Findings)
+	}
+}
+
+// Names are given as an API server and controllers give them: each pod has one of its own in its namespace.
+func TestEveryPodHasANameOfItsOwn(t *testing.T) {
+	const c = "{containers: [{name: a}]}"
+	of := func(kind, name string, replicas int) string {
+		return fmt.Sprintf("kind: %s\nmetadata: {name: %s}\nspec: {replicas: %d, template: {spec: %s}}", kind, name, replicas, c)
+	}
+	pod := func(meta string) string { return "kind: Pod\nmetadata: {" + meta + "}\nspec: " + c }
+	job := func(numbers string) string {
+		return "kind: Job\nmetadata: {generateName: j-}\nspec: {" + numbers + ", template: {spec: " + c + "}}"
+	}
+	for what, each := range map[string]struct {
+		copies    int
+		documents []string
+		want      []string
+	}{
+		"a name to be generated":         {1, []string{pod("generateName: b-"), pod("generateName: b-"), pod("name: b-2"), pod("generateName: b-")}, []string{"default/b-0", "default/b-1", "default/b-2", "default/b-3"}},
+		"in two namespaces":              {1, []string{pod("generateName: b-, namespace: x"), pod("generateName: b-")}, []string{"x/b-0", "default/b-0"}},
+		"no name at all":                 {1, []string{pod(""), pod("labels: {a: b}")}, []string{"default/pod-0", "default/pod-1"}},
+		"generated before it is written": {1, []string{pod("generateName: b-"), pod("name: b-1"), pod("generateName: b-")}, []string{"default/b-0", "default/b-1", "default/b-2"}},
+		"in a list":                      {1, []string{"kind: List\nitems:\n- {kind: Pod, metadata: {generateName: b-}, spec: " + c + "}\n- {kind: Pod, metadata: {generateName: b-}, spec: " + c + "}"}, []string{"default/b-0", "default/b-1"}},
+		"two kinds":                      {1, []string{of("Deployment", "r", 2), of("StatefulSet", "r", 2)}, []string{"default/r-0.deployment", "default/r-1.deployment", "default/r-0", "default/r-1"}},
+		"a pod called as a replica is":   {1, []string{of("StatefulSet", "r", 2), pod("name: r-1")}, []string{"default/r-0", "default/r-1.statefulset", "default/r-1"}},
+		"three kinds":                    {1, []string{of("ReplicaSet", "r", 1), of("Deployment", "r", 1), of("DaemonSet", "r", 1)}, []string{"default/r-0", "default/r-0.deployment", "default/r-0.daemonset"}},
+		"one object in each copy":        {2, []string{pod("name: one"), pod("name: p-$n")}, []string{"default/one", "default/p-1", "default/p-2"}},
+		"generated in each copy":         {2, []string{pod("generateName: b-"), pod("name: p-$n")}, []string{"default/b-0", "default/p-1", "default/b-1", "default/p-2"}},
+		"jobs, with pods side by side":   {1, []string{job("parallelism: 2"), job("parallelism: 3, completions: 1")}, []string{"default/j-0-0", "default/j-0-1", "default/j-1-0"}},
+		"a job that is to run no pod":    {1, []string{job("parallelism: 0"), pod("name: p")}, []string{"default/p"}},
+	} {
+		pods, err := Read([]byte(strings.Join(each.documents, "\n---\n")), each.copies)
+		var got []string
+		for _, p := range pods {
+			got = append(got, p.Namespace+"/"+p.Name)
+			if id := p.Containers[0].ID; id != p.Namespace+"/"+p.Name+"/a" {
+				t.Errorf("%s: %s is in %s/%s", what, id, p.Namespace, p.Name)
+			}
+		}
+		if err != nil || !slices.Equal(got, each.want) {
+			t.Errorf("%s: %v %v, want %v", what, got, err, each.want)
+		}
+	}
+}
+
+// What no cluster can hold is refused, as one of two would be shown otherwise.
+func TestTwoThatCannotBeToldApartAreRefused(t *testing.T) {
+	for manifest, want := range map[string]string{
+		"kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a}]}\n---\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: b}]}": "Pod p is there twice in the namespace default",
+		"kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a}, {name: a}]}":                                                            "Pod p: two containers are called a",
+		"kind: Pod\nmetadata: {name: p}\nspec: {initContainers: [{name: a, restartPolicy: Always}], containers: [{name: a}]}":                   "Pod p: two containers are called a",
+	} {
+		if pods, err := Read([]byte(manifest), 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d pods, %v; want %q", len(pods), err, want)
+		}
 	}
 }
 

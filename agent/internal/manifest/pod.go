@@ -26,6 +26,7 @@ type podSpec struct {
 // Pod is the containers of one pod, and what its annotations made us say.
 type Pod struct {
 	Name       string
+	Namespace  string
 	Containers []policy.Container
 	Findings   []annotation.Finding
 	// Addresses and IDs are of a pod that runs in a cluster: its own, and the runtime's of its containers by
@@ -37,7 +38,7 @@ type Pod struct {
 // makePod makes a pod of those containers that stay: init containers only prepare, and are gone by then, but
 // count for the quality of service.
 func makePod(meta metadata, spec podSpec) (Pod, error) {
-	pod := Pod{Name: meta.Name}
+	pod := Pod{Name: meta.Name, Namespace: meta.Namespace}
 	all := slices.Concat(spec.InitContainers, spec.Containers)
 	made, names := make([]policy.Container, len(all)), make([]string, len(all))
 	guaranteed, bestEffort := true, true
@@ -48,6 +49,9 @@ func makePod(meta metadata, spec podSpec) (Pod, error) {
 		}
 		guaranteed = guaranteed && exact
 		bestEffort = bestEffort && c.Request == 0 && c.Limit == 0 && c.Memory == 0
+		if slices.Contains(names[:i], c.Name) {
+			return pod, fmt.Errorf("two containers are called %s", c.Name)
+		}
 		made[i], names[i] = c, c.Name
 	}
 	pod.Findings = annotation.Strangers(meta.Annotations, names)
