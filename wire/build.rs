@@ -23,7 +23,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     let names: Vec<&str> = rows.iter().map(|row| row[0]).collect();
     let mut out = format!("pub(super) static COMMANDS: [Command; {}] = [\n", rows.len());
     for row in &rows {
-        let &[name, arity, flags, positions, specs, served, class, reason, _] = &row[..] else {
+        let &[
+            name,
+            arity,
+            flags,
+            positions,
+            specs,
+            served,
+            class,
+            reason,
+            empty,
+            _,
+        ] = &row[..]
+        else {
             return Err(format!("{DATA}: {row:?}").into());
         };
         let prefix = format!("{name}|");
@@ -35,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             out,
             "Command {{ name: {name:?}, arity: {arity}, flags: &{all:?}, positions: [{}], specs: &[{}], \
              served: {}, class: Class::{}, reason: {reason:?}, subcommands: {first}..{}, is_blocking: {}, \
-             is_write: {}, has_first_key: {} }},",
+             is_write: {}, has_first_key: {}, empty: &[{}] }},",
             positions.replace(' ', ", "),
             all_specs(specs)?,
             served_as(served)?,
@@ -44,6 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             all.contains(&"blocking"),
             all.contains(&"write"),
             specs == "@1 range 0 1 0" && served != "pattern",
+            empty_cases(empty)?,
         )?;
     }
     out.push_str("];\n");
@@ -99,6 +112,60 @@ fn all_specs(text: &str) -> Result<String, String> {
         out += &format!("Spec {{ begin: {begin}, find: {find}, is_channel: {is_channel} }}, ");
     }
     Ok(out)
+}
+
+/// What an empty server answers: one case behind the other.
+fn empty_cases(text: &str) -> Result<String, String> {
+    let mut out = String::new();
+    for case in text.split("; ").filter(|case| !case.is_empty()) {
+        let (mut when, mut rest) = (String::new(), case);
+        while let Some((condition, behind)) = rest.strip_prefix("if ").and_then(|text| text.split_once(": "))
+        {
+            rest = behind;
+            when += &match condition.split(' ').collect::<Vec<_>>()[..] {
+                [word, "from", at] => format!("When::Word({word:?}, {at}), "),
+                [at, "is", word] => format!("When::Is({at}, {word:?}), "),
+                [count, "words"] => format!("When::Words({count}), "),
+                _ => return Err(format!("{DATA}: if {condition}")),
+            };
+        }
+        out += &format!("Case {{ when: &[{when}], answer: {} }}, ", empty_answer(rest)?);
+    }
+    Ok(out)
+}
+
+fn empty_answer(text: &str) -> Result<String, String> {
+    Ok(match text.split(' ').collect::<Vec<_>>()[..] {
+        ["each", at, lines] => {
+            let [two, three] = both(lines);
+            format!("Answer::Each({at}, {two:?}, {three:?})")
+        }
+        [word @ ("score" | "fields" | "server")] => format!("Answer::{}", capital(word)),
+        [word @ "distinct", at, step] => format!("Answer::{}({at}, {step})", capital(word)),
+        [
+            word @ ("zeros" | "count" | "members" | "integer" | "minus" | "float" | "double" | "length"
+            | "end" | "echo"),
+            at,
+        ] => format!("Answer::{}({at})", capital(word)),
+        _ if text.starts_with('-') => format!("Answer::Error({:?})", &text[1..]),
+        _ => {
+            let [two, three] = both(text);
+            format!("Answer::Bytes({two:?}, {three:?})")
+        }
+    })
+}
+
+/// Lines of a reply, in RESP2 and in RESP3.
+fn both(text: &str) -> [String; 2] {
+    let (two, three) = match text {
+        "null" => ("$-1", "_"),
+        "nulls" => ("*-1", "_"),
+        "map" => ("*0", "%0"),
+        "set" => ("*0", "~0"),
+        "\"\"" => ("$0 ", "$0 "),
+        _ => text.split_once(" / ").unwrap_or((text, text)),
+    };
+    [two, three].map(|lines| lines.split(' ').map(|line| format!("{line}\r\n")).collect())
 }
 
 /// A seed with which each top-level name has a place of its own, and the numbers of the commands by place.

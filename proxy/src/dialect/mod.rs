@@ -248,7 +248,7 @@ pub trait Dialect: Send + Sync {
     /// shared lane takes; larger parts and pushes break the connection.
     fn reply(&self, parse: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message>;
 
-    /// Appends the reply of an empty cache. `form`: that of the client's [`Session`].
+    /// Appends the reply of an empty cache; for a streamed request `message` is its head. `form`: that of the client's [`Session`].
     fn miss(&self, form: u16, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply;
 
     /// Appends an error that the proxy itself answers.

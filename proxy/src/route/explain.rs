@@ -394,7 +394,7 @@ impl Recorder<'_> {
                 }
             }
             Node::Leaf(Leaf::Embedded) => self.line(depth, note, "embedded", "the store in this process"),
-            Node::Leaf(Leaf::Null) => self.line(depth, note, "null", "a miss"),
+            Node::Leaf(Leaf::Null | Leaf::OverLimit) => self.line(depth, note, "null", "a miss"),
             Node::Leaf(Leaf::Discard) => self.line(depth, note, "dev_null", "a miss, which is counted"),
             Node::Leaf(Leaf::Error(error)) => {
                 let text = error.text.to_string();

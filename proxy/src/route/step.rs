@@ -14,7 +14,7 @@ use super::{
     tree::{Attempt, Children, Fan, Query, Tried, Wrapped},
 };
 use crate::{
-    dialect::{Change, Failed},
+    dialect::{Change, Failed, Lease},
     engine::Engine,
     members::Member,
     near::embedded,
@@ -44,6 +44,24 @@ pub(super) fn single(walk: &Walk<'_>) -> Option<&'static str> {
         return Some("this command does not do the same at every server: lead it to one");
     }
     None
+}
+
+/// The error text for a request that belongs to a connection of its client's own, at the end of a route
+/// without a server.
+#[cold]
+fn without_server(leaf: &Leaf, walk: &Walk<'_>) -> String {
+    let name = walk.origin.dialect.command_name(walk.request.command);
+    let name = name.replace('|', " ").to_uppercase();
+    match leaf {
+        Leaf::OverLimit => format!(
+            "{name} is over the limit of rate_limit, and nothing may be left out of a transaction: raise the \
+             limit, or name a fallback"
+        ),
+        _ => format!(
+            "{name} is led to null, and what belongs to a connection of its client's own needs a server: \
+             lead it to a pool, or send the transaction in one piece"
+        ),
+    }
 }
 
 /// The error text when the request that a route made cannot be parsed.
@@ -166,7 +184,11 @@ impl Engine {
                 self.send(member, walk.origin.login, walk.request, walk.message, walk.to);
             }
             Leaf::Embedded => self.ask_embedded(walk),
-            Leaf::Null => {
+            Leaf::Null | Leaf::OverLimit if self.needs_server(walk) => {
+                let text = without_server(leaf, walk);
+                self.fail(walk.to, &Failed::here(Outcome::LocalError, &text));
+            }
+            Leaf::Null | Leaf::OverLimit => {
                 let mut out = std::mem::take(&mut self.router.reply);
                 let reply = walk
                     .origin
@@ -182,6 +204,18 @@ impl Engine {
             }
             Leaf::Error(error) => self.fail(walk.to, &Failed::here(error.outcome, &error.text)),
         }
+    }
+
+    /// Does this request belong to what a server keeps for its client? A command that blocks is on a lane of
+    /// its client's own, and yet has an answer without one: its time is over.
+    fn needs_server(&self, walk: &Walk<'_>) -> bool {
+        let is_alone = || {
+            let lease = self
+                .slot_of(walk.to)
+                .and_then(|(client, _)| self.clients.lease(client));
+            walk.request.extra_timeout > 0 && lease.is_none_or(|lease| lease == Lease::Clean)
+        };
+        walk.request.is_dedicated && !is_alone()
     }
 
     fn ask_embedded(&mut self, walk: &Walk<'_>) {

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use super::name::place;
+use super::{
+    empty::{Answer, Case, When},
+    name::place,
+};
 use crate::message::Class;
 
 /// A command or a subcommand.
@@ -32,6 +35,8 @@ pub struct Command {
     pub is_write: bool,
     /// Its only key is its first argument, and it names no other key.
     pub(super) has_first_key: bool,
+    /// What an empty server answers.
+    pub(super) empty: &'static [Case],
 }
 
 /// How a command is served.

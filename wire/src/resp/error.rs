@@ -14,6 +14,10 @@ pub const NO_CRLF: &[u8] = b"-ERR Protocol error: invalid CRLF in request\r\n";
 pub const UNBALANCED: &[u8] = b"-ERR Protocol error: unbalanced quotes in request\r\n";
 /// An inline command is too long.
 pub const INLINE_SIZE: &[u8] = b"-ERR Protocol error: too big inline request\r\n";
+/// An argument that should be a number is none.
+pub(super) const NO_INTEGER: &[u8] = b"-ERR value is not an integer or out of range\r\n";
+/// The same of a number with a fraction.
+pub(super) const NO_FLOAT: &[u8] = b"-ERR value is not a valid float\r\n";
 
 /// An argument that does not begin with `$`.
 pub(super) fn no_bulk(got: u8) -> &'static [u8] {

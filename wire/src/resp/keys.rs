@@ -15,6 +15,11 @@ const STREAMS: &str = "STREAMS";
 /// The options that may stand before that word, and how many words belong to each.
 const OPTIONS: [(&str, usize); 3] = [("GROUP", 2), ("COUNT", 1), ("BLOCK", 1)];
 
+/// The words before the key that `SORT` and `GEORADIUS` write. The last of them counts.
+const STORES: [&str; 2] = ["STORE", "STOREDIST"];
+/// The other options with words of their own, and how many.
+const BEFORE_STORE: [(&str, usize); 4] = [("BY", 1), ("GET", 1), ("LIMIT", 2), ("COUNT", 1)];
+
 /// Positions of arguments: the first, the last and the step.
 type Positions = (u32, u32, u32);
 
@@ -137,6 +142,21 @@ fn behind(word: &str, from: i32, message: &[u8], count: u32) -> Option<u32> {
                     args.nth(words - 1)?;
                 }
             }
+        }
+        Ok(from) if STORES.contains(&word) => {
+            let mut args = args.skip(from as usize);
+            let mut last = None;
+            while let Some((at, arg)) = args.next() {
+                let text = arg.of(message);
+                let is = |name: &str| text.eq_ignore_ascii_case(name.as_bytes());
+                if STORES.into_iter().any(is) {
+                    args.next()?;
+                    last = Some((at, is_word(&arg)));
+                } else if let Some(&(_, words)) = BEFORE_STORE.iter().find(|(name, _)| is(name)) {
+                    args.nth(words - 1)?;
+                }
+            }
+            last.filter(|&(_, is_word)| is_word).map(|(at, _)| at)
         }
         Ok(from) => args
             .find(|(at, arg)| *at >= from && is_word(arg))

@@ -2,7 +2,7 @@
 //!
 //! [`request()`] parses the head of a request: [`frame()`] finds its end, [`Command`] says what is known of
 //! the command, [`each_key`] finds its keys. [`inline`] makes an array of an inline command. [`reply()`]
-//! reads what a server says.
+//! reads what a server says, and [`append_empty`] answers as an empty one.
 //!
 //! **A request is accepted only if every server that is served reads the same length from it and answers
 //! it.** Servers close a connection on which they read nonsense, and many clients share one. What any server
@@ -15,6 +15,7 @@
 
 mod args;
 mod command;
+mod empty;
 pub mod error;
 mod frame;
 pub mod glob;
@@ -30,6 +31,7 @@ mod transaction;
 
 pub use args::Args;
 pub use command::{Combine, Command, Served};
+pub use empty::{append_empty, append_empty_transaction, only_a_server};
 pub use frame::{Frame, Kind, frame, rest};
 pub use keys::{append_part, each_key};
 pub use lookup::{DECLARED, INLINE, TRANSACTION, UNKNOWN, find, replies};

@@ -92,6 +92,8 @@ impl Command {
             Served::Key | Served::Pattern | Served::Split(_) | Served::Channel => true,
             Served::Any => self.name == "time",
             Served::Here => matches!(self.name, "ping" | "echo"),
+            // It is executed at the end of the transaction, which has used up what was watched.
+            Served::Transaction => self.name == "unwatch",
             _ => false,
         }
     }

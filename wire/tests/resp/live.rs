@@ -192,6 +192,8 @@ fn keys_are_those_that_the_installed_server_finds() {
         "GEORADIUSBYMEMBER g a 3 m STOREDIST d",
         "BITOP AND d a b",
         "SORT a BY w GET x STORE d",
+        "SORT a STORE d STORE e ALPHA",
+        "SORT store BY STORE GET STORE LIMIT 0 5 STORE e",
         "OBJECT ENCODING k",
         "XGROUP CREATE k g 0",
         "MEMORY USAGE k",
@@ -217,5 +219,29 @@ fn keys_are_those_that_the_installed_server_finds() {
             },
         );
         assert_eq!(ours, theirs, "{words}");
+    }
+}
+
+/// `COMMAND GETKEYS` tells the first one of `GEORADIUS`, or both.
+#[test]
+fn of_several_words_store_the_last_one_names_the_key_that_the_installed_server_writes() {
+    let Some(mut server) = Server::start() else { return };
+    server.ask("GEOADD g 1 2 STORE");
+    server.ask("RPUSH l 1");
+    for words in [
+        "SORT l STORE d STORE e",
+        "SORT l STORE d BY STORE GET STORE LIMIT 0 5 STORE e ASC",
+        "GEORADIUS g 1 2 3 m STORE d STORE e",
+        "GEORADIUS g 1 2 3 m STOREDIST d COUNT 5 STORE e",
+        "GEORADIUSBYMEMBER g STORE 3 m STORE d STOREDIST e DESC",
+    ] {
+        server.ask("DEL d e");
+        server.ask(words);
+        assert_eq!(server.ask("EXISTS d").number(), 0, "{words}");
+        assert_eq!(server.ask("EXISTS e").number(), 1, "{words}");
+        let (message, mut ours) = (array(words), Vec::new());
+        let command = Command::of(find(&message).0).unwrap();
+        each_key(command, &message, false, &mut |key| ours.push(key.of(&message)));
+        assert_eq!(ours[1..], [b"e"], "{words}");
     }
 }

@@ -4,6 +4,7 @@
 #[path = "../memcache/capture.rs"]
 mod capture;
 mod captures;
+mod empty;
 mod frames;
 mod live;
 mod replies;

@@ -62,7 +62,11 @@ handles! {
     member: MemberRef => Route::Member;
     /// The store in this process.
     embedded => Route::Embedded;
-    /// Answers at once as an empty cache would, and stores nothing.
+    /// Answers at once as an empty cache would, and stores nothing. For Redis that is, of each command, the
+    /// reply of an empty server: a write is answered as if it had been executed, a command that blocks as if
+    /// its time were over, and EXEC of a transaction that has come in one piece by the replies to its
+    /// commands. What only a server can say (`SCRIPT LOAD`, `TIME`) or keep (`WATCH`, a transaction step by
+    /// step) is refused.
     null => Route::Null;
     /// Answers an error with this text.
     error: ErrorReplyKeys => |keys: ErrorReplyKeys| Route::Error(ErrorReply {
@@ -178,7 +182,9 @@ handles! {
         shadows: keys.shadows,
     };
     /// Limits the requests a second, counted by each worker. More than that go to `fallback`, and without
-    /// that are answered as by `null`. Arithmetic and `touch` are not limited.
+    /// that are answered as by `null`. Arithmetic and `touch` are not limited. A client of Redis is told that
+    /// a write was done which was over the limit: where that must not be (a lock by `SET NX`), let `fallback`
+    /// be an `error`. In a transaction step by step the command is refused, and `EXEC` aborts.
     rate_limit: RateLimitKeys => |keys: RateLimitKeys| Route::RateLimit {
         child: Box::new(keys.child),
         rates: Rates { gets: keys.gets, sets: keys.sets, deletes: keys.deletes },

@@ -154,17 +154,24 @@ impl Dialect for Redis {
         read.filter(|reply| reply.len() <= limit && reply.len() <= bytes.len() as u64)
     }
 
-    fn miss(&self, form: u16, request: &Request, _: &[u8], out: &mut Vec<u8>) -> Reply {
+    fn miss(&self, form: u16, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply {
         let begin = out.len();
-        if request.command >= TRANSACTION {
-            out.extend_from_slice(b"+OK\r\n");
-            (TRANSACTION..request.command).for_each(|_| out.extend_from_slice(b"+QUEUED\r\n"));
+        match Command::of(request.command) {
+            Some(command) if resp::append_empty(command, form, message, out) => {}
+            Some(command) => append_error(&format!("ERR {}", resp::only_a_server(command.name)), out),
+            None if request.command >= TRANSACTION => resp::append_empty_transaction(form, message, out),
+            // What a module answers, it alone can say.
+            None => out.extend_from_slice(null(form)),
         }
-        out.extend_from_slice(match request.command >= TRANSACTION && form == 0 {
-            true => b"*-1\r\n",
-            false => null(form),
-        });
-        Reply::new(Outcome::NotFound, out.len() - begin)
+        let reply = out.get(begin..).unwrap_or_default();
+        let outcome = match (reply, request.class) {
+            ([b'-', line @ ..], _) => resp::error::outcome(line),
+            (_, Class::Write | Class::Arithmetic) => {
+                resp::whole(reply).map_or(Outcome::NotFound, |reply| reply.outcome)
+            }
+            _ => Outcome::NotFound,
+        };
+        Reply::new(outcome, reply.len())
     }
 
     fn error(&self, _: &Session, failed: &Failed<'_>, out: &mut Vec<u8>) {

@@ -208,7 +208,6 @@ fn within(session: &mut Session, request: &Request, message: &[u8], out: &mut Ve
             set(session, DOOMED);
             append_error(PATTERN, out);
         }
-        "unwatch" if is(session, BOUND | WATCHING) => return queue(session, out),
         _ if command.is_shareable() && is_for_any(session, request) => hold(session, message, out),
         _ if command.is_shareable() || session.reach.is_one && is_of_one(command) => {
             return queue(session, out);

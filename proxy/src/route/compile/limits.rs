@@ -89,7 +89,7 @@ impl<'a> Maker<'_, 'a> {
         let child = self.node(child)?;
         let fallback = match fallback {
             Some(route) => self.node(route)?,
-            None => self.push(Node::Leaf(Leaf::Null)),
+            None => self.push(Node::Leaf(Leaf::OverLimit)),
         };
         let bucket = |rate: Option<Rate>| rate.map(Bucket::new);
         let handle = RateLimit {

@@ -135,6 +135,8 @@ pub enum Leaf {
     Embedded,
     /// Answers a miss.
     Null,
+    /// The same, for what is over the limit of `rate_limit`.
+    OverLimit,
     /// The same, and counts it.
     Discard,
     /// Answers this error.
