@@ -13,19 +13,17 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## build and start the proxy: a cache of its own, memcached on 127.0.0.1:11211 and Redis on 127.0.0.1:6379
-	@sh scripts/build.sh --release
-	@exec target/release/proxima run $(ARGS)
+	@[ -x target/quick/proxima ] || echo "run: building the program, which takes some five minutes the first time; then it starts"
+	@sh scripts/build.sh --profile quick
+	@exec target/quick/proxima run $(ARGS)
 
 test: ## install what the tests need, then run all tests (TEST_JOBS end-to-end tests at a time)
-	@sh scripts/prepare.sh
 	@sh scripts/test.sh
 
 check: ## before every commit: lint, unit and engine tests; under two minutes after the first build
-	@sh scripts/prepare.sh
 	@sh scripts/check.sh
 
 lint: ## formatting, clippy, rustdoc, fuzz targets, ruff, shellcheck, spelling, and what the dependencies may be
-	@sh scripts/prepare.sh
 	@sh scripts/lint.sh
 
 bench: ## measure side by side with the proxies that are installed, into bench/results

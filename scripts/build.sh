@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the program that is run, tested and put into the image. One build serves all of them. Options are
-# cargo's.
+# Builds the program. Options are cargo's: `--release` makes what the image holds and the bench measures, and
+# `--profile quick` what `make run` and the tests start, in a fraction of the time.
 #
 # It is linked with glibc, statically, so that it runs anywhere. From glibc 2.34 (Debian 12) on, such a
 # program finds users and groups without a library of the system. It looks up host names by itself. The option

@@ -3,10 +3,10 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-sh scripts/build.sh --release
+sh scripts/build.sh --profile quick
 new=$(mktemp -d)
 trap 'rm -r "$new"' EXIT
-target/release/proxima config options >"$new/options.md"
-target/release/proxima config routes >"$new/routes.md"
-target/release/proxima config schema >"$new/proxima.schema.json"
+target/quick/proxima config options >"$new/options.md"
+target/quick/proxima config routes >"$new/routes.md"
+target/quick/proxima config schema >"$new/proxima.schema.json"
 cp "$new"/* docs/

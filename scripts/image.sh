@@ -4,7 +4,7 @@
 #
 #   scripts/image.sh [--program FILE] [--output target/image/proxima-VERSION-ARCHITECTURE.tar]
 #
-# The program is the one that `make run` builds (scripts/build.sh), or FILE; it must be linked statically.
+# The program is a release, with optimisation of the whole program, or FILE; it must be linked statically.
 set -eu
 cd "$(dirname "$0")/.."
 

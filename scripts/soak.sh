@@ -4,12 +4,16 @@ set -eu
 cd "$(dirname "$0")/.."
 
 [ ! -d agent ] || ! command -v go >/dev/null || make -C agent test soak
+# The program is the one that the image has, and not the one that was built quickly for `make test`.
 sh scripts/build.sh --release
+PROXIMA_BIN="${PROXIMA_BIN:-${CARGO_TARGET_DIR:-$PWD/target}/release/proxima}"
+export PROXIMA_BIN
 cargo build --release --locked -p proxima-bench
 round=1
 while [ "$round" -le "${SOAK_ROUNDS:-10}" ]; do
     echo "soak: round $round of ${SOAK_ROUNDS:-10}"
-    .venv/bin/python -m pytest tests --every-back-end -m "not alone" -n "${TEST_JOBS:-6}"
+    .venv/bin/python -m pytest tests --every-back-end -m "not alone and not heavy" -n "${TEST_JOBS:-6}"
+    .venv/bin/python -m pytest tests --every-back-end -m "heavy and not alone" -n "$(nproc)"
     .venv/bin/python -m pytest tests --every-back-end -m alone
     round=$((round + 1))
 done

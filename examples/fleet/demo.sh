@@ -7,7 +7,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 PATH="$PATH:/usr/sbin:/sbin"
-proxima=${PROXIMA_BIN:-$root/target/release/proxima}
+proxima=${PROXIMA_BIN:-$root/target/quick/proxima}
 pids=()
 place=$(mktemp -d)
 
@@ -81,7 +81,7 @@ start_proxima() {
 
 command -v memcached >/dev/null || sh "$root/scripts/prepare.sh"
 command -v memcached >/dev/null || fail "needs memcached: apt-get install memcached"
-[[ -x $proxima ]] || sh "$root/scripts/build.sh" --release
+[[ -x $proxima ]] || sh "$root/scripts/build.sh" --profile quick
 # memcached runs as another user.
 chmod 777 "$place"
 declare -A proxies

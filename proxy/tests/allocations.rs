@@ -1,7 +1,7 @@
 //! A request that passes only choose routes (hash, nearest, operation, prefix …) allocates nothing once its
 //! buffers have grown.
 
-#[path = "../examples/replay/traffic.rs"]
+#[path = "../../guard/src/traffic.rs"]
 mod traffic;
 
 use std::alloc::System;

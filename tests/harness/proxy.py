@@ -15,7 +15,7 @@ from . import PATIENCE, number, ports, until
 from .raw import Raw
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BINARY = os.environ.get("PROXIMA_BIN", str(ROOT / "target/release/proxima"))
+BINARY = os.environ.get("PROXIMA_BIN", str(ROOT / "target/quick/proxima"))
 
 
 def environment():

@@ -33,10 +33,10 @@ func proxyProgram(t *testing.T) string {
 	}
 	program := os.Getenv("PROXIMA_BIN")
 	if program == "" {
-		program = filepath.Join(target, "release/proxima")
+		program = filepath.Join(target, "quick/proxima")
 	}
 	if _, err := os.Stat(program); err != nil {
-		t.Skipf("skipped: the proxy is not built; sh scripts/build.sh --release builds it, and PROXIMA_BIN names another: %v", err)
+		t.Skipf("skipped: the proxy is not built; sh scripts/build.sh --profile quick builds it, and PROXIMA_BIN names another: %v", err)
 	}
 	return program
 }

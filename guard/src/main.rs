@@ -1,6 +1,6 @@
 //! Replays recorded traffic through an engine: `replay SCENARIO ROUNDS`. Under callgrind, two runs with
-//! different numbers of rounds differ by the cost of the additional rounds (`tests/instructions.rs` computes
-//! it).
+//! different numbers of rounds differ by the cost of the additional rounds (`proxy/tests/instructions.rs`
+//! computes it).
 
 mod traffic;
 
