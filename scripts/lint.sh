@@ -4,6 +4,9 @@ set -eu
 cd "$(dirname "$0")/.."
 . scripts/phases.sh
 
+phase "tools, installed once" sh scripts/prepare.sh
+phase "cargo-deny, built once" sh scripts/deny.sh build
+
 tools=.venv/bin
 for tool in ruff codespell shellcheck; do
     [ -x "$tools/$tool" ] || { echo "lint: $tools/$tool is missing; scripts/prepare.sh installs it" >&2 && exit 1; }

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # Other scripts source this one. `phase NAME COMMAND…` runs a command. When the outermost script ends, it
 # prints how long each phase took, in seconds and in seconds of processor time, which say more on a shared
-# machine.
+# machine. The rows stay in target/phases.tsv, for scripts/phases.py.
 
 outermost=
 if [ -z "${PHASES:-}" ]; then
@@ -14,13 +14,15 @@ running=
 trap end_of_phases EXIT
 
 end_of_phases() {
-    [ -z "$running" ] || echo "$(($(date +%s) - begun)) - $running: not ended well" >>"$PHASES"
+    [ -z "$running" ] || printf '%s\t-\t%s: not ended well\n' "$(($(date +%s) - begun))" "$running" >>"$PHASES"
     [ -n "$outermost" ] || return 0
     printf '\n%7s %5s  phase\n' seconds cpu
     while read -r seconds cpu name; do
         printf '%7s %5s  %s\n' "$seconds" "$cpu" "$name"
     done <"$PHASES"
     printf '%7s        all\n' $(($(date +%s) - started))
+    mkdir -p target
+    cp "$PHASES" target/phases.tsv
     rm -f "$PHASES" "$PHASES.times"
 }
 
@@ -40,6 +42,6 @@ phase() {
     before=$cpu
     "$@"
     children
-    echo "$(($(date +%s) - begun)) $((cpu - before)) $running" >>"$PHASES"
+    printf '%s\t%s\t%s\n' "$(($(date +%s) - begun))" "$((cpu - before))" "$running" >>"$PHASES"
     running=
 }
