@@ -1,6 +1,7 @@
 """Fixtures: the reactor back end, and everything that a test starts and that ends with it."""
 
 import contextlib
+import fcntl
 import json
 import pathlib
 import shutil
@@ -14,6 +15,7 @@ from harness import ports
 from harness.fleet import Fleet, Node
 from harness.mcrouter import Router, written
 from harness.members import HOSTS
+from harness.netns import Network, forbidden
 from harness.nutcracker import Door, Twemproxy
 from harness.proxy import BINARY, Program, Proxy, environment
 from harness.redis import REDIS, Redis
@@ -90,6 +92,19 @@ def folder():
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder).chmod(0o777)
         yield pathlib.Path(folder)
+
+
+@pytest.fixture
+def fixed_ports(cleanup):
+    """A context in which ports that are written in a file or a script are nobody else's: a network of its own
+    or, where none may be made, this machine's while no other test has it."""
+    if not forbidden():
+        network = Network(1)
+        cleanup.callback(network.remove)
+        return network.places[0].entered()
+    lock = cleanup.enter_context((pathlib.Path(tempfile.gettempdir()) / "proxima-fixed-ports").open("w"))
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return contextlib.nullcontext()
 
 
 @pytest.fixture

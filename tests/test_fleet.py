@@ -88,13 +88,12 @@ def test_cas_with_a_version_read_at_one_peer_succeeds_once_at_another(fleet):
         assert [client.get("k") for client in (one, other, third)] == [b"new"] * 3
 
 
-@pytest.mark.alone
-def test_the_demo_shows_what_it_says(io):
-    """Its ports are fixed, so that nothing else may run beside it."""
+def test_the_demo_shows_what_it_says(fixed_ports):
     script = ROOT / "examples/fleet/demo.sh"
-    ran = subprocess.run(
-        ["bash", script], capture_output=True, text=True, env={**environment(), "PROXIMA_BIN": BINARY}
-    )
+    with fixed_ports:
+        ran = subprocess.run(
+            ["bash", script], capture_output=True, text=True, env={**environment(), "PROXIMA_BIN": BINARY}
+        )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "3 times 100 is 300" in ran.stdout
 

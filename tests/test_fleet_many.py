@@ -5,7 +5,7 @@ import pytest
 from harness import SOAK, until
 from harness.fleet import Fleet
 
-pytestmark = [pytest.mark.either_io, pytest.mark.alone]
+pytestmark = [pytest.mark.either_io, pytest.mark.heavy]
 
 PEERS = 50
 

@@ -16,7 +16,7 @@ from harness.fleet import SHORT, Fleet
 from harness.netns import Network, forbidden
 from harness.racers import check_promise
 
-pytestmark = [pytest.mark.either_io, pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.either_io, pytest.mark.heavy, pytest.mark.timeout(300)]
 
 HERE = {"fleet": {**SHORT, "tls": "none"}}
 """The peers' addresses are not those of the loopback interface."""
@@ -198,6 +198,7 @@ def test_delay_of_200_milliseconds_leaves_no_stale_read_and_equal_copies(io, fol
     check_promise(nodes, tmp_path, cleanup, [far])
 
 
+@pytest.mark.alone  # a loaded machine has elections of its own
 @pytest.mark.parametrize("cut", [cut_both_ways, cut_what_it_hears])
 def test_a_voter_that_was_cut_off_comes_back_without_an_election(nodes, cut):
     """It cannot win, and does not stand: the leader that the others hear has no reason to give way to it."""

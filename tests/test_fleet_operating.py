@@ -58,7 +58,7 @@ def test_removed_peer_that_lives_joins_again(fleet, command):
     write_and_read(nodes.nodes, "v")
 
 
-@pytest.mark.alone
+@pytest.mark.heavy
 def test_removal_of_a_dead_peer_ends_the_wait_for_it(fleet, command):
     """A lease of 10 s is longer than a write waits."""
     nodes = fleet(fleet={"lease": "10s", "suspect": "5s"})

@@ -1,7 +1,7 @@
 """Every fault of copies under every route for copies, with 100 clients.
 
-A sample of the cells runs. With PROXIMA_SOAK, which `make soak` sets, all of them run. The figures go to
-target/matrix.md.
+A sample of the cells runs, each on one back end. With PROXIMA_SOAK, which `make soak` sets, all of them run.
+The figures go to target/matrix.md.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from harness.proxy import ROOT
 from harness.relay import Relay
 
 # Time-outs of a quarter of a second decide which server is lost, and one file takes the figures of all cells.
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.either_io]
 
 SPAN = 3.0
 """Seconds that a fault lasts."""

@@ -41,7 +41,7 @@ def with_exptime(start):
 NAMES = ["wild_old", "wild_new", "gutter_old", "gutter_new"]
 
 
-@pytest.mark.alone  # it must see each phase, which has its seconds
+@pytest.mark.heavy  # it must see each phase, which has its seconds
 @pytest.mark.parametrize("route_at, is_dead", [(plain, False), (with_exptime, True)], ids=["alive", "dead"])
 def test_keys_go_from_old_to_new_pools_in_four_phases(memcached, routed, route_at, is_dead):
     servers = dict(zip(NAMES, memcached.several(4)))

@@ -135,15 +135,13 @@ def test_commands_are_told_as_a_server_tells_them(proxy, redis_server):
     assert without_flags[: len(asked)] == without_flags[len(asked) :]
 
 
-@pytest.mark.alone
-def test_the_example_runs_as_it_stands(io, tmp_path):
-    """Its ports are fixed, so that nothing else may run beside it."""
+def test_the_example_runs_as_it_stands(io, fixed_ports):
     page = (ROOT / "examples/redis-pool/README.md").read_text("utf-8")
     first, second = re.findall(r"(?:^    .*\n)+", page, re.MULTILINE)
     start, run = first.strip().rsplit("\n", 1)
     shell = {"shell": True, "cwd": ROOT, "capture_output": True, "text": True, "timeout": 60}
     shell["env"] = {**environment(), "PATH": f"{pathlib.Path(BINARY).parent}:{os.environ['PATH']}"}
-    with contextlib.ExitStack() as cleanup:
+    with fixed_ports, contextlib.ExitStack() as cleanup:
         for port in range(7101, 7105):
             stop = f"redis-cli -p {port} shutdown nosave"
             cleanup.callback(subprocess.run, stop, **shell)

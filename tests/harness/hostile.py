@@ -10,7 +10,7 @@ from . import SOAK, ports
 from .judge import BENCH
 from .proxy import environment
 
-ONCE = 120 if SOAK else 15
+ONCE = 120 if SOAK else 10
 """Seconds for which all attacks last together."""
 EACH = 30 if SOAK else 0
 """Seconds for which each attack lasts alone; 0: the attacks only run together."""
