@@ -4,11 +4,13 @@ Every case has every hash under both distributions that place a key. `make soak`
 """
 
 import pathlib
+import subprocess
 
 import pytest
 
-from harness import SOAK, until
-from harness.nutcracker import NUTCRACKER, entry, listed, write
+from harness import SOAK, ports, until
+from harness.nutcracker import NUTCRACKER, entry, listed, write, written
+from harness.proxy import BINARY
 from harness.redis import Connection, array
 
 pytestmark = [
@@ -67,6 +69,85 @@ def test_each_key_is_on_the_server_where_twemproxy_has_it(both, memcached, case)
     after = all_listed(servers, len(before))
     elsewhere = {key: at for key, at in after.items() if at != before.get(key)}
     assert not elsewhere, f"{len(elsewhere)} of {len(before)}: {list(elsewhere.items())[:5]}"
+
+
+@pytest.mark.parametrize("case", ["equal", "weighted", "named"])
+def test_each_key_is_on_the_socket_where_twemproxy_has_it(both, memcached, folder, case):
+    servers = [memcached(socket=str(folder / f"{name}.sock")) for name in "abc"]
+    pools = pools_of(CASES[case][1](servers))
+    theirs, ours = both(pools)
+    keys_of_pools = keys_of(pools, FEW // 5)
+    write(theirs, keys_of_pools)
+    before = all_listed(servers, FEW // 5 * len(pools))
+    write(ours, keys_of_pools)
+    assert all_listed(servers, len(before)) == before
+
+
+# The forms of a server's line, and whether twemproxy reads them.
+FORMS = {
+    "127.0.0.1:11211:1": True,
+    "127.0.0.1:11212:1": True,
+    "127.0.0.1:011211:1": True,
+    "127.0.0.1:011212:1": True,
+    "127.0.0.1:4294978507:1": True,
+    "127.0.0.1:1:4294967297": True,
+    "127.0.0.1:1:007": True,
+    "127.0.0.1:1:1 name": True,
+    "127.0.0.1:11211:1 a:b": True,
+    "127.0.0.1:11211:1 ": True,
+    "localhost:11211:1": True,
+    "localhost:1:1": True,
+    "::1:11211:1": True,
+    "::1:1:1": True,
+    "[::1]:11211:1": True,
+    "[::1]:1:1": True,
+    "/run/a.sock:1": True,
+    "/run/a.sock:007": True,
+    "/run/../run/a.sock:1": True,
+    "/run/a.sock:1 name": True,
+    "/run/a.sock:1 ": True,
+    "/run/a b.sock:1 name": True,
+    "/run/a:b.sock:1": False,
+    "/run/a.sock:1  name": False,
+    "/run/a.sock:1 two words": False,
+    "/run/a.sock:0": False,
+    "/run/a.sock": False,
+    "unix:/run/a.sock:1": False,
+    "127.0.0.1:1:1\tname": False,
+    "127.0.0.1:1: 1": False,
+    "127.0.0.1:1:2147483648": False,
+    "127.0.0.1:99999999999999999999:1": False,
+    "127.0.0.1:1:+1": False,
+    "127.0.0.1:1:1x": False,
+    "127.0.0.1:0:1": False,
+    "127.0.0.1:1:0": False,
+    "127.0.0.1:1": False,
+    "127.0.0.1": False,
+}
+
+
+def test_server_lines_that_twemproxy_reads_are_read_under_the_same_names(both):
+    read = [form for form, is_read in FORMS.items() if is_read]
+    theirs, ours = both({f"pool{number}": {"servers": [form]} for number, form in enumerate(read)})
+
+    def names(proxy):
+        pools = [value for value in proxy.stats().values() if isinstance(value, dict)]
+        return [[name for name, value in pool.items() if isinstance(value, dict)] for pool in pools]
+
+    expected = dict(zip(read, names(theirs), strict=True))
+    assert dict(zip(read, names(ours), strict=True)) == expected
+
+
+def test_server_lines_that_twemproxy_refuses_are_refused(tmp_path):
+    file = tmp_path / "nutcracker.yml"
+
+    def reads(program, form):
+        file.write_text(written({"p": {"listen": ports.address(), "servers": [form]}}))
+        tested = subprocess.run([*program, "-t", "-c", file], capture_output=True)
+        return tested.returncode == 0
+
+    assert {form: reads([NUTCRACKER], form) for form in FORMS} == FORMS
+    assert {form: reads([BINARY, "nutcracker"], form) for form in FORMS} == FORMS
 
 
 def test_port_11211_is_no_part_of_a_name(both, memcached):

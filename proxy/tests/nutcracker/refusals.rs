@@ -164,6 +164,7 @@ fn addresses_that_twemproxy_refuses_are_refused_with_their_place() {
         ("10.0.0.1::1", "a server whose port is a number from 1 to 65535"),
         ("/run/s:0", "a server whose weight is a number from 1"),
         ("/run/s", "a server with a weight"),
+        ("/run/a:b:1", "the path of a socket without a colon, and a weight"),
         ("relative:1", "a server with a port and a weight"),
         ("a b:1:1", "a server with a weight"),
         ("{a: 1}", "a text, found a map"),

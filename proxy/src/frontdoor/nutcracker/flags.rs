@@ -6,6 +6,7 @@ use super::{
     error::OptionError,
     listen::{Listen, listen_option, with_port},
     options::{self, DETACHED, Label, Opt, Takes},
+    value::decimal,
 };
 use crate::{
     config::{listen_address, listen_socket, parse_duration, schema::Network},
@@ -153,7 +154,7 @@ impl Flags {
                 None => return Err(OptionError::NoValue(label, option.takes.asked())),
             },
         };
-        let number = || number(&value).ok_or(OptionError::NoValue(label, option.takes.asked()));
+        let number = || decimal(&value).ok_or(OptionError::NoValue(label, option.takes.asked()));
         let none = |what| OptionError::Value {
             option: label,
             what,
@@ -253,42 +254,5 @@ fn of_pool(text: &str) -> (Option<String>, &str) {
     match text.rsplit_once('=') {
         Some((pool, value)) => (Some(pool.to_owned()), value),
         None => (None, text),
-    }
-}
-
-/// A number as twemproxy reads it on its command line: digits alone, and one that is too large wraps.
-/// `None`: it is none, or wraps to less than 0.
-fn number(text: &str) -> Option<i32> {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let wrapped = |text: &str| {
-        text.bytes().fold(0_i32, |number, digit| {
-            number.wrapping_mul(10).wrapping_add(i32::from(digit - b'0'))
-        })
-    };
-    Some(text)
-        .filter(|text| digits(text))
-        .map(wrapped)
-        .filter(|&number| number >= 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::number;
-
-    #[test]
-    fn numbers_are_digits_alone_and_wrap_as_in_twemproxy() {
-        for (text, read) in [
-            ("0", Some(0)),
-            ("007", Some(7)),
-            ("4294967297", Some(1)),
-            ("99999999999999999999", Some(1_661_992_959)),
-            ("2147483648", None),
-            ("", None),
-            ("-1", None),
-            ("+1", None),
-            ("1x", None),
-        ] {
-            assert_eq!(number(text), read, "{text}");
-        }
     }
 }

@@ -90,8 +90,9 @@ fn server(node: &Node, cx: &Reading) -> Result<Server, Diagnostic> {
         "write `host:port:weight` or `/path:weight`, and behind it, if you like, a blank and a name";
     let text = text(node, cx)?;
     let refuse = |what: &str| cx.expected(node, what).with_remedy(FORM);
+    // A blank at the end stands before a name that is empty.
     let (place, given) = match text.rsplit_once(' ') {
-        Some((place, name)) => (place, Some(name).filter(|name| !name.is_empty())),
+        Some((place, name)) => (place, Some(name)),
         None => (text, None),
     };
     let (place, weight) = place
@@ -101,7 +102,11 @@ fn server(node: &Node, cx: &Reading) -> Result<Server, Diagnostic> {
         return Err(refuse("a server whose weight is a number from 1"));
     };
     let (address, name) = if place.starts_with('/') {
-        (format!("unix:{place}"), place)
+        if place.contains(':') {
+            return Err(refuse("the path of a socket without a colon, and a weight"));
+        }
+        // A colon ends the name, as it stands between the host and the port of other servers.
+        (format!("unix:{place}"), format!("{place}:"))
     } else {
         let (host, port) = place
             .rsplit_once(':')
@@ -114,14 +119,14 @@ fn server(node: &Node, cx: &Reading) -> Result<Server, Diagnostic> {
             .strip_prefix('[')
             .and_then(|host| host.strip_suffix(']'))
             .unwrap_or(host);
-        (with_port(host, number), name)
+        (with_port(host, number), name.to_owned())
     };
     if let Err(why) = check_address(&address, false) {
         return Err(refuse(&format!("the address of a server ({why})")));
     }
     Ok(Server {
         address,
-        name: Some(given.unwrap_or(name).to_owned()),
+        name: Some(given.map_or(name, str::to_owned)),
         weight: f64::from(weight),
         zone: None,
     })

@@ -30,8 +30,36 @@ pub(super) fn number(node: &Node, least: i32, cx: &Reading) -> Result<i32, Diagn
     })
 }
 
-/// A number of digits alone.
+/// A number as twemproxy reads it: digits alone, and one that is too large wraps. `None`: it is none, or
+/// wraps to less than 0.
 pub(super) fn decimal(text: &str) -> Option<i32> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| text.parse().ok()).flatten()
+    let wrapped = text.bytes().fold(0_i32, |number, digit| {
+        number
+            .wrapping_mul(10)
+            .wrapping_add(i32::from(digit.wrapping_sub(b'0')))
+    });
+    (digits && wrapped >= 0).then_some(wrapped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decimal;
+
+    #[test]
+    fn numbers_are_digits_alone_and_wrap_as_in_twemproxy() {
+        for (text, read) in [
+            ("0", Some(0)),
+            ("007", Some(7)),
+            ("4294967297", Some(1)),
+            ("99999999999999999999", Some(1_661_992_959)),
+            ("2147483648", None),
+            ("", None),
+            ("-1", None),
+            ("+1", None),
+            ("1x", None),
+        ] {
+            assert_eq!(decimal(text), read, "{text}");
+        }
+    }
 }
