@@ -10,8 +10,11 @@
 #![forbid(unsafe_code)]
 
 mod eight;
+mod fingerprint;
 pub mod fleet;
 pub mod hash;
 pub mod memcache;
 pub mod message;
 pub mod resp;
+
+pub use fingerprint::Fingerprint;

@@ -118,6 +118,8 @@ pub struct Request {
     /// A server that does not know the command would take the body for requests. It gets this one only once it
     /// has proved that it knows it.
     pub needs_proof: bool,
+    /// A reply with a value names the key, so that the reply to another request can be told.
+    pub names_key: bool,
 }
 
 impl Request {
@@ -143,6 +145,7 @@ impl Request {
             before: 0,
             is_open: false,
             needs_proof: false,
+            names_key: false,
         }
     }
 

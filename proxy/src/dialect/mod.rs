@@ -22,7 +22,10 @@ mod transform;
 
 use std::sync::Arc;
 
-use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
+use proxima_wire::{
+    Fingerprint,
+    message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span},
+};
 
 pub use self::{
     channels::Channels,
@@ -174,6 +177,8 @@ pub const NO_UPGRADE: &str = "the login cannot be upgraded here";
 
 /// The error text for a server's bytes that are not a reply.
 pub const MALFORMED: &str = "malformed reply";
+/// The problem with a reply that is the one to another request.
+pub const FOREIGN: &str = "malformed reply: it names another key than was asked for";
 
 /// The command number that stands for "no request waits": the next message can only be a [`Message::Push`].
 pub const UNASKED: u16 = u16::MAX;
@@ -532,15 +537,22 @@ pub trait Dialect: Send + Sync {
         true
     }
 
-    /// Parses an ordinary reply at the beginning of `bytes`: the last message to `command`, of at most
-    /// `limit` bytes, complete, and with a valid end. One call replaces three. It is used only where no
-    /// earlier call has noted anything about these bytes.
+    /// Does the reply whose head begins `bytes` name another key than the one that was asked for? By default
+    /// replies name no key.
+    fn is_foreign(&self, _command: u16, _asked: Fingerprint, _bytes: &[u8]) -> bool {
+        false
+    }
+
+    /// Parses an ordinary reply at the beginning of `bytes`: the last message to `command` for the key that
+    /// was `asked` for, of at most `limit` bytes, complete, and with a valid end. One call replaces four. It
+    /// is used only where no earlier call has noted anything about these bytes.
     #[inline]
-    fn whole(&self, command: u16, bytes: &[u8], limit: u64) -> Option<Reply> {
+    fn whole(&self, command: u16, asked: Fingerprint, bytes: &[u8], limit: u64) -> Option<Reply> {
         match self.reply(&mut Parse::default(), command, bytes) {
             Parsed::Head(Message::Last(reply)) if reply.len() <= limit => {
                 let whole = bytes.get(..reply.len() as usize)?;
-                self.is_whole(&reply, whole).then_some(reply)
+                let is_good = self.is_whole(&reply, whole) && !self.is_foreign(command, asked, whole);
+                is_good.then_some(reply)
             }
             _ => None,
         }

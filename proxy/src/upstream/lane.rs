@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, net::SocketAddr, sync::Arc};
 
-use proxima_wire::message::Reply;
+use proxima_wire::{Fingerprint, message::Reply};
 
 use super::{Dedicated, Hold, Pace, Proofs, Uptake};
 use crate::{
@@ -101,6 +101,8 @@ pub(super) struct Waiter {
     pub(super) command: u16,
     /// The request may change what a copy holds.
     pub(super) changes: bool,
+    /// The key that its reply must name, if it names one.
+    pub(super) key: Fingerprint,
     /// Milliseconds that the reply may take beyond the pool's time-out; [`u32::MAX`]: for ever.
     pub(super) extra_time: u32,
     /// When the request was sent.
@@ -113,6 +115,7 @@ impl Waiter {
         to: ReplyTo::Nobody,
         command: 0,
         changes: false,
+        key: Fingerprint::NONE,
         extra_time: 0,
         sent: Micros::ZERO,
     };

@@ -5,7 +5,7 @@ use proxima_wire::message::{Outcome, Parsed, Reply};
 use super::{LaneId, Phase, Waiter};
 use crate::{
     client::WHOLE,
-    dialect::{MALFORMED, Message, UNASKED},
+    dialect::{FOREIGN, MALFORMED, Message, UNASKED},
     engine::Engine,
     members::Failure,
 };
@@ -84,9 +84,13 @@ impl Engine {
             let rest = &bytes[at..];
             if lane.is_plain()
                 && let Some(&Waiter {
-                    to, command, sent, ..
+                    to,
+                    command,
+                    key,
+                    sent,
+                    ..
                 }) = lane.waiters.front()
-                && let Some(reply) = &lane.member.dialect.whole(command, rest, WHOLE)
+                && let Some(reply) = &lane.member.dialect.whole(command, key, rest, WHOLE)
             {
                 let whole = &rest[..reply.len() as usize];
                 at += whole.len();
@@ -163,6 +167,12 @@ impl Engine {
                 let part = rest.get(..reply.len() as usize)?;
                 self.part(id, waiter.to, part);
                 Some(part.len())
+            }
+            (Parsed::Head(Message::Last(_)), Some(waiter))
+                if dialect.is_foreign(command, waiter.key, rest) =>
+            {
+                self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, FOREIGN);
+                Some(rest.len())
             }
             (Parsed::Head(Message::Last(reply)), Some(_)) if reply.len() > whole => {
                 Some(self.begin_download(id, &reply, rest))

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use proxima_wire::message::{Class, Outcome, Reply, Request};
+use proxima_wire::{
+    Fingerprint,
+    message::{Class, Outcome, Reply, Request},
+};
 
 use super::{LaneId, Pace, UNREPAIRED, Waiter};
 use crate::{
@@ -23,6 +26,18 @@ fn changes_copy(member: &Member, request: &Request, message: &[u8]) -> bool {
         request.class != Class::Read
             && !matches!(copied.effect(request, message), Effect::Look | Effect::LookAtHome)
     })
+}
+
+/// The key that the reply to this request names.
+#[inline]
+fn named(member: &Member, request: &Request, message: &[u8]) -> Fingerprint {
+    match request.base64_key {
+        false => Fingerprint::of(request.key.of(message)),
+        true => {
+            let mut scratch = [0; 250];
+            Fingerprint::of(member.dialect.key(request, message, &mut scratch))
+        }
+    }
 }
 
 impl Engine {
@@ -121,6 +136,10 @@ impl Engine {
                     to,
                     command: request.command,
                     changes: changes_copy(member, request, message),
+                    key: match request.names_key {
+                        true => named(member, request, message),
+                        false => Fingerprint::NONE,
+                    },
                     extra_time: if lane.dedicated { request.extra_timeout } else { 0 },
                     sent: now,
                 };

@@ -40,6 +40,8 @@ fn logs_in_with(world: &mut World, line: &str) {
 }
 
 const GET: &str = "get k\r\n";
+/// The failure of a server that answers a request with the reply to another one.
+const FOREIGN: &str = "malformed reply: it names another key than was asked for";
 const CASES: &[Case] = &[
     Case {
         what: "timeout",
@@ -82,6 +84,49 @@ const CASES: &[Case] = &[
         request: GET,
         before: usual,
         after: |world| world.reply("a", "VALUE k 0 1\r\nxyzEND\r\n"),
+    },
+    Case {
+        what: FOREIGN,
+        request: GET,
+        before: usual,
+        after: |world| world.reply("a", "VALUE j 0 1\r\nx\r\nEND\r\n"),
+    },
+    Case {
+        what: FOREIGN,
+        request: GET,
+        before: usual,
+        after: |world| world.reply("a", "VALUE kk 0 1\r\nx\r\nEND\r\n"),
+    },
+    Case {
+        what: FOREIGN,
+        request: "gets user:000001:name\r\n",
+        before: usual,
+        after: |world| world.reply("a", "VALUE user:000002:name 0 1 7\r\nx\r\nEND\r\n"),
+    },
+    Case {
+        what: FOREIGN,
+        request: "gat 5 k\r\n",
+        before: usual,
+        // Its value is passed on as it comes.
+        after: |world| world.reply("a", "VALUE j 0 1000000\r\n"),
+    },
+    Case {
+        what: FOREIGN,
+        request: "mg k k v\r\n",
+        before: usual,
+        after: |world| world.reply("a", "VA 1 kj\r\nx\r\n"),
+    },
+    Case {
+        what: FOREIGN,
+        request: "ms k 1 k\r\nx\r\n",
+        before: usual,
+        after: |world| world.reply("a", "HD kj\r\n"),
+    },
+    Case {
+        what: FOREIGN,
+        request: "mg aw== b k v\r\n",
+        before: usual,
+        after: |world| world.reply("a", "VA 1 kag== b\r\nx\r\n"),
     },
     Case {
         what: "malformed reply",
@@ -129,6 +174,34 @@ fn every_failure_of_a_server_names_it() {
         (case.after)(&mut world);
         let expected = format!("SERVER_ERROR 10.0.0.1:1: {}\r\n", case.what);
         assert_eq!(world.heard(client), expected, "{:?}", case.request);
+    });
+}
+
+#[test]
+fn replies_that_name_the_key_in_any_form_reach_the_client() {
+    let table = [
+        ("get k\r\n", "VALUE k 0 1\r\nx\r\nEND\r\n"),
+        ("get k\r\n", "END\r\n"),
+        ("gat 5 user:000001\r\n", "VALUE user:000001 4 1 9\r\nx\r\nEND\r\n"),
+        ("mg k k v\r\n", "VA 1 kk\r\nx\r\n"),
+        ("mg k k v\r\n", "EN\r\n"),
+        ("mg aw== b k v\r\n", "VA 1 kaw== b\r\nx\r\n"),
+        // The item was stored under the same bytes in base64.
+        ("mg k k v\r\n", "VA 1 kaw== b\r\nx\r\n"),
+        // A last group whose unused bits are not 0 is the same key.
+        ("mg ax== b k v\r\n", "VA 1 kaw== b\r\nx\r\n"),
+        ("md k k q\r\nmn\r\n", "NF kk\r\n"),
+    ];
+    each_row(table, |(request, reply)| {
+        let mut world = world("{member: p/a}");
+        let client = world.client();
+        world.say(client, request.as_bytes());
+        world.reply("a", reply);
+        let heard = world.heard(client);
+        assert!(
+            !heard.contains("SERVER_ERROR") && (request.contains(" q") || heard == *reply),
+            "{request:?}: {heard}"
+        );
     });
 }
 

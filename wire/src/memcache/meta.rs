@@ -34,6 +34,8 @@ struct Flags {
     ttl: Span,
     quiet: Span,
     base64: bool,
+    /// The reply names the key.
+    names_key: bool,
     /// The class of an `mg` with these flags. `N` stores an item where there is none, which a route for reads
     /// must not do, and `T` changes an expiry time. `R`, and any `mg` of a stale item, marks that a client is
     /// refilling it; this stays a read, as the data stays the same.
@@ -48,6 +50,7 @@ pub(super) fn keyed(line: Line<'_>, mut words: Words<'_>, request: &mut Request)
     match flags(line, words, 2, request) {
         Ok(flags) => {
             (request.ttl, request.quiet, request.base64_key) = (flags.ttl, flags.quiet, flags.base64);
+            request.names_key = flags.names_key;
             if request.command == Command::MetaGet as u16 {
                 request.class = flags.class;
             }
@@ -74,6 +77,7 @@ pub(super) fn set(
     let reply = match (flags(line, words, 3, request), number::length(word)) {
         (Ok(flags), Some(length)) if length <= limits.value => {
             (request.ttl, request.quiet, request.base64_key) = (flags.ttl, flags.quiet, flags.base64);
+            request.names_key = flags.names_key;
             request.body = length + 2;
             return Ok(());
         }
@@ -140,6 +144,7 @@ fn flags(line: Line<'_>, words: Words<'_>, taken: usize, request: &Request) -> R
         ttl,
         quiet,
         base64: false,
+        names_key: false,
         class: Class::Read,
     };
     // A bit for each letter.
@@ -186,8 +191,11 @@ fn flags(line: Line<'_>, words: Words<'_>, taken: usize, request: &Request) -> R
                 mode = Some(argument);
                 true
             }
-            b'O' | b'P' | b'L' | b'k' | b's' | b't' | b'c' | b'f' | b'l' | b'v' | b'h' | b'u' | b'x'
-            | b'I' => true,
+            b'k' => {
+                flags.names_key = true;
+                true
+            }
+            b'O' | b'P' | b'L' | b's' | b't' | b'c' | b'f' | b'l' | b'v' | b'h' | b'u' | b'x' | b'I' => true,
             _ => {
                 stop = stop.or(Some(error::INVALID_FLAG));
                 true

@@ -5,6 +5,7 @@ use super::command::Form;
 use super::key::KEY;
 use super::line::{LINE, plain_end, word_end};
 use super::number::{self, LENGTH};
+use crate::Fingerprint;
 use crate::message::{Bad, Class, Outcome, Parsed, Reply};
 use memchr::memchr;
 
@@ -24,6 +25,28 @@ pub fn reply(command: Command, bytes: &[u8]) -> Parsed<Reply> {
         Some(reply) => Parsed::Head(reply),
         None => any(command, bytes),
     }
+}
+
+/// Reads the head of a hit for this key in its most common form. `None`: the reply is something else, or
+/// names another key.
+#[inline]
+pub fn hit(command: Command, key: Fingerprint, bytes: &[u8]) -> Option<Reply> {
+    if command.form() != Form::Retrieval {
+        return None;
+    }
+    let len = usize::from(key.len);
+    let within = &bytes[..bytes.len().min(LINE)];
+    let rest = within.strip_prefix(VALUE)?;
+    if Fingerprint::of(rest.get(..len)?) != key {
+        return None;
+    }
+    let (body, after) = announced(rest, len)?;
+    let head = within.len() - after.strip_prefix(b"\r\n")?.len();
+    Some(Reply {
+        body,
+        trailer: END.len() as u32,
+        ..Reply::new(Outcome::Found, head)
+    })
 }
 
 /// Reads a reply of any kind. It is not inlined, so that the plain hit is.

@@ -1,9 +1,9 @@
 //! Keys in replies.
 
-use super::Command;
 use super::command::Form;
 use super::line::{self, Words};
-use crate::message::Span;
+use super::{Command, base64, key::KEY};
+use crate::{Fingerprint, message::Span};
 use memchr::{memchr, memchr2};
 
 /// The key in the first line of `reply`, which was sent to `command`: after `VALUE`, after `ME` or in the
@@ -46,6 +46,23 @@ fn flag(reply: &[u8]) -> Option<Span> {
     }
     let word = Words::from(line, 2).find(|word| word.of(line).first() == Some(&b'k'))?;
     Some(Span::new(word.start as usize + 1, word.end()))
+}
+
+/// Whether `reply` (its head, or more of it) names another key than the one that was asked for.
+pub fn is_foreign(command: Command, asked: Fingerprint, reply: &[u8]) -> bool {
+    if !asked.is_some() {
+        return false;
+    }
+    let Some(key) = reply_key(command, reply).map(|key| key.of(reply)) else {
+        return false;
+    };
+    if Fingerprint::of(key) == asked {
+        return false;
+    }
+    // A server says in base64 what holds bytes that no line may have, or was stored so.
+    let mut scratch = [0; KEY];
+    command.form() != Form::Flags
+        || base64::decode(key, &mut scratch).is_none_or(|key| Fingerprint::of(key) != asked)
 }
 
 /// Appends `reply` to `out`, with its key, if it has one, replaced by `request_key`: the client's own, as it

@@ -106,6 +106,7 @@ fn plain_get(bytes: &[u8]) -> Option<Request> {
     let good = end > GET.len() && within[end..].starts_with(b"\r\n");
     good.then(|| Request {
         key: Span::new(GET.len(), end),
+        names_key: true,
         ..blank(Command::Get, end + 2)
     })
 }

@@ -22,6 +22,7 @@ pub(super) fn get(
         request.ttl = required(line, &mut words)?;
     }
     request.key = required(line, &mut words)?;
+    request.names_key = true;
     if has_ttl && seconds(request.ttl.of(line.text)).is_none() {
         return Err(Bad::refused(line.head, error::BAD_TTL));
     }

@@ -7,6 +7,7 @@ mod twemproxy;
 pub use mcrouter::ADMIN as MCROUTER_ADMIN;
 use proxima_wire::{
     memcache::{self, Command, Discovery, Limits, Rewrite, error},
+    Fingerprint,
     message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request},
 };
 
@@ -255,6 +256,31 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
     fn is_whole(&self, reply: &Reply, bytes: &[u8]) -> bool {
         memcache::is_reply_whole(reply, bytes)
     }
+    fn is_foreign(&self, command: u16, asked: Fingerprint, bytes: &[u8]) -> bool {
+        Command::from_number(command).is_some_and(|command| memcache::is_foreign(command, asked, bytes))
+    }
+
+    #[inline]
+    fn whole(&self, command: u16, asked: Fingerprint, bytes: &[u8], limit: u64) -> Option<Reply> {
+        let command = Command::from_number(command)?;
+        let reply = match memcache::hit(command, asked, bytes) {
+            Some(reply) => reply,
+            None => match memcache::reply(command, bytes) {
+                Parsed::Head(_) if memcache::is_foreign(command, asked, bytes) => return None,
+                // One of many lines.
+                Parsed::Head(reply) if command == Command::Stats && reply.outcome == Outcome::Found => {
+                    return None;
+                }
+                Parsed::Head(reply) => reply,
+                Parsed::More | Parsed::Bad(_) => return None,
+            },
+        };
+        let whole = bytes
+            .get(..reply.len() as usize)
+            .filter(|_| reply.len() <= limit)?;
+        memcache::is_reply_whole(&reply, whole).then_some(reply)
+    }
+
 
     fn silenced(&self, command: u16, outcome: Outcome) -> bool {
         Command::from_number(command).is_some_and(|command| memcache::silenced(command, outcome))
