@@ -144,6 +144,43 @@ def test_requests_behind_a_failed_one_are_answered_in_order(memcached, routed):
         assert client.ask(asked) == b"STORED\r\n" + NOT_FOUND + hit + b"CLIENT_ERROR bad key\r\n" + hit
 
 
+@pytest.mark.parametrize(
+    "item, answer", [("1m", b"SERVER_ERROR object too large for cache"), ("4m", b"STORED")]
+)
+def test_the_server_decides_about_a_large_value_and_the_connection_stays(memcached, routed, item, answer):
+    server = memcached(item=item)
+    large = b"x" * ((2 << 20) + 1)
+    with routed("PoolRoute|A", {"A": [server]}).raw() as client:
+        client.send(b"set k 0 0 %d\r\n%b\r\nget l\r\n" % (len(large), large))
+        assert [client.line() for _ in range(2)] == [answer + b"\r\n", b"END\r\n"]
+        client.set("l", "1")
+        assert client.get("l") == b"1"
+
+
+HUGE = b"9" * 30
+KEPT = {
+    # What mcrouter reads and memcached refuses, and the answer.
+    b"set k 0 %b 1\r\nx\r\n" % HUGE: b"CLIENT_ERROR bad command line format\r\n",
+    b"set k %b 0 1\r\nx\r\n" % HUGE: b"CLIENT_ERROR bad command line format\r\n",
+    b"cas k 0 0 1 %b\r\nx\r\n" % HUGE: b"CLIENT_ERROR bad command line format\r\n",
+    b"set k 0 %b 1 noreply\r\nx\r\n" % HUGE: b"",
+    b"incr k %b\r\n" % HUGE: b"CLIENT_ERROR invalid numeric delta argument\r\n",
+    b"touch k 4294967296\r\n": b"CLIENT_ERROR invalid exptime argument\r\n",
+    b"gat %b k\r\n" % HUGE: b"CLIENT_ERROR invalid exptime argument\r\n",
+    b"delete k 5 noreply\r\n": b"",
+    b"delete k -5 noreply\r\n": b"",
+    b"delete k 5\r\n": b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n",
+    b"flush_regex .*\r\n": b"SERVER_ERROR Command disabled\r\n",
+    b"exec anything\r\n": b"SERVER_ERROR Command disabled\r\n",
+}
+
+
+def test_what_mcrouter_reads_never_closes_a_client(memcached, routed):
+    with routed("PoolRoute|A", {"A": [memcached()]}).raw() as client:
+        for request, answer in KEPT.items():
+            assert client.ask(request + b"get none\r\n") == answer + b"END\r\n", request
+
+
 EMPTY = {
     "by an empty list": ({"servers": []}, True),
     "without a list": ({}, True),

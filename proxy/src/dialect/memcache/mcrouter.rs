@@ -6,11 +6,19 @@ use proxima_wire::{
     message::{Bad, Class, Parsed, Request},
 };
 
+use super::grammar::Grammar;
+
 /// The answer to a key that is too long. The value behind it is swallowed, and the connection stays.
 pub(super) const BAD_KEY: &[u8] = b"CLIENT_ERROR bad key\r\n";
 
 /// The answer to anything else, after which the connection is closed.
 pub(super) const MALFORMED: &[u8] = b"CLIENT_ERROR malformed request\r\n";
+
+/// The answer to a command that operators have not enabled.
+pub(super) const DISABLED: &[u8] = b"SERVER_ERROR Command disabled\r\n";
+
+/// mcrouter's further commands.
+const COMMANDS_OF_OPERATORS: [&[u8]; 3] = [b"exec", b"admin", b"flush_regex"];
 
 /// Bytes within which a line must end. A key that is far too long is no reason to close the connection.
 const LONGEST: usize = 64 << 10;
@@ -59,20 +67,21 @@ fn judged(bad: Bad, line: &[u8]) -> Bad {
     let keys = match command {
         // mcrouter knows no meta command. Those that are served are refused as memcached does it.
         Some(command) if command.is_meta() && !bad.close => return bad,
-        // A delay, which mcrouter passes on, is refused as the server would.
-        Some(Command::Delete)
-            if bad.reply == error::DELETE_USAGE
-                && words
-                    .get(2)
-                    .is_none_or(|delay| delay.iter().all(u8::is_ascii_digit)) =>
-        {
-            return bad;
-        }
         Some(Get | Gets | LeaseGet | Metadata) => words.get(1..),
         Some(Gat | Gats) => words.get(2..),
         Some(_) => words.get(1..2),
+        None if words.len() > 1 && COMMANDS_OF_OPERATORS.contains(&name) => {
+            return Bad::refused(line.len(), DISABLED);
+        }
         None => None,
     };
+    if let Some(value) = Grammar::Mcrouter.value_behind(line).filter(|_| !bad.close) {
+        // mcrouter passes it on, and the server refuses it.
+        return Bad {
+            swallow: value,
+            ..bad
+        };
+    }
     if !keys.unwrap_or_default().iter().any(|key| key.len() > KEY) {
         return Bad::fatal(MALFORMED);
     }
@@ -167,6 +176,8 @@ mod tests {
             "incr k x\r\n",
             "touch k\r\n",
             "delete k x\r\n",
+            "incr k -1\r\n",
+            "exec\r\n",
             "GET k\r\n",
             "\r\n",
             &long,
@@ -176,6 +187,36 @@ mod tests {
             assert!(
                 matches!(read(text.as_bytes()), Parsed::Bad(bad) if bad == Bad::fatal(MALFORMED)),
                 "{shown}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_mcrouter_reads_and_no_server_takes_keeps_the_connection() {
+        let huge = "9".repeat(30);
+        let table = [
+            (format!("set k 0 {huge} 5\r\n"), error::BAD_FORMAT, 7),
+            (format!("set k {huge} 0 5 noreply\r\n"), b"", 7),
+            ("set k 0 0 00000000000005\r\n".into(), error::BAD_FORMAT, 7),
+            (format!("incr k {huge}\n"), error::BAD_DELTA, 0),
+            ("touch k 4294967296\r\n".into(), error::BAD_TTL, 0),
+            (format!("gat {huge} k k\r\n"), error::BAD_TTL, 0),
+            ("delete k 5\r\n".into(), error::DELETE_USAGE, 0),
+            ("delete k 5 noreply\r\n".into(), b"", 0),
+            ("delete k -1 noreply\r\n".into(), b"", 0),
+            (format!("flush_all {huge}\r\n"), error::BAD_TTL, 0),
+            ("exec anything at all\r\n".into(), DISABLED, 0),
+            ("flush_regex .*\r\n".into(), DISABLED, 0),
+        ];
+        for (text, reply, swallow) in table {
+            let expected = Bad {
+                swallow,
+                ..Bad::refused(text.len(), reply)
+            };
+            assert!(
+                matches!(read(text.as_bytes()), Parsed::Bad(bad) if bad == expected),
+                "{text}: {:?}",
+                read(text.as_bytes())
             );
         }
     }

@@ -1,5 +1,6 @@
 //! The memcached protocol: text and meta commands.
 
+mod grammar;
 mod mcrouter;
 mod repair;
 mod twemproxy;
@@ -85,7 +86,7 @@ impl<const ANNOUNCES: bool> Memcache<ANNOUNCES> {
         }
         match self.manner {
             Manner::Own => read,
-            Manner::Twemproxy { all_commands } => twemproxy::restrict(read, all_commands),
+            Manner::Twemproxy { all_commands } => twemproxy::restrict(read, bytes, all_commands),
             Manner::Mcrouter { .. } => match read {
                 Parsed::Bad(bad) => mcrouter::refused(bad, bytes),
                 read => read.map(|request| mcrouter::marked(request, bytes)),
@@ -225,9 +226,7 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
                 out.extend_from_slice(b"END\r\n");
                 return Plan::Announce(Discovery::Key as u16);
             }
-            FlushAll if self.manner == (Manner::Mcrouter { flush: false }) => {
-                b"SERVER_ERROR Command disabled\r\n"
-            }
+            FlushAll if self.manner == (Manner::Mcrouter { flush: false }) => mcrouter::DISABLED,
             FlushAll => return Plan::Broadcast,
             Stats if matches!(self.manner, Manner::Mcrouter { .. }) => return consult(session),
             Stats | LruCrawler => return Plan::Stats,
