@@ -1,5 +1,6 @@
 """mcrouter's handles that change what servers get: ModifyExptimeRoute and ModifyKeyRoute."""
 
+import base64
 import json
 import time
 
@@ -197,6 +198,31 @@ def test_a_key_that_becomes_bad_is_answered_with_the_reason(memcached, routed, r
         for request in (b"get %b\r\n", b"set %b 0 0 1\r\nx\r\n", b"delete %b\r\n", b"incr %b 1\r\n"):
             assert client.ask(request % key) == answer
         assert client.ask(b"get %b\r\n" % key[:1]) != answer or reason.startswith("space")
+
+
+@pytest.mark.parametrize(
+    "keys, key, sent",
+    [
+        (ENSURED, "views 7", "foo:views 7"),
+        (ENSURED, "caf\u00e9\tx", "foo:caf\u00e9\tx"),
+        ({"ensure_key_prefix": "q:", "replace_key_prefix": "views "}, "views 7", "q:7"),
+        ({"set_key_suffix": ".s"}, "a b", "a b.s"),
+        (ENSURED, "foo:a b", "foo:a b"),
+    ],
+    ids=["ensure", "bytes", "replace", "suffix", "unchanged"],
+)
+def test_rules_look_at_the_decoded_key_where_it_comes_in_base64(memcached, routed, keys, key, sent):
+    server = memcached()
+    key, sent = (base64.b64encode(text.encode()) for text in (key, sent))
+    with routed({"type": "ModifyKeyRoute", "target": "PoolRoute|A", **keys}, {"A": [server]}).raw() as client:
+        assert client.ask(b"ms %b 1 b\r\nv\r\n" % key) == b"HD\r\n"
+        assert client.ask(b"mg %b b k v\r\n" % key) == b"VA 1 k%b b\r\nv\r\n" % key
+        with server.raw() as direct:
+            assert direct.ask(b"mg %b b v\r\n" % sent) == b"VA 1\r\nv\r\n"
+        assert client.ask(b"md %b b\r\n" % key) == b"HD\r\n"
+        long = base64.b64encode(b"a b" * 62)
+        said = b"SERVER_ERROR ModifyKeyRoute: invalid key: invalid key: too long\r\n"
+        assert keys is not ENSURED or client.ask(b"mg %b b v\r\n" % long) == said
 
 
 PREFIXES = {

@@ -510,11 +510,11 @@ pub trait Dialect: Send + Sync {
         Expiry::None
     }
 
-    /// What is wrong with this key, which a route has made. By default any key will do.
+    /// What is wrong with this key, which a route has made for the request. By default any key will do.
     ///
     /// # Errors
     /// The server would not take the key; the error says why not.
-    fn check_key(&self, _key: &[u8]) -> Result<(), &'static str> {
+    fn check_key(&self, _request: &Request, _key: &[u8]) -> Result<(), &'static str> {
         Ok(())
     }
 

@@ -7,8 +7,8 @@ mod twemproxy;
 
 pub use mcrouter::ADMIN as MCROUTER_ADMIN;
 use proxima_wire::{
-    memcache::{self, Command, Discovery, Limits, Rewrite, error},
     Fingerprint,
+    memcache::{self, Command, Discovery, Limits, Rewrite, error},
     message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request},
 };
 
@@ -255,6 +255,7 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
     fn is_whole(&self, reply: &Reply, bytes: &[u8]) -> bool {
         memcache::is_reply_whole(reply, bytes)
     }
+
     fn is_foreign(&self, command: u16, asked: Fingerprint, bytes: &[u8]) -> bool {
         Command::from_number(command).is_some_and(|command| memcache::is_foreign(command, asked, bytes))
     }
@@ -279,7 +280,6 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
             .filter(|_| reply.len() <= limit)?;
         memcache::is_reply_whole(&reply, whole).then_some(reply)
     }
-
 
     fn silenced(&self, command: u16, outcome: Outcome) -> bool {
         Command::from_number(command).is_some_and(|command| memcache::silenced(command, outcome))
@@ -321,10 +321,13 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
         }
     }
 
-    fn check_key(&self, key: &[u8]) -> Result<(), &'static str> {
+    fn check_key(&self, request: &Request, key: &[u8]) -> Result<(), &'static str> {
         match key.len() {
             0 => Err("missing"),
             251.. => Err("too long"),
+            // In base64 a key may hold any bytes, and must leave room for the form on the line.
+            187.. if request.base64_key => Err("too long"),
+            _ if request.base64_key => Ok(()),
             _ if key.iter().any(|&byte| byte <= b' ' || byte == 0x7f) => Err("space or control character"),
             _ => Ok(()),
         }

@@ -53,9 +53,9 @@ impl Wrap for Insert {
         self.of
     }
 
-    fn request(&self, _: &Request, _: &[u8], query: &Query<'_>, _: &mut Random) -> Wrapped {
+    fn request(&self, request: &Request, _: &[u8], query: &Query<'_>, _: &mut Random) -> Wrapped {
         let changed = self.apply(query.key);
-        let fits = |key: &Vec<u8>| query.dialect.check_key(key).is_ok();
+        let fits = |key: &Vec<u8>| query.dialect.check_key(request, key).is_ok();
         changed.filter(fits).map_or(Wrapped::Pass, Wrapped::Key)
     }
 
