@@ -183,7 +183,6 @@ def test_what_mcrouter_reads_never_closes_a_client(memcached, routed):
 
 EMPTY = {
     "by an empty list": ({"servers": []}, True),
-    "without a list": ({}, True),
     "as an error": ({"servers": [], "error_on_empty": True}, True),
     "as a miss": ({"servers": [], "error_on_empty": False}, False),
 }

@@ -53,6 +53,46 @@ def test_a_server_that_refuses_is_told_until_the_configuration_drops_it(memcache
     assert f"{address} was TKO, removed from config. Total hard TKOs: 0; soft TKOs: 0" in proxy.log()
 
 
+def read_on(sock):
+    """A server that reads and never answers."""
+    while sock.recv(1 << 16):
+        pass
+
+
+@pytest.mark.parametrize("policy", ["DeterministicOrderPolicy", "RendezvousPolicy"])
+def test_a_failover_over_a_silent_inline_pool_asks_other_servers_each_time(scripted, router, policy):
+    servers = [scripted(read_on, version=None).address for _ in range(8)]
+    tags = [f"t{number}" for number in range(8)]
+    pool = {"type": "Pool", "name": "A", "servers": servers}
+    hash = {"DeterministicOrderPolicy": "Ch3", "RendezvousPolicy": {"hash_func": "Rendezvous", "tags": tags}}
+    first = {"type": "PoolRoute", "pool": {"name": "A", "servers": servers}, "hash": hash[policy]}
+    rules = {
+        "DeterministicOrderPolicy": {"max_tries": 8, "max_error_tries": 3},
+        "RendezvousPolicy": {"tags": tags},
+    }
+    route = {
+        "type": "FailoverRoute",
+        "children": [first, pool],
+        "failover_policy": {"type": policy, **rules[policy]},
+    }
+    options = ("--server-timeout=100", "--timeouts-until-tko=1", "--probe-timeout-initial=60000")
+    proxy = router({"route": route}, *options)
+    with proxy.raw() as client:
+        assert fails(client) == b"SERVER_ERROR Reply timeout\r\n"
+        asked, counts = len(suspects(client)), stats(client, "all")
+        # The last try that the policy allows is the answer, and counts as none.
+        assert int(counts["failover_policy_tko_error"]) == 0
+        if policy == "RendezvousPolicy":
+            assert asked == 8
+            assert int(counts["failover_policy_result_error"]) == 7
+        else:
+            assert asked == 3 and int(counts["failover_policy_result_error"]) == 3
+        fails(client)
+        counts = stats(client, "all")
+        assert int(counts["failover_policy_tko_error"]) >= 3
+        assert len(suspects(client)) >= 5, "the next request tries others"
+
+
 def test_an_ejection_is_forgotten_with_the_time_out_by_which_it_was_found(memcached, router):
     address = ports.address()
     pools = {"A": {"servers": [address]}, "B": {"servers": [address], "server_timeout": 500}}

@@ -223,7 +223,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
         ),
         (
             r#"{"type": "OperationSelectorRoute", "default_policy": "near", "operation_policies":
-                {"touch": "all", "lease-get": "NullRoute", "lease-touch": "all"}}"#,
+                {"touch": "all", "lease-get": "NullRoute", "flushall": "all"}}"#,
             Route::ByOperation {
                 operations: [
                     ("touch", named("all")),

@@ -15,6 +15,7 @@ mod rows;
 mod splits;
 mod spool;
 mod steps;
+mod variants;
 
 use proxima::{
     config::schema::{Children, Route},

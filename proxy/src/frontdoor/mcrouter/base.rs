@@ -6,7 +6,13 @@ use std::{
     time::Duration,
 };
 
-use super::{error::OptionError, flags::Flags, settings::NEVER, threads::workers};
+use super::{
+    error::OptionError,
+    flags::Flags,
+    prefix::{region_and_cluster, routing_prefix},
+    settings::NEVER,
+    threads::workers,
+};
 use crate::config::{
     check_address, listen_address,
     schema::{
@@ -71,15 +77,15 @@ fn spool(flags: &Flags) -> Result<Option<SpoolOptions>, OptionError> {
         takes: "a port, or 0 for each server's own",
         found: port.to_string(),
     })?;
-    let route = flags.text("route-prefix");
-    let mut parts = route.split('/').skip(1).map(str::to_owned);
+    let route = routing_prefix(&flags.text("route-prefix")).unwrap_or_default();
+    let (region, cluster) = region_and_cluster(&route).unwrap_or_default();
     Ok(Some(SpoolOptions {
         dir,
         is_second_form: flags.flag("use-asynclog-version2"),
         port: (port > 0).then_some(port),
         router: flags.router_name(),
-        region: parts.next().unwrap_or_default(),
-        cluster: parts.next().unwrap_or_default(),
+        region: region.to_owned(),
+        cluster: cluster.to_owned(),
     }))
 }
 

@@ -33,6 +33,9 @@ pub(super) enum Validates {
     Run,
 }
 
+/// Options that are no settings.
+const SPECIAL: [&str; 3] = ["help", "version", "validate-config"];
+
 /// Parses the arguments behind the program's name.
 ///
 /// # Errors
@@ -47,9 +50,22 @@ pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags,
     };
     let mut flavor = BTreeMap::new();
     let mut arguments = arguments.into_iter().peekable();
+    let mut are_options = true;
     while let Some(argument) = arguments.next() {
-        let (name, attached, option) = match Word::of(&argument) {
-            Word::Long(name, value) => (name.to_owned(), value.map(str::to_owned), options::by_name(name)),
+        if are_options && argument == "--" {
+            are_options = false;
+            continue;
+        }
+        let word = if are_options {
+            Word::of(&argument)
+        } else {
+            Word::Other
+        };
+        let (name, attached, option) = match word {
+            Word::Long(name, value) => {
+                let name = options::by_long(name, &SPECIAL).unwrap_or(name);
+                (name.to_owned(), value.map(str::to_owned), options::by_name(name))
+            }
             Word::Short(short, value) => (
                 short.to_string(),
                 value.map(str::to_owned),
@@ -233,19 +249,29 @@ fn checked(option: &Opt, value: &str) -> Result<String, OptionError> {
     };
     match option.takes {
         Takes::Text(_) => Ok(value.to_owned()),
-        Takes::Number(_) => match value.parse::<i64>() {
+        Takes::Number(_) => match value.trim_ascii().parse::<i64>() {
             Ok(number) if number >= -1 => Ok(number.to_string()),
             _ => wrong("a number"),
         },
-        Takes::Toggle(_) => match value {
-            "true" | "1" => Ok("true".to_owned()),
-            "false" | "0" => Ok("false".to_owned()),
-            _ => wrong("`true` or `false`"),
-        },
+        Takes::Toggle(_) => truth(value).map_or_else(|| wrong("`true` or `false`"), |is| Ok(is.to_string())),
         Takes::Acks => match value.parse::<u32>() {
             Ok(1..) => Ok(value.to_owned()),
             _ if matches!(value, "true" | "false") => Ok(value.to_owned()),
             _ => wrong("nothing or a number of copies from 1"),
+        },
+    }
+}
+
+/// A truth value as mcrouter's library reads it: a word in any case, or 0 or 1.
+fn truth(value: &str) -> Option<bool> {
+    let value = value.trim_ascii().to_ascii_lowercase();
+    match value.as_str() {
+        "true" | "t" | "yes" | "y" | "on" => Some(true),
+        "false" | "f" | "no" | "n" | "off" => Some(false),
+        _ => match value.trim_start_matches('0') {
+            "1" => Some(true),
+            "" if !value.is_empty() => Some(false),
+            _ => None,
         },
     }
 }

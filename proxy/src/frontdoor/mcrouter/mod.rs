@@ -27,6 +27,7 @@ mod load;
 mod object;
 mod options;
 mod pools;
+mod prefix;
 mod preprocess;
 mod runtime;
 mod server;

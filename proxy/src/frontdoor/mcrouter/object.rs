@@ -55,6 +55,14 @@ impl<'a> Object<'a> {
             .ok_or_else(|| cx.refuse(self.at, format!("`{key}` is missing")))
     }
 
+    /// The whole object, whose entries count as read.
+    pub(super) fn node(&self) -> Node {
+        Node {
+            at: self.at,
+            value: Value::Map(self.entries().to_vec()),
+        }
+    }
+
     /// All entries, which count as read.
     pub(super) fn entries(&self) -> &'a [(Name, Node)] {
         self.read

@@ -94,6 +94,28 @@ pub(super) fn by_name(name: &str) -> Option<&'static Opt> {
         .find(|option| option.name.replace('_', "-") == name)
 }
 
+/// A long name as getopt reads it: it may be cut short as long as it is the beginning of one name, and
+/// options of ours make none of mcrouter's ambiguous. `others` are names that are no settings. `None`: no
+/// option, or several.
+pub(super) fn by_long<'a>(name: &str, others: &[&'a str]) -> Option<&'a str> {
+    let name = name.replace('_', "-");
+    let known = |is_ours: bool| {
+        let options = OPTIONS
+            .iter()
+            .filter(move |option| (option.status == Ours) == is_ours)
+            .map(|option| option.name);
+        options.chain(others.iter().copied().filter(move |_| !is_ours))
+    };
+    let all = || known(false).chain(known(true));
+    if let Some(exact) = all().find(|known| known.replace('_', "-") == name) {
+        return Some(exact);
+    }
+    let begins = |known: &&str| !name.is_empty() && known.replace('_', "-").starts_with(&name);
+    let is_ours = known(false).all(|known| !begins(&known));
+    let mut found = known(is_ours).filter(begins);
+    found.next().filter(|_| found.next().is_none())
+}
+
 /// The option of that short name.
 pub(super) fn by_short(short: char) -> Option<&'static Opt> {
     OPTIONS

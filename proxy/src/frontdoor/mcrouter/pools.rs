@@ -15,7 +15,7 @@ use crate::config::{
     Diagnostic,
     document::{Name, Node, Value, shortened},
     reading::Reading,
-    schema::{Algorithm, Dedicated, Eject, Hash, KeepAlive, Login, Pool, Protocol, Server, Source},
+    schema::{Algorithm, Dedicated, Eject, Hash, KeepAlive, KeyHash, Login, Pool, Protocol, Server, Source},
     suggest,
 };
 
@@ -54,6 +54,10 @@ impl Listed {
 #[derive(Debug)]
 pub(super) struct Pools {
     pub(super) listed: BTreeMap<String, Listed>,
+    /// Pools that cannot be read, each with the reason. As in mcrouter this matters where a route names them.
+    unreadable: BTreeMap<String, Diagnostic>,
+    /// The keys of the pools of the object `pools`, for those that inherit from them.
+    keys: BTreeMap<String, Node>,
     timeouts: Timeouts,
     eject: Eject,
     keepalive: Option<KeepAlive>,
@@ -69,27 +73,45 @@ impl Pools {
     ) -> Result<Self, Diagnostic> {
         let mut pools = Self {
             listed: BTreeMap::new(),
+            unreadable: BTreeMap::new(),
+            keys: BTreeMap::new(),
             timeouts: settings.timeouts.clone(),
             eject: settings.eject.clone(),
             keepalive: settings.keepalive,
         };
         let Some(node) = node else { return Ok(pools) };
         let object = Object::of(node, cx)?;
-        let sources: BTreeMap<&str, &Node> = object
-            .entries()
-            .iter()
-            .map(|(name, node)| (&*name.text, node))
-            .collect();
         for (name, node) in object.entries() {
-            let keys = cx.within(&*name.text, |cx| inherited(node, &sources, cx, preprocessor))?;
-            let pool = cx.within(&*name.text, |cx| pools.one(&keys, cx))?;
-            pools.listed.insert(name.text.clone(), pool);
+            match cx.within(&*name.text, |cx| from_file(node, cx, preprocessor)) {
+                Ok(keys) => drop(pools.keys.insert(name.text.clone(), keys)),
+                Err(why) => drop(pools.unreadable.insert(name.text.clone(), why)),
+            }
+        }
+        for name in pools.keys.keys().cloned().collect::<Vec<_>>() {
+            let known = cx.mistakes.len();
+            let read = cx.within(&*name, |cx| pools.one(&pools.keys[&name], cx));
+            let fault = cx.mistakes.drain(known..).next();
+            match fault.map_or(read, Err) {
+                Ok(pool) => drop(pools.listed.insert(name, pool)),
+                Err(why) => drop(pools.unreadable.insert(name, why)),
+            }
         }
         Ok(pools)
     }
 
+    /// Warns of the pools that cannot be read. No route needs them.
+    pub(super) fn warn_of_unreadable(&self, cx: &mut Reading) {
+        cx.warnings.extend(self.unreadable.values().map(|why| Diagnostic {
+            problem: format!("no route uses this pool, and none could: {}", why.problem),
+            ..why.clone()
+        }));
+    }
+
     /// Adds a pool that is defined where it is used. Of several with one name the first one counts.
     pub(super) fn add(&mut self, name: &str, node: &Node, cx: &mut Reading) -> Result<(), Diagnostic> {
+        if let Some(why) = self.unreadable.get(name) {
+            return Err(why.clone());
+        }
         if !self.listed.contains_key(name) {
             let pool = self.one(node, cx)?;
             self.listed.insert(name.to_owned(), pool);
@@ -97,18 +119,23 @@ impl Pools {
         Ok(())
     }
 
-    /// The pool of that name.
-    pub(super) fn get(&self, name: &str, at: &Node, cx: &Reading) -> Result<&Listed, Diagnostic> {
-        self.listed.get(name).ok_or_else(|| Diagnostic {
-            remedy: suggest::remedy(name, self.listed.keys().map(String::as_str)),
-            ..cx.refuse(
-                at.at,
-                format!("there is no pool `{}`, line: {}", shortened(name), at.at.line),
-            )
-        })
+    /// Refuses a name that no pool has, or one that cannot be read.
+    pub(super) fn check(&self, name: &str, at: &Node, cx: &Reading) -> Result<(), Diagnostic> {
+        match self.unreadable.get(name) {
+            Some(why) => Err(why.clone()),
+            None if self.listed.contains_key(name) => Ok(()),
+            None => Err(Diagnostic {
+                remedy: suggest::remedy(name, self.listed.keys().map(String::as_str)),
+                ..cx.refuse(
+                    at.at,
+                    format!("there is no pool `{}`, line: {}", shortened(name), at.at.line),
+                )
+            }),
+        }
     }
 
     fn one(&self, node: &Node, cx: &mut Reading) -> Result<Listed, Diagnostic> {
+        let node = &self.inherited(node, cx)?;
         let object = Object::of(node, cx)?;
         let milliseconds = |key: &str, cx: &mut Reading| {
             let time = object.take(key, cx, whole(1))?;
@@ -122,13 +149,20 @@ impl Pools {
             .timeouts
             .of(server_timeout, region.as_deref(), cluster.as_deref());
         let port = object.take("port_override", cx, whole(1))?;
-        plain("protocol", &["ascii"], &object, cx)?;
-        plain("security_mech", &["plain"], &object, cx)?;
+        plain("protocol", |word| word.eq_ignore_ascii_case("ascii"), &object, cx)?;
+        plain("security_mech", |word| word == "plain", &object, cx)?;
         let read = |node: &Node, cx: &mut Reading| match is_handle(node) {
             true => Ok(Err(node.clone())),
             false => server(node, port, cx).map(Ok),
         };
-        let places = object.take("servers", cx, list(read))?.unwrap_or_default();
+        let Some(places) = object.take("servers", cx, list(read))? else {
+            return Err(cx
+                .refuse(
+                    object.at,
+                    format!("`servers` is missing, line: {}", object.at.line),
+                )
+                .with_remedy("write `\"servers\": []` for a pool without servers"));
+        };
         let count = places.len();
         let (mut servers, mut handles, mut taken) = (Vec::new(), BTreeMap::new(), Vec::new());
         for (place, read) in places.into_iter().enumerate() {
@@ -182,7 +216,11 @@ impl Pools {
         );
         let error_on_empty = object.take("error_on_empty", cx, flag)?.unwrap_or(true);
         let tags = object.take("tags", cx, list(text))?;
-        let domain = |node: &Node, cx: &mut Reading| whole(0)(node, cx).map(i32::unsigned_abs);
+        // A domain may have a name, of which the hash is its number.
+        let domain = |node: &Node, cx: &mut Reading| match &node.value {
+            Value::Scalar { text, quoted: true } => Ok(KeyHash::Crc32a.hash(text.as_bytes())),
+            _ => whole(0)(node, cx).map(i32::unsigned_abs),
+        };
         let domains = object
             .take("failure_domains", cx, list(domain))?
             .unwrap_or_default();
@@ -206,6 +244,37 @@ impl Pools {
             error_on_empty,
         })
     }
+
+    /// A pool's keys, followed by those of the pools from which it inherits.
+    fn inherited(&self, node: &Node, cx: &mut Reading) -> Result<Node, Diagnostic> {
+        let mut keys = node.clone();
+        let mut seen = BTreeSet::new();
+        while let Value::Map(entries) = &mut keys.value
+            && let Some(i) = entries.iter().position(|(name, _)| name.text == "inherit")
+        {
+            let (_, from) = entries.remove(i);
+            let name = cx.within("inherit", |cx| text(&from, cx))?;
+            let parent = self.keys.get(&name).filter(|_| seen.insert(name.clone()));
+            let Some(parent) = parent else {
+                let problem = format!(
+                    "there is no pool `{}` to inherit from, line: {}",
+                    shortened(&name),
+                    from.at.line
+                );
+                return Err(cx.refuse(from.at, problem));
+            };
+            let Value::Map(defaults) = &parent.value else {
+                return Err(cx.refuse(from.at, format!("the pool `{}` is no object", shortened(&name))));
+            };
+            let new: Vec<_> = defaults
+                .iter()
+                .filter(|(name, _)| !entries.iter().any(|(known, _)| known.text == name.text))
+                .cloned()
+                .collect();
+            entries.extend(new);
+        }
+        Ok(keys)
+    }
 }
 
 /// Is this a route handle, and no server?
@@ -221,9 +290,14 @@ fn is_handle(node: &Node) -> bool {
 }
 
 /// Checks a key of which only the plain value is served.
-fn plain(key: &str, served: &[&str], object: &Object<'_>, cx: &mut Reading) -> Result<(), Diagnostic> {
+fn plain(
+    key: &str,
+    is_served: impl Fn(&str) -> bool,
+    object: &Object<'_>,
+    cx: &mut Reading,
+) -> Result<(), Diagnostic> {
     match object.get(key) {
-        Some(node) if !served.contains(&node.scalar().unwrap_or_default()) => {
+        Some(node) if !is_served(node.scalar().unwrap_or_default()) => {
             let problem = format!(
                 "`{key}` {} is not served yet, line: {}",
                 node.describe(),
@@ -233,44 +307,6 @@ fn plain(key: &str, served: &[&str], object: &Object<'_>, cx: &mut Reading) -> R
         }
         _ => Ok(()),
     }
-}
-
-/// A pool's keys, followed by those of the pools from which it inherits.
-fn inherited(
-    node: &Node,
-    pools: &BTreeMap<&str, &Node>,
-    cx: &mut Reading,
-    preprocessor: &mut Preprocessor<'_>,
-) -> Result<Node, Diagnostic> {
-    let mut keys = from_file(node, cx, preprocessor)?;
-    let mut seen = BTreeSet::new();
-    while let Value::Map(entries) = &mut keys.value
-        && let Some(i) = entries.iter().position(|(name, _)| name.text == "inherit")
-    {
-        let (_, from) = entries.remove(i);
-        let name = cx.within("inherit", |cx| text(&from, cx))?;
-        let parent = pools
-            .get(name.as_str())
-            .copied()
-            .filter(|_| seen.insert(name.clone()));
-        let Some(parent) = parent else {
-            let problem = format!(
-                "there is no pool `{}` to inherit from, line: {}",
-                shortened(&name),
-                from.at.line
-            );
-            return Err(cx.refuse(from.at, problem));
-        };
-        let Value::Map(defaults) = from_file(parent, cx, preprocessor)?.value else {
-            return Err(cx.refuse(from.at, format!("the pool `{}` is no object", shortened(&name))));
-        };
-        let new: Vec<_> = defaults
-            .into_iter()
-            .filter(|(name, _)| !entries.iter().any(|(known, _)| known.text == name.text))
-            .collect();
-        entries.extend(new);
-    }
-    Ok(keys)
 }
 
 /// A pool's object. `"file:PATH"` names another file with it.

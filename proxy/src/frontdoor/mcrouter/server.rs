@@ -1,5 +1,7 @@
 //! A pool's server as mcrouter writes it.
 
+use std::net::Ipv6Addr;
+
 use crate::config::{
     BadAddress, Diagnostic, check_address,
     document::{Node, Value, shortened},
@@ -47,37 +49,49 @@ enum BadServer {
 fn address(text: &str, port_override: Option<i32>) -> Result<String, BadServer> {
     if let Some(socket) = text.strip_prefix("unix:") {
         let (path, rest) = socket.split_once(':').unwrap_or((socket, ""));
-        options(rest.split(':').filter(|word| !word.is_empty()))?;
+        options(rest.split(':'))?;
         let address = format!("unix:{path}");
         check_address(&address, false)?;
         return Ok(address);
     }
+    // A host in brackets may be a name, too.
     let (host, rest) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
-        Some((v6, rest)) => (format!("[{v6}]"), rest.strip_prefix(':').unwrap_or(rest)),
+        Some((host, rest)) if rest.is_empty() || rest.starts_with(':') => {
+            let host = match host.parse::<Ipv6Addr>() {
+                Ok(_) => format!("[{host}]"),
+                Err(_) => host.to_owned(),
+            };
+            (host, rest.strip_prefix(':').unwrap_or(rest))
+        }
+        Some(_) => return Err(BadAddress::NoPort.into()),
         None => {
             let (host, rest) = text.split_once(':').unwrap_or((text, ""));
             (host.to_owned(), rest)
         }
     };
-    let mut words = rest.split(':').filter(|word| !word.is_empty()).peekable();
-    let written = words.next_if(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
-    options(words)?;
+    let (written, rest) = rest.split_once(':').unwrap_or((rest, ""));
+    options(rest.split(':'))?;
     let port = port_override.map(|port| port.to_string());
-    let port = port.as_deref().or(written).ok_or(BadAddress::NoPort)?;
+    // The port of the pool takes the place of whatever is written.
+    let port = match port.as_deref().unwrap_or(written) {
+        "" => return Err(BadAddress::NoPort.into()),
+        port => port,
+    };
     let address = format!("{host}:{port}");
     check_address(&address, false)?;
     Ok(address)
 }
 
-/// Protocol, security and compression. Only the plain ones are served.
+/// Protocol, security and compression. Words that are left out are the pool's, and only the plain ones are
+/// served. Compression is about replies that carry more than ASCII.
 fn options<'a>(words: impl Iterator<Item = &'a str>) -> Result<(), BadServer> {
-    for (word, served) in words.zip(
-        ["ascii", "plain", "notcompressed"]
-            .into_iter()
-            .map(Some)
-            .chain(std::iter::repeat(None)),
-    ) {
-        if served != Some(word) {
+    let served: [&[&str]; 3] = [
+        &["", "ascii"],
+        &["", "plain"],
+        &["", "notcompressed", "compressed"],
+    ];
+    for (i, word) in words.enumerate() {
+        if !served.get(i).is_some_and(|served| served.contains(&word)) {
             return Err(BadServer::NotServed(shortened(word)));
         }
     }
@@ -94,6 +108,12 @@ mod tests {
             ("10.0.0.1:11211", "10.0.0.1:11211"),
             ("10.0.0.1:11211:ascii", "10.0.0.1:11211"),
             ("cache:1:ascii:plain:notcompressed", "cache:1"),
+            ("cache:1:ascii:plain:compressed", "cache:1"),
+            ("cache:1:", "cache:1"),
+            ("cache:1::plain", "cache:1"),
+            ("cache:1:ascii::", "cache:1"),
+            ("[localhost]:11211", "localhost:11211"),
+            ("[10.0.0.1]:1:ascii", "10.0.0.1:1"),
             ("[::1]:11211:ascii:plain", "[::1]:11211"),
             ("unix:/run/memcached.sock", "unix:/run/memcached.sock"),
             ("unix:/run/memcached.sock:ascii:plain", "unix:/run/memcached.sock"),
@@ -105,16 +125,23 @@ mod tests {
             "",
             "cache",
             "cache:0",
+            "a:x",
             "a:1:caret",
+            "a:1:ASCII",
+            "a::ascii",
+            "[::1]x:1",
+            "[::1:1",
+            "[]:1",
             "a:1:ascii:ssl",
             "a:1:ascii:plain:notcompressed:x",
+            "a:1:ascii:plain:notcompressed:",
             "[::1]",
             "::1:1",
         ] {
             assert!(address(bad, None).is_err(), "{bad}");
         }
         assert_eq!(address("cache", Some(5)).as_deref(), Ok("cache:5"));
-        assert_eq!(address("[::1]:ascii", Some(5)).as_deref(), Ok("[::1]:5"));
+        assert_eq!(address("[::1]:x:ascii", Some(5)).as_deref(), Ok("[::1]:5"));
         assert_eq!(address("cache:1:ascii", Some(5)).as_deref(), Ok("cache:5"));
     }
 }

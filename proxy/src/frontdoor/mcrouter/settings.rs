@@ -8,6 +8,7 @@ use super::{
     constants::constants,
     error::OptionError,
     flags::{Flags, Validates},
+    prefix::{region_and_cluster, routing_prefix},
     preprocess::Constants,
 };
 use crate::config::schema::{Eject, EjectBy, ErrorReply, KeepAlive, Queue, Replicated};
@@ -106,19 +107,14 @@ impl Settings {
                 full: ErrorReply { outcome, text },
             })
         };
-        let default_route = flags.text("route-prefix");
-        let (region, cluster) = match default_route.split('/').collect::<Vec<_>>()[..] {
-            ["", region, cluster, ""] if !region.is_empty() && !cluster.is_empty() => {
-                (region.to_owned(), cluster.to_owned())
-            }
-            _ => {
-                return Err(OptionError::BadValue {
-                    option: "route-prefix",
-                    takes: "`/region/cluster/`",
-                    found: default_route,
-                });
-            }
-        };
+        let written = flags.text("route-prefix");
+        let default_route = routing_prefix(&written).ok_or(OptionError::BadValue {
+            option: "route-prefix",
+            takes: "`/region/cluster/`",
+            found: written,
+        })?;
+        let (region, cluster) = region_and_cluster(&default_route).unwrap_or_default();
+        let (region, cluster) = (region.to_owned(), cluster.to_owned());
         let server = millis("server-timeout");
         if server.is_zero() {
             return Err(OptionError::NoTimeout);

@@ -6,6 +6,7 @@ use super::{
     builder::Builder,
     object::{Object, list, text},
     pools::Pools,
+    prefix::routing_prefix,
     preprocess::Preprocessor,
     runtime::Variables,
     settings::Settings,
@@ -94,6 +95,7 @@ pub(super) fn read(
         };
     }
     let root = builder.share(root, "root", top.at);
+    builder.pools.warn_of_unreadable(cx);
     // No route leads to an empty pool: its answer stands in the tree.
     let pools = builder
         .pools
@@ -115,15 +117,12 @@ fn routes(
     cx: &mut Reading,
 ) -> Result<BTreeMap<String, Route>, Diagnostic> {
     let mut out = BTreeMap::new();
-    let mut add = |alias: &str, route: &Route, at: &Node, cx: &Reading| {
-        let words: Vec<&str> = alias.split('/').collect();
-        match words[..] {
-            ["", region, cluster, ""] if !region.is_empty() && !cluster.is_empty() => {
-                out.insert(alias.to_owned(), route.clone());
-                Ok(())
-            }
-            _ => Err(cx.refuse(at.at, format!("`{}` is no `/region/cluster/`", shortened(alias)))),
+    let mut add = |alias: &str, route: &Route, at: &Node, cx: &Reading| match routing_prefix(alias) {
+        Some(alias) => {
+            out.insert(alias, route.clone());
+            Ok(())
         }
+        None => Err(cx.refuse(at.at, format!("`{}` is no `/region/cluster/`", shortened(alias)))),
     };
     match &node.value {
         Value::Map(entries) => {

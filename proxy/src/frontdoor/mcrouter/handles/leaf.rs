@@ -40,9 +40,14 @@ pub(super) fn error(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Resul
     }
 }
 
-/// `Pool|A`: the list of A's servers.
+/// `Pool|A`: the list of A's servers. `{"type": "Pool", "name": "A", "servers": […]}` is that of a pool which
+/// is written where it is used.
 pub(super) fn members(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
-    let name = pool_name(builder, args, cx)?;
+    let name = match &args.object {
+        // The object is the pool.
+        Some(object) if object.get("pool").is_none() => inline(builder, &object.node(), cx)?,
+        _ => pool_name(builder, args, cx)?,
+    };
     args.finish(&[], &[], cx)?;
     let built = builder.children_of(&name, cx)?;
     Ok(built.unwrap_or_else(|| Built::List(Vec::new())))
@@ -62,11 +67,16 @@ pub(super) fn pool_name(
 
 fn named(builder: &mut Builder, node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
     if let Value::Map(_) = &node.value {
-        let name = text(Object::of(node, cx)?.require("name", cx)?, cx)?;
-        builder.pools.add(&name, node, cx)?;
-        return Ok(name);
+        return inline(builder, node, cx);
     }
     let name = text(node, cx)?;
-    builder.pools.get(&name, node, cx)?;
+    builder.pools.check(&name, node, cx)?;
+    Ok(name)
+}
+
+/// A pool that is written where it is used.
+fn inline(builder: &mut Builder, node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
+    let name = text(Object::of(node, cx)?.require("name", cx)?, cx)?;
+    builder.pools.add(&name, node, cx)?;
     Ok(name)
 }

@@ -163,6 +163,18 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// Refuses a handle that has none of these keys.
+    fn need(&self, keys: &[&str], handle: &str, cx: &Reading) -> Result<(), Diagnostic> {
+        if keys.iter().any(|key| self.main(key).is_some()) {
+            return Ok(());
+        }
+        let what = match keys {
+            [key] => format!("`{key}` is missing"),
+            keys => format!("neither `{}` is there", keys.join("` nor `")),
+        };
+        Err(cx.refuse(self.at, format!("{handle}: {what}, line: {}", self.at.line)))
+    }
+
     /// The handles under `children`. `None`: there are none.
     fn children(&self, builder: &mut Builder, cx: &mut Reading) -> Result<Option<Children>, Diagnostic> {
         cx.within("children", |cx| builder.children(self.main("children"), cx))

@@ -89,6 +89,7 @@ pub(super) fn load_balancer(
     args: &Args<'_>,
     cx: &mut Reading,
 ) -> Result<Built, Diagnostic> {
+    args.need(&["children"], "LoadBalancerRoute", cx)?;
     let children = args.children(builder, cx)?;
     let balanced = match &args.object {
         Some(object) => Balanced::read(object, cx)?,
@@ -103,6 +104,11 @@ pub(super) fn by_operation(
     args: &Args<'_>,
     cx: &mut Reading,
 ) -> Result<Built, Diagnostic> {
+    args.need(
+        &["default_policy", "operation_policies"],
+        "OperationSelectorRoute",
+        cx,
+    )?;
     let default = args
         .main("default_policy")
         .map(|node| cx.within("default_policy", |cx| builder.one(node, cx)));
@@ -115,11 +121,18 @@ pub(super) fn by_operation(
             let route = cx.within(&*name.text, |cx| builder.one(node, cx))?;
             if operations::words().any(|(word, _)| word == name.text) {
                 operations.insert(name.text.clone(), route);
-            } else {
+            } else if UNROUTED.contains(&&*name.text) {
                 cx.warn(
                     name.at,
-                    format!("`{}` is no operation and is ignored", shortened(&name.text)),
+                    format!("`{}` goes to all servers, by no route", name.text),
                 );
+            } else {
+                let problem = format!(
+                    "Unknown operation: {} line: {}",
+                    shortened(&name.text),
+                    name.at.line
+                );
+                return Err(cx.refuse(name.at, problem));
             }
         }
         Ok(operations)
@@ -128,6 +141,9 @@ pub(super) fn by_operation(
     args.finish(&[], &[], cx)?;
     Ok(selector(operations, default))
 }
+
+/// Operations that mcrouter knows, and that go to all servers here.
+const UNROUTED: [&str; 2] = ["flushall", "flushre"];
 
 /// mcrouter's groups, each with the words that mean the same here.
 const GROUPS: [(&str, &[&str]); 4] = [
@@ -142,6 +158,11 @@ pub(super) fn by_group(
     args: &Args<'_>,
     cx: &mut Reading,
 ) -> Result<Built, Diagnostic> {
+    args.need(
+        &["default_policy", "routing_group_policies"],
+        "RoutingGroupRoute",
+        cx,
+    )?;
     let default = args
         .main("default_policy")
         .map(|node| cx.within("default_policy", |cx| builder.one(node, cx)));
@@ -150,6 +171,15 @@ pub(super) fn by_group(
         .map(|route| builder.share(route, "default_policy", args.at));
     let policies = args.take("routing_group_policies", cx, |node, cx| {
         let policies = Object::of(node, cx)?;
+        let is_group = |name: &str| GROUPS.iter().any(|(group, _)| *group == name);
+        if let Some((name, _)) = policies.entries().iter().find(|(name, _)| !is_group(&name.text)) {
+            let problem = format!(
+                "{} is not a valid routing group, line: {}",
+                shortened(&name.text),
+                name.at.line
+            );
+            return Err(cx.refuse(name.at, problem));
+        }
         let mut operations = BTreeMap::new();
         for (group, words) in GROUPS {
             let Some(route) = policies.take(group, cx, |node, cx| builder.one(node, cx))? else {
@@ -158,7 +188,6 @@ pub(super) fn by_group(
             let route = builder.share(route, group, policies.at);
             operations.extend(words.iter().map(|word| ((*word).to_owned(), route.clone())));
         }
-        policies.finish(&[], &[], cx)?;
         Ok(operations)
     });
     let operations = policies?.unwrap_or_default();
@@ -187,6 +216,7 @@ pub(super) fn by_prefix(
     args: &Args<'_>,
     cx: &mut Reading,
 ) -> Result<Built, Diagnostic> {
+    args.need(&["policies", "wildcard"], "PrefixSelectorRoute", cx)?;
     let default = args.take("wildcard", cx, |node, cx| builder.one(node, cx))?;
     let prefixes = args.take("policies", cx, |node, cx| {
         let mut prefixes = BTreeMap::new();

@@ -42,6 +42,7 @@ pub(super) fn around(child: Route, place: Option<usize>, shadows: &[Shadowing]) 
 
 /// ShadowRoute: its children, each with its shadows.
 pub(super) fn shadow(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+    args.need(&["children"], "ShadowRoute", cx)?;
     let children = args.children(builder, cx)?;
     let shadows = of(builder, args, cx)?;
     args.finish(&[], &["shadow_policy"], cx)?;

@@ -13,6 +13,7 @@ use crate::{
     frontdoor::mcrouter::{
         builder::{Builder, Built},
         object::{flag, list, number, text, whole},
+        prefix::routing_prefix,
     },
 };
 
@@ -28,7 +29,7 @@ pub(super) fn modify_key(
     cx: &mut Reading,
 ) -> Result<Built, Diagnostic> {
     let child = Box::new(args.target(builder, "target", cx)?);
-    let routing_prefix = args.take("set_routing_prefix", cx, routing_prefix)?;
+    let routing_prefix = args.take("set_routing_prefix", cx, new_prefix)?;
     let ensure_prefix = args.take("ensure_key_prefix", cx, text)?.unwrap_or_default();
     let replace_prefix = args.take("replace_key_prefix", cx, text)?;
     let in_place = args.take("modify_inplace", cx, flag)?;
@@ -52,12 +53,10 @@ pub(super) fn modify_key(
 }
 
 /// Reads `/region/cluster/`, or an empty text.
-fn routing_prefix(node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
-    let prefix = text(node, cx)?;
-    match prefix.split('/').collect::<Vec<_>>()[..] {
-        [""] => Ok(prefix),
-        ["", region, cluster, ""] if !region.is_empty() && !cluster.is_empty() => Ok(prefix),
-        _ => Err(cx.expected(node, "`/region/cluster/`")),
+fn new_prefix(node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
+    match text(node, cx)? {
+        none if none.is_empty() => Ok(none),
+        prefix => routing_prefix(&prefix).ok_or_else(|| cx.expected(node, "`/region/cluster/`")),
     }
 }
 
