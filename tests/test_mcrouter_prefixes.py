@@ -1,11 +1,13 @@
 """Routing prefixes of mcrouter's keys, which name one route or several."""
 
 import json
+import urllib.parse
 
 import pytest
 
 from harness import until
 from harness.mcrouter import Router, stored
+from harness.nutcracker import listed
 
 pytestmark = pytest.mark.either_io
 
@@ -122,6 +124,56 @@ def test_routes_may_be_an_object_or_a_single_one(cleanup, io, tmp_path, memcache
             client.set(f"k{number}", "1")
             assert client.get(f"/b/b/k{number}") == b"1"
         assert other.get(f"k{number}") == b"1" and one.get(f"k{number}") is None
+
+
+def test_other_clusters_get_a_key_as_it_was_asked_for(by_prefix, cleanup, io, tmp_path, memcached):
+    """Each cluster but the own one is another mcrouter, which keeps the prefix."""
+    text, servers = routes_by_prefix(memcached)
+    config = json.loads(text)
+    for name in ("bb", "bc", "bfallback"):
+        config["pools"][name]["keep_routing_prefix"] = True
+    router = Router(json.dumps(config), tmp_path, io, "--route-prefix=/a/a/")
+    cleanup.callback(router.stop)
+    names = {
+        "k": {"aa": "k"},
+        "/b/b/l": {"bb": "/b/b/l"},
+        "/*/*/m": {"aa": "m", "bb": "/*/*/m", "bc": "/*/*/m", "bfallback": "/*/*/m"},
+        "/b*/*/n": {"bb": "/b*/*/n", "bc": "/b*/*/n", "bfallback": "/b*/*/n"},
+        "/b/unknown/o": {"bfallback": "/b/unknown/o"},
+    }
+    with router.raw() as client:
+        for key in names:
+            client.set(key, "1")
+            assert client.ask(b"get %b\r\n" % key.encode()) == b"VALUE %b 0 1\r\n1\r\nEND\r\n" % key.encode()
+        for name, server in servers.items():
+            expected = {at[name] for at in names.values() if name in at}
+            until(lambda: set(all_keys(server)) == expected, f"{name} has {expected}")
+        assert client.ask(b"delete /*/*/m\r\n") == b"DELETED\r\n"
+        until(
+            lambda: not any(server.get("/*/*/m") for server in servers.values()), "it is deleted everywhere"
+        )
+
+
+def all_keys(server):
+    """The keys that a server has. A listing may lack a few that move in memory meanwhile."""
+    return [urllib.parse.unquote(key.decode()) for key in listed([server])]
+
+
+def test_a_changed_key_keeps_the_prefix_that_was_asked_for(memcached, cleanup, io, tmp_path):
+    server = memcached()
+    pools = {"A": {"servers": [server.address], "keep_routing_prefix": True}}
+    route = {"type": "ModifyKeyRoute", "target": "PoolRoute|A", "ensure_key_prefix": "p:"}
+    config = {"pools": pools, "routes": {"/a/b/": route}}
+    router = Router(json.dumps(config), tmp_path, io, "-R/a/b/")
+    cleanup.callback(router.stop)
+    with router.raw() as client:
+        for number, key in enumerate(("k", "/a/b/k", "/*/*/k", "/*/b/k")):
+            client.set(key, str(number))
+        sent = ("p:k", "/a/b/p:k", "/*/*/p:k", "/*/b/p:k")
+        assert [server.get(key) for key in sent] == [b"0", b"1", b"2", b"3"]
+        assert client.get("/*/*/k") == b"2"
+        assert client.get("/*/*/p:k") == b"2"
+    assert not stored(server, ["k", "/a/b/k", "/*/*/k", "/*/b/k"])
 
 
 def test_servers_that_keep_prefixes_get_them(by_prefix):

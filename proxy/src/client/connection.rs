@@ -136,6 +136,7 @@ impl Client {
             login: self.login,
             locality: self.locality,
             dialect: self.dialect,
+            hides_prefix: false,
         }
     }
 

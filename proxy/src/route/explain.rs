@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::{
     explained::{Explained, Step},
-    handle::Random,
+    handle::{Random, behind_prefix},
     tree::{Asked, Begin, Children, Copies, Leaf, Node, NodeId, Query, Tree, Tried, Wait, Wrapped},
 };
 use crate::{
@@ -119,6 +119,7 @@ pub fn explain(
         snapshot,
         random,
         steps: Vec::new(),
+        hides_prefix: false,
     };
     if let Some(localities) = asker.localities {
         let client = localities.describe(asker.locality);
@@ -136,6 +137,8 @@ struct Recorder<'a> {
     snapshot: &'a Snapshot,
     random: &'a mut Random,
     steps: Vec<Step>,
+    /// Whether routes look at the key without its routing prefix.
+    hides_prefix: bool,
 }
 
 impl Recorder<'_> {
@@ -223,10 +226,14 @@ impl Recorder<'_> {
         };
         let mut scratch = [0; 250];
         let key = dialect.key(&head, message, &mut scratch);
+        let (prefix, behind) = match self.hides_prefix {
+            true => behind_prefix(key),
+            false => (&key[..0], key),
+        };
         let query = Query {
             command: head.command,
             class: head.class,
-            key,
+            key: behind,
             dialect,
             locality: self.asker.locality,
             unix: self.asker.unix,
@@ -349,9 +356,20 @@ impl Recorder<'_> {
                 }
                 self.line(depth, note, handle.name(), &handle.why());
                 let mut changed = Vec::new();
+                let hidden = self.hides_prefix;
+                self.hides_prefix = match wrapped {
+                    Wrapped::Hide => true,
+                    Wrapped::Bare(_) => false,
+                    _ => hidden,
+                };
+                let key = match &wrapped {
+                    Wrapped::Key(key) => [prefix, key].concat(),
+                    Wrapped::Bare(key) => key.clone(),
+                    _ => Vec::new(),
+                };
                 let change = match &wrapped {
-                    Wrapped::Key(key) => crate::dialect::Change {
-                        key: Some(key),
+                    Wrapped::Key(_) | Wrapped::Bare(_) => crate::dialect::Change {
+                        key: Some(&key),
                         ttl: None,
                     },
                     Wrapped::Ttl(ttl) => crate::dialect::Change {
@@ -360,11 +378,13 @@ impl Recorder<'_> {
                     },
                     _ => crate::dialect::Change::default(),
                 };
-                if !dialect.rewrite(&head, message, &change, &mut changed) {
-                    return self.remark(depth + 1, "the result is no request: an error is answered");
+                if dialect.rewrite(&head, message, &change, &mut changed) {
+                    changed.extend_from_slice(message.get(head.head as usize..).unwrap_or_default());
+                    self.step(*child, &changed, depth + 1, "");
+                } else {
+                    self.remark(depth + 1, "the result is no request: an error is answered");
                 }
-                changed.extend_from_slice(message.get(head.head as usize..).unwrap_or_default());
-                self.step(*child, &changed, depth + 1, "");
+                self.hides_prefix = hidden;
             }
             Node::Copies(copies) => self.copies(copies, &head, message, depth, note),
             Node::Leaf(Leaf::Member(member)) => {

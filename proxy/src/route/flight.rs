@@ -70,6 +70,8 @@ pub struct Origin {
     pub locality: Locality,
     /// The protocol of the listener.
     pub dialect: &'static dyn Dialect,
+    /// Whether routes look at the key without the routing prefix that it still has.
+    pub hides_prefix: bool,
 }
 
 /// A node that waits for replies.

@@ -7,9 +7,9 @@ use std::{rc::Rc, sync::Arc};
 use proxima_wire::message::{Class, Outcome, Parsed, Request};
 
 use super::{
-    Answer, FlightId, Leaf, Node, NodeId, ReplyTo, Wait, Walk,
+    Answer, FlightId, Leaf, Node, NodeId, Origin, ReplyTo, Wait, Walk,
     flight::child_of,
-    handle::ByClient,
+    handle::{ByClient, behind_prefix},
     timer::{Sleeper, Timer},
     tree::{Attempt, Children, Fan, Query, Tried, Wrapped},
 };
@@ -340,11 +340,26 @@ impl Engine {
                 let ttl = Some(ttl);
                 self.walk_changed(child, Change { key: None, ttl }, walk);
             }
-            Wrapped::Key(key) => {
-                let flight = self.watch(node, walk);
-                let key = Some(key.as_slice());
-                let walk = walk.to(child_of(flight, 0));
-                self.walk_changed(child, Change { key, ttl: None }, &walk);
+            Wrapped::Key(key) if walk.origin.hides_prefix => {
+                let mut scratch = [0; 250];
+                let (prefix, _) = behind_prefix(walk.key(&mut scratch));
+                let whole = [prefix, &key].concat();
+                self.walk_with_key(node, child, &whole, walk);
+            }
+            Wrapped::Key(key) => self.walk_with_key(node, child, &key, walk),
+            Wrapped::Hide => {
+                let origin = Origin {
+                    hides_prefix: true,
+                    ..walk.origin
+                };
+                self.walk(child, &Walk { origin, ..*walk });
+            }
+            Wrapped::Bare(key) => {
+                let origin = Origin {
+                    hides_prefix: false,
+                    ..walk.origin
+                };
+                self.walk_with_key(node, child, &key, &Walk { origin, ..*walk });
             }
             Wrapped::Watch => {
                 let flight = self.watch(node, walk);
@@ -369,6 +384,16 @@ impl Engine {
                 });
             }
         }
+    }
+
+    /// Walks on with another key. The reply gets the present one back.
+    fn walk_with_key(&mut self, node: NodeId, child: NodeId, key: &[u8], walk: &Walk<'_>) {
+        let flight = self.watch(node, walk);
+        let change = Change {
+            key: Some(key),
+            ttl: None,
+        };
+        self.walk_changed(child, change, &walk.to(child_of(flight, 0)));
     }
 
     /// Opens a flight that sees the reply on its way back.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use proxima_wire::message::Request;
 
-use super::{Children, NodeId, Origin, Query, ReplyTo, Tree};
+use super::{Children, NodeId, Origin, Query, ReplyTo, Tree, handle::behind_prefix};
 use crate::{copies::Snapshot, micros::Micros};
 
 /// The inputs of every step on the way down: the request, its origin, and the destination of its reply.
@@ -59,7 +59,10 @@ impl<'a> Walk<'a> {
         Query {
             command: self.request.command,
             class: self.request.class,
-            key,
+            key: match self.origin.hides_prefix {
+                false => key,
+                true => behind_prefix(key).1,
+            },
             dialect: self.origin.dialect,
             locality: self.origin.locality,
             unix,

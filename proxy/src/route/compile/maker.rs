@@ -10,15 +10,27 @@ use crate::{
     route::{
         FleetPool,
         handle::{
-            After, Assigned, BigValue, ByPart, Delay, Fail, Held, HostId, Kept, Log, MissFailover, ModifyKey,
-            ModifyTtl, Nearest, Parts, RandomChild, Redirected, RoundRobin, SizeSplit, Total, gather_name,
+            After, Assigned, BareKey, BigValue, ByPart, Delay, Fail, Held, HostId, Kept, Log, MissFailover,
+            ModifyKey, ModifyTtl, Nearest, Parts, RandomChild, Redirected, RoundRobin, SizeSplit, Total,
+            gather_name,
         },
         tree::{Attempt, Choose, Copies, Leaf, Node, NodeId, Wait, Wrap},
     },
 };
 
 /// What tells a named route from every other one.
-type NamedKey<'a> = (&'static str, &'a str, Arc<[Parts]>, Option<Arc<str>>);
+type NamedKey<'a> = (&'static str, &'a str, Arc<[Parts]>, KeptPrefix);
+
+/// The routing prefix that servers get which keep it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct KeptPrefix {
+    /// This prefix. `None`: the keys have none, or that which was asked for.
+    pub(super) given: Option<Arc<str>>,
+    /// The keys have the prefix that was asked for, which the routes do not see.
+    pub(super) is_hidden: bool,
+    /// The servers get that one.
+    pub(super) is_asked: bool,
+}
 
 /// Makes the nodes of one tree.
 pub(super) struct Maker<'m, 'a> {
@@ -38,8 +50,8 @@ pub(super) struct Maker<'m, 'a> {
     pub(super) spooled: HashMap<NodeId, Arc<str>>,
     /// The name for the members that are being made. `None`: their failed deletes are not kept.
     pub(super) spools: Option<Arc<str>>,
-    /// The routing prefix that servers get which keep it. `None`: the keys have none.
-    pub(super) prefix: Option<Arc<str>>,
+    /// The routing prefix that servers get which keep it.
+    pub(super) prefix: KeptPrefix,
     pub(super) depth: usize,
     /// The number of distributions that this tree has asked for. Later trees take them in the same order.
     pub(super) hashes: usize,
@@ -143,7 +155,10 @@ impl<'a> Maker<'_, 'a> {
             Route::Embedded if self.dialect.embedded().is_none() => {
                 return Err(CompileError::NotEmbedded(self.dialect.name()));
             }
-            Route::Embedded => self.push(Node::Leaf(Leaf::Embedded)),
+            Route::Embedded => {
+                let leaf = self.push(Node::Leaf(Leaf::Embedded));
+                self.bare(leaf)
+            }
             Route::Null => self.push(Node::Leaf(Leaf::Null)),
             Route::Discard => self.push(Node::Leaf(Leaf::Discard)),
             Route::Error(error) => self.push(Node::Leaf(Leaf::Error(error.clone()))),
@@ -407,9 +422,13 @@ impl<'a> Maker<'_, 'a> {
     /// remembered.
     fn copies(&mut self, name: &'a str, replicated: &Replicated) -> Result<NodeId, CompileError> {
         if let Some(&node) = self.copied.get(name) {
-            return Ok(node);
+            return Ok(self.bare(node));
         }
-        let mut children = self.servers(name)?;
+        // The pool as a whole gets the bare key.
+        let outer = std::mem::take(&mut self.prefix.is_hidden);
+        let children = self.servers(name);
+        self.prefix.is_hidden = outer;
+        let mut children = children?;
         let named = children.len();
         for member in self.compiler.departed.get(name).cloned().unwrap_or_default() {
             children.push(self.push(Node::Leaf(Leaf::Member(member))));
@@ -447,7 +466,7 @@ impl<'a> Maker<'_, 'a> {
                 .map(|_| FleetPool::new(name, self.dialect)),
         }));
         self.copied.insert(name, node);
-        Ok(node)
+        Ok(self.bare(node))
     }
 
     /// A node that chooses one member of a pool by the pool's own hash, or the whole pool if it is
@@ -525,16 +544,30 @@ impl<'a> Maker<'_, 'a> {
     /// This member. If it `keeps` routing prefixes, it gets that of the key.
     fn member(&mut self, member: Arc<Member>, keeps: bool) -> NodeId {
         let leaf = self.push(Node::Leaf(Leaf::Member(member)));
-        let Some(prefix) = self.prefix.as_ref().filter(|_| keeps) else {
+        if keeps && self.prefix.is_asked {
             return leaf;
+        }
+        let node = match self.prefix.given.as_ref().filter(|_| keeps) {
+            None => leaf,
+            Some(prefix) => {
+                let prefixed = ModifyKey {
+                    ensure_prefix: prefix.as_bytes().to_vec(),
+                    replace_prefix: None,
+                    in_place: false,
+                    suffix: Vec::new(),
+                };
+                self.wrap(prefixed, leaf)
+            }
         };
-        let prefixed = ModifyKey {
-            ensure_prefix: prefix.as_bytes().to_vec(),
-            replace_prefix: None,
-            in_place: false,
-            suffix: Vec::new(),
-        };
-        self.wrap(prefixed, leaf)
+        self.bare(node)
+    }
+
+    /// This node, which gets keys without a hidden prefix.
+    fn bare(&mut self, node: NodeId) -> NodeId {
+        match self.prefix.is_hidden {
+            true => self.wrap(BareKey, node),
+            false => node,
+        }
     }
 
     /// A member that the text names as `pool/name`, or a server of no pool by its address.
@@ -568,7 +601,8 @@ impl<'a> Maker<'_, 'a> {
         };
         let spec = Pool::of(vec![server.clone()]);
         let member = self.registry.member(text, &spec, &server, self.dialect)?;
-        Ok(self.push(Node::Leaf(Leaf::Member(member))))
+        let leaf = self.push(Node::Leaf(Leaf::Member(member)));
+        Ok(self.bare(leaf))
     }
 
     pub(super) fn children(&mut self, children: &'a Children) -> Result<Vec<NodeId>, CompileError> {

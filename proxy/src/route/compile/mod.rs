@@ -24,7 +24,7 @@ use std::{
 
 use proxima_wire::hash::{Distribution, DistributionError};
 
-use self::maker::Maker;
+use self::maker::{KeptPrefix, Maker};
 use super::{
     LeaseTable,
     tree::{Leaf, Node, Tree},
@@ -211,7 +211,7 @@ impl<'a> Compiler<'a> {
             named: HashMap::new(),
             copied: HashMap::new(),
             parts: Arc::new([]),
-            prefix: None,
+            prefix: KeptPrefix::default(),
             spooled: HashMap::new(),
             spools: None,
             depth: 0,

@@ -4,13 +4,16 @@ use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use proxima_wire::message::Class;
 
-use super::{CompileError, maker::Maker};
+use super::{
+    CompileError,
+    maker::{KeptPrefix, Maker},
+};
 use crate::{
     config::schema::Route,
     route::{
         handle::{
-            ByKeyPattern, ByOperation, ByPrefix, ByPrefixPattern, ByRoutingPrefix, CLASSES, HashStop, Parts,
-            StripPrefix,
+            ByKeyPattern, ByOperation, ByPrefix, ByPrefixPattern, ByRoutingPrefix, CLASSES, HashStop,
+            HidePrefix, Parts, StripPrefix,
         },
         tree::{Leaf, Node, NodeId},
     },
@@ -56,7 +59,8 @@ impl<'a> Maker<'_, 'a> {
         takes_unknown: bool,
     ) -> Result<NodeId, CompileError> {
         let mut nodes = Vec::new();
-        let mut stripped = Vec::new();
+        // The routes for prefixes of none of them.
+        let mut by_pattern = Vec::new();
         let mut same = Vec::new();
         for (prefix, route) in routes {
             // A server that keeps prefixes gets that of the key.
@@ -67,23 +71,26 @@ impl<'a> Maker<'_, 'a> {
             };
             let strip = self.wrap(StripPrefix, with_prefix);
             let first = routes.values().position(|other| other == route);
-            same.push(first.unwrap_or(stripped.len()));
+            same.push(first.unwrap_or(by_pattern.len()));
             nodes.extend([plain, strip]);
-            stripped.push(strip);
+            by_pattern.push(match self.keeps_prefixes() {
+                true => self.with_asked_prefix(route)?,
+                false => strip,
+            });
         }
         let prefixes: Vec<Vec<u8>> = routes.keys().map(|prefix| prefix.as_bytes().to_vec()).collect();
         let default = prefixes
             .iter()
             .position(|prefix| prefix == default.as_bytes())
             .ok_or_else(|| CompileError::Unknown(default.into()))?;
-        stripped.push(self.push(Node::Leaf(Leaf::Error("RootRoute: No rh found".into()))));
+        by_pattern.push(self.push(Node::Leaf(Leaf::Error("RootRoute: No rh found".into()))));
         let several = ByPrefixPattern {
             prefixes: prefixes.clone(),
             same,
             default,
             takes_unknown,
         };
-        nodes.push(self.fan(several, stripped));
+        nodes.push(self.fan(several, by_pattern));
         Ok(self.choose(ByRoutingPrefix { prefixes, default }, nodes))
     }
 
@@ -99,11 +106,28 @@ impl<'a> Maker<'_, 'a> {
         prefix: Option<&str>,
         route: &'a Route,
     ) -> Result<NodeId, CompileError> {
-        let prefix = prefix.filter(|_| self.keeps_prefixes()).map(Arc::from);
-        let outer = std::mem::replace(&mut self.prefix, prefix);
+        let kept = KeptPrefix {
+            given: prefix.filter(|_| self.keeps_prefixes()).map(Arc::from),
+            is_hidden: self.prefix.is_hidden,
+            is_asked: false,
+        };
+        let outer = std::mem::replace(&mut self.prefix, kept);
         let made = self.node(route);
         self.prefix = outer;
         made
+    }
+
+    /// The route for keys whose prefix servers get as it was asked for, if they keep it.
+    fn with_asked_prefix(&mut self, route: &'a Route) -> Result<NodeId, CompileError> {
+        let kept = KeptPrefix {
+            given: None,
+            is_hidden: true,
+            is_asked: true,
+        };
+        let outer = std::mem::replace(&mut self.prefix, kept);
+        let made = self.node(route);
+        self.prefix = outer;
+        Ok(self.wrap(HidePrefix, made?))
     }
 
     pub(super) fn by_prefix(

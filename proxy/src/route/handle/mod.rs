@@ -13,6 +13,7 @@ mod fault;
 mod hash;
 mod hash_order;
 mod hash_stop;
+mod hidden_prefix;
 mod host_id;
 mod insert;
 mod key_part;
@@ -60,6 +61,7 @@ pub(super) use self::{
     hash::HashRoute,
     hash_order::HashOrder,
     hash_stop::HashStop,
+    hidden_prefix::{BareKey, HidePrefix, behind_prefix},
     host_id::HostId,
     insert::{Insert, Place},
     key_part::{ByPart, Parts},

@@ -155,6 +155,10 @@ pub enum Wrapped {
     Pace(Micros),
     /// The request goes on with this key, and the reply gets the client's own key back.
     Key(Vec<u8>),
+    /// The request goes on, and routes look at its key without the routing prefix.
+    Hide,
+    /// As `Key`, in place of a key with a hidden prefix.
+    Bare(Vec<u8>),
     /// The request goes on with this expiry, in seconds, as the protocol writes it.
     Ttl(i64),
     /// The request goes on after this time.

@@ -357,6 +357,7 @@ impl Engine {
                 login: 0,
                 locality: Locality::NONE,
                 dialect,
+                hides_prefix: false,
             },
             request: &request,
             message: ask.message,

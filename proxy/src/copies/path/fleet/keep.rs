@@ -176,6 +176,7 @@ impl Engine {
                 login: 0,
                 locality: Locality::NONE,
                 dialect,
+                hides_prefix: false,
             },
             request,
             message,

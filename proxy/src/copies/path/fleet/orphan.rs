@@ -45,6 +45,7 @@ impl Engine {
                     login: 0,
                     locality: Locality::NONE,
                     dialect: fleet.dialect,
+                    hides_prefix: false,
                 },
                 request: &request,
                 message: &message,
