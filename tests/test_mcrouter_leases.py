@@ -460,6 +460,23 @@ def test_large_value_that_fills_a_miss_is_in_the_second_cache(leasing, router, m
         assert first.value("l") == large
 
 
+def test_a_deleted_large_value_is_a_miss_without_what_stood_in_its_place(leasing, router):
+    server = leasing(shows_stale=True)
+    route = {"type": "BigValueRoute", "target": "PoolRoute|A", "split_threshold": 10}
+    with router({"A": [server]}, route).raw() as client:
+        assert fill(client, "k", token(client, "k"), b"x" * 25) == b"STORED\r\n"
+        assert fill(client, "small", token(client, "small"), b"y") == b"STORED\r\n"
+        for key in ("k", "small"):
+            assert client.ask(b"delete %b\r\n" % key.encode()) == b"DELETED\r\n"
+        words = client.ask(b"lease-get k\r\n")
+        assert words.startswith(b"LVALUE k ") and words.endswith(b" 0 0\r\n\r\nEND\r\n"), words
+        got = int(words.split()[2])
+        # The stale value of a whole one is shown.
+        assert client.ask(b"lease-get small\r\n").endswith(b" 3 1\r\ny\r\nEND\r\n")
+        assert fill(client, "k", got, b"new") == b"STORED\r\n"
+        assert client.get("k") == b"new"
+
+
 def test_missing_piece_of_a_large_value_is_a_miss_with_a_token(leasing, router):
     server = leasing()
     route = {"type": "BigValueRoute", "target": "PoolRoute|A", "split_threshold": 10}

@@ -89,8 +89,13 @@ def test_second_cache_fills_the_first_and_misses_are_remembered(memcached, mcrou
         second.set("none", "2")
         assert [client.get("none") for _ in range(3)] == [None] * 3
         until(lambda: client.get("none") == b"2", "the third read has looked it up again")
+        assert client.ask(b"gat 100 nobody\r\n") == b"END\r\n"
+        until(lambda: first.get("nobody") == b"ncache", "the miss of a gat is remembered, too")
+        assert client.ask(b"gat 100 nobody\r\n") == b"END\r\n"
         first.kill()
         assert client.get("k") == b"1"
+        assert client.ask(b"gat 100 k\r\n") == b"VALUE k 0 1\r\n1\r\nEND\r\n"
+        assert client.ask(b"gats 100 k\r\n").startswith(b"VALUE k 0 1 ")
         second.kill()
         assert client.ask(b"get k\r\n").startswith(b"SERVER_ERROR ")
 
@@ -112,7 +117,11 @@ def test_large_values_are_in_the_second_cache(memcached, mcrouter):
         assert first.get("large") is None, "the marker is removed"
         client.set("large", large)
         second.kill()
-        assert client.ask(b"get large\r\n").startswith(b"SERVER_ERROR ")
+        gone = b"SERVER_ERROR Server unavailable\r\n"
+        assert client.ask(b"get large\r\n") == gone
+        until(lambda: first.get("large") is None, "the marker is removed")
+        assert client.ask(b"set large 0 0 %d\r\n%b\r\n" % (len(large), large.encode())) == gone
+        assert client.ask(b"set small 0 0 1\r\n2\r\n") == b"STORED\r\n"
 
 
 def test_values_of_21_mb_are_stored_and_read_in_pieces(memcached, mcrouter):

@@ -697,6 +697,7 @@ fn every_handle_is_read() {
                 failure_ttl: 60,
                 both: true,
                 retries: 3,
+                hides_server: false,
             },
         ),
         (

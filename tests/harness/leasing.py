@@ -18,17 +18,17 @@ class Leasing:
     A miss of `lease-get` comes with a token, and others get `NOT_FOUND_HOT` as long as that is awaited.
     `lease-set` stores only with the token of the last miss. A `delete` makes all tokens of the key invalid;
     what is set with one of them then is stored as stale. Without `knows_leases` it is a memcached, to which
-    those commands are unknown words.
+    those commands are unknown words. If it `shows_stale`, a miss comes with the value that was deleted.
     """
 
-    def __init__(self, port=None, knows_leases=True, first_token=100):
-        self.knows_leases = knows_leases
+    def __init__(self, port=None, knows_leases=True, first_token=100, shows_stale=False):
+        self.knows_leases, self.shows_stale = knows_leases, shows_stale
         self.asked = []
         """Every line that was read as a command, in order."""
         self.broken = None
         """What every command gets in place of its answer."""
         self._tokens = itertools.count(first_token)
-        self._items, self._leases = {}, {}
+        self._items, self._leases, self._deleted = {}, {}, {}
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", port or ports.free()), backlog=64)
         self.host, self.port = self._listener.getsockname()
@@ -106,7 +106,10 @@ class Leasing:
                 case [b"delete", key, *_]:
                     if key in self._leases:
                         self._leases[key] = (None, 0)
-                    return b"DELETED\r\n" if self._items.pop(key, None) else b"NOT_FOUND\r\n"
+                    if key not in self._items:
+                        return b"NOT_FOUND\r\n"
+                    self._deleted[key] = self._items.pop(key)
+                    return b"DELETED\r\n"
         return b"ERROR\r\n"
 
     def _version(self, key):
@@ -128,7 +131,8 @@ class Leasing:
             return b"NOT_FOUND_HOT %b\r\n" % key
         token = next(self._tokens)
         self._leases[key] = (token, time.time())
-        return b"LVALUE %b %d 0 0\r\n\r\n" % (key, token)
+        value, flags, *_ = self._deleted.get(key, (b"", 0)) if self.shows_stale else (b"", 0)
+        return b"LVALUE %b %d %d %d\r\n%b\r\n" % (key, token, flags, len(value), value)
 
     def _lease_set(self, key, token, value, flags, expiry):
         if key not in self._leases:

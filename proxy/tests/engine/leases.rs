@@ -150,6 +150,7 @@ fn large_value_that_fills_a_miss_has_a_name_of_its_own() {
         failure_ttl: 30,
         both,
         retries: 1,
+        hides_server: false,
     };
     let large = "lease-set k 7 1 60 4\r\nxxxx\r\n";
     let marker = "VALUE k 33 2\r\n77\r\nEND\r\n";

@@ -58,6 +58,7 @@ fn handles_in_steps_become_routes_with_the_same_effect() {
                 failure_ttl: 30,
                 both: false,
                 retries: 1,
+                hides_server: true,
             },
         ),
         (

@@ -183,6 +183,8 @@ pub enum Route {
         failure_ttl: i64,
         both: bool,
         retries: u32,
+        /// The error of a second cache that cannot be reached does not name the server, as with mcrouter.
+        hides_server: bool,
     },
     BigValue {
         child: Box<Route>,

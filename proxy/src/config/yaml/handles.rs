@@ -223,8 +223,8 @@ handles! {
         warm: Box::new(keys.warm),
         staging: Box::new(keys.staging),
     };
-    /// A small cache before a large one: `get` of what the first has not is answered by the second, and added
-    /// to the first. Everything else goes to the first.
+    /// A small cache before a large one: `get`, `gat` and `gats` of what the first has not are answered by
+    /// the second, and added to the first. Everything else goes to the first.
     l1_l2_cache: L1L2CacheKeys => |keys: L1L2CacheKeys| Route::L1L2Cache {
         l1: Box::new(keys.l1),
         l2: Box::new(keys.l2),
@@ -241,6 +241,7 @@ handles! {
         failure_ttl: keys.failure_ttl,
         both: keys.both,
         retries: keys.retries,
+        hides_server: false,
     };
     /// Values that are too large for their server, in pieces. `get`, `gets`, `gat`, `gats` and `lease-get` join
     /// them.

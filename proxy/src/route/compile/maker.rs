@@ -312,6 +312,7 @@ impl<'a> Maker<'_, 'a> {
                 failure_ttl,
                 both,
                 retries,
+                hides_server,
             } => {
                 let handle = SizeSplit {
                     threshold,
@@ -319,6 +320,7 @@ impl<'a> Maker<'_, 'a> {
                     failure_ttl,
                     both,
                     retries,
+                    hides_server,
                 };
                 self.size_split(l1, l2, handle)?
             }

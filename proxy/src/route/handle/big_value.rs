@@ -295,7 +295,12 @@ impl Run for Read {
         }
         if number == WHOLE {
             let Some(item) = item.filter(|item| item.flags & FLAG != 0) else {
-                return Turn::give(Give::This);
+                // A miss may come with what stood in place of a value that is deleted. It is nothing to a
+                // client.
+                return Turn::give(match item::stale(answer.bytes()) {
+                    Some((token, flags)) if flags & FLAG != 0 => Give::Made(item::miss(asked.key, token)),
+                    _ => Give::This,
+                });
             };
             let Some(pieces) = Pieces::of(item.value).filter(|pieces| pieces.count > 0) else {
                 return self.miss(asked);

@@ -49,7 +49,7 @@ impl Script for L1L2Cache {
     }
 
     fn begin(&self, asked: &Asked<'_>) -> Begin {
-        if asked.command != "get" {
+        if !matches!(asked.command, "get" | "gat" | "gats") {
             return Begin::Pass(L1);
         }
         let (ttl, misses) = (self.ttl, self.misses.clone());
@@ -59,10 +59,10 @@ impl Script for L1L2Cache {
     fn why(&self) -> String {
         match &self.misses {
             Some(misses) => format!(
-                "`get` of what the first has not goes to the second; a miss is looked up again at each {} reads",
+                "reads of what the first has not go to the second; a miss is looked up again at each {} reads",
                 misses.period
             ),
-            None => "`get` of what the first has not goes to the second".into(),
+            None => "reads of what the first has not go to the second".into(),
         }
     }
 }

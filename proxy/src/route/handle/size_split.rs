@@ -25,6 +25,8 @@ pub(in crate::route) struct SizeSplit {
     pub(in crate::route) failure_ttl: i64,
     /// How often a read looks at the first cache again after it found a marker without a value.
     pub(in crate::route) retries: u32,
+    /// The error of a second cache that cannot be reached does not name the server.
+    pub(in crate::route) hides_server: bool,
 }
 
 /// The flag of a marker, which is mcrouter's.
@@ -56,13 +58,19 @@ impl Script for SizeSplit {
                 Some(stored) if !self.is_split(asked.key, &stored) => Begin::Pass(L1),
                 Some(stored) if asked.command == "lease-set" => self.fill(asked, &stored),
                 Some(_) if self.both => Begin::copy(L1, L2),
-                Some(_) => Begin::Run(Box::new(Set), Turn::own(L2, 0)),
+                Some(_) => {
+                    let set = Set {
+                        hides_server: self.hides_server,
+                    };
+                    Begin::Run(Box::new(set), Turn::own(L2, 0))
+                }
                 None => Begin::Pass(L1),
             },
             "get" | "gets" | "lease-get" => {
                 let read = Read {
                     retries: if asked.command == "get" { 0 } else { self.retries },
                     is_get: asked.command == "get",
+                    hides_server: self.hides_server,
                     marker: None,
                     then: Then::End,
                 };
@@ -81,8 +89,20 @@ impl Script for SizeSplit {
     }
 }
 
+/// What a client is told of this answer of the second cache.
+fn told_of_failure(answer: &Answer<'_>, hides_server: bool) -> Give {
+    match answer.outcome() {
+        Outcome::Ejected | Outcome::ConnectError | Outcome::ConnectTimeout if hides_server => {
+            Give::Fail(Outcome::Ejected, "Server unavailable")
+        }
+        _ => Give::This,
+    }
+}
+
 /// A `set` of a large value.
-struct Set;
+struct Set {
+    hides_server: bool,
+}
 
 impl SizeSplit {
     /// Begins a `lease-set`. In the second cache its value has a name of its own, because another client may be
@@ -142,6 +162,7 @@ impl Run for Set {
                 let marker = item::store("set", asked.key, flags, stored.expiry, b"", None);
                 Turn::ask(L1, 1, marker)
             }
+            (0, None) => Turn::give(told_of_failure(answer, self.hides_server)),
             _ => Turn::give(Give::This),
         }
     }
@@ -151,6 +172,7 @@ impl Run for Set {
 struct Read {
     retries: u32,
     is_get: bool,
+    hides_server: bool,
     /// The value and the version of the marker.
     marker: Option<(Vec<u8>, Option<u64>)>,
     /// What happens when the marker is removed.
@@ -196,6 +218,7 @@ impl Read {
 
     fn second(&mut self, asked: &Asked<'_>, answer: &Answer<'_>) -> Turn {
         let (value, version) = self.marker.clone().unwrap_or_default();
+        let told = told_of_failure(answer, self.hides_server);
         if let Some(item) = Item::of(answer.bytes()) {
             let mut out = Vec::with_capacity(item.value.len() + 300);
             Item { version, ..item }.put(asked.key, &mut out);
@@ -205,7 +228,7 @@ impl Read {
         let is_missing = outcome == Outcome::NotFound;
         let remove = item::of_key("gets", asked.key);
         if self.is_get && value.is_empty() {
-            let turn = Turn::give(Give::This);
+            let turn = Turn::give(told);
             return match is_missing || outcome.is_failover() {
                 true => turn.and_ask(L1, VERSION, remove),
                 false => turn,
@@ -218,6 +241,7 @@ impl Read {
             }
             Outcome::NotFound if self.is_get => Then::Give(Give::Fail(Outcome::LocalError, "local error")),
             Outcome::NotFound => return Turn::give(Give::Fail(Outcome::LocalError, "local error")),
+            _ if outcome.is_failover() && !matches!(told, Give::This) => Then::Give(told),
             _ if outcome.is_failover() => Then::Give(Give::Kept(Answers::of_one(answer))),
             _ => return Turn::give(Give::This),
         };

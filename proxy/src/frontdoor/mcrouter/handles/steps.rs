@@ -84,6 +84,7 @@ pub(super) fn size_split(
         failure_ttl: failure_ttl.into(),
         both,
         retries: retries.unwrap_or(1),
+        hides_server: true,
     }))
 }
 
