@@ -337,6 +337,39 @@ def test_the_daemon_detaches_logs_to_its_file_and_ends_with_its_pid_file(tmp_pat
     until(lambda: not pid_file.exists(), "the pid file is removed")
 
 
+def test_the_name_of_each_signal_is_in_the_log_at_every_level(tmp_path, memcached, io):
+    file, log = tmp_path / "n.yml", tmp_path / "n.log"
+    listen = ports.address()
+    file.write_text(written({"p": {"listen": listen, "servers": [entry(memcached())]}}))
+    command = [BINARY, "nutcracker", f"--io={io}", "-c", file, "-o", log, "-v", "0"]
+    process = subprocess.Popen([*command, "-a", "127.0.0.1", "-s", str(ports.free())])
+    try:
+        until(lambda: can_connect(listen), "it serves")
+        log.unlink()
+        for name in ("HUP", "TTIN", "TTOU", "USR1", "USR2"):
+            number = signal.Signals[f"SIG{name}"]
+            process.send_signal(number)
+            said = f"signal {number.value} (SIG{name}) received"
+            until(lambda: log.exists() and said in log.read_text(), said)
+        with Raw(listen) as client:
+            client.set("k", "v")
+        process.send_signal(signal.SIGSEGV)
+        assert process.wait(30) == -signal.SIGSEGV
+        assert "signal 11 (SIGSEGV) received" in log.read_text()
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def can_connect(address):
+    try:
+        Raw(address).close()
+    except OSError:
+        return False
+    return True
+
+
 def test_a_pid_file_that_cannot_be_written_ends_the_start(tmp_path):
     file, missing = tmp_path / "n.yml", tmp_path / "no" / "pid"
     file.write_text(written({"p": {"listen": ports.address(), "servers": [entry(ports.address())]}}))

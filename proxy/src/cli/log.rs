@@ -7,6 +7,7 @@
 use std::{
     fs::File,
     io::{self, Write},
+    os::fd::AsRawFd as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -18,7 +19,7 @@ use tracing_subscriber::{
 };
 
 use super::LogFormat;
-use crate::control::LogControl;
+use crate::{control::LogControl, reactor::log_segfaults};
 
 /// A log file that can be opened anew, after another program has moved it away.
 #[derive(Debug)]
@@ -106,6 +107,9 @@ pub fn log(format: LogFormat, level: Level, file: Option<Arc<LogFile>>) -> Level
     LevelSwitch(handle)
 }
 
+/// The target of the names of signals, which twemproxy logs at every level.
+const SIGNALS: &str = "proxima_signals";
+
 /// The resolver logs every bad answer, and Raft every step. The control thread logs when answers begin to be
 /// bad, when that ends, and what becomes of the fleet.
 fn filter(level: Level) -> EnvFilter {
@@ -115,7 +119,8 @@ fn filter(level: Level) -> EnvFilter {
         level.as_str()
     };
     EnvFilter::new(format!(
-        "{level},hickory_resolver={names},hickory_net={names},hickory_proto={names},openraft={names}"
+        "{level},{SIGNALS}=info,\
+         hickory_resolver={names},hickory_net={names},hickory_proto={names},openraft={names}"
     ))
 }
 
@@ -212,13 +217,28 @@ pub struct NutcrackerLog(Levels);
 impl NutcrackerLog {
     /// The log in this file at this verbosity.
     pub fn new(file: Option<Arc<LogFile>>, verbosity: i32, switch: LevelSwitch) -> Self {
-        Self(Levels {
+        let log = Self(Levels {
             file,
             verbosity: Mutex::new(verbosity),
             most: 11,
             switch,
             ours: nutcracker_level,
-        })
+        });
+        log.take_segfaults();
+        log
+    }
+
+    /// Has the name of SIGSEGV written to the log as it is now.
+    fn take_segfaults(&self) {
+        let descriptor = self.0.file.as_ref().map_or(libc::STDERR_FILENO, |log| {
+            log.file
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .as_raw_fd()
+        });
+        if let Err(error) = log_segfaults(descriptor) {
+            tracing::warn!(%error, "SIGSEGV will not be logged");
+        }
     }
 }
 
@@ -235,8 +255,17 @@ pub fn nutcracker_level(verbosity: i32) -> Level {
 
 impl LogControl for NutcrackerLog {
     fn reopen(&self) {
-        tracing::info!("signal 1 (SIGHUP) received, reopening log file");
+        let received = || self.received("1 (SIGHUP)", "reopening log file");
+        received();
         self.0.reopen();
+        if self.0.file.is_some() {
+            received();
+        }
+        self.take_segfaults();
+    }
+
+    fn received(&self, signal: &str, action: &str) {
+        tracing::info!(target: SIGNALS, "signal {signal} received, {action}");
     }
 
     fn change_level(&self, by: i32) {
@@ -249,8 +278,8 @@ impl LogControl for NutcrackerLog {
         if by > 0 {
             self.set_verbosity(verbosity);
         }
-        tracing::info!("signal {signal} received, {word} logging level");
-        tracing::info!("{word} log level to {verbosity}");
+        self.received(signal, &format!("{word} logging level"));
+        tracing::info!(target: SIGNALS, "{word} log level to {verbosity}");
         if by < 0 {
             self.set_verbosity(verbosity);
         }

@@ -152,6 +152,11 @@ async fn serve(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
         log
     });
     let mut lost = pin!(lose_a_worker(proxy));
+    let received = |signal, action| {
+        if let Some(log) = &log {
+            log.received(signal, action);
+        }
+    };
     loop {
         tokio::select! {
             // The worker's clients are gone and its listeners refuse: a fresh process serves them better.
@@ -163,9 +168,16 @@ async fn serve(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
                 tracing::info!("SIGHUP: reading the configuration again");
                 proxy.request_reload();
             }
-            _ = first.recv() => tracing::info!("SIGUSR1 has no meaning: nothing is done"),
-            _ = second.recv() => tracing::info!("SIGUSR2 has no meaning: nothing is done"),
+            _ = first.recv() => {
+                received("10 (SIGUSR1)", "nothing is done");
+                tracing::info!("SIGUSR1 has no meaning: nothing is done");
+            }
+            _ = second.recv() => {
+                received("12 (SIGUSR2)", "nothing is done");
+                tracing::info!("SIGUSR2 has no meaning: nothing is done");
+            }
             _ = terminate.recv() => {
+                received("15 (SIGTERM)", "draining");
                 tracing::info!("SIGTERM: the process ends");
                 return end(proxy, &mut interrupt).await;
             }
@@ -174,6 +186,7 @@ async fn serve(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
                 return end(proxy, &mut interrupt).await;
             }
             _ = interrupt.recv() => {
+                received("2 (SIGINT)", "exiting");
                 tracing::info!("SIGINT: stopping");
                 if let Some((fleet, _)) = &proxy.fleet {
                     fleet.goodbye().await;

@@ -74,6 +74,8 @@ pub struct Options {
 pub trait LogControl: Send + Sync {
     /// Opens the file anew, after SIGHUP.
     fn reopen(&self);
+    /// Notes that this signal has come, whatever the level, and what is done. By default it does not.
+    fn received(&self, _signal: &str, _action: &str) {}
     /// Changes the level by one step, after SIGTTIN (1) or SIGTTOU (-1).
     fn change_level(&self, by: i32);
     /// The level.

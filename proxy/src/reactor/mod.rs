@@ -13,6 +13,7 @@ mod buffer;
 mod ended;
 mod epoll;
 mod prefetch;
+mod segfault;
 mod socket;
 mod unacknowledged;
 mod uring;
@@ -25,6 +26,7 @@ pub use self::{
     buffer::Buffer,
     epoll::Epoll,
     prefetch::prefetch,
+    segfault::log_segfaults,
     socket::{inherited, is_shortage, peer_process},
     uring::Uring,
 };
