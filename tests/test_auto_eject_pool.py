@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from harness.judge import BENCH
 from harness.nutcracker import NUTCRACKER
 from harness.proxy import BINARY, ROOT, environment
 
@@ -33,16 +34,16 @@ def told(text, kind, step):
     return [said for count, said in lines for _ in range(int(count))]
 
 
-# Ports are fixed, and nothing else may run beside it.
-@pytest.mark.alone
+@pytest.mark.heavy
 @pytest.mark.timeout(120)
 @pytest.mark.skipif(not HAPROXY, reason="haproxy is missing: scripts/prepare.sh installs it")
 @pytest.mark.skipif(not shutil.which("redis-server"), reason="redis-server is missing: scripts/prepare.sh")
-def test_clients_of_the_example_see_no_more_errors_than_with_twemproxy():
+def test_clients_of_the_example_see_no_more_errors_than_with_twemproxy(fixed_ports):
     script = ROOT / "examples/auto-eject-pool/demo.sh"
-    ran = subprocess.run(
-        ["bash", script], capture_output=True, text=True, env={**environment(), "PROXIMA_BIN": BINARY}
-    )
+    with fixed_ports:
+        ran = subprocess.run(
+            ["bash", script], capture_output=True, text=True, env={**environment(), "PROXIMA_BIN": BINARY}
+        )
     text = ran.stdout
     assert ran.returncode == 0, text + ran.stderr
     kinds = ["Proxima", *(["twemproxy"] if pathlib.Path(NUTCRACKER).exists() else [])]
@@ -63,3 +64,21 @@ def test_clients_of_the_example_see_no_more_errors_than_with_twemproxy():
     assert figures(text, "a fifth server is added to the file")[0][1] == 0, f"connections were lost\n{text}"
     assert figures(text, "a proxy is killed")[0][0] <= CLIENTS, text
     assert all(said.startswith("no reply") for said in told(text, "Proxima", "a proxy is killed")), text
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(120)
+@pytest.mark.skipif(not HAPROXY, reason="haproxy is missing: scripts/prepare.sh installs it")
+@pytest.mark.skipif(not pathlib.Path(NUTCRACKER).exists(), reason="nutcracker is missing: scripts/prepare.sh")
+def test_the_figures_of_the_example_have_both_proxies_with_and_without_a_balancer(tmp_path):
+    words = f"--quick --rounds 1 --distribution modula --results {tmp_path} --plots {tmp_path}"
+    env = {**environment(), "PROXIMA_BIN": BINARY, "PROXIMA_BENCH": BENCH, "FIGURES": words}
+    script = ROOT / "examples/auto-eject-pool/demo.sh"
+    ran = subprocess.run(["bash", script], capture_output=True, text=True, env=env)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    paths = "direct | proxima-nutcracker | proxima-nutcracker, balanced | twemproxy | twemproxy, balanced |"
+    assert ran.stdout.count(f"| requests | servers | {paths}") == 2, ran.stdout
+    for asked in ("get, connections kept", "set, one connection each"):
+        rates, costs = re.findall(rf"^\| {asked}, modula \| 5 \| (.*) \|$", ran.stdout, re.M)
+        assert "–" not in [cell.split()[0] for cell in rates.split(" | ")], ran.stdout
+        assert [cell.split()[0] == "–" for cell in costs.split(" | ")] == [True] + [False] * 4, ran.stdout

@@ -2,18 +2,21 @@
 # An application, a balancer, two proxies and four servers, once for memcached and once for Redis. Servers and
 # proxies come and go, and the demo counts the errors that clients see: with Proxima, and beside it with
 # twemproxy where that is installed. It stops everything that it starts, and works on copies of its files.
+#
+# With FIGURES=1 it measures instead: how many commands a second the application gets, and what they cost.
+# FIGURES="--rounds 3 …" hands these words to `proxima-bench compare`.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 PATH="$PATH:/usr/sbin:/sbin"
-proxima=${PROXIMA_BIN:-$root/target/release/proxima}
+proxima=${PROXIMA_BIN:-$root/target/quick/proxima}
 # The balancer asks for the health of each pool at a port of its own.
 health_port=9160
 redis_health_port=9161
 place=$(mktemp -d)
 # The number of each process that runs, by name.
-declare -A pids
+declare -A pids=()
 protocols=(memcached redis)
 # The proxies are at these addresses: 127.0.0.N.
 declare -A proxies=([Proxima]="1 2" [twemproxy]="3 4")
@@ -179,6 +182,19 @@ cell() {
     fi
 }
 
+# measure prints the figures of one to five servers: asked directly, through one proxy, and through HAProxy and
+# two; on connections that are kept, and on one for each request; with each distribution.
+measure() {
+    local words=(--rounds 1 --distribution "ketama,modula,random") bench=${PROXIMA_BENCH:-$root/target/release/proxima-bench}
+    [[ $FIGURES == 1 ]] || read -ra words <<<"$FIGURES"
+    # It is the release that is measured.
+    proxima=${PROXIMA_BIN:-$root/target/release/proxima}
+    [[ -x $proxima ]] || sh "$root/scripts/build.sh" --release
+    [[ -x $bench ]] || cargo build --manifest-path "$root/Cargo.toml" --release --locked -p proxima-bench
+    "$bench" compare --rows balanced --only proxima-nutcracker,twemproxy --binary "proxima-nutcracker=$proxima" \
+        --results "$root/target/figures" --plots "$root/target/figures" "${words[@]}"
+}
+
 programs=(memcached redis-server haproxy)
 missing=
 for program in "${programs[@]}"; do
@@ -188,7 +204,11 @@ done
 for program in "${programs[@]}" python3; do
     command -v "$program" >/dev/null || fail "needs $program"
 done
-[[ -x $proxima ]] || sh "$root/scripts/build.sh" --release
+if [[ -n ${FIGURES:-} ]]; then
+    measure
+    exit
+fi
+[[ -x $proxima ]] || sh "$root/scripts/build.sh" --profile quick
 kinds=(Proxima)
 ! command -v nutcracker >/dev/null || kinds+=(twemproxy)
 for address in 127.0.0.{10,11,12,13,14,15,20}:{11211,6379} 127.0.0.{10,20}:8404 \

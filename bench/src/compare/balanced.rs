@@ -1,5 +1,5 @@
 //! A known set-up, free-running: an application that asks its servers itself, through one proxy, and through a
-//! TCP balancer before two proxies; over one to four servers, with connections that are kept and with one for
+//! TCP balancer before two proxies; over one to five servers, with connections that are kept and with one for
 //! every request.
 
 use std::{fmt, path::Path};
@@ -12,9 +12,10 @@ use super::{
     options::{Entrant, Options},
     plot,
 };
+use crate::contender::Distribution;
 
 /// The greatest number of servers.
-const SERVERS: usize = 4;
+const SERVERS: usize = 5;
 
 /// What is asked, and on which connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,13 +24,21 @@ pub(super) struct Asked {
     pub(super) sets: bool,
     /// A connection for every request.
     pub(super) reconnect: bool,
+    /// The distribution in twemproxy's file.
+    pub(super) distribution: Distribution,
 }
 
 /// Everything that is asked, in the order of the tables.
-fn asked() -> impl Iterator<Item = Asked> {
-    [(false, false), (false, true), (true, false), (true, true)]
-        .into_iter()
-        .map(|(sets, reconnect)| Asked { sets, reconnect })
+fn asked(distributions: &[Distribution]) -> Vec<Asked> {
+    let mut all = Vec::new();
+    for (sets, reconnect) in [(false, false), (false, true), (true, false), (true, true)] {
+        all.extend(distributions.iter().map(|&distribution| Asked {
+            sets,
+            reconnect,
+            distribution,
+        }));
+    }
+    all
 }
 
 /// The figures over a number of servers.
@@ -53,11 +62,16 @@ pub(super) fn measure(
     let Some(places) = places(false, options)? else {
         return Ok(());
     };
-    let Some((_servers, ports)) = servers(options, &places, &place)? else {
+    let Some((_servers, ports)) = servers(SERVERS, options, &places, &place)? else {
         return Ok(());
     };
-    for asked in asked() {
-        for count in 1..=SERVERS {
+    for asked in asked(&options.distribution) {
+        let counts = if options.quick {
+            SERVERS..=SERVERS
+        } else {
+            1..=SERVERS
+        };
+        for count in counts {
             eprintln!("balanced: {asked}, {count} servers");
             let arena = Arena {
                 field,
@@ -66,7 +80,8 @@ pub(super) fn measure(
                 ports: &ports[..count],
                 directory: &place,
                 connections: 100,
-                words: asked.words(),
+                distribution: asked.distribution,
+                words: &asked.words(options.quick),
             };
             found(BalancedPoint {
                 asked,
@@ -80,24 +95,28 @@ pub(super) fn measure(
 
 impl Asked {
     /// The words of the load's command line.
-    fn words(self) -> &'static [&'static str] {
-        match (self.sets, self.reconnect) {
-            (false, false) => &["--duration", "2s", "--mix", "0:1"],
-            (false, true) => &["--duration", "2s", "--mix", "0:1", "--reconnect"],
-            (true, false) => &["--duration", "2s", "--mix", "1:0"],
-            (true, true) => &["--duration", "2s", "--mix", "1:0", "--reconnect"],
+    fn words(self, quick: bool) -> Vec<&'static str> {
+        let mix = if self.sets { "1:0" } else { "0:1" };
+        let mut words = vec!["--duration", if quick { "200ms" } else { "2s" }, "--mix", mix];
+        if self.reconnect {
+            words.push("--reconnect");
         }
+        words
     }
 }
 
 impl fmt::Display for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match (self.sets, self.reconnect) {
+        let words = match (self.sets, self.reconnect) {
             (false, false) => "get, connections kept",
             (false, true) => "get, one connection each",
             (true, false) => "set, connections kept",
             (true, true) => "set, one connection each",
-        })
+        };
+        match self.distribution {
+            Distribution::Ketama => f.write_str(words),
+            other => write!(f, "{words}, {}", other.name()),
+        }
     }
 }
 
@@ -106,7 +125,10 @@ pub(super) fn draw(points: &[BalancedPoint], protocol: &str, folder: &Path) -> R
     if points.is_empty() {
         return Ok(());
     }
-    let panels: Vec<plot::Panel> = asked()
+    let mut asked: Vec<Asked> = points.iter().map(|point| point.asked).collect();
+    asked.dedup();
+    let panels: Vec<plot::Panel> = asked
+        .into_iter()
         .map(|asked| {
             let points = points.iter().filter(|point| point.asked == asked);
             let points = points.map(|point| (point.servers, &point.entries[..]));

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::options::{Entrant, Options};
 use crate::{
-    contender::{self, Contender, Site, Spread},
+    contender::{self, Contender, Distribution, Site, Spread},
     load::Report,
     net::connect,
     process::{Child, Launch, Placement, Usage, allowed, free_port, least_busy, resident_bytes},
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Servers behind each proxy.
-const SERVERS: usize = 4;
+pub(super) const SERVERS: usize = 4;
 
 /// The share of twemproxy's greatest rate at which all are compared.
 const EQUAL_RATE: f64 = 0.6;
@@ -82,7 +82,7 @@ pub(super) fn measure(
             "wherever the kernel puts them"
         };
         eprintln!("free-running, {words}");
-        let Some((servers, ports)) = servers(options, &places, &place)? else {
+        let Some((servers, ports)) = servers(SERVERS, options, &places, &place)? else {
             return Ok(());
         };
         let arena = Arena {
@@ -92,6 +92,7 @@ pub(super) fn measure(
             ports: &ports,
             directory: &place,
             connections: 100,
+            distribution: Distribution::default(),
             words: &[],
         };
         let closed = arena.run(None)?;
@@ -118,8 +119,10 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// Starts real servers and stores every key at each. `None`: there are none on this machine, which is said.
+/// Starts `count` real servers and stores every key at each. `None`: there are none on this machine, which is
+/// said.
 pub(super) fn servers(
+    count: usize,
     options: &Options,
     places: &Places,
     directory: &Path,
@@ -133,7 +136,7 @@ pub(super) fn servers(
         eprintln!("free-running figures need {name}, which is not installed");
         return Ok(None);
     };
-    let ports = (0..SERVERS).map(|_| free_port()).collect::<Result<Vec<u16>>>()?;
+    let ports = (0..count).map(|_| free_port()).collect::<Result<Vec<u16>>>()?;
     let start = |port: &u16| {
         let launch = match options.protocol {
             Protocol::Memcached => contender::memcached(&program, *port),
@@ -181,6 +184,8 @@ pub(super) struct Arena<'a> {
     pub(super) directory: &'a Path,
     /// Connections of the load.
     pub(super) connections: usize,
+    /// The distribution of those that read twemproxy's file.
+    pub(super) distribution: Distribution,
     /// Further words of the load's command line.
     pub(super) words: &'a [&'a str],
 }
@@ -331,6 +336,7 @@ impl Arena<'_> {
             port,
             servers,
             spread: Spread::Hash,
+            distribution: self.distribution,
             protocol: self.options.protocol,
             // No stand-in answers here: the servers have their own values.
             value_size: 0,

@@ -5,7 +5,7 @@
 //!    └▶ for each round: `lockstep` in a process of its own, all contenders in turn, burst by burst
 //!  free: real servers, real load, pinned and not; witness: the same, by redis-benchmark
 //!  sweep: stand-in servers, real load, over clients and members, and plots of it
-//!  balanced: real servers, one to four, asked directly, through a proxy, and through a balancer before two
+//!  balanced: real servers, one to five, asked directly, through a proxy, and through a balancer before two
 //!    └▶ results: written anew after each row, so that a run that is cut short leaves what it found
 //! ```
 
@@ -29,7 +29,7 @@ use anyhow::{Context, Result, ensure};
 use machine::Machine;
 use results::Results;
 
-use crate::process::raise_descriptor_limit;
+use crate::{contender::Distribution, process::raise_descriptor_limit};
 
 /// Runs `proxima-bench compare`.
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -96,7 +96,7 @@ fn witness(
     let Some(places) = pinned.map_or_else(|| free::places(false, options), |found| Ok(Some(found)))? else {
         return Ok(());
     };
-    let Some((_servers, ports)) = free::servers(options, &places, &place)? else {
+    let Some((_servers, ports)) = free::servers(free::SERVERS, options, &places, &place)? else {
         return Ok(());
     };
     let arena = free::Arena {
@@ -106,6 +106,7 @@ fn witness(
         ports: &ports,
         directory: &place,
         connections: 50,
+        distribution: Distribution::default(),
         words: &[],
     };
     witness::measure(&arena, field, options, |heard| {

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::rows::{self, Row};
 use crate::{
-    contender::{Binary, Contender},
+    contender::{Binary, Contender, Distribution},
     protocol::Protocol,
 };
 
@@ -43,7 +43,7 @@ Rows of --protocol redis:
   1x1 10x1 100x1 1000x1 100x16 100x1-32k            proxies, and Proxima's own memcached beside them
   mget-100 mset-100 transaction members-100x1 embedded-100x1 embedded-100x16 idle free fin rst nutcracker
   witness (redis-benchmark)   sweep (plots over clients and members)
-Only where it is named: balanced (1 to 4 servers directly, through a proxy, through HAProxy and two proxies)
+Only where it is named: balanced (1 to 5 servers directly, through a proxy, through HAProxy and two proxies)
 
 Examples:
   proxima-bench compare --quick --rows 100x1,100x16
@@ -66,6 +66,15 @@ pub(crate) struct Options {
     /// Few, short rounds: to see whether everything runs, not to compare
     #[arg(long)]
     pub(super) quick: bool,
+    /// twemproxy's distributions in the row `balanced`, for those that read its file
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        default_value = "ketama"
+    )]
+    pub(super) distribution: Vec<Distribution>,
     /// A contender's binary, where it is not found by itself
     #[arg(long, value_name = "NAME=PATH")]
     binary: Vec<Binary>,

@@ -16,7 +16,10 @@ use super::{
     options::{Entrant, Options},
     plot,
 };
-use crate::process::{Child, Launch};
+use crate::{
+    contender::Distribution,
+    process::{Child, Launch},
+};
 
 /// What grows from point to point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +73,7 @@ pub(super) fn measure(
             ports: &ports,
             directory: &place,
             connections,
+            distribution: Distribution::default(),
             words: &[],
         };
         found(Point {

@@ -73,6 +73,30 @@ pub(crate) enum Spread {
     Copies,
 }
 
+/// twemproxy's `distribution`: how its file, which Proxima reads as well, spreads keys over servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Distribution {
+    /// Consistent hashing
+    #[default]
+    Ketama,
+    /// The hash modulo the number of servers
+    Modula,
+    /// Any server, whatever the key is
+    Random,
+}
+
+impl Distribution {
+    /// Its name in the file.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Ketama => "ketama",
+            Self::Modula => "modula",
+            Self::Random => "random",
+        }
+    }
+}
+
 /// The place in which a contender runs.
 pub(crate) struct Site<'a> {
     /// The directory for its configuration and output.
@@ -83,6 +107,8 @@ pub(crate) struct Site<'a> {
     pub(crate) servers: &'a [u16],
     /// How requests are spread over the servers.
     pub(crate) spread: Spread,
+    /// The distribution in twemproxy's file.
+    pub(crate) distribution: Distribution,
     /// The protocol of clients and servers.
     pub(crate) protocol: Protocol,
     /// Bytes of a value.

@@ -1,4 +1,4 @@
-//! twemproxy: ketama over FNV-1a (64 bits), one connection to each server.
+//! twemproxy: ketama (or another distribution) over FNV-1a (64 bits), one connection to each server.
 
 use std::path::{Path, PathBuf};
 
@@ -13,9 +13,10 @@ use crate::{
 /// Writes its configuration, which Proxima reads as well.
 pub(super) fn configuration(site: &Site<'_>) -> Result<PathBuf> {
     let mut text = format!(
-        "bench:\n  listen: 127.0.0.1:{}\n  hash: fnv1a_64\n  distribution: ketama\n  timeout: 10000\n  \
+        "bench:\n  listen: 127.0.0.1:{}\n  hash: fnv1a_64\n  distribution: {}\n  timeout: 10000\n  \
          backlog: 4096\n  preconnect: true\n  auto_eject_hosts: false\n  servers:\n",
-        site.port
+        site.port,
+        site.distribution.name()
     );
     for port in site.servers {
         text.push_str(&format!("   - 127.0.0.1:{port}:1\n"));

@@ -15,7 +15,7 @@ use super::{
     options::{Case, Subject},
 };
 use crate::{
-    contender::Site,
+    contender::{Distribution, Site},
     process::{Child, Placement, free_port, listen_anywhere, move_to},
     protocol::Protocol,
 };
@@ -70,6 +70,7 @@ impl Target {
                     port,
                     servers: &ports,
                     spread: case.shape.spread,
+                    distribution: Distribution::default(),
                     protocol: case.shape.protocol,
                     value_size: case.shape.value_size,
                 };
