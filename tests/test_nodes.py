@@ -1,12 +1,14 @@
 """The main job: a node reads from its own memcached, its writes reach every node, and nodes may come."""
 
 import itertools
+import re
+import subprocess
 
 import pytest
 
 from harness import until
 from harness.load import Load
-from harness.proxy import config
+from harness.proxy import BINARY, ROOT, config, environment
 from harness.raw import Raw
 
 HOSTS = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
@@ -130,3 +132,31 @@ def test_a_proxys_store_is_a_member_like_any_other(embedded, proxima):
     for store in stores:
         with Raw(store.address) as direct:
             assert all(direct.get(f"k{number}") == str(number).encode() for number in range(50))
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(120)
+def test_the_demo_shows_local_reads_a_node_that_joins_and_what_a_transaction_takes(fixed_ports, tmp_path):
+    # No binary of mcrouter is at hand. Its options and its file are served by ours, too.
+    stand_in = tmp_path / "mcrouter"
+    stand_in.write_text(f'#!/bin/sh\nexec {BINARY} mcrouter "$@"\n')
+    stand_in.chmod(0o755)
+    env = {**environment(), "PROXIMA_BIN": BINARY, "DEMO_SECONDS": "0.5", "MCROUTER": str(stand_in)}
+    with fixed_ports:
+        command = ["bash", ROOT / "examples/node-local-memcached/demo.sh"]
+        ran = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    rows = re.findall(r"^(all is well|a node is lost|a node joins) +(.*)$", ran.stdout, re.M)
+    cells = {name: re.split(r" {2,}", line) for name, line in rows}
+    assert len(rows) == 3 and all(len(row) == 3 for row in cells.values()), ran.stdout
+
+    def mean(cell):
+        assert "failed" not in cell, ran.stdout
+        return float(cell.split(" ms")[0])
+
+    far, theirs, ours = map(mean, cells["all is well"])
+    # 22 requests wait for two milliseconds each, or two do.
+    assert far >= 44 and theirs >= 4 and 4 <= ours < far, ran.stdout
+    assert "failed" in cells["a node is lost"][0], ran.stdout
+    for situation in ("a node is lost", "a node joins"):
+        assert mean(cells[situation][2]) >= 4, ran.stdout

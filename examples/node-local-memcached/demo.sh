@@ -1,13 +1,13 @@
 #!/bin/bash
 # Three nodes on one machine: 127.0.0.1, 127.0.0.2 and 127.0.0.3 each have a memcached and a Proxima. The demo
-# shows that reads are local and writes reach all, then lets a fourth node join. It stops everything that it
-# starts, and works on copies of its files.
+# shows that reads are local and writes reach all, then lets a fourth node join. In the end it prints how long a
+# transaction takes beside other set-ups. It stops everything that it starts, and works on copies of its files.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 PATH="$PATH:/usr/sbin:/sbin"
-proxima=${PROXIMA_BIN:-$root/target/release/proxima}
+proxima=${PROXIMA_BIN:-$root/target/quick/proxima}
 proxy_port=11311
 cache_port=11411
 admin_port=9311
@@ -108,7 +108,8 @@ read_through() {
 
 command -v memcached >/dev/null || sh "$root/scripts/prepare.sh"
 command -v memcached >/dev/null || fail "needs memcached: apt-get install memcached"
-[[ -x $proxima ]] || sh "$root/scripts/build.sh" --release
+command -v python3 >/dev/null || fail "needs python3"
+[[ -x $proxima ]] || sh "$root/scripts/build.sh" --profile quick
 for node in 1 2 3 4; do
     for port in $cache_port $proxy_port $admin_port; do
         ! listens 127.0.0.$node $port || fail "somebody listens on 127.0.0.$node:$port already"
@@ -187,5 +188,13 @@ value=$(held 1 greeting)
 echo "the memcached of node 1 holds now: ${value:-nothing: what it had missed was deleted there before it was read again}"
 [[ $value != hello ]] || fail "the old value is still there"
 grep -o 'copy pool.*' "$place/proxima-1.log" | tail -n 5 | sed 's/^/    /'
+
+title "How long does a transaction take?"
+for pid in "${pids[@]}"; do { kill "$pid" && wait "$pid"; } 2>/dev/null || true; done
+pids=()
+echo "Each measurement takes ${DEMO_SECONDS:-3} s. Nodes are 1 ms apart, in each direction."
+[[ -n ${MCROUTER:-} ]] || echo "(MCROUTER=FILE names a binary of mcrouter, which is then measured too.)"
+echo
+python3 "$here/figures.py" "$proxima" --seconds "${DEMO_SECONDS:-3}" ${MCROUTER:+--mcrouter "$MCROUTER"}
 
 title "Done"

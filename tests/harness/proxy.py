@@ -128,6 +128,14 @@ class Program:
         self.process.wait(PATIENCE)
         self._killed = True
 
+    def _waits(self):
+        """What each thread waits for: its name, its state, and the kernel's function."""
+        threads = []
+        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+            name, state = re.search(r"\((.*)\) (\S)", (task / "stat").read_text()).groups()
+            threads.append((name, state, (task / "wchan").read_text()))
+        return threads
+
     def stop(self):
         """Ends the process at once, and fails if it had ended by itself or has panicked."""
         if self._killed:
@@ -138,8 +146,9 @@ class Program:
             try:
                 code = self.process.wait(PATIENCE / 2)
             except subprocess.TimeoutExpired:
+                waits = self._waits()
                 self.process.kill()
-                raise
+                raise AssertionError(f"does not end: {waits}\n{self.log()[-20_000:]}") from None
         log = self.log()
         assert "panicked" not in log, log
         assert code == 0, f"ended with {code}:\n{log}"
