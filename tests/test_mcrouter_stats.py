@@ -317,9 +317,9 @@ def test_a_folder_that_cannot_be_written_stops_nothing(memcached, router, tmp_pa
 
 
 def test_pools_have_figures_by_the_beginning_of_their_names(memcached, router, tmp_path):
-    one, other = memcached.several(2)
+    one, other, third = memcached.several(3)
     wanted = tmp_path / "pools.json"
-    wanted.write_text('{"stats_enabled_pools": ["front", "back.east", "none"]} // prefixes')
+    wanted.write_text('{"stats_enabled_pools": ["front", "back.east", "none", "inline"]} // prefixes')
     pools = {
         "front.a": {"servers": [one.address]},
         "front.b": {"servers": [other.address]},
@@ -330,6 +330,7 @@ def test_pools_have_figures_by_the_beginning_of_their_names(memcached, router, t
         {"type": "PoolRoute", "pool": "front.a"},
         {"type": "PoolRoute", "pool": "front.b"},
         {"type": "PoolRoute", "pool": "back.west"},
+        {"type": "PoolRoute", "pool": {"name": "inline.c", "servers": [third.address]}},
     ]
     proxy = router(
         {"pools": pools, "route": {"type": "AllSyncRoute", "children": routes}},
@@ -350,6 +351,8 @@ def test_pools_have_figures_by_the_beginning_of_their_names(memcached, router, t
         until(lambda: figures().get(f"{prefix}front.requests.sum") == 12, "both pools count")
         now = figures()
         assert now[f"{prefix}front.connections"] == 2
+        assert now[f"{prefix}inline.connections"] == 1
+        assert now[f"{prefix}none.connections"] == 0
         assert now[f"{prefix}front.duration_us.avg"] > 0
         assert now[f"{prefix}front.final_result_error.sum"] == 0
         other.stop()

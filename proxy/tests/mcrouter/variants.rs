@@ -197,6 +197,9 @@ fn keys_of_a_pool_are_read_as_mcrouter_reads_them() {
         of(r#", "failure_domains": [1]"#, false),
         of(r#", "server_timeout": 5"#, true),
         of(r#", "server_timeout": "5ms""#, false),
+        of(r#", "server_timeout": 1000000"#, true),
+        of(r#", "server_timeout": 1000001"#, false),
+        of(r#", "connect_timeout": 0"#, false),
         of(r#", "port_override": 5"#, true),
         of(r#", "port_override": 65536"#, false),
         of(r#", "an_unknown_key": []"#, true),
@@ -227,6 +230,58 @@ fn pools_that_no_route_uses_may_hold_anything() {
             let is_readable = read.loaded.config.pools.contains_key("B");
             assert_eq!((warned == 1), !is_readable, "{pool}: {:?}", read.loaded.warnings);
         }
+    });
+}
+
+#[test]
+fn numbers_of_handles_have_64_bits() {
+    let of = |keys: &str, reads| with_config(&format!(r#"{{"route": {{"type": {keys}}}}}"#), reads);
+    judge(vec![
+        of(
+            r#""MigrateRoute", "from": "NullRoute", "to": "NullRoute", "start_time": 4102444800"#,
+            true,
+        ),
+        of(
+            r#""MigrateRoute", "from": "NullRoute", "to": "NullRoute", "start_time": -1"#,
+            false,
+        ),
+        of(
+            r#""OutstandingLimitRoute", "target": "NullRoute", "max_outstanding": 9223372036854775807"#,
+            true,
+        ),
+        of(
+            r#""OutstandingLimitRoute", "target": "NullRoute", "max_outstanding": 9223372036854775808"#,
+            false,
+        ),
+        of(
+            r#""BigValueRoute", "target": "NullRoute", "split_threshold": 4294967296"#,
+            true,
+        ),
+        of(
+            r#""ModifyExptimeRoute", "target": "NullRoute", "exptime": 1.5"#,
+            false,
+        ),
+    ]);
+}
+
+#[test]
+fn handles_that_no_route_uses_may_hold_anything() {
+    let handles = [
+        r#""NoSuchRoute""#,
+        r#""PoolRoute|nobody""#,
+        r#"{"name": "H", "type": "MigrateRoute"}"#,
+        r#""LoggingRoute|H""#,
+    ];
+    each_row(handles, |handle| {
+        let config =
+            |route: &str| format!(r#"--config={{"named_handles": {{"H": {handle}}}, "route": "{route}"}}"#);
+        let read = run(&["--port=0", "--validate-config=run", &config("NullRoute")]).expect(handle);
+        let warnings = &read.loaded.warnings;
+        assert!(
+            matches!(&warnings[..], [only] if only.contains("no route uses this handle")),
+            "{handle}: {warnings:?}"
+        );
+        assert!(run(&["--port=0", &config("H")]).is_err(), "{handle}");
     });
 }
 

@@ -62,6 +62,9 @@ pub(super) struct Builder {
     /// Handles by name as they are written in `named_handles`.
     named: BTreeMap<String, Node>,
     built: BTreeMap<String, Built>,
+    /// Named handles that cannot be built, each with the reason. As in mcrouter this matters where a route
+    /// names them.
+    unbuilt: BTreeMap<String, Diagnostic>,
     building: BTreeSet<String>,
     depth: usize,
 }
@@ -79,6 +82,7 @@ impl Builder {
             routes: BTreeMap::new(),
             named: BTreeMap::new(),
             built: BTreeMap::new(),
+            unbuilt: BTreeMap::new(),
             building: BTreeSet::new(),
             depth: 0,
         }
@@ -102,10 +106,23 @@ impl Builder {
             }
             _ => return Err(cx.expected(node, "a list or an object")),
         }
-        let names: Vec<String> = self.named.keys().cloned().collect();
-        names
-            .iter()
-            .try_for_each(|name| self.by_name(name, node.at, cx).map(drop))
+        for name in self.named.keys().cloned().collect::<Vec<_>>() {
+            let known = cx.mistakes.len();
+            let built = self.by_name(&name, node.at, cx);
+            let fault = cx.mistakes.drain(known..).next();
+            if let Err(why) = fault.map_or(built, Err) {
+                self.unbuilt.insert(name, why);
+            }
+        }
+        Ok(())
+    }
+
+    /// Warns of the named handles that cannot be built. No route needs them.
+    pub(super) fn warn_of_unbuilt(&self, cx: &mut Reading) {
+        cx.warnings.extend(self.unbuilt.values().map(|why| Diagnostic {
+            problem: format!("no route uses this handle, and none could: {}", why.problem),
+            ..why.clone()
+        }));
     }
 
     /// Builds what stands at `node`.
@@ -321,6 +338,9 @@ impl Builder {
     fn by_name(&mut self, name: &str, at: Place, cx: &mut Reading) -> Result<Option<Built>, Diagnostic> {
         if let Some(built) = self.built.get(name) {
             return Ok(Some(built.clone()));
+        }
+        if let Some(why) = self.unbuilt.get(name) {
+            return Err(why.clone());
         }
         let Some(node) = self.named.get(name).cloned() else {
             return Ok(None);

@@ -141,12 +141,13 @@ pub(super) fn number(node: &Node, cx: &mut Reading) -> Result<f64, Diagnostic> {
     .ok_or_else(|| cx.expected(node, "a number"))
 }
 
-/// Reads a whole number from `least` to the largest of 32 bits with a sign.
+/// Reads a whole number of at least `least`. One of more than 32 bits counts as the largest that has so many.
 pub(super) fn whole(least: i32) -> impl Fn(&Node, &mut Reading) -> Result<i32, Diagnostic> {
     move |node, cx| {
-        let number = node.scalar().and_then(|text| text.parse().ok());
+        let number = node.scalar().and_then(|text| text.parse::<i64>().ok());
         number
-            .filter(|number| *number >= least)
+            .filter(|number| *number >= least.into())
+            .map(|number| i32::try_from(number).unwrap_or(i32::MAX))
             .ok_or_else(|| cx.expected(node, &format!("a whole number of at least {least}")))
     }
 }

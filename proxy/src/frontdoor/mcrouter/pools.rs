@@ -19,6 +19,8 @@ use crate::config::{
     suggest,
 };
 
+/// Milliseconds of the longest time-out that mcrouter takes.
+const LONGEST_TIMEOUT: i32 = 1_000_000;
 /// Keys that would change where requests go, or what clients get.
 const UNSERVED: [&str; 5] = ["tko_tracker", "use_ssl", "shadows", "rates", "shard_splits"];
 /// Keys of features that do not exist here: replies that carry more than ASCII, diagnostics, packet marks.
@@ -138,7 +140,10 @@ impl Pools {
         let node = &self.inherited(node, cx)?;
         let object = Object::of(node, cx)?;
         let milliseconds = |key: &str, cx: &mut Reading| {
-            let time = object.take(key, cx, whole(1))?;
+            let time = object.take(key, cx, |node, cx| match whole(1)(node, cx)? {
+                time @ ..=LONGEST_TIMEOUT => Ok(time),
+                _ => Err(cx.expected(node, &format!("a number from 1 to {LONGEST_TIMEOUT}"))),
+            })?;
             Ok(time.map(|time| Duration::from_millis(u64::from(time.unsigned_abs()))))
         };
         let server_timeout = milliseconds("server_timeout", cx)?;

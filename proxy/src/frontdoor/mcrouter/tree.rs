@@ -96,6 +96,7 @@ pub(super) fn read(
     }
     let root = builder.share(root, "root", top.at);
     builder.pools.warn_of_unreadable(cx);
+    builder.warn_of_unbuilt(cx);
     // No route leads to an empty pool: its answer stands in the tree.
     let pools = builder
         .pools

@@ -18,7 +18,9 @@ use crate::{
 
 /// Reads seconds, as a time or as a span.
 fn seconds(node: &Node, cx: &mut Reading) -> Result<u64, Diagnostic> {
-    whole(0)(node, cx).map(|seconds| u64::from(seconds.unsigned_abs()))
+    let seconds = node.scalar().and_then(|text| text.parse::<i64>().ok());
+    let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
+    seconds.ok_or_else(|| cx.expected(node, "a whole number of at least 0"))
 }
 
 pub(super) fn migrate(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
