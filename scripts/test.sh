@@ -55,7 +55,7 @@ pytest() {
 
 # What is built from a fresh clone stays below 25 GB. More is there where other builds were made before.
 tell_disk() {
-    du -sk target .venv .cache agent 2>/dev/null | awk '
+    du -sk target .venv .cache agent /var/cache/proxima-agent-lab 2>/dev/null | awk '
         { total += $1; parts = parts sprintf("%s %s %.1f", NR > 1 ? "," : "", $2, $1 / 1e6 * 1.024) }
         END { printf "disk: %.1f GB of 25 (%s)\n", total / 1e6 * 1.024, substr(parts, 2) }'
 }
