@@ -261,6 +261,9 @@ impl Engine {
     /// Notes that a client has taken bytes: it is served further, and servers that were held back for it go
     /// on.
     pub fn client_drained(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.table.get_mut(id) {
+            client.slots.go_on(&mut client.stream.out);
+        }
         self.charge(id, 0);
         self.requeue(id);
         self.release_lanes(id);

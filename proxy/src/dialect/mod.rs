@@ -36,7 +36,7 @@ pub use self::{
     embedded::Embedded,
     failed::Failed,
     figures::Figures,
-    join::{Join, Shares},
+    join::{Assembly, Excerpt, Join, Shares},
     manner::Manner,
     memcache::{MCROUTER_ADMIN, Memcache},
     pool_state::PoolState,

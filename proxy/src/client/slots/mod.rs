@@ -93,7 +93,8 @@ impl Slots {
     /// Bytes of memory, used or not, beyond the room that every client has.
     pub(in crate::client) fn memory(&self) -> usize {
         let slots = self.queue.capacity().saturating_sub(USUAL);
-        slots * size_of::<Slot>() + self.held.memory() + self.collected
+        let divided = self.divided.as_ref().map_or(0, |divided| divided.memory());
+        slots * size_of::<Slot>() + self.held.memory() + self.collected + divided
     }
 
     /// Bytes that may wait for servers because of requests without a reply.

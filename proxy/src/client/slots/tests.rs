@@ -1,6 +1,10 @@
 use proxima_wire::message::Outcome;
 
 use super::*;
+use crate::{
+    client::HIGH_WATER,
+    dialect::{Assembly, Shares},
+};
 
 fn reply(outcome: Outcome, trailer: u32) -> Reply {
     Reply {
@@ -160,4 +164,37 @@ fn request_of_several_parts_fails_once_whichever_part_fails_first() {
     slots.answer(a, &reply(Outcome::NotFound, 5), b"END\r\n", false, &mut out);
     assert!(!slots.fails_first(c), "it has had its turn");
     assert!(slots.fails_first(other), "of another request");
+}
+
+/// All replies, one behind the other, behind a head.
+fn concat(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
+    out.own().extend_from_slice(b"head ");
+    (0..shares.count).for_each(|share| out.whole(shares, share));
+}
+
+#[test]
+fn large_joined_reply_leaves_as_its_client_takes_it_and_is_not_held_twice() {
+    let (mut slots, mut out) = (Slots::default(), Vec::new());
+    let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Share, 0, Micros::ZERO));
+    slots.close_shares(&Join::Shares(concat), &[], &mut out);
+    let behind = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
+    let (first, second) = (vec![b'a'; 3 * HIGH_WATER], vec![b'b'; 2 * HIGH_WATER]);
+    for (seq, bytes) in [(b, &second), (a, &first)] {
+        slots.begin(seq);
+        slots.more(seq, bytes, &mut out);
+        slots.finish(seq, &mut out);
+    }
+    slots.answer(behind, &reply(Outcome::Stored, 0), b" behind", false, &mut out);
+    let all = [b"head ", &first[..], &second[..], b" behind"].concat();
+    let (mut taken, mut turns) = (Vec::new(), 0);
+    while taken.len() < all.len() {
+        assert!(out.len() <= HIGH_WATER + b" behind".len(), "{}", out.len());
+        assert!(slots.held() <= first.len() + second.len() + b" behind".len());
+        taken.append(&mut out);
+        assert_eq!(slots.is_leaving(), taken.len() < all.len() - b" behind".len());
+        slots.go_on(&mut out);
+        turns += 1;
+    }
+    assert!(taken == all && turns == 6, "{turns} turns");
+    assert!(slots.is_empty() && slots.held() == 0 && !slots.is_leaving());
 }

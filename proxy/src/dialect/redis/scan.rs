@@ -7,7 +7,7 @@
 use proxima_wire::resp::{Args, append_number, integer};
 
 use super::{append_bulk, join};
-use crate::dialect::Shares;
+use crate::dialect::{Assembly, Shares};
 
 /// Bits of a server's own cursor. 15 bits are above them, so that a cursor is less than 2^63.
 const INNER_BITS: u32 = 48;
@@ -49,22 +49,22 @@ pub(super) fn visit(message: &[u8], numbers: &[u16], out: &mut Vec<u8>) -> Optio
 }
 
 /// Puts the number of the member that was asked, or of the next one, into the cursor of its reply.
-pub(super) fn answer(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
+pub(super) fn answer(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
     let (reply, is_error) = (shares.reply)(0);
     if is_error {
-        return out.extend_from_slice(reply);
+        return out.whole(shares, 0);
     }
     let &[number, next] = shares.order else {
-        return join::malformed(out.len(), out);
+        return join::malformed(out);
     };
     let Some((inner, behind)) = cursor_of(reply) else {
-        return join::malformed(out.len(), out);
+        return join::malformed(out);
     };
     let (number, inner) = if inner == 0 { (next, 0) } else { (number, inner) };
     let cursor = u64::from(number) << INNER_BITS | inner;
-    out.extend_from_slice(b"*2\r\n");
-    append_bulk(cursor.to_string().as_bytes(), out);
-    out.extend_from_slice(reply.get(behind..).unwrap_or_default());
+    out.own().extend_from_slice(b"*2\r\n");
+    append_bulk(cursor.to_string().as_bytes(), out.own());
+    out.excerpt(shares, 0, behind..reply.len());
 }
 
 /// The cursor in a server's reply, and the position behind it.
@@ -80,7 +80,7 @@ fn cursor_of(reply: &[u8]) -> Option<(u64, usize)> {
 #[cfg(test)]
 mod tests {
     use super::{INVALID, NOTHING, answer, visit};
-    use crate::dialect::Shares;
+    use crate::dialect::{Assembly, Shares};
 
     fn request(cursor: &str) -> Vec<u8> {
         format!(
@@ -98,7 +98,7 @@ mod tests {
             reply: &|_| (reply, false),
             cursors: &mut [0],
         };
-        answer(&mut shares, &mut out);
+        answer(&mut shares, &mut Assembly::new(&mut out, None));
         out
     }
 
