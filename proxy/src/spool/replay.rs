@@ -122,8 +122,10 @@ impl Replay<'_> {
             let files = self.shared.files();
             files.current.iter().any(|server| self.open.contains_key(server))
         };
-        // A writer whose queue is full has a disk that takes nothing.
-        if names_open() && writer.try_send(Message::Rotate).is_ok() {
+        if names_open() {
+            self.shared.request_rotation();
+            // A writer whose queue is full looks by itself.
+            let _ = writer.try_send(Message::Rotate);
             let deadline = Instant::now() + PAUSE;
             while names_open() && Instant::now() < deadline && !self.shared.has_ended() {
                 self.shared.pause(Duration::from_millis(10));
@@ -146,10 +148,11 @@ impl Replay<'_> {
         }
     }
 
-    /// Sends what a file has for the servers that are back, and keeps the rest in its place.
+    /// Sends what a file has for the servers that are back, and keeps the rest in its place. Where there is no
+    /// room for the rest, the file stays as it is: what was sent from it is then sent once more after a
+    /// restart.
     fn send(&mut self, file: &Path) -> io::Result<()> {
-        let rest = file.with_added_extension(files::REST);
-        let mut kept = Kept::at(&rest)?;
+        let mut kept = Kept::of(file);
         let mut lines = Lines::of(file)?;
         loop {
             let chunk = self.read_chunk(&mut lines)?;
@@ -157,20 +160,19 @@ impl Replay<'_> {
                 break;
             }
             if self.shared.has_ended() {
-                return fs::remove_file(&rest);
+                kept.discard();
+                return Ok(());
             }
-            self.send_chunk(&chunk, &mut kept)?;
+            self.send_chunk(&chunk, &mut kept);
         }
-        let servers = kept.finish()?;
-        let mut files = self.shared.files();
-        if servers.is_empty() {
-            fs::remove_file(&rest)?;
-            files.complete.remove(file);
+        if kept.servers.is_empty() {
+            self.shared.files().complete.remove(file);
             return files::remove(file);
         }
-        fs::rename(&rest, file)?;
-        files.complete.insert(file.to_owned(), servers);
-        Ok(())
+        let servers = kept.servers.clone();
+        let replaced = kept.replace(file);
+        self.shared.files().complete.insert(file.to_owned(), servers);
+        replaced
     }
 
     fn read_chunk(&self, lines: &mut Lines) -> io::Result<Vec<Entry>> {
@@ -190,7 +192,7 @@ impl Replay<'_> {
         Ok(chunk)
     }
 
-    fn send_chunk(&mut self, chunk: &[Entry], kept: &mut Kept) -> io::Result<()> {
+    fn send_chunk(&mut self, chunk: &[Entry], kept: &mut Kept) {
         let mut by_server: BTreeMap<&ServerName, Vec<&Entry>> = BTreeMap::new();
         for entry in chunk {
             by_server.entry(&entry.server).or_default().push(entry);
@@ -211,10 +213,9 @@ impl Replay<'_> {
                 }
             }
             for entry in entries.into_iter().skip(answered) {
-                kept.keep(entry)?;
+                kept.keep(entry);
             }
         }
-        Ok(())
     }
 
     fn report(&mut self) {
@@ -230,32 +231,62 @@ struct Entry {
     line: Vec<u8>,
 }
 
-/// The lines of a file that could not be sent.
+/// The lines of a file that could not be sent, in a file beside it, which is made for the first of them.
 struct Kept {
-    file: BufWriter<File>,
+    path: PathBuf,
+    file: io::Result<Option<BufWriter<File>>>,
     servers: BTreeSet<ServerName>,
 }
 
 impl Kept {
-    fn at(path: &Path) -> io::Result<Self> {
-        Ok(Self {
-            file: BufWriter::new(File::create(path)?),
+    fn of(file: &Path) -> Self {
+        Self {
+            path: file.with_added_extension(files::REST),
+            file: Ok(None),
             servers: BTreeSet::new(),
-        })
+        }
     }
 
-    fn keep(&mut self, entry: &Entry) -> io::Result<()> {
-        self.file.write_all(&entry.line)?;
-        self.file.write_all(b"\n")?;
+    /// Keeps a line. Where the disk does not take it, the others are not kept either.
+    fn keep(&mut self, entry: &Entry) {
         self.servers.insert(entry.server.clone());
-        Ok(())
+        if let Ok(file) = &mut self.file
+            && let Err(error) = append(file, &self.path, &entry.line)
+        {
+            self.discard();
+            self.file = Err(error);
+        }
     }
 
-    fn finish(mut self) -> io::Result<BTreeSet<ServerName>> {
-        self.file.flush()?;
-        self.file.get_ref().sync_data()?;
-        Ok(self.servers)
+    /// Puts what was kept into the place of `file`.
+    fn replace(mut self, file: &Path) -> io::Result<()> {
+        let finished = match &mut self.file {
+            Ok(Some(kept)) => kept.flush().and_then(|()| kept.get_ref().sync_data()),
+            Ok(None) => Ok(()),
+            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+        };
+        let replaced = finished.and_then(|()| fs::rename(&self.path, file));
+        if replaced.is_err() {
+            self.discard();
+        }
+        replaced
     }
+
+    /// Gives back the room that it takes.
+    fn discard(&mut self) {
+        self.file = Ok(None);
+        // Most often it was not made.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn append(file: &mut Option<BufWriter<File>>, path: &Path, line: &[u8]) -> io::Result<()> {
+    let file = match file {
+        Some(file) => file,
+        none => none.insert(BufWriter::new(File::create(path)?)),
+    };
+    file.write_all(line)?;
+    file.write_all(b"\n")
 }
 
 /// The lines of a file, of bounded length.

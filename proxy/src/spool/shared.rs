@@ -54,6 +54,8 @@ pub(super) struct Shared {
     has_ended: AtomicBool,
     /// The disk takes nothing now.
     is_failing: AtomicBool,
+    /// The file that is being written is to be completed, so that it can be sent.
+    is_rotation_due: AtomicBool,
     files: Mutex<Files>,
     changed: Condvar,
 }
@@ -107,6 +109,17 @@ impl Shared {
 
     pub(super) fn is_failing(&self) -> bool {
         self.is_failing.load(Relaxed)
+    }
+
+    /// Has the file completed that is being written. A full disk does not keep the writer from that: what is
+    /// sent from the file makes room.
+    pub(super) fn request_rotation(&self) {
+        self.is_rotation_due.store(true, Relaxed);
+    }
+
+    /// Returns whether the file is to be completed, and forgets it.
+    pub(super) fn take_rotation(&self) -> bool {
+        self.is_rotation_due.swap(false, Relaxed)
     }
 
     pub(super) fn has_ended(&self) -> bool {

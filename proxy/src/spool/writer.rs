@@ -23,7 +23,7 @@ use crate::config::schema::SpoolOptions;
 pub(super) enum Message {
     /// Keep this.
     Delete(FailedDelete),
-    /// Complete the file that is being written, so that it can be sent.
+    /// Look whether the file that is being written is to be completed.
     Rotate,
     /// Write what is left, and end.
     End,
@@ -35,6 +35,8 @@ const AGE: Duration = Duration::from_secs(15 * 60);
 const BATCH: usize = 1_000;
 /// Time between two attempts to write to a disk that refuses it.
 const RETRY: Duration = Duration::from_secs(1);
+/// Time between two looks whether the file is to be completed meanwhile.
+const LOOK: Duration = Duration::from_millis(20);
 /// Time between two lines of the log about such a disk.
 const COMPLAINT: Duration = Duration::from_secs(60);
 
@@ -68,7 +70,7 @@ pub(super) fn run(options: &SpoolOptions, shared: &Shared, messages: &Receiver<M
             writer.take(message);
         }
         while !writer.write() && !shared.has_ended() {
-            thread::sleep(RETRY);
+            writer.await_room();
         }
         if shared.has_ended() {
             messages.try_iter().for_each(|message| writer.take(message));
@@ -116,8 +118,7 @@ impl Writer<'_> {
                     }
                 }
             }
-            Message::Rotate => self.is_full = true,
-            Message::End => {}
+            Message::Rotate | Message::End => {}
         }
     }
 
@@ -131,15 +132,34 @@ impl Writer<'_> {
             return false;
         }
         self.shared.set_failing(false);
-        if mem::take(&mut self.is_full)
-            && let Some(current) = self.current.take()
-        {
-            let mut files = self.shared.files();
-            let servers = mem::take(&mut files.current);
-            files.complete.insert(current.path, servers);
+        if self.shared.take_rotation() | mem::take(&mut self.is_full) {
+            self.complete();
         }
         self.shared.wake();
         true
+    }
+
+    /// Waits until the disk is to be tried again. What is in the file can be sent meanwhile; the lines that
+    /// wait go to the next file.
+    fn await_room(&mut self) {
+        let since = Instant::now();
+        while since.elapsed() < RETRY && !self.shared.has_ended() {
+            if self.shared.take_rotation() {
+                self.complete();
+                self.shared.wake();
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Completes the file that is being written.
+    fn complete(&mut self) {
+        let Some(current) = self.current.take() else {
+            return;
+        };
+        let mut files = self.shared.files();
+        let servers = mem::take(&mut files.current);
+        files.complete.insert(current.path, servers);
     }
 
     fn append(&mut self) -> io::Result<()> {
