@@ -77,7 +77,17 @@ pub(super) async fn follow(mut reloader: Reloader, proxy: Arc<Proxy>, mut reques
     loop {
         let (cause, answer) = tokio::select! {
             _ = look.tick(), if follows_files => {
-                if !files.changed(proxy.watched_files()) {
+                // A file system that hangs must not hold up the control thread.
+                let watched = proxy.watched_files();
+                let looking = spawn_blocking(move || {
+                    let has_changed = files.changed(watched);
+                    (files, has_changed)
+                });
+                let Ok((same, has_changed)) = looking.await else {
+                    return;
+                };
+                files = same;
+                if !has_changed {
                     continue;
                 }
                 sleep(proxy.source.delay()).await;

@@ -46,7 +46,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         peering,
         questions,
     } = start(source, options, io, &runtime)?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         // Nobody is told that all is well before the file was looked for.
         proxy.look_for_drain_file();
         let admin = serve_admin(&proxy).await?;
@@ -88,7 +88,10 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
             tokio::spawn(admin::answer_clients(Arc::clone(&proxy), door, log, questions));
         }
         serve(&proxy, signals).await
-    })
+    });
+    // A disk that hangs does not keep the process from ending.
+    runtime.shutdown_background();
+    ended
 }
 
 /// Opens the admin port. Returns its address; `None`: the configuration has none.

@@ -10,7 +10,10 @@ use std::{
 
 use tokio::{task::spawn_blocking, time::timeout};
 
-use crate::members::discovery::{LONGEST, NodeList};
+use crate::{
+    config::file,
+    members::discovery::{LONGEST, NodeList},
+};
 
 /// The folder for what a service keeps, where its manager names none.
 const FOLDER: &str = "/var/lib/proxima";
@@ -92,7 +95,7 @@ fn file_name(of: &str) -> String {
 
 fn read(path: &Path) -> io::Result<NodeList> {
     let mut text = Vec::new();
-    File::open(path)?.take(LONGEST as u64).read_to_end(&mut text)?;
+    file::open(path)?.take(LONGEST as u64).read_to_end(&mut text)?;
     NodeList::parse(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 

@@ -35,6 +35,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     io,
     net::SocketAddr,
+    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -61,7 +62,7 @@ pub use self::{
     who::{InitError, init_directory},
 };
 use crate::{
-    config::schema,
+    config::{Diagnostic, file, schema},
     fleet::{Difference, Leadership, Lease, Peer, Roster, Slot, Stay},
     route::Random,
     worker::boot_time,
@@ -339,13 +340,8 @@ impl Fleet {
         let names = match &self.config.peers {
             schema::Peers::Dns(name) => vec![name.clone()],
             schema::Peers::Listed(names) => names.clone(),
-            schema::Peers::File(path) => match std::fs::read_to_string(path) {
-                Ok(text) => text
-                    .lines()
-                    .map(str::trim)
-                    .filter(|line| !line.is_empty() && !line.starts_with('#'))
-                    .map(str::to_owned)
-                    .collect(),
+            schema::Peers::File(path) => match read_peers(path).await {
+                Ok(peers) => peers,
                 Err(error) => {
                     tracing::warn!(path = %path.display(), %error, "fleet: the list of peers cannot be read");
                     Vec::new()
@@ -404,11 +400,7 @@ async fn reachable(config: &schema::Fleet, bound: SocketAddr) -> Result<SocketAd
     let peers = match &config.peers {
         schema::Peers::Dns(name) => vec![name.clone()],
         schema::Peers::Listed(names) => names.clone(),
-        schema::Peers::File(path) => std::fs::read_to_string(path)
-            .unwrap_or_default()
-            .lines()
-            .map(str::to_owned)
-            .collect(),
+        schema::Peers::File(path) => read_peers(path).await.unwrap_or_default(),
     };
     for peer in peers {
         let found = tokio::net::lookup_host(&peer).await.ok();
@@ -419,6 +411,18 @@ async fn reachable(config: &schema::Fleet, bound: SocketAddr) -> Result<SocketAd
         }
     }
     Err(FleetError::Address(bound))
+}
+
+/// The peers in a file, one a line.
+async fn read_peers(path: &Path) -> Result<Vec<String>, Diagnostic> {
+    let path = path.to_owned();
+    let read = tokio::task::spawn_blocking(move || file::read(&path)).await;
+    let text = read.unwrap_or_else(|error| Err(Diagnostic::whole(error.to_string())))?;
+    let lines = text.lines().map(str::trim);
+    Ok(lines
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(str::to_owned)
+        .collect())
 }
 
 /// A time of leases, in microseconds.

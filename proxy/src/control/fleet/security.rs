@@ -13,7 +13,7 @@ use rustls::{
     server::WebPkiClientVerifier,
 };
 
-use crate::config::schema::Tls;
+use crate::config::{file, schema::Tls};
 
 /// The name that every certificate of a fleet has. Peers come and go with their addresses; what proves a peer
 /// is the authority that has signed for it.
@@ -92,9 +92,9 @@ fn load(files: &Tls) -> io::Result<Loaded> {
         io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()))
     };
     let changed = changed(files);
+    let read = |path: &Path| file::read_bytes(path, file::LIMIT).map_err(|error| told(path, &error));
     let chain = |path: &Path| -> io::Result<Vec<CertificateDer<'static>>> {
-        let all = CertificateDer::pem_file_iter(path).map_err(|error| told(path, &error))?;
-        let all: Vec<_> = all
+        let all: Vec<_> = CertificateDer::pem_slice_iter(&read(path)?)
             .collect::<Result<_, _>>()
             .map_err(|error| told(path, &error))?;
         match all.is_empty() {
@@ -102,7 +102,9 @@ fn load(files: &Tls) -> io::Result<Loaded> {
             false => Ok(all),
         }
     };
-    let key = || PrivateKeyDer::from_pem_file(&files.key).map_err(|error| told(&files.key, &error));
+    let key = || {
+        PrivateKeyDer::from_pem_slice(&read(&files.key)?).map_err(|error| told(&files.key, &error))
+    };
     let mut roots = RootCertStore::empty();
     for certificate in chain(&files.ca)? {
         roots.add(certificate).map_err(|error| told(&files.ca, &error))?;
