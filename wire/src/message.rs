@@ -306,8 +306,19 @@ pub enum Message {
     Last(Reply),
     /// A part of a reply that is not the last one. All bytes of the part must be there.
     Part(Reply),
-    /// A message that no request has asked for.
+    /// A message that no request has asked for, or the last part of one.
     Push(Reply),
+    /// A part of such a message that is not the last one. All bytes of the part must be there.
+    PushPart(Reply),
+}
+
+impl Message {
+    /// Its bytes.
+    pub const fn head(self) -> Reply {
+        match self {
+            Self::Last(head) | Self::Part(head) | Self::Push(head) | Self::PushPart(head) => head,
+        }
+    }
 }
 
 /// What a codec has noted about an incomplete message: it goes on from there and reads nothing twice. Only

@@ -30,6 +30,8 @@ use tokio::{
 
 use crate::reactor::is_shortage;
 
+/// The longest head of a request, and what is sent of an answer at a time; in bytes.
+const HEAD_BYTES: usize = 64 * 1024;
 /// Connections at a time: every tool of an operator needs one, for as long as an answer takes.
 const MOST: usize = 64;
 /// Time for a request's head.
@@ -174,6 +176,7 @@ async fn one(stream: TcpStream, router: Router, works: Works) -> hyper::Result<(
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
+        .max_buf_size(HEAD_BYTES)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service)
         .await

@@ -62,6 +62,10 @@ pub struct Client {
     pub(super) source: ClientSource,
     /// The lane of the client's own; `None`: it has none.
     pub(super) own: Option<LaneId>,
+    /// The lane whose message, which no request has asked for, is leaving in parts, and the slot of it.
+    pub(super) pushing: Option<(LaneId, u32)>,
+    /// Bytes that have come on its own lanes and were not passed on.
+    pub(super) in_lanes: usize,
     /// Its subscriptions at several servers; `None`: it has none.
     pub(super) subscriptions: Option<Box<Subscriptions>>,
     pub(super) slots: Slots,
@@ -176,7 +180,8 @@ impl Client {
         } = &self.stream;
         let subscriptions = self.subscriptions.as_ref().map_or(0, |all| all.holds());
         let buffers = read_buffer.capacity() + out.capacity() + wire.capacity();
-        self.unsent + buffers + self.slots.memory() + subscriptions
+        let session = self.session.memory();
+        self.unsent + buffers + self.slots.memory() + subscriptions + self.in_lanes + session
     }
 
     /// Returns whether it has sent the beginning of a request and not yet the rest. A value that is passed on

@@ -6,8 +6,9 @@
 //! * `session`: from its bytes to requests, by stages; `request` serves a whole one, `split` one of many
 //!   keys, `upload` one that is streamed and waits for a `place`; `prefetch` looks ahead for the store
 //! * `slots`: its replies in the order of its requests; `answer` hands them out; `lease` is about a lane that
-//!   is the client's alone, `subscribe` and `subscriber` about those with its `subscriptions`; `stats`
-//!   answers a protocol's own command for statistics, and `consult` has the control thread answer
+//!   is the client's alone, `subscribe` and `subscriber` about those with its `subscriptions`, `push` about
+//!   what comes on them; `stats` answers a protocol's own command for statistics, and `consult` has the
+//!   control thread answer
 //! * `room`: the memory that clients may take; `timeouts`: what they may take too long for (a server's
 //!   time-outs are in `upstream/late.rs`); `half_closed`: clients that send no more
 
@@ -24,6 +25,7 @@ mod located;
 mod open;
 mod place;
 mod prefetch;
+mod push;
 mod register;
 mod request;
 mod room;

@@ -45,6 +45,8 @@ impl Engine {
             locality: Locality::NONE,
             source: ClientSource::Unknown,
             own: None,
+            pushing: None,
+            in_lanes: 0,
             subscriptions: None,
             slots: Slots::default(),
             stage: Stage::Login,

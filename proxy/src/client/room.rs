@@ -32,8 +32,10 @@ pub(super) struct Room {
     fresh: usize,
     /// Clients that wait for room.
     waiting: Vec<ClientId>,
-    /// Since when none of the waiting clients was served.
+    /// Since when none of the waiting clients was served, or since when the gate is closed.
     since: Micros,
+    /// The lanes of clients are not read, because only the reserve is left.
+    is_gate_closed: bool,
 }
 
 impl Room {
@@ -76,6 +78,31 @@ impl Room {
         let holds = client.holds();
         self.used = self.used - client.charged + holds;
         client.charged = holds;
+    }
+
+    /// Returns whether the lanes of clients are not read.
+    pub(super) fn is_gate_closed(&self) -> bool {
+        self.is_gate_closed
+    }
+
+    /// Closes the gate if only the reserve is left. Returns `true` the first time.
+    pub(super) fn closes_gate(&mut self, now: Micros) -> bool {
+        if self.is_gate_closed || self.has(0, self.reserve()) {
+            return false;
+        }
+        if self.waiting.is_empty() {
+            self.since = now;
+        }
+        self.is_gate_closed = true;
+        true
+    }
+
+    /// Opens the gate if there is twice the reserve. Returns `true` if it was closed.
+    fn opens_gate(&mut self) -> bool {
+        self.is_gate_closed && self.has(0, 2 * self.reserve()) && {
+            self.is_gate_closed = false;
+            true
+        }
     }
 
     /// Bytes that are charged to clients.
@@ -181,6 +208,9 @@ impl Engine {
     pub fn settle_room(&mut self) {
         self.clients.room.fresh = 0;
         self.keep_within_room();
+        if self.clients.room.opens_gate() {
+            self.wake_all_own_lanes();
+        }
         if self.clients.room.waiting.is_empty() || !self.clients.room.has(0, self.clients.room.reserve()) {
             return;
         }
@@ -202,7 +232,9 @@ impl Engine {
 
     /// Makes room if a client has waited long enough for it. It is called a few times a second.
     pub fn check_room(&mut self) {
-        if !self.clients.room.waiting.is_empty() && (self.now - self.clients.room.since) >= WAIT {
+        let room = &self.clients.room;
+        let is_awaited = room.is_gate_closed || !room.waiting.is_empty();
+        if is_awaited && (self.now - room.since) >= WAIT {
             self.make_room(self.clients.room.limit / 4);
             self.settle_room();
         }

@@ -117,7 +117,12 @@ mod tests {
         assert!(made.unwrap().success());
         std::os::unix::fs::symlink(path("fifo"), path("link to it")).unwrap();
         let _socket = UnixListener::bind(path("socket")).unwrap();
-        for (name, why) in [("fifo", "a FIFO"), ("link to it", "a FIFO"), ("", "a folder"), ("none", "No such")] {
+        for (name, why) in [
+            ("fifo", "a FIFO"),
+            ("link to it", "a FIFO"),
+            ("", "a folder"),
+            ("none", "No such"),
+        ] {
             let told = refusal(&path(name));
             assert!(told.contains(why), "{name}: {told}");
         }

@@ -136,20 +136,21 @@ impl<'a> Connection<'a> {
     /// The connection breaks, or the server is late or answers nonsense.
     pub(super) async fn receive(&mut self, command: u16, reply: &mut Vec<u8>) -> io::Result<Outcome> {
         let mut parse = Parse::default();
-        let begins = reply.len();
+        let mut received = 0;
         loop {
             let message = timeout(self.member.timeout, self.message(&mut parse, command))
                 .await
                 .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "it does not answer in time"))??;
-            let (Message::Last(head) | Message::Part(head) | Message::Push(head)) = message;
+            let head = message.head();
             let bytes = self.heard.drain(..head.len() as usize);
-            if !matches!(message, Message::Push(_)) {
+            received += bytes.len();
+            if !matches!(message, Message::Push(_) | Message::PushPart(_)) {
                 reply.extend(bytes);
             }
             if let Message::Last(head) = message {
                 return Ok(head.outcome);
             }
-            if reply.len() - begins > LARGEST {
+            if received > LARGEST {
                 return Err(endless());
             }
         }
@@ -160,7 +161,7 @@ impl<'a> Connection<'a> {
         loop {
             match self.dialect.reply(parse, command, &self.heard) {
                 Parsed::Head(message) => {
-                    let (Message::Last(head) | Message::Part(head) | Message::Push(head)) = message;
+                    let head = message.head();
                     if head.len() > LARGEST as u64 {
                         return Err(endless());
                     }

@@ -15,9 +15,9 @@ const LONGEST: u64 = 24;
 pub(super) struct PidFile(PathBuf);
 
 impl PidFile {
-    /// Makes the file, in the place of one that an earlier process has left. No symbolic link is followed, and
-    /// nothing but a file with a number is replaced: in a folder that others write to, a link may lead to a
-    /// file of this user.
+    /// Makes the file, in the place of one that an earlier process has left. No symbolic link is followed,
+    /// and nothing but a file with a number is replaced: in a folder that others write to, a link may lead to
+    /// a file of this user.
     ///
     /// # Errors
     /// It cannot be made, or something else is there.
@@ -53,7 +53,9 @@ fn number_in(path: &Path) -> io::Result<String> {
         .open(path);
     let file = match opened {
         Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
-            return refused("a symbolic link is there and is not followed; remove it, or choose another path");
+            return refused(
+                "a symbolic link is there and is not followed; remove it, or choose another path",
+            );
         }
         opened => opened?,
     };

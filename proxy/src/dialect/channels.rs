@@ -16,6 +16,9 @@ pub trait Channels: Send + Sync {
     /// The confirmation that this message of a server is. `None`: it is a message for the client.
     fn confirmation(&self, message: &[u8]) -> Option<Confirmation>;
 
+    /// Is this the beginning of a confirmation? The first words of the message are there.
+    fn confirms(&self, begin: &[u8]) -> bool;
+
     /// Appends the confirmation of a change, as one server of all subscriptions would send it. `name`: the
     /// channel or pattern; `None`: there was none to unsubscribe. `form`: that of the client's [`Session`].
     fn confirm(&self, form: u16, made: Subscribing, name: Option<&[u8]>, count: u32, out: &mut Vec<u8>);

@@ -64,6 +64,13 @@ impl Session {
         is_embedded: false,
         plans_all: false,
     };
+
+    /// Bytes of memory that clients fill, used or not.
+    #[inline]
+    pub fn memory(&self) -> usize {
+        let pending = self.pending.as_ref().map_or(0, Vec::capacity);
+        self.notes.capacity() + self.held.capacity() + self.login.capacity() + pending
+    }
 }
 
 impl Default for Session {

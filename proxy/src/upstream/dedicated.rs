@@ -172,6 +172,7 @@ impl Engine {
         let Some(lane) = self.servers.lanes.get(id) else {
             return;
         };
+        self.metrics.pushes += 1;
         let Some(owner) = lane.owner else {
             return;
         };
@@ -224,7 +225,15 @@ impl Engine {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
-        lane.owner = None;
+        let charged = std::mem::take(&mut lane.charged);
+        if let Some(owner) = lane.owner.take() {
+            self.discharge_lane(owner, charged);
+        }
+        self.hold_lane(id, false);
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        lane.waits_for_owner = false;
         let member = Arc::clone(&lane.member);
         if !self.tree.names(member.id) {
             return self.drop_lane(id, "");

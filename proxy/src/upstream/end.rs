@@ -111,6 +111,7 @@ impl Engine {
         }
         lanes.idle.retain(|&idle| idle != id);
         self.servers.held_lanes -= usize::from(lane.stream.paused);
+        self.servers.held_own -= usize::from(lane.stream.paused && lane.dedicated);
         if lane.bulk {
             lanes.bulk = lanes.bulk.saturating_sub(1);
         }
@@ -125,6 +126,13 @@ impl Engine {
             // The client has part of a reply already: only a closed connection tells the client that the rest
             // is missing.
             self.close_client(client, true);
+        }
+        if let Some(owner) = lane.owner {
+            self.discharge_lane(owner, lane.charged);
+            if self.clients.is_pushing(owner, id) {
+                // So it is with a message of which the client has a part.
+                self.close_client(owner, true);
+            }
         }
         if let Some(client) = lane.uploading {
             self.requeue(client);

@@ -8,7 +8,7 @@
 //! and the lane lives on. The lane is not held back again before it has regained some time: the next slow
 //! reader is closed at once.
 
-use super::{Lane, LaneId, Waiter};
+use super::{Lane, LaneId, Pace, Waiter};
 use crate::{client::ClientId, config::schema::Limits, engine::Engine, micros::Micros, route::ReplyTo};
 
 /// The time for which a lane was held back while others waited behind the reply.
@@ -60,11 +60,15 @@ impl Engine {
         {
             return self.give_up_reader(id);
         }
+        let is_gate_closed = self.clients.is_gate_closed();
         if let Some(lane) = self.servers.lanes.get_mut(id)
+            && (hold || lane.owner.is_none() || !is_gate_closed)
             && let Some(conn) = lane.stream.conn
             && lane.stream.paused != hold
         {
             lane.stream.paused = hold;
+            self.servers.held_own = self.servers.held_own + usize::from(hold && lane.dedicated)
+                - usize::from(!hold && lane.dedicated);
             if hold {
                 self.servers.held_lanes += 1;
                 lane.hold.begin(now);
@@ -73,6 +77,10 @@ impl Engine {
                 let behind = lane.behind();
                 lane.hold.end(now, behind);
                 lane.free = now;
+                if lane.pushed > 0 {
+                    // The time for which it was held back is none of the server's.
+                    lane.pace = Pace::since(now);
+                }
             }
             lane.active = now;
             self.actions.pause.push((conn, hold));
@@ -89,14 +97,17 @@ impl Engine {
 
     /// Resumes reading from servers that were held back for this client.
     pub(crate) fn release_lanes(&mut self, client: ClientId) {
-        if self.servers.held_lanes == 0 {
+        if self.servers.held_own > 0 {
+            self.wake_own_lanes(client);
+        }
+        if self.servers.held_lanes == self.servers.held_own {
             return;
         }
         let held: Vec<LaneId> = self
             .servers
             .lanes
             .iter()
-            .filter(|(_, lane)| lane.stream.paused)
+            .filter(|(_, lane)| lane.stream.paused && !lane.dedicated)
             .filter(|(_, lane)| lane.reader().is_none_or(|reader| reader == client))
             .map(|(id, _)| id)
             .collect();
@@ -110,6 +121,8 @@ impl Engine {
         if self.servers.held_lanes == 0 {
             return;
         }
+        // A client may take more although nothing was sent to it.
+        self.wake_all_own_lanes();
         let now = self.now;
         let spent: Vec<LaneId> = self
             .servers

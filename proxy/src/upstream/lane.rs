@@ -66,6 +66,16 @@ pub struct Lane {
     pub(super) download: Option<Download>,
     /// Buffered parts of an incomplete reply.
     pub(super) parts: Vec<u8>,
+    /// Buffered parts of a long confirmation of subscriptions.
+    pub(super) confirmation: Vec<u8>,
+    /// Bytes of the message under way that no request has asked for and that comes in parts.
+    pub(super) pushed: u64,
+    /// Bytes of the lane's buffers that are charged to its owner.
+    pub(super) charged: usize,
+    /// What has come waits until the owner takes more.
+    pub(super) waits_for_owner: bool,
+    /// The lane is on the list of lanes that are read on.
+    pub(super) is_woken: bool,
     /// Requests that wait for the end of the login, with whose bytes they must not mix, or for the server's
     /// proof.
     pub(super) held: Vec<u8>,
@@ -270,7 +280,9 @@ impl Lane {
         } = &self.stream;
         let waiters = self.waiters.capacity() * size_of::<Waiter>();
         let requests = out.capacity() + wire.capacity() + self.held.capacity();
-        requests + waiters + read_buffer.capacity() + self.parts.capacity()
+        // The owner is charged for the rest of a dedicated lane.
+        let received = read_buffer.capacity() + self.parts.capacity() + self.confirmation.capacity();
+        requests + waiters + received.saturating_sub(self.charged)
     }
 
     /// The client that takes the reply under way as it comes, and the slot of the reply.
@@ -325,6 +337,6 @@ impl Lane {
 
     /// Is a message under way that may take as long as its bytes move?
     pub fn is_streaming(&self) -> bool {
-        self.download.is_some() || self.part_bytes > 0
+        self.download.is_some() || self.part_bytes > 0 || self.pushed > 0
     }
 }

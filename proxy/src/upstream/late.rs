@@ -99,6 +99,10 @@ impl Lane {
         if self.stream.paused || self.uploading.is_some() && took_all {
             return None;
         }
+        if self.pushed > 0 {
+            let limit = Micros::from(self.member.timeout);
+            return self.pushes_slowly(now, limit).then_some(Late::Answering);
+        }
         let since = match self.waiters.front() {
             // A large message is not late as long as its bytes move.
             _ if self.is_streaming() || self.uploading.is_some() => self.active,

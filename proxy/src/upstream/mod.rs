@@ -21,6 +21,7 @@ mod logins;
 mod open;
 mod pace;
 mod proof;
+mod push;
 mod queue;
 mod receive;
 mod send;

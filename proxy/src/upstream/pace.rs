@@ -38,6 +38,16 @@ impl Pace {
         self.bytes += bytes;
     }
 
+    /// Ends the current span if it has lasted `span`. Returns whether fewer than `least` bytes moved in it.
+    pub(super) fn stalls(&mut self, now: Micros, span: Micros, least: u64) -> bool {
+        if now - self.since <= span {
+            return false;
+        }
+        let is_slow = self.bytes < least;
+        (self.since, self.bytes) = (now, 0);
+        is_slow
+    }
+
     /// Ends the current span if it has lasted `span`. `rate`: the fewest bytes a second.
     fn measure(&mut self, now: Micros, span: Micros, rate: u64, waits_for_client: bool) {
         let passed = now - self.since;

@@ -29,6 +29,16 @@ pub(crate) enum Wants {
     Subscriptions,
 }
 
+impl Wants {
+    /// Bytes of memory that it takes besides its own.
+    fn memory(&self) -> usize {
+        match self {
+            Self::Answer(_, _, message) => message.capacity(),
+            Self::Subscriptions => 0,
+        }
+    }
+}
+
 impl Engine {
     /// Makes a client wait until `due` for a lane to this member.
     pub(crate) fn await_lane(
@@ -40,6 +50,7 @@ impl Engine {
     ) {
         self.metrics.member(member.id).dedicated_waited += 1;
         self.servers.queued += 1;
+        self.clients.charge_for_lane(client, 0, wants.memory());
         self.dedicated_of(member).queue.push_back(Queued {
             client,
             member: Arc::clone(member),
@@ -93,6 +104,7 @@ impl Engine {
                 }
             }
             self.servers.queued -= 1;
+            self.clients.charge_for_lane(owner, queued.wants.memory(), 0);
             match &queued.wants {
                 _ if !is_up => {
                     let failed = Failed::at(&member.address, Outcome::Ejected, member.refusal());
@@ -146,18 +158,16 @@ impl Engine {
         }
         self.servers.queued -= late.len();
         for queued in late {
+            self.clients
+                .charge_for_lane(queued.client, queued.wants.memory(), 0);
             self.refuse_lane(&queued.member, queued.client, &queued.wants);
         }
     }
 }
 
 impl Dedicated {
-    /// Bytes of memory that the queue takes.
+    /// Bytes of memory that the queue takes. Clients are charged for their requests in it.
     pub(super) fn holds(&self) -> usize {
-        let messages = self.queue.iter().map(|queued| match &queued.wants {
-            Wants::Answer(_, _, message) => message.capacity(),
-            Wants::Subscriptions => 0,
-        });
-        self.queue.capacity() * size_of::<Queued>() + messages.sum::<usize>()
+        self.queue.capacity() * size_of::<Queued>()
     }
 }

@@ -19,10 +19,19 @@ impl Engine {
         };
         lane.active = now;
         lane.received += bytes.len() as u64;
+        let is_own = lane.owner.is_some();
+        if lane.waits_for_owner {
+            lane.stream.read_buffer.extend_from_slice(bytes);
+            self.charge_lane(id);
+            return self.keep_within_room();
+        }
         if lane.stream.read_buffer.is_empty() {
             let used = self.replies(id, bytes);
             if let Some(lane) = self.servers.lanes.get_mut(id) {
                 lane.stream.read_buffer.extend_from_slice(&bytes[used..]);
+            }
+            if is_own {
+                self.charge_lane(id);
             }
             return self.keep_within_room();
         }
@@ -30,7 +39,7 @@ impl Engine {
         let mut at = 0;
         // Only the message that has begun is put together in the read buffer; the bytes behind it are read in
         // place.
-        while at < bytes.len() {
+        while at < bytes.len() && !self.waits_for_owner(id) {
             let begun = read_buffer.len();
             let missing = self.missing(id, &read_buffer).clamp(1, bytes.len() - at);
             read_buffer.extend_from_slice(&bytes[at..at + missing]);
@@ -51,6 +60,9 @@ impl Engine {
             read_buffer.extend_from_slice(&bytes[at.min(bytes.len())..]);
             lane.stream.read_buffer = read_buffer;
         }
+        if is_own {
+            self.charge_lane(id);
+        }
         self.keep_within_room();
     }
 
@@ -68,17 +80,15 @@ impl Engine {
         let command = lane.waiters.front().map_or(UNASKED, |waiter| waiter.command);
         let mut parse = lane.stream.parse;
         match lane.member.dialect.reply(&mut parse, command, read_buffer) {
-            Parsed::Head(Message::Last(reply) | Message::Part(reply) | Message::Push(reply))
-                if reply.len() <= lane.largest_push(self.clients.share()) =>
-            {
-                (reply.len() as usize).saturating_sub(read_buffer.len())
+            Parsed::Head(message) if message.head().len() <= lane.largest_push(self.clients.share()) => {
+                (message.head().len() as usize).saturating_sub(read_buffer.len())
             }
             _ => LINE,
         }
     }
 
     /// Delivers all complete replies. Returns the number of bytes used.
-    fn replies(&mut self, id: LaneId, bytes: &[u8]) -> usize {
+    pub(super) fn replies(&mut self, id: LaneId, bytes: &[u8]) -> usize {
         let (mut at, now) = (0, self.now);
         while let Some(lane) = self.servers.lanes.get_mut(id) {
             let rest = &bytes[at..];
@@ -146,15 +156,26 @@ impl Engine {
         if !matches!(lane.phase, Phase::Ready) {
             return self.log_in(id, rest);
         }
+        if lane.dedicated && !self.owner_takes(id) {
+            return None;
+        }
+        let lane = self.servers.lanes.get_mut(id)?;
         let waiter = lane.waiters.front().copied();
         let command = waiter.map_or(UNASKED, |waiter| waiter.command);
         let dialect = lane.member.dialect;
         match (dialect.reply(&mut lane.stream.parse, command, rest), waiter) {
             (Parsed::More, _) => None,
+            (Parsed::Head(Message::PushPart(reply)), _) if reply.len() <= WHOLE => {
+                let part = rest.get(..reply.len() as usize)?;
+                self.push_part(id, part, false);
+                Some(part.len())
+            }
             (Parsed::Head(Message::Push(reply)), _) if reply.len() <= lane.largest_push(due) => {
                 let push = rest.get(..reply.len() as usize)?;
-                self.metrics.pushes += 1;
-                self.push(id, push);
+                match lane.pushed {
+                    0 => self.push(id, push),
+                    _ => self.push_part(id, push, true),
+                }
                 Some(push.len())
             }
             (Parsed::Head(Message::Push(_)), _) if lane.owner.is_some() => {

@@ -25,6 +25,10 @@ pub struct Servers {
     pub(super) in_flight: usize,
     /// Lanes that are not read because their reader is slow.
     pub(super) held_lanes: usize,
+    /// Those of them that belong to one client.
+    pub(super) held_own: usize,
+    /// Lanes of clients that are read on in this turn, as their clients may take more.
+    pub(super) woken: Vec<LaneId>,
     /// Requests that wait for a dedicated lane.
     pub(super) queued: usize,
     /// The client whose upload is being dispatched.

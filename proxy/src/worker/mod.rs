@@ -175,6 +175,7 @@ impl<R: Reactor> Worker<R> {
             self.accept_again();
             self.settle_watched();
             self.serve_again();
+            self.engine.read_on();
             self.apply_actions();
         }
     }
@@ -208,7 +209,7 @@ impl<R: Reactor> Worker<R> {
 
     fn timeout(&self) -> Option<Duration> {
         let engine = &self.engine;
-        if !engine.actions.again.is_empty() || !self.watched.is_empty() {
+        if !engine.actions.again.is_empty() || !self.watched.is_empty() || engine.has_woken_lanes() {
             return Some(Duration::ZERO);
         }
         // The tick of the control thread checks time-outs: arming a timer for each wait would cost every
@@ -233,6 +234,10 @@ impl<R: Reactor> Worker<R> {
                 self.data(tag, &buffer);
                 self.pass(&buffer);
                 self.reactor.recycle(buffer);
+                if !self.engine.actions.pause.is_empty() {
+                    // A connection that is to be held back is not read once more in this turn.
+                    self.apply_pauses();
+                }
             }
             Event::Accepted { tag, socket, address } => self.accept(number(tag) as u16, socket, address),
             Event::Connected { tag } => {
@@ -399,13 +404,7 @@ impl<R: Reactor> Worker<R> {
         }
         self.engine.actions.flush = flush;
         self.engine.settle_room();
-        for (conn, pause) in std::mem::take(&mut self.engine.actions.pause) {
-            if pause {
-                self.reactor.pause(conn)
-            } else {
-                self.reactor.resume(conn)
-            }
-        }
+        self.apply_pauses();
         for (conn, abort) in std::mem::take(&mut self.engine.actions.close) {
             if abort {
                 self.reactor.abort(conn)
@@ -415,6 +414,16 @@ impl<R: Reactor> Worker<R> {
         }
         for event in self.engine.actions.events.drain(..) {
             let _ = self.events.send(event);
+        }
+    }
+
+    fn apply_pauses(&mut self) {
+        for (conn, pause) in std::mem::take(&mut self.engine.actions.pause) {
+            if pause {
+                self.reactor.pause(conn)
+            } else {
+                self.reactor.resume(conn)
+            }
         }
     }
 

@@ -406,21 +406,103 @@ fn a_subscriber_is_closed_when_another_server_may_get_its_messages() {
 }
 
 #[test]
-fn a_subscriber_that_does_not_read_is_closed() {
+fn subscriber_that_takes_nothing_holds_its_server_back_and_is_closed_in_time() {
     let mut world = channels("{}");
     let client = subscriber(&mut world, "a1 b1");
     let other = subscriber(&mut world, "a2");
     world.seats[client].frozen = true;
-    let text = "x".repeat(30_000);
-    for _ in 0..100 {
-        let lane = world.lanes("b")[0];
-        if world.seats[lane].closed.is_some() {
-            break;
-        }
+    let (lane, text) = (world.lanes("b")[0], "x".repeat(30_000));
+    let mut said = 0;
+    while !world.seats[lane].paused {
         world.say(lane, message("b1", &text).as_bytes());
+        said += 1;
     }
-    assert_eq!(world.seats[client].closed, Some(true));
-    assert!(world.seats[world.lanes("a")[0]].closed.is_some());
+    assert!((9..=12).contains(&said), "{said} messages were read");
+    assert!(
+        world.engine.clients.memory() < 1 << 20,
+        "{}",
+        world.engine.clients.memory()
+    );
+    world.pass(Duration::from_secs(5));
+    assert_eq!(world.seats[client].closed, None);
     world.reply("a", &message("a2", "x"));
     assert_eq!(world.heard(other), message("a2", "x"));
+    world.pass(Duration::from_secs(7));
+    assert_eq!(world.seats[client].closed, Some(true));
+    assert!(world.seats[lane].closed.is_some());
+}
+
+#[test]
+fn long_message_reaches_a_slow_subscriber_whole_and_others_wait_behind_it() {
+    let mut world = channels("{}");
+    let client = subscriber(&mut world, "a1 b1");
+    let (a, b) = (world.lanes("a")[0], world.lanes("b")[0]);
+    let (long, short) = (message("b1", &"x".repeat(2_000_000)), message("a1", "short"));
+    let (mut heard, mut most) = (String::new(), 0);
+    for (number, piece) in long.as_bytes().chunks(9_000).enumerate() {
+        while world.seats[b].paused {
+            world.thaw(client);
+            heard += &world.heard(client);
+        }
+        world.seats[client].frozen = true;
+        if number == 50 {
+            world.say(a, short.as_bytes());
+            assert!(world.seats[a].paused, "its message has to wait");
+        }
+        world.say(b, piece);
+        most = most.max(world.engine.clients.memory());
+    }
+    world.thaw(client);
+    heard += &world.heard(client);
+    assert_eq!(heard.len(), long.len() + short.len());
+    assert!(heard == long + &short);
+    assert!(!world.seats[a].paused && !world.seats[b].paused);
+    assert!(most < 1 << 20, "{most} bytes were kept");
+}
+
+#[test]
+fn long_message_leaves_before_the_answer_to_a_command_that_blocks() {
+    let mut world = channels("{}");
+    let client = subscriber(&mut world, "b1");
+    world.say(client, ask("UNSUBSCRIBE b1").as_bytes());
+    let (long, lane) = (message("b1", &"x".repeat(100_000)), world.lane("b"));
+    let (begin, end) = long.as_bytes().split_at(50_000);
+    world.say(lane, begin);
+    assert!(!world.heard(client).is_empty(), "it leaves as it comes");
+    world.say(lane, end);
+    let heard = world.heard(client);
+    assert!(heard.ends_with("x\r\n"));
+    world.say(lane, confirmed("unsubscribe", "b1", 0).as_bytes());
+    assert_eq!(world.heard(client), confirmed("unsubscribe", "b1", 0));
+}
+
+#[test]
+fn message_that_stops_in_the_middle_closes_its_subscriber() {
+    let mut world = channels("{}");
+    let client = subscriber(&mut world, "b1");
+    let (long, lane) = (message("b1", &"x".repeat(1_000_000)), world.lanes("b")[0]);
+    world.say(lane, &long.as_bytes()[..500_000]);
+    assert_eq!(world.seats[client].closed, None);
+    world.pass(Duration::from_secs(3));
+    assert_eq!(
+        world.seats[client].closed,
+        Some(true),
+        "its client could not tell what comes next"
+    );
+    assert!(world.seats[lane].closed.is_some());
+}
+
+#[test]
+fn confirmation_of_any_length_is_counted_and_not_passed_on_as_it_comes() {
+    let mut world = channels("{}");
+    let name = format!("b{}", "1".repeat(60_000));
+    let client = world.client();
+    world.say(client, ask(&format!("SUBSCRIBE {name}")).as_bytes());
+    let lane = world.lane("b");
+    let told = confirmed("subscribe", &name, 1);
+    let (begin, end) = told.as_bytes().split_at(30_000);
+    world.say(lane, begin);
+    assert_eq!(world.heard(client), "");
+    world.say(lane, end);
+    assert_eq!(world.heard(client), told);
 }

@@ -316,9 +316,11 @@ impl World {
             for client in std::mem::take(&mut self.engine.actions.again) {
                 self.engine.serve_again(client);
             }
+            self.engine.read_on();
             self.apply_actions();
             let actions = &self.engine.actions;
-            if self.watched.is_empty() && actions.again.is_empty() && actions.flush.is_empty() {
+            let is_over = self.watched.is_empty() && actions.again.is_empty() && actions.flush.is_empty();
+            if is_over && !self.engine.has_woken_lanes() {
                 return;
             }
         }

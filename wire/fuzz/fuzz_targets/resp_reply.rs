@@ -10,7 +10,8 @@ use proxima_wire::{
 /// The bytes of each message with its kind, and of what breaks off. The parts of a reply are put together, as
 /// they may be others in other pieces.
 fn messages<'a>(expect: Expect, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<(bool, Vec<u8>)> {
-    let (mut buffer, mut parse, mut begun, mut out) = (Vec::new(), Parse::default(), Vec::new(), Vec::new());
+    let (mut buffer, mut parse, mut out) = (Vec::new(), Parse::default(), Vec::new());
+    let (mut begun, mut pushed) = (Vec::new(), Vec::new());
     for piece in pieces {
         buffer.extend_from_slice(piece);
         while !buffer.is_empty() {
@@ -21,7 +22,7 @@ fn messages<'a>(expect: Expect, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<(
                 }
                 break;
             };
-            let (Message::Last(head) | Message::Part(head) | Message::Push(head)) = message;
+            let head = message.head();
             assert!(head.head > 0 && head.head as usize <= buffer.len());
             if head.len() > buffer.len() as u64 {
                 return out;
@@ -29,7 +30,11 @@ fn messages<'a>(expect: Expect, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<(
             let bytes = buffer.drain(..head.len() as usize);
             match message {
                 Message::Part(_) => begun.extend(bytes),
-                Message::Push(_) => out.push((true, bytes.collect())),
+                Message::PushPart(_) => pushed.extend(bytes),
+                Message::Push(_) => {
+                    pushed.extend(bytes);
+                    out.push((true, std::mem::take(&mut pushed)));
+                }
                 Message::Last(_) => {
                     begun.extend(bytes);
                     out.push((false, std::mem::take(&mut begun)));

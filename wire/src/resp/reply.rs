@@ -9,7 +9,7 @@ use super::{
 };
 use crate::message::{Bad, Message, Outcome, Parse, Parsed, Reply};
 
-/// Values of a nested reply are passed on when they make this many bytes.
+/// Values of a nested reply, or of a push, are passed on when they make this many bytes.
 const PORTION: usize = 8 * 1024;
 /// A reply of more bytes may be returned before its last string has come.
 const WHOLE: usize = 64 * 1024;
@@ -38,8 +38,6 @@ enum Stop {
     Part,
     /// A push ends.
     Push,
-    /// The push has a string that has not come: these are its bytes up to the end of that string.
-    LongPush(u64),
     /// The reply ends.
     Last(Outcome),
     /// The reply ends with a large string, which has not come: its head and this many bytes.
@@ -51,8 +49,8 @@ enum Stop {
 /// Parses the next message of a server. `parse` is new, or holds what an earlier call noted about these
 /// bytes, or about the part before them. The last part of a reply leaves it new.
 ///
-/// Lists are relayed in parts of some kilobytes, however deep and long they are; a large string in the middle
-/// of a list leaves as it comes.
+/// Lists and pushes are relayed in parts of some kilobytes, however deep and long they are; a large string in
+/// the middle of a list or in a push leaves as it comes.
 pub fn reply(parse: &mut Parse, expect: Expect, bytes: &[u8]) -> Parsed<Message> {
     let mut state = State::of(parse);
     let stop = read(&mut state, expect, bytes);
@@ -70,19 +68,15 @@ pub fn reply(parse: &mut Parse, expect: Expect, bytes: &[u8]) -> Parsed<Message>
         Stop::Part => {
             state.seen = 0;
             state.keep(parse);
-            return Parsed::Head(Message::Part(part(Outcome::Found)));
+            return Parsed::Head(match state.is_push {
+                true => Message::PushPart(part(Outcome::Ok)),
+                false => Message::Part(part(Outcome::Found)),
+            });
         }
         Stop::Push => {
             state.seen = 0;
             state.keep(parse);
             return Parsed::Head(Message::Push(part(Outcome::Ok)));
-        }
-        Stop::LongPush(len) => {
-            state.keep(parse);
-            return Parsed::Head(Message::Push(Reply {
-                body: len.saturating_sub(seen as u64),
-                ..part(Outcome::Ok)
-            }));
         }
         Stop::Last(outcome) => Message::Last(part(outcome)),
         Stop::Large(head, body) => Message::Last(Reply {
@@ -125,13 +119,11 @@ fn short_line(bytes: &[u8]) -> Option<usize> {
 fn read(state: &mut State, expect: Expect, bytes: &[u8]) -> Stop {
     loop {
         let stop = match value(state, expect, bytes) {
-            Ok(()) if state.seen as usize > PORTION && !state.is_push => Some(Stop::Part),
+            Ok(()) if state.seen as usize > PORTION => Some(Stop::Part),
             Ok(()) => None,
             // A string that comes bit by bit, or a list of which much has come.
             Err(Stop::More)
-                if !state.is_push
-                    && (state.seen as usize > PORTION
-                        || state.content as usize > PORTION && state.seen > 0) =>
+                if state.seen as usize > PORTION || state.content as usize > PORTION && state.seen > 0 =>
             {
                 Some(Stop::Part)
             }
@@ -325,16 +317,12 @@ fn string(state: &mut State, kind: u8, bytes: &[u8]) -> Result<(), Stop> {
     if is_last && end + 2 > WHOLE {
         return Err(Stop::Large(start, len as u64 + 2));
     }
-    if !is_last && !state.is_push && len > PORTION {
+    if !is_last && len > PORTION {
         state.seen = start as u32;
         state.content = len as u32 + 1;
         return Ok(());
     }
-    match crlf(bytes, end) {
-        Ok(end) => state.seen = end as u32,
-        Err(Stop::More) if state.is_push && end > WHOLE => return Err(Stop::LongPush(end as u64 + 2)),
-        Err(stop) => return Err(stop),
-    }
+    state.seen = crlf(bytes, end)? as u32;
     let outcome = match kind {
         b'!' => error::outcome(bytes.get(start..).unwrap_or_default()),
         _ => Outcome::Found,

@@ -178,6 +178,46 @@ fn pushes_are_told_from_replies_even_between_the_parts_of_one() {
 }
 
 #[test]
+fn push_of_any_length_comes_in_parts_and_the_reply_behind_it_is_itself() {
+    let long = format!(
+        ">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$200000\r\n{}\r\n",
+        "x".repeat(200_000)
+    );
+    let many = format!(
+        ">2\r\n$10\r\ninvalidate\r\n*40000\r\n{}",
+        "$1\r\nk\r\n".repeat(40_000)
+    );
+    for push in [long, many] {
+        let text = format!("{push}$1\r\na\r\n{push}");
+        for size in [1, 999, 70_000, text.len()] {
+            let said = said(Expect::Reply, text.as_bytes().chunks(size));
+            let expected = [
+                Said::Push(push.clone().into()),
+                Said::Reply(Outcome::Found, "$1\r\na\r\n".into()),
+                Said::Push(push.clone().into()),
+            ];
+            assert!(said == expected, "in pieces of {size}");
+        }
+    }
+}
+
+#[test]
+fn push_without_an_end_is_never_kept() {
+    let (mut parse, mut buffer, mut passed) = (Parse::default(), b">268435455\r\n".to_vec(), 0);
+    for _ in 0..100 {
+        buffer.extend(b":1\r\n".repeat(5_000));
+        while let Parsed::Head(message) = reply(&mut parse, Expect::Nothing, &buffer) {
+            let Message::PushPart(part) = message else {
+                panic!("{message:?}")
+            };
+            passed += buffer.drain(..part.len() as usize).len();
+        }
+        assert!(buffer.len() <= 8 * 1024 + 4, "{} bytes are kept", buffer.len());
+    }
+    assert!(passed > 1_900_000, "{passed}");
+}
+
+#[test]
 fn an_error_behind_a_push_keeps_its_meaning() {
     let text = ">2\r\n+a\r\n*1\r\n+k\r\n-LOADING x\r\n";
     let said = said(Expect::Reply, [text.as_bytes()]);

@@ -89,7 +89,7 @@ pub(crate) enum Said {
 /// middle they came. Panics on what is no message.
 pub(crate) fn said<'a>(expect: Expect, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Said> {
     let (mut buffer, mut messages, mut parse) = (Vec::new(), Vec::new(), Parse::default());
-    let mut begun = Vec::new();
+    let (mut begun, mut pushed) = (Vec::new(), Vec::new());
     let mut skip = 0;
     for piece in pieces {
         buffer.extend_from_slice(piece);
@@ -108,15 +108,19 @@ pub(crate) fn said<'a>(expect: Expect, pieces: impl IntoIterator<Item = &'a [u8]
                 Parsed::Head(message) => message,
                 Parsed::Bad(bad) => panic!("{bad:?} at {}", buffer.escape_ascii()),
             };
-            let (Message::Last(head) | Message::Part(head) | Message::Push(head)) = message;
+            let head = message.head();
             match message {
                 Message::Part(part) => {
                     assert!(part.len() <= 64 * 1024, "a part of {}", part.len());
                     begun.extend(buffer.drain(..part.len() as usize));
                 }
-                Message::Push(push) if push.len() > buffer.len() as u64 => break,
+                Message::PushPart(part) => {
+                    assert!(part.len() <= 64 * 1024, "a part of {}", part.len());
+                    pushed.extend(buffer.drain(..part.len() as usize));
+                }
                 Message::Push(push) => {
-                    messages.push(Said::Push(buffer.drain(..push.len() as usize).collect()));
+                    pushed.extend(buffer.drain(..push.len() as usize));
+                    messages.push(Said::Push(std::mem::take(&mut pushed)));
                 }
                 Message::Last(last) => {
                     assert!(parse.is_new());
@@ -128,7 +132,7 @@ pub(crate) fn said<'a>(expect: Expect, pieces: impl IntoIterator<Item = &'a [u8]
         }
     }
     assert!(
-        buffer.is_empty() && begun.is_empty() && skip == 0,
+        buffer.is_empty() && begun.is_empty() && pushed.is_empty() && skip == 0,
         "half a reply is left"
     );
     messages

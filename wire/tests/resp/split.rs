@@ -136,9 +136,8 @@ proptest! {
         }
         for expect in [Expect::Reply, Expect::Replies(3), Expect::Subscriber, Expect::Nothing] {
             let (mut parse, mut at) = (Parse::default(), 0);
-            while let Parsed::Head(Message::Last(head) | Message::Part(head) | Message::Push(head)) =
-                reply(&mut parse, expect, &bytes[at..])
-            {
+            while let Parsed::Head(message) = reply(&mut parse, expect, &bytes[at..]) {
+                let head = message.head();
                 prop_assert!(head.head > 0);
                 at += head.len() as usize;
                 if at > bytes.len() {

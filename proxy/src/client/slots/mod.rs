@@ -149,6 +149,29 @@ impl Slots {
         self.push_answer(bytes, out);
     }
 
+    /// Adds the slot of a message that no request has asked for and that comes in parts. It leaves before
+    /// replies that have not begun to leave, unless it belongs behind all of them.
+    pub(in crate::client) fn push_message(&mut self, is_behind: bool) -> u32 {
+        let front = self.queue.front();
+        if !is_behind
+            && front.is_some_and(|slot| slot.part == Part::Whole && matches!(slot.state, State::Waiting))
+        {
+            self.head = self.head.wrapping_sub(1);
+            self.queue.push_front(Slot {
+                command: 0,
+                quiet: false,
+                part: Part::Whole,
+                size: 0,
+                started: Micros::ZERO,
+                state: State::Streaming,
+            });
+            return self.head;
+        }
+        let seq = self.push(0, false, Part::Whole, 0, Micros::ZERO);
+        self.begin(seq);
+        seq
+    }
+
     /// Adds the slot that closes several parts, behind the last of them.
     pub(in crate::client) fn close(&mut self, join: &'static Join, out: &mut Vec<u8>) {
         self.push_known(State::Close(join), out);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::{Part, Slots, State, held::Held};
 use crate::{
     client::HIGH_WATER,
-    dialect::{Assembly, Join, Excerpt, Shares},
+    dialect::{Assembly, Excerpt, Join, Shares},
     stream::append,
 };
 
@@ -16,8 +16,8 @@ pub(super) struct Divided {
     orders: VecDeque<u16>,
     /// A buffer for joining shares.
     cursors: Vec<usize>,
-    /// What is still to leave of a large joined reply, first of all. Its shares stay until the last excerpt has
-    /// left, and nothing of them is held twice.
+    /// What is still to leave of a large joined reply, first of all. Its shares stay until the last excerpt
+    /// has left, and nothing of them is held twice.
     leaving: Option<Leaving>,
 }
 

@@ -178,6 +178,12 @@ impl Change {
         part.is_ok_and(|at| self.parts[at].has_begun)
     }
 
+    /// Has this server still to confirm names of this change?
+    pub(super) fn is_confirming(&self, member: MemberId) -> bool {
+        let part = self.parts.binary_search_by_key(&member, |part| part.member.id);
+        part.is_ok_and(|at| self.parts[at].due > 0)
+    }
+
     /// Takes a confirmation in `message`, which changes the server's number by `delta`.
     pub(super) fn confirmed(
         &mut self,

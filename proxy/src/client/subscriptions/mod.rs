@@ -171,6 +171,13 @@ impl Subscriptions {
             .is_some_and(|change| change.has_begun(member))
     }
 
+    /// Returns whether this server has still to confirm names of the change under way.
+    pub(super) fn is_confirming(&self, member: MemberId) -> bool {
+        self.change
+            .as_ref()
+            .is_some_and(|change| change.is_confirming(member))
+    }
+
     /// Takes a server's confirmation, which is in `message`. Each confirmation whose turn it is goes to
     /// `tell`, with the name and the count. `None`: the server was asked for no such thing.
     pub(super) fn confirmed(

@@ -102,9 +102,7 @@ fn load(files: &Tls) -> io::Result<Loaded> {
             false => Ok(all),
         }
     };
-    let key = || {
-        PrivateKeyDer::from_pem_slice(&read(&files.key)?).map_err(|error| told(&files.key, &error))
-    };
+    let key = || PrivateKeyDer::from_pem_slice(&read(&files.key)?).map_err(|error| told(&files.key, &error));
     let mut roots = RootCertStore::empty();
     for certificate in chain(&files.ca)? {
         roots.add(certificate).map_err(|error| told(&files.ca, &error))?;

@@ -17,6 +17,8 @@ use super::{
 };
 use crate::dialect::{Access, Lease, Manner, Plan, Session};
 
+/// A login is at most this long, in bytes: a worker keeps some hundred of them.
+const LONGEST: usize = 16 * 1024;
 /// A server has so many databases by default.
 const DATABASES: i64 = 16;
 const NO_LOGIN: &str = "NOAUTH Authentication required.";
@@ -187,7 +189,12 @@ fn ask(session: &mut Session, who: Who, out: &mut Vec<u8>) -> Plan {
     if !session.is_idle {
         return Plan::Later;
     }
-    session.pending = Some(who.encode());
+    let words = who.encode();
+    if words.len() > LONGEST {
+        append_error(WRONG, out);
+        return Plan::Answer;
+    }
+    session.pending = Some(words);
     session.lease = Lease::Kept;
     set(session, SETTLING);
     Plan::Dedicated

@@ -79,6 +79,11 @@ impl Channels for Redis {
         Some(Confirmation { made, name, count })
     }
 
+    fn confirms(&self, begin: &[u8]) -> bool {
+        let word = line(begin, 0).and_then(|(_, _, at)| string(begin, at));
+        word.is_some_and(|(word, _)| named(word.of(begin)).is_some())
+    }
+
     fn confirm(&self, form: u16, made: Subscribing, name: Option<&[u8]>, count: u32, out: &mut Vec<u8>) {
         let word = CHANGES.iter().find(|(_, change)| *change == made);
         append_number(if form == 0 { b'*' } else { b'>' }, 3, out);

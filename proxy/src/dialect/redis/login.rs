@@ -30,7 +30,7 @@ pub(super) fn step(conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<
             Parsed::Head(Message::Last(head)) => {
                 rest.get(..head.len() as usize).map(|said| (head.outcome, said))
             }
-            Parsed::Head(Message::Part(_) | Message::Push(_)) | Parsed::More => None,
+            Parsed::Head(Message::Part(_) | Message::Push(_) | Message::PushPart(_)) | Parsed::More => None,
             Parsed::Bad(_) => return Login::Refused(MALFORMED.into()),
         };
         let Some((outcome, said)) = said else {

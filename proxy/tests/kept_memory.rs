@@ -1,0 +1,279 @@
+//! Each field that can grow is counted by a row of the table in `docs/failure-modes.md`, whose bounds
+//! `tests/test_kept_memory.py` holds. A new field fails here until a row is named for it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+/// The folders whose structs are read.
+const FOLDERS: [&str; 4] = ["client", "upstream", "peers", "admin"];
+/// What can grow.
+const GROWING: [&str; 16] = [
+    "Vec<",
+    "VecDeque<",
+    "HashMap<",
+    "HashSet<",
+    "BTreeMap<",
+    "BTreeSet<",
+    "IntoIter<",
+    "String",
+    "PathBuf",
+    "Table<",
+    "Slab<",
+    "Stream",
+    "Box<[",
+    "Arc<[",
+    "Arc<str>",
+    "JoinSet<",
+];
+
+const BUFFERS: &str = "a client's requests and replies";
+const LINES: &str = "a line of keys, an upload, a dump";
+const JOINS: &str = "joined replies";
+const MESSAGES: &str = "messages to subscribers";
+const WAITS: &str = "requests that wait for a connection";
+const LANES: &str = "connections to servers";
+const LOGINS: &str = "logins";
+const LINKS: &str = "links to peers of a fleet";
+const WORKER: &str = "what a worker needs for one request";
+const ENTRIES: &str = "one entry for each client, server and listener";
+const ADMIN: &str = "the admin and the health port";
+
+/// The row that counts each field.
+const ROWS: [(&str, &[&str]); 11] = [
+    (
+        BUFFERS,
+        &[
+            "Client.stream",
+            "Held.bytes",
+            "Joined.failure",
+            "Slots.queue",
+            "State.Large",
+            "State.Collected",
+        ],
+    ),
+    (LINES, &["Keys.head", "Upload.changes", "Upload.lanes"]),
+    (JOINS, &["Divided.cursors", "Divided.orders", "Leaving.excerpts"]),
+    (MESSAGES, &["Lane.confirmation"]),
+    (
+        WAITS,
+        &[
+            "Change.message",
+            "Change.names",
+            "Change.parts",
+            "Dedicated.queue",
+            "Part.message",
+            "Question.message",
+            "Wants.Answer",
+        ],
+    ),
+    (
+        LANES,
+        &[
+            "Lane.held",
+            "Lane.limit",
+            "Lane.parts",
+            "Lane.stream",
+            "Lane.waiters",
+        ],
+    ),
+    (LOGINS, &["Known.words", "Logins.0"]),
+    (
+        LINKS,
+        &[
+            "Channel.stream",
+            "Channels.outward",
+            "Channels.table",
+            "Event.Lost",
+        ],
+    ),
+    (
+        WORKER,
+        &[
+            "Clients.pending",
+            "Servers.uploads",
+            "Spreading.groups",
+            "Spreading.keys",
+            "Spreading.message",
+            "Spreading.order",
+            "Spreading.places",
+        ],
+    ),
+    (
+        ENTRIES,
+        &[
+            "Bound.address",
+            "Bound.sockets",
+            "Clients.places",
+            "Clients.table",
+            "Dedicated.idle",
+            "Lanes.idle",
+            "Lanes.others",
+            "Part.open",
+            "Register.announced",
+            "Register.listening",
+            "Register.parts",
+            "Room.waiting",
+            "Servers.by_member",
+            "Servers.lanes",
+            "Servers.woken",
+            "Subscriptions.held",
+            "Subscriptions.missing",
+            "Tally.workers",
+        ],
+    ),
+    (
+        ADMIN,
+        &[
+            "BadQuery.NoAddress",
+            "BadQuery.NoNumber",
+            "BadQuery.Twice",
+            "BadQuery.UnknownName",
+            "Copy.why",
+            "Crowd.seats",
+            "Crowd.tasks",
+            "Destinations.all",
+            "Expansion.0",
+            "Facts.members",
+            "Files.prefix",
+            "Forbidden.Host",
+            "Forbidden.Origin",
+            "Gathered.text",
+            "Health.checks",
+            "Page.text",
+            "Query.0",
+            "Rates.0",
+            "Reserve.0",
+            "Row.address",
+            "Row.name",
+            "Row.numa_nodes",
+            "Row.pool",
+            "Row.resolves_to",
+            "Row.why",
+            "Row.zone",
+            "Value.Text",
+        ],
+    ),
+];
+
+/// Rows that count what other folders keep (the session in `dialect`, scripts in `route`), or what a server may
+/// send.
+const WITHOUT_FIELDS: [&str; 3] = [
+    "a client's session",
+    "a message without an end",
+    "requests in steps",
+];
+
+fn sources(folder: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            found.push(text.split("#[cfg(test)]\nmod tests {").next().unwrap().to_owned());
+        }
+    }
+}
+
+/// The name behind `keyword` in the line that begins an item.
+fn named<'a>(line: &'a str, keyword: &str) -> Option<&'a str> {
+    let (before, behind) = line.split_once(keyword)?;
+    let is_item = before.is_empty() || before.starts_with("pub") && before.ends_with(' ');
+    let end = behind.find(|c: char| !c.is_alphanumeric() && c != '_')?;
+    is_item.then_some(&behind[..end])
+}
+
+fn grows(kind: &str) -> bool {
+    let is_part = |at: usize| kind[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    GROWING
+        .iter()
+        .any(|growing| kind.match_indices(growing).any(|(at, _)| !is_part(at)))
+}
+
+/// The fields and variants in a source that can grow, as `Type.field`.
+fn growing_fields(text: &str) -> BTreeSet<String> {
+    let (mut found, mut of, mut part) = (BTreeSet::new(), None, String::new());
+    for line in text.lines() {
+        let code = line.split("//").next().unwrap();
+        if let Some(name) = named(code, "struct ").or_else(|| named(code, "enum ")) {
+            of = code.ends_with('{').then_some(name);
+            if code.contains('(') && grows(code) {
+                found.insert(format!("{name}.0"));
+            }
+            continue;
+        }
+        let Some(name) = of else { continue };
+        if code == "}" {
+            of = None;
+            continue;
+        }
+        let word: String = code
+            .trim_start()
+            .trim_start_matches("pub(in crate::client) ")
+            .trim_start_matches("pub(super) ")
+            .trim_start_matches("pub(crate) ")
+            .trim_start_matches("pub ")
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect();
+        // The fields of a variant are told by the variant's name.
+        let is_inner = code.starts_with("        ");
+        if !word.is_empty() && !is_inner {
+            part = word;
+        }
+        let behind = code.split_once([':', '(', '{']).map_or("", |(_, behind)| behind);
+        if grows(behind) {
+            found.insert(format!("{name}.{part}"));
+        }
+    }
+    found
+}
+
+#[test]
+fn each_field_that_can_grow_is_counted_by_a_row_of_the_table() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut texts = Vec::new();
+    for folder in FOLDERS {
+        sources(&root.join("src").join(folder), &mut texts);
+    }
+    let found: BTreeSet<String> = texts.iter().flat_map(|text| growing_fields(text)).collect();
+    let rows: BTreeMap<&str, &str> = ROWS
+        .iter()
+        .flat_map(|(row, fields)| fields.iter().map(move |field| (*field, *row)))
+        .collect();
+    let unnamed: Vec<_> = found
+        .iter()
+        .filter(|field| !rows.contains_key(&***field))
+        .collect();
+    assert!(
+        unnamed.is_empty(),
+        "no row of the table in docs/failure-modes.md counts {unnamed:?}: bound and count them, and name them in \
+         {}",
+        file!()
+    );
+    let gone: Vec<_> = rows.keys().filter(|field| !found.contains(**field)).collect();
+    assert!(gone.is_empty(), "these fields are gone, or do not grow: {gone:?}");
+    let docs = fs::read_to_string(root.join("../docs/failure-modes.md")).unwrap();
+    for row in ROWS.iter().map(|(row, _)| row).chain(&WITHOUT_FIELDS) {
+        assert!(
+            docs.contains(&format!("\n| {row} | ")),
+            "docs/failure-modes.md has no row `{row}`"
+        );
+    }
+}
+
+#[test]
+fn fields_are_found_in_structs_and_variants_and_nowhere_else() {
+    let text = "pub(super) struct A {\n    /// Vec<u8>\n    pub(super) a: Vec<u8>,\n    b: u32,\n    pub c: \
+                Option<Box<[u8]>>,\n}\nstruct B(VecDeque<u8>);\nenum C {\n    D(String),\n    E {\n        f: \
+                Vec<u8>,\n    },\n    G(u8),\n}\nfn h() {\n    let i: Vec<u8> = Vec::new();\n}\n";
+    let found = growing_fields(text);
+    assert_eq!(
+        found,
+        ["A.a", "A.c", "B.0", "C.D", "C.E"].map(String::from).into()
+    );
+    assert!(!grows("MyVec<u8>, Joined, Upstream") && grows("Mutex<Vec<u8>>"));
+}
