@@ -198,3 +198,30 @@ def test_a_full_disk_loses_no_request_and_says_so(memcached, mcrouter, disk):
     server = memcached(port=down.split(":")[1])
     until(lambda: server.stat("delete_misses") == len(kept) + 2, "none that was kept is lost")
     until(lambda: not files(disk.folder / "spool"), "the file is gone")
+
+
+@pytest.mark.alone
+def test_deletes_reach_a_server_that_is_back_although_the_disk_is_full(memcached, mcrouter, disk):
+    """Sending them is what makes room. Those of a server that is still away stay."""
+    back, away, spool = ports.address(), ports.address(), disk.folder / "spool"
+    router = mcrouter(pools(back, away), f"--async-dir={spool}")
+    kept = {b"a": 0, b"b": 0}
+    with router.raw() as client:
+        for key in kept:
+            assert client.ask(b"delete %b0\r\n" % key) == b"NOT_FOUND\r\n"
+            kept[key] += 1
+        until(lambda: len(lines(spool)) == 2, "they are written")
+        disk.fill()
+        for number in range(1, 4000):
+            key = b"ab"[number % 2 :][:1]
+            if client.ask(b"delete %b%d\r\n" % (key, number)) != b"NOT_FOUND\r\n":
+                break
+            kept[key] += 1
+    assert "failed deletes cannot be written" in router.log()
+    server = memcached(port=back.split(":")[1])
+    until(lambda: server.stat("delete_misses") >= 1, "what is in files has come")
+    (disk.folder / "filler").unlink()
+    until(lambda: server.stat("delete_misses") >= kept[b"a"], "and the others")
+    other = memcached(port=away.split(":")[1])
+    until(lambda: other.stat("delete_misses") >= kept[b"b"], "none that was kept is lost")
+    until(lambda: not files(spool), "the files are gone")

@@ -362,3 +362,27 @@ def test_localhost_is_an_address_to_listen_on(proxima):
     with proxy.raw() as client:
         client.set("k", "v")
     assert made["listeners"][0]["address"].replace("localhost", "127.0.0.1") in proxy.log()
+
+
+@pytest.mark.parametrize("place", ["configuration", "servers", "password"])
+def test_a_fifo_in_place_of_a_followed_file_is_refused_and_holds_up_no_sigterm(proxima, tmp_path, place):
+    files = {"servers": tmp_path / "servers", "password": tmp_path / "password"}
+    files["servers"].write_text("127.0.0.1:1\n")
+    files["password"].write_text("secret")
+    pool = {
+        "protocol": "redis",
+        "file": str(files["servers"]),
+        "password_file": str(files["password"]),
+    }
+    made = config("cache", {"cache": pool})
+    made["listeners"][0]["protocol"] = "redis"
+    proxy = proxima(made)
+    file = proxy.file if place == "configuration" else files[place]
+    file.unlink()
+    os.mkfifo(file)
+    until(lambda: proxy.metric("config_failures_total") >= 1, "it is refused")
+    assert "it is a FIFO; put a regular file in its place" in proxy.log()
+    status, text = proxy.reload()
+    assert status != 200 and "FIFO" in text
+    proxy.signal(signal.SIGTERM)
+    assert proxy.wait() == 0

@@ -101,6 +101,13 @@ class Connection:
         taken, self._heard = self._heard[:count], self._heard[count:]
         return taken
 
+    def more_bytes(self):
+        """What has come by now, at least one byte."""
+        if not self._heard:
+            self._more()
+        heard, self._heard = self._heard, b""
+        return heard
+
     def reply(self):
         """The bytes of the next message, nested values included."""
         while b"\r\n" not in self._heard:
