@@ -7,7 +7,7 @@ use proptest::{
     prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest},
 };
 use proxima_wire::{
-    message::{Message, Parse, Parsed},
+    message::{Parse, Parsed},
     resp::{Args, Expect, frame, inline, reply, rest},
 };
 
