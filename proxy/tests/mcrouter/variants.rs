@@ -300,7 +300,7 @@ fn pools_may_be_written_where_they_are_used() {
     each_row(routes, |route| {
         let pools = r#"{"A": {"servers": ["a:1"]}, "P": {"servers": ["p:1"], "server_timeout": 5}}"#;
         let config = format!(r#"{{"pools": {pools}, "route": {route}}}"#);
-        let read = run(&["--port=0", &format!("--config={config}")]).expect(&route);
+        let read = run(&["--port=0", &format!("--config={config}")]).expect(route);
         let pool = &read.loaded.config.pools["I"];
         let servers = pool
             .source
