@@ -284,10 +284,14 @@ impl Engine {
         }
         let len = request.len();
         let is_there = input.rest().len() as u64 >= len;
-        // Keys and channels of several members are found in a request that is all there.
-        let is_spread = is_there && !request.more_keys.is_empty();
+        // Keys and channels of several members are found in a request that is all there, and so is what goes to
+        // every member or is answered here.
+        let is_spread = || {
+            let has_no_key = request.key.is_empty() && matches!(request.class, Class::Admin | Class::Session);
+            is_there && (has_no_key || !request.more_keys.is_empty())
+        };
         if len > WHOLE
-            && !is_spread
+            && !is_spread()
             && !(is_there && self.subscribes(id, request))
             && len > self.whole_limit(id)
         {
