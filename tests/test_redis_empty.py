@@ -124,6 +124,9 @@ def test_what_a_server_would_keep_is_refused_without_a_server(listening):
     assert third.ask("SCRIPT", "LOAD", "return 1").startswith(
         b"-ERR SCRIPT LOAD is answered by servers alone"
     )
+    for command in ("SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE"):
+        refused = third.ask(command, "c")
+        assert refused.startswith(f"-ERR {command}: its route leads ".encode()), refused
     assert third.ask("BLPOP", "l", 0) == b"*-1\r\n" and third.ask("PING") == b"+PONG\r\n"
 
 

@@ -67,8 +67,13 @@ class Connection:
 
     def __init__(self, address):
         self.address = address
-        host, port = address.rsplit(":", 1)
-        self._socket = socket.create_connection((host, int(port)), PATIENCE)
+        if address.startswith("/"):
+            self._socket = socket.socket(socket.AF_UNIX)
+            self._socket.settimeout(PATIENCE)
+            self._socket.connect(address)
+        else:
+            host, port = address.rsplit(":", 1)
+            self._socket = socket.create_connection((host, int(port)), PATIENCE)
         self._heard = b""
 
     def __enter__(self):
@@ -79,6 +84,10 @@ class Connection:
 
     def close(self):
         self._socket.close()
+
+    def name(self):
+        """The address of this end."""
+        return "{}:{}".format(*self._socket.getsockname())
 
     def send(self, data):
         self._socket.sendall(data)

@@ -46,7 +46,7 @@ pub use self::{
     connection::{Client, ClientId},
     consult::{AnswerPlace, Question},
     listen::{Bound, bind, listen_alone, permit},
-    register::{Announced, Register},
+    register::{Announced, Arrival, Register},
     room::LARGE,
     session::WHOLE,
     upload::HIGH_WATER,

@@ -8,7 +8,7 @@
 
 use std::{
     collections::HashMap,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -16,6 +16,7 @@ use std::{
 };
 
 use super::stats::Tally;
+use crate::dialect::ConnectionFacts;
 use crate::near::embedded::{Connection, Connections};
 
 /// The clients of all workers. Each worker has a part of its own, so that accepting takes no contended lock.
@@ -40,7 +41,27 @@ pub type Announced = Vec<Vec<u8>>;
 struct Part {
     total: AtomicU64,
     current: AtomicU64,
-    open: Mutex<HashMap<u32, Client>>,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    clients: HashMap<u32, Client>,
+    /// The addresses of this host to which clients have connected.
+    hosts: Vec<IpAddr>,
+}
+
+/// A client that has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// The number of the listener.
+    pub listener: u16,
+    /// The address of the client; `None`: it came through a Unix socket.
+    pub peer: Option<SocketAddr>,
+    /// The address of this host to which it has connected; `None`: that of the listener.
+    pub host: Option<IpAddr>,
+    /// The number of the connection's descriptor.
+    pub descriptor: i32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +69,9 @@ struct Client {
     /// The address of the client; `None`: it came through a Unix socket.
     peer: Option<SocketAddr>,
     listener: u16,
+    /// The position of the host's address among those of the part; a host has few.
+    host: u16,
+    descriptor: i32,
 }
 
 /// Formats an address as memcached does: `tcp:127.0.0.1:11211`, `tcp6:[::1]:11211`, `unix:/path`.
@@ -129,17 +153,61 @@ impl Register {
         }
     }
 
-    /// Adds a client that has come to this listener.
-    pub fn opened(&self, worker: usize, client: u32, listener: u16, peer: Option<SocketAddr>) {
+    /// Adds a client that has come.
+    pub fn opened(&self, worker: usize, client: u32, arrival: Arrival) {
+        const MOST_HOSTS: usize = 1024;
         let Some(part) = self.parts.get(worker) else {
             return;
         };
         part.total.fetch_add(1, Relaxed);
         part.current.fetch_add(1, Relaxed);
-        part.open
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(client, Client { peer, listener });
+        let mut open = part.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = open.hosts.iter().position(|&host| Some(host) == arrival.host);
+        let host = known.unwrap_or(open.hosts.len());
+        if let Some(new) = arrival.host
+            && host == open.hosts.len()
+            && host < MOST_HOSTS
+        {
+            open.hosts.push(new);
+        }
+        let entry = Client {
+            peer: arrival.peer,
+            listener: arrival.listener,
+            host: host as u16,
+            descriptor: arrival.descriptor,
+        };
+        open.clients.insert(client, entry);
+    }
+
+    /// What is known of where this client has come from.
+    pub(super) fn facts(&self, worker: usize, client: u32) -> ConnectionFacts {
+        let found = self.parts.get(worker).and_then(|part| {
+            let open = part.open.lock().unwrap_or_else(PoisonError::into_inner);
+            let client = *open.clients.get(&client)?;
+            let host = client.peer.and(open.hosts.get(usize::from(client.host)).copied());
+            Some((client, host))
+        });
+        let Some((client, host)) = found else {
+            return ConnectionFacts::default();
+        };
+        let listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner);
+        let address = listening
+            .get(usize::from(client.listener))
+            .and_then(Option::as_deref);
+        // `tcp:`, `tcp6:` or `unix:` stands before it.
+        let address = address
+            .and_then(|shown| shown.split_once(':'))
+            .map_or("", |(_, address)| address);
+        let local = match (host, address.parse::<SocketAddr>()) {
+            (Some(host), Ok(at)) => SocketAddr::new(host, at.port()).to_string(),
+            _ => address.to_owned(),
+        };
+        ConnectionFacts {
+            peer: client.peer,
+            local,
+            descriptor: client.descriptor,
+            ..ConnectionFacts::default()
+        }
     }
 
     /// Removes a client that has gone.
@@ -151,6 +219,7 @@ impl Register {
         part.open
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+            .clients
             .remove(&client);
     }
 }
@@ -194,7 +263,7 @@ impl Connections for Register {
         }
         for (worker, part) in self.parts.iter().enumerate() {
             let open = part.open.lock().unwrap_or_else(PoisonError::into_inner);
-            for (&index, client) in open.iter() {
+            for (&index, client) in &open.clients {
                 let id = (worker as u64 + 1) << 32 | u64::from(index);
                 let listener = listening
                     .get(usize::from(client.listener))

@@ -121,6 +121,10 @@ impl Engine {
                 self.append_figures(id, message, &mut answer);
                 self.answer_here(id, &answer, false);
             }
+            Plan::Connection => {
+                self.append_connection(id, message, input.rest().len(), &mut answer);
+                self.answer_here(id, &answer, false);
+            }
             Plan::Announce(form) => {
                 self.clients.register.announced(listener, form, &mut answer);
                 self.answer_here(id, &answer, false);

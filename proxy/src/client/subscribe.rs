@@ -22,8 +22,8 @@ use crate::{
     upstream::LaneId,
 };
 
-const NOWHERE: &str = "this route leads the channel to no single server";
-const ALL_DOWN: &str = "no server is up";
+const NOWHERE: &str = "its route leads the channel to no single server: lead it to a pool";
+const ALL_DOWN: &str = "its route leads to no server that is up: lead it to a pool";
 
 /// Why nothing is changed, and the server that is the cause, if one is.
 type Refusal = (Outcome, &'static str, Option<Arc<Member>>);
@@ -60,7 +60,11 @@ impl Engine {
             Ok(change) => self.begin_subscribing(id, change, input),
             Err((outcome, what, member)) => {
                 let server = member.as_ref().map_or("", |member| &member.address);
-                self.refuse(id, request, &Failed::at(server, outcome, what));
+                let text = match member {
+                    Some(_) => what.to_owned(),
+                    None => format!("{}: {what}", dialect.command_name(request.command).to_uppercase()),
+                };
+                self.refuse(id, request, &Failed::at(server, outcome, &text));
             }
         }
     }

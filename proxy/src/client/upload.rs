@@ -179,6 +179,7 @@ impl Engine {
             | Plan::Stats
             | Plan::Consult
             | Plan::Figures
+            | Plan::Connection
             | Plan::Announce(_) => {
                 self.refuse(id, request, &Failed::here(Outcome::LocalError, TOO_LARGE));
             }

@@ -3,6 +3,7 @@
 //! time-outs) is written once, in `client` and `upstream`.
 
 mod channels;
+mod connection_facts;
 mod copied;
 mod credentials;
 mod declared;
@@ -29,6 +30,7 @@ use proxima_wire::{
 
 pub use self::{
     channels::Channels,
+    connection_facts::ConnectionFacts,
     copied::Copied,
     credentials::{Access, Credentials},
     declared::{Declared, DeclaredCommands},
@@ -141,6 +143,8 @@ pub enum Plan {
     Stats,
     /// The codec answers with [figures](Dialect::figures) of the process.
     Figures,
+    /// The codec answers with [facts](Dialect::connection) of the client's connection.
+    Connection,
     /// The control thread answers: what is asked for is about the whole process. The request may be no large
     /// one, and nothing may be due to its client.
     Consult,
@@ -253,7 +257,8 @@ pub trait Dialect: Send + Sync {
     /// shared lane takes; larger parts and pushes break the connection.
     fn reply(&self, parse: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message>;
 
-    /// Appends the reply of an empty cache; for a streamed request `message` is its head. `form`: that of the client's [`Session`].
+    /// Appends the reply of an empty cache; for a streamed request `message` is its head. `form`: that of the
+    /// client's [`Session`].
     fn miss(&self, form: u16, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply;
 
     /// Appends an error that the proxy itself answers.
@@ -425,6 +430,9 @@ pub trait Dialect: Send + Sync {
 
     /// Appends the reply to a request that asks for these [figures](Plan::Figures). By default none does.
     fn figures(&self, _: &Session, _message: &[u8], _: &Figures, _out: &mut Vec<u8>) {}
+
+    /// Appends the reply to a request that asks for these [facts](Plan::Connection). By default none does.
+    fn connection(&self, _: &Session, _message: &[u8], _: &ConnectionFacts, _out: &mut Vec<u8>) {}
 
     /// Parses what comes next in a request that is to be split. `bytes` begin at its first key or behind any
     /// of its keys, and may be incomplete. By default the proxy cannot tell. A mistake that closes the

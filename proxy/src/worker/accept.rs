@@ -3,6 +3,7 @@
 use std::{
     io::{self, Write},
     net::SocketAddr,
+    os::fd::AsRawFd,
 };
 
 use proxima_wire::message::Outcome;
@@ -10,6 +11,7 @@ use socket2::Socket;
 
 use super::{Order, Worker, process, tag};
 use crate::{
+    client::Arrival,
     dialect::{Failed, Session},
     engine::{Peer, Shortage},
     members::ClientSource,
@@ -85,10 +87,14 @@ impl<R: Reactor> Worker<R> {
         };
         if let Peer::Client(id) = peer {
             let worker = self.engine.facts.worker;
-            self.engine
-                .clients
-                .register()
-                .opened(worker, id.index(), listener, address);
+            let host = address.and_then(|_| Some(socket.local_addr().ok()?.as_socket()?.ip()));
+            let arrival = Arrival {
+                listener,
+                peer: address,
+                host,
+                descriptor: socket.as_raw_fd(),
+            };
+            self.engine.clients.register().opened(worker, id.index(), arrival);
             let source = match address {
                 Some(address) => ClientSource::Address(address.ip()),
                 None => match peer_process(&socket) {

@@ -1,10 +1,10 @@
-//! What Redis' `INFO` tells of the process.
+//! What Redis' `INFO` tells of the process, and `CLIENT INFO` of a client.
 
 use proxima_wire::{message::Class, resp::Command};
 
 use crate::{
-    client::{ClientId, register::Register},
-    dialect::{Dialects, Figures},
+    client::{Client, ClientId, register::Register},
+    dialect::{ConnectionFacts, Dialects, Figures},
     engine::Engine,
     metrics::Metrics,
     near::embedded::Connections,
@@ -39,5 +39,32 @@ impl Engine {
         if let Some(client) = self.clients.table.get(id) {
             client.dialect.figures(&client.session, message, &figures, out);
         }
+    }
+
+    /// Appends the reply to a request for facts of its client's connection, of which so many bytes have come.
+    pub(in crate::client) fn append_connection(
+        &self,
+        id: ClientId,
+        message: &[u8],
+        received: usize,
+        out: &mut Vec<u8>,
+    ) {
+        let Some(client) = self.clients.table.get(id) else {
+            return;
+        };
+        let (read, leaves) = (&client.stream.read_buffer, &client.stream.out);
+        let subscriptions = client.subscriptions.as_ref();
+        let facts = ConnectionFacts {
+            age: (self.now - client.since).as_secs(),
+            idle: (self.now - client.active).as_secs(),
+            subscriptions: subscriptions.map(|all| all.totals()).unwrap_or_default(),
+            received,
+            room: read.capacity().saturating_sub(received),
+            leaving: [leaves.len() + client.unsent, leaves.capacity()],
+            held: client.slots.held(),
+            memory: size_of::<Client>() + client.charged,
+            ..self.clients.register.facts(self.facts.worker, id.index())
+        };
+        client.dialect.connection(&client.session, message, &facts, out);
     }
 }

@@ -8,7 +8,6 @@ use proxima_wire::{
 use super::{
     access, append_bulk, append_error, login, null,
     state::{LIBRARY, LIBRARY_VERSION, NAME, State},
-    who::Who,
 };
 use crate::dialect::{Lease, Plan, Session};
 
@@ -109,6 +108,7 @@ pub(super) fn answer(session: &mut Session, command: &Command, message: &[u8], o
         "readonly" | "readwrite" | "asking" => out.extend_from_slice(NO_CLUSTER),
         name if name.starts_with("cluster|") => out.extend_from_slice(NO_CLUSTER),
         name => match name.split_once('|') {
+            Some(("client", "info" | "list")) => return Plan::Connection,
             Some(("client", sub)) => client(session, sub, second, args.text(), out),
             Some((_, "list")) => return list(session, message, out),
             Some((_, sub)) => about_commands(session, sub, message, out),
@@ -237,15 +237,28 @@ fn client(session: &mut Session, sub: &str, first: Option<&[u8]>, second: Option
             }
         }
         "id" => append_number(b':', session.id as i64, out),
-        "info" => {
-            let [name, library, version] = [NAME, LIBRARY, LIBRARY_VERSION]
-                .map(|part| String::from_utf8_lossy(State::note(session, part)).into_owned());
-            let (id, protocol) = (session.id, session.form + 2);
-            let database = Who::of(session).database.unwrap_or(session.reach.database);
-            let line = format!(
-                "id={id} name={name} db={database} resp={protocol} lib-name={library} lib-ver={version}\n"
+        // A server that keeps a connection for the client answers these itself.
+        "getredir" => append_number(b':', -1, out),
+        "trackinginfo" => {
+            append_map(session.form, 3, out);
+            append_bulk(b"flags", out);
+            append_number(if session.form == 0 { b'*' } else { b'~' }, 1, out);
+            append_bulk(b"off", out);
+            append_bulk(b"redirect", out);
+            append_number(b':', -1, out);
+            append_bulk(b"prefixes", out);
+            append_number(b'*', 0, out);
+        }
+        "reply" if first.eq_ignore_ascii_case(b"on") => out.extend_from_slice(OK),
+        "reply"
+            if [&b"off"[..], b"skip"]
+                .iter()
+                .any(|word| first.eq_ignore_ascii_case(word)) =>
+        {
+            append_error(
+                "ERR CLIENT REPLY OFF is not served: the proxy counts replies: read and drop them",
+                out,
             );
-            append_text(session.form, &line, out);
         }
         // NO-EVICT is about the memory of a connection to a server, which no client has for itself.
         _ if [&b"on"[..], b"off"]
@@ -256,6 +269,16 @@ fn client(session: &mut Session, sub: &str, first: Option<&[u8]>, second: Option
         }
         _ => out.extend_from_slice(access::SYNTAX),
     }
+}
+
+/// Does this turn off what is off in every session that has no connection of its own?
+pub(super) fn is_off(command: &Command, message: &[u8]) -> bool {
+    let mut args = Args::of(message);
+    matches!(command.name, "client|tracking" | "client|no-touch")
+        && args.left() == 3
+        && args
+            .nth(2)
+            .is_some_and(|arg| arg.of(message).eq_ignore_ascii_case(b"off"))
 }
 
 /// Answers `COMMAND`.

@@ -7,6 +7,7 @@
 //! A client chooses the version of the protocol (`HELLO`). RESP3 has lanes of its own, as a version belongs
 //! to a connection.
 
+mod about_client;
 mod access;
 mod change;
 mod channels;
@@ -29,8 +30,8 @@ use proxima_wire::{
 };
 
 use super::{
-    Change, Channels, Conversation, DeclaredCommands, Dialect, Embedded, Expiry, Failed, Figures, Join,
-    Login, Manner, Message, Piece, Plan, Session, UNASKED, manner::twemproxys_text,
+    Change, Channels, ConnectionFacts, Conversation, DeclaredCommands, Dialect, Embedded, Expiry, Failed,
+    Figures, Join, Login, Manner, Message, Piece, Plan, Session, UNASKED, manner::twemproxys_text,
 };
 
 /// The Redis dialect, in Proxima's manner or in twemproxy's.
@@ -305,6 +306,10 @@ impl Dialect for Redis {
                 here::instead_of_one(session, command, message, out);
                 Plan::Alone
             }
+            Served::Own if here::is_off(command, message) => {
+                out.extend_from_slice(b"+OK\r\n");
+                Plan::Answer
+            }
             Served::Own if session.reach.is_one => sessions::own(session),
             Served::Own | Served::Refused | Served::Container => {
                 let name = command.name.replace('|', " ").to_uppercase();
@@ -316,6 +321,10 @@ impl Dialect for Redis {
 
     fn figures(&self, session: &Session, message: &[u8], figures: &Figures, out: &mut Vec<u8>) {
         info::answer(session, message, figures, out);
+    }
+
+    fn connection(&self, session: &Session, message: &[u8], facts: &ConnectionFacts, out: &mut Vec<u8>) {
+        about_client::answer(session, message, facts, out);
     }
 
     fn keys(&self, request: &Request, message: &[u8], take: &mut dyn FnMut(Span)) {

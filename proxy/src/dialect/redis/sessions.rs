@@ -123,7 +123,10 @@ fn owning(
 /// Does this command of a client have to be answered by the server that keeps a connection for it?
 fn is_kept(command: &Command) -> bool {
     match command.served {
-        Served::Here => matches!(command.name, "ping" | "echo" | "select"),
+        Served::Here => matches!(
+            command.name,
+            "ping" | "echo" | "select" | "client|trackinginfo" | "client|getredir"
+        ),
         Served::Refused | Served::Container | Served::Channels => false,
         _ => true,
     }
