@@ -366,9 +366,18 @@ impl Engine {
             return;
         };
         client.eof = true;
-        if client.left_midway() || client.is_subscribing() && !client.stalled {
+        let leaves = client.left_midway() || client.is_subscribing() && !client.stalled;
+        let blocked = self
+            .clients
+            .table
+            .get(id)
+            .filter(|client| self.is_blocked(client));
+        if leaves || blocked.is_some() {
             return self.close_client(id, false);
         }
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return;
+        };
         if client.place().is_some() {
             // The upload is served now, or its rest will never come.
             self.requeue(id);

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::{Domain, Protocol, SockAddr, Socket, TcpKeepalive, Type};
 
 use crate::{
     config::{
@@ -25,6 +25,10 @@ use crate::{
 
 /// The length of the queue of new checks of health.
 const CHECKS: i32 = 128;
+/// The kernel asks a client that has been silent for so long whether it is still there.
+const SILENCE: Duration = Duration::from_secs(60);
+/// It asks again, some times, if there is no answer.
+const AGAIN: Duration = Duration::from_secs(15);
 
 /// The listening sockets of one address.
 #[derive(Debug)]
@@ -77,8 +81,7 @@ pub fn bind(
     let mut sockets = Vec::with_capacity(workers);
     for _ in 0..workers {
         let (socket, _) = tcp(wanted, true)?;
-        // Accepted sockets inherit this option.
-        socket.set_keepalive(options.keepalive)?;
+        look_after(&socket, options)?;
         socket.listen(options.backlog)?;
         sockets.push(socket);
     }
@@ -87,6 +90,14 @@ pub fn bind(
         sockets,
         is_awaited,
     })
+}
+
+/// Has the kernel ask clients that are silent whether they are still there. Accepted sockets inherit this.
+fn look_after(socket: &Socket, options: &SocketOptions) -> io::Result<()> {
+    if !options.keepalive {
+        return socket.set_keepalive(false);
+    }
+    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(SILENCE).with_interval(AGAIN))
 }
 
 /// A listener that shares its address with no other. The kernel takes down the ring of a killed process, and
@@ -169,9 +180,9 @@ fn inherit(number: &str, options: &SocketOptions, workers: usize) -> io::Result<
     }
     socket.set_nonblocking(true)?;
     socket.set_cloexec(true)?;
-    // Accepted sockets inherit these options.
+    // Accepted sockets inherit this option.
     socket.set_tcp_nodelay(true)?;
-    socket.set_keepalive(options.keepalive)?;
+    look_after(&socket, options)?;
     socket.listen(options.backlog)?;
     // All workers accept from the same socket.
     let sockets = (0..workers)
@@ -285,6 +296,23 @@ mod tests {
             &SocketOptions::default(),
             workers,
         )
+    }
+
+    #[test]
+    fn clients_that_are_silent_are_looked_after_unless_a_door_says_otherwise() {
+        for keepalive in [true, false] {
+            let options = SocketOptions {
+                keepalive,
+                ..SocketOptions::default()
+            };
+            let bound = super::bind("127.0.0.1:0", &Permissions::default(), &options, 1).unwrap();
+            let _client = std::net::TcpStream::connect(&bound.address).unwrap();
+            let (accepted, _) = bound.sockets[0].accept().unwrap();
+            assert_eq!(accepted.keepalive().unwrap(), keepalive);
+            if keepalive {
+                assert_eq!(accepted.tcp_keepalive_time().unwrap(), super::SILENCE);
+            }
+        }
     }
 
     #[test]

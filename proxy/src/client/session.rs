@@ -111,7 +111,8 @@ impl Engine {
     }
 
     /// Notes what a client holds now and what it waits for. A stalled client is not read, so that what it
-    /// sends next stays in its own socket.
+    /// sends next stays in its own socket. One whose server lets it wait is read a little further, because
+    /// the end of what it sends is to be seen.
     fn after_serving(&mut self, id: ClientId) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
@@ -121,11 +122,15 @@ impl Engine {
         } else {
             client.half = None;
         }
+        let reads_on = client.stalled
+            && client.stream.read_buffer.len() < self.clients.share / 2
+            && client.own.is_some_and(|own| self.servers.lets_wait(own));
+        let pauses = client.stalled && !reads_on;
         if let Some(conn) = client.stream.conn
-            && client.stalled != client.stream.paused
+            && pauses != client.stream.paused
         {
-            client.stream.paused = client.stalled;
-            self.actions.pause.push((conn, client.stalled));
+            client.stream.paused = pauses;
+            self.actions.pause.push((conn, pauses));
         }
         self.clients.room.charge(client, client.unsent);
         self.keep_within_room();

@@ -43,9 +43,6 @@ impl Engine {
             if silent || waiting > 0 && now - client.stuck > write_timeout {
                 self.metrics.clients.slow += 1;
                 gone.push(id);
-            } else if client.eof && client.own.is_some_and(|own| self.servers.is_blocked(own)) {
-                // The client has gone, and its server would answer it for ever.
-                gone.push(id);
             } else if client.half.is_some_and(|half| now - half > unfinished) {
                 self.metrics.clients.unfinished += 1;
                 gone.push(id);

@@ -335,6 +335,15 @@ impl Lane {
         self.waiters.is_empty() && self.download.is_none() && self.uploading.is_none()
     }
 
+    /// Does the server let the lane's client wait (`BLPOP`), since `before` or earlier?
+    pub(super) fn is_blocked(&self, before: Micros) -> bool {
+        let first = self
+            .waiters
+            .front()
+            .filter(|_| matches!(self.phase, Phase::Ready));
+        first.is_some_and(|waiter| waiter.extra_time > 0 && waiter.sent.max(self.free) <= before)
+    }
+
     /// Is a message under way that may take as long as its bytes move?
     pub fn is_streaming(&self) -> bool {
         self.download.is_some() || self.part_bytes > 0 || self.pushed > 0

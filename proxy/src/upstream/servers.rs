@@ -77,10 +77,23 @@ impl Servers {
         self.in_flight > 0 || self.queued > 0
     }
 
-    /// May the server of this lane take unlimited time for the first waiting request?
-    pub(crate) fn is_blocked(&self, id: LaneId) -> bool {
+    /// May the server of this lane let its client wait for what it has asked last?
+    pub(crate) fn lets_wait(&self, id: LaneId) -> bool {
         let first = self.lanes.get(id).and_then(|lane| lane.waiters.front());
-        first.is_some_and(|waiter| waiter.extra_time == u32::MAX)
+        first.is_some_and(|waiter| waiter.extra_time > 0)
+    }
+
+    /// Does the server of this lane let its client wait, since `before` or earlier?
+    pub(crate) fn is_blocked(&self, id: LaneId, before: Micros) -> bool {
+        self.lanes.get(id).is_some_and(|lane| lane.is_blocked(before))
+    }
+
+    /// The clients whose servers have let them wait since `before` or earlier.
+    pub(crate) fn blocked(&self, before: Micros) -> impl Iterator<Item = ClientId> {
+        let lanes = self.lanes.iter().filter(|(_, lane)| lane.dedicated);
+        lanes
+            .filter(move |(_, lane)| lane.is_blocked(before))
+            .filter_map(|(_, lane)| lane.owner)
     }
 
     /// Does any copy have a change that it has not answered?

@@ -335,6 +335,7 @@ impl<R: Reactor> Worker<R> {
             self.engine.check_lanes(&|conn| reactor.refused(conn), &|conn| {
                 reactor.unacknowledged(conn)
             });
+            self.engine.end_blocked(&|conn| reactor.left_to_read(conn));
             self.engine.check_room();
             self.engine.check_uploads(&|conn| reactor.left_to_read(conn));
             if self.full {

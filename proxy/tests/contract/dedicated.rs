@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Dedicated lanes of a worker to a member.
-const DEDICATED: usize = Dedicated::DEFAULT.max as usize;
+pub(crate) const DEDICATED: usize = Dedicated::DEFAULT.max as usize;
 
 /// Runs a test over one server, so that clients that share a connection share this one.
 fn one(route: &str, test: impl Fn(&Proxy)) {

@@ -9,6 +9,7 @@ mod conversation;
 mod dedicated;
 mod dialect;
 mod joins;
+mod leaving;
 mod logins;
 mod pools;
 mod protocols;

@@ -96,6 +96,11 @@ impl Talk {
             .unwrap();
     }
 
+    /// Sends no more, and goes on to hear.
+    pub(crate) fn half_close(&self) {
+        self.stream.shutdown(std::net::Shutdown::Write).unwrap();
+    }
+
     pub(crate) fn say(&mut self, text: &str) -> io::Result<()> {
         let wire = self.seal(text)?;
         self.stream.write_all(&wire)
