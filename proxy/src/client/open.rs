@@ -1,5 +1,7 @@
 //! A client connects: the greeting and the login.
 
+use std::net::{IpAddr, Ipv6Addr};
+
 use proxima_wire::message::Outcome;
 
 use super::{Client, ClientId, Slots, Stage, WHOLE, kept_session::KeptSession};
@@ -89,7 +91,15 @@ impl Engine {
         if self.servers.is_login(client.login, &client.session.login) {
             return true;
         }
-        let joined = self.servers.change_login(client.login, &client.session.login);
+        let by = host(client.source);
+        if !self.servers.has_room_for_login(&client.session.login, by) {
+            // Lanes of logins that no client uses any more may be idle.
+            self.retire_lanes();
+        }
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return false;
+        };
+        let joined = self.servers.change_login(client.login, &client.session.login, by);
         client.login = joined.unwrap_or(0);
         if joined.is_none()
             && let Some(session) = client.session.get_mut()
@@ -159,5 +169,18 @@ impl Engine {
             self.flush_later(peer);
         }
         used
+    }
+}
+
+/// The host of a client, as far as it can be told from others. One host may have all addresses of a
+/// network of IPv6.
+fn host(source: ClientSource) -> Option<IpAddr> {
+    const NETWORK: u128 = !0 << 64;
+    match source {
+        ClientSource::Address(address) => Some(match address.to_canonical() {
+            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & NETWORK).into(),
+            address => address,
+        }),
+        ClientSource::Unknown | ClientSource::Process(_) | ClientSource::Container(_) => None,
     }
 }

@@ -2,13 +2,18 @@
 //!
 //! Invariant: a worker knows at most [`LOGINS`] logins at a time, however many names clients use. Lanes with
 //! a login that no client uses any more are closed as soon as no request waits on them.
+//!
+//! Invariant: the last [`RESERVED`] of them are for hosts that have brought less than half of all. One host
+//! therefore leaves room for others, whatever its clients say.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use super::Servers;
 
 /// The most logins of clients that one worker knows at a time. The pools' own login does not count.
 pub const LOGINS: usize = 256;
+/// The logins that no host gets which has brought half of all.
+pub const RESERVED: usize = LOGINS / 4;
 
 /// The logins that a worker's clients have asked for, by number. Number 0 is the pool's own login.
 #[derive(Debug)]
@@ -18,6 +23,8 @@ pub(super) struct Logins(Vec<Known>);
 #[derive(Debug)]
 struct Known {
     words: Arc<[u8]>,
+    /// The host of the client that has brought it. `None`: it is not known.
+    by: Option<IpAddr>,
     clients: u32,
     lanes: u32,
 }
@@ -26,6 +33,7 @@ impl Default for Logins {
     fn default() -> Self {
         let pools = Known {
             words: Arc::default(),
+            by: None,
             clients: 0,
             lanes: 0,
         };
@@ -34,33 +42,44 @@ impl Default for Logins {
 }
 
 impl Logins {
-    /// Counts one more client with this login. Returns the login's number; `None`: there are too many logins.
-    pub(super) fn join(&mut self, words: &[u8]) -> Option<u16> {
-        let known = self.0.iter().position(|known| &*known.words == words);
-        let number = match known.or_else(|| {
-            self.0
-                .iter()
-                .skip(1)
-                .position(Known::is_free)
-                .map(|free| free + 1)
-        }) {
+    /// Counts one more client with this login, from this host. Returns the login's number; `None`: there are
+    /// too many logins.
+    pub(super) fn join(&mut self, words: &[u8], by: Option<IpAddr>) -> Option<u16> {
+        let number = match self.find(words) {
             Some(number) => number,
-            None if self.0.len() <= LOGINS => {
-                self.0.push(Known {
-                    words: Arc::default(),
-                    clients: 0,
-                    lanes: 0,
-                });
-                self.0.len() - 1
-            }
-            None => return None,
+            None if !self.has_room(by) => return None,
+            None => self.add(words, by),
         };
-        let found = &mut self.0[number];
-        if &*found.words != words {
-            found.words = words.into();
-        }
-        found.clients += 1;
+        self.0[number].clients += 1;
         Some(number as u16)
+    }
+
+    /// The number of this login, if it is known.
+    fn find(&self, words: &[u8]) -> Option<usize> {
+        self.0.iter().position(|known| &*known.words == words)
+    }
+
+    /// May this host bring one more login?
+    fn has_room(&self, by: Option<IpAddr>) -> bool {
+        let taken = || self.0.iter().skip(1).filter(|known| !known.is_free());
+        let left = LOGINS - taken().count();
+        left > RESERVED || left > 0 && taken().filter(|known| known.by == by).count() < LOGINS / 2
+    }
+
+    /// Adds a login, for which there is room.
+    fn add(&mut self, words: &[u8], by: Option<IpAddr>) -> usize {
+        let known = Known {
+            words: words.into(),
+            by,
+            clients: 0,
+            lanes: 0,
+        };
+        let free = self.0.iter().skip(1).position(Known::is_free);
+        match free {
+            Some(free) => self.0[free + 1] = known,
+            None => self.0.push(known),
+        }
+        free.map_or(self.0.len() - 1, |free| free + 1)
     }
 
     /// Counts one client less with this login.
@@ -115,13 +134,18 @@ impl Known {
 }
 
 impl Servers {
-    /// Changes a client's login from `known` to one with these words. Returns the new number; `None`: there
-    /// are too many logins, and the client uses the pool's own.
-    pub(crate) fn change_login(&mut self, known: u16, words: &[u8]) -> Option<u16> {
+    /// May a client of this host have a login with these words?
+    pub(crate) fn has_room_for_login(&self, words: &[u8], by: Option<IpAddr>) -> bool {
+        self.logins.find(words).is_some() || self.logins.has_room(by)
+    }
+
+    /// Changes the login of a client of this host from `known` to one with these words. Returns the new
+    /// number; `None`: there are too many logins, and the client uses the pool's own.
+    pub(crate) fn change_login(&mut self, known: u16, words: &[u8], by: Option<IpAddr>) -> Option<u16> {
         self.logins.leave(known);
-        let joined = self.logins.join(words);
+        let joined = self.logins.join(words, by);
         if joined.is_none() {
-            self.logins.join(&[]);
+            self.logins.join(&[], None);
         }
         joined
     }
@@ -139,26 +163,67 @@ impl Servers {
 
 #[cfg(test)]
 mod tests {
-    use super::{LOGINS, Logins};
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::{LOGINS, Logins, RESERVED};
+
+    fn host(number: usize) -> Option<IpAddr> {
+        Some(Ipv4Addr::new(10, 0, 0, number as u8).into())
+    }
+
+    /// Brings this many logins of a host. Returns how many are taken.
+    fn bring(logins: &mut Logins, by: Option<IpAddr>, count: usize) -> usize {
+        let words = |number| format!("{number} of {by:?}");
+        (0..count)
+            .filter(|&number| logins.join(words(number).as_bytes(), by).is_some())
+            .count()
+    }
 
     #[test]
     fn numbers_are_given_again_when_neither_client_nor_lane_has_them() {
         let mut logins = Logins::default();
-        assert_eq!(logins.join(b""), Some(0));
+        assert_eq!(logins.join(b"", None), Some(0));
         let all: Vec<_> = (0..LOGINS)
-            .map(|n| logins.join(n.to_string().as_bytes()))
+            .map(|n| logins.join(n.to_string().as_bytes(), host(n % 4)))
             .collect();
         assert!(all.iter().all(Option::is_some));
-        assert_eq!((logins.join(b"7"), logins.join(b"one more")), (all[7], None));
+        let late = host(9);
+        assert_eq!(
+            (logins.join(b"7", late), logins.join(b"one more", late)),
+            (all[7], None)
+        );
         let seven = all[7].unwrap();
         logins.lane_opened(seven);
         logins.leave(seven);
         assert!(logins.is_wanted(seven));
         logins.leave(seven);
         assert!(!logins.is_wanted(seven) && logins.is(seven, b"7"));
-        assert_eq!(logins.join(b"one more"), None, "a lane has it");
+        assert_eq!(logins.join(b"one more", late), None, "a lane has it");
         logins.lane_closed(seven);
-        assert_eq!(logins.join(b"one more"), Some(seven));
+        assert_eq!(logins.join(b"one more", late), Some(seven));
         assert_eq!(&*logins.words(seven), b"one more");
+    }
+
+    #[test]
+    fn no_host_takes_the_logins_that_are_left_for_others() {
+        for greedy in [host(1), None] {
+            let mut logins = Logins::default();
+            assert_eq!(bring(&mut logins, greedy, 2 * LOGINS), LOGINS - RESERVED);
+            assert!(
+                logins
+                    .join(format!("0 of {greedy:?}").as_bytes(), greedy)
+                    .is_some(),
+                "it is known"
+            );
+            assert_eq!(bring(&mut logins, host(2), 2 * LOGINS), RESERVED);
+            assert_eq!(bring(&mut logins, host(3), 1), 0);
+        }
+    }
+
+    #[test]
+    fn hosts_that_share_the_logins_take_all_of_them() {
+        let mut logins = Logins::default();
+        let taken: usize = (0..8).map(|n| bring(&mut logins, host(n), LOGINS / 8)).sum();
+        assert_eq!(taken, LOGINS);
     }
 }

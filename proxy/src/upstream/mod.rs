@@ -42,6 +42,6 @@ use self::{
 pub use self::{
     end::reason,
     lane::{BULK_LANES, Lane, LaneId, STREAMED},
-    logins::LOGINS,
+    logins::{LOGINS, RESERVED},
     servers::Servers,
 };
