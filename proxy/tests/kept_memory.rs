@@ -77,6 +77,8 @@ const ROWS: [(&str, &[&str]); 11] = [
             "Lane.parts",
             "Lane.stream",
             "Lane.waiters",
+            "Next.held",
+            "Next.waiters",
         ],
     ),
     (LOGINS, &["Known.words", "Logins.0"]),

@@ -300,6 +300,14 @@ impl Engine {
         }
     }
 
+    /// Closes a client after what is due, for what it has sent.
+    pub(crate) fn close_as_failed(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.table.get_mut(id) {
+            client.close_as_failed();
+            self.flush_later(Peer::Client(id));
+        }
+    }
+
     /// Closes a client that gives or takes its bytes too slowly.
     pub(crate) fn close_slow(&mut self, id: ClientId) {
         if self.clients.table.get(id).is_some() {

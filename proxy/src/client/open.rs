@@ -109,6 +109,16 @@ impl Engine {
         joined.is_some()
     }
 
+    /// The number of the login that this client's session has named; `None`: there are too many, and the
+    /// client is closed.
+    pub(crate) fn login_of(&mut self, id: ClientId) -> Option<u16> {
+        if !self.follow_login(id) {
+            self.refuse_login(id);
+            return None;
+        }
+        self.clients.table.get(id).map(|client| client.login)
+    }
+
     /// Closes a client with an error because there are too many logins to add the client's.
     pub(super) fn refuse_login(&mut self, id: ClientId) {
         let Some(client) = self.clients.table.get_mut(id) else {

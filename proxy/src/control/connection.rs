@@ -102,7 +102,8 @@ impl<'a> Connection<'a> {
                     self.write(&[]).await?;
                     used
                 }
-                Login::Refused(text) | Login::Rejected(text) => return Err(io::Error::other(text)),
+                Login::Refused(text) => return Err(io::Error::other(text)),
+                Login::Rejected(text) => return Err(io::Error::new(io::ErrorKind::PermissionDenied, text)),
                 // Only a client's own login is denied.
                 Login::Denied(_) => return Err(io::Error::other(MALFORMED)),
             };

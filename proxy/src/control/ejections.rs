@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    io,
     sync::{Arc, Weak, atomic::Ordering},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -66,6 +67,17 @@ fn ejected(members: &[Arc<Member>]) -> Ejected {
         late,
         lost: servers.len() - late,
     }
+}
+
+/// Whether a member that has answered a probe like this is well: it wants a login, the proxy has none of its
+/// own, and so its clients have theirs.
+fn serves_logins_of_clients(member: &Member, error: &io::Error) -> bool {
+    let wants_login = error.kind() == io::ErrorKind::PermissionDenied;
+    let has_own = member
+        .login
+        .as_ref()
+        .is_some_and(|login| login.password.is_some());
+    wants_login && !has_own && !member.health.was_login()
 }
 
 impl Proxy {
@@ -161,6 +173,9 @@ impl Proxy {
             }
             match probe(&member).await {
                 Ok(()) => return self.revived(&mut self.state(), &member),
+                Err(error) if serves_logins_of_clients(&member, &error) => {
+                    return self.revived(&mut self.state(), &member);
+                }
                 Err(error) => {
                     tracing::debug!(member = %member.name, %error, "probe failed");
                     pause = (pause * 2).min(eject.probe_max);

@@ -63,6 +63,8 @@ pub struct Conversation {
     pub own: Option<Arc<Credentials>>,
     /// What the server has told of its version, in the codec's words; 0: nothing.
     pub version: u64,
+    /// Clients share the connection.
+    pub is_shared: bool,
 }
 
 /// The result of one step of a login.
@@ -78,7 +80,8 @@ pub enum Login {
         /// Bytes that this step has used.
         used: usize,
     },
-    /// The login is over, but the server may be given only [common](Dialect::is_common) commands.
+    /// The login is over, but the server may be given only [common](Dialect::is_common) commands, and no
+    /// request that [exceeds](Dialect::exceeds) what it takes.
     Limited {
         /// Bytes that this step has used.
         used: usize,
@@ -355,6 +358,13 @@ pub trait Dialect: Send + Sync {
     /// May a server whose login was [limited](Login::Limited) be given this command? By default it may.
     fn is_common(&self, _command: u16) -> bool {
         true
+    }
+
+    /// In which words does a server whose login was [limited](Login::Limited) close a connection for this
+    /// request? `message` is the request, or the head of a streamed one. `None`: it answers it. By default it
+    /// answers all.
+    fn exceeds(&self, _: &Request, _message: &[u8]) -> Option<&'static [u8]> {
+        None
     }
 
     /// Why a server that answers the [probe](Self::probe) like this may be given only [common

@@ -100,6 +100,9 @@ pub enum Lease {
     Clean,
     /// The server keeps something, as the beginning of a transaction: the lane stays the client's.
     Kept,
+    /// The server keeps nothing but the login that the session has now: after its last reply, the lane is free
+    /// for another client with that login.
+    Moved,
     /// The server keeps something that no other client may find: the lane is closed after its last reply.
     Spoilt,
 }

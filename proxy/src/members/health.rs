@@ -82,6 +82,10 @@ pub struct Health {
     ejected_at: AtomicU64,
     /// It was last ejected because it was late, and not because a connection was lost or refused.
     was_late: AtomicBool,
+    /// It was last ejected because it did not accept the proxy's login.
+    was_login: AtomicBool,
+    /// Commands that let their client wait, and themselves wait for a connection that is being made.
+    opening: AtomicU32,
     eject: Eject,
 }
 
@@ -95,6 +99,8 @@ impl Health {
             counted: AtomicU64::new(0),
             ejected_at: AtomicU64::new(0),
             was_late: AtomicBool::new(false),
+            was_login: AtomicBool::new(false),
+            opening: AtomicU32::new(0),
             eject,
         }
     }
@@ -109,6 +115,27 @@ impl Health {
     /// Whether its last ejection was for being late; otherwise a connection was lost or refused.
     pub fn was_late(&self) -> bool {
         self.was_late.load(Relaxed)
+    }
+
+    /// Whether its last ejection was for not accepting the proxy's login.
+    pub fn was_login(&self) -> bool {
+        self.was_login.load(Relaxed)
+    }
+
+    /// A connection is being made for a command that lets its client wait.
+    pub fn begin_opening(&self) {
+        self.opening.fetch_add(1, Relaxed);
+    }
+
+    /// That connection is there, or has ended.
+    pub fn end_opening(&self) {
+        let less = |opening: u32| opening.checked_sub(1);
+        let _ = self.opening.fetch_update(Relaxed, Relaxed, less);
+    }
+
+    /// The number of such connections that are being made, by all workers.
+    pub fn opening(&self) -> u32 {
+        self.opening.load(Relaxed)
     }
 
     /// Whether it may be asked.
@@ -188,6 +215,7 @@ impl Health {
         let first = self.state.fetch_max(state, Relaxed) < ejected && state >= ejected;
         if first {
             self.was_late.store(failure == Failure::Timeout, Relaxed);
+            self.was_login.store(failure == Failure::Login, Relaxed);
             self.ejections.fetch_add(1, Relaxed);
             CHANGES.fetch_add(1, Release);
         }

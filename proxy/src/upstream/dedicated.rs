@@ -71,6 +71,9 @@ impl Engine {
                     .get(id)
                     .is_some_and(|lane| lane.member.id == member.id && lane.login == login);
                 if is_there {
+                    if request.extra_timeout > 0 {
+                        self.keep_arrival_order(id);
+                    }
                     self.give_dedicated(id, member, request, message, to);
                 } else {
                     self.fail(to, &Failed::here(Outcome::LocalError, ELSEWHERE));
@@ -214,6 +217,13 @@ impl Engine {
                 // The client's next dedicated request gets another lane.
                 self.clients.end_lease(owner);
                 return self.drop_lane(id, "");
+            }
+            Some(Lease::Moved) => {
+                self.clients.end_lease(owner);
+                let Some(login) = self.login_of(owner) else {
+                    return self.drop_lane(id, "");
+                };
+                self.servers.move_lane(id, login);
             }
             Some(Lease::Clean) => self.clients.set_own_lane(owner, None),
         }

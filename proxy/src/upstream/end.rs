@@ -1,19 +1,20 @@
 //! Lanes that break, that are late, or that have no more work.
 
 use std::{
+    collections::VecDeque,
     io::{Error, ErrorKind},
     sync::Arc,
 };
 
-use proxima_wire::message::{Outcome, Reply};
+use proxima_wire::message::{Outcome, Parsed, Reply};
 
-use super::{LaneId, Phase};
+use super::{Lane, LaneId, Phase, Waiter};
 use crate::{
     config::schema::EjectBy,
     copies,
     dialect::Failed,
     engine::{Engine, Peer, Shortage, WorkerEvent},
-    members::{Failure, MemberId},
+    members::{Failure, Member, MemberId},
     reactor::is_shortage,
 };
 
@@ -24,12 +25,47 @@ pub(super) const UNREPAIRED: &str = "it missed writes and is not asked before it
 const IDLE_BULK: usize = 1;
 
 impl Engine {
-    /// The lane broke or its server failed: every request that waits on the lane gets the error, and the
-    /// failure counts against the member's health.
+    /// The lane broke or its server failed: every request that waits on the lane gets the error. The failure
+    /// counts against the member's health, unless it may be this one connection's: then another one is made,
+    /// which decides.
     pub(crate) fn fail_lane(&mut self, id: LaneId, failure: Failure, outcome: Outcome, what: &str) {
         self.count_failure(id, failure, outcome, what);
-        self.blame(id, failure, what);
+        let lane = self.servers.lanes.get_mut(id);
+        let next = lane.and_then(|lane| lane.next(failure, outcome));
+        match &next {
+            Some(next) => self.metrics.member(next.member.id).failed(),
+            None => self.blame(id, failure, what),
+        }
         self.end_lane(id, outcome, what);
+        if let Some(next) = next {
+            self.connect_again(next, &Failed::at("", outcome, what));
+        }
+    }
+
+    /// Makes another connection in place of one that was lost. Where suspicion ejects nobody, nothing is
+    /// to be decided, and it is made only for the requests that wait.
+    fn connect_again(&mut self, next: Next, failed: &Failed<'_>) {
+        let Next { member, login, .. } = &next;
+        let is_asked = self.tree.names(member.id) && self.servers.logins.is_wanted(*login);
+        let is_new = self.lanes_of(member).shared(*login).is_none();
+        let decides = member.health.eject().failures > 0 || !next.waiters.is_empty();
+        if is_asked && is_new && decides && member.is_up() {
+            let id = self.shared_lane(member, *login);
+            if let Some(lane) = self.servers.lanes.get_mut(id) {
+                lane.lost = next.lost;
+                lane.given = next.held.len() as u64;
+                (lane.held, lane.waiters) = (next.held, next.waiters);
+            }
+            return;
+        }
+        self.servers.in_flight -= next.waiters.len();
+        let failed = Failed {
+            server: &next.member.address,
+            ..*failed
+        };
+        for waiter in next.waiters {
+            self.fail(waiter.to, &failed);
+        }
     }
 
     /// Counts how a lane has failed.
@@ -54,6 +90,11 @@ impl Engine {
         // find a real failure.
         let is_its_own = lane.dedicated && matches!(lane.phase, Phase::Ready);
         if is_its_own && matches!(failure, Failure::Connection | Failure::Timeout) {
+            return;
+        }
+        // It says why it takes no more connections, and serves those that it has.
+        let is_refusal = lane.logs_in() && failure == Failure::Garbage;
+        if is_refusal && self.servers.serves_otherwise(lane.member.id) {
             return;
         }
         let member = lane.member.clone();
@@ -102,9 +143,10 @@ impl Engine {
     /// Ends a lane. Each request that waits on it gets an error, which names the server unless the lane was
     /// dropped.
     pub(super) fn end_lane(&mut self, id: LaneId, outcome: Outcome, what: &str) {
-        let Some(lane) = self.servers.lanes.remove(id) else {
+        let Some(mut lane) = self.servers.lanes.remove(id) else {
             return;
         };
+        lane.take_opening();
         let lanes = &mut self.servers.by_member[lane.member.id.0 as usize];
         if lanes.shared(lane.login) == Some(id) {
             lanes.unshare(lane.login);
@@ -319,6 +361,74 @@ impl Engine {
         }
         if let Some(client) = uploading {
             self.requeue(client);
+        }
+    }
+}
+
+/// The connection that is made in place of one that was lost.
+struct Next {
+    member: Arc<Member>,
+    login: u16,
+    /// [`Lane::lost`] of the connection.
+    lost: u8,
+    /// Requests of which nothing was sent, and what waits for them.
+    held: Vec<u8>,
+    waiters: VecDeque<Waiter>,
+}
+
+impl Lane {
+    /// The most connections in a row that are lost before anything was said on them. One more, and the server
+    /// has failed.
+    const MOST_LOST: u8 = 2;
+
+    /// The connection to be made in place of this one, with the requests of which nothing was sent.
+    /// `None`: this failure is the server's. A server that has answered on this very connection was well.
+    /// It may have closed the connection for what one client has sent, to have one less, or because it was
+    /// told to; and so it may with one whose login is under way.
+    fn next(&mut self, failure: Failure, outcome: Outcome) -> Option<Next> {
+        let counts_all = self.member.health.eject().by == EjectBy::LostConnections;
+        if failure != Failure::Connection || counts_all {
+            return None;
+        }
+        let is_new = self.logs_in() && outcome != Outcome::ConnectTimeout && !self.member.is_copy();
+        let lost = match self.is_proven() {
+            true if self.dedicated => return None,
+            true => 0,
+            false if is_new && self.lost < Self::MOST_LOST => self.lost + 1,
+            false => return None,
+        };
+        let (held, waiters) = self.take_unsent();
+        Some(Next {
+            member: Arc::clone(&self.member),
+            login: self.login,
+            lost,
+            held,
+            waiters,
+        })
+    }
+
+    /// Takes the requests of which nothing was sent, and what waits for them.
+    fn take_unsent(&mut self) -> (Vec<u8>, VecDeque<Waiter>) {
+        if self.dedicated || self.bulk || self.proofs.are_awaited() || self.member.is_copy() {
+            return Default::default();
+        }
+        let dialect = self.member.dialect;
+        let mut commands = Vec::new();
+        let mut rest = &self.requests()[..];
+        while let Parsed::Head(request) = dialect.head(rest)
+            && let Some((_, behind)) = rest.split_at_checked(request.len() as usize)
+        {
+            commands.extend((!request.is_unanswered).then_some(request.command));
+            rest = behind;
+        }
+        let is_whole = rest.is_empty();
+        let Some(sent) = self.waiters.len().checked_sub(commands.len()) else {
+            return Default::default();
+        };
+        let behind = self.waiters.range(sent..).map(|waiter| waiter.command);
+        match is_whole && behind.eq(commands) {
+            true => (std::mem::take(self.requests()), self.waiters.split_off(sent)),
+            false => Default::default(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, net::SocketAddr, sync::Arc};
 
 use proxima_wire::{Fingerprint, message::Reply};
 
-use super::{Dedicated, Hold, Pace, Proofs, Uptake};
+use super::{Arrival, Dedicated, Hold, Pace, Proofs, Uptake};
 use crate::{
     client::ClientId,
     config::schema::EjectBy,
@@ -41,6 +41,12 @@ pub struct Lane {
     pub(super) proofs: Proofs,
     /// Requests are held: the login is under way, or a proof is awaited.
     pub(super) holding: bool,
+    /// What the first command that lets its client wait waits for itself.
+    pub(super) arrival: Arrival,
+    /// The server has answered in the login.
+    pub(super) greeted: bool,
+    /// Connections in a row that were lost before this one, and on which the server had not answered.
+    pub(super) lost: u8,
     pub(super) phase: Phase,
     /// The server at the other end.
     pub member: Arc<Member>,
@@ -253,7 +259,7 @@ impl Lane {
         self.phase = Phase::Ready;
         self.free = now;
         // Those of the login are no replies.
-        self.received = 0;
+        self.greeted = std::mem::take(&mut self.received) > 0;
         if self.proofs.are_awaited() {
             // The questions go first, and everything else waits for their answers.
             let questions = self.proofs.asked_bytes(self.member.dialect);
@@ -333,6 +339,12 @@ impl Lane {
     /// Does nothing wait for it, and is nothing under way on it?
     pub(super) fn is_unused(&self) -> bool {
         self.waiters.is_empty() && self.download.is_none() && self.uploading.is_none()
+    }
+
+    /// Has a server answered on this connection? Then it was there, and what ends the connection may be what
+    /// one client has sent, or the server's wish to have one connection less.
+    pub(super) fn is_proven(&self) -> bool {
+        matches!(self.phase, Phase::Ready) && (self.greeted || self.received > 0)
     }
 
     /// Does the server let the lane's client wait (`BLPOP`), since `before` or earlier?

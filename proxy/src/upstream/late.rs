@@ -32,6 +32,7 @@ impl Engine {
     /// `unacknowledged` those that it has taken and its peer has not acknowledged.
     pub fn check_lanes(&mut self, refused: &dyn Fn(Conn) -> usize, unacknowledged: &dyn Fn(Conn) -> usize) {
         self.settle();
+        self.release_behind();
         self.end_holds();
         self.end_dawdling();
         self.end_waits_for_places();

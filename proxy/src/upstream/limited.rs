@@ -1,10 +1,34 @@
-//! Servers that take only some of the commands.
+//! Servers that take only some of the commands, or only small requests.
 
-use proxima_wire::message::{Outcome, Parsed, Request};
+use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 
-use crate::{dialect::Dialect, dialect::Failed, engine::Engine, members::Failure};
+use crate::{
+    dialect::{Dialect, Failed},
+    engine::Engine,
+    members::Failure,
+    route::ReplyTo,
+};
 
 use super::{LaneId, Waiter};
+
+/// Why a server must not be given a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// It does not know the command.
+    Unknown,
+    /// It would say this, and close the connection.
+    Closes(&'static [u8]),
+}
+
+impl Unfit {
+    /// Why a limited server must not be given this request. `None`: it may.
+    pub(super) fn of(dialect: &dyn Dialect, request: &Request, message: &[u8]) -> Option<Self> {
+        match dialect.is_common(request.command) {
+            true => dialect.exceeds(request, message).map(Self::Closes),
+            false => Some(Self::Unknown),
+        }
+    }
+}
 
 impl Engine {
     /// The login has found that the server takes only some commands, for the reason `why`. Each held request
@@ -19,41 +43,68 @@ impl Engine {
             self.miss_bypass_write(&member, b"", why);
             return self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, why);
         }
-        let is_upload = lane.uploading.is_some();
-        if is_upload
-            && lane
-                .waiters
-                .iter()
-                .any(|waiter| !member.dialect.is_common(waiter.command))
-        {
-            return self.end_lane(id, Outcome::LocalError, why);
-        }
         lane.limited = true;
+        lane.take_opening();
         why.clone_into(&mut lane.limit);
-        let refused = if is_upload {
-            Vec::new()
-        } else {
-            lane.drop_held(member.dialect, |request| {
-                !member.dialect.is_common(request.command)
-            })
-        };
+        if lane.uploading.is_some() {
+            // A bulk lane has one request, whose head is held.
+            let unfit = match member.dialect.head(&lane.held) {
+                Parsed::Head(request) => Unfit::of(member.dialect, &request, &lane.held),
+                _ => None,
+            };
+            match unfit {
+                None => {
+                    lane.ready(self.now);
+                    self.settle_lane(id);
+                }
+                Some(Unfit::Unknown) => self.end_lane(id, Outcome::LocalError, why),
+                Some(closes @ Unfit::Closes(_)) => {
+                    let waiters = std::mem::take(&mut lane.waiters);
+                    self.servers.in_flight -= waiters.len();
+                    self.drop_lane(id, "");
+                    for waiter in waiters {
+                        self.refuse_unfit(waiter.to, closes, (&member.address, why));
+                    }
+                }
+            }
+            return;
+        }
+        let refused = lane.drop_held(member.dialect, |request, message| {
+            Unfit::of(member.dialect, request, message)
+        });
         lane.ready(self.now);
         self.servers.in_flight -= refused.len();
-        for waiter in refused {
-            self.fail(waiter.to, &Failed::at(&member.address, Outcome::LocalError, why));
+        for (waiter, unfit) in refused {
+            self.refuse_unfit(waiter.to, unfit.unwrap_or(Unfit::Unknown), (&member.address, why));
         }
         // A bulk lane whose value had arrived completely has no more work.
         self.settle_lane(id);
     }
+
+    /// Answers a request that a limited server is not given. `(server, why)`: its address, and why it is
+    /// limited.
+    pub(super) fn refuse_unfit(&mut self, to: ReplyTo, unfit: Unfit, (server, why): (&str, &str)) {
+        match unfit {
+            Unfit::Unknown => self.fail(to, &Failed::at(server, Outcome::LocalError, why)),
+            Unfit::Closes(words) => {
+                let client = self.slot_of(to).map(|(client, _)| client);
+                self.deliver(to, &Reply::new(Outcome::ClientError, words.len()), words);
+                if let Some(client) = client {
+                    self.close_as_failed(client);
+                }
+            }
+        }
+    }
 }
 
 impl super::Lane {
-    /// Removes the held requests that this server must not be given. Returns what waits for them.
-    pub(super) fn drop_held(
+    /// Removes the held requests that this server must not be given. Returns what waits for them, and why
+    /// they are not given.
+    pub(super) fn drop_held<T>(
         &mut self,
         dialect: &dyn Dialect,
-        unfit: impl Fn(&Request) -> bool,
-    ) -> Vec<Waiter> {
+        unfit: impl Fn(&Request, &[u8]) -> Option<T>,
+    ) -> Vec<(Waiter, Option<T>)> {
         let held = std::mem::take(&mut self.held);
         let mut waiters = std::mem::take(&mut self.waiters).into_iter();
         let mut refused = Vec::new();
@@ -63,15 +114,15 @@ impl super::Lane {
             let (message, behind) = rest.split_at(rest.len().min(request.len() as usize));
             rest = behind;
             let waiter = (!request.is_unanswered).then(|| waiters.next()).flatten();
-            if unfit(&request) {
+            if let Some(why) = unfit(&request, message) {
                 self.given = self.given.saturating_sub(message.len() as u64);
-                refused.extend(waiter);
+                refused.extend(waiter.map(|waiter| (waiter, Some(why))));
             } else {
                 self.held.extend_from_slice(message);
                 self.waiters.extend(waiter);
             }
         }
-        refused.extend(waiters);
+        refused.extend(waiters.map(|waiter| (waiter, None)));
         refused
     }
 }

@@ -30,6 +30,7 @@ impl Engine {
             lane.phase = Phase::Login(Box::new(Conversation {
                 login: words,
                 own: lane.member.login.clone(),
+                is_shared: !lane.dedicated,
                 ..Conversation::default()
             }));
         }
@@ -67,7 +68,11 @@ impl Engine {
                 Some(used)
             }
             Login::Ready { used } => {
+                let opening = lane.take_opening();
                 lane.ready(self.now);
+                if let Some(number) = opening {
+                    self.end_opening(id, number);
+                }
                 Some(used)
             }
             Login::Limited { used, why } => {

@@ -8,7 +8,7 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use super::Servers;
+use super::{LaneId, Servers};
 
 /// The most logins of clients that one worker knows at a time. The pools' own login does not count.
 pub const LOGINS: usize = 256;
@@ -148,6 +148,15 @@ impl Servers {
             self.logins.join(&[], None);
         }
         joined
+    }
+
+    /// This lane has another login from now on.
+    pub(super) fn move_lane(&mut self, id: LaneId, login: u16) {
+        if let Some(lane) = self.lanes.get_mut(id) {
+            self.logins.lane_closed(lane.login);
+            self.logins.lane_opened(login);
+            lane.login = login;
+        }
     }
 
     /// A client with this login has left.

@@ -9,6 +9,7 @@
 //! behind it do not wait for a slow reader. A slow reader delays them by at most half the time-out
 //! (`hold.rs`). A large message that hardly moves loses its place when others want it (`pace.rs`).
 
+mod arrival;
 mod dedicated;
 mod download;
 mod end;
@@ -30,10 +31,12 @@ mod servers;
 use self::end::UNREPAIRED;
 pub(crate) use self::queue::Wants;
 use self::{
+    arrival::Arrival,
     dedicated::Dedicated,
     hold::Hold,
     lane::{Download, Lanes, Phase, Waiter},
     late::Uptake,
+    limited::Unfit,
     logins::Logins,
     pace::Pace,
     proof::Proofs,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{BULK_LANES, Hold, Lane, LaneId, Lanes, Pace, Phase, Proofs};
+use super::{Arrival, BULK_LANES, Hold, Lane, LaneId, Lanes, Pace, Phase, Proofs};
 use crate::{engine::Engine, members::Member, stream::Stream};
 
 impl Engine {
@@ -88,6 +88,9 @@ impl Engine {
             limited: false,
             proofs: Proofs::of(member),
             holding: true,
+            arrival: Arrival::Past,
+            greeted: false,
+            lost: 0,
             limit: String::new(),
             uploading: None,
             download: None,

@@ -191,7 +191,9 @@ impl Engine {
         let proofs = lane.proofs;
         let refused = match lane.uploading {
             Some(_) => Vec::new(),
-            None => lane.drop_held(dialect, |request| !proofs.admit(request, dialect)),
+            None => lane.drop_held(dialect, |request, _| {
+                (!proofs.admit(request, dialect)).then_some(())
+            }),
         };
         let (member, limit) = (lane.member.clone(), lane.limit.clone());
         let said = answer.what();
@@ -203,7 +205,7 @@ impl Engine {
         lane.release_held();
         self.servers.in_flight -= refused.len();
         self.flush_later(Peer::Lane(id));
-        for waiter in refused {
+        for (waiter, _) in refused {
             let (outcome, what) = match dialect.is_common(waiter.command) {
                 true => unproven,
                 false => (Outcome::LocalError, &*limit),

@@ -7,7 +7,7 @@ use proxima_wire::{
     message::{Class, Outcome, Reply, Request},
 };
 
-use super::{LaneId, Pace, UNREPAIRED, Waiter};
+use super::{LaneId, Pace, UNREPAIRED, Unfit, Waiter};
 use crate::{
     dialect::{Change, Effect, Failed},
     engine::{Engine, Peer},
@@ -91,10 +91,17 @@ impl Engine {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
-        if lane.limited && !member.dialect.is_common(request.command) {
+        if lane.limited
+            && let Some(unfit) = Unfit::of(member.dialect, request, message)
+        {
             let what = lane.limit.clone();
             self.settle_lane(id);
-            return self.not_sent(member, request, message, to, Outcome::LocalError, &what);
+            return match unfit {
+                Unfit::Unknown => {
+                    self.not_sent(member, request, message, to, Outcome::LocalError, &what);
+                }
+                Unfit::Closes(_) => self.refuse_unfit(to, unfit, (&member.address, &what)),
+            };
         }
         if request.is_unanswered && member.is_copy() {
             let what = "a copy must answer every request";

@@ -31,6 +31,8 @@ pub struct Servers {
     pub(super) woken: Vec<LaneId>,
     /// Requests that wait for a dedicated lane.
     pub(super) queued: usize,
+    /// Commands so far that let their clients wait.
+    pub(super) arrivals: u64,
     /// The client whose upload is being dispatched.
     pub(super) uploader: Option<ClientId>,
     /// Bulk lanes that this upload was given.
@@ -75,6 +77,12 @@ impl Servers {
     #[inline]
     pub(crate) fn is_awaited(&self) -> bool {
         self.in_flight > 0 || self.queued > 0
+    }
+
+    /// Does this member serve requests on any lane?
+    pub(super) fn serves_otherwise(&self, member: MemberId) -> bool {
+        let mut lanes = self.lanes.iter();
+        lanes.any(|(_, lane)| lane.member.id == member && lane.is_proven())
     }
 
     /// May the server of this lane let its client wait for what it has asked last?

@@ -191,6 +191,7 @@ fn an_ejected_child_is_passed_over_without_being_asked() {
     );
     let client = world.client();
     world.say(client, b"get k\r\n");
+    world.down.insert("a".into());
     world.leave(world.lane("a"));
     assert!(
         matches!(&world.engine.actions.events[..], [proxima::engine::WorkerEvent::Ejected(member, _)] if member.name == "a")

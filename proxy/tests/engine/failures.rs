@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use proxima::copies::CopyState;
+use proxima::{
+    copies::CopyState,
+    engine::{Peer, WorkerEvent},
+};
 
 use crate::{
     copies::id,
@@ -248,4 +251,127 @@ fn all_requests_that_wait_for_a_server_get_the_same_error() {
         let line = "SERVER_ERROR 10.0.0.1:1: timeout\r\n";
         assert_eq!(world.heard(client), [line, line].concat());
     }
+}
+
+/// A server that is ejected by its first failure.
+const STRICT: &str = "pools: {p: {servers: [{address: 10.0.0.1:1, name: a}], eject: {failures: 1}}}\n\
+     listeners: [{address: \"127.0.0.1:1\", route: {member: p/a}}]\n";
+const HIT: &str = "VALUE k 0 1\r\nx\r\nEND\r\n";
+
+fn is_ejected(world: &World) -> bool {
+    let mut events = world.engine.actions.events.iter();
+    events.any(|event| matches!(event, WorkerEvent::Ejected(..)))
+}
+
+#[test]
+fn a_server_that_closes_a_connection_is_asked_on_another_one_and_not_ejected() {
+    let mut world = world_of(STRICT);
+    let client = world.client();
+    for number in 1..10 {
+        world.say(client, GET.as_bytes());
+        world.leave(world.lane("a"));
+        let expected = "SERVER_ERROR 10.0.0.1:1: Connection closed by the server\r\n";
+        assert_eq!(world.heard(client), expected);
+        assert_eq!(world.lanes("a").len(), number + 1, "it was made at once");
+    }
+    assert!(!is_ejected(&world));
+    world.sent("a");
+    world.say(client, GET.as_bytes());
+    assert_eq!(world.sent("a"), GET);
+    world.reply("a", HIT);
+    assert_eq!(world.heard(client), HIT);
+    // Nobody is there any more.
+    refuses(&mut world);
+    world.leave(world.lane("a"));
+    assert!(!is_ejected(&world), "it was idle, and nobody has asked");
+    world.say(client, GET.as_bytes());
+    assert!(is_ejected(&world));
+}
+
+#[test]
+fn a_server_whose_next_connection_is_refused_is_ejected_before_anybody_asks() {
+    for (what, spoil) in [
+        ("refused", refuses as fn(&mut World)),
+        ("late", |world| _ = world.unreachable.insert("a".into())),
+    ] {
+        let mut world = world_of(STRICT);
+        let client = world.client();
+        world.say(client, GET.as_bytes());
+        spoil(&mut world);
+        world.leave(world.lane("a"));
+        late(&mut world);
+        assert!(is_ejected(&world), "{what}");
+    }
+}
+
+#[test]
+fn a_request_of_which_nothing_was_sent_goes_to_the_next_connection() {
+    let mut world = world_of(STRICT);
+    let client = world.client();
+    // The server closes the first connections before it says anything.
+    world.frozen.insert("a".into());
+    world.say(client, b"set k 0 0 1\r\nx\r\nget k\r\n");
+    world.leave(world.lane("a"));
+    world.leave(world.lane("a"));
+    assert!(!is_ejected(&world));
+    assert_eq!(world.heard(client), "");
+    world.frozen.clear();
+    world.thaw(world.lane("a"));
+    assert_eq!(world.sent("a"), "set k 0 0 1\r\nx\r\nget k\r\n");
+    world.reply("a", "STORED\r\n");
+    world.reply("a", HIT);
+    assert_eq!(world.heard(client), format!("STORED\r\n{HIT}"));
+    // The connection is lost in the turn in which a client has asked.
+    world.say(client, GET.as_bytes());
+    let Peer::Client(id) = world.seats[client].peer else {
+        panic!("a client");
+    };
+    world.sent("a");
+    world.engine.client_bytes(id, b"set k 0 0 1\r\ny\r\n");
+    world.leave(world.lane("a"));
+    assert_eq!(world.sent("a"), "set k 0 0 1\r\ny\r\n");
+    world.reply("a", "STORED\r\n");
+    let closed = "SERVER_ERROR 10.0.0.1:1: Connection closed by the server\r\n";
+    assert_eq!(world.heard(client), format!("{closed}STORED\r\n"));
+    assert_eq!(world.engine.servers.in_flight(), 0);
+}
+
+#[test]
+fn a_server_that_says_nothing_on_any_connection_is_ejected() {
+    let mut world = world_of(STRICT);
+    let client = world.client();
+    world.frozen.insert("a".into());
+    world.say(client, GET.as_bytes());
+    for lost in 1..=3 {
+        assert!(!is_ejected(&world), "{lost}");
+        world.leave(world.lane("a"));
+    }
+    assert!(is_ejected(&world));
+    let closed = "SERVER_ERROR 10.0.0.1:1: Connection closed by the server\r\n";
+    assert_eq!(world.heard(client), closed);
+    assert_eq!(world.engine.servers.in_flight(), 0);
+}
+
+#[test]
+fn a_server_that_refuses_one_more_connection_is_not_ejected_while_it_serves_another() {
+    let mut world = world_of(STRICT);
+    let client = world.client();
+    world.say(client, GET.as_bytes());
+    world.reply("a", HIT);
+    assert_eq!(world.heard(client), HIT);
+    let full = "ERROR Too many open connections";
+    logs_in_with(&mut world, full);
+    let value = "x".repeat(100_000);
+    for _ in 0..3 {
+        world.say(client, format!("set k 0 0 100000\r\n{value}\r\n").as_bytes());
+        assert_eq!(
+            world.heard(client),
+            format!("SERVER_ERROR 10.0.0.1:1: {full}\r\n")
+        );
+    }
+    assert!(!is_ejected(&world));
+    let other = world.lanes("a")[0];
+    world.leave(other);
+    world.say(client, GET.as_bytes());
+    assert!(is_ejected(&world), "it serves nobody");
 }

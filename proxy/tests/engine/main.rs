@@ -27,6 +27,7 @@ mod random;
 mod rows;
 mod scripts;
 mod splits;
+mod turns;
 mod undo;
 mod uploads;
 mod versions;

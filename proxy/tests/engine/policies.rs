@@ -142,8 +142,10 @@ fn ejected_children_count_as_tries() {
     );
     let client = world.client();
     world.say(client, b"get k\r\n");
-    world.leave(world.lane("a"));
-    world.leave(world.lane("b"));
+    for member in ["a", "b"] {
+        world.down.insert(member.into());
+        world.leave(world.lane(member));
+    }
     assert!(world.heard(client).starts_with("SERVER_ERROR 10.0.0.2:1: "));
     world.say(client, b"get k\r\n");
     assert_eq!(world.sent("c"), "get k\r\n", "b has failed before");

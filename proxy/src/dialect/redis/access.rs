@@ -3,10 +3,13 @@
 //! A listener may have a password of its own. Otherwise, with `auth: pass`, the servers decide: what changes
 //! the login is sent on a connection of the client's own, and if the server agrees the client's requests take
 //! lanes with that login from then on.
+//!
+//! Until then a client is nobody. A server takes little from nobody, and closes the connection for more: what
+//! is more is answered here, as the connection is that of all who are nobody.
 
 use proxima_wire::{
     message::Request,
-    resp::{Args, Command, integer, replies},
+    resp::{self, Args, Command, TRANSACTION, integer, replies},
 };
 
 use super::{
@@ -31,6 +34,12 @@ const KEPT: &str =
     "ERR the login and the database cannot change while the server keeps something for the client";
 pub(super) const SYNTAX: &[u8] = b"-ERR syntax error\r\n";
 const OK: &[u8] = b"+OK\r\n";
+
+/// The most words of a command that servers take from nobody, and the most bytes of a word.
+const WORDS_OF_NOBODY: u32 = 10;
+const WORD_OF_NOBODY: usize = 16 * 1024;
+const TOO_MANY_WORDS: &[u8] = b"-ERR Protocol error: unauthenticated multibulk length\r\n";
+const TOO_LONG_WORD: &[u8] = b"-ERR Protocol error: unauthenticated bulk length\r\n";
 
 /// What a client says in `AUTH`, or behind that word in `HELLO`: the user, empty for the default one, and the
 /// password.
@@ -61,6 +70,25 @@ pub(super) fn refuse(request: &Request, manner: Manner, out: &mut Vec<u8>) -> Op
     let text = not_logged_in(manner, NO_LOGIN);
     (0..replies(request.command)).for_each(|_| append_error(text, out));
     Some(Plan::Answer)
+}
+
+/// The words in which a server closes the connection of nobody for this request. `None`: it answers it.
+pub(super) fn exceeds(request: &Request, message: &[u8]) -> Option<&'static [u8]> {
+    let is_streamed = (message.len() as u64) < request.len();
+    if request.command < TRANSACTION {
+        return too_much(message).or(is_streamed.then_some(TOO_LONG_WORD));
+    }
+    resp::commands(message).find_map(|(_, command)| too_much(command))
+}
+
+fn too_much(command: &[u8]) -> Option<&'static [u8]> {
+    let mut words = Args::of(command);
+    if words.left() > WORDS_OF_NOBODY {
+        return Some(TOO_MANY_WORDS);
+    }
+    words
+        .any(|word| word.len as usize > WORD_OF_NOBODY)
+        .then_some(TOO_LONG_WORD)
 }
 
 /// Checks what a client has said where the servers are not asked. Returns whether it is good; otherwise the
@@ -207,7 +235,13 @@ pub(super) fn answered(session: &mut Session, is_error: bool) {
     };
     session.lease = Lease::Spoilt;
     if !is_error {
-        session.form = Who::decode(&words).form;
+        let (before, now) = (Who::of(session), Who::decode(&words));
+        let database = now.database;
+        // A lane says more at its login than AUTH says, but nothing more than SELECT.
+        if (Who { database, ..before }) == now {
+            session.lease = Lease::Moved;
+        }
+        session.form = now.form;
         session.login = words;
     }
 }
@@ -225,6 +259,54 @@ impl Who {
         Self {
             user,
             ..Self::of(session)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proxima_wire::{message::Parsed, resp::append_number};
+
+    use super::{super::Redis, TOO_LONG_WORD, TOO_MANY_WORDS, exceeds};
+    use crate::dialect::{Dialect as _, redis::append_bulk};
+
+    fn command(words: &[&str]) -> Vec<u8> {
+        let mut message = Vec::new();
+        append_number(b'*', words.len() as i64, &mut message);
+        words
+            .iter()
+            .for_each(|word| append_bulk(word.as_bytes(), &mut message));
+        message
+    }
+
+    #[test]
+    fn what_servers_do_not_take_from_nobody_is_known() {
+        let (longest, longer) = ("v".repeat(16_384), "v".repeat(16_385));
+        let transaction = |inner: &[&str]| [command(&["MULTI"]), command(inner), command(&["EXEC"])].concat();
+        let ten = ["MGET", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+        let eleven = [&ten[..], &["10"]].concat();
+        for (message, expected) in [
+            (command(&ten), None),
+            (command(&eleven), Some(TOO_MANY_WORDS)),
+            (command(&["SET", "k", &longest]), None),
+            (command(&["SET", "k", &longer]), Some(TOO_LONG_WORD)),
+            (command(&["GET", &longer]), Some(TOO_LONG_WORD)),
+            (transaction(&ten), None),
+            (transaction(&eleven), Some(TOO_MANY_WORDS)),
+            (
+                b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$100000\r\n".to_vec(),
+                Some(TOO_LONG_WORD),
+            ),
+        ] {
+            let Parsed::Head(request) = Redis::PLAIN.head(&message) else {
+                panic!("{}", message.escape_ascii());
+            };
+            assert_eq!(
+                exceeds(&request, &message),
+                expected,
+                "{}",
+                message.escape_ascii()
+            );
         }
     }
 }

@@ -7,13 +7,17 @@ use proxima_wire::{
 };
 
 use super::{
-    append_bulk,
+    PROBE, append_bulk,
     who::{User, Who},
 };
 use crate::dialect::{Conversation, Login, MALFORMED};
 
 /// The name of the proxy's connections at servers.
 const NAME: &[u8] = b"proxima";
+/// How a server answers who has to log in first.
+const NO_LOGIN: &[u8] = b"-NOAUTH";
+/// How a server refuses one connection more than `maxclients`.
+const FULL: &[u8] = b"-ERR max number of clients";
 /// The flag of a packed version that is Valkey's.
 const VALKEY: u64 = 1 << 63;
 
@@ -37,7 +41,12 @@ pub(super) fn step(conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<
             return Login::More { used };
         };
         if outcome.is_error() {
-            return refused(&who, outcome, said);
+            if !is_nobody(&who) || said.starts_with(FULL) {
+                return refused(&who, outcome, said);
+            }
+            if said.starts_with(NO_LOGIN) {
+                conversation.notes = said.to_vec();
+            }
         }
         if let version @ 1.. = packed(said) {
             conversation.version = version;
@@ -45,7 +54,13 @@ pub(super) fn step(conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<
         used += said.len();
         conversation.step -= 1;
     }
-    Login::Ready { used }
+    match conversation.notes.is_empty() {
+        true => Login::Ready { used },
+        false => Login::Limited {
+            used,
+            why: String::from_utf8_lossy(&conversation.notes).trim().to_owned(),
+        },
+    }
 }
 
 /// Appends the requests of the login. Returns their number.
@@ -56,14 +71,37 @@ fn begin(who: &Who, conversation: &Conversation, out: &mut Vec<u8>) -> u32 {
             own.map_or(&[][..], |own| &own.user),
             own.and_then(|own| own.password.as_deref()),
         ),
-        // Until a client has logged in, the server says to each of its requests what it thinks of that.
-        User::Nobody if who.form == 0 => return 0,
         User::Nobody => (&[][..], None),
         User::Named { user, password } => (&user[..], Some(&password[..])),
     };
+    let greeted = match is_nobody(who) {
+        // Until a client has logged in, the server says to each of its requests what it thinks of that. Where
+        // several clients are nobody, it is known before whether it takes anything from them.
+        true if conversation.is_shared => {
+            out.extend_from_slice(PROBE);
+            1
+        }
+        true => 0,
+        false => {
+            append_hello(who.form, user, password, out);
+            1
+        }
+    };
+    let database = who.database.or(own.map(|own| own.database)).unwrap_or(0);
+    if database == 0 {
+        return greeted;
+    }
+    append_number(b'*', 2, out);
+    append_bulk(b"SELECT", out);
+    append_bulk(database.to_string().as_bytes(), out);
+    greeted + 1
+}
+
+/// Appends the greeting, in which a user logs in who has a password.
+fn append_hello(form: u16, user: &[u8], password: Option<&[u8]>, out: &mut Vec<u8>) {
     append_number(b'*', if password.is_some() { 7 } else { 4 }, out);
     append_bulk(b"HELLO", out);
-    append_bulk(if who.form == 0 { b"2" } else { b"3" }, out);
+    append_bulk(if form == 0 { b"2" } else { b"3" }, out);
     if let Some(password) = password {
         append_bulk(b"AUTH", out);
         append_bulk(if user.is_empty() { b"default" } else { user }, out);
@@ -71,33 +109,27 @@ fn begin(who: &Who, conversation: &Conversation, out: &mut Vec<u8>) -> u32 {
     }
     append_bulk(b"SETNAME", out);
     append_bulk(NAME, out);
-    let database = who.database.or(own.map(|own| own.database)).unwrap_or(0);
-    if database == 0 {
-        return 1;
-    }
-    append_number(b'*', 2, out);
-    append_bulk(b"SELECT", out);
-    append_bulk(database.to_string().as_bytes(), out);
-    2
+}
+
+/// Is nothing said to the server of a version, nor of a user?
+fn is_nobody(who: &Who) -> bool {
+    who.user == User::Nobody && who.form == 0
 }
 
 /// A server has answered an error to the login.
 fn refused(who: &Who, outcome: Outcome, said: &[u8]) -> Login {
     let is_clients_own = who.user != User::Pool || who.database.is_some();
+    let text = String::from_utf8_lossy(said.trim_ascii());
+    let text = text.trim_start_matches('-');
     match outcome {
         // The server cannot serve anybody now, whoever asks.
-        Outcome::Busy | Outcome::TryAgain => {
-            let text = String::from_utf8_lossy(said.trim_ascii());
-            Login::Refused(text.trim_start_matches('-').to_owned())
-        }
-        _ if is_clients_own && said.starts_with(b"-NOAUTH") => {
+        Outcome::Busy | Outcome::TryAgain => Login::Refused(text.to_owned()),
+        _ if is_clients_own && said.starts_with(NO_LOGIN) => {
             Login::Denied(b"-NOAUTH Authentication required.\r\n".to_vec())
         }
         _ if is_clients_own => Login::Denied(said.to_vec()),
-        _ => {
-            let text = String::from_utf8_lossy(said.trim_ascii());
-            Login::Rejected(format!("login refused: {}", text.trim_start_matches('-')))
-        }
+        _ if said.starts_with(FULL) => Login::Refused(text.to_owned()),
+        _ => Login::Rejected(format!("login refused: {text}")),
     }
 }
 

@@ -448,4 +448,8 @@ impl Dialect for Redis {
     fn login(&self, conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
         login::step(conversation, bytes, out)
     }
+
+    fn exceeds(&self, request: &Request, message: &[u8]) -> Option<&'static [u8]> {
+        access::exceeds(request, message)
+    }
 }
