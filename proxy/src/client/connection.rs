@@ -66,6 +66,8 @@ pub struct Client {
     pub(super) pushing: Option<(LaneId, u32)>,
     /// Bytes that have come on its own lanes and were not passed on.
     pub(super) in_lanes: usize,
+    /// Bytes that its session keeps, as they were when it was last planned with.
+    pub(super) in_session: usize,
     /// Its subscriptions at several servers; `None`: it has none.
     pub(super) subscriptions: Option<Box<Subscriptions>>,
     pub(super) slots: Slots,
@@ -180,8 +182,8 @@ impl Client {
         } = &self.stream;
         let subscriptions = self.subscriptions.as_ref().map_or(0, |all| all.holds());
         let buffers = read_buffer.capacity() + out.capacity() + wire.capacity();
-        let session = self.session.memory();
-        self.unsent + buffers + self.slots.memory() + subscriptions + self.in_lanes + session
+        let elsewhere = self.in_lanes + self.in_session;
+        self.unsent + buffers + self.slots.memory() + subscriptions + elsewhere
     }
 
     /// Returns whether it has sent the beginning of a request and not yet the rest. A value that is passed on

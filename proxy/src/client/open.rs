@@ -49,6 +49,7 @@ impl Engine {
             own: None,
             pushing: None,
             in_lanes: 0,
+            in_session: 0,
             subscriptions: None,
             slots: Slots::default(),
             stage: Stage::Login,

@@ -81,6 +81,7 @@ impl Engine {
         session.reach = input.tree.reach_of(usize::from(listener));
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = dialect.plan(session, request, message, &mut answer);
+        client.in_session = session.memory();
         if std::mem::take(&mut session.has_named_library) {
             self.metrics.libraries.count(dialect.library(session));
         }

@@ -151,6 +151,7 @@ impl Engine {
         session.reach = self.tree.reach_of(usize::from(client.listener));
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = client.dialect.plan(session, request, rest, &mut answer);
+        client.in_session = session.memory();
         if !self.follow_login(id) {
             self.refuse_login(id);
             return None;

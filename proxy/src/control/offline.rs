@@ -8,7 +8,7 @@ use super::{
     nodes, unix_now,
 };
 use crate::{
-    config::{ConfigError, Loaded, schema::Config, source::Lists},
+    config::{ConfigError, Loaded, file, schema::Config, source::Lists},
     copies::Snapshot,
     dialect::Dialects,
     members::{Here, Localities, Registry, host_id},
@@ -110,7 +110,7 @@ fn unwritable(path: &Path) -> Option<OfflineError> {
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     let trial = folder.join(format!(".proxima-check.{}", std::process::id()));
-    let readable = match std::fs::read(path) {
+    let readable = match file::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other.map(drop),
     };

@@ -66,7 +66,6 @@ impl Session {
     };
 
     /// Bytes of memory that clients fill, used or not.
-    #[inline]
     pub fn memory(&self) -> usize {
         let pending = self.pending.as_ref().map_or(0, Vec::capacity);
         self.notes.capacity() + self.held.capacity() + self.login.capacity() + pending

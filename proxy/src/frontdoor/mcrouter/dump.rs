@@ -50,7 +50,7 @@ impl Dump {
         // A file that may be missing, and is, has an empty text.
         for (path, text) in texts.iter().filter(|(_, text)| !text.is_empty()) {
             let kept = self.place(path);
-            if fs::read(&kept).is_ok_and(|kept| kept == text.as_bytes()) {
+            if file::read_bytes(&kept, file::LIMIT).is_ok_and(|kept| kept == text.as_bytes()) {
                 // Its age counts from the last time that it was good.
                 File::open(&kept)?.set_modified(SystemTime::now())?;
                 continue;
