@@ -4,6 +4,12 @@ use super::{Client, ClientId, Clients, HIGH_WATER};
 use crate::{engine::Engine, members::MemberId, micros::Micros, route::ReplyTo, upstream::LaneId};
 
 impl Client {
+    /// Returns whether it gets what it has not asked for. One that is to be closed still gets the rest of a
+    /// message that has begun.
+    fn gets_more(&self) -> bool {
+        !self.closing || self.pushing.is_some()
+    }
+
     /// Bytes that wait until the client takes them.
     fn untaken(&self) -> usize {
         self.stream.out.len() + self.unsent
@@ -13,7 +19,7 @@ impl Client {
 impl Clients {
     /// Returns whether the client takes the next message of this lane, whose next reply is for `next`.
     pub(crate) fn takes_from(&self, id: ClientId, lane: LaneId, member: MemberId, next: ReplyTo) -> bool {
-        let Some(client) = self.table.get(id).filter(|client| !client.closing) else {
+        let Some(client) = self.table.get(id).filter(|client| client.gets_more()) else {
             // Nothing of the lane is kept.
             return true;
         };
@@ -82,7 +88,8 @@ impl Engine {
         is_last: bool,
     ) -> bool {
         let (most, now) = (self.clients.share, self.now);
-        let Some(client) = self.clients.table.get_mut(id).filter(|client| !client.closing) else {
+        let client = self.clients.table.get_mut(id);
+        let Some(client) = client.filter(|client| client.gets_more()) else {
             return true;
         };
         client.active = now;

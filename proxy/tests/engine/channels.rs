@@ -506,3 +506,17 @@ fn confirmation_of_any_length_is_counted_and_not_passed_on_as_it_comes() {
     world.say(lane, end);
     assert_eq!(world.heard(client), told);
 }
+
+#[test]
+fn client_that_leaves_in_the_middle_of_a_message_gets_the_rest_first() {
+    let mut world = channels("{}");
+    let client = subscriber(&mut world, "b1");
+    let (long, lane) = (message("b1", &"x".repeat(100_000)), world.lanes("b")[0]);
+    let (begin, end) = long.as_bytes().split_at(50_000);
+    world.say(lane, begin);
+    world.say(client, ask("QUIT").as_bytes());
+    assert_eq!(world.seats[client].closed, None);
+    world.say(lane, end);
+    assert_eq!(world.heard(client), long + "+OK\r\n");
+    assert!(world.seats[client].closed.is_some() && world.seats[lane].closed.is_some());
+}
