@@ -101,7 +101,6 @@ const HOLDS: [Hold; 12] = [
         before: &["HOLD k\n"],
         request: "BLOB k 300000\n",
         value: 300_000,
-        ..NONE
     },
     Hold {
         what: "a large reply",
