@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{
-    empty::{Answer, Case, When},
+    answer::{Answer, Case, When},
     name::place,
 };
 use crate::message::Class;

@@ -13,6 +13,7 @@
 //! An incomplete message is never read again from its beginning. A [`Parse`](crate::message::Parse) keeps
 //! what is known about it.
 
+mod answer;
 mod args;
 mod command;
 mod empty;
