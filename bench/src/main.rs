@@ -3,7 +3,7 @@
 //! * [`load`] drives a server or proxy from many connections and measures latencies;
 //! * [`lockstep`] measures a proxy's processor time per request, repeatably;
 //! * [`memcache::stale`] looks for reads that bring what was replaced before;
-//! * [`memcache::hostile`] attacks a server or proxy, and sees what its other clients notice;
+//! * [`hostile`] attacks a server or proxy, and sees what its other clients notice;
 //! * [`compare`] runs both over every proxy that is found, and writes dated results.
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ mod contender;
 mod figures;
 mod fill;
 mod form;
+mod hostile;
 mod load;
 mod lockstep;
 mod memcache;
@@ -31,7 +32,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use self::memcache::{hostile, stale};
+use self::memcache::stale;
 
 /// Measure proxies of memcached and Redis: latency under load, processor time per request, stale reads,
 /// hostile clients, side by side

@@ -50,3 +50,13 @@ pub(crate) fn write_json<T: Serialize>(file: &Path, value: &T) -> Result<()> {
 pub(crate) fn as_seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(duration.as_secs_f64())
 }
+
+/// A duration in JSON, if there is one.
+pub(crate) fn as_optional_seconds<S: Serializer>(
+    duration: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    duration
+        .map(|duration| duration.as_secs_f64())
+        .serialize(serializer)
+}

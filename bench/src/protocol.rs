@@ -64,6 +64,14 @@ impl Protocol {
         }
     }
 
+    /// The whole reply to a get of a key that is not there.
+    pub(crate) const fn miss(self) -> &'static [u8] {
+        match self {
+            Self::Memcached => b"END\r\n",
+            Self::Redis => b"$-1\r\n",
+        }
+    }
+
     /// Appends the line that stands before the value of a hit.
     pub(crate) fn append_announcement(self, key: &[u8], size: usize, out: &mut Vec<u8>) {
         match self {

@@ -1,10 +1,9 @@
 //! The part of memcached's text protocol that a measuring client and a stand-in server need, and what is
-//! judged by it alone: stale reads (`stale`), and what clients notice of hostile ones (`hostile`).
+//! judged by it alone: stale reads (`stale`).
 //!
 //! It is separate from the product's codec on purpose: a judge that shares the code which it judges shares
 //! its errors.
 
-pub(crate) mod hostile;
 pub(crate) mod reply;
 pub(crate) mod request;
 mod server;

@@ -18,6 +18,14 @@ pub(crate) fn append_bulk(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// A command of these words.
+pub(crate) fn command(words: &[impl AsRef<[u8]>]) -> Vec<u8> {
+    let mut out = Vec::new();
+    append_length(b'*', words.len(), &mut out);
+    words.iter().for_each(|word| append_bulk(word.as_ref(), &mut out));
+    out
+}
+
 /// Appends the value of `size` bytes that belongs to the key as a bulk string, as a get answers it.
 pub(crate) fn append_value(key: &[u8], size: usize, out: &mut Vec<u8>) {
     append_length(b'$', size, out);

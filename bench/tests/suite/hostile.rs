@@ -213,6 +213,10 @@ fn an_attack_with_bad_options_says_why() {
         (&["--address", "nowhere"], "not HOST:PORT"),
         (&["--address", &address, "--attack=nonsense"], "slow-readers"),
         (&["--address", &address, "--timeout=0s"], "--timeout"),
+        (
+            &["--address", &address, "--attack=large-mget"],
+            "--attack large-mget",
+        ),
         (&["--address", &address, "--rss-limit=9"], "--pid"),
         (&["--address", &address, "--prefix=a b"], "--prefix"),
     ];

@@ -7,6 +7,8 @@ use std::{
     time::Duration,
 };
 
+use serde_json::Value;
+
 use super::{
     common::{free_port, run},
     rows::each_row,
@@ -79,6 +81,46 @@ fn keys_that_redis_was_filled_with_are_read_back_one_by_one_and_many_at_a_time()
         for nothing in ["misses", "wrong", "refused", "lost"] {
             assert_eq!(report[nothing], 0, "{shape:?}: {report}");
         }
+    }
+}
+
+#[test]
+fn a_redis_stands_attacks_in_turn_and_each_is_compared_with_a_quiet_round() {
+    let Some(server) = Redis::start() else { return };
+    let address = format!("127.0.0.1:{}", server.port);
+    let words = [
+        "hostile",
+        "--protocol=redis",
+        "--address",
+        &address,
+        "--attack=large-mget,garbage",
+        "--in-turn",
+        "--duration=500ms",
+        "--timeout=30s",
+        "--clients=3",
+        "--no-misses",
+        "--quiet",
+        "--json=-",
+    ];
+    for most in [30, 0] {
+        let option = format!("--most-delay={most}s");
+        let (output, report) = run(&[&words[..], &[&option]].concat());
+        let rounds = report["rounds"].as_array().expect("rounds");
+        assert_eq!(rounds.len(), 3, "{report}");
+        assert!(rounds[0]["attacks"] == Value::Array(Vec::new()) && rounds[0]["delay_seconds"].is_null());
+        for (round, attack) in rounds[1..].iter().zip(["large-mget", "garbage"]) {
+            assert_eq!(round["attacks"][0]["attack"], attack);
+            assert!(round["attacks"][0]["requests"].as_u64() > Some(0), "{round}");
+        }
+        let delays = rounds[1..]
+            .iter()
+            .map(|round| round["delay_seconds"].as_f64().expect("a delay"));
+        let above = delays.filter(|delay| *delay > f64::from(most)).count();
+        let failures = report["failures"].as_array().expect("failures");
+        let is_delay = |failure: &Value| failure.to_string().contains("longer than in the quiet round");
+        assert!(failures.iter().all(is_delay), "{failures:?}");
+        assert_eq!(failures.len(), above, "{report}");
+        assert_eq!(output.status.code(), Some(i32::from(above > 0)), "{output:?}");
     }
 }
 

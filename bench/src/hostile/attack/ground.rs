@@ -3,13 +3,18 @@
 use std::{
     io::{self, ErrorKind, Read, Write},
     net::{SocketAddr, TcpStream},
-    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
     thread,
     time::{Duration, Instant},
 };
 
 use serde::Serialize;
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::{Domain, SockRef, Socket, Type};
+
+use crate::protocol::Protocol;
 
 /// Time that an attacker sleeps, or waits for the kernel, before it checks for the end of the round.
 const LOOK: Duration = Duration::from_millis(50);
@@ -63,6 +68,7 @@ impl Deeds {
 
 pub(crate) struct Ground<'a> {
     pub(crate) address: SocketAddr,
+    pub(crate) protocol: Protocol,
     pub(crate) deeds: &'a Deeds,
     pub(crate) over: &'a AtomicBool,
     /// The factor for attackers that make many connections.
@@ -110,6 +116,7 @@ impl<'a> Ground<'a> {
                 self.deeds.connections.fetch_add(1, Relaxed);
                 Some(Connection {
                     stream,
+                    ended: Arc::default(),
                     deeds: self.deeds,
                     over: self.over,
                 })
@@ -126,7 +133,7 @@ impl<'a> Ground<'a> {
         let socket = Socket::new(
             Domain::for_address(self.address),
             Type::STREAM,
-            Some(Protocol::TCP),
+            Some(socket2::Protocol::TCP),
         )?;
         if let Some(size) = receive_buffer {
             // This is set before the handshake, which announces it.
@@ -144,11 +151,22 @@ impl<'a> Ground<'a> {
 /// One connection of an attack. Dropping it closes it.
 pub(super) struct Connection<'a> {
     stream: TcpStream,
+    /// The other side has closed, and this is counted.
+    ended: Arc<AtomicBool>,
     deeds: &'a Deeds,
     over: &'a AtomicBool,
 }
 
 impl Connection<'_> {
+    /// The same connection, for another thread: one sends while the other receives.
+    pub(super) fn twin(&self) -> io::Result<Self> {
+        Ok(Self {
+            stream: self.stream.try_clone()?,
+            ended: Arc::clone(&self.ended),
+            ..*self
+        })
+    }
+
     /// Sends all of `bytes`, however long the other side does not read; false when it has closed, or the
     /// round is over.
     pub(super) fn send(&mut self, mut bytes: &[u8]) -> bool {
@@ -205,7 +223,9 @@ impl Connection<'_> {
     }
 
     fn closed(&self) -> bool {
-        self.deeds.closed_by_peer.fetch_add(1, Relaxed);
+        if !self.ended.swap(true, Relaxed) {
+            self.deeds.closed_by_peer.fetch_add(1, Relaxed);
+        }
         false
     }
 }

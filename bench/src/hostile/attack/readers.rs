@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::ground::{Connection, Ground};
-use crate::memcache::hostile::bait::LARGE;
+use crate::{hostile::bait::LARGE, protocol::Protocol, redis::hostile::requests};
 
 /// Values asked for: 40 MB.
 const VALUES: usize = 40;
@@ -30,7 +30,10 @@ pub(super) fn stopped(ground: &Ground<'_>, number: u32) {
 }
 
 fn read(ground: &Ground<'_>, number: u32, take: impl Fn(&mut Connection<'_>) -> bool) {
-    let request = request(number);
+    let request = match ground.protocol {
+        Protocol::Memcached => request(number),
+        Protocol::Redis => requests::repeated(LARGE, VALUES, number),
+    };
     // They do not all come at once.
     ground.pause(BETWEEN_SIPS * (number % 10) / 10);
     while !ground.is_over() {

@@ -7,14 +7,14 @@ const LONGEST_LINE: usize = 2_048;
 
 /// A parsed reply.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Reply<'a> {
+pub(crate) enum Reply<'a> {
     Stored,
     Deleted,
     NotFound,
     Number(u64),
     /// Keys and values, up to `END`.
     Values(Vec<(&'a [u8], &'a [u8])>),
-    /// `SERVER_ERROR` with its text.
+    /// A refusal with its words.
     Refused(String),
     /// Bytes that do not answer the request.
     Wrong(String),
@@ -22,7 +22,7 @@ pub(super) enum Reply<'a> {
 
 /// The expected kind of reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Set,
     Get,
     Delete,
@@ -97,7 +97,7 @@ fn wrong(what: &str) -> Reply<'static> {
 }
 
 /// The beginning of bytes that are told to people.
-pub(super) fn excerpt(bytes: &[u8]) -> String {
+pub(crate) fn excerpt(bytes: &[u8]) -> String {
     let shown = bytes[..bytes.len().min(200)].escape_ascii().to_string();
     match bytes.len() {
         0..=200 => shown,

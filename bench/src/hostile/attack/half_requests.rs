@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::ground::Ground;
+use crate::{protocol::Protocol, redis::hostile::requests};
 
 /// Bytes, nearly as many as a line of memcached may have.
 const LONG: usize = 1_000_000;
@@ -11,7 +12,10 @@ const LONG: usize = 1_000_000;
 const RETURN: Duration = Duration::from_millis(200);
 
 pub(super) fn run(ground: &Ground<'_>, number: u32) {
-    let half = half(number);
+    let half = match ground.protocol {
+        Protocol::Memcached => half(number),
+        Protocol::Redis => requests::half(number),
+    };
     while !ground.is_over() {
         let Some(mut connection) = ground.connect() else {
             continue;

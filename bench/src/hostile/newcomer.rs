@@ -7,6 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::protocol::Protocol;
+
 /// A new client that is not served by then is not waited for any longer.
 const GIVE_UP: Duration = Duration::from_secs(5);
 
@@ -14,10 +16,10 @@ const GIVE_UP: Duration = Duration::from_secs(5);
 const ATTEMPT: Duration = Duration::from_secs(1);
 
 /// Time until a new client is served. `None`: it is not.
-pub(super) fn until_served(address: SocketAddr) -> Option<Duration> {
+pub(super) fn until_served(address: SocketAddr, protocol: Protocol) -> Option<Duration> {
     let start = Instant::now();
     while start.elapsed() < GIVE_UP {
-        if is_served(address).unwrap_or(false) {
+        if is_served(address, protocol).unwrap_or(false) {
             return Some(start.elapsed());
         }
         thread::sleep(Duration::from_millis(20));
@@ -25,11 +27,13 @@ pub(super) fn until_served(address: SocketAddr) -> Option<Duration> {
     None
 }
 
-fn is_served(address: SocketAddr) -> std::io::Result<bool> {
+fn is_served(address: SocketAddr, protocol: Protocol) -> std::io::Result<bool> {
     let mut stream = TcpStream::connect_timeout(&address, ATTEMPT)?;
     stream.set_read_timeout(Some(ATTEMPT))?;
-    stream.write_all(b"get ~newcomer\r\n")?;
-    let mut reply = [0; 5];
+    let mut request = Vec::new();
+    protocol.append_get(b"~newcomer", &mut request);
+    stream.write_all(&request)?;
+    let mut reply = vec![0; protocol.miss().len()];
     stream.read_exact(&mut reply)?;
-    Ok(reply == *b"END\r\n")
+    Ok(reply == protocol.miss())
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::Serialize;
 
 use super::{attack::Done, noise::Worst, options::Options, score::Outcome};
-use crate::output::as_seconds;
+use crate::output::{as_optional_seconds, as_seconds};
 
 /// A new client must be served so soon after the attacks.
 const NEWCOMER: Duration = Duration::from_secs(3);
@@ -39,6 +39,12 @@ pub(super) struct Round {
     longest_stalls: Worst,
     #[serde(rename = "stalled_seconds", serialize_with = "as_seconds")]
     stalled: Duration,
+    /// The longest wait of a well-behaved client, less the machine's noise.
+    #[serde(rename = "wait_seconds", serialize_with = "as_seconds")]
+    wait: Duration,
+    /// So much longer than in the quiet round.
+    #[serde(rename = "delay_seconds", serialize_with = "as_optional_seconds")]
+    delay: Option<Duration>,
     newcomer_served_after_seconds: Option<f64>,
     peak_rss_bytes: Option<u64>,
     failures: Vec<String>,
@@ -56,6 +62,8 @@ impl Round {
         peak: Option<Option<u64>>,
     ) -> Self {
         let mut round = Self {
+            wait: clients.iter().map(|client| client.wait).max().unwrap_or_default(),
+            delay: None,
             attacks,
             clients,
             took,
@@ -67,6 +75,16 @@ impl Round {
         };
         round.failures = round.judge(options, newcomer, peak);
         round
+    }
+
+    /// Compares its longest wait with that of the quiet round.
+    pub(super) fn compare(&mut self, quiet: &Self, most: Duration) {
+        let delay = self.wait.saturating_sub(quiet.wait);
+        if delay > most {
+            let words = format!("others waited {delay:.1?} longer than in the quiet round");
+            self.failures.push(words);
+        }
+        self.delay = Some(delay);
     }
 
     fn judge(&self, options: &Options, newcomer: Option<Duration>, peak: Option<Option<u64>>) -> Vec<String> {
@@ -106,6 +124,7 @@ impl Round {
 
     fn names(&self) -> String {
         match &self.attacks[..] {
+            [] => "quiet".to_owned(),
             [one] => one.attack.name(),
             all => format!("{} attacks at once", all.len()),
         }
@@ -124,7 +143,7 @@ impl Round {
         println!("{}", self.summary());
         for done in &self.attacks {
             print!(
-                "  {:<16} {} connections, {} not made, {} closed by the other side; {} requests, {:.1} MB sent, {:.1} MB taken",
+                "  {:<17} {} connections, {} not made, {} closed by the other side; {} requests, {:.1} MB sent, {:.1} MB taken",
                 done.attack.name(),
                 done.connections,
                 done.not_connected,
@@ -246,6 +265,18 @@ impl<'a> Report<'a> {
     pub(super) fn print(&self) {
         for round in &self.rounds {
             round.print(self.options);
+        }
+        let Some(most) = self.options.most_delay else {
+            return;
+        };
+        println!(
+            "the longest wait of a well-behaved client, and how much longer it is than in the quiet round"
+        );
+        println!("({most:?} allowed); what the machine stood still is taken off:");
+        for round in &self.rounds {
+            let wait = format!("{:.1?}", round.wait);
+            let delay = round.delay.map_or(String::new(), |delay| format!("{delay:.1?}"));
+            println!("  {:<18} {wait:>9} {delay:>9}", round.names());
         }
     }
 }

@@ -16,6 +16,9 @@ const KEPT: usize = 20;
 /// Slow replies that are kept to be judged at the end of a round. Further ones count as late without that.
 const JUDGED: usize = 10_000;
 
+/// The longest waits that are kept, because one of them may be the machine's rather than the target's.
+const LONGEST: usize = 32;
+
 /// The results of a round so far.
 #[derive(Default)]
 pub(super) struct Score {
@@ -30,6 +33,7 @@ pub(super) struct Score {
     slow: Vec<Slow>,
     slow_count: u64,
     worst: Duration,
+    longest: Vec<(Instant, Instant)>,
 }
 
 /// A reply that took longer than the time-out.
@@ -50,6 +54,9 @@ pub(super) struct Outcome {
     pub(super) first_misses: Vec<String>,
     #[serde(rename = "worst_seconds", serialize_with = "as_seconds")]
     pub(super) worst: Duration,
+    /// The longest wait, less the machine's noise.
+    #[serde(rename = "wait_seconds", serialize_with = "as_seconds")]
+    pub(super) wait: Duration,
     /// Replies later than the time-out, less the machine's noise.
     pub(super) late: u64,
     pub(super) worst_late: Option<Late>,
@@ -77,6 +84,7 @@ impl Score {
         let ended = Instant::now();
         let took = ended - begun;
         self.worst = self.worst.max(took);
+        self.keep_wait(begun, ended);
         if took <= timeout {
             return;
         }
@@ -88,6 +96,16 @@ impl Score {
                 request: request.to_owned(),
                 answered,
             });
+        }
+    }
+
+    fn keep_wait(&mut self, begun: Instant, ended: Instant) {
+        if self.longest.len() < LONGEST {
+            self.longest.push((begun, ended));
+        } else if let Some(least) = self.longest.iter_mut().min_by_key(|(from, to)| *to - *from)
+            && least.1 - least.0 < ended - begun
+        {
+            *least = (begun, ended);
         }
     }
 
@@ -146,6 +164,12 @@ impl Score {
             misses: self.misses,
             first_misses: self.first_misses,
             worst: self.worst,
+            wait: self
+                .longest
+                .into_iter()
+                .map(|(from, to)| (to - from).saturating_sub(stalls.within(from, to)))
+                .max()
+                .unwrap_or_default(),
             late: late.len() as u64 + unjudged,
             worst_late: late.into_iter().max_by_key(|late| late.took - late.noise),
             refused,

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use rand::{Rng, RngExt, SeedableRng, rngs::SmallRng};
 
 use super::ground::Ground;
+use crate::{protocol::Protocol, redis::hostile::requests};
 
 /// Time to wait for an answer or an end.
 const ANSWER: Duration = Duration::from_secs(1);
@@ -13,7 +14,15 @@ const ANSWER: Duration = Duration::from_secs(1);
 const BETWEEN: Duration = Duration::from_millis(20);
 
 pub(super) fn run(ground: &Ground<'_>, number: u32) {
-    let greetings = greetings();
+    let mut greetings = greetings();
+    // To a Redis, none of the others is more than the beginning of a line.
+    let awaited = match ground.protocol {
+        Protocol::Memcached => AWAITED,
+        Protocol::Redis => 0,
+    };
+    if ground.protocol == Protocol::Redis {
+        greetings.extend(requests::garbage());
+    }
     let mut random = SmallRng::seed_from_u64(u64::from(number));
     let mut turn = number as usize;
     while !ground.is_over() {
@@ -22,7 +31,7 @@ pub(super) fn run(ground: &Ground<'_>, number: u32) {
         };
         turn += 1;
         let place = turn % (greetings.len() + 1);
-        let waits = place < AWAITED;
+        let waits = place < awaited;
         let bytes = greetings.get(place).cloned().unwrap_or_else(|| {
             let mut noise = vec![0; random.random_range(1..20_000)];
             random.fill_bytes(&mut noise);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ground::Ground;
-use crate::memcache::hostile::bait::LARGE;
+use crate::hostile::bait::LARGE;
 
 /// Keys of a large get.
 const MANY: usize = 10_000;

@@ -9,11 +9,12 @@ use serde::Serialize;
 use super::attack::Attack;
 use crate::{
     net::look_up,
-    output::{Output, as_seconds},
+    output::{Output, as_optional_seconds, as_seconds},
+    protocol::Protocol,
     session::prefix,
 };
 
-/// Attack a memcached or a proxy as hostile clients do, and see what its other clients notice
+/// Attack a memcached, a Redis or a proxy as hostile clients do, and see what its other clients notice
 ///
 /// While the chosen attacks last, well-behaved clients set, read, delete and count keys of their own, one
 /// batch of up to eight requests at a time. Every reply is checked: is it the reply to this request, in its
@@ -27,7 +28,7 @@ use crate::{
 ///
 /// * a late reply: later than --timeout, not counting the time in which the machine itself stood still;
 ///
-/// * a refusal (SERVER_ERROR), or its connection is closed; with --no-misses also when what it set is gone;
+/// * a refusal (SERVER_ERROR, or an error of Redis), or its connection is closed; with --no-misses also when what it set is gone;
 ///
 /// or when a new client is not served within 3 s of the end of the attacks; with --pid also when that process
 /// ends, or takes more memory than --rss-limit.
@@ -55,6 +56,8 @@ use crate::{
       each attack alone, for half a minute
   proxima-bench hostile --address 127.0.0.1:11311 --control 127.0.0.1:11211 --pid $(pidof proxima) --rss-limit 320
       with the noise of the machine and the memory of the proxy
+  proxima-bench hostile --protocol redis --address 127.0.0.1:6380 --in-turn --duration 5s --most-delay 100ms
+      does 1 MiB of any kind of request delay others by more than 100 ms?
   prlimit --nofile=128:128 proxima run --config proxima.yaml    and then    --attack connection-storm
       connections at the limit of descriptors"
 )]
@@ -62,7 +65,10 @@ pub(crate) struct Options {
     /// What is attacked; a name is looked up once
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:11211", value_parser = look_up)]
     pub(super) address: SocketAddr,
-    /// Which attacks; without it all of them
+    /// The protocol in which it is attacked
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) protocol: Protocol,
+    /// Which attacks; without it all of the protocol
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_enum)]
     pub(super) attack: Vec<Attack>,
     /// One attack after the other, each for --duration, rather than all at once
@@ -86,7 +92,12 @@ pub(crate) struct Options {
     #[arg(long, value_parser = humantime::parse_duration, default_value = "1s")]
     #[serde(rename = "timeout_seconds", serialize_with = "as_seconds")]
     pub(super) timeout: Duration,
-    /// A memcached behind the proxy, asked directly all the while: what is slow there is not the proxy's
+    /// An attack may make the longest wait of a well-behaved client, less the time in which the machine stood
+    /// still, so much longer than it is in a quiet round, which then goes ahead
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[serde(rename = "most_delay_seconds", serialize_with = "as_optional_seconds")]
+    pub(super) most_delay: Option<Duration>,
+    /// A server behind the proxy, asked directly all the while: what is slow there is not the proxy's
     /// fault
     #[arg(long, value_name = "HOST:PORT", value_parser = look_up)]
     pub(super) control: Option<SocketAddr>,
@@ -113,20 +124,30 @@ impl Options {
     pub(super) fn check(&self) -> Result<()> {
         ensure!(!self.timeout.is_zero(), "--timeout must be above 0");
         ensure!(!self.duration.is_zero(), "--duration must be above 0");
+        for attack in &self.attack {
+            ensure!(
+                attack.is_made_in(self.protocol),
+                "--attack {}: there is none in the protocol {}",
+                attack.name(),
+                self.protocol.name()
+            );
+        }
         Ok(())
     }
 
-    /// The attacks of each round of the run.
+    /// The attacks of each round of the run. A quiet round has none.
     pub(super) fn rounds(&self) -> Vec<Vec<Attack>> {
-        let chosen = if self.attack.is_empty() {
-            Attack::value_variants().to_vec()
-        } else {
-            self.attack.clone()
-        };
-        if self.in_turn {
+        let mut chosen = self.attack.clone();
+        if chosen.is_empty() {
+            let all = Attack::value_variants().iter().copied();
+            chosen = all.filter(|attack| attack.is_made_in(self.protocol)).collect();
+        }
+        let quiet = self.most_delay.map(|_| Vec::new());
+        let attacked = if self.in_turn {
             chosen.into_iter().map(|attack| vec![attack]).collect()
         } else {
             vec![chosen]
-        }
+        };
+        quiet.into_iter().chain(attacked).collect()
     }
 }

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::ground::Ground;
-use crate::memcache::hostile::bait::CANARY;
+use crate::hostile::bait::CANARY;
 
 /// Requests between two looks at the replies.
 const BURST: usize = 8;

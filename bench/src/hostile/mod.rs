@@ -9,16 +9,18 @@
 //!  noise: how long the machine itself stood still meanwhile
 //! ```
 //!
+//! Protocols share this; what is Redis' alone is in [`crate::redis::hostile`].
+//!
 //! One thread a connection, so that the order of a client's requests is the order of its code.
 
-mod attack;
+pub(crate) mod attack;
 mod bait;
 mod client;
 mod held;
 mod newcomer;
 mod noise;
 mod options;
-mod reply;
+pub(crate) mod reply;
 mod report;
 mod round;
 mod score;
@@ -39,18 +41,21 @@ use report::Report;
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     options.check()?;
     raise_descriptor_limit();
-    bait::lay(options.address)?;
+    bait::lay(options.address, options.protocol)?;
 
     let interrupted = interrupted()?;
     let prefix = own_prefix(&options.prefix);
     let start = Instant::now();
-    let mut rounds = Vec::new();
+    let mut rounds: Vec<report::Round> = Vec::new();
     for (number, attacks) in options.rounds().into_iter().enumerate() {
         if interrupted.load(Relaxed) {
             break;
         }
         let keys = format!("{prefix}{number}");
-        let round = round::run(options, &attacks, &keys, &interrupted)?;
+        let mut round = round::run(options, &attacks, &keys, &interrupted)?;
+        if let (Some(most), Some(quiet)) = (options.most_delay, rounds.first()) {
+            round.compare(quiet, most);
+        }
         if !options.output.quiet {
             eprintln!("{}", round.summary());
         }

@@ -18,6 +18,8 @@ use super::{
     score::Score,
 };
 
+use crate::{protocol::Protocol, redis};
+
 /// Sizes of the values of a client's keys: most are small, two are more than a buffer, one is more than
 /// proxies hold whole.
 const SIZES: [usize; 9] = [60, 60, 60, 60, 400, 400, 4_000, 16_000, 100_000];
@@ -200,6 +202,39 @@ impl<'a> Client<'a> {
     }
 
     fn append(&mut self, request: &Request, out: &mut Vec<u8>) {
+        match self.options.protocol {
+            Protocol::Memcached => self.append_line(request, out),
+            Protocol::Redis => self.append_command(request, out),
+        }
+    }
+
+    fn append_command(&mut self, request: &Request, out: &mut Vec<u8>) {
+        let (verb, value) = match request {
+            Request::Set(place) => ("SET", Some(self.cells[*place].next())),
+            Request::SetCounter(number) => ("SET", Some(number.to_string().into_bytes())),
+            Request::Get(places) if places.len() > 1 => ("MGET", None),
+            Request::Get(_) | Request::ReadCounter => ("GET", None),
+            Request::Delete(_) => ("DEL", None),
+            Request::Count => ("INCR", None),
+        };
+        let keys = self.names(request).into_iter().map(String::into_bytes);
+        let words: Vec<_> = [verb.into()].into_iter().chain(keys).chain(value).collect();
+        out.extend(redis::request::command(&words));
+    }
+
+    /// The keys of a request.
+    fn names(&self, request: &Request) -> Vec<String> {
+        let name = |place: &usize| self.cells[*place].name().to_owned();
+        match request {
+            Request::Set(place) | Request::Delete(place) => vec![name(place)],
+            Request::Get(places) => places.iter().map(name).collect(),
+            Request::SetCounter(_) | Request::Count | Request::ReadCounter => {
+                vec![self.counter.name().to_owned()]
+            }
+        }
+    }
+
+    fn append_line(&mut self, request: &Request, out: &mut Vec<u8>) {
         match request {
             Request::Set(place) => {
                 let value = self.cells[*place].next();
@@ -229,17 +264,13 @@ impl<'a> Client<'a> {
     }
 
     fn describe(&self, request: &Request) -> String {
-        match request {
-            Request::Set(place) => format!("set {}", self.cells[*place].name()),
-            Request::Get(places) => {
-                let names: Vec<_> = places.iter().map(|place| self.cells[*place].name()).collect();
-                format!("get {}", names.join(" "))
-            }
-            Request::Delete(place) => format!("delete {}", self.cells[*place].name()),
-            Request::SetCounter(_) => format!("set {}", self.counter.name()),
-            Request::Count => format!("incr {}", self.counter.name()),
-            Request::ReadCounter => format!("get {}", self.counter.name()),
-        }
+        let verb = match request {
+            Request::Set(_) | Request::SetCounter(_) => "set",
+            Request::Get(_) | Request::ReadCounter => "get",
+            Request::Delete(_) => "delete",
+            Request::Count => "incr",
+        };
+        format!("{verb} {}", self.names(request).join(" "))
     }
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
@@ -257,8 +288,13 @@ impl<'a> Client<'a> {
     /// Waits for the reply to `request`, and checks it.
     fn receive(&mut self, request: &Request, begun: Instant) -> Result<(), Failure> {
         let mut chunk = [0; 32 * 1024];
+        let keys = self.names(request);
         loop {
-            if let Some((length, reply)) = parse(request.kind(), &self.replies) {
+            let parsed = match self.options.protocol {
+                Protocol::Memcached => parse(request.kind(), &self.replies),
+                Protocol::Redis => redis::hostile::reply::parse(request.kind(), &keys, &self.replies),
+            };
+            if let Some((length, reply)) = parsed {
                 let checked = check(&mut self.cells, &mut self.counter, request, reply);
                 let words = excerpt(&self.replies[..length.max(self.replies.len().min(200))]);
                 self.replies.drain(..length);

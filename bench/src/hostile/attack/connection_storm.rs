@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ground::Ground;
-use crate::memcache::hostile::bait::MIDDLE;
+use crate::hostile::bait::MIDDLE;
 
 /// Connections of each attacker at a time.
 const AT_ONCE: u32 = 150;

@@ -2,11 +2,15 @@
 //!
 //! Their keys are short, so that many of them fit in one line.
 
-use std::{io::Read, io::Write, net::SocketAddr, time::Duration};
+use std::{
+    io::{Read, Write},
+    net::SocketAddr,
+    time::Duration,
+};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::net::connect;
+use crate::{net::connect, protocol::Protocol, redis::request};
 
 /// A value that no proxy passes on at once.
 pub(super) const LARGE: &str = "~b";
@@ -20,7 +24,7 @@ const MIDDLE_SIZE: usize = 60_000;
 pub(super) const CANARY: &str = "~canary";
 
 /// Sets all baits.
-pub(super) fn lay(address: SocketAddr) -> Result<()> {
+pub(super) fn lay(address: SocketAddr, protocol: Protocol) -> Result<()> {
     let mut stream = connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
     stream.set_write_timeout(Some(Duration::from_secs(5)))?;
@@ -29,18 +33,19 @@ pub(super) fn lay(address: SocketAddr) -> Result<()> {
         (MIDDLE, vec![b'm'; MIDDLE_SIZE]),
         (CANARY, b"smuggled".to_vec()),
     ] {
-        let request = [
-            format!("set {key} 0 0 {}\r\n", value.len()).as_bytes(),
-            &value,
-            b"\r\n",
-        ]
-        .concat();
+        let bytes = match protocol {
+            Protocol::Memcached => {
+                let head = format!("set {key} 0 0 {}\r\n", value.len());
+                [head.as_bytes(), &value, b"\r\n"].concat()
+            }
+            Protocol::Redis => request::command(&[b"SET", key.as_bytes(), value.as_slice()]),
+        };
         let refused = || format!("{address} does not take a value of {} bytes", value.len());
-        stream.write_all(&request).with_context(refused)?;
+        stream.write_all(&bytes).with_context(refused)?;
         let mut reply = [0; 256];
         let length = stream.read(&mut reply).with_context(refused)?;
         ensure!(
-            reply[..length] == *b"STORED\r\n",
+            reply[..length] == *protocol.stored(),
             "{}: {}",
             refused(),
             reply[..length].escape_ascii()

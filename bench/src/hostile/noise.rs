@@ -11,7 +11,7 @@ use std::{
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use crate::{output::as_seconds, process::waited_for_processor};
+use crate::{output::as_seconds, process::waited_for_processor, protocol::Protocol};
 
 /// Time between two looks.
 const STEP: Duration = Duration::from_millis(5);
@@ -66,11 +66,11 @@ impl Noise {
     }
 
     /// Asks a server directly, and records how long it took.
-    pub(super) fn control(&self, server: SocketAddr, is_over: impl Fn() -> bool) {
+    pub(super) fn control(&self, server: SocketAddr, protocol: Protocol, is_over: impl Fn() -> bool) {
         let mut stream = None;
         while !is_over() {
             let begun = Instant::now();
-            if ask(server, &mut stream).is_err() {
+            if ask(server, protocol, &mut stream).is_err() {
                 stream = None;
             }
             self.note(begun, Instant::now(), |worst| &mut worst.control);
@@ -94,7 +94,7 @@ impl Noise {
     }
 }
 
-fn ask(server: SocketAddr, stream: &mut Option<TcpStream>) -> std::io::Result<()> {
+fn ask(server: SocketAddr, protocol: Protocol, stream: &mut Option<TcpStream>) -> std::io::Result<()> {
     let stream = match stream {
         Some(stream) => stream,
         None => {
@@ -104,8 +104,10 @@ fn ask(server: SocketAddr, stream: &mut Option<TcpStream>) -> std::io::Result<()
             stream.insert(new)
         }
     };
-    stream.write_all(b"get ~control\r\n")?;
-    let mut reply = [0; 5];
+    let mut request = Vec::new();
+    protocol.append_get(b"~control", &mut request);
+    stream.write_all(&request)?;
+    let mut reply = vec![0; protocol.miss().len()];
     stream.read_exact(&mut reply)
 }
 

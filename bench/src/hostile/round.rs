@@ -58,7 +58,7 @@ pub(super) fn run(
         let noise = &noise;
         scope.spawn(move || noise.watch(options.pid, is_over));
         if let Some(server) = options.control {
-            scope.spawn(move || noise.control(server, is_over));
+            scope.spawn(move || noise.control(server, options.protocol, is_over));
         }
         for client in &mut clients {
             scope.spawn(move || client.run(is_over));
@@ -68,7 +68,7 @@ pub(super) fn run(
         let attacked = attack(options, &deeds, &attacks_over, || {
             follow(options, &scores, start, interrupted);
         });
-        let newcomer = newcomer::until_served(options.address);
+        let newcomer = newcomer::until_served(options.address, options.protocol);
         over.store(true, Relaxed);
         attacked.map(|()| newcomer)
     })?;
@@ -109,6 +109,7 @@ fn attack(
             for number in 0..attack.attackers() * times {
                 let ground = Ground {
                     address: options.address,
+                    protocol: options.protocol,
                     deeds,
                     over,
                     strength: options.strength,
@@ -133,7 +134,7 @@ fn attack(
 fn lay_again(options: &Options, over: &AtomicBool) {
     while !over.load(Relaxed) {
         // If it fails, attacks ask for keys that do not exist.
-        let _ = bait::lay(options.address);
+        let _ = bait::lay(options.address, options.protocol);
         thread::sleep(LAY_AGAIN);
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ground::Ground;
-use crate::memcache::hostile::bait::MIDDLE;
+use crate::hostile::bait::MIDDLE;
 
 /// Bytes that a flood of sets brings, and that are due to a flood of gets.
 const FLOOD: usize = 90_000_000;

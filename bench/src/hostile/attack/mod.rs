@@ -5,6 +5,7 @@ mod floods;
 mod garbage;
 mod ground;
 mod half_requests;
+mod large_requests;
 mod multi_gets;
 mod readers;
 mod slow_writers;
@@ -14,6 +15,8 @@ pub(super) use ground::{Deeds, Done, Ground};
 
 use clap::ValueEnum;
 use serde::Serialize;
+
+use crate::{protocol::Protocol, redis::hostile::requests};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
@@ -44,9 +47,52 @@ pub(crate) enum Attack {
     /// 10 connections send lines that a proxy and its servers may understand differently, with commands as
     /// values
     Smuggling,
+    /// Redis: 2 connections send MGET with 100,000 keys, 1 MiB, again and again
+    LargeMget,
+    /// Redis: the same with MSET of 60,000 keys
+    LargeMset,
+    /// Redis: the same with DEL
+    LargeDel,
+    /// Redis: the same with EXISTS
+    LargeExists,
+    /// Redis: the same with EVAL, its 88,000 keys at one server
+    LargeEval,
+    /// Redis: the same with SINTER, its keys at one server
+    LargeSinter,
+    /// Redis: the same with WATCH, its keys at one server
+    LargeWatch,
+    /// Redis: the same with SUBSCRIBE, of 88,000 channels
+    LargeSubscribe,
+    /// Redis: 2 connections send a pipeline of 16 transactions of 64 KiB, again and again
+    Transactions,
+    /// Redis: 2 connections send a transaction with 40,000 commands, 1 MiB, again and again
+    LargeTransaction,
+    /// Redis: 2 connections send a pipeline of 50,000 SCAN and KEYS, 1 MiB, again and again
+    Scans,
+    /// Redis: 2 connections send a pipeline of 50,000 GET with keys of one byte, 1 MiB, again and again
+    TinyGets,
+    /// Redis: 2 connections send a pipeline of 150,000 inline commands, 1 MiB, again and again
+    InlineCommands,
 }
 
 impl Attack {
+    /// Whether it is made in this protocol.
+    pub(crate) fn is_made_in(self, protocol: Protocol) -> bool {
+        match self {
+            Self::StoppedReaders | Self::HalfRequests | Self::Garbage => true,
+            Self::SlowReaders
+            | Self::SlowUploads
+            | Self::SlowLines
+            | Self::ManyKeys
+            | Self::TinyKeys
+            | Self::RepeatedKeys
+            | Self::Floods
+            | Self::ConnectionStorm
+            | Self::Smuggling => protocol == Protocol::Memcached,
+            _ => protocol == Protocol::Redis,
+        }
+    }
+
     /// Its connections, or for a storm who opens them.
     pub(super) fn attackers(self) -> u32 {
         match self {
@@ -55,9 +101,10 @@ impl Attack {
             Self::SlowUploads => 12,
             Self::HalfRequests => 150,
             Self::ManyKeys | Self::RepeatedKeys | Self::ConnectionStorm => 4,
-            Self::TinyKeys => 2,
             Self::Floods => 8,
             Self::Garbage | Self::Smuggling => 10,
+            // Those of large requests.
+            _ => 2,
         }
     }
 
@@ -76,6 +123,11 @@ impl Attack {
             Self::ConnectionStorm => connection_storm::run(ground),
             Self::Garbage => garbage::run(ground, number),
             Self::Smuggling => smuggling::run(ground, number),
+            large => {
+                if let Some(request) = requests::request(large) {
+                    large_requests::run(ground, &request);
+                }
+            }
         }
     }
 
