@@ -19,7 +19,8 @@ while [ "$round" -le "${SOAK_ROUNDS:-10}" ]; do
 done
 echo "soak: all cells of the failure matrix"
 PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_copies.py tests/test_copies_crash.py \
-    tests/test_copies_state.py tests/test_home.py tests/test_matrix.py tests/test_hostile.py
+    tests/test_copies_state.py tests/test_home.py tests/test_matrix.py tests/test_hostile.py \
+    tests/test_hostile_redis.py
 echo "soak: every hash of twemproxy's in every case with 10,000 keys, and a million short connections"
 PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_nutcracker_keys.py \
     tests/test_connections.py
