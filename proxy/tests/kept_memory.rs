@@ -54,8 +54,29 @@ const ROWS: [(&str, &[&str]); 11] = [
             "State.Collected",
         ],
     ),
-    (LINES, &["Keys.head", "Upload.changes", "Upload.lanes"]),
-    (JOINS, &["Divided.cursors", "Divided.orders", "Leaving.excerpts"]),
+    (
+        LINES,
+        &[
+            "Division.groups",
+            "Division.keys",
+            "Division.next",
+            "Division.order",
+            "Division.part",
+            "Division.table",
+            "Keys.head",
+            "Upload.changes",
+            "Upload.lanes",
+        ],
+    ),
+    (
+        JOINS,
+        &[
+            "Divided.cursors",
+            "Divided.orders",
+            "Divided.requests",
+            "Leaving.excerpts",
+        ],
+    ),
     (MESSAGES, &["Lane.confirmation"]),
     (
         WAITS,
@@ -91,18 +112,7 @@ const ROWS: [(&str, &[&str]); 11] = [
             "Event.Lost",
         ],
     ),
-    (
-        WORKER,
-        &[
-            "Clients.pending",
-            "Servers.uploads",
-            "Spreading.groups",
-            "Spreading.keys",
-            "Spreading.message",
-            "Spreading.order",
-            "Spreading.places",
-        ],
-    ),
+    (WORKER, &["Clients.pending", "Servers.uploads"]),
     (
         ENTRIES,
         &[

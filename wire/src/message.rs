@@ -106,6 +106,9 @@ pub struct Request {
     pub extra_timeout: u32,
     /// The request goes on a dedicated lane of its client. The session sets this, and no codec does.
     pub is_dedicated: bool,
+    /// The request belongs to what a server keeps for its client (a transaction that comes step by step, watched
+    /// keys): routes lead all such requests alike. The session sets this, and no codec does.
+    pub is_of_transaction: bool,
     /// No server replies to this request, and the client expects no reply. `is_quiet` is set too, for errors
     /// that are found before a server is asked.
     pub is_unanswered: bool,
@@ -141,6 +144,7 @@ impl Request {
             base64_key: false,
             extra_timeout: 0,
             is_dedicated: false,
+            is_of_transaction: false,
             is_unanswered: false,
             before: 0,
             is_open: false,
@@ -163,6 +167,25 @@ impl Request {
             ttl: shift(self.ttl),
             quiet: shift(self.quiet),
             before: before as u32,
+            ..*self
+        }
+    }
+
+    /// The same request without the requests before it: as it is in the bytes behind them.
+    #[must_use]
+    pub fn alone(&self) -> Self {
+        let before = self.before as usize;
+        let shift = |span: Span| match span.is_empty() {
+            true => span,
+            false => Span::new(span.start as usize - before, span.end() - before),
+        };
+        Self {
+            head: self.head - self.before,
+            key: shift(self.key),
+            more_keys: shift(self.more_keys),
+            ttl: shift(self.ttl),
+            quiet: shift(self.quiet),
+            before: 0,
             ..*self
         }
     }

@@ -186,9 +186,13 @@ impl Engine {
             // it.
             return self.close_client(id, true);
         }
-        // The server was to keep something for the client, and now it is not known what it keeps.
-        client.closing |= client.session.lease != Lease::Clean;
         let command = client.slots.get(seq).map_or(0, |slot| slot.command);
+        if client.session.lease != Lease::Clean {
+            self.fail_leased(id, command, failed);
+        }
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return;
+        };
         let mut line = Vec::with_capacity(64);
         client
             .dialect
@@ -196,6 +200,34 @@ impl Engine {
         let reply = Reply::new(failed.outcome, line.len());
         self.count_failed(id, seq);
         self.answer(id, seq, &reply, &line);
+    }
+
+    /// A request of a client for which a server keeps something has failed. If it may have reached a server, it is
+    /// not known what that keeps from now on: the client is closed.
+    #[cold]
+    fn fail_leased(&mut self, id: ClientId, command: u16, failed: &Failed<'_>) {
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return;
+        };
+        let (own, dialect) = (client.own, client.dialect);
+        let is_unsent = failed.server.is_empty() && !failed.is_lost;
+        let session = client.session.get_mut().filter(|_| is_unsent);
+        let stays = session.is_some_and(|session| dialect.refused(session, command, own.is_some()));
+        client.closing |= !stays;
+        match own {
+            Some(own) => self.give_back(own),
+            None => self.end_spoilt(id),
+        }
+    }
+
+    /// Notes that nothing is kept for a client any more that has no lane for it.
+    pub(super) fn end_spoilt(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.table.get_mut(id)
+            && client.session.lease == Lease::Spoilt
+            && let Some(session) = client.session.get_mut()
+        {
+            session.lease = Lease::Clean;
+        }
     }
 
     /// Hands the result of a request to the receiver that waits.

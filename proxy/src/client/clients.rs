@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Client, ClientId, Register, Room, spread::Spreading};
+use super::{Client, ClientId, Register, Room, division::Division};
 use crate::{
     engine::Engine,
     micros::Micros,
@@ -16,8 +16,8 @@ pub struct Clients {
     pub(super) table: Table<Client>,
     /// The number of clients that have connected.
     pub(super) opened: u64,
-    /// Buffers for requests whose keys are at several members.
-    pub(super) spreading: Spreading,
+    /// Buffers for requests with several keys.
+    pub(super) division: Division,
     /// The clients of all workers.
     pub(super) register: Arc<Register>,
     /// The memory that clients take.
@@ -45,7 +45,7 @@ impl Clients {
         Self {
             table: Table::default(),
             opened: 0,
-            spreading: Spreading::default(),
+            division: Division::default(),
             register,
             room: Room::default(),
             share: 0,

@@ -2,7 +2,7 @@
 
 use proxima_wire::message::{Class, Request};
 
-use super::{Keys, Slots, kept_session::KeptSession, subscriptions::Subscriptions};
+use super::{Keys, Slots, kept_session::KeptSession, spread::Spread, subscriptions::Subscriptions};
 use crate::{
     copies::OperationId,
     dialect::Dialect,
@@ -38,6 +38,8 @@ pub(super) enum Stage {
     Upload(Box<Upload>),
     /// More keys of a request of which only some are served.
     Keys(Box<Keys>),
+    /// The same request again, whose many keys are being placed or sent.
+    Spread(Box<Spread>),
     /// Requests, which wait until this dump of the embedded store is sent.
     Dump(Box<Dump>),
 }
@@ -181,8 +183,12 @@ impl Client {
             ..
         } = &self.stream;
         let subscriptions = self.subscriptions.as_ref().map_or(0, |all| all.holds());
+        let spread = match &self.stage {
+            Stage::Spread(spread) => spread.memory(),
+            _ => 0,
+        };
         let buffers = read_buffer.capacity() + out.capacity() + wire.capacity();
-        let elsewhere = self.in_lanes + self.in_session;
+        let elsewhere = self.in_lanes + self.in_session + spread;
         self.unsent + buffers + self.slots.memory() + subscriptions + elsewhere
     }
 

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use proxima_wire::message::{Reply, Request};
+use proxima_wire::message::{Reply, Request, Span};
 
 use super::{ClientId, Clients, Part, session::Input};
 use crate::{
     dialect::{Lease, Session},
     engine::{Engine, Peer},
-    route::{ReplyTo, Walk},
+    members::Member,
+    route::{Branches, NodeId, ReplyTo, Walk},
     upstream::LaneId,
 };
 
@@ -82,28 +83,23 @@ impl Engine {
         };
         let (origin, own, tree) = (client.origin(), client.own, input.tree);
         let own = own.and_then(|lane| Some(Arc::clone(&self.servers.lane(lane)?.member)));
-        let root = tree.root(usize::from(origin.listener));
-        let mut spreading = std::mem::take(&mut self.clients.spreading);
-        if let Some(root) = root {
+        let mut has_key = false;
+        if let Some(root) = tree.root(usize::from(origin.listener)) {
             let walk = Walk {
                 tree,
                 origin,
                 request,
                 message,
-                to: ReplyTo::Nobody,
+                to: ReplyTo::Client { client: id, seq: 0 },
             };
-            self.locate_keys(root, &walk, &mut spreading);
-            let is_one = spreading.is_at_one_place(own.as_ref().map(|member| member.id), tree);
-            let own = own.as_ref().map(|member| &*member.address);
-            if !is_one && self.refuse_apart(id, &walk, &spreading, own) {
-                spreading.clear();
-                self.clients.spreading = spreading;
-                return;
+            let mut keys = Vec::new();
+            origin.dialect.keys(request, message, &mut |key| keys.push(key));
+            has_key = !keys.is_empty();
+            if let Some(apart) = self.find_apart(root, &walk, &keys, own.as_deref()) {
+                let own = own.as_ref().filter(|_| apart[0] == apart[1]);
+                return self.refuse_apart(id, &walk, root, apart, own.map(|member| &*member.address));
             }
         }
-        let has_key = !spreading.is_empty();
-        spreading.clear();
-        self.clients.spreading = spreading;
         let whole = [before, message].concat();
         let request = &Request {
             is_dedicated: true,
@@ -123,6 +119,27 @@ impl Engine {
             }
             _ => self.route(id, request, &whole, input),
         }
+    }
+
+    /// Two of these keys that do not go the same way; or twice one that does not go to the client's own member.
+    /// `None`: the request can be served.
+    fn find_apart<'a>(
+        &mut self,
+        root: NodeId,
+        walk: &Walk<'a>,
+        keys: &[Span],
+        own: Option<&Member>,
+    ) -> Option<[&'a [u8]; 2]> {
+        let first = keys.first()?.of(walk.message);
+        if let Some(own) = own
+            && !self.leads_to(root, walk, first, own.id)
+        {
+            return Some([first, first]);
+        }
+        let mark = self.way_mark(root, walk, first, Branches::Now);
+        let mut others = keys[1..].iter().map(|key| key.of(walk.message));
+        let apart = others.find(|key| self.way_mark(root, walk, key, Branches::Now) != mark)?;
+        Some([first, apart])
     }
 
     /// Sends a message that the client has not asked for. Returns `false` if the client does not take what it

@@ -4,7 +4,8 @@
 //! * `listen`, `open`, `register`: it connects, logs in and is counted; `located` says where it is
 //! * `connection`, `clients`: one client, and all of them
 //! * `session`: from its bytes to requests, by stages; `request` serves a whole one, `split` one of many
-//!   keys, `upload` one that is streamed and waits for a `place`; `prefetch` looks ahead for the store
+//!   keys as they come, `spread` one whose keys go several ways (`division`), `everywhere` one without a key,
+//!   `upload` one that is streamed and waits for a `place`; `prefetch` looks ahead for the store
 //! * `slots`: its replies in the order of its requests; `answer` hands them out; `lease` is about a lane that
 //!   is the client's alone, `subscribe` and `subscriber` about those with its `subscriptions`, `push` about
 //!   what comes on them; `stats` answers a protocol's own command for statistics, and `consult` has the
@@ -16,7 +17,9 @@ mod answer;
 mod clients;
 mod connection;
 mod consult;
+mod division;
 mod embedded;
+mod everywhere;
 mod half_closed;
 mod kept_session;
 mod lease;

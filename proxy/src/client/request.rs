@@ -74,9 +74,15 @@ impl Engine {
             return true;
         };
         let (dialect, listener) = (client.dialect, client.listener);
+        let is_idle = client.slots.is_empty();
         let mut new = Session::NEW;
         let session = client.session.or(&mut new);
-        session.is_idle = client.slots.is_empty();
+        if session.lease != Lease::Clean && !is_idle && input.tree.may_hold(usize::from(listener)) {
+            // A route could hold or refuse an earlier request and let this one pass.
+            self.stall(id, false);
+            return false;
+        }
+        session.is_idle = is_idle;
         session.is_embedded = is_embedded;
         session.reach = input.tree.reach_of(usize::from(listener));
         let mut answer = std::mem::take(&mut self.scratch);
@@ -98,16 +104,25 @@ impl Engine {
             self.refuse_login(id);
             return true;
         }
+        let mut taken = true;
+        let request = &Request {
+            is_of_transaction: plan == Plan::Dedicated && self.clients.lease(id) == Some(Lease::Kept),
+            ..*request
+        };
+        let request = &Request {
+            class: dialect.acts_as(request, message),
+            ..*request
+        };
         match plan {
             Plan::Later => {}
             Plan::Subscribe => self.subscribe(id, request, message, input),
-            Plan::Spread { divides } => self.spread_keys(id, request, message, divides, input),
+            Plan::Spread { divides } => taken = self.spread_keys(id, request, message, divides, input),
             Plan::Everywhere => self.spread_everywhere(id, request, message, input),
             Plan::Visit => self.visit(id, request, message, input),
             Plan::Route => self.route(id, request, message, input),
             Plan::Dedicated => self.dedicate(id, request, (&answer, message), input),
             Plan::Alone if input.tree.reach_of(usize::from(listener)).is_one => {
-                self.route(id, request, message, input);
+                self.spread_everywhere(id, request, message, input);
             }
             Plan::Instead => self.serve_instead(id, &answer, input),
             Plan::Alone | Plan::Answer => self.answer_here(id, &answer, request.is_quiet),
@@ -157,14 +172,10 @@ impl Engine {
         match self.clients.table.get_mut(id) {
             // The request may have released the client's own lane.
             Some(client) if let Some(own) = client.own => self.give_back(own),
-            Some(client) if client.session.lease == Lease::Spoilt => {
-                if let Some(session) = client.session.get_mut() {
-                    session.lease = Lease::Clean;
-                }
-            }
-            _ => {}
+            Some(_) => self.end_spoilt(id),
+            None => {}
         }
-        true
+        taken
     }
 
     /// Serves a request that the codec has made of another one.
@@ -183,6 +194,7 @@ impl Engine {
             bytes: message,
             at: 0,
             budget: 1,
+            is_made: true,
         };
         self.request(id, &request, message, &input);
     }

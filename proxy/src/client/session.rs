@@ -36,6 +36,8 @@ pub(super) struct Input<'a> {
     pub(super) at: usize,
     /// The number of requests that may still be taken in this turn.
     pub(super) budget: usize,
+    /// The bytes are not the client's own, and not there in the next turn.
+    pub(super) is_made: bool,
 }
 
 impl Engine {
@@ -164,6 +166,7 @@ impl Engine {
             bytes,
             at: 0,
             budget: BUDGET,
+            is_made: false,
         };
         while self.serve_next(id, &mut input) {}
         self.serve_pending(id, &input);
@@ -217,6 +220,7 @@ impl Engine {
                 }
                 None => false,
             },
+            Stage::Spread(_) => self.go_on_spreading(id, input),
             Stage::Requests | Stage::Place(_) | Stage::Keys(_) => self.serve_requests(id, input),
         }
     }

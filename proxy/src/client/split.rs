@@ -195,12 +195,15 @@ impl Engine {
 
     fn admits_key(&mut self, id: ClientId) -> bool {
         let asked = self.clients.table.get(id).map_or(0, |client| client.slots.len());
-        let most = if self.servers.in_flight() < BUSY {
-            KEYS_AT_ONCE
-        } else {
-            KEYS_AT_BUSY_TIMES
-        };
-        asked < most && self.admits(id)
+        asked < self.most_parts() && self.admits(id)
+    }
+
+    /// The number of parts of one client's request that servers are asked for at a time.
+    pub(super) fn most_parts(&self) -> usize {
+        match self.servers.in_flight() < BUSY {
+            true => KEYS_AT_ONCE,
+            false => KEYS_AT_BUSY_TIMES,
+        }
     }
 
     /// Serves one of the keys by a request that is written into `single`.

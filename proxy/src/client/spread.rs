@@ -1,59 +1,72 @@
-//! A request whose keys are at several members becomes one request for each of them. Its reply is made of
-//! theirs.
+//! A request whose keys go several ways becomes one request for each way. Its reply is made of theirs.
+//!
+//! ```text
+//!  keys ─▶ place each ─▶ one way? ─▶ the request as it is
+//!                           └─ no: divides? ─▶ a share for each way ─▶ joined reply
+//!                                     └─ no: refused
+//! ```
+//!
+//! A request with very many keys takes several turns, so that no other client waits for it. Its bytes stay
+//! where the client's bytes are until it is over.
 
-use proxima_wire::message::{Outcome, Parsed, Request, Span};
+use std::rc::Rc;
+
+use proxima_wire::message::{Class, Outcome, Parsed, Request};
 
 use super::{
-    ClientId, Part,
+    ClientId, Stage,
+    division::Division,
     session::{Input, REMOVED},
     split::OUT_OF_MEMORY,
 };
 use crate::{
     dialect::{Failed, Join, Session},
     engine::{Engine, Peer},
-    members::MemberId,
-    route::{Leaf, Node, NodeId, Origin, ReplyTo, Tree, Walk},
+    route::{Branches, Mark, NodeId, Origin, ReplyTo, Tree, Walk},
+    upstream::ELSEWHERE,
 };
 
-/// Buffers of [`Engine::spread_keys`], which are used again.
-#[derive(Debug, Default)]
-pub(super) struct Spreading {
-    keys: Vec<Span>,
-    /// The place of each key in the tree.
-    places: Vec<NodeId>,
-    /// The places without repetition; with the key that a request has for itself alone.
-    groups: Vec<(NodeId, Option<u32>)>,
-    /// The group of each key.
-    order: Vec<u16>,
-    message: Vec<u8>,
+/// Keys that are placed in one turn. Behind routes with many children each key costs more: what counts then is
+/// how many ends of ways were looked at.
+const ENDS_IN_A_TURN: usize = 8 * 1024;
+
+/// A request with several keys, on its way into the tree.
+pub(super) struct Spread {
+    request: Request,
+    /// The tree that the request has entered: a reload does not change the rules under it.
+    tree: Rc<Tree>,
+    root: NodeId,
+    /// How the replies are joined; `None`: the request cannot be divided.
+    join: Option<&'static Join>,
+    branches: Branches,
+    division: Division,
+    /// The number of groups that were sent.
+    sent: usize,
+    /// The number of shares that were sent: one for each group, or more where its keys have parted since.
+    shares: u32,
+    /// The request takes more than one turn.
+    is_long: bool,
 }
 
-impl Spreading {
-    /// Are there no keys?
-    pub(super) fn is_empty(&self) -> bool {
-        self.keys.is_empty()
-    }
+/// How far a request came in this turn.
+enum Progress {
+    Over,
+    /// Other clients are to be served first.
+    NextTurn,
+    /// Replies are to come first.
+    AfterReplies,
+}
 
-    /// Are all keys at one place, and at this member, if there is one?
-    pub(super) fn is_at_one_place(&self, own: Option<MemberId>, tree: &Tree) -> bool {
-        let is_own = |&place: &NodeId| match (own, tree.node(place)) {
-            (Some(own), Node::Leaf(Leaf::Member(member))) => member.id == own,
-            _ => true,
-        };
-        let is_one = |place: &NodeId| Some(place) == self.places.first();
-        self.places.iter().all(|place| is_one(place) && is_own(place))
-    }
-
-    /// Forgets the keys.
-    pub(super) fn clear(&mut self) {
-        self.keys.clear();
-        self.places.clear();
+impl Spread {
+    /// Bytes of memory that it takes.
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>() + self.division.memory()
     }
 }
 
 impl Engine {
-    /// Serves a request with several keys. It goes to one place as it is, if all its keys are there.
-    /// Otherwise it is divided if it `divides`.
+    /// Serves a request with several keys. It goes as it is, if all its keys go the same way. Otherwise it is
+    /// divided if it `divides`. Returns `false` if it has to wait.
     pub(super) fn spread_keys(
         &mut self,
         id: ClientId,
@@ -61,76 +74,267 @@ impl Engine {
         message: &[u8],
         divides: bool,
         input: &Input<'_>,
-    ) {
+    ) -> bool {
         if self.clients.over_memory {
-            return self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
+            self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
+            return true;
         }
+        let Some(client) = self.clients.table.get(id) else {
+            return true;
+        };
+        let origin = client.origin();
+        let Some(root) = input.tree.root(usize::from(origin.listener)) else {
+            self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
+            return true;
+        };
+        let mut division = std::mem::take(&mut self.clients.division);
+        let keys = &mut division.keys;
+        origin.dialect.keys(request, message, &mut |key| keys.push(key));
+        let join = origin.dialect.spread(request).filter(|_| divides);
+        // A write stays whole where it can: a server does all of it at once.
+        let branches = match join {
+            Some(_) if request.class != Class::Write => Branches::Any,
+            _ => Branches::Now,
+        };
+        let spread = Spread {
+            request: *request,
+            tree: Rc::clone(input.tree),
+            root,
+            join,
+            branches,
+            division,
+            sent: 0,
+            shares: 0,
+            is_long: false,
+        };
+        self.advance(id, spread, message, input)
+    }
+
+    /// Goes on with a request that takes several turns. Returns `false` if it is not over.
+    pub(super) fn go_on_spreading(&mut self, id: ClientId, input: &mut Input<'_>) -> bool {
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return true;
+        };
+        let Stage::Spread(spread) = std::mem::replace(&mut client.stage, Stage::Requests) else {
+            return true;
+        };
+        let len = spread.request.len() as usize;
+        let (number, message) = (
+            client.number(spread.request.command),
+            input.rest().get(..len).unwrap_or_default(),
+        );
+        let is_over = self.advance(id, *spread, message, input);
+        if is_over {
+            self.metrics.asked(number);
+            input.at += message.len();
+        }
+        is_over
+    }
+
+    fn advance(&mut self, id: ClientId, mut spread: Spread, message: &[u8], input: &Input<'_>) -> bool {
+        match self.serve_spread(id, &mut spread, message, input) {
+            Progress::Over => {
+                spread.division.clear();
+                self.clients.division = spread.division;
+                return true;
+            }
+            Progress::NextTurn => self.stall(id, true),
+            Progress::AfterReplies => self.stall(id, false),
+        }
+        spread.is_long = true;
+        if let Some(client) = self.clients.table.get_mut(id) {
+            client.stage = Stage::Spread(Box::new(spread));
+        }
+        false
+    }
+
+    fn serve_spread(
+        &mut self,
+        id: ClientId,
+        spread: &mut Spread,
+        message: &[u8],
+        input: &Input<'_>,
+    ) -> Progress {
         let Some(origin) = self.clients.table.get(id).map(|client| client.origin()) else {
-            return;
+            return Progress::Over;
         };
-        let tree = input.tree;
-        let Some(root) = tree.root(usize::from(origin.listener)) else {
-            return self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
-        };
-        let mut spreading = std::mem::take(&mut self.clients.spreading);
+        let (tree, request) = (Rc::clone(&spread.tree), spread.request);
         let walk = Walk {
-            tree,
+            tree: &tree,
             origin,
-            request,
+            request: &request,
             message,
-            to: ReplyTo::Nobody,
+            // Only the client counts: nothing is sent while the keys are placed.
+            to: ReplyTo::Client { client: id, seq: 0 },
         };
-        self.locate_keys(root, &walk, &mut spreading);
-        let places = &spreading.places;
-        let first = places.first().copied().unwrap_or(root);
-        if places.iter().all(|&place| place == first) && tree.is_settled(first) {
-            self.metrics.listener(origin.listener).fragments += u64::from(divides);
-            self.route(id, request, message, input);
-        } else if divides && let Some(join) = origin.dialect.spread(request) {
-            self.divide(id, &walk, root, &mut spreading, join);
-        } else {
-            let is_answered = self.refuse_apart(id, &walk, &spreading, None);
-            if !is_answered {
-                let text = "the keys of this request are at several servers";
-                self.refuse(id, request, &Failed::here(Outcome::LocalError, text));
+        // The slots of shares follow each other: no message to a subscriber may come between them.
+        let is_subscriber = self
+            .clients
+            .table
+            .get(id)
+            .is_some_and(|client| client.session.has_subscriptions);
+        let most = match input.is_made || is_subscriber {
+            true => usize::MAX,
+            false => ENDS_IN_A_TURN,
+        };
+        if spread.division.placed() < spread.division.keys.len() && !self.place_keys(spread, &walk, most) {
+            return Progress::NextTurn;
+        }
+        let divides = spread.join.is_some();
+        match spread.join {
+            _ if spread.division.groups() <= 1 && spread.sent == 0 => {
+                self.metrics.listener(origin.listener).fragments += u64::from(divides);
+                let input = Input {
+                    tree: &tree,
+                    ..*input
+                };
+                self.route(id, &request, message, &input);
+                Progress::Over
+            }
+            Some(join) => self.send_shares(id, spread, &walk, join, most),
+            None => {
+                let keys = &spread.division.keys;
+                let other = spread.division.keys_of(1).next().unwrap_or_default();
+                let of = |at: usize| keys.get(at).map(|key| key.of(message)).unwrap_or_default();
+                self.refuse_apart(id, &walk, spread.root, [of(0), of(other)], None);
+                Progress::Over
             }
         }
-        spreading.clear();
-        self.clients.spreading = spreading;
     }
 
-    /// Finds the keys of a request and the place of each in the tree.
-    pub(super) fn locate_keys(&mut self, root: NodeId, walk: &Walk<'_>, spreading: &mut Spreading) {
-        let (dialect, message) = (walk.origin.dialect, walk.message);
-        let Spreading { keys, places, .. } = spreading;
-        dialect.keys(walk.request, message, &mut |key| keys.push(key));
-        places.extend(keys.iter().map(|key| self.place(root, walk, key.of(message))));
+    /// Finds the ways of more keys. Returns `false` if there are still others. A request that cannot be divided
+    /// has no more to find once two of its keys part.
+    fn place_keys(&mut self, spread: &mut Spread, walk: &Walk<'_>, most: usize) -> bool {
+        let mut ends = 0;
+        let Spread { division, root, .. } = spread;
+        while let Some(key) = division.keys.get(division.placed()) {
+            if ends >= most {
+                return false;
+            }
+            let mut mark = Mark::default();
+            self.way(*root, walk, key.of(walk.message), spread.branches, &mut |end| {
+                ends += 1;
+                mark.add(end);
+            });
+            ends += 1;
+            division.place(mark);
+            if spread.join.is_none() && division.groups() > 1 {
+                break;
+            }
+        }
+        true
     }
 
-    /// Answers that the keys of a request are not at one place, or not at the server of the client's own
-    /// lane. Returns `false` if the protocol has no words for it.
+    /// Sends one request for each way.
+    fn send_shares(
+        &mut self,
+        id: ClientId,
+        spread: &mut Spread,
+        walk: &Walk<'_>,
+        join: &'static Join,
+        most: usize,
+    ) -> Progress {
+        let mut part = std::mem::take(&mut spread.division.part);
+        let before = spread.shares;
+        let mut keys = 0;
+        while spread.sent < spread.division.groups() {
+            if keys >= most && spread.sent > 0 {
+                spread.division.part = part;
+                return Progress::NextTurn;
+            }
+            let open = self
+                .clients
+                .table
+                .get(id)
+                .map_or(0, |client| client.slots.open_shares());
+            if most < usize::MAX && open >= self.most_parts() {
+                spread.division.part = part;
+                return Progress::AfterReplies;
+            }
+            keys += self.send_group(id, spread, walk, &mut part);
+            spread.sent += 1;
+        }
+        spread.division.part = part;
+        self.metrics.listener(walk.origin.listener).fragments += u64::from(spread.shares - before);
+        self.close_shares(id, join, &spread.division.order);
+        Progress::Over
+    }
+
+    /// Sends the request for the next group of keys. Returns the number of keys.
+    fn send_group(
+        &mut self,
+        id: ClientId,
+        spread: &mut Spread,
+        walk: &Walk<'_>,
+        part: &mut Vec<u8>,
+    ) -> usize {
+        let group = spread.sent;
+        let is_together = !spread.is_long || self.is_together(spread, walk, group);
+        let Spread { division, root, .. } = spread;
+        if is_together && spread.shares == group as u32 {
+            let mut count = 0;
+            let mut keys = division.keys_of(group).map(|key| {
+                count += 1;
+                division.keys[key]
+            });
+            let dialect = walk.origin.dialect;
+            dialect.part(walk.request, walk.message, &mut keys, part);
+            drop(keys);
+            self.send_share(id, walk, (*root, part));
+            spread.shares += 1;
+            part.clear();
+            return count;
+        }
+        let keys: Vec<usize> = division.keys_of(group).collect();
+        for keys in keys.chunks(if is_together { keys.len() } else { 1 }) {
+            let mut spans = keys.iter().map(|&key| division.keys[key]);
+            let dialect = walk.origin.dialect;
+            dialect.part(walk.request, walk.message, &mut spans, part);
+            keys.iter().for_each(|&key| division.order[key] = spread.shares);
+            self.send_share(id, walk, (*root, part));
+            spread.shares += 1;
+            part.clear();
+        }
+        keys.len()
+    }
+
+    /// Do the keys of this group still go the same way? Members may have come or gone since they were placed.
+    fn is_together(&mut self, spread: &Spread, walk: &Walk<'_>, group: usize) -> bool {
+        let (division, mut first) = (&spread.division, None);
+        let mut keys = division.keys_of(group).map(|key| division.keys[key]);
+        keys.all(|key| {
+            let mark = self.way_mark(spread.root, walk, key.of(walk.message), Branches::Now);
+            *first.get_or_insert(mark) == mark
+        })
+    }
+
+    /// Answers that the keys of a request go several ways, or not to the server of the client's own lane.
     pub(super) fn refuse_apart(
         &mut self,
         id: ClientId,
         walk: &Walk<'_>,
-        spreading: &Spreading,
+        root: NodeId,
+        keys: [&[u8]; 2],
         own: Option<&str>,
-    ) -> bool {
-        let Spreading { keys, places, .. } = spreading;
-        let of = |at: usize| {
-            let key = keys.get(at).map(|key| key.of(walk.message)).unwrap_or_default();
-            let place = places.get(at).map_or("", |&place| walk.tree.address_of(place));
-            (key, place)
-        };
-        let other = places.iter().position(|place| Some(place) != places.first());
+    ) {
+        let parting = self.parting(root, walk, keys);
+        let mut end = None;
+        self.way(root, walk, keys[0], Branches::Now, &mut |first| {
+            end.get_or_insert(first);
+        });
         let Some(client) = self.clients.table.get_mut(id) else {
-            return true;
+            return;
+        };
+        let place = |node: NodeId| walk.tree.address_of(node);
+        let apart = match (own, parting) {
+            (Some(own), _) => [
+                (&b"what the transaction has begun with"[..], own),
+                (keys[0], place(end.unwrap_or(root))),
+            ],
+            (None, Some([one, other])) => [(keys[0], place(one)), (keys[1], place(other))],
+            (None, None) => [(keys[0], "one place"), (keys[1], "another")],
         };
         let mut reply = Vec::new();
-        let apart = match (own, other) {
-            (Some(own), None) => [(&b"what the transaction has begun with"[..], own), of(0)],
-            _ => [of(0), of(other.unwrap_or(1))],
-        };
         let is_worded = client.dialect.apart(
             client.session.or(&mut Session::default()),
             walk.request,
@@ -139,132 +343,46 @@ impl Engine {
             &mut reply,
         );
         if is_worded {
-            self.answer_here(id, &reply, walk.request.is_quiet);
+            return self.answer_here(id, &reply, walk.request.is_quiet);
         }
-        is_worded
-    }
-
-    /// Sends one request to each of several places.
-    fn divide(
-        &mut self,
-        id: ClientId,
-        walk: &Walk<'_>,
-        root: NodeId,
-        spreading: &mut Spreading,
-        join: &'static Join,
-    ) {
-        let Spreading {
-            places,
-            groups,
-            order,
-            message,
-            ..
-        } = spreading;
-        for (key, &place) in places.iter().enumerate() {
-            // A step below this place may send the keys to different members: each of them walks alone.
-            let group = match walk.tree.is_settled(place) {
-                true => (place, None),
-                false => (root, Some(key as u32)),
-            };
-            let known = groups.iter().position(|&other| other == group);
-            if known.is_none() {
-                groups.push(group);
-            }
-            order.push(known.unwrap_or(groups.len() - 1) as u16);
-        }
-        self.metrics.listener(walk.origin.listener).fragments += groups.len() as u64;
-        for (number, &(place, _)) in groups.iter().enumerate() {
-            let mut of_group = order
-                .iter()
-                .enumerate()
-                .filter(|&(_, &group)| usize::from(group) == number)
-                .map(|(key, _)| key);
-            walk.origin
-                .dialect
-                .part(walk.request, walk.message, &mut of_group, message);
-            self.send_share(id, walk.tree, walk.origin, walk.request, (place, message));
-            message.clear();
-        }
-        self.close_shares(id, join, order);
-        groups.clear();
-        order.clear();
-    }
-
-    /// Sends a request to every member that the client can reach, and joins the replies.
-    pub(super) fn spread_everywhere(
-        &mut self,
-        id: ClientId,
-        request: &Request,
-        message: &[u8],
-        input: &Input<'_>,
-    ) {
-        let Some(client) = self.clients.table.get(id) else {
-            return;
+        let text = match own {
+            Some(_) => ELSEWHERE,
+            None => "the keys of this request are at several servers",
         };
-        let (origin, tree) = (client.origin(), input.tree);
-        let places = tree.everywhere(usize::from(origin.listener));
-        match (places, origin.dialect.spread(request)) {
-            ([_, _, ..], Some(join)) => {
-                for &place in places {
-                    self.send_share(id, tree, origin, request, (place, message));
-                }
-                self.close_shares(id, join, &[]);
-            }
-            _ => self.route(id, request, message, input),
-        }
+        self.refuse(id, walk.request, &Failed::here(Outcome::LocalError, text));
     }
 
-    /// Sends a request to one of the members that the client can reach, as the codec says.
-    pub(super) fn visit(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
-        let Some(client) = self.clients.table.get(id) else {
-            return;
-        };
-        let (origin, tree) = (client.origin(), input.tree);
-        let visits = tree.visits(usize::from(origin.listener));
-        let numbers: Vec<u16> = visits.iter().map(|&(number, _)| number).collect();
-        let mut out = Vec::new();
-        let visited = origin.dialect.visit(message, &numbers, &mut out);
-        match (visited, origin.dialect.spread(request)) {
-            (Some(at), Some(join)) if let Some(&(number, place)) = visits.get(at) => {
-                self.send_share(id, tree, origin, request, (place, &out));
-                let next = visits.get(at + 1).map_or(0, |&(next, _)| next + 1);
-                self.close_shares(id, join, &[number + 1, next]);
-            }
-            _ => self.answer_here(id, &out, request.is_quiet),
-        }
-    }
-
-    fn send_share(
-        &mut self,
-        id: ClientId,
-        tree: &std::rc::Rc<Tree>,
-        origin: Origin,
-        of: &Request,
-        (place, message): (NodeId, &[u8]),
-    ) {
+    /// Sends a part of a request to this place.
+    pub(super) fn send_share(&mut self, id: ClientId, of: &Walk<'_>, (place, message): (NodeId, &[u8])) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        let size = tree.cost(usize::from(origin.listener), of.class, message.len());
-        let seq = client
-            .slots
-            .push(of.command, of.is_quiet, Part::Share, size, self.now);
+        let Origin {
+            listener, dialect, ..
+        } = of.origin;
+        let size = of
+            .tree
+            .cost(usize::from(listener), of.request.class, message.len());
+        let (command, is_quiet) = (of.request.command, of.request.is_quiet);
+        let seq = client.slots.push_share(command, is_quiet, size, self.now);
         let to = ReplyTo::Client { client: id, seq };
-        let Parsed::Head(request) = origin.dialect.head(message) else {
+        let Parsed::Head(request) = dialect.head(message) else {
             let text = "this request cannot be divided";
             return self.fail(to, &Failed::here(Outcome::LocalError, text));
         };
-        let walk = Walk {
-            tree,
-            origin,
-            request: &request,
-            message,
-            to,
-        };
-        self.walk(place, &walk);
+        self.walk(
+            place,
+            &Walk {
+                request: &request,
+                message,
+                to,
+                ..*of
+            },
+        );
     }
 
-    fn close_shares(&mut self, id: ClientId, join: &'static Join, order: &[u16]) {
+    /// Notes that the last share of a request was sent. `order`: the share of each key.
+    pub(super) fn close_shares(&mut self, id: ClientId, join: &'static Join, order: &[u32]) {
         self.metrics.joins += 1;
         if let Some(client) = self.clients.table.get_mut(id) {
             client.slots.close_shares(join, order, &mut client.stream.out);

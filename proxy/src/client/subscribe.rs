@@ -18,7 +18,7 @@ use crate::{
     engine::Engine,
     members::Member,
     micros::Micros,
-    route::{ReplyTo, Walk},
+    route::{About, ReplyTo, Walk},
     upstream::LaneId,
 };
 
@@ -50,9 +50,7 @@ impl Engine {
         channels.names(message, &mut |name| names.push(name));
         let change = match (made.adds, made.subject) {
             (false, _) => Ok(self.leaving(id, (made, request.command), message, &names)),
-            (true, Subject::Pattern) => {
-                self.at_every_server(id, (made, request.command), message, &names, input)
-            }
+            (true, Subject::Pattern) => self.at_every_server(id, (made, request, message), &names, input),
             (true, _) => self.at_servers_of_channels(id, (made, request, message), &names, input),
         };
         match change {
@@ -91,29 +89,36 @@ impl Engine {
         Change::of_all(what, message, names, with.filter_map(part).collect())
     }
 
-    /// A subscription of patterns, which goes to every server that is up.
+    /// A subscription of patterns, which goes to every server where channels are, as far as it is up.
     fn at_every_server(
-        &self,
+        &mut self,
         id: ClientId,
-        what: (Subscribing, u16),
-        message: &[u8],
+        (made, request, message): (Subscribing, &Request, &[u8]),
         names: &[Span],
         input: &Input<'_>,
     ) -> Result<Change, Refusal> {
-        let listener = self
-            .clients
-            .table
-            .get(id)
-            .map_or(usize::MAX, |client| usize::from(client.listener));
-        let reach = input.tree.reach(listener).iter();
-        let mut members: Vec<Arc<Member>> = reach.filter(|member| member.is_up()).map(Arc::clone).collect();
+        let origin = self.clients.table.get(id).map(Client::origin);
+        let root = origin.and_then(|origin| input.tree.root(usize::from(origin.listener)));
+        let (Some(origin), Some(root)) = (origin, root) else {
+            return Err((Outcome::LocalError, REMOVED, None));
+        };
+        let walk = Walk {
+            tree: input.tree,
+            origin,
+            request,
+            message,
+            to: ReplyTo::Client { client: id, seq: 0 },
+        };
+        let mut members = Vec::new();
+        self.concerned(root, &walk, About::Channels, &mut members);
+        members.retain(|member| member.is_up());
         members.sort_by_key(|member| member.id);
         if members.is_empty() {
             return Err((Outcome::Ejected, ALL_DOWN, None));
         }
         let part = |member| Part::whole(member, names.len());
         Ok(Change::of_all(
-            what,
+            (made, request.command),
             message,
             names,
             members.into_iter().map(part).collect(),
@@ -138,7 +143,7 @@ impl Engine {
             origin,
             request,
             message,
-            to: ReplyTo::Nobody,
+            to: ReplyTo::Client { client: id, seq: 0 },
         };
         let mut placed = Vec::with_capacity(names.len());
         for &name in names {
@@ -152,9 +157,9 @@ impl Engine {
             (made, request.command),
             message,
             &placed,
-            &mut |indexes| {
+            &mut |names| {
                 let mut part = Vec::new();
-                origin.dialect.part(request, message, indexes, &mut part);
+                origin.dialect.part(request, message, names, &mut part);
                 part
             },
         ))

@@ -30,7 +30,7 @@ pub struct Shares<'a> {
     /// The reply of each key's member, in the order of the keys; empty if the request was divided by members
     /// alone. Of a request that [visits](super::Plan::Visit) members: the number of this one plus 1, and that
     /// of the next plus 1, or 0 if there is none.
-    pub order: &'a [u16],
+    pub order: &'a [u32],
     /// A reply's bytes, and whether it is an error.
     pub reply: &'a dyn Fn(usize) -> (&'a [u8], bool),
     /// A position in each reply, 0 at first.

@@ -21,7 +21,7 @@ mod session;
 mod subscription;
 mod transform;
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use proxima_wire::{
     Fingerprint,
@@ -125,14 +125,14 @@ pub enum Plan {
         /// Whether it can be.
         divides: bool,
     },
-    /// The request goes to every member that the client can reach, and the replies are
-    /// [joined](Dialect::spread).
+    /// The request goes to every member that it concerns, and the replies are [joined](Dialect::spread); to one of
+    /// them, if they cannot be.
     Everywhere,
     /// The request goes to one of the members that the client can reach, which [`Dialect::visit`] names, so
     /// that a client can visit one after the other.
     Visit,
-    /// The request walks the tree if only one member can be reached; otherwise what the codec has appended is
-    /// the reply.
+    /// The request goes to the only member that can be reached; where there are others, what the codec has appended
+    /// is the reply.
     Alone,
     /// The codec has appended a request that is served in place of this one.
     Instead,
@@ -263,6 +263,18 @@ pub trait Dialect: Send + Sync {
     /// Appends the reply of an empty cache; for a streamed request `message` is its head. `form`: that of the
     /// client's [`Session`].
     fn miss(&self, form: u16, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply;
+
+    /// Does this reply say that there is nothing of what the request asks for, although it is no null? By default
+    /// the reply's outcome says all.
+    fn is_miss(&self, _form: u16, _: &Request, _message: &[u8], _reply: &[u8]) -> bool {
+        false
+    }
+
+    /// Do replies to deletes tell what was removed (a value, a number of keys)? By default they only say whether
+    /// anything was.
+    fn tells_what_was_removed(&self) -> bool {
+        false
+    }
 
     /// Appends an error that the proxy itself answers.
     fn error(&self, session: &Session, failed: &Failed<'_>, out: &mut Vec<u8>);
@@ -470,10 +482,15 @@ pub trait Dialect: Send + Sync {
         None
     }
 
-    /// Appends the request for some of the keys of a request that is [divided](Dialect::spread): those with
-    /// these indexes, in order.
-    fn part(&self, _: &Request, _message: &[u8], _keys: &mut dyn Iterator<Item = usize>, _out: &mut Vec<u8>) {
+    /// Does a request of this command ask which keys there are? It is then for the servers where reads go. By
+    /// default it is for all.
+    fn asks_for_keys(&self, _command: u16) -> bool {
+        false
     }
+
+    /// Appends the request for some of the keys of a request that is [divided](Dialect::spread): these, which
+    /// [`keys`](Dialect::keys) has given, in order.
+    fn part(&self, _: &Request, _message: &[u8], _keys: &mut dyn Iterator<Item = Span>, _out: &mut Vec<u8>) {}
 
     /// Which of several members is asked by a request that [visits](Plan::Visit) them. `numbers` are those of
     /// the members, in ascending order; a member's number is the same in every process, and remains as others
@@ -502,8 +519,8 @@ pub trait Dialect: Send + Sync {
     /// the bytes before the first key.
     fn single(&self, _: &Request, _head: &[u8], _key: &[u8], _out: &mut Vec<u8>) {}
 
-    /// The number that this reply to one of several keys adds to their [sum](Join::Sum). By default replies
-    /// are counted.
+    /// The number that this reply to one of several keys adds to their [sum](Join::Sum), or that a delete has
+    /// removed. By default replies are counted.
     fn number(&self, _: &Reply, _bytes: &[u8]) -> i64 {
         1
     }
@@ -520,6 +537,33 @@ pub trait Dialect: Send + Sync {
     #[must_use]
     fn rewrite(&self, _: &Request, _message: &[u8], _: &Change<'_>, _out: &mut Vec<u8>) -> bool {
         false
+    }
+
+    /// Does this request consist of several, which are sent in one piece? By default none does.
+    fn is_composite(&self, _: &Request) -> bool {
+        false
+    }
+
+    /// Gives each request of a [composite](Dialect::is_composite) one to `take`, with its place in the message.
+    fn each_request(&self, _: &Request, _message: &[u8], _take: &mut dyn FnMut(&Request, Range<usize>)) {}
+
+    /// Appends a complete request with each of its keys replaced by what `change` makes of it. Returns false if
+    /// the result would be no request that does the same; what was appended is of no use then. By default no
+    /// request can be changed.
+    #[must_use]
+    fn rewrite_keys(
+        &self,
+        _: &Request,
+        _message: &[u8],
+        _change: &mut dyn FnMut(&[u8]) -> Vec<u8>,
+        _out: &mut Vec<u8>,
+    ) -> bool {
+        false
+    }
+
+    /// What a request does to the data, for routes that look at that. By default it is the request's own class.
+    fn acts_as(&self, request: &Request, _message: &[u8]) -> Class {
+        request.class
     }
 
     /// When a value that this request stores will expire. `unix`: the present time, in seconds since 1970. By
@@ -543,6 +587,14 @@ pub trait Dialect: Send + Sync {
     }
 
     // Provided: replies.
+
+    /// A request of a client for which a server keeps something was refused here, and has reached no server.
+    /// `has_lane`: the client has the lane on which the server keeps it. Returns whether the session is still what
+    /// the client believes it to be, or what its next requests will be answered as; otherwise the client is
+    /// closed, as by default.
+    fn refused(&self, _: &mut Session, _command: u16, _has_lane: bool) -> bool {
+        false
+    }
 
     /// Notes in the session what the server keeps for the client after this reply on a dedicated lane. The
     /// bytes are the complete reply, or its head or last part if it is large. By default nothing changes.

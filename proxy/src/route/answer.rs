@@ -67,6 +67,8 @@ struct Kept {
     outcome: Outcome,
     /// The number of answers that had this outcome.
     count: u32,
+    /// What the answer counts.
+    number: i64,
     form: Form,
 }
 
@@ -90,10 +92,21 @@ impl Answers {
 
     /// Counts an outcome and keeps the first answer that had it. Returns how many answers have had it by now.
     pub fn keep(&mut self, answer: &Answer<'_>) -> u32 {
+        self.keep_greatest(answer, 0)
+    }
+
+    /// The same, but keeps the answer that counts the most of those that had this outcome.
+    pub fn keep_greatest(&mut self, answer: &Answer<'_>, number: i64) -> u32 {
         let outcome = answer.outcome();
-        if let Some(kept) = self.all.iter_mut().find(|kept| kept.outcome == outcome) {
-            kept.count += 1;
-            return kept.count;
+        let known = self.all.iter().position(|kept| kept.outcome == outcome);
+        let count = known
+            .and_then(|at| self.all.get(at))
+            .map_or(1, |kept| kept.count + 1);
+        if let Some(kept) = known.and_then(|at| self.all.get_mut(at)) {
+            kept.count = count;
+            if number <= kept.number {
+                return count;
+            }
         }
         let form = match answer {
             Answer::Reply(reply, bytes) => {
@@ -107,8 +120,16 @@ impl Answers {
                 is_lost: failed.is_lost,
             },
         };
-        let count = 1;
-        self.all.push(Kept { outcome, count, form });
+        let kept = Kept {
+            outcome,
+            count,
+            number,
+            form,
+        };
+        match known.and_then(|at| self.all.get_mut(at)) {
+            Some(known) => *known = kept,
+            None => self.all.push(kept),
+        }
         count
     }
 

@@ -5,7 +5,7 @@ use std::{net::IpAddr, rc::Rc};
 use proxima_wire::message::{Outcome, Reply};
 
 use super::{
-    Answer, Answers, FlightId, Leaf, Node, ReplyTo, Sleeper, Tree, Wait,
+    Answer, Answers, FlightId, Leaf, Node, NodeId, ReplyTo, Sleeper, Tree, Wait, Walk,
     flight::{child_of, is_good},
     step::pass_by_ejected,
     tree::Tried,
@@ -80,7 +80,11 @@ impl Engine {
             }
             return;
         }
-        let (outcome, count) = (answer.outcome(), flight.answers.keep(answer));
+        let removes = wait == Wait::All && flight.removes();
+        let (outcome, count) = match answer {
+            Answer::Reply(reply, bytes) if removes => flight.keep_removed(reply, bytes),
+            answer => (answer.outcome(), flight.answers.keep(answer)),
+        };
         let ready = match wait {
             Wait::Fastest => is_good(outcome),
             Wait::Hit => outcome.is_hit(),
@@ -96,6 +100,8 @@ impl Engine {
             Wait::Fastest | Wait::Hit => answers.of(outcome),
             Wait::Majority if ready => answers.of(outcome),
             Wait::Majority => answers.most_frequent(),
+            // What one of the children had was removed, whatever the others had.
+            _ if removes && !answers.outcomes().any(|outcome| outcome.is_error()) => answers.best(),
             _ => answers.worst(),
         };
         if let Some(chosen) = chosen {
@@ -116,9 +122,22 @@ impl Engine {
         let Node::Attempt { handle, children } = tree.node(flight.node) else {
             return;
         };
+        let has_several_keys = !flight.request.more_keys.is_empty();
         let walk = flight.walk(tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];
         let query = walk.query(walk.key(&mut scratch), self.facts.start + self.now);
+        let missed;
+        let answer = match answer {
+            // The protocol knows better than the reply's form whether anything was there.
+            Answer::Reply(reply, bytes) if handle.judges_keys(&query) && walk.has_missed(reply, bytes) => {
+                missed = Reply {
+                    outcome: Outcome::NotFound,
+                    ..**reply
+                };
+                &Answer::Reply(&missed, bytes)
+            }
+            answer => answer,
+        };
         let choices = walk.children(children, self.copies.snapshot());
         let mut tried = Tried {
             child: child as usize,
@@ -143,9 +162,12 @@ impl Engine {
         if handle.best_on_failure() {
             flight.answers.keep(answer);
         }
-        if next.is_some()
-            && let Some(&node) = children.get(tried.child)
-        {
+        // Keys that went one way to this child may go several ways from the next one.
+        let goes_on = next.is_some() && (!has_several_keys || self.stays_whole_at(tree, id, children, tried));
+        let Some(flight) = self.router.flights.get(id) else {
+            return;
+        };
+        if goes_on && let Some(&node) = children.get(tried.child) {
             flight.pending = 1;
             flight.tried = tried;
             self.metrics.failovers += 1;
@@ -155,6 +177,27 @@ impl Engine {
         self.router.flights.close(id);
         // There are no kept answers unless the handle asks for the best of all.
         self.pass_on_answer(parent, &answers.best().unwrap_or(*answer));
+    }
+
+    /// Do the keys of a flight's request go one way from the child that is to be tried?
+    fn stays_whole_at(&mut self, tree: &Rc<Tree>, id: FlightId, children: &[NodeId], tried: Tried) -> bool {
+        let (Some(flight), Some(&child)) = (self.router.flights.get(id), children.get(tried.child)) else {
+            return false;
+        };
+        let (request, origin, to) = (flight.request, flight.origin, flight.parent);
+        let message = std::mem::take(&mut flight.message);
+        let walk = Walk {
+            tree,
+            origin,
+            request: &request,
+            message: &message,
+            to,
+        };
+        let stays = self.stays_whole(child, &walk);
+        if let Some(flight) = self.router.flights.get(id) {
+            flight.message = message;
+        }
+        stays
     }
 
     fn unwrapped(&mut self, tree: &Rc<Tree>, id: FlightId, answer: &Answer<'_>) {

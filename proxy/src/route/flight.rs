@@ -3,10 +3,10 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::{Outcome, Request};
+use proxima_wire::message::{Class, Outcome, Reply, Request};
 
 use super::{
-    Answers, NodeId, Tree, Walk,
+    Answer, Answers, NodeId, Tree, Walk,
     tree::{Run, Tried},
 };
 use crate::{
@@ -110,6 +110,23 @@ impl Flight {
             message: &self.message,
             to,
         }
+    }
+
+    /// Does its request remove something, and do replies tell what?
+    pub(super) fn removes(&self) -> bool {
+        self.request.class == Class::Delete && self.origin.dialect.tells_what_was_removed()
+    }
+
+    /// Keeps the reply of a child that has removed something, or had nothing to remove. Returns its outcome, and
+    /// how many replies have had it by now.
+    pub(super) fn keep_removed(&mut self, reply: &Reply, bytes: &[u8]) -> (Outcome, u32) {
+        let dialect = self.origin.dialect;
+        let is_miss = dialect.is_miss(self.origin.form, &self.request, &self.message, bytes);
+        let outcome = if is_miss { Outcome::NotFound } else { reply.outcome };
+        let number = dialect.number(reply, bytes);
+        let reply = &Reply { outcome, ..*reply };
+        let count = self.answers.keep_greatest(&Answer::Reply(reply, bytes), number);
+        (outcome, count)
     }
 
     /// Bytes of memory that the flight takes.

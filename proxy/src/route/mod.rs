@@ -10,6 +10,7 @@ mod answer;
 mod batch;
 mod combine;
 mod compile;
+mod concerned;
 mod explain;
 mod explained;
 mod fleet_pool;
@@ -25,8 +26,8 @@ mod step;
 mod timer;
 mod tree;
 mod walk;
+mod way;
 
-pub(crate) use self::batch::{BATCH, Pending};
 pub use self::{
     answer::{Answer, Answers},
     compile::{CompileError, Compiled, Compiler},
@@ -41,4 +42,9 @@ pub use self::{
     timer::{Sleeper, Timer},
     tree::{Children, Copies, Leaf, Node, NodeId, Query, Tree, Wait},
     walk::Walk,
+};
+pub(crate) use self::{
+    batch::{BATCH, Pending},
+    concerned::About,
+    way::{Branches, Mark},
 };

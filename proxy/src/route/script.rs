@@ -7,7 +7,7 @@ use proxima_wire::message::{Outcome, Parse, Parsed};
 use super::{
     Answer, FlightId, NodeId, ReplyTo, Walk,
     flight::child_of,
-    step::single,
+    step::{refuse_several, single},
     tree::{Ask, Asked, Begin, Give, Node, Run, Script, Sent, Turn},
 };
 use crate::{
@@ -44,8 +44,9 @@ impl Engine {
         key: &[u8],
         walk: &Walk<'_>,
     ) {
-        if let Some(text) = single(walk) {
-            return self.fail(walk.to, &Failed::here(Outcome::LocalError, text));
+        if let Some(why) = single(walk) {
+            let text = refuse_several(handle.name(), why, walk);
+            return self.fail(walk.to, &Failed::here(Outcome::LocalError, &text));
         }
         let asked = Asked {
             request: walk.request,

@@ -11,7 +11,7 @@ use super::{
     flight::child_of,
     handle::{ByClient, behind_prefix},
     timer::{Sleeper, Timer},
-    tree::{Attempt, Children, Fan, Query, Tried, Wrapped},
+    tree::{Attempt, Children, EachChanged, Fan, Query, Tried, Wrap, Wrapped},
 };
 use crate::{
     dialect::{Change, Failed, Lease},
@@ -41,17 +41,31 @@ pub(super) fn single(walk: &Walk<'_>) -> Option<&'static str> {
         return Some("what belongs to one connection cannot go to several servers");
     }
     if !walk.origin.dialect.is_same_everywhere(walk.request.command) {
-        return Some("this command does not do the same at every server: lead it to one");
+        return Some("this command does not do the same at every server");
     }
     None
+}
+
+/// The error text for a request that must not go to the several servers below this route.
+#[cold]
+pub(super) fn refuse_several(route: &str, why: &str, walk: &Walk<'_>) -> String {
+    format!(
+        "{} is not served below {route}: {why}: lead it to one server, as by_operation does",
+        name_of(walk)
+    )
+}
+
+/// The name of a request's command, as clients write it.
+fn name_of(walk: &Walk<'_>) -> String {
+    let name = walk.origin.dialect.command_name(walk.request.command);
+    name.replace('|', " ").to_uppercase()
 }
 
 /// The error text for a request that belongs to a connection of its client's own, at the end of a route
 /// without a server.
 #[cold]
 fn without_server(leaf: &Leaf, walk: &Walk<'_>) -> String {
-    let name = walk.origin.dialect.command_name(walk.request.command);
-    let name = name.replace('|', " ").to_uppercase();
+    let name = name_of(walk);
     match leaf {
         Leaf::OverLimit => format!(
             "{name} is over the limit of rate_limit, and nothing may be left out of a transaction: raise the \
@@ -129,38 +143,44 @@ impl Engine {
         }
     }
 
-    /// The first node on the way of this key from `root` that is no choice.
-    pub(crate) fn place(&mut self, root: NodeId, walk: &Walk<'_>, key: &[u8]) -> NodeId {
-        let (mut node, query) = (root, walk.query(key, self.unix()));
-        while let Node::Choose { handle, children } = walk.tree.node(node) {
-            let choices = walk.children(children, self.copies.snapshot());
-            match children.get(handle.choose(&query, &choices, &mut self.random)) {
-                Some(&child) => node = child,
-                None => return node,
-            }
-        }
-        node
-    }
-
-    /// The member that gets a request with this key first; `None`: the way ends elsewhere, or at several.
+    /// The member to which a key leads first; `None`: it leads to no member, or to one of several by chance. Where
+    /// a request goes to several, it is the one whose reply counts first.
     pub(crate) fn first_member(&mut self, root: NodeId, walk: &Walk<'_>, key: &[u8]) -> Option<Arc<Member>> {
         let mut node = root;
         loop {
-            node = match walk.tree.node(self.place(node, walk, key)) {
+            node = match walk.tree.node(node) {
                 Node::Leaf(Leaf::Member(member)) => return Some(Arc::clone(member)),
+                Node::Choose { handle, children } => {
+                    let query = walk.query(key, self.unix());
+                    if handle.varies(&query) {
+                        let members = children.iter().map(|&child| self.first_member(child, walk, key));
+                        let members: Vec<_> = members.flatten().collect();
+                        let (first, others) = members.split_first()?;
+                        return others
+                            .iter()
+                            .all(|other| other.id == first.id)
+                            .then(|| Arc::clone(first));
+                    }
+                    let choices = walk.children(children, self.copies.snapshot());
+                    *children.get(handle.choose(&query, &choices, &mut self.random))?
+                }
                 Node::Attempt { handle, children } => {
                     *children.get(self.first_up(&**handle, children, walk, key).child)?
+                }
+                Node::Gather { children, .. } => {
+                    let choices = walk.children(children, self.copies.snapshot());
+                    let first = (0..children.len()).find(|&child| choices.is_up(child));
+                    *children.get(first.unwrap_or(0))?
+                }
+                Node::Fan { handle, children } => {
+                    let query = walk.query(key, self.unix());
+                    *children.get(handle.choose(&query, &mut self.random, &mut Vec::new()))?
                 }
                 Node::Wrap { child, .. } => *child,
                 Node::ByClient { handle, children } => {
                     *children.get(handle.choose(self.address_of(walk.to), children.len()))?
                 }
-                Node::Choose { .. }
-                | Node::Leaf(_)
-                | Node::Copies(_)
-                | Node::Gather { .. }
-                | Node::Fan { .. }
-                | Node::Script { .. } => return None,
+                Node::Leaf(_) | Node::Copies(_) | Node::Script { .. } => return None,
             }
         }
     }
@@ -249,11 +269,14 @@ impl Engine {
                 self.fail(walk.to, &Failed::here(Outcome::LocalError, &text));
             }
         }
-        if single(walk).is_some() {
+        // A request without a key is about a server, and not about what copies of requests bring to another one.
+        if single(walk).is_some() || walk.request.key.is_empty() {
             others.clear();
         }
         for other in others.drain(..) {
-            if let Some(&child) = children.get(other as usize) {
+            if let Some(&child) = children.get(other as usize)
+                && self.stays_whole(child, walk)
+            {
                 self.walk(child, &walk.to(ReplyTo::Nobody));
             }
         }
@@ -261,8 +284,9 @@ impl Engine {
     }
 
     fn gather(&mut self, node: NodeId, wait: Wait, children: &[NodeId], walk: &Walk<'_>) {
-        if let Some(text) = single(walk) {
-            return self.fail(walk.to, &Failed::here(Outcome::LocalError, text));
+        if let (Some(why), Node::Gather { name, .. }) = (single(walk), walk.tree.node(node)) {
+            let text = refuse_several(name, why, walk);
+            return self.fail(walk.to, &Failed::here(Outcome::LocalError, &text));
         }
         match wait {
             Wait::Initial => {
@@ -278,9 +302,12 @@ impl Engine {
                 self.leaf(&Leaf::Null, walk);
             }
             Wait::All | Wait::Majority | Wait::Fastest | Wait::Hit => {
-                let (flight, _) = self.router.flights.open(node, walk, children.len() as u32);
+                let (id, flight) = self.router.flights.open(node, walk, children.len() as u32);
+                if flight.removes() {
+                    flight.message.extend_from_slice(walk.message);
+                }
                 for (number, &child) in children.iter().enumerate() {
-                    self.walk(child, &walk.to(child_of(flight, number)));
+                    self.walk(child, &walk.to(child_of(id, number)));
                 }
             }
         }
@@ -302,24 +329,40 @@ impl Engine {
     }
 
     /// Walks on with a changed request.
-    fn walk_changed(&mut self, node: NodeId, change: Change<'_>, walk: &Walk<'_>) {
-        let mut changed = Vec::with_capacity(walk.message.len() + 32);
+    fn walk_changed(&mut self, node: NodeId, change: Change<'_>, walk: &Walk<'_>, name: &str) {
         let dialect = walk.origin.dialect;
-        if !dialect.rewrite(walk.request, walk.message, &change, &mut changed) {
-            return self.fail(walk.to, &Failed::here(Outcome::LocalError, UNREADABLE));
+        let (before, own) = walk.message.split_at(walk.request.before as usize);
+        let mut changed = Vec::with_capacity(walk.message.len() + 32);
+        changed.extend_from_slice(before);
+        if !dialect.rewrite(&walk.request.alone(), own, &change, &mut changed) {
+            return self.refuse_to_change(name, walk);
         }
         self.walk_with_head(node, changed, walk);
     }
 
-    /// Walks on with another head in place of the request's own.
+    /// Refuses a request that a route cannot change.
+    fn refuse_to_change(&mut self, name: &str, walk: &Walk<'_>) {
+        let text = format!(
+            "{} is not served below {name}: replies to it name keys, or it cannot be changed: lead it past that \
+             route, as by_operation does",
+            name_of(walk)
+        );
+        self.fail(walk.to, &Failed::here(Outcome::LocalError, &text));
+    }
+
+    /// Walks on with another head in place of the request's own. What goes before the request stands before it.
     pub(crate) fn walk_with_head(&mut self, node: NodeId, mut head: Vec<u8>, walk: &Walk<'_>) {
         head.extend_from_slice(walk.message.get(walk.request.head as usize..).unwrap_or_default());
-        let Parsed::Head(changed) = walk.origin.dialect.head(&head) else {
+        let before = walk.request.before as usize;
+        let own = head.get(before..).unwrap_or_default();
+        let Parsed::Head(changed) = walk.origin.dialect.head(own) else {
             return self.fail(walk.to, &Failed::here(Outcome::LocalError, UNREADABLE));
         };
         let request = &Request {
             is_dedicated: walk.request.is_dedicated,
-            ..changed
+            is_of_transaction: walk.request.is_of_transaction,
+            class: walk.request.class,
+            ..changed.behind(before)
         };
         let message = &head;
         self.walk(
@@ -332,13 +375,79 @@ impl Engine {
         );
     }
 
+    /// Walks on with a request in which a wrap has changed each key, or each request of a composite one.
+    #[cold]
+    fn walk_each(&mut self, child: NodeId, handle: &dyn Wrap, walk: &Walk<'_>) {
+        let dialect = walk.origin.dialect;
+        let (before, own) = walk.message.split_at(walk.request.before as usize);
+        let request = walk.request.alone();
+        let mut each = EachChanged {
+            handle,
+            changed: before.to_vec(),
+            fault: None,
+            is_possible: true,
+        };
+        let (unix, random) = (self.unix(), &mut self.random);
+        if dialect.is_composite(&request) {
+            let mut at = 0;
+            dialect.each_request(&request, own, &mut |inner, place| {
+                each.changed
+                    .extend_from_slice(own.get(at..place.start).unwrap_or_default());
+                at = place.end;
+                let message = own.get(place).unwrap_or_default();
+                let query = walk.query(inner.key.of(message), unix);
+                each.change(inner, message, &query, random);
+            });
+            each.changed.extend_from_slice(own.get(at..).unwrap_or_default());
+        } else {
+            let query = walk.query(request.key.of(own), unix);
+            each.change(&request, own, &query, random);
+        }
+        let EachChanged {
+            changed,
+            fault,
+            is_possible,
+            ..
+        } = each;
+        if let Some((outcome, text)) = fault {
+            return self.fail(walk.to, &Failed::here(outcome, &text));
+        }
+        let own = changed.get(before.len()..).unwrap_or_default();
+        match dialect.head(own) {
+            Parsed::Head(head) if is_possible && head.len() == own.len() as u64 => {
+                let request = &Request {
+                    is_dedicated: request.is_dedicated,
+                    is_of_transaction: request.is_of_transaction,
+                    class: request.class,
+                    ..head.behind(before.len())
+                };
+                let message = &changed;
+                self.walk(
+                    child,
+                    &Walk {
+                        request,
+                        message,
+                        ..*walk
+                    },
+                );
+            }
+            _ => self.refuse_to_change(handle.name(), walk),
+        }
+    }
+
     fn wrap(&mut self, node: NodeId, child: NodeId, wrapped: Wrapped, walk: &Walk<'_>) {
+        let (handle, dialect) = match walk.tree.node(node) {
+            Node::Wrap { handle, .. } => (&**handle, walk.origin.dialect),
+            _ => return,
+        };
         match wrapped {
+            Wrapped::Each => self.walk_each(child, handle, walk),
+            Wrapped::Key(_) if dialect.is_composite(walk.request) => self.walk_each(child, handle, walk),
             Wrapped::Pass => self.walk(child, walk),
             Wrapped::Fail(outcome, text) => self.fail(walk.to, &Failed::here(outcome, &text)),
             Wrapped::Ttl(ttl) => {
                 let ttl = Some(ttl);
-                self.walk_changed(child, Change { key: None, ttl }, walk);
+                self.walk_changed(child, Change { key: None, ttl }, walk, handle.name());
             }
             Wrapped::Key(key) if walk.origin.hides_prefix => {
                 let mut scratch = [0; 250];
@@ -393,7 +502,9 @@ impl Engine {
             key: Some(key),
             ttl: None,
         };
-        self.walk_changed(child, change, &walk.to(child_of(flight, 0)));
+        if let Node::Wrap { handle, .. } = walk.tree.node(node) {
+            self.walk_changed(child, change, &walk.to(child_of(flight, 0)), handle.name());
+        }
     }
 
     /// Opens a flight that sees the reply on its way back.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::Request;
+use proxima_wire::message::{Outcome, Reply, Request};
 
 use super::{Children, NodeId, Origin, Query, ReplyTo, Tree, handle::behind_prefix};
 use crate::{copies::Snapshot, micros::Micros};
@@ -39,6 +39,13 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Is this reply what a server says that has nothing of what the request asks for?
+    pub(super) fn has_missed(&self, reply: &Reply, bytes: &[u8]) -> bool {
+        let Origin { dialect, form, .. } = self.origin;
+        reply.outcome == Outcome::NotFound
+            || !reply.outcome.is_error() && dialect.is_miss(form, self.request, self.message, bytes)
+    }
+
     /// The same request with another destination for its reply.
     pub fn to(&self, to: ReplyTo) -> Self {
         Self { to, ..*self }
@@ -57,7 +64,11 @@ impl<'a> Walk<'a> {
     #[inline]
     pub fn query<'b>(&self, key: &'b [u8], unix: Micros) -> Query<'b> {
         Query {
-            command: self.request.command,
+            // What belongs together goes one way, whichever its commands are.
+            command: match self.request.is_of_transaction {
+                true => u16::MAX,
+                false => self.request.command,
+            },
             class: self.request.class,
             key: match self.origin.hides_prefix {
                 false => key,

@@ -21,7 +21,8 @@ use crate::{
     route::ReplyTo,
 };
 
-const ELSEWHERE: &str = "what belongs together is on several servers, or of several logins";
+/// The error text for a request whose client has its lane elsewhere.
+pub(crate) const ELSEWHERE: &str = "what belongs together is on several servers, or of several logins";
 
 /// A worker's dedicated lanes to one member.
 #[derive(Debug, Default)]

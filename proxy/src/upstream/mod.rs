@@ -29,7 +29,6 @@ mod send;
 mod servers;
 
 use self::end::UNREPAIRED;
-pub(crate) use self::queue::Wants;
 use self::{
     arrival::Arrival,
     dedicated::Dedicated,
@@ -42,6 +41,7 @@ use self::{
     proof::Proofs,
     queue::Queued,
 };
+pub(crate) use self::{dedicated::ELSEWHERE, queue::Wants};
 pub use self::{
     end::reason,
     lane::{BULK_LANES, Lane, LaneId, STREAMED},

@@ -30,6 +30,18 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// So many arguments of this message, of which `first` is the first.
+    pub(super) fn from_argument(message: &'a [u8], first: Span, count: u32) -> Self {
+        let before = message.get(..first.start as usize).unwrap_or_default();
+        // `$LENGTH\r\n` stands before it.
+        let at = memchr::memrchr(b'$', before).unwrap_or_default();
+        Self {
+            message,
+            at,
+            left: count,
+        }
+    }
+
     /// The number of arguments that were not taken, those that have not come included.
     pub fn left(&self) -> u32 {
         self.left

@@ -58,14 +58,13 @@ pub(super) fn names_keys(message: &[u8]) -> bool {
     false
 }
 
-/// Appends a command with its name, which has so many words, and some of the keys of `message`: those with
-/// these indexes, in order, each with the `step - 1` arguments behind it. The first key is the first
-/// argument.
+/// Appends a command with its name, which has so many words, and some of the keys of `message`, each with the
+/// `step - 1` arguments behind it. It takes a time in proportion to what it appends.
 pub fn append_part(
     message: &[u8],
     words: usize,
     step: usize,
-    keys: &mut dyn Iterator<Item = usize>,
+    keys: &mut dyn Iterator<Item = Span>,
     out: &mut Vec<u8>,
 ) {
     let mut args = Args::of(message);
@@ -75,16 +74,10 @@ pub fn append_part(
     // The number of arguments is known only behind them. It is then moved to the front.
     let begin = out.len();
     out.extend_from_slice(message.get(name).unwrap_or_default());
-    let mut at = 0;
     for key in keys {
-        while at < key * step && args.next().is_some() {
-            at += 1;
-        }
+        let mut args = Args::from_argument(message, key, step as u32);
         let from = args.position();
-        for _ in 0..step {
-            count += i64::from(args.next().is_some());
-            at += 1;
-        }
+        count += args.by_ref().count() as i64;
         out.extend_from_slice(message.get(from..args.position()).unwrap_or_default());
     }
     let args = out.len();

@@ -206,8 +206,10 @@ impl Slots {
         let Some(slot) = self.queue.get(at).filter(|slot| !slot.quiet) else {
             return false;
         };
-        if slot.part == Part::Whole {
-            return true;
+        match slot.part {
+            Part::Whole => return true,
+            Part::Share => return self.is_first_failure(seq),
+            Part::Link | Part::Number => {}
         }
         let is_part = |slot: &&Slot| slot.part != Part::Whole;
         let has_failed = |slot: &Slot| matches!(slot.state, State::Held { failed: true, .. });
@@ -274,6 +276,9 @@ impl Slots {
             failed: failed && !is_whole,
         };
         let is_share = slot.part == Part::Share;
+        if is_share {
+            self.share_came(seq, failed);
+        }
         if at == 0 || is_share {
             self.release(out);
         }
@@ -345,7 +350,11 @@ impl Slots {
             }
             State::Large(collected) => {
                 slot.state = State::Collected(std::mem::take(collected));
-                if first || slot.part == Part::Share {
+                let is_share = slot.part == Part::Share;
+                if is_share {
+                    self.share_came(seq, false);
+                }
+                if first || is_share {
                     // The reply does not pass, so it is the turn of what waits behind it.
                     self.release(out);
                 }

@@ -1,4 +1,4 @@
-//! Replies to the parts of a request that went to several members. They are held until the last has come.
+//! Replies to the parts of a request that went several ways. They are held until the last has come.
 
 use std::collections::VecDeque;
 
@@ -6,19 +6,40 @@ use super::{Part, Slots, State, held::Held};
 use crate::{
     client::HIGH_WATER,
     dialect::{Assembly, Excerpt, Join, Shares},
+    micros::Micros,
     stream::append,
 };
 
-/// Requests that went to several members.
+/// Buffers for more keys than this are given back when no request needs them.
+const KEPT: usize = 4 * 1024;
+
+/// Requests that went several ways.
 #[derive(Debug, Default)]
 pub(super) struct Divided {
     /// The share of each key, in the order of the requests.
-    orders: VecDeque<u16>,
+    orders: VecDeque<u32>,
     /// A buffer for joining shares.
     cursors: Vec<usize>,
+    /// The requests whose shares are in the queue, in its order.
+    requests: VecDeque<Shared>,
     /// What is still to leave of a large joined reply, first of all. Its shares stay until the last excerpt
     /// has left, and nothing of them is held twice.
     leaving: Option<Leaving>,
+}
+
+/// One request, by its shares.
+#[derive(Debug)]
+struct Shared {
+    /// The number of the first share's slot; the others follow it.
+    first: u32,
+    /// The number of its shares.
+    count: u32,
+    /// The number of shares that have not come.
+    waiting: u32,
+    /// One of those that have come is an error.
+    has_failed: bool,
+    /// The last share has its slot.
+    is_closed: bool,
 }
 
 /// A large joined reply that leaves as the client takes it.
@@ -35,25 +56,92 @@ impl Divided {
     /// Bytes of memory, used or not.
     pub(super) fn memory(&self) -> usize {
         let excerpts = self.leaving.as_ref().map_or(0, |leaving| leaving.excerpts.len());
-        self.orders.capacity() * size_of::<u16>()
+        self.orders.capacity() * size_of::<u32>()
             + self.cursors.capacity() * size_of::<usize>()
+            + self.requests.capacity() * size_of::<Shared>()
             + excerpts * size_of::<Excerpt>()
     }
 }
 
 impl Slots {
+    /// Adds the slot of one more share of a request.
+    pub(in crate::client) fn push_share(
+        &mut self,
+        command: u16,
+        quiet: bool,
+        size: u32,
+        started: Micros,
+    ) -> u32 {
+        let seq = self.push(command, quiet, Part::Share, size, started);
+        let requests = &mut self.divided.get_or_insert_default().requests;
+        match requests.back_mut().filter(|request| !request.is_closed) {
+            Some(open) => {
+                open.count += 1;
+                open.waiting += 1;
+            }
+            None => requests.push_back(Shared {
+                first: seq,
+                count: 1,
+                waiting: 1,
+                has_failed: false,
+                is_closed: false,
+            }),
+        }
+        seq
+    }
+
     /// Adds the slot that makes one reply of the shares before it. `order`: the share of each key.
-    pub(in crate::client) fn close_shares(&mut self, join: &'static Join, order: &[u16], out: &mut Vec<u8>) {
-        self.divided.get_or_insert_default().orders.extend(order);
+    pub(in crate::client) fn close_shares(&mut self, join: &'static Join, order: &[u32], out: &mut Vec<u8>) {
+        let divided = self.divided.get_or_insert_default();
+        let Some(open) = divided.requests.back_mut().filter(|request| !request.is_closed) else {
+            return;
+        };
+        open.is_closed = true;
+        divided.orders.extend(order);
         let keys = order.len() as u32;
         self.push_known(State::Assemble { join, keys }, out);
     }
 
+    /// The number of shares that have not come, of a request of which others are still to be sent.
+    pub(in crate::client) fn open_shares(&self) -> usize {
+        let last = self.divided.as_ref().and_then(|divided| divided.requests.back());
+        last.filter(|request| !request.is_closed)
+            .map_or(0, |request| request.waiting as usize)
+    }
+
+    /// The place of this share's request among those whose shares are in the queue.
+    fn request_of(&self, seq: u32) -> Option<usize> {
+        let distance = |of: u32| of.wrapping_sub(self.head);
+        let requests = &self.divided.as_ref()?.requests;
+        let behind = requests.partition_point(|request| distance(request.first) <= distance(seq));
+        behind.checked_sub(1)
+    }
+
+    /// Notes that a share has come.
+    pub(super) fn share_came(&mut self, seq: u32, failed: bool) {
+        let at = self.request_of(seq);
+        let divided = self.divided.as_mut();
+        if let Some(request) = at
+            .zip(divided)
+            .and_then(|(at, divided)| divided.requests.get_mut(at))
+        {
+            request.waiting = request.waiting.saturating_sub(1);
+            request.has_failed |= failed;
+        }
+    }
+
+    /// Has no share of this one's request failed?
+    pub(super) fn is_first_failure(&self, seq: u32) -> bool {
+        let at = self.request_of(seq).zip(self.divided.as_ref());
+        let request = at.and_then(|(at, divided)| divided.requests.get(at));
+        request.is_none_or(|request| !request.has_failed)
+    }
+
     /// Returns whether nothing of this client leaves before this share has come whole.
     pub(in crate::client) fn is_due_share(&self, seq: u32) -> bool {
-        let at = seq.wrapping_sub(self.head) as usize;
-        let mut before = self.queue.iter().take(at + 1);
-        at < self.queue.len() && before.all(|slot| slot.part == Part::Share)
+        let front = self.divided.as_ref().and_then(|divided| divided.requests.front());
+        let at = seq.wrapping_sub(self.head);
+        front.is_some_and(|request| request.first == self.head && at < request.count)
     }
 
     /// Returns whether a joined reply has begun to leave and waits until the client has taken more of it.
@@ -76,22 +164,22 @@ impl Slots {
         if self.is_leaving() {
             return self.leave(out);
         }
-        let Some(count) = self.queue.iter().position(|slot| slot.part != Part::Share) else {
-            return false;
-        };
-        let is_there = |state: &State| matches!(state, State::Held { .. } | State::Collected(_));
-        let all = self.queue.iter().take(count).all(|slot| is_there(&slot.state));
-        let Some(State::Assemble { join, keys }) = self.queue.get(count).map(|slot| &slot.state) else {
-            return false;
-        };
-        if !all {
-            return false;
-        }
         let Divided {
             orders,
             cursors,
+            requests,
             leaving,
         } = &mut **self.divided.get_or_insert_default();
+        let Some(request) = requests
+            .front()
+            .filter(|request| request.first == self.head && request.is_closed && request.waiting == 0)
+        else {
+            return false;
+        };
+        let count = request.count as usize;
+        let Some(State::Assemble { join, keys }) = self.queue.get(count).map(|slot| &slot.state) else {
+            return false;
+        };
         let order = orders.make_contiguous().get(..*keys as usize).unwrap_or_default();
         cursors.clear();
         cursors.resize(count, 0);
@@ -114,6 +202,7 @@ impl Slots {
             );
         }
         orders.drain(..*keys as usize);
+        requests.pop_front();
         *leaving = Some(Leaving {
             excerpts: excerpts.into_iter(),
             begun: None,
@@ -143,6 +232,9 @@ impl Slots {
         let count = leaving.count;
         if let Some(divided) = &mut self.divided {
             divided.leaving = None;
+            if divided.requests.is_empty() && divided.orders.capacity() > KEPT {
+                self.divided = None;
+            }
         }
         for _ in 0..=count {
             match self.queue.front().map(|slot| &slot.state) {

@@ -175,7 +175,7 @@ fn concat(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
 #[test]
 fn large_joined_reply_leaves_as_its_client_takes_it_and_is_not_held_twice() {
     let (mut slots, mut out) = (Slots::default(), Vec::new());
-    let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Share, 0, Micros::ZERO));
+    let [a, b] = [0; 2].map(|_| slots.push_share(1, false, 0, Micros::ZERO));
     slots.close_shares(&Join::Shares(concat), &[], &mut out);
     let behind = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
     let (first, second) = (vec![b'a'; 3 * HIGH_WATER], vec![b'b'; 2 * HIGH_WATER]);

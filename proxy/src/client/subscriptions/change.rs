@@ -107,13 +107,13 @@ impl Change {
         }
     }
 
-    /// A change that is divided: each name goes to the server beside it. `divide` makes the request for the
-    /// names with these indexes.
+    /// A change that is divided: each name goes to the server beside it. `divide` makes the request for these
+    /// names.
     pub(in crate::client) fn divided(
         what: (Subscribing, u16),
         message: &[u8],
         names: &[(Span, Arc<Member>)],
-        divide: &mut dyn FnMut(&mut dyn Iterator<Item = usize>) -> Vec<u8>,
+        divide: &mut dyn FnMut(&mut dyn Iterator<Item = Span>) -> Vec<u8>,
     ) -> Self {
         let mut members: Vec<&Arc<Member>> = names.iter().map(|(_, member)| member).collect();
         members.sort_by_key(|member| member.id);
@@ -121,17 +121,20 @@ impl Change {
         let part_of = |member: &Member| members.binary_search_by_key(&member.id, |other| other.id).ok();
         let mut change = Self::of_all(what, message, &[], Vec::new());
         change.is_of_all = false;
+        let mut names_of = vec![Vec::new(); members.len()];
         for (at, member) in names {
-            let part = part_of(member).map(|part| part as u32);
+            let part = part_of(member);
+            if let Some(names) = part.and_then(|part| names_of.get_mut(part)) {
+                names.push(*at);
+            }
             let (at, due, delta) = (*at, 1, 0);
+            let part = part.map(|part| part as u32);
             change.names.push(Name { at, part, due, delta });
         }
-        for (number, member) in members.iter().enumerate() {
-            let is_its = |name: &(usize, &Name)| name.1.part == Some(number as u32);
-            let mut indexes = change.names.iter().enumerate().filter(is_its).map(|(at, _)| at);
-            let due = indexes.clone().count();
+        for (member, names) in members.iter().zip(names_of) {
+            let due = names.len();
             change.parts.push(Part {
-                message: (members.len() > 1).then(|| divide(&mut indexes)),
+                message: (members.len() > 1).then(|| divide(&mut names.into_iter())),
                 ..Part::whole(Arc::clone(member), due)
             });
         }

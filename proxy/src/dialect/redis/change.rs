@@ -2,15 +2,24 @@
 
 use proxima_wire::{
     message::{Request, Span},
-    resp::{Args, Command, append_number, integer},
+    resp::{Args, Command, append_number, each_key, integer},
 };
 
 use super::append_bulk;
 use crate::dialect::{Change, Expiry};
 
 /// Replies of these commands name the key, which would not be the client's.
-const NAMING: [&str; 9] = [
-    "blpop", "brpop", "bzpopmin", "bzpopmax", "blmpop", "bzmpop", "lmpop", "zmpop", "xread",
+const NAMING: [&str; 10] = [
+    "blpop",
+    "brpop",
+    "bzpopmin",
+    "bzpopmax",
+    "blmpop",
+    "bzmpop",
+    "lmpop",
+    "zmpop",
+    "xread",
+    "xreadgroup",
 ];
 
 /// Appends the head of a request with these changes. Returns false, and appends nothing, if that would not be
@@ -26,7 +35,15 @@ pub(super) fn rewrite(request: &Request, message: &[u8], change: &Change<'_>, ou
             out.extend_from_slice(head);
             true
         }
-        (Some(key), None) => with_key(request, command, head, key, out),
+        (Some(_), None) if request.key.is_empty() || !request.more_keys.is_empty() => false,
+        (Some(key), None) => {
+            let begin = out.len();
+            let is_changed = with_keys(command, head, &mut |_| key.to_vec(), out);
+            if !is_changed {
+                out.truncate(begin);
+            }
+            is_changed
+        }
         (None, Some(ttl)) => with_ttl(request, command, head, ttl, out),
         (None, None) => {
             out.extend_from_slice(head);
@@ -36,23 +53,34 @@ pub(super) fn rewrite(request: &Request, message: &[u8], change: &Change<'_>, ou
     }
 }
 
-fn with_key(request: &Request, command: &Command, head: &[u8], key: &[u8], out: &mut Vec<u8>) -> bool {
-    let names_it = NAMING.contains(&command.name) || command.name == "xreadgroup";
-    if request.key.is_empty() || !request.more_keys.is_empty() || names_it {
+/// Appends a request, of which `head` has all keys, with each key replaced by what `change` makes of it. Returns
+/// false if replies to it name keys, which would not be the client's.
+pub(super) fn with_keys(
+    command: &Command,
+    head: &[u8],
+    change: &mut dyn FnMut(&[u8]) -> Vec<u8>,
+    out: &mut Vec<u8>,
+) -> bool {
+    if NAMING.contains(&command.name) {
         return false;
     }
-    let mut args = Args::of(head);
+    let mut keys = Vec::new();
+    if !command.is_by_channel() {
+        each_key(command, head, false, &mut |key| keys.push(key));
+    }
+    let (mut args, mut at) = (Args::of(head), 0);
     let mut before = args.position();
+    let mut keys = keys.into_iter().peekable();
     while let Some(arg) = args.next() {
-        if arg == request.key {
-            out.extend_from_slice(head.get(..before).unwrap_or_default());
-            append_bulk(key, out);
-            out.extend_from_slice(head.get(args.position()..).unwrap_or_default());
-            return true;
+        if keys.next_if_eq(&arg).is_some() {
+            out.extend_from_slice(head.get(at..before).unwrap_or_default());
+            append_bulk(&change(arg.of(head)), out);
+            at = args.position();
         }
         before = args.position();
     }
-    false
+    out.extend_from_slice(head.get(at..).unwrap_or_default());
+    keys.next().is_none()
 }
 
 /// The options of `SET` and `GETEX` that are about expiry, and whether a number follows.

@@ -58,7 +58,7 @@ fn list<const EACH: usize>(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
     }
     append_number(b'*', (shares.order.len() * EACH) as i64, out.own());
     for &share in shares.order {
-        let share = usize::from(share);
+        let share = share as usize;
         let reply = (shares.reply)(share).0;
         let Some(&cursor) = shares.cursors.get(share) else {
             return malformed(out);

@@ -23,6 +23,8 @@ mod state;
 mod twemproxy;
 mod who;
 
+use std::ops::Range;
+
 use proxima_wire::{
     Fingerprint,
     message::{Class, Outcome, Parse, Parsed, Reply, Request, Span},
@@ -176,6 +178,28 @@ impl Dialect for Redis {
         Reply::new(outcome, reply.len())
     }
 
+    fn tells_what_was_removed(&self) -> bool {
+        true
+    }
+
+    fn number(&self, _: &Reply, bytes: &[u8]) -> i64 {
+        let number = bytes
+            .strip_prefix(b":")
+            .and_then(|rest| rest.strip_suffix(b"\r\n"));
+        number.and_then(resp::integer).unwrap_or(1)
+    }
+
+    fn is_miss(&self, form: u16, request: &Request, message: &[u8], reply: &[u8]) -> bool {
+        // An empty server answers hardly more than it was asked.
+        let may_be_empty = reply.len() <= message.len() + 64;
+        if !may_be_empty || !matches!(request.class, Class::Read | Class::Delete | Class::Touch) {
+            return false;
+        }
+        let mut empty = Vec::new();
+        self.miss(form, request, message, &mut empty);
+        empty == reply
+    }
+
     fn error(&self, _: &Session, failed: &Failed<'_>, out: &mut Vec<u8>) {
         match self.manner {
             Manner::Own | Manner::Mcrouter { .. } => append_error(&format!("ERR {failed}"), out),
@@ -297,9 +321,10 @@ impl Dialect for Redis {
                 let divides = matches!(command.served, Served::Split(_));
                 Plan::Spread { divides }
             }
-            Served::Key | Served::Pattern | Served::Split(_) | Served::Any | Served::Channel => Plan::Route,
-            Served::Each(_) => Plan::Everywhere,
-            Served::Walk if session.reach.is_one => Plan::Route,
+            Served::Key | Served::Pattern | Served::Split(_) | Served::Channel => Plan::Route,
+            Served::Each(_) | Served::Any => Plan::Everywhere,
+            // The cursors are the server's own.
+            Served::Walk if session.reach.is_one => Plan::Everywhere,
             Served::Walk => Plan::Visit,
             Served::Alone if command.name == "info" && !session.reach.is_one => Plan::Figures,
             Served::Alone => {
@@ -355,6 +380,11 @@ impl Dialect for Redis {
         }
     }
 
+    fn asks_for_keys(&self, command: u16) -> bool {
+        let name = Command::of(command).map_or("", |command| command.name);
+        matches!(name, "dbsize" | "keys" | "randomkey" | "scan")
+    }
+
     fn error_of_part(&self, outcome: Outcome) -> Option<&'static [u8]> {
         match self.manner {
             Manner::Own | Manner::Mcrouter { .. } => None,
@@ -366,7 +396,7 @@ impl Dialect for Redis {
         &self,
         request: &Request,
         message: &[u8],
-        keys: &mut dyn Iterator<Item = usize>,
+        keys: &mut dyn Iterator<Item = Span>,
         out: &mut Vec<u8>,
     ) {
         let command = Command::of(request.command);
@@ -377,6 +407,55 @@ impl Dialect for Redis {
 
     fn rewrite(&self, request: &Request, message: &[u8], change: &Change<'_>, out: &mut Vec<u8>) -> bool {
         change::rewrite(request, message, change, out)
+    }
+
+    fn is_composite(&self, request: &Request) -> bool {
+        request.command >= TRANSACTION
+    }
+
+    fn each_request(&self, _: &Request, message: &[u8], take: &mut dyn FnMut(&Request, Range<usize>)) {
+        for (at, inner) in resp::commands(message) {
+            if let Parsed::Head(request) = self.head(inner) {
+                take(&request, at..at + inner.len());
+            }
+        }
+    }
+
+    fn rewrite_keys(
+        &self,
+        request: &Request,
+        message: &[u8],
+        change: &mut dyn FnMut(&[u8]) -> Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        Command::of(request.command).is_some_and(|command| change::with_keys(command, message, change, out))
+    }
+
+    fn acts_as(&self, request: &Request, message: &[u8]) -> Class {
+        if request.is_of_transaction {
+            return Class::Write;
+        }
+        if let Some(command) = Command::of(request.command) {
+            let is_by_channel = matches!(command.served, Served::Channel | Served::Channels);
+            return match request.class {
+                Class::Session if command.is_write || is_by_channel => Class::Write,
+                Class::Session if command.has_keys() => Class::Read,
+                class => class,
+            };
+        }
+        if !self.is_composite(request) {
+            return request.class;
+        }
+        let mut writes = false;
+        self.each_request(request, message, &mut |inner, _| {
+            writes |= Command::of(inner.command).is_some_and(|command| command.is_write);
+        });
+        if writes { Class::Write } else { Class::Read }
+    }
+
+    fn refused(&self, session: &mut Session, command: u16, has_lane: bool) -> bool {
+        sessions::refused(session, command, has_lane);
+        true
     }
 
     fn expiry(&self, request: &Request, message: &[u8], unix: u64) -> Expiry {

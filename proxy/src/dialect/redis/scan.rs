@@ -90,7 +90,7 @@ mod tests {
         .into()
     }
 
-    fn answered(order: &[u16], reply: &[u8]) -> Vec<u8> {
+    fn answered(order: &[u32], reply: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         let mut shares = Shares {
             count: 1,

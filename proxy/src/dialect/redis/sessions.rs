@@ -258,8 +258,13 @@ fn append_beginning(session: &mut Session, out: &mut Vec<u8>) {
     out.append(&mut session.held);
 }
 
-/// Sends a command to be queued by the server.
+/// Sends a command to be queued by the server. Nothing of a transaction that will be aborted is sent: the server
+/// may not have its beginning, and would execute the command.
 fn queue(session: &mut Session, out: &mut Vec<u8>) -> Plan {
+    if is(session, DOOMED) {
+        out.extend_from_slice(b"+QUEUED\r\n");
+        return Plan::Answer;
+    }
     if is(session, BOUND) {
         return Plan::Dedicated;
     }
@@ -281,7 +286,7 @@ fn end(session: &mut Session, is_exec: bool, out: &mut Vec<u8>) -> Plan {
         spoil(session);
         return Plan::Answer;
     }
-    if bound {
+    if bound && !doomed {
         leave(session);
         return Plan::Dedicated;
     }
@@ -340,6 +345,23 @@ pub(super) fn answered(session: &mut Session, command: u16, is_error: bool) {
     let ends = command >= TRANSACTION || matches!(name, "exec" | "discard" | "unwatch");
     if ends && session.lease == Lease::Kept && session.step & KEEPS == 0 {
         session.lease = Lease::Clean;
+    }
+}
+
+/// A request that belongs to what the server keeps for the client was refused here, and has reached no server.
+/// `has_lane`: the client has the lane on which the server keeps it.
+pub(super) fn refused(session: &mut Session, command: u16, has_lane: bool) {
+    let name = Command::of(command).map_or("", |command| command.name);
+    match name {
+        _ if is(session, MULTI) => set(session, DOOMED),
+        // The server still has the transaction, or watches keys: it forgets both with the connection.
+        "exec" | "discard" | "unwatch" => spoil(session),
+        // There was to be a lane, and there is none.
+        _ if !has_lane => {
+            clear(session, BOUND | WATCHING | OWNING);
+            session.lease = Lease::Clean;
+        }
+        _ => {}
     }
 }
 

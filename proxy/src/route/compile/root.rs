@@ -33,8 +33,9 @@ impl Maker<'_, '_> {
                 (dialects.default(), self.push(Node::Leaf(removed)))
             }
         };
-        let mut leaves = Vec::new();
-        self.leaves(node, &mut leaves);
+        let (mut leaves, mut servers) = (Vec::new(), Vec::new());
+        self.leaves(node, true, &mut leaves);
+        self.leaves(node, false, &mut servers);
         let children = self.everywhere(node, &leaves)?;
         let members = leaves.iter().map(|&leaf| self.member_at(leaf).cloned());
         let members: Vec<_> = members.collect();
@@ -44,9 +45,20 @@ impl Maker<'_, '_> {
             spoken,
             has_store: members.iter().any(Option::is_none),
             reach: members.into_iter().flatten().collect(),
+            servers: servers
+                .iter()
+                .filter_map(|&leaf| self.member_at(leaf).cloned())
+                .collect(),
             visits: self.numbered(&children),
             is_plain: self.is_plain(node),
-            needs_values: self.needs_values(node),
+            needs_values: self.has(
+                node,
+                &|node| matches!(node, Node::Script { handle, .. } if handle.needs_values()),
+            ),
+            may_hold: self.has(
+                node,
+                &|node| matches!(node, Node::Wrap { handle, .. } if handle.may_hold()),
+            ),
             fanout: self.fanout(node),
             broadcast: self.push(Node::Gather {
                 name: "everywhere",

@@ -59,27 +59,34 @@ impl Maker<'_, '_> {
         }
     }
 
-    /// Does a route look at the values of requests, here or below?
-    pub(super) fn needs_values(&self, node: NodeId) -> bool {
-        let any = |children: &[NodeId]| children.iter().any(|&child| self.needs_values(child));
-        match &self.nodes[node.0 as usize] {
-            Node::Script { handle, children } => handle.needs_values() || any(children),
-            Node::Choose { children, .. }
-            | Node::ByClient { children, .. }
-            | Node::Fan { children, .. }
-            | Node::Gather { children, .. }
-            | Node::Attempt { children, .. } => any(children),
-            Node::Wrap { child, .. } => self.needs_values(*child),
-            Node::Copies(_) | Node::Leaf(_) => false,
-        }
+    /// Is there such a node, here or below?
+    pub(super) fn has(&self, node: NodeId, is: &dyn Fn(&Node) -> bool) -> bool {
+        let node = &self.nodes[node.0 as usize];
+        let below = |children: &[NodeId]| children.iter().any(|&child| self.has(child, is));
+        is(node)
+            || match node {
+                Node::Script { children, .. }
+                | Node::Choose { children, .. }
+                | Node::ByClient { children, .. }
+                | Node::Fan { children, .. }
+                | Node::Gather { children, .. }
+                | Node::Attempt { children, .. } => below(children),
+                Node::Wrap { child, .. } => self.has(*child, is),
+                Node::Copies(_) | Node::Leaf(_) => false,
+            }
     }
 
-    pub(super) fn leaves(&self, node: NodeId, found: &mut Vec<NodeId>) {
+    /// Adds the leaves below this node to `found`, each member once; `shadows`: also of routes that get only
+    /// copies of requests.
+    pub(super) fn leaves(&self, node: NodeId, shadows: bool, found: &mut Vec<NodeId>) {
         let mut pending = vec![node];
         let mut members = Vec::new();
         let mut embedded = false;
         while let Some(node) = pending.pop() {
             match &self.nodes[node.0 as usize] {
+                Node::Fan { handle, children } if handle.shadows() && !shadows => {
+                    pending.extend(children.first());
+                }
                 Node::Choose { children, .. }
                 | Node::ByClient { children, .. }
                 | Node::Fan { children, .. }

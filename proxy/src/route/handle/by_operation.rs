@@ -4,7 +4,10 @@
 use proxima_wire::message::Class;
 
 use super::Random;
-use crate::route::tree::{Children, Choose, Query};
+use crate::{
+    micros::Micros,
+    route::tree::{Children, Choose, Query},
+};
 
 /// The route `by_operation`.
 #[derive(Debug)]
@@ -26,6 +29,10 @@ impl Choose for ByOperation {
         // Numbers beyond the last one are of requests like it.
         let children = self.table.get(usize::from(query.command)).or(self.table.last());
         children.map_or(0, |children| usize::from(children[query.class as usize]))
+    }
+
+    fn looks_at_key(&self, _: Micros) -> bool {
+        false
     }
 
     fn why(&self, query: &Query<'_>, _: &Children<'_>, _: usize) -> String {

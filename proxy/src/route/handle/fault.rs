@@ -26,6 +26,10 @@ impl Wrap for Delay {
         Wrapped::Delay(self.0.into())
     }
 
+    fn may_hold(&self) -> bool {
+        true
+    }
+
     fn why(&self) -> String {
         format!("delay {:?}", self.0)
     }

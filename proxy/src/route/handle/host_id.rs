@@ -1,7 +1,10 @@
 //! host_id: a fixed child for each host.
 
 use super::Random;
-use crate::route::tree::{Children, Choose, Query};
+use crate::{
+    micros::Micros,
+    route::tree::{Children, Choose, Query},
+};
 
 /// The route `host_id`.
 #[derive(Debug)]
@@ -17,6 +20,10 @@ impl Choose for HostId {
 
     fn choose(&self, _: &Query<'_>, children: &Children<'_>, _: &mut Random) -> usize {
         (self.id % children.len().max(1) as u64) as usize
+    }
+
+    fn looks_at_key(&self, _: Micros) -> bool {
+        false
     }
 
     fn why(&self, _: &Query<'_>, children: &Children<'_>, _: usize) -> String {

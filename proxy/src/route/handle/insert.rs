@@ -54,9 +54,16 @@ impl Wrap for Insert {
     }
 
     fn request(&self, request: &Request, _: &[u8], query: &Query<'_>, _: &mut Random) -> Wrapped {
+        if !request.more_keys.is_empty() {
+            return Wrapped::Each;
+        }
         let changed = self.apply(query.key);
         let fits = |key: &Vec<u8>| query.dialect.check_key(request, key).is_ok();
         changed.filter(fits).map_or(Wrapped::Pass, Wrapped::Key)
+    }
+
+    fn new_key(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.apply(key)
     }
 
     fn changes_key(&self) -> bool {

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use proxima_wire::hash::routing_key;
 
 use super::Random;
-use crate::route::{
-    order::Order,
-    tree::{Children, Choose, Query},
+use crate::{
+    micros::Micros,
+    route::{
+        order::Order,
+        tree::{Children, Choose, Query},
+    },
 };
 
 /// The parts of a key that are looked at.
@@ -63,6 +66,14 @@ impl Choose for ByPart {
 
     fn is_hash(&self) -> bool {
         self.choice.is_hash()
+    }
+
+    fn varies(&self, query: &Query<'_>) -> bool {
+        self.choice.varies(query)
+    }
+
+    fn looks_at_key(&self, unix: Micros) -> bool {
+        self.choice.looks_at_key(unix)
     }
 
     fn set_order(&self, order: Option<&Arc<Order>>) {

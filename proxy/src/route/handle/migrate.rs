@@ -45,6 +45,15 @@ impl Migrate {
         self.start + Micros::secs(interval + hash.checked_rem(interval).unwrap_or(0))
     }
 
+    /// Do keys move at this time? Before that all are at one place, and all at another one after it.
+    fn moves_keys(&self, unix: Micros) -> bool {
+        let (first, last) = (
+            self.start + self.interval.into(),
+            self.start + (self.interval * 2).into(),
+        );
+        first <= unix && unix < last
+    }
+
     fn child(&self, query: &Query<'_>) -> usize {
         match query.class {
             Class::Delete if query.unix < self.start => Self::FROM,
@@ -69,6 +78,10 @@ impl Choose for Migrate {
 
     fn choose(&self, query: &Query<'_>, _: &Children<'_>, _: &mut Random) -> usize {
         self.child(query)
+    }
+
+    fn looks_at_key(&self, unix: Micros) -> bool {
+        self.moves_keys(unix)
     }
 
     fn why(&self, query: &Query<'_>, _: &Children<'_>, chosen: usize) -> String {

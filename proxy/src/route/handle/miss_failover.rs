@@ -30,8 +30,9 @@ impl Attempt for MissFailover {
         answer: &Answer<'_>,
     ) -> Option<usize> {
         let outcome = answer.outcome();
-        let found = outcome.is_hit() || outcome == Outcome::Ok;
-        self.follow(query, tried, children).filter(|_| !found)
+        // To a wrong request no other server would answer anything else.
+        let is_final = outcome.is_hit() || matches!(outcome, Outcome::Ok | Outcome::ClientError);
+        self.follow(query, tried, children).filter(|_| !is_final)
     }
 
     fn follow(&self, query: &Query<'_>, tried: &Tried, children: &Children<'_>) -> Option<usize> {
@@ -49,6 +50,10 @@ impl Attempt for MissFailover {
             Class::Touch => self.touch != Some(query.command),
             _ => false,
         }
+    }
+
+    fn judges_keys(&self, query: &Query<'_>) -> bool {
+        self.goes_on(query)
     }
 
     fn why(&self) -> String {

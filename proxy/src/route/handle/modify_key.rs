@@ -53,6 +53,9 @@ impl Wrap for ModifyKey {
             // It is about no key.
             return Wrapped::Pass;
         }
+        if !request.more_keys.is_empty() {
+            return Wrapped::Each;
+        }
         let changed = self.apply(query.key);
         if changed == query.key {
             return Wrapped::Pass;
@@ -64,6 +67,10 @@ impl Wrap for ModifyKey {
                 format!("ModifyKeyRoute: invalid key: invalid key: {fault}"),
             ),
         }
+    }
+
+    fn new_key(&self, key: &[u8]) -> Option<Vec<u8>> {
+        Some(self.apply(key)).filter(|changed| changed != key)
     }
 
     fn changes_key(&self) -> bool {

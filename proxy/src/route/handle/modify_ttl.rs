@@ -24,6 +24,9 @@ impl Wrap for ModifyTtl {
     }
 
     fn request(&self, request: &Request, message: &[u8], query: &Query<'_>, _: &mut Random) -> Wrapped {
+        if query.dialect.is_composite(request) {
+            return Wrapped::Each;
+        }
         let keeps = match query.dialect.expiry(request, message, query.unix.as_secs()) {
             Expiry::None => true,
             // Never is longer than every other expiry.

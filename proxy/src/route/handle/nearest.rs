@@ -7,6 +7,7 @@ use std::{cell::RefCell, sync::Arc};
 use super::Random;
 use crate::{
     members::Locality,
+    micros::Micros,
     route::{
         order::Order,
         tree::{Children, Choose, Query},
@@ -37,6 +38,10 @@ impl Choose for Nearest {
         (0..children.len())
             .find(|&index| children.is_up(index))
             .unwrap_or(0)
+    }
+
+    fn looks_at_key(&self, _: Micros) -> bool {
+        false
     }
 
     fn set_order(&self, order: Option<&Arc<Order>>) {

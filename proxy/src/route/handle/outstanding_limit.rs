@@ -102,6 +102,10 @@ impl Wrap for OutstandingLimit {
         next
     }
 
+    fn may_hold(&self) -> bool {
+        true
+    }
+
     fn why(&self) -> String {
         format!("at most {} requests under way", self.most)
     }

@@ -52,6 +52,10 @@ impl Wrap for Held {
         }
     }
 
+    fn may_hold(&self) -> bool {
+        true
+    }
+
     fn why(&self) -> String {
         format!("requests of pool {} may have to wait", self.kept.pool)
     }

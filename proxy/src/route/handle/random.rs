@@ -1,6 +1,9 @@
 //! random: any child, and a live one where there is one.
 
-use crate::route::tree::{Children, Choose, Query};
+use crate::{
+    micros::Micros,
+    route::tree::{Children, Choose, Query},
+};
 
 /// A random number generator: SplitMix64 (Steele, Lea, Flood 2014), seeded with its number. It is not fit for
 /// secrets.
@@ -43,6 +46,14 @@ impl Choose for RandomChild {
             .map(|step| (first + step) % children.len())
             .find(|&i| children.is_up(i));
         live.unwrap_or(first)
+    }
+
+    fn varies(&self, _: &Query<'_>) -> bool {
+        true
+    }
+
+    fn looks_at_key(&self, _: Micros) -> bool {
+        false
     }
 
     fn why(&self, _: &Query<'_>, children: &Children<'_>, _: usize) -> String {

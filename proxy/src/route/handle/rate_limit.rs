@@ -78,6 +78,14 @@ impl Choose for RateLimit {
         usize::from(over)
     }
 
+    fn varies(&self, query: &Query<'_>) -> bool {
+        self.bucket(query).is_some()
+    }
+
+    fn looks_at_key(&self, _: Micros) -> bool {
+        false
+    }
+
     fn why(&self, query: &Query<'_>, _: &Children<'_>, chosen: usize) -> String {
         match (self.bucket(query), chosen) {
             (None, _) => "no limit for this command".into(),

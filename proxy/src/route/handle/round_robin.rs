@@ -3,7 +3,10 @@
 use std::cell::Cell;
 
 use super::Random;
-use crate::route::tree::{Children, Choose, Query};
+use crate::{
+    micros::Micros,
+    route::tree::{Children, Choose, Query},
+};
 
 /// The route `round_robin`.
 #[derive(Debug, Default)]
@@ -25,6 +28,14 @@ impl Choose for RoundRobin {
             .unwrap_or(first);
         self.turn.set(chosen + 1);
         chosen
+    }
+
+    fn varies(&self, _: &Query<'_>) -> bool {
+        true
+    }
+
+    fn looks_at_key(&self, _: Micros) -> bool {
+        false
     }
 
     fn why(&self, _: &Query<'_>, children: &Children<'_>, chosen: usize) -> String {

@@ -77,6 +77,10 @@ impl Fan for Shadow {
         0
     }
 
+    fn shadows(&self) -> bool {
+        true
+    }
+
     fn why(&self, query: &Query<'_>) -> String {
         let key = routing_key(query.key, true);
         let samples = self.samples.iter().filter(|sample| sample.keys.has(key));

@@ -100,6 +100,14 @@ impl Choose for SlowWarmUp {
         usize::from(goes_elsewhere)
     }
 
+    fn varies(&self, query: &Query<'_>) -> bool {
+        reads(query.class, query.command, self.touch)
+    }
+
+    fn looks_at_key(&self, _: Micros) -> bool {
+        false
+    }
+
     fn why(&self, _: &Query<'_>, _: &Children<'_>, _: usize) -> String {
         match self.share() {
             Some(share) => format!(

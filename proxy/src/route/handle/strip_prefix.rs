@@ -24,6 +24,10 @@ impl Wrap for StripPrefix {
         }
     }
 
+    fn new_key(&self, key: &[u8]) -> Option<Vec<u8>> {
+        prefix(key).map(|prefix| key[prefix.len()..].to_vec())
+    }
+
     fn changes_key(&self) -> bool {
         true
     }

@@ -1,5 +1,6 @@
 //! The tree that a request walks.
 
+mod each_changed;
 mod script;
 mod shapes;
 
@@ -27,6 +28,7 @@ use crate::{
 
 pub use self::shapes::{Query, Wait};
 pub(super) use self::{
+    each_changed::EachChanged,
     script::{Ask, Asked, Begin, Give, Run, Script, Sent, Turn},
     shapes::{Attempt, Choose, Fan, Tried, Wrap, Wrapped},
 };
@@ -152,6 +154,8 @@ pub(super) struct Root {
     pub(super) access: Access,
     /// Every member below it, for commands that go to all.
     pub(super) reach: Vec<Arc<Member>>,
+    /// Those of them that serve requests, and do not only get copies of them.
+    pub(super) servers: Vec<Arc<Member>>,
     /// A gather over every member below it, for commands that go to all.
     pub(super) broadcast: NodeId,
     /// The nodes of `broadcast` by their numbers, for commands that go to one after the other.
@@ -160,6 +164,8 @@ pub(super) struct Root {
     pub(super) has_store: bool,
     /// Does a route below it look at values?
     pub(super) needs_values: bool,
+    /// May a route below it hold a request while a later one passes?
+    pub(super) may_hold: bool,
     /// Does it choose a member by the key, and nothing else?
     pub(super) is_plain: bool,
     /// The largest number of members that one request is sent to at once.
@@ -262,16 +268,14 @@ impl Tree {
 
     /// What a session may know of the servers that listener number `listener` can reach.
     pub fn reach_of(&self, listener: usize) -> Reach {
-        let reach = self.reach(listener);
+        let servers = self.roots.get(listener).map_or(&[][..], |root| &root.servers);
+        let first = servers.first();
         Reach {
-            is_one: reach.len() == 1 && !self.reaches_store(listener),
-            database: reach
-                .first()
+            is_one: servers.len() == 1 && !self.reaches_store(listener),
+            database: first
                 .and_then(|member| Some(member.login.as_ref()?.database))
                 .unwrap_or(0),
-            version: reach
-                .first()
-                .map_or(0, |member| member.pool.version.load(Relaxed)),
+            version: first.map_or(0, |member| member.pool.version.load(Relaxed)),
         }
     }
 
@@ -283,6 +287,11 @@ impl Tree {
     /// Does a route of listener number `listener` look at the values of requests, so that they are held whole?
     pub fn needs_values(&self, listener: usize) -> bool {
         self.roots.get(listener).is_some_and(|root| root.needs_values)
+    }
+
+    /// May a route of listener number `listener` hold a request while a later one passes?
+    pub fn may_hold(&self, listener: usize) -> bool {
+        self.roots.get(listener).is_some_and(|root| root.may_hold)
     }
 
     /// Does any listener lead to the embedded store?
@@ -328,19 +337,6 @@ impl Tree {
         self.numbers.contains(&member)
     }
 
-    /// Does every key that comes to this node go the same way from there?
-    pub fn is_settled(&self, id: NodeId) -> bool {
-        match self.node(id) {
-            Node::Leaf(_) | Node::Copies(_) => true,
-            Node::Choose { children, .. } => matches!(children[..], [only] if self.is_settled(only)),
-            Node::ByClient { children, .. }
-            | Node::Gather { children, .. }
-            | Node::Attempt { children, .. } => children.iter().all(|&child| self.is_settled(child)),
-            // These may look at the key.
-            Node::Wrap { .. } | Node::Fan { .. } | Node::Script { .. } => false,
-        }
-    }
-
     /// The address of the member that this node is; the name of the route if it is none.
     pub fn address_of(&self, id: NodeId) -> &str {
         match self.node(id) {
@@ -353,6 +349,14 @@ impl Tree {
             Node::Script { handle, .. } => handle.name(),
             Node::Gather { name, .. } => name,
             Node::Copies(_) | Node::Leaf(_) => "another route",
+        }
+    }
+
+    /// The member that this node is; `None`: it is none.
+    pub fn member_at(&self, id: NodeId) -> Option<&Arc<Member>> {
+        match self.node(id) {
+            Node::Leaf(Leaf::Member(member)) => Some(member),
+            _ => None,
         }
     }
 

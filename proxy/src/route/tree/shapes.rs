@@ -50,6 +50,14 @@ pub trait Choose: Send {
     fn is_hash(&self) -> bool {
         false
     }
+    /// May the next call name another child for the same request, because chance, a turn or a limit decides?
+    fn varies(&self, _query: &Query<'_>) -> bool {
+        false
+    }
+    /// Does the key decide, at this time since 1970?
+    fn looks_at_key(&self, _unix: Micros) -> bool {
+        true
+    }
     /// Takes another order of its children, where its order depends on distances. `None`: the order of the
     /// tree.
     fn set_order(&self, _order: Option<&Arc<Order>>) {}
@@ -68,6 +76,10 @@ pub trait Fan: Send {
     /// The child whose reply is the answer. A number beyond the children is answered with a local error. The
     /// children that get copies are added to `others`.
     fn choose(&self, query: &Query<'_>, random: &mut Random, others: &mut Vec<u32>) -> usize;
+    /// Does the first child always answer, while the others serve nobody else?
+    fn shadows(&self) -> bool {
+        false
+    }
     /// The reason for the choice, for people.
     fn why(&self, query: &Query<'_>) -> String;
 }
@@ -96,6 +108,10 @@ pub trait Attempt: Send {
     }
     /// Is there any answer of the first child after which another child is asked for this request?
     fn goes_on(&self, query: &Query<'_>) -> bool;
+    /// Does an answer decide about one key? A request with several keys is then asked key by key.
+    fn judges_keys(&self, _query: &Query<'_>) -> bool {
+        false
+    }
     /// The answers after which the next child is asked, for people.
     fn why(&self) -> String;
 }
@@ -161,6 +177,9 @@ pub enum Wrapped {
     Bare(Vec<u8>),
     /// The request goes on with this expiry, in seconds, as the protocol writes it.
     Ttl(i64),
+    /// The wrap decides about each key, or about each request of a composite one, and the request goes on as a
+    /// whole.
+    Each,
     /// The request goes on after this time.
     Delay(Micros),
     /// The request waits until the wrap [names](Wrap::left) it.
@@ -177,6 +196,14 @@ pub trait Wrap: Send {
     fn name(&self) -> &'static str;
     /// Decides about a request.
     fn request(&self, request: &Request, message: &[u8], query: &Query<'_>, random: &mut Random) -> Wrapped;
+    /// May it hold a request while a later one passes?
+    fn may_hold(&self) -> bool {
+        false
+    }
+    /// The key with which a request for this one goes on; `None`: the same.
+    fn new_key(&self, _key: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
     /// Does the client's own key have to be put back into replies?
     fn changes_key(&self) -> bool {
         false

@@ -1,0 +1,119 @@
+//! Requests without a key that concern several members.
+
+use std::sync::Arc;
+
+use proxima_wire::message::Request;
+
+use super::{ClientId, Part, session::Input};
+use crate::{
+    engine::Engine,
+    members::Member,
+    route::{About, NodeId, ReplyTo, Walk},
+};
+
+impl Engine {
+    /// Sends a request to every member that it concerns, and joins the replies. One whose replies cannot be joined
+    /// goes to one of them.
+    pub(super) fn spread_everywhere(
+        &mut self,
+        id: ClientId,
+        request: &Request,
+        message: &[u8],
+        input: &Input<'_>,
+    ) {
+        let Some(client) = self.clients.table.get(id) else {
+            return;
+        };
+        let (origin, tree) = (client.origin(), input.tree);
+        let listener = usize::from(origin.listener);
+        let walk = Walk {
+            tree,
+            origin,
+            request,
+            message,
+            to: ReplyTo::Client { client: id, seq: 0 },
+        };
+        let concerned = self.concerned_by(&walk);
+        let is_concerned = |place: &&NodeId| is_among(&concerned, tree.member_at(**place));
+        let places: Vec<NodeId> = tree
+            .everywhere(listener)
+            .iter()
+            .filter(is_concerned)
+            .copied()
+            .collect();
+        let is_up = |place: &&NodeId| tree.member_at(**place).is_none_or(|member| member.is_up());
+        let one = places.iter().find(is_up).or(places.first()).copied();
+        match (origin.dialect.spread(request), one) {
+            (Some(join), Some(_)) if places.len() > 1 => {
+                for place in places {
+                    self.send_share(id, &walk, (place, message));
+                }
+                self.close_shares(id, join, &[]);
+            }
+            (_, Some(one)) if !tree.reaches_store(listener) => {
+                let size = tree.cost(listener, request.class, message.len());
+                let Some(client) = self.clients.table.get_mut(id) else {
+                    return;
+                };
+                let slots = &mut client.slots;
+                let seq = slots.push(request.command, request.is_quiet, Part::Whole, size, self.now);
+                self.walk(one, &walk.to(ReplyTo::Client { client: id, seq }));
+            }
+            // No member knows anything of it: the route itself answers.
+            _ => self.route(id, request, message, input),
+        }
+    }
+
+    /// Sends a request to one of the members that it concerns, as the codec says.
+    pub(super) fn visit(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
+        let Some(client) = self.clients.table.get(id) else {
+            return;
+        };
+        let (origin, tree) = (client.origin(), input.tree);
+        let walk = Walk {
+            tree,
+            origin,
+            request,
+            message,
+            to: ReplyTo::Client { client: id, seq: 0 },
+        };
+        let concerned = self.concerned_by(&walk);
+        let all = tree.visits(usize::from(origin.listener)).iter();
+        let visits: Vec<(u16, NodeId)> = all
+            .filter(|(_, place)| is_among(&concerned, tree.member_at(*place)))
+            .copied()
+            .collect();
+        let numbers: Vec<u16> = visits.iter().map(|&(number, _)| number).collect();
+        if numbers.is_empty() {
+            return self.route(id, request, message, input);
+        }
+        let mut out = Vec::new();
+        let visited = origin.dialect.visit(message, &numbers, &mut out);
+        match (visited, origin.dialect.spread(request)) {
+            (Some(at), Some(join)) if let Some(&(number, place)) = visits.get(at) => {
+                self.send_share(id, &walk, (place, &out));
+                let next = visits.get(at + 1).map_or(0, |&(next, _)| u32::from(next) + 1);
+                self.close_shares(id, join, &[u32::from(number) + 1, next]);
+            }
+            _ => self.answer_here(id, &out, request.is_quiet),
+        }
+    }
+
+    /// The members that a request without a key concerns.
+    fn concerned_by(&mut self, walk: &Walk<'_>) -> Vec<Arc<Member>> {
+        let mut found = Vec::new();
+        if let Some(root) = walk.tree.root(usize::from(walk.origin.listener)) {
+            let about = match walk.origin.dialect.asks_for_keys(walk.request.command) {
+                true => About::Keys,
+                false => About::Everything,
+            };
+            self.concerned(root, walk, about, &mut found);
+        }
+        found
+    }
+}
+
+/// Is this one of the members? What is no member (the embedded store) is always concerned.
+fn is_among(members: &[Arc<Member>], member: Option<&Arc<Member>>) -> bool {
+    member.is_none_or(|member| members.iter().any(|other| other.id == member.id))
+}
