@@ -269,3 +269,65 @@ def test_no_reply_reaches_another_client_while_servers_are_killed_and_frozen(red
     for thread in threads:
         thread.join(PATIENCE)
     assert not wrong, wrong[:5]
+
+
+class Asking:
+    """A client that asks for one key again and again, until it is closed. Its replies are counted."""
+
+    def __init__(self, address):
+        self.replies, self.wrong = 0, []
+        self._client, self._over = Connection(address), threading.Event()
+        self._client.ask("SET", "innocent", "1")
+        self._thread = threading.Thread(target=self._ask, daemon=True)
+        self._thread.start()
+
+    def _ask(self):
+        while not self._over.is_set():
+            reply = self._client.ask("GET", "innocent")
+            self.replies += 1
+            if reply != b"$1\r\n1\r\n":
+                self.wrong.append(reply)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join(PATIENCE)
+        self._client.close()
+
+
+MANY_KEYS = {
+    "several servers": "redis",
+    "log": {"log": "redis"},
+    "failover": {"failover": ["redis", "redis"]},
+    "miss_failover": {"miss_failover": ["redis", "redis"]},
+    "modify_key": {"modify_key": {"child": "redis", "ensure_prefix": "p:"}},
+}
+
+
+@pytest.mark.parametrize("route", MANY_KEYS)
+def test_more_keys_than_numbers_of_two_bytes_reach_their_servers_and_delay_no_other_client(
+    redis_server, proxima, route
+):
+    servers = redis_server.several(3)
+    # Where each key is asked for alone, fewer make as many parts.
+    count = 66_000 if route != "miss_failover" else 20_000
+    keys = [b"%x" % number for number in range(count)]
+    pairs = [word for key in keys for word in (key, key)]
+    proxy = proxima(config(servers, route=MANY_KEYS[route], workers=1, limits={"connection_bytes": "16MiB"}))
+    with Connection(proxy.address) as client, Asking(proxy.address) as other:
+        assert client.ask("MSET", *pairs) == b"+OK\r\n"
+        before = other.replies
+        client.send(array("MGET", *keys, "none"))
+        reply = client.reply()
+        during = other.replies - before
+        assert reply.endswith(b"$-1\r\n") and reply.split(b"\r\n")[2:-2:2] == keys
+        assert client.ask("EXISTS", *keys) == b":%d\r\n" % count
+        # Each key is at one server, and there under its own name.
+        assert sum(int(server.ask("DBSIZE")[1:]) for server in servers) == count + 1
+        assert client.ask("DEL", *keys) == b":%d\r\n" % count
+        assert client.ask("SINTER", *keys).startswith((b"-CROSSSLOT ", b"*0"))
+        assert client.ask("PING") == b"+PONG\r\n"
+    # The request took several turns, in which the other client was served.
+    assert during >= 3 and not other.wrong, (during, other.wrong[:3])

@@ -80,6 +80,30 @@ def test_a_gather_takes_what_is_the_same_everywhere_and_refuses_the_rest(routed)
     assert one.ask("GET", "a") == two.ask("GET", "a") == b"$1\r\n2\r\n"
 
 
+def test_what_one_of_several_servers_has_removed_was_removed(routed):
+    one, two, start = routed
+    client = start({"all_sync": ["one", "two"]})
+    for server, other in ((one, two), (two, one)):
+        server.ask("MSET", "a", "1", "b", "2", "c", "3"), other.ask("SET", "c", "3")
+        assert client.ask("GETDEL", "a") == b"$1\r\n1\r\n"
+        assert client.ask("DEL", "a") == b":0\r\n" and client.ask("DEL", "b", "c", "x") == b":2\r\n"
+        assert one.ask("DBSIZE") == two.ask("DBSIZE") == b":0\r\n"
+
+
+def test_a_delete_and_a_list_that_is_empty_are_misses(routed):
+    one, two, start = routed
+    client = start({"miss_failover": ["one", "two"]})
+    two.ask("MSET", "a", "1", "b", "2"), two.ask("RPUSH", "l", "x"), two.ask("HSET", "h", "f", "v")
+    one.ask("SET", "b", "one's"), one.ask("SET", "string", "s")
+    assert client.ask("MGET", "a", "b", "none") == b"*3\r\n$1\r\n1\r\n$5\r\none's\r\n$-1\r\n"
+    assert client.ask("LRANGE", "l", 0, -1) == b"*1\r\n$1\r\nx\r\n" and client.ask("STRLEN", "a") == b":1\r\n"
+    assert client.ask("HGETALL", "h") == b"*2\r\n$1\r\nf\r\n$1\r\nv\r\n"
+    assert client.ask("LLEN", "string").startswith(b"-WRONGTYPE ") and client.ask("EXISTS", "a") == b":1\r\n"
+    assert client.ask("DEL", "a") == b":1\r\n" and two.ask("EXISTS", "a") == b":0\r\n"
+    client.ask("HELLO", 3)
+    assert client.ask("HGETALL", "h") == b"%1\r\n$1\r\nf\r\n$1\r\nv\r\n"
+
+
 def test_keys_are_changed_on_their_way(routed):
     one, _, start = routed
     client = start({"modify_key": {"child": "one", "ensure_prefix": "app:"}})

@@ -1,0 +1,624 @@
+"""Every route × every way in which a request of Redis can travel. The routes are those of the reference, and
+the ways are those of the table of commands, so that a new one fails here until its cells are said.
+
+A cell's right value is said once, by a rule. Most cells have the rule CHILD: a route adds nothing to what its
+child gives, so that the replies are those of a server without a proxy."""
+
+import collections
+import pathlib
+import re
+import subprocess
+import time
+
+import pytest
+import yaml
+
+from harness import ports, until
+from harness.proxy import BINARY
+from harness.redis import Connection, Redis, array
+
+pytestmark = pytest.mark.either_io
+
+ROOT = pathlib.Path(__file__).parents[1]
+NAMES = re.findall(r"^## `(\w+)`", (ROOT / "docs" / "routes.md").read_text(), re.MULTILINE)
+
+
+def rows(name):
+    lines = (ROOT / "wire" / "commands" / name).read_text().split("\n")
+    return [line.split("\t") for line in lines if line and not line.startswith("#")]
+
+
+# Requests by their command.
+EXAMPLES = {
+    name: [words.split(" ") for words in requests.split("; ") if words]
+    for name, requests, _ in rows("empty.tsv")
+}
+SERVED = {row[0]: row[5] for row in rows("redis.tsv")}
+
+# Rules.
+CHILD = "as by the child's server"
+EMPTY = "as by an empty server"
+REFUSED = "refused, with command, route and remedy"
+ERROR = "the route's own error"
+EITHER = "as by the child's server, or refused"
+MEMCACHED = "the configuration is refused: memcached alone"
+ELSEWHERE = "a test of its own"
+
+# Ways.
+MISSES = "one key, nothing there"
+HITS = "one key, something there"
+TAGGED = "several keys that a tag keeps at one of several servers"
+APART = "several keys at several servers"
+KEYLESS = "no key"
+WHOLE = "a transaction in one piece"
+STEPS = "a transaction step by step"
+WATCHED = "a transaction after WATCH"
+DISCARDED = "a transaction that is discarded"
+BLOCKING = "a command that blocks"
+CHANNELS = "subscribers"
+SCRIPTS = "a script"
+STREAMED = "a value that is passed on as it comes"
+WAYS = (
+    MISSES,
+    HITS,
+    TAGGED,
+    APART,
+    KEYLESS,
+    WHOLE,
+    STEPS,
+    WATCHED,
+    DISCARDED,
+    BLOCKING,
+    CHANNELS,
+    SCRIPTS,
+    STREAMED,
+)
+TRANSACTIONS = (WHOLE, STEPS, WATCHED, DISCARDED)
+
+# What does not do the same at every server is refused by routes to several.
+OWN = {"eval", "evalsha", "fcall"}
+OWN |= {"spop", "xadd", "xclaim", "xautoclaim", "xreadgroup"}
+# Replies of these name the key, which a route that changes keys would have to change back.
+NAMING = {
+    "blpop",
+    "brpop",
+    "bzpopmin",
+    "bzpopmax",
+    "blmpop",
+    "bzmpop",
+    "lmpop",
+    "zmpop",
+    "xread",
+    "xreadgroup",
+}
+BLOCKS = {
+    name for name, row in ((row[0], row) for row in rows("redis.tsv")) if "blocking" in row[2].split(",")
+}
+# The proxy answers these, or they go to every server; each has tests of its own.
+NOT_BY_KEY = {"here", "alone", "own", "refused", "container", "transaction", "channels", "any", "walk"}
+# What depends on chance or on the clock cannot be compared where something is there.
+UNSTEADY = {
+    "xadd",
+    "spop",
+    "srandmember",
+    "hrandfield",
+    "zrandmember",
+    "vrandmember",
+    "randomkey",
+    "dump",
+    "restore",
+}
+UNSTEADY |= {
+    "object|idletime",
+    "object|freq",
+    "memory|usage",
+    "pexpire",
+    "pttl",
+    "hpexpire",
+    "hpttl",
+    "geosearchstore",
+}
+EXPIRY = {
+    "ttl",
+    "pttl",
+    "expiretime",
+    "pexpiretime",
+    "persist",
+    "expire",
+    "pexpire",
+    "expireat",
+    "pexpireat",
+    "getex",
+}
+
+LARGE = "v" * 300_000
+
+
+def by(rule, *ways, **commands):
+    """Rules by way, and for single commands."""
+    return {"ways": dict.fromkeys(ways, rule), **commands}
+
+
+REFUSING = by(REFUSED, *TRANSACTIONS, BLOCKING, SCRIPTS, refused=OWN | BLOCKS)
+ANSWERING = {
+    "ways": {**dict.fromkeys(WAYS, EMPTY), **dict.fromkeys((STEPS, WATCHED, DISCARDED, CHANNELS), REFUSED)}
+}
+CHANGING = by(CHILD, refused=NAMING)
+
+# The route and its rules. ONE stands for its child: a pool of one server, or of several.
+ONE = "ONE"
+ROUTES = {
+    "pool": ({"pool": ONE}, {}),
+    "member": ({"member": "one/SERVER"}, by(ELSEWHERE, TAGGED, APART)),
+    "embedded": ("embedded", by(ELSEWHERE, *WAYS)),
+    "null": ("null", {**ANSWERING, "keyless": EMPTY}),
+    "error": ({"error": "no way"}, by(ERROR, *WAYS)),
+    "hash": ({"hash": ONE}, {}),
+    "nearest": ({"nearest": [ONE, "other"]}, {}),
+    "by_operation": (
+        {"by_operation": dict.fromkeys(("read", "write", "delete", "arithmetic", "touch"), ONE)},
+        {},
+    ),
+    "by_prefix": ({"by_prefix": {"prefixes": {"x:": "other"}, "default": ONE}}, by(ELSEWHERE, KEYLESS)),
+    "by_key_pattern": (
+        {"by_key_pattern": {"patterns": {"x:*": "other"}, "default": ONE}},
+        by(ELSEWHERE, KEYLESS),
+    ),
+    "random": ({"random": [ONE, ONE]}, {}),
+    "round_robin": ({"round_robin": [ONE, ONE]}, {}),
+    "host_id": ({"host_id": [ONE, ONE]}, {}),
+    "by_client": ({"by_client": [ONE, ONE]}, {}),
+    "latest": ({"latest": {"children": [ONE], "count": 1}}, {}),
+    "all_sync": ({"all_sync": [ONE, "other"]}, REFUSING),
+    "all_majority": ({"all_majority": [ONE, "other"]}, REFUSING),
+    "all_fastest": ({"all_fastest": [ONE, "other"]}, REFUSING),
+    "all_initial": ({"all_initial": [ONE, "other"]}, REFUSING),
+    "all_async": (
+        {"all_async": [ONE, "other"]},
+        {
+            "ways": {**dict.fromkeys(WAYS, EMPTY), **REFUSING["ways"], CHANNELS: CHILD},
+            "refused": OWN | BLOCKS,
+        },
+    ),
+    "failover": ({"failover": [ONE, "other"]}, {}),
+    "miss_failover": ({"miss_failover": [ONE, "other"]}, {}),
+    "failover_with_ttl": ({"failover_with_ttl": {"normal": ONE, "failover": ["other"]}}, {}),
+    "modify_key": ({"modify_key": {"child": ONE, "ensure_prefix": "p:"}}, CHANGING),
+    "migrate": ({"migrate": {"from": ONE, "to": "other", "start": 4_000_000_000}}, {}),
+    "shard_split": ({"shard_split": {"child": ONE, "splits": {"9": 2}}}, {}),
+    "key_split": (
+        {"key_split": {"child": ONE, "copies": 2}},
+        by(EITHER, BLOCKING, refused=set(), either=NAMING),
+    ),
+    "key_part": ({"key_part": {"child": ONE}}, {}),
+    "hash_stop": ({"hash_stop": {"child": ONE, "prefixes": ["x:"]}}, {}),
+    "shadow": ({"shadow": {"child": ONE, "shadows": [{"target": "other"}]}}, {}),
+    "rate_limit": ({"rate_limit": {"child": ONE, "gets": 1e6, "sets": 1e6, "deletes": 1e6}}, {}),
+    "outstanding_limit": ({"outstanding_limit": {"child": ONE, "requests": 1000}}, {}),
+    "warm_up": ({"warm_up": {"cold": ONE, "warm": "other"}}, by(MEMCACHED, *WAYS)),
+    "slow_warm_up": (
+        {"slow_warm_up": {"child": ONE, "failover": "other", "min_requests": 1_000_000}},
+        {},
+    ),
+    "staging": ({"staging": {"warm": ONE, "staging": "other"}}, by(MEMCACHED, *WAYS)),
+    "l1_l2_cache": ({"l1_l2_cache": {"l1": ONE, "l2": "other", "ttl": 5}}, by(MEMCACHED, *WAYS)),
+    "size_split": ({"size_split": {"l1": ONE, "l2": "other", "threshold": "1KiB"}}, by(MEMCACHED, *WAYS)),
+    "big_value": ({"big_value": {"child": ONE, "threshold": "1KiB"}}, by(MEMCACHED, *WAYS)),
+    "by_key": ({"by_key": {"keys": ["x"], "listed": "other", "default": ONE}}, by(ELSEWHERE, KEYLESS)),
+    "modify_ttl": ({"modify_ttl": {"child": ONE, "ttl": 100_000, "action": "min"}}, {"skipped": EXPIRY}),
+    "log": ({"log": ONE}, {}),
+    "fault": ({"fault": {"child": ONE}}, {}),
+}
+
+
+def put(route, pool, server=""):
+    """The route with this pool in the place of its child."""
+    if isinstance(route, dict):
+        return {key: put(value, pool, server) for key, value in route.items()}
+    if isinstance(route, list):
+        return [put(value, pool, server) for value in route]
+    return {ONE: pool, "one/SERVER": f"one/{server}"}.get(route, route)
+
+
+def rule(name, way):
+    return ROUTES[name][1].get("ways", {}).get(way, CHILD)
+
+
+def is_refused(name, reply, words=()):
+    """Whether an error says which command is refused, by which route, and what would do."""
+    command = words[0].upper().encode() if words else b""
+    return (
+        reply.startswith(b"-ERR ") and command in reply.upper() and b": " in reply and name.encode() in reply
+    )
+
+
+class Cell:
+    """A proxy with one route, servers behind it, and a server that is asked without a proxy."""
+
+    def __init__(self, name, servers, proxy):
+        self.name, self.proxy = name, proxy
+        self.one, self.other, self.direct, *self.many = [server.connect() for server in servers]
+
+    def flush(self):
+        for server in (self.one, self.other, self.direct, *self.many):
+            server.ask("FLUSHALL")
+
+    def clients(self, version, number=0):
+        """A client of the proxy, and one of the server."""
+        found = Connection(self.proxy.addresses[number]), Connection(self.direct.address)
+        for client in found:
+            client.ask("HELLO", version)
+        return found
+
+    def apart(self, client):
+        """Five keys, of which the first is at another server than the second, and than the third."""
+        self.flush()
+        places = {}
+        for key in "abcdefghijklmnopqrst":
+            client.ask("SET", key, 1)
+            for number, server in enumerate(self.many):
+                if any(server.ask("EXISTS", name) == b":1\r\n" for name in (key, f"p:{key}", f"{key}::1")):
+                    places.setdefault(number, []).append(key)
+        if len(places) < 2:
+            return list("abcde")
+        [first, *_], [second, third, *_] = sorted(places.values(), key=len)[:2]
+        return [first, second, third, *(key for key in "abcde" if key not in (first, second, third))]
+
+    def check(self, rule, found, expected, words=()):
+        """What is wrong with these replies by this rule; nothing, if they are right."""
+        # An error may name the key as the server has it.
+        mine = lambda reply: reply.replace(b"'p:", b"'") if reply[:1] == b"-" else reply  # noqa: E731
+        is_child = [mine(reply) for reply in found] == expected
+        refusals = found[-1:] if len(found) > 1 else found
+        is_refusal = all(is_refused(self.name, reply, words) for reply in refusals) or (
+            found[-1:] and found[-1].startswith(b"-EXECABORT")
+        )
+        right = {
+            CHILD: is_child,
+            EMPTY: is_child,
+            REFUSED: is_refusal,
+            EITHER: is_child or is_refusal,
+            ERROR: b"-ERR no way\r\n" in found
+            and all(reply[:4] in (b"+OK\r", b"+QUE", b"-ERR", b"-EXE") for reply in found),
+        }
+        return [] if right[rule] else [(self.name, rule, words, found[:6], expected[:6])]
+
+
+@pytest.fixture(scope="module")
+def six():
+    """Six servers, which all tests of this module use."""
+    started = [Redis() for _ in range(6)]
+    yield started
+    for server in started:
+        server.stop()
+
+
+def configuration(name, servers):
+    """Two listeners with this route: its child is a pool of one server, or of several."""
+    one, other, _, *several = servers
+    pool = lambda *members: {"protocol": "redis", "servers": [server.address for server in members]}  # noqa: E731
+    many = {**pool(*several), "hash": {"algorithm": "ketama", "tag": "{}"}}
+    routes = [put(ROUTES[name][0], child, one.address) for child in ("one", "many")]
+    listeners = [{"address": ports.address(), "protocol": "redis", "route": route} for route in routes]
+    return {
+        "workers": 1,
+        "listeners": listeners,
+        "pools": {"one": pool(one), "other": pool(other), "many": many},
+    }
+
+
+def requests(way_of_hits):
+    for command, examples in EXAMPLES.items():
+        if SERVED.get(command, "here").split(":")[0] in NOT_BY_KEY | {"each"}:
+            continue
+        if way_of_hits and command in UNSTEADY:
+            continue
+        for words in examples:
+            yield command, words
+
+
+SETUP = (
+    *(
+        "SET k 5",
+        "RPUSH l a b",
+        "HSET h f 1 a 2",
+        "ZADD z 1 a 2 b",
+        "SADD a m n",
+        "SADD b n o",
+        "GEOADD g 1 2 a 3 4 b",
+    ),
+    *("XADD s 1-1 f v", "XGROUP CREATE s g 0"),
+)
+
+
+def by_command(cell, way, version):
+    """Each command of the table, with nothing or with something there."""
+    rules, wrong = ROUTES[cell.name][1], []
+    client, direct = cell.clients(version)
+    cell.flush()
+    if way == HITS:
+        for words in SETUP:
+            words = words.split(" ")
+            if rule(cell.name, way) == CHILD:
+                client.ask(*words)
+            direct.ask(*words)
+        if cell.name.startswith("all_"):
+            # What gathers refuse is there all the same.
+            for server in (cell.one, cell.other):
+                server.ask("XADD", "s", "1-1", "f", "v"), server.ask("XGROUP", "CREATE", "s", "g", 0)
+    for command, words in requests(way == HITS):
+        if command in rules.get("skipped", ()):
+            continue
+        is_refused = command in rules.get("refused", ()) and not (
+            command in ("xread", "xreadgroup") and "BLOCK" not in words and command not in OWN | NAMING
+        )
+        if command == "xread" and "BLOCK" not in words and cell.name.startswith("all_"):
+            is_refused = False
+        if way == MISSES or rule(cell.name, way) == EMPTY:
+            cell.flush()
+        if is_refused and way == HITS:
+            continue
+        expected = [direct.ask(*words)]
+        if expected[0].startswith((b"-ERR unknown ", b"-ERR wrong number ", b"-ERR syntax error")):
+            continue
+        expects = REFUSED if is_refused else rule(cell.name, way)
+        expects = EITHER if command in rules.get("either", ()) else expects
+        wrong += cell.check(expects, [client.ask(*words)], expected, words)
+    return wrong
+
+
+def several(cell, way, version):
+    """Keys that a tag keeps together behind a pool of several servers, or that are apart."""
+    client, direct = cell.clients(version, number=1)
+    keys = ["{t}a", "{t}b", "{t}c"] if way == TAGGED else cell.apart(client)
+    cell.flush()
+    a, b, *_ = keys
+    asked = [
+        ("MSET", *(word for key in keys for word in (key, 1))),
+        ("MGET", *keys, "none"),
+        ("EXISTS", *keys),
+    ]
+    asked += [("TOUCH", *keys), ("DEL", *keys), ("DEL", *keys), ("SADD", a, "x", "y"), ("SADD", b, "y")]
+    together = [
+        ("SINTER", a, b),
+        ("SUNIONSTORE", keys[2], a, b),
+        ("RENAME", a, keys[2]),
+        ("MSETNX", a, 1, b, 2),
+    ]
+    asked += together
+    wrong = []
+    for words in asked:
+        expected, found = [direct.ask(*words)], [client.ask(*words)]
+        is_apart = (
+            way == APART and words in together and (rule(cell.name, way) == CHILD or cell.name == "all_async")
+        )
+        if is_apart:
+            if not found[0].startswith(b"-CROSSSLOT '"):
+                wrong.append((cell.name, way, words, found))
+        else:
+            if rule(cell.name, way) == EMPTY:
+                cell.direct.ask("FLUSHALL")
+                expected = [direct.ask(*words)]
+                cell.direct.ask("FLUSHALL")
+            wrong += cell.check(rule(cell.name, way), found, expected, words)
+    return wrong
+
+
+def keyless(cell, way, version):
+    """Questions are answered by where reads go, and what clears everything spares a shadow."""
+    client, _ = cell.clients(version)
+    if rule(cell.name, way) in (EMPTY, ERROR):
+        cell.flush()
+        direct = cell.clients(version)[1]
+        asked = [("DBSIZE",), ("KEYS", "*"), ("SCAN", 0), ("RANDOMKEY",)]
+        wrong = [
+            cell.check(rule(cell.name, way), [client.ask(*words)], [direct.ask(*words)], words)
+            for words in asked
+        ]
+        return sum(wrong, [])
+    wrong = []
+    pools = [[cell.one], cell.many][: 1 if cell.name == "member" else 2]
+    for number, behind in enumerate(pools):
+        cell.flush()
+        cell.other.ask("SET", "other's", 1)
+        client, _ = cell.clients(version, number)
+        for key in "abcdef":
+            client.ask("SET", key, 1)
+        stored = {
+            key for server in behind for key in server.ask("KEYS", "*").split(b"\r\n") if key[:1] not in b"*$"
+        }
+        found, cursor = set(), b"0"
+        while True:
+            reply = client.ask("SCAN", cursor, "COUNT", 100).split(b"\r\n")
+            cursor = reply[2]
+            found |= {line for line in reply[3:] if line[:1] not in b"*$"}
+            if cursor == b"0":
+                break
+        listed = client.ask("KEYS", "*").split(b"\r\n")
+        listed = [key for key in listed if key[:1] not in b"*$"]
+        drawn = client.ask("RANDOMKEY").split(b"\r\n")[1]
+        if (client.ask("DBSIZE"), found, sorted(listed), drawn in stored) != (
+            b":%d\r\n" % len(stored),
+            stored,
+            sorted(stored),
+            True,
+        ):
+            wrong.append((cell.name, number, client.ask("DBSIZE"), found, listed, drawn, stored))
+        if client.ask("FLUSHALL") != b"+OK\r\n" or any(
+            server.ask("DBSIZE") != b":0\r\n" for server in behind
+        ):
+            wrong.append((cell.name, number, "not flushed"))
+        if cell.name == "shadow" and cell.other.ask("EXISTS", "other's") != b":1\r\n":
+            wrong.append((cell.name, number, "a shadow was flushed"))
+    return wrong
+
+
+def transaction(cell, way, version):
+    """Commands that depend on each other, whose replies show whether they were executed as one."""
+    wrong = []
+    for number in (0, 1):
+        client, direct = cell.clients(version, number)
+        cell.flush()
+        inner = [("SET", "{t}k", 1), ("INCR", "{t}k"), ("MGET", "{t}k", "{t}none"), ("PING",)]
+        inner += [("EXPIRE", "{t}k", 100), ("DEL", "{t}k", "{t}x"), ("SET", "{t}after", 7)]
+        if rule(cell.name, way) == EMPTY:
+            inner = [
+                ("GET", "{t}k"),
+                ("SET", "{t}after", 7),
+                ("MGET", "{t}k", "{t}none"),
+                ("HGETALL", "{t}h"),
+            ]
+        replies = []
+        for connection in (direct, client):
+            if way == WHOLE:
+                connection.send(b"".join(array(*words) for words in [("MULTI",), *inner, ("EXEC",)]))
+                replies.append([connection.reply() for _ in range(len(inner) + 2)])
+                continue
+            asked = [("WATCH", "{t}k"), ("GET", "{t}k")] * (way == WATCHED)
+            asked += [("MULTI",), *inner, ("DISCARD" if way == DISCARDED else "EXEC",)]
+            replies.append([connection.ask(*words) for words in asked])
+        expects = rule(cell.name, way)
+        is_refused = expects == REFUSED
+        # Whatever was answered, the client goes on, and nothing was executed by halves.
+        after = client.ask("GET", "{t}after")
+        servers = [cell.one, cell.other, *cell.many]
+        executed = sum(
+            server.ask("EXISTS", "{t}after", "p:{t}after", "{t}after::1") != b":0\r\n" for server in servers
+        )
+        if is_refused and not (any(reply.startswith(b"-ERR ") for reply in replies[1]) and executed == 0):
+            wrong.append((cell.name, way, version, number, replies[1], executed))
+        if expects == CHILD and way != DISCARDED and (executed < 1 or after != b"$1\r\n7\r\n"):
+            wrong.append((cell.name, way, version, number, "not executed", after))
+        if not is_refused:
+            wrong += cell.check(expects, replies[1], replies[0], ())
+    return wrong
+
+
+def blocking(cell, way, version):
+    """A command that waits: for nothing, for what is there, and for what comes meanwhile."""
+    client, direct = cell.clients(version)
+    cell.flush()
+    if rule(cell.name, way) in (REFUSED, ERROR):
+        words = ("BLPOP", "l", 1)
+        return cell.check(rule(cell.name, way), [client.ask(*words)], [], words)
+    wrong = []
+    for words in (("BLMOVE", "l", "l2", "LEFT", "RIGHT", 0.01), ("BLPOP", "l", 0.01)):
+        expects = (
+            REFUSED if words[0].lower() in ROUTES[cell.name][1].get("refused", ()) else rule(cell.name, way)
+        )
+        wrong += cell.check(expects, [client.ask(*words)], [direct.ask(*words)], words)
+    if rule(cell.name, way) != CHILD:
+        return wrong
+    pusher, _ = cell.clients(version)
+    replies = []
+    for connection, other in ((direct, cell.direct), (client, pusher)):
+        connection.send(array("BLMOVE", "l", "l2", "LEFT", "RIGHT", 5))
+        time.sleep(0.05)
+        other.ask("RPUSH", "l", "x")
+        replies.append([connection.reply()])
+    return wrong + cell.check(CHILD, replies[1], replies[0])
+
+
+def channels(cell, way, version):
+    """A message comes once to who has subscribed, by name or by pattern."""
+    wrong = []
+    for number in (0, 1):
+        client, _ = cell.clients(version, number)
+        other, _ = cell.clients(version, number)
+        for verb, name in (("SUBSCRIBE", "c"), ("PSUBSCRIBE", "c*")):
+            found = client.ask(verb, name)
+            if rule(cell.name, way) in (REFUSED, ERROR):
+                if not found.startswith(b"-ERR "):
+                    wrong.append((cell.name, verb, found))
+                continue
+            other.ask("PUBLISH", "c", "hello"), other.ask("PUBLISH", "c", "again")
+            for text in (b"hello", b"again"):
+                message = client.reply()
+                if not (b"message" in message and text in message):
+                    wrong.append((cell.name, version, number, verb, message))
+            client.ask(f"{verb[:-9]}UNSUBSCRIBE", name)
+    return wrong
+
+
+def scripts(cell, way, version):
+    client, direct = cell.clients(version)
+    cell.flush()
+    script = "redis.call('SET', KEYS[1], ARGV[1]) return {redis.call('GET', KEYS[1]), ARGV[1]}"
+    # What a script answers without a server is what it answers that finds nothing.
+    script = "return redis.call('GET', KEYS[1])" if rule(cell.name, way) == EMPTY else script
+    words = ("EVAL", script, 1, "k", "v")
+    return cell.check(rule(cell.name, way), [client.ask(*words)], [direct.ask(*words)], words[:1])
+
+
+def streamed(cell, way, version):
+    wrong = []
+    for number in (0, 1):
+        client, direct = cell.clients(version, number)
+        cell.flush()
+        asked = [
+            ("SET", "k", LARGE),
+            ("GET", "k"),
+            ("STRLEN", "k"),
+            ("APPEND", "k", LARGE),
+            ("GETRANGE", "k", 1, 100),
+        ]
+        for words in asked:
+            expected, found = [direct.ask(*words)], [client.ask(*words)]
+            if rule(cell.name, way) == EMPTY:
+                cell.direct.ask("FLUSHALL")
+                expected = [direct.ask(*words)]
+                # The length of what passes by is not counted where nothing is kept.
+                expected = [b":0\r\n"] if words[0] == "APPEND" else expected
+            if not (ok := not cell.check(rule(cell.name, way), found, expected, words[:2])):
+                wrong.append((cell.name, version, words[0], found[0][:80], expected[0][:80], ok))
+    return wrong
+
+
+CHECKS = {
+    **dict.fromkeys((MISSES, HITS), by_command),
+    **dict.fromkeys((TAGGED, APART), several),
+    **dict.fromkeys(TRANSACTIONS, transaction),
+    KEYLESS: keyless,
+    BLOCKING: blocking,
+    CHANNELS: channels,
+    SCRIPTS: scripts,
+    STREAMED: streamed,
+}
+
+
+def test_every_route_of_the_reference_has_its_cells(capsys):
+    assert sorted(ROUTES) == sorted(NAMES)
+    assert set(CHECKS) == set(WAYS)
+    cells = collections.Counter(rule(name, way) for name in ROUTES for way in WAYS)
+    with capsys.disabled():
+        print("\ncells of the matrix by rule, each in RESP2 and RESP3:", dict(cells.most_common()))
+    assert sum(cells.values()) == len(NAMES) * len(WAYS)
+
+
+def test_every_command_by_keys_is_in_the_matrix():
+    by_keys = {name for name, served in SERVED.items() if served.split(":")[0] not in NOT_BY_KEY | {"each"}}
+    assert by_keys <= set(EXAMPLES), by_keys - set(EXAMPLES)
+
+
+def with_rule(*rules):
+    return [name for name in ROUTES if rule(name, MISSES) in rules]
+
+
+@pytest.mark.parametrize("name", with_rule(CHILD, EMPTY, ERROR))
+def test_a_route_gives_what_its_child_gives_or_says_why_not(name, six, proxima):
+    proxy = proxima(configuration(name, six))
+    cell, wrong = Cell(name, six, proxy), []
+    for version in (2, 3):
+        for way, check in CHECKS.items():
+            if rule(name, way) != ELSEWHERE:
+                wrong += check(cell, way, version)
+    assert not wrong, "\n".join(map(repr, wrong[:25]))
+    until(lambda: proxy.metric("dedicated_lanes") == 0, "lanes of clients that left are given back")
+
+
+@pytest.mark.parametrize("name", with_rule(MEMCACHED))
+def test_a_route_for_memcached_alone_is_refused_for_redis(name, six, tmp_path):
+    file = tmp_path / "proxima.yaml"
+    file.write_text(yaml.safe_dump(configuration(name, six)))
+    checked = subprocess.run([BINARY, "check", file], capture_output=True, text=True)
+    assert checked.returncode != 0 and f"`{name}` serves memcached alone" in checked.stderr + checked.stdout
