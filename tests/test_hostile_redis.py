@@ -37,9 +37,10 @@ ATTACKS = {
 
 
 @pytest.mark.timeout(len(ATTACKS) * (EACH + 10) + 120)
-def test_well_behaved_clients_of_redis_notice_no_large_request(redis_server, proxima, tmp_path):
+@pytest.mark.parametrize("route", ["redis", {"log": "redis"}], ids=["pool", "log"])
+def test_well_behaved_clients_of_redis_notice_no_large_request(redis_server, proxima, tmp_path, route):
     servers = redis_server.several(3)
-    proxy = proxima(config(servers, pools=pools(servers, timeout=f"{TIMEOUT}s")))
+    proxy = proxima(config(servers, route=route, pools=pools(servers, timeout=f"{TIMEOUT}s")))
     turns = ["--in-turn"] if EACH else []
     report = hostile.attack(
         proxy.address,
