@@ -1,8 +1,9 @@
 //! Messages that no request has asked for, on their way to the client that owns the lane.
 //!
 //! Invariant: a message may be as long as a server makes it, and takes little memory. It is passed on in parts,
-//! and a lane of a client is not read while more than [`HIGH_WATER`] bytes wait for that client. A client is
-//! therefore closed because it takes nothing for a time, and not because of what it is sent.
+//! and a lane of a client is not read while more than [`HIGH_WATER`](crate::client::HIGH_WATER) bytes wait for
+//! that client. A client is therefore closed because it takes nothing for a time, and not because of what it is
+//! sent.
 //!
 //! Invariant: what has come for clients and was not passed on is charged to them at once, and no lane of a client
 //! is read while clients take all memory but the reserve (`room.rs`).
