@@ -14,6 +14,7 @@ use rand::{RngExt, SeedableRng, rngs::SmallRng};
 use super::{
     held::{Cell, Counter, Seen},
     options::Options,
+    redis_reply,
     reply::{Kind, Reply, excerpt, parse},
     score::Score,
 };
@@ -292,7 +293,7 @@ impl<'a> Client<'a> {
         loop {
             let parsed = match self.options.protocol {
                 Protocol::Memcached => parse(request.kind(), &self.replies),
-                Protocol::Redis => redis::hostile::reply::parse(request.kind(), &keys, &self.replies),
+                Protocol::Redis => redis_reply::parse(request.kind(), &keys, &self.replies),
             };
             if let Some((length, reply)) = parsed {
                 let checked = check(&mut self.cells, &mut self.counter, request, reply);

@@ -9,18 +9,19 @@
 //!  noise: how long the machine itself stood still meanwhile
 //! ```
 //!
-//! Protocols share this; what is Redis' alone is in [`crate::redis::hostile`].
+//! Protocols share this; what is Redis' alone is in `attack/redis.rs` and `redis_reply.rs`.
 //!
 //! One thread a connection, so that the order of a client's requests is the order of its code.
 
-pub(crate) mod attack;
+mod attack;
 mod bait;
 mod client;
 mod held;
 mod newcomer;
 mod noise;
 mod options;
-pub(crate) mod reply;
+mod redis_reply;
+mod reply;
 mod report;
 mod round;
 mod score;

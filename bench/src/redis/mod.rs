@@ -3,7 +3,6 @@
 //! It is separate from the product's codec on purpose: a judge that shares the code which it judges shares
 //! its errors.
 
-pub(crate) mod hostile;
 pub(crate) mod reply;
 pub(crate) mod request;
 mod server;

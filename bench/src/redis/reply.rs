@@ -6,7 +6,7 @@ use crate::{verdict::Verdict, workload::value};
 const LONGEST_LINE: usize = 2_048;
 
 /// See [`Protocol::judge`](crate::protocol::Protocol::judge).
-pub(super) fn line(bytes: &[u8]) -> Option<Result<&[u8], Verdict>> {
+pub(crate) fn line(bytes: &[u8]) -> Option<Result<&[u8], Verdict>> {
     let end = bytes
         .windows(2)
         .take(LONGEST_LINE)

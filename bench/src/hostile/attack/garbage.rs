@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use rand::{Rng, RngExt, SeedableRng, rngs::SmallRng};
 
 use super::ground::Ground;
-use crate::{protocol::Protocol, redis::hostile::requests};
+use super::redis as requests;
+use crate::protocol::Protocol;
 
 /// Time to wait for an answer or an end.
 const ANSWER: Duration = Duration::from_secs(1);

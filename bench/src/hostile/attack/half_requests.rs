@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::ground::Ground;
-use crate::{protocol::Protocol, redis::hostile::requests};
+use super::redis as requests;
+use crate::protocol::Protocol;
 
 /// Bytes, nearly as many as a line of memcached may have.
 const LONG: usize = 1_000_000;

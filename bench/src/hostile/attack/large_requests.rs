@@ -3,7 +3,7 @@
 use std::{thread, time::Duration};
 
 use super::ground::{Connection, Ground};
-use crate::redis::hostile::requests::END;
+use super::redis::END;
 
 /// Time between a reply and the next request.
 const BETWEEN: Duration = Duration::from_millis(100);

@@ -8,6 +8,7 @@ mod half_requests;
 mod large_requests;
 mod multi_gets;
 mod readers;
+mod redis;
 mod slow_writers;
 mod smuggling;
 
@@ -16,7 +17,8 @@ pub(super) use ground::{Deeds, Done, Ground};
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::{protocol::Protocol, redis::hostile::requests};
+use crate::protocol::Protocol;
+use redis as requests;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::ground::{Connection, Ground};
-use crate::{hostile::bait::LARGE, protocol::Protocol, redis::hostile::requests};
+use super::redis as requests;
+use crate::{hostile::bait::LARGE, protocol::Protocol};
 
 /// Values asked for: 40 MB.
 const VALUES: usize = 40;

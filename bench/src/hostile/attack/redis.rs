@@ -1,6 +1,7 @@
 //! The requests of attacks. Each is about a MiB long, whatever it is.
 
-use crate::{hostile::attack::Attack, redis::request::command};
+use super::Attack;
+use crate::redis::request::command;
 
 /// Bytes of a request.
 const SIZE: usize = 1 << 20;

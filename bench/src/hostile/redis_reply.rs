@@ -1,9 +1,7 @@
 //! Parses the replies to a well-behaved client.
 
-use crate::{
-    hostile::reply::{Kind, Reply, excerpt},
-    redis::reply::line,
-};
+use super::reply::{Kind, Reply, excerpt};
+use crate::redis::reply::line;
 
 /// The largest value of a well-behaved client is smaller.
 const LARGEST: usize = 1 << 20;
