@@ -235,7 +235,6 @@ impl Engine {
         most: usize,
     ) -> Progress {
         let mut part = std::mem::take(&mut spread.division.part);
-        let before = spread.shares;
         let mut keys = 0;
         while spread.sent < spread.division.groups() {
             if keys >= most && spread.sent > 0 {
@@ -255,7 +254,7 @@ impl Engine {
             spread.sent += 1;
         }
         spread.division.part = part;
-        self.metrics.listener(walk.origin.listener).fragments += u64::from(spread.shares - before);
+        self.metrics.listener(walk.origin.listener).fragments += u64::from(spread.shares);
         self.close_shares(id, join, &spread.division.order);
         Progress::Over
     }
