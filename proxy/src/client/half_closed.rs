@@ -50,7 +50,10 @@ impl Engine {
             })
         };
         let blocked = self.servers.blocked(self.answered_by());
-        let gone: Vec<ClientId> = blocked.filter(has_left).collect();
+        let (gone, others): (Vec<ClientId>, Vec<ClientId>) = blocked.partition(has_left);
+        for id in others {
+            self.settle_reading(id);
+        }
         for id in gone {
             if let Some(client) = self.clients.table.get_mut(id) {
                 client.eof = true;

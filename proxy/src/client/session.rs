@@ -13,11 +13,13 @@ use proxima_wire::{
     message::{Class, Parsed, Request},
 };
 
-use super::{ClientId, Stage, upload::Begun};
+use super::{Client, ClientId, Stage, upload::Begun};
 use crate::{
     engine::{Engine, Peer},
+    reactor::Conn,
     route::Tree,
     stream::Stream,
+    upstream::Servers,
 };
 
 /// Only a request up to this size, held whole, enters a shared lane; in bytes.
@@ -112,9 +114,7 @@ impl Engine {
         }
     }
 
-    /// Notes what a client holds now and what it waits for. A stalled client is not read, so that what it
-    /// sends next stays in its own socket. One whose server lets it wait is read a little further, because
-    /// the end of what it sends is to be seen.
+    /// Notes what a client holds now and what it waits for.
     fn after_serving(&mut self, id: ClientId) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
@@ -124,18 +124,16 @@ impl Engine {
         } else {
             client.half = None;
         }
-        let reads_on = client.stalled
-            && client.stream.read_buffer.len() < self.clients.share / 2
-            && client.own.is_some_and(|own| self.servers.lets_wait(own));
-        let pauses = client.stalled && !reads_on;
-        if let Some(conn) = client.stream.conn
-            && pauses != client.stream.paused
-        {
-            client.stream.paused = pauses;
-            self.actions.pause.push((conn, pauses));
-        }
+        settle(client, self.clients.share, &self.servers, &mut self.actions.pause);
         self.clients.room.charge(client, client.unsent);
         self.keep_within_room();
+    }
+
+    /// Looks again whether a client is read: it may have got its connection to the server after it was stalled.
+    pub(super) fn settle_reading(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.table.get_mut(id) {
+            settle(client, self.clients.share, &self.servers, &mut self.actions.pause);
+        }
     }
 
     /// Stalls a client. It is served again in the next turn if `again` is true, otherwise when there is room.
@@ -385,6 +383,22 @@ impl Engine {
         } else {
             WHOLE
         }
+    }
+}
+
+/// Reads a client, or stops reading it. A stalled client is not read, so that what it sends next stays in its own
+/// socket. One whose server lets it wait is read a little further, because the end of what it sends is to be seen.
+#[inline]
+fn settle(client: &mut Client, share: usize, servers: &Servers, pause: &mut Vec<(Conn, bool)>) {
+    let reads_on = client.stalled
+        && client.stream.read_buffer.len() < share / 2
+        && client.own.is_some_and(|own| servers.lets_wait(own));
+    let pauses = client.stalled && !reads_on;
+    if let Some(conn) = client.stream.conn
+        && pauses != client.stream.paused
+    {
+        client.stream.paused = pauses;
+        pause.push((conn, pauses));
     }
 }
 
