@@ -214,7 +214,7 @@ fn a_client_that_closes_its_side_gets_every_reply_that_is_due() {
     over("p", &[|| server::start("one")], settings, &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         client
-            .say("PUT k v\nGET k\nHOLD k\nPUT k w\nGET k\nFREE k\nWAIT k 30\n")
+            .say("PUT k v\nGET k\nHOLD k\nPUT k w\nGET k\nFREE k\nWAIT k 1\n")
             .unwrap();
         client.half_close();
         let mut heard = Vec::new();
