@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use proxima_wire::message::Request;
+use proxima_wire::message::{Outcome, Request};
 
-use super::{ClientId, Part, session::Input};
+use super::{ClientId, Part, session::Input, split::OUT_OF_MEMORY};
 use crate::{
+    dialect::Failed,
     engine::Engine,
     members::Member,
     route::{About, NodeId, ReplyTo, Walk},
@@ -21,6 +22,9 @@ impl Engine {
         message: &[u8],
         input: &Input<'_>,
     ) {
+        if self.clients.over_memory {
+            return self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
+        }
         let Some(client) = self.clients.table.get(id) else {
             return;
         };
@@ -66,6 +70,9 @@ impl Engine {
 
     /// Sends a request to one of the members that it concerns, as the codec says.
     pub(super) fn visit(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
+        if self.clients.over_memory {
+            return self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
+        }
         let Some(client) = self.clients.table.get(id) else {
             return;
         };

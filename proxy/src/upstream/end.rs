@@ -172,7 +172,7 @@ impl Engine {
         if let Some(owner) = lane.owner {
             self.discharge_lane(owner, lane.charged);
             if self.clients.is_pushing(owner, id) {
-                // So it is with a message of which the client has a part.
+                // The same holds for a message of which the client has a part.
                 self.close_client(owner, true);
             }
         }
