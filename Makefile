@@ -12,10 +12,9 @@ EXAMPLE ?= node-local-memcached
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# The library in several units is built by all processors. The tests' library is one unit.
 run: ## build and start the proxy: a cache of its own, memcached on 127.0.0.1:11211 and Redis on 127.0.0.1:6379
-	@[ -x target/quick/proxima ] || echo "run: building the program, which takes up to five minutes the first time, most of them for its last crate; then it starts"
-	@sh scripts/build.sh --profile quick --config profile.quick.package.proxima.codegen-units=16
+	@[ -x target/quick/proxima ] || echo "run: building the program, which takes up to five minutes the first time, half of them for its last crate; then it starts"
+	@sh scripts/build.sh --profile quick
 	@exec target/quick/proxima run $(ARGS)
 
 test: ## install what the tests need, then run all tests (TEST_JOBS end-to-end tests at a time)
