@@ -27,7 +27,6 @@ ATTACKS = {}
 ELSEWHERE = {
     "a client's requests and replies": "test_memory.py",
     "a line of keys, an upload, a dump": "test_memory.py",
-    "connections to servers": "test_large.py",
     "requests in steps": "test_mcrouter_splits.py",
     "links to peers of a fleet": "test_fleet_faults.py",
     "what a worker needs for one request": "test_memory.py",
@@ -122,6 +121,35 @@ def endless_push(means):
         until(lambda: proxy.metric("member_failures_total") >= 1, "its connection has ended")
         # The client lives on: nothing of it was asked there.
         assert client.ask("GET", "other") == b"_\r\n"
+
+
+@attack("connections to servers")
+def servers_that_take_everything_and_answer_nothing(means):
+    def talk(peer):
+        with peer, contextlib.suppress(OSError):
+            while heard := peer.recv(1 << 20):
+                if b"HELLO" in heard:
+                    peer.sendall(b"%1\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n")
+
+    def accept(server):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=talk, args=(server.accept()[0],), daemon=True).start()
+
+    servers = [means.cleanup.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(40)]
+    for server in servers:
+        threading.Thread(target=accept, args=(server,), daemon=True).start()
+    made = config([means.redis_server()], workers=1, limits={"total_bytes": f"{TOTAL}MiB"})
+    made["listeners"][0]["route"] = {"by_prefix": {"prefixes": {"bad": "bad"}, "default": "redis"}}
+    addresses = [f"127.0.0.1:{server.getsockname()[1]}" for server in servers]
+    made["pools"]["bad"] = {"protocol": "redis", "servers": addresses, "timeout": "5s"}
+    proxy = means.proxima(made)
+    yield proxy
+    for number in range(60):
+        # The read lets what comes behind it be kept.
+        names = [f"bad{number}-{count}" for count in range(100)]
+        requests = [array("GET", name) + array("SET", name, "v" * 50_000) for name in names]
+        means.clients(proxy, 1, *requests)
 
 
 @attack("a client's session")

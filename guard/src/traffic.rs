@@ -328,9 +328,17 @@ impl Traffic {
     fn flush(&mut self) {
         std::mem::swap(&mut self.flush, &mut self.engine.actions.flush);
         for peer in self.flush.drain(..) {
+            let keeps = matches!(peer, engine::Peer::Lane(id) if self.engine.keeps_sent(id));
             if let Some(stream) = self.engine.stream(peer) {
-                stream.out.clear();
                 stream.dirty = false;
+                if !keeps {
+                    stream.out.clear();
+                }
+            }
+            if let engine::Peer::Lane(id) = peer
+                && keeps
+            {
+                self.engine.note_sent(id);
             }
         }
     }

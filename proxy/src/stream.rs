@@ -18,7 +18,7 @@ impl BufferPool {
     /// The pool keeps at most this many buffers.
     const COUNT: usize = 1024;
     /// The pool keeps no larger buffer than this, in bytes.
-    const SIZE: usize = 64 * 1024;
+    const SIZE: usize = 128 * 1024;
     /// The buffers of the pool have at most this capacity together, in bytes.
     const BYTES: usize = 4 << 20;
 
@@ -52,8 +52,10 @@ pub struct Stream {
     pub(crate) taken: usize,
     /// What the codec has noted about the message that has begun.
     pub(crate) parse: Parse,
-    /// Bytes to send at the end of this turn.
+    /// Bytes to send at the end of this turn, behind those that are kept.
     pub out: Vec<u8>,
+    /// This many of the first bytes of `out` have been sent. A lane keeps them until they are answered.
+    pub kept: usize,
     /// The connection is on the list of connections to flush.
     pub dirty: bool,
     /// The connection is on the list of those that are looked at until they have taken what they were sent.
@@ -74,6 +76,25 @@ impl Stream {
             self.out = buffers.lend();
         }
         &mut self.out
+    }
+
+    /// The bytes that are still to be sent.
+    #[inline]
+    pub fn unsent(&self) -> &[u8] {
+        self.out.get(self.kept..).unwrap_or_default()
+    }
+
+    /// Drops the bytes that have been sent.
+    #[inline]
+    pub fn drop_kept(&mut self, buffers: &mut BufferPool) {
+        let kept = std::mem::take(&mut self.kept);
+        if kept == self.out.len() {
+            let mut emptied = std::mem::take(&mut self.out);
+            emptied.clear();
+            buffers.give(emptied);
+        } else {
+            self.out.drain(..kept);
+        }
     }
 
     /// Notes that there is something to flush. Returns `true` the first time.

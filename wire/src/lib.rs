@@ -10,11 +10,8 @@
 #![forbid(unsafe_code)]
 
 mod eight;
-mod fingerprint;
 pub mod fleet;
 pub mod hash;
 pub mod memcache;
 pub mod message;
 pub mod resp;
-
-pub use fingerprint::Fingerprint;

@@ -28,6 +28,13 @@ impl Span {
         message.get(self.start as usize..self.end()).unwrap_or_default()
     }
 
+    /// Start and length in few bits, for what stands near the beginning of a request and is short. `None`: it
+    /// does not.
+    #[inline]
+    pub fn near(self) -> Option<(u16, u8)> {
+        Some((u16::try_from(self.start).ok()?, u8::try_from(self.len).ok()?))
+    }
+
     /// The position behind the last byte.
     #[inline]
     pub const fn end(self) -> usize {

@@ -4,7 +4,7 @@ use proxima_wire::message::{Outcome, Reply, Request};
 
 use super::{ClientId, Part, Stage};
 use crate::{
-    dialect::{Dialect, Failed, Lease},
+    dialect::{Dialect, Failed, Fate, Lease},
     engine::{Engine, Passed, Peer, WorkerEvent},
     metrics::Metrics,
     micros::Micros,
@@ -210,7 +210,7 @@ impl Engine {
             return;
         };
         let (own, dialect) = (client.own, client.dialect);
-        let is_unsent = failed.server.is_empty() && !failed.is_lost;
+        let is_unsent = failed.server.is_empty() && failed.fate == Fate::Unsent;
         let session = client.session.get_mut().filter(|_| is_unsent);
         let stays = session.is_some_and(|session| dialect.refused(session, command, own.is_some()));
         client.closing |= !stays;

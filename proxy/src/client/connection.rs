@@ -175,6 +175,7 @@ impl Client {
     }
 
     /// Bytes that its buffers take, used or not.
+    #[inline]
     pub(super) fn holds(&self) -> usize {
         let Stream {
             read_buffer,
@@ -182,14 +183,21 @@ impl Client {
             wire,
             ..
         } = &self.stream;
-        let subscriptions = self.subscriptions.as_ref().map_or(0, |all| all.holds());
-        let spread = match &self.stage {
-            Stage::Spread(spread) => spread.memory(),
-            _ => 0,
-        };
         let buffers = read_buffer.capacity() + out.capacity() + wire.capacity();
-        let elsewhere = self.in_lanes + self.in_session + spread;
-        self.unsent + buffers + self.slots.memory() + subscriptions + elsewhere
+        let elsewhere = self.in_lanes + self.in_session;
+        let has_more = self.subscriptions.is_some() || matches!(self.stage, Stage::Spread(_));
+        let more = if has_more { self.holds_more() } else { 0 };
+        self.unsent + buffers + self.slots.memory() + elsewhere + more
+    }
+
+    /// Bytes that only clients with many channels or keys hold.
+    #[cold]
+    fn holds_more(&self) -> usize {
+        let subscriptions = self.subscriptions.as_ref().map_or(0, |all| all.holds());
+        match &self.stage {
+            Stage::Spread(spread) => subscriptions + spread.memory(),
+            _ => subscriptions,
+        }
     }
 
     /// Returns whether it has sent the beginning of a request and not yet the rest. A value that is passed on

@@ -14,8 +14,19 @@ pub struct Failed<'a> {
     pub server: &'a str,
     /// The reason, in words for the client.
     pub what: &'a str,
-    /// The server may have executed the request, and its answer is lost.
-    pub is_lost: bool,
+    /// What has become of the request.
+    pub fate: Fate,
+}
+
+/// What has become of a request that no server has answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// No server has executed it.
+    Unsent,
+    /// A server may have executed it, and the answer is lost.
+    Lost,
+    /// It may be what has ended the connection to its server. No other server is asked.
+    Blamed,
 }
 
 impl<'a> Failed<'a> {
@@ -33,7 +44,7 @@ impl<'a> Failed<'a> {
             outcome,
             server,
             what,
-            is_lost: false,
+            fate: Fate::Unsent,
         }
     }
 }

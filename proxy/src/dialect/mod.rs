@@ -23,10 +23,7 @@ mod transform;
 
 use std::{ops::Range, sync::Arc};
 
-use proxima_wire::{
-    Fingerprint,
-    message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span},
-};
+use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
 pub use self::{
     channels::Channels,
@@ -36,7 +33,7 @@ pub use self::{
     declared::{Declared, DeclaredCommands},
     dialects::{Dialects, Spoken},
     embedded::Embedded,
-    failed::Failed,
+    failed::{Failed, Fate},
     figures::Figures,
     join::{Assembly, Excerpt, Join, Shares},
     manner::Manner,
@@ -609,7 +606,7 @@ pub trait Dialect: Send + Sync {
 
     /// Does the reply whose head begins `bytes` name another key than the one that was asked for? By default
     /// replies name no key.
-    fn is_foreign(&self, _command: u16, _asked: Fingerprint, _bytes: &[u8]) -> bool {
+    fn is_foreign(&self, _command: u16, _asked: &[u8], _bytes: &[u8]) -> bool {
         false
     }
 
@@ -617,7 +614,7 @@ pub trait Dialect: Send + Sync {
     /// was `asked` for, of at most `limit` bytes, complete, and with a valid end. One call replaces four. It
     /// is used only where no earlier call has noted anything about these bytes.
     #[inline]
-    fn whole(&self, command: u16, asked: Fingerprint, bytes: &[u8], limit: u64) -> Option<Reply> {
+    fn whole(&self, command: u16, asked: &[u8], bytes: &[u8], limit: u64) -> Option<Reply> {
         match self.reply(&mut Parse::default(), command, bytes) {
             Parsed::Head(Message::Last(reply)) if reply.len() <= limit => {
                 let whole = bytes.get(..reply.len() as usize)?;

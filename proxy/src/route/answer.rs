@@ -4,7 +4,7 @@ use std::{borrow::Cow, ops::Range};
 
 use proxima_wire::message::{Outcome, Reply};
 
-use crate::dialect::Failed;
+use crate::dialect::{Failed, Fate};
 
 /// The answer to a request.
 #[derive(Clone, Copy, Debug)]
@@ -40,9 +40,12 @@ impl Answer<'_> {
         self.outcome() == Outcome::Found
     }
 
-    /// May a server have executed the request, although its answer is lost?
-    pub const fn is_lost(&self) -> bool {
-        matches!(self, Self::Failed(failed) if failed.is_lost)
+    /// What has become of the request, if no server has answered it.
+    pub const fn fate(&self) -> Fate {
+        match self {
+            Self::Failed(failed) => failed.fate,
+            Self::Reply(..) => Fate::Unsent,
+        }
     }
 
     /// The text of an error.
@@ -78,7 +81,7 @@ enum Form {
     Failed {
         server: String,
         what: String,
-        is_lost: bool,
+        fate: Fate,
     },
 }
 
@@ -117,7 +120,7 @@ impl Answers {
             Answer::Failed(failed) => Form::Failed {
                 server: failed.server.to_owned(),
                 what: failed.what.to_owned(),
-                is_lost: failed.is_lost,
+                fate: failed.fate,
             },
         };
         let kept = Kept {
@@ -157,15 +160,11 @@ impl Answers {
         });
         Some(match &best.form {
             Form::Reply(reply, at) => Answer::Reply(reply, self.bytes.get(at.clone()).unwrap_or_default()),
-            Form::Failed {
-                server,
-                what,
-                is_lost,
-            } => Answer::Failed(Failed {
+            Form::Failed { server, what, fate } => Answer::Failed(Failed {
                 outcome: best.outcome,
                 server,
                 what,
-                is_lost: *is_lost,
+                fate: *fate,
             }),
         })
     }

@@ -10,7 +10,11 @@ use super::{
     step::pass_by_ejected,
     tree::Tried,
 };
-use crate::{client::ClientId, dialect::Failed, engine::Engine};
+use crate::{
+    client::ClientId,
+    dialect::{Failed, Fate},
+    engine::Engine,
+};
 
 /// A peer gets its answers whole.
 const TOO_LARGE_FOR_PEER: Failed<'static> =
@@ -149,7 +153,11 @@ impl Engine {
             // connection is of no use on another.
             .filter(|_| !walk.is_streamed() && !walk.request.is_dedicated)
             // What a server may have executed already must not be executed by another one as well.
-            .filter(|_| !answer.is_lost() || query.dialect.may_repeat(query.command))
+            .filter(|_| match answer.fate() {
+                Fate::Unsent => true,
+                Fate::Lost => query.dialect.may_repeat(query.command),
+                Fate::Blamed => false,
+            })
             // Two members that redirect to each other do not do so for ever.
             .filter(|_| (tried.count as usize) < children.len());
         if let Some(next) = next {

@@ -40,6 +40,9 @@ impl Engine {
         let Some(waiter) = lane.waiters.pop_front() else {
             return bytes.len();
         };
+        if lane.waiters.is_empty() {
+            lane.stream.drop_kept(&mut self.buffers);
+        }
         self.servers.in_flight -= 1;
         let member = lane.member.clone();
         lane.pace = Pace::since(self.now);

@@ -1,20 +1,19 @@
 //! Lanes that break, that are late, or that have no more work.
 
 use std::{
-    collections::VecDeque,
     io::{Error, ErrorKind},
     sync::Arc,
 };
 
-use proxima_wire::message::{Outcome, Parsed, Reply};
+use proxima_wire::message::{Outcome, Reply};
 
-use super::{Lane, LaneId, Phase, Waiter};
+use super::{LaneId, Phase};
 use crate::{
     config::schema::EjectBy,
     copies,
     dialect::Failed,
     engine::{Engine, Peer, Shortage, WorkerEvent},
-    members::{Failure, Member, MemberId},
+    members::{Failure, MemberId},
     reactor::is_shortage,
 };
 
@@ -39,32 +38,6 @@ impl Engine {
         self.end_lane(id, outcome, what);
         if let Some(next) = next {
             self.connect_again(next, &Failed::at("", outcome, what));
-        }
-    }
-
-    /// Makes another connection in place of one that was lost. Where suspicion ejects nobody, nothing is
-    /// to be decided, and it is made only for the requests that wait.
-    fn connect_again(&mut self, next: Next, failed: &Failed<'_>) {
-        let Next { member, login, .. } = &next;
-        let is_asked = self.tree.names(member.id) && self.servers.logins.is_wanted(*login);
-        let is_new = self.lanes_of(member).shared(*login).is_none();
-        let decides = member.health.eject().failures > 0 || !next.waiters.is_empty();
-        if is_asked && is_new && decides && member.is_up() {
-            let id = self.shared_lane(member, *login);
-            if let Some(lane) = self.servers.lanes.get_mut(id) {
-                lane.lost = next.lost;
-                lane.given = next.held.len() as u64;
-                (lane.held, lane.waiters) = (next.held, next.waiters);
-            }
-            return;
-        }
-        self.servers.in_flight -= next.waiters.len();
-        let failed = Failed {
-            server: &next.member.address,
-            ..*failed
-        };
-        for waiter in next.waiters {
-            self.fail(waiter.to, &failed);
         }
     }
 
@@ -208,13 +181,10 @@ impl Engine {
             Outcome::ClientError => Failed::here(outcome, what),
             _ => Failed::at(&lane.member.address, outcome, what),
         };
-        // Before the lane was ready nothing of them was sent.
-        let failed = Failed {
-            is_lost: matches!(lane.phase, Phase::Ready),
-            ..failed
-        };
+        let is_ready = matches!(lane.phase, Phase::Ready);
         for waiter in lane.waiters {
-            self.fail(waiter.to, &failed);
+            let fate = waiter.fate(is_ready);
+            self.fail(waiter.to, &Failed { fate, ..failed });
         }
         if let Some(owner) = lane.owner {
             self.lose_subscriptions(owner, &lane.member, id);
@@ -351,7 +321,7 @@ impl Engine {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
-        let more = !lane.stream.out.is_empty() || !lane.stream.wire.is_empty();
+        let more = lane.unsent() > 0 || !lane.stream.wire.is_empty();
         let uploading = lane.uploading;
         if uploading.is_some() {
             lane.active = now;
@@ -361,74 +331,6 @@ impl Engine {
         }
         if let Some(client) = uploading {
             self.requeue(client);
-        }
-    }
-}
-
-/// The connection that is made in place of one that was lost.
-struct Next {
-    member: Arc<Member>,
-    login: u16,
-    /// [`Lane::lost`] of the connection.
-    lost: u8,
-    /// Requests of which nothing was sent, and what waits for them.
-    held: Vec<u8>,
-    waiters: VecDeque<Waiter>,
-}
-
-impl Lane {
-    /// The most connections in a row that are lost before anything was said on them. One more, and the server
-    /// has failed.
-    const MOST_LOST: u8 = 2;
-
-    /// The connection to be made in place of this one, with the requests of which nothing was sent.
-    /// `None`: this failure is the server's. A server that has answered on this very connection was well.
-    /// It may have closed the connection for what one client has sent, to have one less, or because it was
-    /// told to; and so it may with one whose login is under way.
-    fn next(&mut self, failure: Failure, outcome: Outcome) -> Option<Next> {
-        let counts_all = self.member.health.eject().by == EjectBy::LostConnections;
-        if failure != Failure::Connection || counts_all {
-            return None;
-        }
-        let is_new = self.logs_in() && outcome != Outcome::ConnectTimeout && !self.member.is_copy();
-        let lost = match self.is_proven() {
-            true if self.dedicated => return None,
-            true => 0,
-            false if is_new && self.lost < Self::MOST_LOST => self.lost + 1,
-            false => return None,
-        };
-        let (held, waiters) = self.take_unsent();
-        Some(Next {
-            member: Arc::clone(&self.member),
-            login: self.login,
-            lost,
-            held,
-            waiters,
-        })
-    }
-
-    /// Takes the requests of which nothing was sent, and what waits for them.
-    fn take_unsent(&mut self) -> (Vec<u8>, VecDeque<Waiter>) {
-        if self.dedicated || self.bulk || self.proofs.are_awaited() || self.member.is_copy() {
-            return Default::default();
-        }
-        let dialect = self.member.dialect;
-        let mut commands = Vec::new();
-        let mut rest = &self.requests()[..];
-        while let Parsed::Head(request) = dialect.head(rest)
-            && let Some((_, behind)) = rest.split_at_checked(request.len() as usize)
-        {
-            commands.extend((!request.is_unanswered).then_some(request.command));
-            rest = behind;
-        }
-        let is_whole = rest.is_empty();
-        let Some(sent) = self.waiters.len().checked_sub(commands.len()) else {
-            return Default::default();
-        };
-        let behind = self.waiters.range(sent..).map(|waiter| waiter.command);
-        match is_whole && behind.eq(commands) {
-            true => (std::mem::take(self.requests()), self.waiters.split_off(sent)),
-            false => Default::default(),
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::{collections::VecDeque, net::SocketAddr, sync::Arc};
 
-use proxima_wire::{Fingerprint, message::Reply};
+use proxima_wire::message::Reply;
 
-use super::{Arrival, Dedicated, Hold, Pace, Proofs, Uptake};
+use super::{Arrival, Dedicated, Hold, Pace, Proofs, Trial, Uptake};
 use crate::{
     client::ClientId,
     config::schema::EjectBy,
@@ -13,7 +13,7 @@ use crate::{
     micros::Micros,
     reactor::Conn,
     route::ReplyTo,
-    stream::Stream,
+    stream::{BufferPool, Stream},
     table::{Entry, Id},
 };
 
@@ -117,8 +117,18 @@ pub(super) struct Waiter {
     pub(super) command: u16,
     /// The request may change what a copy holds.
     pub(super) changes: bool,
-    /// The key that its reply must name, if it names one.
-    pub(super) key: Fingerprint,
+    /// The place of its first byte among all that the lane was given, modulo 2³².
+    pub(super) at: u32,
+    /// Where its key stands in it, in bytes from its first one.
+    pub(super) key_start: u16,
+    /// The length of the key that its reply must name; 0: it names none.
+    pub(super) key_len: u8,
+    /// It changes nothing.
+    pub(super) is_read: bool,
+    /// It is larger than what servers take from everybody.
+    pub(super) is_large: bool,
+    /// What is known of it after the end of an earlier connection.
+    pub(super) trial: Trial,
     /// Milliseconds that the reply may take beyond the pool's time-out; [`u32::MAX`]: for ever.
     pub(super) extra_time: u32,
     /// When the request was sent.
@@ -131,7 +141,12 @@ impl Waiter {
         to: ReplyTo::Nobody,
         command: 0,
         changes: false,
-        key: Fingerprint::NONE,
+        at: 0,
+        key_start: 0,
+        key_len: 0,
+        is_read: false,
+        is_large: false,
+        trial: Trial::Innocent,
         extra_time: 0,
         sent: Micros::ZERO,
     };
@@ -232,7 +247,7 @@ impl Lane {
 
     /// Bytes that wait for the end of the event-loop iteration, or for room in the socket.
     pub fn unsent(&self) -> usize {
-        self.stream.out.len()
+        self.stream.unsent().len()
     }
 
     /// Is a client's value being sent through this lane?
@@ -323,13 +338,14 @@ impl Lane {
 
     /// The first waiting request has its reply.
     #[inline]
-    pub fn answered(&mut self, reply: &Reply, now: Micros) {
+    pub fn answered(&mut self, reply: &Reply, now: Micros, buffers: &mut BufferPool) {
         self.waiters.pop_front();
         self.free = now;
         if self.waiters.is_empty() {
             // The next waiter then takes the same place: with many members, this saves a cache line of
             // distant memory.
             self.waiters.clear();
+            self.stream.drop_kept(buffers);
         }
         if !reply.outcome.is_failover() || self.member.health.eject().by == EjectBy::LostConnections {
             self.member.health.succeeded();

@@ -96,7 +96,7 @@ impl Lane {
         }
         // The lane is held back for a slow reader, or the server has taken all bytes that a slow writer has
         // given.
-        let took_all = matches!(self.phase, Phase::Ready) && self.stream.out.is_empty();
+        let took_all = matches!(self.phase, Phase::Ready) && self.unsent() == 0;
         if self.stream.paused || self.uploading.is_some() && took_all {
             return None;
         }
@@ -135,7 +135,7 @@ impl Lane {
         let Some(conn) = self.stream.conn else {
             return Micros::ZERO;
         };
-        let left = self.stream.out.len() + queued(conn);
+        let left = self.unsent() + queued(conn);
         let taken = self.given.saturating_sub(left as u64);
         let uptake = self.uptake.get_or_insert(Uptake {
             end: self.given,

@@ -106,6 +106,7 @@ impl super::Lane {
         unfit: impl Fn(&Request, &[u8]) -> Option<T>,
     ) -> Vec<(Waiter, Option<T>)> {
         let held = std::mem::take(&mut self.held);
+        let first = (self.given as u32).wrapping_sub(held.len() as u32);
         let mut waiters = std::mem::take(&mut self.waiters).into_iter();
         let mut refused = Vec::new();
         let mut rest = &held[..];
@@ -118,8 +119,9 @@ impl super::Lane {
                 self.given = self.given.saturating_sub(message.len() as u64);
                 refused.extend(waiter.map(|waiter| (waiter, Some(why))));
             } else {
+                let at = first.wrapping_add(self.held.len() as u32);
                 self.held.extend_from_slice(message);
-                self.waiters.extend(waiter);
+                self.waiters.extend(waiter.map(|waiter| Waiter { at, ..waiter }));
             }
         }
         refused.extend(waiters.map(|waiter| (waiter, None)));

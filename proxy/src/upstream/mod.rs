@@ -9,6 +9,7 @@
 //! behind it do not wait for a slow reader. A slow reader delays them by at most half the time-out
 //! (`hold.rs`). A large message that hardly moves loses its place when others want it (`pace.rs`).
 
+mod again;
 mod arrival;
 mod dedicated;
 mod download;
@@ -26,10 +27,12 @@ mod push;
 mod queue;
 mod receive;
 mod send;
+mod sent;
 mod servers;
 
 use self::end::UNREPAIRED;
 use self::{
+    again::Trial,
     arrival::Arrival,
     dedicated::Dedicated,
     hold::Hold,

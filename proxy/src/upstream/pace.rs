@@ -88,7 +88,7 @@ impl Lane {
     /// nothing else?
     fn waits_for_client(&self, clients: &Clients) -> bool {
         match (self.uploading, self.reading_slot()) {
-            (Some(client), _) => self.stream.out.is_empty() && clients.is_served(client),
+            (Some(client), _) => self.unsent() == 0 && clients.is_served(client),
             (None, Some((client, seq))) => self.stream.paused && clients.is_first(client, seq),
             (None, None) => false,
         }

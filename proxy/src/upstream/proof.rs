@@ -149,6 +149,9 @@ impl Engine {
             _ => 0,
         };
         lane.waiters.insert(place, waiter);
+        for behind in lane.waiters.iter_mut().skip(place + 1) {
+            behind.at = behind.at.wrapping_add(message.len() as u32);
+        }
         self.servers.in_flight += 1;
         self.flush_later(Peer::Lane(id));
         Ok(())

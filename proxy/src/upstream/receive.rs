@@ -93,19 +93,19 @@ impl Engine {
         while let Some(lane) = self.servers.lanes.get_mut(id) {
             let rest = &bytes[at..];
             if lane.is_plain()
-                && let Some(&Waiter {
-                    to,
-                    command,
-                    key,
-                    sent,
-                    ..
-                }) = lane.waiters.front()
-                && let Some(reply) = &lane.member.dialect.whole(command, key, rest, WHOLE)
+                && let Some(waiter) = lane.waiters.front()
+                && let &Waiter {
+                    to, command, sent, ..
+                } = waiter
+                && let Some(reply) = &lane
+                    .member
+                    .dialect
+                    .whole(command, lane.asked(waiter), rest, WHOLE)
             {
                 let whole = &rest[..reply.len() as usize];
                 at += whole.len();
                 let (pool, member) = (lane.member.pool.id, lane.member.id);
-                lane.answered(reply, now);
+                lane.answered(reply, now, &mut self.buffers);
                 self.servers.in_flight -= 1;
                 self.metrics
                     .served(pool, member, (self.now - sent).0, reply.outcome);
@@ -129,7 +129,7 @@ impl Engine {
             return;
         };
         let (pool, member) = (lane.member.pool.id, lane.member.id);
-        lane.answered(&Reply::new(Outcome::Ok, 0), self.now);
+        lane.answered(&Reply::new(Outcome::Ok, 0), self.now, &mut self.buffers);
         self.servers.in_flight -= 1;
         self.metrics
             .served(pool, member, (self.now - sent).0, Outcome::Ok);
@@ -190,7 +190,7 @@ impl Engine {
                 Some(part.len())
             }
             (Parsed::Head(Message::Last(_)), Some(waiter))
-                if dialect.is_foreign(command, waiter.key, rest) =>
+                if dialect.is_foreign(command, lane.asked(&waiter), rest) =>
             {
                 self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, FOREIGN);
                 Some(rest.len())
@@ -207,7 +207,7 @@ impl Engine {
                 }
                 let (pool, member) = (lane.member.pool.id, lane.member.id);
                 let (in_parts, settles) = (lane.part_bytes > 0, lane.bulk || lane.dedicated);
-                lane.answered(&reply, self.now);
+                lane.answered(&reply, self.now, &mut self.buffers);
                 self.servers.in_flight -= 1;
                 self.metrics
                     .served(pool, member, (self.now - waiter.sent).0, reply.outcome);

@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use proxima_wire::{
-    Fingerprint,
-    message::{Class, Outcome, Reply, Request},
-};
+use proxima_wire::message::{Class, Outcome, Reply, Request};
 
-use super::{LaneId, Pace, UNREPAIRED, Unfit, Waiter};
+use super::{LaneId, Pace, Trial, UNREPAIRED, Unfit, Waiter};
 use crate::{
     dialect::{Change, Effect, Failed},
     engine::{Engine, Peer},
@@ -20,24 +17,16 @@ use crate::{
 /// memory.
 const LANE_BYTES: usize = 16 << 20;
 
+/// The most bytes of a request that is not called large. Servers that limit what they take from a client take
+/// as much from everybody.
+const LARGE: usize = 16 * 1024;
+
 /// May this request change what a copy holds?
 fn changes_copy(member: &Member, request: &Request, message: &[u8]) -> bool {
     member.copied.is_some_and(|copied| {
         request.class != Class::Read
             && !matches!(copied.effect(request, message), Effect::Look | Effect::LookAtHome)
     })
-}
-
-/// The key that the reply to this request names.
-#[inline]
-fn named(member: &Member, request: &Request, message: &[u8]) -> Fingerprint {
-    match request.base64_key {
-        false => Fingerprint::of(request.key.of(message)),
-        true => {
-            let mut scratch = [0; 250];
-            Fingerprint::of(member.dialect.key(request, message, &mut scratch))
-        }
-    }
 }
 
 impl Engine {
@@ -119,6 +108,7 @@ impl Engine {
             false => lane.stream.filling(&mut self.buffers),
             true => &mut lane.held,
         };
+        let begun = requests.len();
         if request.quiet.is_empty() {
             requests.extend_from_slice(message);
         } else {
@@ -133,20 +123,28 @@ impl Engine {
             let body = message.get(request.head as usize..).unwrap_or_default();
             requests.extend_from_slice(body);
         }
-        lane.given += message.len() as u64;
+        let size = requests.len() - begun;
+        let at = lane.given as u32;
+        lane.given += size as u64;
         if !request.is_unanswered {
             // The waiter is written in place: `push_back` is a call, and would copy what has just been
             // written in parts. The processor waits for such a copy until its store buffer is empty.
             lane.waiters.push_back(Waiter::NOBODY);
             if let Some(waiter) = lane.waiters.back_mut() {
+                let key = match request.names_key {
+                    true => request.key.near().unwrap_or_default(),
+                    false => (0, 0),
+                };
                 *waiter = Waiter {
                     to,
+                    at,
                     command: request.command,
+                    key_start: key.0,
+                    key_len: key.1,
+                    is_read: request.class == Class::Read,
+                    is_large: size > LARGE,
+                    trial: Trial::Innocent,
                     changes: changes_copy(member, request, message),
-                    key: match request.names_key {
-                        true => named(member, request, message),
-                        false => Fingerprint::NONE,
-                    },
                     extra_time: if lane.dedicated { request.extra_timeout } else { 0 },
                     sent: now,
                 };

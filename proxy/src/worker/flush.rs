@@ -64,18 +64,20 @@ impl<R: Reactor> Worker<R> {
             // A login comes before the requests that wait.
             return;
         }
-        let Some(stream) = self.engine.stream(peer) else {
-            return;
-        };
         let backlog = self.reactor.backlog(conn);
         if backlog > 0 {
             self.charge(peer, backlog);
             // The backlog is most often a piece that was passed in this turn, so the next turn looks again.
             return self.watch(peer);
         }
+        let keeps = matches!(peer, Peer::Lane(id) if self.engine.keeps_sent(id));
+        let Some(stream) = self.engine.stream(peer) else {
+            return;
+        };
         if let Some(transform) = &mut stream.transform {
-            if !stream.out.is_empty()
-                && let Err(error) = transform.seal(&stream.out, &mut stream.wire)
+            let unsent = stream.out.get(stream.kept..).unwrap_or_default();
+            if !unsent.is_empty()
+                && let Err(error) = transform.seal(unsent, &mut stream.wire)
             {
                 return match peer {
                     Peer::Client(client) => self.engine.client_failed(client),
@@ -83,19 +85,34 @@ impl<R: Reactor> Worker<R> {
                     Peer::Channel(channel) => self.engine.channel_failed(channel, Some(&error)),
                 };
             }
-            stream.out.clear();
+            if !keeps {
+                stream.out.clear();
+            }
         }
-        let bytes = if stream.transform.is_some() {
-            &mut stream.wire
+        let (sent, size) = if keeps && stream.transform.is_none() {
+            let unsent = stream.unsent();
+            if !unsent.is_empty() {
+                self.reactor.send_copy(conn, unsent);
+            }
+            (unsent.len(), 0)
         } else {
-            &mut stream.out
+            let bytes = match stream.transform {
+                Some(_) => &mut stream.wire,
+                None => &mut stream.out,
+            };
+            let (sent, size) = (bytes.len(), bytes.capacity());
+            if sent > 0 {
+                self.reactor.send(conn, bytes);
+            }
+            let emptied = std::mem::take(bytes);
+            self.engine.buffers.give(emptied);
+            (sent, size)
         };
-        let (sent, size) = (bytes.len(), bytes.capacity());
-        if sent > 0 {
-            self.reactor.send(conn, bytes);
+        if let Peer::Lane(id) = peer
+            && keeps
+        {
+            self.engine.note_sent(id);
         }
-        let emptied = std::mem::take(bytes);
-        self.engine.buffers.give(emptied);
         let metrics = &mut self.engine.metrics;
         match peer {
             Peer::Client(_) => metrics.client_traffic.sent += sent as u64,

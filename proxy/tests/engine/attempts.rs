@@ -161,7 +161,7 @@ fn failover_asks_children_in_turn_until_one_answers() {
             assert_eq!(world.sent(member), *heard, "{name}: {member}");
             match says {
                 Some(text) => world.reply(member, text),
-                None => world.leave(world.lane(member)),
+                None => world.die(member),
             }
         }
         assert_eq!(world.heard(client), case.answer, "{name}");

@@ -177,8 +177,8 @@ fn replies_that_wait_for_each_other_after_a_failover_end() {
     let (both, other) = (world.client(), world.client());
     world.say(both, b"get a\r\nget b\r\n");
     world.say(other, b"get b1\r\n");
-    let (first, second) = (world.lane("a"), world.lane("b"));
-    world.leave(first);
+    let second = world.lane("b");
+    world.die("a");
     let reply = value("b");
     let rest = say_while_read(&mut world, second, &reply);
     assert!(!rest.is_empty(), "it was not held back");

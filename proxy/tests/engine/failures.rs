@@ -68,7 +68,7 @@ const CASES: &[Case] = &[
         what: "Connection closed by the server",
         request: GET,
         before: usual,
-        after: |world| world.leave(world.lane("a")),
+        after: |world| world.leave_twice("a"),
     },
     Case {
         what: "cannot connect: Too many open files in this proxy",
@@ -268,7 +268,7 @@ fn a_server_that_closes_a_connection_is_asked_on_another_one_and_not_ejected() {
     let mut world = world_of(STRICT);
     let client = world.client();
     for number in 1..10 {
-        world.say(client, GET.as_bytes());
+        world.say(client, b"set k 0 0 1\r\nx\r\n");
         world.leave(world.lane("a"));
         let expected = "SERVER_ERROR 10.0.0.1:1: Connection closed by the server\r\n";
         assert_eq!(world.heard(client), expected);
@@ -322,7 +322,7 @@ fn a_request_of_which_nothing_was_sent_goes_to_the_next_connection() {
     world.reply("a", HIT);
     assert_eq!(world.heard(client), format!("STORED\r\n{HIT}"));
     // The connection is lost in the turn in which a client has asked.
-    world.say(client, GET.as_bytes());
+    world.say(client, b"delete k\r\n");
     let Peer::Client(id) = world.seats[client].peer else {
         panic!("a client");
     };
@@ -374,4 +374,121 @@ fn a_server_that_refuses_one_more_connection_is_not_ejected_while_it_serves_anot
     world.leave(other);
     world.say(client, GET.as_bytes());
     assert!(is_ejected(&world), "it serves nobody");
+}
+
+/// What a client is answered for a request that may have been executed.
+const CLOSED: &str = "SERVER_ERROR 10.0.0.1:1: Connection closed by the server\r\n";
+
+#[test]
+fn reads_on_a_connection_that_is_lost_are_sent_again_and_changes_are_not() {
+    let mut world = world("{member: p/a}");
+    let (first, second) = (world.client(), world.client());
+    let requests =
+        "get k\r\nset k 0 0 1\r\nx\r\nset l 0 0 1 noreply\r\nx\r\nincr k 1\r\nmg k k v\r\nget l\r\n";
+    world.say(first, requests.as_bytes());
+    world.say(second, b"get m\r\n");
+    world.sent("a");
+    // What was answered is not asked again.
+    world.reply("a", HIT);
+    assert_eq!(world.heard(first), HIT);
+    world.leave(world.lane("a"));
+    assert_eq!(world.sent("a"), "mg k k v\r\nget l\r\nget m\r\n");
+    world.reply("a", "VA 1 kk\r\nx\r\nEND\r\nEND\r\n");
+    assert_eq!(
+        world.heard(first),
+        format!("{CLOSED}{CLOSED}VA 1 kk\r\nx\r\nEND\r\n")
+    );
+    assert_eq!(world.heard(second), "END\r\n");
+    assert!(world.is_idle());
+    assert_eq!(world.engine.servers.in_flight(), 0);
+}
+
+#[test]
+fn a_read_at_which_two_connections_end_is_asked_nowhere_any_more_and_those_behind_it_are_answered() {
+    let mut world = world("{failover: p}");
+    let (strange, other) = (world.client(), world.client());
+    world.say(strange, b"get strange\r\n");
+    world.say(other, b"get k\r\nget l\r\n");
+    assert_eq!(world.sent("a"), "get strange\r\nget k\r\nget l\r\n");
+    world.leave(world.lane("a"));
+    assert_eq!(world.sent("a"), "get strange\r\nget k\r\nget l\r\n");
+    world.leave(world.lane("a"));
+    assert_eq!(world.heard(strange), CLOSED);
+    assert_eq!(world.sent("a"), "get k\r\nget l\r\n");
+    // Now it is the first of these at which a connection ends.
+    world.leave(world.lane("a"));
+    assert_eq!(world.sent("a"), "get k\r\nget l\r\n");
+    world.reply("a", "END\r\nEND\r\n");
+    assert_eq!(world.heard(other), "END\r\nEND\r\n");
+    for member in ["b", "c"] {
+        assert_eq!(world.sent(member), "", "{member}");
+    }
+    assert!(!is_ejected(&world));
+    assert_eq!(world.engine.servers.in_flight(), 0);
+}
+
+#[test]
+fn a_large_request_at_which_a_connection_ends_is_asked_of_no_other_server() {
+    for (size, asks_others) in [(16 << 10, false), (15 << 10, true)] {
+        let mut world = world("{failover: p}");
+        let client = world.client();
+        let set = format!("set k 0 0 {size}\r\n{}\r\n", "x".repeat(size));
+        world.say(client, set.as_bytes());
+        assert_eq!(world.sent("a"), set);
+        world.leave(world.lane("a"));
+        assert_eq!(
+            world.heard(client),
+            if asks_others { "" } else { CLOSED },
+            "{size}"
+        );
+        assert_eq!(world.sent("b"), if asks_others { &set } else { "" }, "{size}");
+    }
+}
+
+#[test]
+fn what_was_sent_is_kept_until_it_is_answered_and_no_longer() {
+    let mut world = world("{member: p/a}");
+    let client = world.client();
+    let lane = |world: &mut World| {
+        let Peer::Lane(id) = world.seats[world.lane("a")].peer else {
+            panic!("a lane");
+        };
+        world.engine.servers.stream(id).unwrap().kept
+    };
+    for _ in 0..3 {
+        world.say(client, b"get k\r\nget l\r\n");
+        world.reply("a", "END\r\n");
+        assert_eq!(lane(&mut world), b"get k\r\nget l\r\n".len());
+        world.reply("a", "END\r\n");
+        assert_eq!(lane(&mut world), 0);
+    }
+    // Of large requests nothing is kept, and the small ones among them are.
+    let set = format!("set k 0 0 9000\r\n{}\r\n", "x".repeat(9_000));
+    world.say(client, b"mg k k v\r\n");
+    world.say(client, format!("{set}get k\r\n{set}mg l k v\r\n").as_bytes());
+    world.sent("a");
+    assert_eq!(lane(&mut world), b"mg k k v\r\nget k\r\nmg l k v\r\n".len());
+    world.reply("a", "EN\r\nSTORED\r\n");
+    world.heard(client);
+    world.leave(world.lane("a"));
+    assert_eq!(world.sent("a"), "get k\r\nmg l k v\r\n");
+    world.reply("a", "END\r\nVA 1 kl\r\nx\r\n");
+    assert_eq!(world.heard(client), format!("END\r\n{CLOSED}VA 1 kl\r\nx\r\n"));
+    // A pipeline that never ends keeps what is not answered, and half as much again at most.
+    let get = format!("get {}\r\n", "k".repeat(240));
+    world.say(client, get.repeat(100).as_bytes());
+    for _ in 0..1_000 {
+        world.say(client, get.as_bytes());
+        world.reply("a", "END\r\n");
+        assert!(lane(&mut world) <= 202 * get.len());
+    }
+    world.leave(world.lane("a"));
+    world.sent("a");
+    // Keys are compared wherever the request stands among those that are kept.
+    for _ in 0..99 {
+        world.reply("a", &format!("VALUE {} 0 1\r\nx\r\nEND\r\n", "k".repeat(240)));
+    }
+    world.heard(client);
+    world.reply("a", &format!("VALUE {}l 0 1\r\nx\r\nEND\r\n", "k".repeat(239)));
+    assert!(world.heard(client).ends_with(&format!("{FOREIGN}\r\n")));
 }

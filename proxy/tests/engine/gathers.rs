@@ -8,7 +8,7 @@ use crate::{rows::each_row, world::world};
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Says(&'static str),
-    /// The member closes the connection.
+    /// The member closes each connection on which it is asked.
     Leaves,
     /// The member does not answer in time.
     Silent,
@@ -179,7 +179,7 @@ fn every_wait_rule_answers_at_its_time_with_the_right_reply() {
             assert_eq!(world.heard(client), expected, "{name} after {done}");
             match fate {
                 Says(text) => world.reply(member, text),
-                Leaves => world.leave(world.lane(member)),
+                Leaves => world.leave_twice(member),
                 Silent => world.pass(Duration::from_millis(1200)),
             }
         }

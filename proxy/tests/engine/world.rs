@@ -211,6 +211,21 @@ impl World {
         self.turn();
     }
 
+    /// Lets the member end this connection and the one on which it is asked again.
+    pub(crate) fn leave_twice(&mut self, member: &str) {
+        self.leave(self.lane(member));
+        let is_open = |seat: &Seat| seat.member == member && seat.closed.is_none();
+        if self.seats.iter().any(is_open) {
+            self.leave(self.lane(member));
+        }
+    }
+
+    /// Lets the member end the connection and make no more.
+    pub(crate) fn die(&mut self, member: &str) {
+        self.down.insert(member.to_owned());
+        self.leave(self.lane(member));
+    }
+
     /// Breaks the client's connection.
     pub(crate) fn reset(&mut self, seat: usize) {
         if let Peer::Client(id) = self.seats[seat].peer {
@@ -395,19 +410,30 @@ impl World {
         };
         stream.dirty = false;
         let Some(conn) = stream.conn else { return };
-        let out = std::mem::take(&mut stream.out);
-        let sent = !out.is_empty();
         let number = find(&self.seats, conn).unwrap();
         let seat = &mut self.seats[number];
         if !seat.backlog.is_empty() {
             // The socket takes nothing more, so the bytes stay with the engine.
             let unsent = seat.backlog.len();
-            self.engine.stream(peer).unwrap().out = out;
             if let Peer::Client(id) = peer {
                 self.engine.charge(id, unsent);
             }
             return;
         }
+        let kept = match peer {
+            Peer::Lane(id) if self.engine.keeps_sent(id) => Some(id),
+            _ => None,
+        };
+        let stream = self.engine.stream(peer).unwrap();
+        let out = match kept {
+            Some(_) => stream.unsent().to_vec(),
+            None => std::mem::take(&mut stream.out),
+        };
+        if let Some(id) = kept {
+            self.engine.note_sent(id);
+        }
+        let sent = !out.is_empty();
+        let seat = &mut self.seats[number];
         if seat.frozen {
             seat.backlog = out;
         } else {

@@ -5,7 +5,6 @@ use super::command::Form;
 use super::key::KEY;
 use super::line::{LINE, plain_end, word_end};
 use super::number::{self, LENGTH};
-use crate::Fingerprint;
 use crate::message::{Bad, Class, Outcome, Parsed, Reply};
 use memchr::memchr;
 
@@ -30,17 +29,16 @@ pub fn reply(command: Command, bytes: &[u8]) -> Parsed<Reply> {
 /// Reads the head of a hit for this key in its most common form. `None`: the reply is something else, or
 /// names another key.
 #[inline]
-pub fn hit(command: Command, key: Fingerprint, bytes: &[u8]) -> Option<Reply> {
+pub fn hit(command: Command, key: &[u8], bytes: &[u8]) -> Option<Reply> {
     if command.form() != Form::Retrieval {
         return None;
     }
-    let len = usize::from(key.len);
     let within = &bytes[..bytes.len().min(LINE)];
     let rest = within.strip_prefix(VALUE)?;
-    if Fingerprint::of(rest.get(..len)?) != key {
+    if !rest.starts_with(key) {
         return None;
     }
-    let (body, after) = announced(rest, len)?;
+    let (body, after) = announced(rest, key.len())?;
     let head = within.len() - after.strip_prefix(b"\r\n")?.len();
     Some(Reply {
         body,

@@ -3,7 +3,7 @@
 use super::command::Form;
 use super::line::{self, Words};
 use super::{Command, base64, key::KEY};
-use crate::{Fingerprint, message::Span};
+use crate::message::Span;
 use memchr::{memchr, memchr2};
 
 /// The key in the first line of `reply`, which was sent to `command`: after `VALUE`, after `ME` or in the
@@ -49,20 +49,21 @@ fn flag(reply: &[u8]) -> Option<Span> {
 }
 
 /// Whether `reply` (its head, or more of it) names another key than the one that was asked for.
-pub fn is_foreign(command: Command, asked: Fingerprint, reply: &[u8]) -> bool {
-    if !asked.is_some() {
+pub fn is_foreign(command: Command, asked: &[u8], reply: &[u8]) -> bool {
+    if asked.is_empty() {
         return false;
     }
     let Some(key) = reply_key(command, reply).map(|key| key.of(reply)) else {
         return false;
     };
-    if Fingerprint::of(key) == asked {
+    if key == asked {
         return false;
     }
-    // A server says in base64 what holds bytes that no line may have, or was stored so.
-    let mut scratch = [0; KEY];
-    command.form() != Form::Flags
-        || base64::decode(key, &mut scratch).is_none_or(|key| Fingerprint::of(key) != asked)
+    // The client or the server may have said the key in base64.
+    let (mut said, mut meant) = ([0; KEY], [0; KEY]);
+    let said = base64::decode(key, &mut said).unwrap_or(key);
+    let meant = base64::decode(asked, &mut meant).unwrap_or(asked);
+    command.form() != Form::Flags || (said != asked && said != meant && key != meant)
 }
 
 /// Appends `reply` to `out`, with its key, if it has one, replaced by `request_key`: the client's own, as it

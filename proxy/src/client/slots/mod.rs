@@ -91,6 +91,7 @@ impl Slots {
     }
 
     /// Bytes of memory, used or not, beyond the room that every client has.
+    #[inline]
     pub(in crate::client) fn memory(&self) -> usize {
         let slots = self.queue.capacity().saturating_sub(USUAL);
         let divided = self.divided.as_ref().map_or(0, |divided| divided.memory());

@@ -7,7 +7,6 @@ mod twemproxy;
 
 pub use mcrouter::ADMIN as MCROUTER_ADMIN;
 use proxima_wire::{
-    Fingerprint,
     memcache::{self, Command, Discovery, Limits, Rewrite, error},
     message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request},
 };
@@ -256,12 +255,12 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
         memcache::is_reply_whole(reply, bytes)
     }
 
-    fn is_foreign(&self, command: u16, asked: Fingerprint, bytes: &[u8]) -> bool {
+    fn is_foreign(&self, command: u16, asked: &[u8], bytes: &[u8]) -> bool {
         Command::from_number(command).is_some_and(|command| memcache::is_foreign(command, asked, bytes))
     }
 
     #[inline]
-    fn whole(&self, command: u16, asked: Fingerprint, bytes: &[u8], limit: u64) -> Option<Reply> {
+    fn whole(&self, command: u16, asked: &[u8], bytes: &[u8], limit: u64) -> Option<Reply> {
         let command = Command::from_number(command)?;
         let reply = match memcache::hit(command, asked, bytes) {
             Some(reply) => reply,

@@ -26,7 +26,6 @@ mod who;
 use std::ops::Range;
 
 use proxima_wire::{
-    Fingerprint,
     message::{Class, Outcome, Parse, Parsed, Reply, Request, Span},
     resp::{self, Args, Command, DECLARED, Expect, INLINE, Limits, Served, TRANSACTION, UNKNOWN},
 };
@@ -149,7 +148,7 @@ impl Dialect for Redis {
     }
 
     #[inline]
-    fn whole(&self, command: u16, _: Fingerprint, bytes: &[u8], limit: u64) -> Option<Reply> {
+    fn whole(&self, command: u16, _: &[u8], bytes: &[u8], limit: u64) -> Option<Reply> {
         let short = resp::whole(bytes).filter(|_| command < TRANSACTION);
         let read = short.or_else(|| match self.reply(&mut Parse::default(), command, bytes) {
             Parsed::Head(Message::Last(reply)) => Some(reply),

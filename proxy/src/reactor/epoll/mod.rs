@@ -253,7 +253,10 @@ impl Reactor for Epoll {
     }
 
     fn pass(&mut self, conn: Conn, buffer: &Buffer, range: Range<usize>) {
-        let bytes = buffer.get(range).unwrap_or_default();
+        self.send_copy(conn, buffer.get(range).unwrap_or_default());
+    }
+
+    fn send_copy(&mut self, conn: Conn, bytes: &[u8]) {
         if let Some(source) = self.source(conn) {
             let sent = source.write(bytes);
             source.backlog.extend_from_slice(&bytes[sent..]);

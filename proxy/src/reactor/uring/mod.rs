@@ -197,18 +197,19 @@ impl Reactor for Uring {
         };
         debug_assert!(link.sending.is_empty());
         link.sending = mem::replace(bytes, empty);
-        link.sent = 0;
-        if link.connecting {
-            return;
-        }
-        let entry = quick(
-            link.socket.as_raw_fd(),
-            link.sending.as_ptr(),
-            link.sending.len(),
-            conn,
-        );
-        self.quick.push(conn);
-        self.push(&entry);
+        self.send_quickly(conn);
+    }
+
+    fn send_copy(&mut self, conn: Conn, bytes: &[u8]) {
+        let mut copy = self.lend();
+        copy.extend_from_slice(bytes);
+        let Some(link) = self.open(conn) else {
+            copy.clear();
+            return self.keep(copy);
+        };
+        debug_assert!(link.sending.is_empty());
+        link.sending = copy;
+        self.send_quickly(conn);
     }
 
     fn pass(&mut self, conn: Conn, buffer: &Buffer, range: Range<usize>) {

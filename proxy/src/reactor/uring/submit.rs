@@ -6,7 +6,7 @@ use io_uring::{opcode, squeue, types};
 
 use super::{
     Uring,
-    link::{Kind, Op, PeerAddress, user_data},
+    link::{Kind, Op, PeerAddress, quick, user_data},
 };
 use crate::reactor::{Conn, Expect};
 
@@ -53,6 +53,19 @@ impl Uring {
                     .user_data(user_data(Op::Receive, conn))
             }
         };
+        self.push(&entry);
+    }
+
+    /// Sends what the link was given, unless it waits for its connection.
+    pub(super) fn send_quickly(&mut self, conn: Conn) {
+        let Some(link) = self.open(conn) else { return };
+        link.sent = 0;
+        if link.connecting {
+            return;
+        }
+        let (pointer, len) = (link.sending.as_ptr(), link.sending.len());
+        let entry = quick(link.socket.as_raw_fd(), pointer, len, conn);
+        self.quick.push(conn);
         self.push(&entry);
     }
 

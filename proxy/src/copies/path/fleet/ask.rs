@@ -4,7 +4,6 @@
 use std::rc::Rc;
 
 use proxima_wire::{
-    Fingerprint,
     fleet::{Answer as AnswerFrame, Ask, AskKind, MESSAGE_LIMIT, Said},
     message::{Outcome, Request},
 };
@@ -199,12 +198,11 @@ impl Engine {
         let (kind, late) = (asking.kind, self.now - asking.since > PATIENCE);
         match frame.said {
             Said::Reply(bytes) => {
-                let whole = asking.origin.dialect.whole(
-                    asking.request.command,
-                    Fingerprint::NONE,
-                    bytes,
-                    MESSAGE_LIMIT as u64,
-                );
+                let whole =
+                    asking
+                        .origin
+                        .dialect
+                        .whole(asking.request.command, b"", bytes, MESSAGE_LIMIT as u64);
                 match whole.filter(|reply| reply.len() == bytes.len() as u64) {
                     Some(reply) => {
                         if let Some(asking) = self.take_ask(id) {

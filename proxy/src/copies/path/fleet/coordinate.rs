@@ -4,7 +4,6 @@
 use std::rc::Rc;
 
 use proxima_wire::{
-    Fingerprint,
     fleet::{Ack, AskKind, Change, MESSAGE_LIMIT, Verdict as Said},
     message::Outcome,
 };
@@ -369,7 +368,7 @@ impl Engine {
             Said::Applied(bytes) => {
                 operation.landed += 1;
                 let (dialect, command) = (operation.origin.dialect, operation.request.command);
-                let reply = dialect.whole(command, Fingerprint::NONE, bytes, MESSAGE_LIMIT as u64);
+                let reply = dialect.whole(command, b"", bytes, MESSAGE_LIMIT as u64);
                 // Beside what the home has answered, only errors of the others matter.
                 if let Some(reply) = reply.filter(|reply| !*decided || reply.outcome.is_error()) {
                     operation.answers.keep(&Answer::Reply(&reply, bytes));

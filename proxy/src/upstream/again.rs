@@ -1,0 +1,188 @@
+//! The requests on a connection that was lost, and which of them the next connection is given.
+//!
+//! Invariant: a request that may change something is sent once. A read is sent again, as what ended the
+//! connection may be another client's request, or the server's wish to have one connection less.
+//!
+//! The server works on the requests of a connection in their order. What ended the connection may therefore
+//! be the first request that it has not answered: it is the suspect. A large suspect, or one of a client that
+//! has not logged in, is sent nowhere any more, to no other server either. Another one that is a read has one
+//! more try at this server.
+
+use std::{collections::VecDeque, mem, sync::Arc};
+
+use proxima_wire::message::{Outcome, Parsed};
+
+use super::{Lane, Waiter};
+use crate::{
+    config::schema::EjectBy,
+    dialect::{Dialect, Failed, Fate},
+    engine::Engine,
+    members::{Failure, Member},
+};
+
+/// The connection that is made in place of one that was lost.
+pub(super) struct Next {
+    pub(super) member: Arc<Member>,
+    login: u16,
+    /// [`Lane::lost`] of the connection.
+    lost: u8,
+    /// The requests that it is given, and what waits for them.
+    held: Vec<u8>,
+    waiters: VecDeque<Waiter>,
+}
+
+/// What is known of a request that a lost connection has not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trial {
+    /// Nothing.
+    Innocent,
+    /// A connection has ended at it.
+    Suspect,
+    /// It is sent nowhere any more.
+    Blamed,
+}
+
+impl Engine {
+    /// Makes another connection in place of one that was lost. Where suspicion ejects nobody, nothing is
+    /// to be decided, and it is made only for the requests that wait.
+    pub(super) fn connect_again(&mut self, next: Next, failed: &Failed<'_>) {
+        let Next { member, login, .. } = &next;
+        let is_asked = self.tree.names(member.id) && self.servers.logins.is_wanted(*login);
+        let is_new = self.lanes_of(member).shared(*login).is_none();
+        let decides = member.health.eject().failures > 0 || !next.waiters.is_empty();
+        if is_asked && is_new && decides && member.is_up() {
+            let id = self.shared_lane(member, *login);
+            if let Some(lane) = self.servers.lanes.get_mut(id) {
+                lane.lost = next.lost;
+                lane.given = next.held.len() as u64;
+                (lane.held, lane.waiters) = (next.held, next.waiters);
+            }
+            return;
+        }
+        self.servers.in_flight -= next.waiters.len();
+        let failed = Failed {
+            server: &next.member.address,
+            ..*failed
+        };
+        for waiter in next.waiters {
+            self.fail(waiter.to, &failed);
+        }
+    }
+}
+
+impl Lane {
+    /// The most connections in a row that are lost before anything was said on them. One more, and the server
+    /// has failed.
+    const MOST_LOST: u8 = 2;
+
+    /// The connection to be made in place of this one, with the requests that it is given. `None`: this
+    /// failure is the server's. A server that has answered on this very connection was well. It may have
+    /// closed the connection for what one client has sent, to have one less, or because it was told to; and
+    /// so it may with one whose login is under way.
+    pub(super) fn next(&mut self, failure: Failure, outcome: Outcome) -> Option<Next> {
+        let counts_all = self.member.health.eject().by == EjectBy::LostConnections;
+        if failure != Failure::Connection || counts_all {
+            return None;
+        }
+        let is_new = self.logs_in() && outcome != Outcome::ConnectTimeout && !self.member.is_copy();
+        let lost = match self.is_proven() {
+            true if self.dedicated => return None,
+            true => 0,
+            false if is_new && self.lost < Self::MOST_LOST => self.lost + 1,
+            false => return None,
+        };
+        self.suspect();
+        let (held, waiters) = self.take_again();
+        Some(Next {
+            member: Arc::clone(&self.member),
+            login: self.login,
+            lost,
+            held,
+            waiters,
+        })
+    }
+
+    /// Notes that the connection has ended at the first request of which something was sent.
+    fn suspect(&mut self) {
+        let unsent = if self.holding {
+            self.held.len()
+        } else {
+            self.unsent()
+        };
+        let is_nobody = self.limited && self.login != 0;
+        let Some(first) = self.waiters.front_mut() else {
+            return;
+        };
+        if first.behind(self.given) <= unsent {
+            return;
+        }
+        first.trial = match first.trial {
+            Trial::Innocent if !is_nobody && !first.is_large => Trial::Suspect,
+            _ => Trial::Blamed,
+        };
+    }
+
+    /// Takes the requests that the next connection is given, and what waits for them: those of which nothing
+    /// was sent, and reads.
+    fn take_again(&mut self) -> (Vec<u8>, VecDeque<Waiter>) {
+        if self.dedicated || self.bulk || self.proofs.are_awaited() || self.member.is_copy() {
+            return Default::default();
+        }
+        let sent = if self.holding { 0 } else { self.stream.kept };
+        let bytes = mem::take(self.requests());
+        self.stream.kept = 0;
+        let place = |waiter: &Waiter| bytes.len().checked_sub(waiter.behind(self.given));
+        let waiters = mem::take(&mut self.waiters);
+        // Between two requests with a reply there may be some without one. Each write to the socket has ended
+        // with a whole request, so that what is behind `sent` are whole requests, too.
+        let first = waiters.iter().find_map(place).unwrap_or(bytes.len());
+        let mut held = bytes.get(sent..first).unwrap_or_default().to_vec();
+        let mut again = VecDeque::new();
+        for (number, &waiter) in waiters.iter().enumerate() {
+            let begin = place(&waiter);
+            let end = waiters.get(number + 1).and_then(place).unwrap_or(bytes.len());
+            let at = held.len() as u32;
+            let goes = match begin {
+                // The client may have a part of the reply.
+                _ if number == 0 && self.part_bytes > 0 => None,
+                Some(begin) if begin >= sent => bytes.get(begin..end),
+                Some(begin) => waiter.once_more(self.member.dialect, bytes.get(begin..end)),
+                None => None,
+            };
+            match goes {
+                Some(message) => {
+                    held.extend_from_slice(message);
+                    again.push_back(Waiter { at, ..waiter });
+                }
+                None => self.waiters.push_back(waiter),
+            }
+            if begin.is_some_and(|begin| begin < sent) {
+                held.extend_from_slice(bytes.get(sent..end).unwrap_or_default());
+            }
+        }
+        (held, again)
+    }
+}
+
+impl Waiter {
+    /// The request that may be sent once more, at the beginning of `sent`. `None`: it may not, or it is not
+    /// kept.
+    fn once_more<'a>(&self, dialect: &dyn Dialect, sent: Option<&'a [u8]>) -> Option<&'a [u8]> {
+        let sent = sent.filter(|_| self.is_read && self.trial != Trial::Blamed)?;
+        match dialect.head(sent) {
+            // A transaction is several requests here.
+            Parsed::Head(request) if request.command == self.command => sent.get(..request.len() as usize),
+            _ => None,
+        }
+    }
+
+    /// What has become of the request, as its lane ends. `is_ready`: before the lane was ready nothing of it
+    /// was sent.
+    pub(super) fn fate(&self, is_ready: bool) -> Fate {
+        match self.trial {
+            Trial::Blamed => Fate::Blamed,
+            _ if is_ready => Fate::Lost,
+            _ => Fate::Unsent,
+        }
+    }
+}
