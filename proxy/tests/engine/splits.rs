@@ -39,6 +39,9 @@ fn copies_of_keys_are_asked_under_their_names() {
             "set k::1 0 0 1\r\nx\r\nset k 0 0 1\r\nx\r\nset k::2 0 0 1\r\nx\r\n",
         ),
         (KEYS, "delete k\r\n", "delete k::1\r\ndelete k\r\ndelete k::2\r\n"),
+        // `p:12:x y`, `p:12aa:x y`, `a b` and `a b::1`: what a rule adds is added before a key is encoded.
+        (SPLIT, "mg cDoxMjp4IHk= b v\r\n", "mg cDoxMmFhOnggeQ== b v\r\n"),
+        (KEYS, "mg YSBi b v\r\n", "mg YSBiOjox b v\r\n"),
     ];
     each_row(table, |(route, request, sent)| {
         let mut world = world(route);
@@ -58,6 +61,9 @@ fn client_gets_the_answer_of_the_hosts_copy_under_its_own_key() {
         "VALUE k::1 0 1\r\nx\r\nEND\r\nDELETED\r\nNOT_FOUND\r\nNOT_FOUND\r\n",
     );
     assert_eq!(world.heard(client), "VALUE k 0 1\r\nx\r\nEND\r\nDELETED\r\n");
+    world.say(client, b"mg YSBi b k v\r\n");
+    world.reply("a", "VA 1 kYSBiOjox b\r\nx\r\n");
+    assert_eq!(world.heard(client), "VA 1 kYSBi b\r\nx\r\n");
     assert!(world.is_idle());
 }
 

@@ -42,6 +42,18 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// The length of the argument at this place, whose bytes may still be to come. `None`: it is not announced.
+    pub(super) fn length(message: &'a [u8], at: usize) -> Option<i64> {
+        let mut args = Self::of(message);
+        for _ in 0..at {
+            args.next()?;
+        }
+        match line(message, args.at + 1) {
+            Line::Number(len, _) if args.left > 0 => Some(len),
+            _ => None,
+        }
+    }
+
     /// The number of arguments that were not taken, those that have not come included.
     pub fn left(&self) -> u32 {
         self.left

@@ -111,9 +111,9 @@ impl Answer {
             }
             Self::Integer(at) => append_integer(integer(arg(at))),
             Self::Minus(at) => append_integer(integer(arg(at)).and_then(i64::checked_neg)),
-            Self::Length(at) => append_integer(Some(arg(at).len() as i64)),
+            Self::Length(at) => append_integer(Args::length(message, at)),
             Self::End(at) => {
-                let len = arg(at + 1).len() as i64;
+                let len = Args::length(message, at + 1).unwrap_or_default();
                 let end = integer(arg(at)).and_then(|offset| offset.checked_add(len));
                 append_integer(if len == 0 { Some(0) } else { end });
             }
