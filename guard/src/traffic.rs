@@ -19,11 +19,11 @@ use proxima::{
     config,
     copies::{KeyLocks, Membership},
     dialect::Dialects,
+    embedded::store::{self, Store},
     engine::{self, Engine, Facts},
     fleet::{Lease, Peer, Slot, Stamp, Stay, View, keeper::Shared},
     members::{ClientSource, Here, Localities, Registry},
     micros::Micros,
-    near::store::{self, Store},
     route::Compiler,
     upstream::LaneId,
 };

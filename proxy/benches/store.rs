@@ -5,7 +5,7 @@
 use std::hint::black_box;
 
 use divan::Bencher;
-use proxima::near::store::{Keyspace, Limits, Meta, Store};
+use proxima::embedded::store::{Keyspace, Limits, Meta, Store};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -8,7 +8,7 @@
 //!            sockets    a thread  session:      tree: which          a lane to
 //!                       with an   finds them,   members? how do      one member,
 //!                       engine    keeps order   replies combine?     shared by clients
-//!                                    │             ├─ near     answers in this process
+//!                                    │             ├─ embedded answers in this process
 //!                                  dialect         ├─ copies   of replicated pools: read, written, repaired
 //!                                  what a          │   └─ peers  other proxies with copies, by the rules of fleet
 //!                                  protocol says   ├─ members  who is up, and near
@@ -27,7 +27,7 @@
 //! worker
 //! engine + client + route + copies + upstream + peers
 //! frontdoor  metrics
-//! near  members  stream  fleet  spool
+//! embedded  members  stream  fleet  spool
 //! config  dialect  micros  reactor  table
 //! ```
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
@@ -50,8 +50,8 @@ pub mod upstream;
 pub mod frontdoor;
 pub mod metrics;
 
+pub mod embedded;
 pub mod members;
-pub mod near;
 pub mod spool;
 pub mod stream;
 pub mod table;

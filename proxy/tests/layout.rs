@@ -118,8 +118,8 @@ fn copies_name_no_protocol_and_open_no_socket() {
 #[test]
 fn the_scan_for_uses_finds_every_form() {
     let text = "use crate::{\n    config::{Loaded, schema::Config},\n    members,\n};\n\
-                use crate::route::Tree;\nlet x = crate::near::get();";
-    assert_eq!(used(text), ["config", "members", "route", "near"]);
+                use crate::route::Tree;\nlet x = crate::embedded::get();";
+    assert_eq!(used(text), ["config", "members", "route", "embedded"]);
 }
 
 /// Circles that are there for a reason: the folder and its modules. A circle that is gone has to go from this

@@ -6,9 +6,9 @@ use super::{Keys, Slots, kept_session::KeptSession, spread::Spread, subscription
 use crate::{
     copies::OperationId,
     dialect::Dialect,
+    embedded::memcache::Dump,
     members::{ClientSource, Locality},
     micros::Micros,
-    near::embedded::memcache::Dump,
     route::Origin,
     stream::Stream,
     table::{Entry, Id},

@@ -1,8 +1,8 @@
 //! The embedded store, as sessions reach it.
 
 use crate::{
+    embedded::Context,
     engine::Engine,
-    near::embedded::Context,
     route::{Leaf, Node},
 };
 

@@ -1,7 +1,7 @@
 //! The prefetch looks at what a client has sent before its requests are served.
 
 use super::ClientId;
-use crate::{engine::Engine, near::embedded};
+use crate::{embedded, engine::Engine};
 
 impl Engine {
     /// Lets the store begin to load what these bytes will most likely ask it for. Returns `false` if nothing

@@ -17,7 +17,7 @@ use std::{
 
 use super::stats::Tally;
 use crate::dialect::ConnectionFacts;
-use crate::near::embedded::{Connection, Connections};
+use crate::embedded::{Connection, Connections};
 
 /// The clients of all workers. Each worker has a part of its own, so that accepting takes no contended lock.
 #[derive(Debug)]

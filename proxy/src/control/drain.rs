@@ -21,7 +21,7 @@ use tokio::{
 };
 
 use super::{Proxy, reload::Cause};
-use crate::{config::schema, near::embedded::Connections, worker::Order};
+use crate::{config::schema, embedded::Connections, worker::Order};
 
 /// Time between two looks for the file.
 const LOOK: Duration = Duration::from_millis(100);

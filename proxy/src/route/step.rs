@@ -15,9 +15,9 @@ use super::{
 };
 use crate::{
     dialect::{Change, Failed, Lease},
+    embedded,
     engine::Engine,
     members::Member,
-    near::embedded,
 };
 
 /// Goes on to a child that is up. The last one of the order is asked even if it is not: it makes the answer.

@@ -13,9 +13,9 @@ use super::{Order, Worker, process, tag};
 use crate::{
     client::Arrival,
     dialect::{Failed, Session},
+    embedded::Connections,
     engine::{Peer, Shortage},
     members::ClientSource,
-    near::embedded::Connections,
     reactor::{Expect, Reactor, peer_process},
     upstream::reason,
 };

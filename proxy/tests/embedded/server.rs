@@ -2,9 +2,9 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use proxima::near::{
-    embedded::{Connection, Connections, Context, memcache::answer},
+use proxima::embedded::{
     store::{Limits, Store},
+    {Connection, Connections, Context, memcache::answer},
 };
 use proxima_wire::{
     memcache::{self, Command, reply, request, silenced},

@@ -16,7 +16,7 @@ mod keys;
 mod leases;
 mod limits;
 mod links;
-mod near;
+mod locality;
 mod orders;
 mod peers;
 mod pipelines;

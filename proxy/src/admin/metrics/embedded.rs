@@ -1,6 +1,6 @@
 //! The embedded store.
 
-use crate::{admin::page::Page, control::Proxy, near::store::Counter};
+use crate::{admin::page::Page, control::Proxy, embedded::store::Counter};
 
 /// Rows of the embedded store, where a listener leads to it.
 pub(super) fn embedded(proxy: &Proxy, page: &mut Page) {

@@ -5,9 +5,9 @@ use proxima_wire::{message::Class, resp::Command};
 use crate::{
     client::{Client, ClientId, register::Register},
     dialect::{ConnectionFacts, Dialects, Figures},
+    embedded::Connections,
     engine::Engine,
     metrics::Metrics,
-    near::embedded::Connections,
 };
 
 /// How many keys reads of Redis have found, and how many they have not.

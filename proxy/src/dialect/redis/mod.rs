@@ -12,11 +12,11 @@ mod access;
 mod change;
 mod channels;
 mod declared;
+mod embedded;
 mod here;
 mod info;
 mod join;
 mod login;
-mod near;
 mod scan;
 mod sessions;
 mod state;
@@ -292,7 +292,7 @@ impl Dialect for Redis {
             return plan;
         }
         if session.is_embedded {
-            return near::plan(session, request, message, out);
+            return embedded::plan(session, request, message, out);
         }
         if request.command >= TRANSACTION {
             return Plan::Spread { divides: false };

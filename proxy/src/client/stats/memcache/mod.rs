@@ -14,12 +14,12 @@ pub(super) use self::endings::ENDINGS;
 
 use crate::client::{ClientId, Part, Stage};
 use crate::{
-    engine::{Engine, Peer},
-    members::Member,
-    near::embedded::{
+    embedded::{
         Connections,
         memcache::{self, Dump},
     },
+    engine::{Engine, Peer},
+    members::Member,
     route::{ReplyTo, Tree},
 };
 
