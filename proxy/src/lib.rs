@@ -28,7 +28,7 @@
 //! engine + client + route + copies + upstream + peers
 //! frontdoor  metrics
 //! embedded  members  stream  fleet  spool
-//! config  dialect  micros  reactor  table
+//! config  dialect  micros  random  reactor  table
 //! ```
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 #![deny(unsafe_code)]
@@ -60,4 +60,5 @@ pub mod config;
 pub mod dialect;
 pub mod fleet;
 pub mod micros;
+pub mod random;
 pub mod reactor;

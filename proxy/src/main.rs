@@ -106,7 +106,7 @@ fn serve_as_nutcracker(run: nutcracker::Run) -> ExitCode {
         None => None,
         Some((_, Ok(file))) => Some(file),
         Some((path, Err(error))) => {
-            let why = proxima::upstream::reason(&error);
+            let why = proxima::reactor::reason(&error);
             return refuse(&format!("opening log file '{}' failed: {why}", path.display()));
         }
     };

@@ -21,28 +21,9 @@ fn count_error(metrics: &mut Metrics, dialect: &dyn Dialect, bytes: &[u8]) {
 }
 
 impl Engine {
-    /// Hands a reply to the receiver that waits for it.
+    /// Answers a client's request.
     #[inline]
-    pub(crate) fn deliver(&mut self, to: ReplyTo, reply: &Reply, bytes: &[u8]) {
-        match to {
-            ReplyTo::Client { client, seq } => self.answer(client, seq, reply, bytes),
-            to => self.hand_inside(to, &Answer::Reply(reply, bytes)),
-        }
-    }
-
-    /// Hands an answer to a receiver that is no client.
-    fn hand_inside(&mut self, to: ReplyTo, answer: &Answer<'_>) {
-        match to {
-            ReplyTo::Flight { flight, child } => self.arrive(flight, child, answer),
-            ReplyTo::Operation { operation, child } => self.copy_answered(operation, child, answer),
-            ReplyTo::Peer { task } => self.answer_peer(task, answer),
-            ReplyTo::Lane { lane } => self.proved(lane, answer),
-            ReplyTo::Client { .. } | ReplyTo::Nobody => {}
-        }
-    }
-
-    #[inline]
-    fn answer(&mut self, id: ClientId, seq: u32, reply: &Reply, bytes: &[u8]) {
+    pub(crate) fn answer(&mut self, id: ClientId, seq: u32, reply: &Reply, bytes: &[u8]) {
         // The client is borrowed field by field, because the rest of the engine is used beside it.
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
@@ -173,11 +154,8 @@ impl Engine {
         Some(waiting)
     }
 
-    /// Hands an error of the proxy to the receiver that waits. A client is told in its protocol's words.
-    pub(crate) fn fail(&mut self, to: ReplyTo, failed: &Failed<'_>) {
-        let ReplyTo::Client { client: id, seq } = to else {
-            return self.hand_inside(to, &Answer::Failed(*failed));
-        };
+    /// Tells a client in its protocol's words that its request has failed.
+    pub(crate) fn answer_failed(&mut self, id: ClientId, seq: u32, failed: &Failed<'_>) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };

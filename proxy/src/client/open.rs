@@ -10,7 +10,6 @@ use crate::{
     engine::{Engine, Peer},
     members::{ClientSource, Locality},
     micros::Micros,
-    reactor::Conn,
     stream::Stream,
 };
 
@@ -74,13 +73,6 @@ impl Engine {
         self.metrics.clients.accepted += 1;
         self.share_memory();
         Some(Peer::Client(id))
-    }
-
-    /// Gives a client or lane that was just opened its connection.
-    pub fn attach(&mut self, peer: Peer, conn: Conn) {
-        if let Some(stream) = self.stream(peer) {
-            stream.conn = Some(conn);
-        }
     }
 
     /// Follows the session of this client, which may have named another login. Returns `false` if there are

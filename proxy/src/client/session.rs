@@ -18,7 +18,6 @@ use crate::{
     engine::{Engine, Peer},
     reactor::Conn,
     route::Tree,
-    stream::Stream,
     upstream::Servers,
 };
 
@@ -43,12 +42,6 @@ pub(super) struct Input<'a> {
 }
 
 impl Engine {
-    pub(crate) fn flush_later(&mut self, peer: Peer) {
-        if self.stream(peer).is_some_and(Stream::mark) {
-            self.actions.flush.push(peer);
-        }
-    }
-
     /// Takes plain bytes from a client.
     pub fn client_bytes(&mut self, id: ClientId, bytes: &[u8]) {
         // The client is borrowed field by field, because the rest of the engine is used beside it.

@@ -18,7 +18,7 @@ use crate::{
     engine::WorkerEvent,
     frontdoor::{Ejected, HealthChange},
     members::{Health, Member},
-    route::Random,
+    random::Random,
 };
 
 /// The least time until a flush is tried again that has failed.

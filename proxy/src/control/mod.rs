@@ -88,8 +88,9 @@ use crate::{
     metrics::Metrics,
     micros::Micros,
     peers,
+    random::Random,
     reactor::Io,
-    route::{self, Asker, ExplainError, Explained, Random, Tree},
+    route::{self, Asker, ExplainError, Explained, Tree},
     spool::Spool,
     worker::Order,
 };

@@ -31,7 +31,8 @@ use super::Proxy;
 use crate::{
     config::schema::Nodes,
     members::{BadSnapshot, Localities, SNAPSHOT_BYTES},
-    route::{Orders, Random},
+    random::Random,
+    route::Orders,
     worker::Order,
 };
 

@@ -12,7 +12,8 @@ use crate::{
     copies::Snapshot,
     dialect::Dialects,
     members::{Here, Localities, Registry, host_id},
-    route::{self, Asker, CompileError, Compiled, Compiler, ExplainError, Random},
+    random::Random,
+    route::{self, Asker, CompileError, Compiled, Compiler, ExplainError},
 };
 
 /// A configuration that was read without a mistake cannot be used on this machine.

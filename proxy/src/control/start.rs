@@ -40,9 +40,8 @@ use crate::{
     members::{Here, Registry, host_id},
     micros::Micros,
     peers,
-    reactor::{Io, NoUring},
-    route::Random,
-    upstream::reason,
+    random::Random,
+    reactor::{Io, NoUring, reason},
     worker::{FleetOrder, Order},
 };
 

@@ -130,7 +130,7 @@ impl Engine {
 
     /// The connection of a channel broke, or its peer closed it.
     pub fn channel_failed(&mut self, id: ChannelId, error: Option<&io::Error>) {
-        let why = error.map_or_else(|| "closed".to_owned(), crate::upstream::reason);
+        let why = error.map_or_else(|| "closed".to_owned(), crate::reactor::reason);
         self.end_channel(id, &why);
     }
 }

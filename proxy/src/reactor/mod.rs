@@ -27,7 +27,7 @@ pub use self::{
     epoll::Epoll,
     prefetch::prefetch,
     segfault::log_segfaults,
-    socket::{inherited, is_shortage, peer_process},
+    socket::{inherited, is_shortage, peer_process, reason},
     uring::Uring,
 };
 

@@ -21,6 +21,15 @@ pub fn is_shortage(error: &io::Error) -> bool {
     )
 }
 
+/// The error's text in words that operators know, without the number of the operating system's error.
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((words, _)) => words.to_owned(),
+        None => text,
+    }
+}
+
 /// A non-blocking socket for connecting to `address`, which sends small messages at once.
 pub(super) fn stream_socket(address: &SockAddr) -> io::Result<Socket> {
     let protocol = (address.domain() != Domain::UNIX).then_some(Protocol::TCP);

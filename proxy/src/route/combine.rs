@@ -5,7 +5,7 @@ use std::{net::IpAddr, rc::Rc};
 use proxima_wire::message::{Outcome, Reply};
 
 use super::{
-    Answer, Answers, FlightId, Leaf, Node, NodeId, ReplyTo, Sleeper, Tree, Wait, Walk,
+    Answer, Answers, FlightId, Leaf, Node, NodeId, ReplyTo, Tree, Wait, Walk,
     flight::{child_of, is_good},
     step::pass_by_ejected,
     tree::Tried,
@@ -13,7 +13,7 @@ use super::{
 use crate::{
     client::ClientId,
     dialect::{Failed, Fate},
-    engine::Engine,
+    engine::{Engine, Sleeper},
 };
 
 /// A peer gets its answers whole.
@@ -224,7 +224,7 @@ impl Engine {
         let until = flight.until.max(self.now + held);
         if until > self.now {
             flight.answers.keep(answer);
-            self.router.wake(until, Sleeper::Flight(id));
+            self.timers.wake(until, Sleeper::Flight(id));
         } else {
             self.leave_wrap(id, handle.changes_key(), answer);
         }

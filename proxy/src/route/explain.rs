@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::{
     explained::{Explained, Step},
-    handle::{Random, behind_prefix},
+    handle::behind_prefix,
     tree::{Asked, Begin, Children, Copies, Leaf, Node, NodeId, Query, Tree, Tried, Wait, Wrapped},
 };
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
     dialect::{Dialect, Effect, Spoken},
     members::{ClientSource, Distance, DistanceSource, Localities, Locality, Member},
     micros::Micros,
+    random::Random,
 };
 use proxima_wire::message::{Parsed, Request};
 

@@ -23,7 +23,6 @@ mod router;
 mod script;
 mod spooled;
 mod step;
-mod timer;
 mod tree;
 mod walk;
 mod way;
@@ -35,11 +34,9 @@ pub use self::{
     explained::{Explained, Step},
     fleet_pool::FleetPool,
     flight::{Flight, FlightId, Flights, Origin, ReplyTo},
-    handle::Random,
     lease_table::LeaseTable,
     order::{Order, Orders},
     router::Router,
-    timer::{Sleeper, Timer},
     tree::{Children, Copies, Leaf, Node, NodeId, Query, Tree, Wait},
     walk::Walk,
 };

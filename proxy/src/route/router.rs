@@ -1,25 +1,19 @@
 //! The requests that are under way between clients and servers.
 
-use std::{
-    collections::{BinaryHeap, VecDeque},
-    net::IpAddr,
-    time::Duration,
-};
+use std::{collections::VecDeque, net::IpAddr};
 
 use proxima_wire::message::Class;
 
-use super::{Answers, Flight, FlightId, Flights, ReplyTo, Sleeper, Timer, park::Parked};
+use super::{Answers, Flight, FlightId, Flights, ReplyTo, park::Parked};
 use crate::{
     client::{ClientId, WHOLE},
     engine::Engine,
-    micros::Micros,
 };
 
-/// The flights of a worker, its timers and its parked requests.
+/// The flights of a worker and its parked requests.
 #[derive(Default)]
 pub struct Router {
     pub(super) flights: Flights,
-    pub(super) timers: BinaryHeap<Timer>,
     /// Requests that a step of the tree holds.
     pub(super) parked: Vec<Parked>,
     /// Requests from queues that go on now.
@@ -39,17 +33,6 @@ pub struct Router {
 }
 
 impl Router {
-    /// The time from `now` to the next timer; `None`: there is no timer.
-    pub fn sleeps(&self, now: Micros) -> Option<Duration> {
-        let timer = self.timers.peek()?;
-        Some((timer.due - now).into())
-    }
-
-    /// Sets a timer that wakes this sleeper at that time.
-    pub(crate) fn wake(&mut self, due: Micros, wakes: Sleeper) {
-        self.timers.push(Timer { due, wakes });
-    }
-
     /// Does a step of the tree hold a request?
     pub(crate) fn holds_requests(&self) -> bool {
         !self.parked.is_empty()

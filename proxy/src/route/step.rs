@@ -10,13 +10,12 @@ use super::{
     Answer, FlightId, Leaf, Node, NodeId, Origin, ReplyTo, Wait, Walk,
     flight::child_of,
     handle::{ByClient, behind_prefix},
-    timer::{Sleeper, Timer},
     tree::{Attempt, Children, EachChanged, Fan, Query, Tried, Wrap, Wrapped},
 };
 use crate::{
     dialect::{Change, Failed, Lease},
     embedded,
-    engine::Engine,
+    engine::{Engine, Sleeper},
     members::Member,
 };
 
@@ -487,10 +486,7 @@ impl Engine {
             Wrapped::Delay(_) if walk.is_streamed() => self.walk(child, walk),
             Wrapped::Delay(span) => {
                 let flight = self.watch(node, walk);
-                self.router.timers.push(Timer {
-                    due: self.now + span,
-                    wakes: Sleeper::Flight(flight),
-                });
+                self.timers.wake(self.now + span, Sleeper::Flight(flight));
             }
         }
     }
@@ -514,26 +510,8 @@ impl Engine {
         id
     }
 
-    /// Wakes the flights, operations and clients whose timers are due.
-    pub fn run_timers(&mut self) {
-        while let Some(timer) = self
-            .router
-            .timers
-            .peek()
-            .copied()
-            .filter(|timer| timer.due <= self.now)
-        {
-            self.router.timers.pop();
-            match timer.wakes {
-                Sleeper::Flight(id) => self.wake_flight(id),
-                Sleeper::Operation(id) => self.go_on(id),
-                Sleeper::Task(id) => self.go_on_keeping(id),
-                Sleeper::Client(id) => self.requeue(id),
-            }
-        }
-    }
-
-    fn wake_flight(&mut self, id: FlightId) {
+    /// Goes on with a request that a route has held back.
+    pub(crate) fn wake_flight(&mut self, id: FlightId) {
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };

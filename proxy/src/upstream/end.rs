@@ -14,7 +14,7 @@ use crate::{
     dialect::Failed,
     engine::{Engine, Peer, Shortage, WorkerEvent},
     members::{Failure, MemberId},
-    reactor::is_shortage,
+    reactor::{is_shortage, reason},
 };
 
 /// The error text for a copy that is not asked because it missed writes.
@@ -341,13 +341,4 @@ fn is_refusal(error: &Error) -> bool {
         error.kind(),
         ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset | ErrorKind::NotFound
     )
-}
-
-/// The error's text in words that operators know, without the number of the operating system's error.
-pub fn reason(error: &Error) -> String {
-    let text = error.to_string();
-    match text.split_once(" (os error") {
-        Some((words, _)) => words.to_owned(),
-        None => text,
-    }
 }

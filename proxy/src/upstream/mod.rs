@@ -46,7 +46,6 @@ use self::{
 };
 pub(crate) use self::{dedicated::ELSEWHERE, queue::Wants};
 pub use self::{
-    end::reason,
     lane::{BULK_LANES, Lane, LaneId, STREAMED},
     logins::{LOGINS, RESERVED},
     servers::Servers,

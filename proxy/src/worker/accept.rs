@@ -16,8 +16,7 @@ use crate::{
     embedded::Connections,
     engine::{Peer, Shortage},
     members::ClientSource,
-    reactor::{Expect, Reactor, peer_process},
-    upstream::reason,
+    reactor::{Expect, Reactor, peer_process, reason},
 };
 
 impl<R: Reactor> Worker<R> {

@@ -220,7 +220,7 @@ impl<R: Reactor> Worker<R> {
             // Nothing else will make it look at the time before the next client comes.
             engine.tell_counts();
         }
-        engine.router.sleeps(engine.now)
+        engine.timers.next_in(engine.now)
     }
 
     /// Handles an event. Returns `false` if the worker is to stop.

@@ -23,7 +23,7 @@ use crate::{
     },
     dialect::{Incarnation, Unfit},
     members::Member,
-    route::Random,
+    random::Random,
 };
 
 /// The first pause between two looks at a copy that is out; doubled up to the pool's longest.

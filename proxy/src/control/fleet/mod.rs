@@ -64,7 +64,7 @@ pub use self::{
 use crate::{
     config::{Diagnostic, file, schema},
     fleet::{Difference, Leadership, Lease, Peer, Roster, Slot, Stay},
-    route::Random,
+    random::Random,
     worker::boot_time,
 };
 

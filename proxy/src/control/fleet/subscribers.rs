@@ -38,7 +38,7 @@ use super::{
 use crate::{
     config::schema::{self, Peers, Role},
     fleet::{Change, Difference, Heartbeat, Peer, Roster, Stay},
-    route::Random,
+    random::Random,
 };
 
 const SUBSCRIBERS: usize = 500;

@@ -8,9 +8,9 @@ use super::operation::{Message, OperationId, Stage};
 use crate::{
     copies::{KeyLock, LockMode},
     dialect::{Effect, Failed},
-    engine::Engine,
+    engine::{Engine, Sleeper},
     micros::Micros,
-    route::{Copies, NodeId, ReplyTo, Sleeper, Walk},
+    route::{Copies, NodeId, ReplyTo, Walk},
 };
 
 /// Between two attempts to lock a key, or to find its home.
@@ -127,6 +127,6 @@ impl Engine {
 
     /// Looks again soon whether this change may go on.
     pub(super) fn try_again(&mut self, id: OperationId) {
-        self.router.wake(self.now + RETRY, Sleeper::Operation(id));
+        self.timers.wake(self.now + RETRY, Sleeper::Operation(id));
     }
 }

@@ -8,7 +8,11 @@ use super::{
     members,
     operation::OperationId,
 };
-use crate::{client::ClientId, engine::Engine, micros::Micros, route::Sleeper};
+use crate::{
+    client::ClientId,
+    engine::{Engine, Sleeper},
+    micros::Micros,
+};
 
 /// May the last byte of a streamed value leave?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +46,7 @@ impl Engine {
                 if self.now - since > LOCK_TIMEOUT {
                     return LastByte::Never(LOCKED);
                 }
-                self.router.wake(self.now + RETRY, Sleeper::Client(client));
+                self.timers.wake(self.now + RETRY, Sleeper::Client(client));
                 return LastByte::Later;
             }
             place = Some(lock.place());

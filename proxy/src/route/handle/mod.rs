@@ -46,7 +46,6 @@ mod time_left;
 mod warm_up;
 
 use self::by_key_pattern::glob;
-pub use self::random::Random;
 pub(super) use self::{
     all::name as gather_name,
     big_value::BigValue,
@@ -93,3 +92,4 @@ pub(super) use self::{
     time_left::TimeLeft,
     warm_up::{AddedExpiry, WarmUp},
 };
+use crate::random::Random;

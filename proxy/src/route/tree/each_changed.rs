@@ -3,7 +3,7 @@
 use proxima_wire::message::{Outcome, Request};
 
 use super::{Query, Wrap, Wrapped};
-use crate::{dialect::Change, route::handle::Random};
+use crate::{dialect::Change, random::Random};
 
 /// What a wrap has made of a request so far.
 pub(in crate::route) struct EachChanged<'a> {

@@ -13,16 +13,13 @@ use std::{
 
 use proxima_wire::{hash::Distribution, message::Class};
 
-use super::{
-    FleetPool,
-    handle::{ByClient, Random},
-    order::Order,
-};
+use super::{FleetPool, handle::ByClient, order::Order};
 use crate::{
     config::schema::ErrorReply,
     copies::Snapshot,
     dialect::{Access, Copied, DeclaredCommands, Reach, Spoken},
     members::{Locality, Member, MemberId},
+    random::Random,
     spool::Spool,
 };
 

@@ -11,7 +11,8 @@ use crate::{
     members::Locality,
     metrics::FailoverCounts,
     micros::Micros,
-    route::{Answer, FlightId, Order, handle::Random},
+    random::Random,
+    route::{Answer, FlightId, Order},
 };
 
 /// The inputs of a decision. Time and chance come as arguments, so that a walk can be repeated.

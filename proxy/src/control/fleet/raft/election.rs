@@ -27,7 +27,7 @@ use super::{
     },
     Node, quorum,
 };
-use crate::route::Random;
+use crate::random::Random;
 
 /// Interval between two looks.
 const LOOK: Duration = Duration::from_millis(10);

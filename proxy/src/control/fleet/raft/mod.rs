@@ -32,7 +32,7 @@ use self::{
 use super::{book::Book, links::Links, types::Types};
 use crate::{
     fleet::{Change, Roster},
-    route::Random,
+    random::Random,
 };
 
 /// Raft's heartbeat for a lease of a second or less, in milliseconds. It is short so that a lost leader is

@@ -16,14 +16,14 @@ use crate::{
         change::RETRY,
         operation::{Operation, Stage, is_missed},
     },
-    engine::{Engine, Peer},
+    engine::{Engine, Peer, Sleeper},
     fleet::{
         Stamp,
         keeper::{Fate, Origin as From},
     },
     members::Locality,
     peers::{ChannelId, Served},
-    route::{Answer, FleetPool, NodeId, Origin, ReplyTo, Sleeper, Tree, Walk},
+    route::{Answer, FleetPool, NodeId, Origin, ReplyTo, Tree, Walk},
 };
 
 impl Engine {
@@ -68,7 +68,7 @@ impl Engine {
         });
         match goes {
             true => self.apply_kept(id, &request, change.message),
-            false => self.router.wake(now + RETRY, Sleeper::Task(id)),
+            false => self.timers.wake(now + RETRY, Sleeper::Task(id)),
         }
         Served::Done
     }
@@ -96,7 +96,7 @@ impl Engine {
             return;
         };
         if !lock.try_lock() {
-            return self.router.wake(self.now + RETRY, Sleeper::Task(id));
+            return self.timers.wake(self.now + RETRY, Sleeper::Task(id));
         }
         let (tree, node) = (Rc::clone(tree), *node);
         let message = std::mem::take(&mut keep.message);
@@ -134,7 +134,7 @@ impl Engine {
             Fate::Delete => copies.copied.removal(&keep.key, &mut removal),
             Fate::Superseded if self.is_being_written(keep_key) => {
                 self.keep_for_later(id, message);
-                return self.router.wake(self.now + RETRY, Sleeper::Task(id));
+                return self.timers.wake(self.now + RETRY, Sleeper::Task(id));
             }
             Fate::Superseded => {
                 self.metrics.fleet.superseded += 1;

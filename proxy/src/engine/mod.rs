@@ -2,21 +2,31 @@
 //! no clock: each turn brings the time, and a seed gives the random numbers. A simulator can therefore own
 //! both.
 
+mod actions;
+mod deliver;
+mod flush;
+mod timers;
+
 use std::{ops::Range, rc::Rc, sync::Arc};
 
+pub(crate) use self::timers::Sleeper;
+pub use self::{
+    actions::{Actions, Passed, Shortage, WorkerEvent},
+    flush::Peer,
+    timers::Timers,
+};
 use crate::{
-    client::{ClientId, Clients, Question, Register},
+    client::{Clients, Register},
     config::schema::Limits,
-    copies::{self, KeyLocks, WorkerCopies},
+    copies::{KeyLocks, WorkerCopies},
     embedded::store::{Prefetch, Store},
-    members::{Localities, Member},
+    members::Localities,
     metrics::Metrics,
     micros::Micros,
-    peers::{self, ChannelId},
-    reactor::Conn,
-    route::{Random, Router, Tree},
-    stream::{BufferPool, Stream},
-    upstream::{LaneId, Servers},
+    random::Random,
+    route::{Router, Tree},
+    stream::BufferPool,
+    upstream::Servers,
 };
 
 /// The state of one worker.
@@ -35,6 +45,8 @@ pub struct Engine {
     pub servers: Servers,
     /// The requests that take several steps in the tree.
     pub router: Router,
+    /// What waits for a time.
+    pub timers: Timers,
     /// What this worker knows of the copies of replicated pools.
     pub copies: WorkerCopies,
     /// The places of processes by the node agent's report; `None`: no agent is followed.
@@ -57,78 +69,6 @@ pub struct Engine {
     pub borrowed: Range<usize>,
     /// Process-wide facts that `stats` reports.
     pub facts: Facts,
-}
-
-/// What the worker does with its reactor after the events of a turn.
-#[derive(Default)]
-pub struct Actions {
-    /// Connections with bytes to send.
-    pub flush: Vec<Peer>,
-    /// Pieces of the borrowed receive buffer that leave as they are.
-    pub pass: Vec<Passed>,
-    /// Lanes to connect.
-    pub connect: Vec<LaneId>,
-    /// Connections to close; `true`: with a reset.
-    pub close: Vec<(Conn, bool)>,
-    /// Connections whose receiving stops (`true`) or starts again (`false`).
-    pub pause: Vec<(Conn, bool)>,
-    /// Clients to serve again from the bytes that they have already sent.
-    pub again: Vec<ClientId>,
-    /// Events for the control thread.
-    pub events: Vec<WorkerEvent>,
-}
-
-/// A reply that goes to a client straight from the buffer in which it came.
-#[derive(Clone, Debug)]
-pub struct Passed {
-    /// The client that the reply is for.
-    pub client: ClientId,
-    /// The position of the reply in the borrowed receive buffer, in bytes.
-    pub range: Range<usize>,
-}
-
-/// One end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Peer {
-    /// A client.
-    Client(ClientId),
-    /// A lane to a server.
-    Lane(LaneId),
-    /// A channel to a peer of the fleet.
-    Channel(ChannelId),
-}
-
-/// An event that a worker reports to the control thread.
-#[derive(Clone, Debug)]
-pub enum WorkerEvent {
-    /// This member was ejected just now, for this reason.
-    Ejected(Arc<Member>, String),
-    /// An event about a copy.
-    Copy(copies::Event),
-    /// An event about a peer of the fleet.
-    Peer(peers::Event),
-    /// A client was closed at once because it speaks another protocol; the text gives the reason.
-    Stranger(&'static str),
-    /// Descriptors ran out, for this reason.
-    Short(String),
-    /// A client ends the process, as mcrouter's may.
-    Shutdown,
-    /// A client asks what the control thread answers.
-    Question(Question),
-    /// A worker has ended.
-    Ended {
-        /// The worker has left copies with changes that they have not answered.
-        unanswered: bool,
-    },
-}
-
-/// What a missing descriptor was needed for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shortage {
-    /// A client, which waits in the kernel's queue.
-    Accept,
-    /// A connection to a server.
-    Connect,
 }
 
 /// Facts about the process and this worker.
@@ -162,6 +102,7 @@ impl Engine {
             clients: Clients::new(register),
             servers: Servers::default(),
             router: Router::default(),
+            timers: Timers::default(),
             copies: WorkerCopies::new(locks, facts.worker),
             localities: None,
             store,
@@ -206,25 +147,5 @@ impl Engine {
             || self.router.holds_requests()
             || self.copies.is_unsettled()
             || self.copies.waits_for_peers()
-    }
-
-    /// Returns whether this is a lane whose connection is still being made.
-    pub fn is_connecting(&self, peer: Peer) -> bool {
-        match peer {
-            Peer::Lane(id) => self.servers.is_connecting(id),
-            Peer::Client(_) | Peer::Channel(_) => false,
-        }
-    }
-
-    /// The bytes of this connection; `None`: it is gone.
-    pub fn stream(&mut self, peer: Peer) -> Option<&mut Stream> {
-        match peer {
-            Peer::Client(id) => self.clients.stream(id),
-            Peer::Lane(id) => self.servers.stream(id),
-            Peer::Channel(id) => {
-                let channel = self.channels()?.get_mut(id)?;
-                Some(&mut channel.stream)
-            }
-        }
     }
 }

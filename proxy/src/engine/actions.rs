@@ -1,0 +1,74 @@
+//! What a worker does after the events of a turn.
+
+use std::{ops::Range, sync::Arc};
+
+use super::Peer;
+use crate::{
+    client::{ClientId, Question},
+    copies,
+    members::Member,
+    peers,
+    reactor::Conn,
+    upstream::LaneId,
+};
+
+/// What the worker does with its reactor after the events of a turn.
+#[derive(Default)]
+pub struct Actions {
+    /// Connections with bytes to send.
+    pub flush: Vec<Peer>,
+    /// Pieces of the borrowed receive buffer that leave as they are.
+    pub pass: Vec<Passed>,
+    /// Lanes to connect.
+    pub connect: Vec<LaneId>,
+    /// Connections to close; `true`: with a reset.
+    pub close: Vec<(Conn, bool)>,
+    /// Connections whose receiving stops (`true`) or starts again (`false`).
+    pub pause: Vec<(Conn, bool)>,
+    /// Clients to serve again from the bytes that they have already sent.
+    pub again: Vec<ClientId>,
+    /// Events for the control thread.
+    pub events: Vec<WorkerEvent>,
+}
+
+/// A reply that goes to a client straight from the buffer in which it came.
+#[derive(Clone, Debug)]
+pub struct Passed {
+    /// The client that the reply is for.
+    pub client: ClientId,
+    /// The position of the reply in the borrowed receive buffer, in bytes.
+    pub range: Range<usize>,
+}
+
+/// An event that a worker reports to the control thread.
+#[derive(Clone, Debug)]
+pub enum WorkerEvent {
+    /// This member was ejected just now, for this reason.
+    Ejected(Arc<Member>, String),
+    /// An event about a copy.
+    Copy(copies::Event),
+    /// An event about a peer of the fleet.
+    Peer(peers::Event),
+    /// A client was closed at once because it speaks another protocol; the text gives the reason.
+    Stranger(&'static str),
+    /// Descriptors ran out, for this reason.
+    Short(String),
+    /// A client ends the process, as mcrouter's may.
+    Shutdown,
+    /// A client asks what the control thread answers.
+    Question(Question),
+    /// A worker has ended.
+    Ended {
+        /// The worker has left copies with changes that they have not answered.
+        unanswered: bool,
+    },
+}
+
+/// What a missing descriptor was needed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shortage {
+    /// A client, which waits in the kernel's queue.
+    Accept,
+    /// A connection to a server.
+    Connect,
+}
