@@ -257,6 +257,14 @@ pub trait Dialect: Send + Sync {
     /// shared lane takes; larger parts and pushes break the connection.
     fn reply(&self, parse: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message>;
 
+    /// May a request of this command go to another server after the answer of one that may have executed it
+    /// was lost?
+    fn may_repeat(&self, command: u16) -> bool;
+
+    /// Does a request of this command do the same at every server that holds the same? Only such a request
+    /// may be sent to several at once.
+    fn is_same_everywhere(&self, command: u16) -> bool;
+
     /// Appends the reply of an empty cache; for a streamed request `message` is its head. `form`: that of the
     /// client's [`Session`].
     fn miss(&self, form: u16, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply;
@@ -325,12 +333,6 @@ pub trait Dialect: Send + Sync {
     /// does.
     fn looks_up(&self, _command: u16) -> bool {
         false
-    }
-
-    /// May a request of this command go to another server after the answer of one that may have executed it
-    /// was lost? By default it may: servers hold what a cache does.
-    fn may_repeat(&self, _command: u16) -> bool {
-        true
     }
 
     // Provided: connections.
@@ -575,12 +577,6 @@ pub trait Dialect: Send + Sync {
     /// The server would not take the key; the error says why not.
     fn check_key(&self, _request: &Request, _key: &[u8]) -> Result<(), &'static str> {
         Ok(())
-    }
-
-    /// Does a request of this command do the same at every server that holds the same? Only such a request
-    /// may be sent to several at once. By default it does.
-    fn is_same_everywhere(&self, _command: u16) -> bool {
-        true
     }
 
     // Provided: replies.

@@ -393,6 +393,14 @@ impl Dialect for Lines {
         }
     }
 
+    fn may_repeat(&self, _: u16) -> bool {
+        true
+    }
+
+    fn is_same_everywhere(&self, _: u16) -> bool {
+        true
+    }
+
     fn miss(&self, form: u16, _: &Request, _: &[u8], out: &mut Vec<u8>) -> Reply {
         out.extend_from_slice(if form == 0 {
             b"? nothing\n"

@@ -261,6 +261,14 @@ mod tests {
             Parsed::Bad(Bad::fatal(b""))
         }
 
+        fn may_repeat(&self, _: u16) -> bool {
+            false
+        }
+
+        fn is_same_everywhere(&self, _: u16) -> bool {
+            false
+        }
+
         fn miss(&self, _: u16, _: &Request, _: &[u8], _: &mut Vec<u8>) -> Reply {
             Reply::new(Outcome::NotFound, 0)
         }

@@ -360,6 +360,16 @@ impl<const ANNOUNCES: bool> Dialect for Memcache<ANNOUNCES> {
         Some(Embedded::Memcache)
     }
 
+    /// Servers hold what a cache does: what is done twice is at worst a miss too many, or a count that is wrong
+    /// anyway where a server was lost.
+    fn may_repeat(&self, _command: u16) -> bool {
+        true
+    }
+
+    fn is_same_everywhere(&self, _command: u16) -> bool {
+        true
+    }
+
     fn miss(&self, _: u16, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply {
         let outcome = memcache::default_reply(request, message, out);
         let trailer = if out.ends_with(b"END\r\n") { 5 } else { 0 };
