@@ -21,7 +21,7 @@ mod session;
 mod subscription;
 mod transform;
 
-use std::{ops::Range, sync::Arc};
+use std::{fmt, ops::Range, sync::Arc};
 
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
@@ -48,7 +48,7 @@ pub use self::{
 pub use proxima_wire::message::{Effect, Message, Piece};
 
 /// The state of the proxy's login at a server. Only the codec knows what it means.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Conversation {
     /// The next step of the login.
     pub step: u32,
@@ -62,6 +62,17 @@ pub struct Conversation {
     pub version: u64,
     /// Clients share the connection.
     pub is_shared: bool,
+}
+
+/// No password is shown, nor anything else that a server may be told.
+impl fmt::Debug for Conversation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Conversation")
+            .field("step", &self.step)
+            .field("own", &self.own)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The result of one step of a login.

@@ -1,10 +1,11 @@
 //! The codec's state of a client.
 
+use std::fmt;
+
 use super::Access;
 
 /// State from the first byte of a client's connection to its last. Only the codec knows what `step` and
 /// `notes` mean.
-#[derive(Debug)]
 pub struct Session {
     /// The next step of the login.
     pub step: u32,
@@ -72,6 +73,19 @@ impl Session {
     }
 }
 
+/// No password is shown, nor anything else that the client has said.
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("id", &self.id)
+            .field("step", &self.step)
+            .field("form", &self.form)
+            .field("access", &self.access)
+            .field("lease", &self.lease)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Default for Session {
     fn default() -> Self {
         Self::NEW
@@ -104,4 +118,28 @@ pub enum Lease {
     Moved,
     /// The server keeps something that no other client may find: the lane is closed after its last reply.
     Spoilt,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Session;
+
+    #[test]
+    fn nothing_that_a_client_has_said_is_shown() {
+        let said = || b"secret".to_vec();
+        let session = Session {
+            notes: said(),
+            held: said(),
+            login: said(),
+            pending: Some(said()),
+            ..Session::NEW
+        };
+        let shown = format!("{session:?}");
+        assert!(shown.starts_with("Session {"), "{shown}");
+        let bytes = format!("{:?}", b"secret");
+        assert!(
+            !shown.contains("secret") && !shown.contains(&bytes[1..8]),
+            "{shown}"
+        );
+    }
 }

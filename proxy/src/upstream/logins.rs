@@ -6,7 +6,7 @@
 //! Invariant: the last [`RESERVED`] of them are for hosts that have brought less than half of all. One host
 //! therefore leaves room for others, whatever its clients say.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{fmt, net::IpAddr, sync::Arc};
 
 use super::{LaneId, Servers};
 
@@ -20,7 +20,6 @@ pub const RESERVED: usize = LOGINS / 4;
 pub(super) struct Logins(Vec<Known>);
 
 /// One login, and how many use it.
-#[derive(Debug)]
 struct Known {
     words: Arc<[u8]>,
     /// The host of the client that has brought it. `None`: it is not known.
@@ -123,6 +122,13 @@ impl Logins {
         self.0
             .get(usize::from(login))
             .is_some_and(|known| &*known.words == words)
+    }
+}
+
+/// The words may hold a password.
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a login of {} clients and {} lanes", self.clients, self.lanes)
     }
 }
 

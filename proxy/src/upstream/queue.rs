@@ -1,6 +1,6 @@
 //! Requests that wait for a dedicated lane of their client, in turn.
 
-use std::{mem, sync::Arc};
+use std::{fmt, mem, sync::Arc};
 
 use proxima_wire::message::{Outcome, Request};
 
@@ -21,12 +21,21 @@ pub(super) struct Queued {
 }
 
 /// What a client wants a lane for.
-#[derive(Debug)]
 pub(crate) enum Wants {
     /// The answer to this request, on the client's own lane.
     Answer(ReplyTo, Request, Vec<u8>),
     /// Its subscriptions at the member.
     Subscriptions,
+}
+
+/// The request may hold a password.
+impl fmt::Debug for Wants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Answer(..) => "an answer",
+            Self::Subscriptions => "its subscriptions",
+        })
+    }
 }
 
 impl Wants {

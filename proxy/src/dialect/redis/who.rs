@@ -1,5 +1,7 @@
 //! Whom a client's requests go to servers as.
 
+use std::fmt;
+
 use crate::dialect::Session;
 
 /// A login of lanes, in a form that a session keeps. The pool's own login in RESP2 is the empty one.
@@ -13,7 +15,7 @@ pub(super) struct Who {
 }
 
 /// A user of servers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub(super) enum User {
     /// Whom the pool's own login names.
     #[default]
@@ -22,6 +24,17 @@ pub(super) enum User {
     Nobody,
     /// The user and the password that the client has named; an empty user is the default one.
     Named { user: Vec<u8>, password: Vec<u8> },
+}
+
+/// No password is shown.
+impl fmt::Debug for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pool => f.write_str("Pool"),
+            Self::Nobody => f.write_str("Nobody"),
+            Self::Named { user, .. } => write!(f, "Named({})", user.escape_ascii()),
+        }
+    }
 }
 
 impl Who {
