@@ -152,12 +152,17 @@ impl Engine {
             Login::Upgrade { used } => {
                 let listener = client.listener;
                 let transform = client.dialect.upgrade(End::Client { listener });
-                let is_alone = used == bytes.len();
-                if transform.is_some_and(|transform| is_alone && client.stream.upgrade(transform)) {
+                // What is behind the word is the beginning of the handshake: clients of MySQL do not wait for
+                // an answer. It is never read as plain.
+                let behind = bytes.get(used..).unwrap_or_default();
+                if transform.is_some_and(|transform| client.stream.upgrade(transform, behind)) {
+                    if !behind.is_empty() {
+                        self.actions.upgraded.push(peer);
+                    }
                     self.flush_later(peer);
                     // The codec knows which side speaks next.
                     self.admit(id, &[]);
-                    return Some(used).filter(|&used| used > 0);
+                    return Some(bytes.len()).filter(|&used| used > 0);
                 }
                 client.closing = true;
                 Some(0)

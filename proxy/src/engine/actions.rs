@@ -19,6 +19,8 @@ pub struct Actions {
     pub flush: Vec<Peer>,
     /// Pieces of the borrowed receive buffer that leave as they are.
     pub pass: Vec<Passed>,
+    /// Connections that have bytes for their new transform.
+    pub upgraded: Vec<Peer>,
     /// Lanes to connect.
     pub connect: Vec<LaneId>,
     /// Connections to close; `true`: with a reset.

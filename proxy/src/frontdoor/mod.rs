@@ -4,8 +4,9 @@
 //! * [`mcrouter`]: mcrouter's options and file
 //! * [`nutcracker`]: twemproxy's options and file
 //!
-//! Each front door gives a checked [`schema::Config`](crate::config::schema::Config). The rest of the program
-//! does not know which front door it came through.
+//! Each front door gives a checked [`schema::Config`](crate::config::schema::Config). What the rest of the program
+//! knows of the door it came through is what that says: the manner of a listener, and the statistics that it
+//! answers.
 
 pub mod mcrouter;
 pub mod nutcracker;

@@ -281,7 +281,7 @@ impl<R: Reactor> Worker<R> {
         let Some(stream) = self.engine.stream(peer) else {
             return;
         };
-        let Some(transform) = &mut stream.transform else {
+        if stream.transform.is_none() {
             return match peer {
                 Peer::Lane(lane) => {
                     let at = bytes.as_ptr() as usize;
@@ -292,6 +292,22 @@ impl<R: Reactor> Worker<R> {
                 Peer::Client(client) => self.engine.client_bytes(client, bytes),
                 Peer::Channel(channel) => self.engine.channel_bytes(channel, bytes),
             };
+        }
+        if stream.behind.is_empty() {
+            return self.open(peer, bytes);
+        }
+        let mut behind = std::mem::take(&mut stream.behind);
+        behind.extend_from_slice(bytes);
+        self.open(peer, &behind);
+    }
+
+    /// Opens bytes that have come through the transform of this connection, and hands them to the engine.
+    fn open(&mut self, peer: Peer, bytes: &[u8]) {
+        let Some(stream) = self.engine.stream(peer) else {
+            return;
+        };
+        let Some(transform) = &mut stream.transform else {
+            return;
         };
         let mut plain = std::mem::take(&mut self.plain);
         let opened = transform.open(bytes, &mut plain, &mut stream.wire);
@@ -390,6 +406,15 @@ impl<R: Reactor> Worker<R> {
 
     /// Applies the actions of this turn.
     fn apply_actions(&mut self) {
+        while let Some(peer) = self.engine.actions.upgraded.pop() {
+            let behind = self
+                .engine
+                .stream(peer)
+                .map(|stream| std::mem::take(&mut stream.behind));
+            if let Some(behind) = behind.filter(|behind| !behind.is_empty()) {
+                self.open(peer, &behind);
+            }
+        }
         while !self.engine.actions.connect.is_empty() {
             for lane in std::mem::take(&mut self.engine.actions.connect) {
                 self.connect(lane);

@@ -1,7 +1,7 @@
 //! A client of the test protocol.
 
 use std::{
-    io,
+    io::{self, Read as _, Write as _},
     net::{SocketAddr, TcpStream},
     ops::{Deref, DerefMut},
     time::Duration,
@@ -63,6 +63,25 @@ impl Client {
     /// As [`Self::late`], with TLS.
     pub(crate) fn tls(address: SocketAddr) -> Self {
         Self::upgraded(address, Box::new(Tls::connecting(tls::LISTENER.to_owned())))
+    }
+
+    /// As [`Self::late`] and [`Self::tls`], but with the first bytes of the transform, and `more` through it,
+    /// right behind the word that asks for it.
+    pub(crate) fn eager(address: SocketAddr, mut secret: Box<dyn Secret>, more: &str) -> Self {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut greeting = *b"HELLO pepper\n";
+        stream.read_exact(&mut greeting).unwrap();
+        let mut first = b"SECURE\n".to_vec();
+        secret.seal(b"", &mut first).unwrap();
+        if !more.is_empty() {
+            secret.seal(more.as_bytes(), &mut first).unwrap();
+        }
+        stream.write_all(&first).unwrap();
+        let mut agreed = *b"GO\n";
+        stream.read_exact(&mut agreed).unwrap();
+        assert_eq!((&greeting, &agreed), (b"HELLO pepper\n", b"GO\n"));
+        Self(Talk::new(stream, Some(secret)))
     }
 
     fn upgraded(address: SocketAddr, secret: Box<dyn Secret>) -> Self {

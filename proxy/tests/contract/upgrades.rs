@@ -4,10 +4,11 @@ use proxima::{control::probe, dialect::Dialects};
 
 use crate::{
     client::Client,
-    dialect::{Lines, scramble},
+    dialect::{Lines, answer, scramble},
     proxy::{PATIENT, Proxy, Served, back_ends},
+    scramble::Scramble,
     server::{self, PASSWORD},
-    tls::{misled, tls},
+    tls::{LISTENER, Tls, misled, tls},
 };
 
 static LATE: Lines = Lines::late(PASSWORD, scramble);
@@ -92,6 +93,29 @@ fn a_server_that_cannot_prove_its_name_gets_no_login() {
         let answer = Client::tls(proxy.address).ask("GET k").unwrap();
         assert!(answer.starts_with("? proxy"), "{answer}");
         assert!(!is_well(proxy));
+    });
+}
+
+/// As MySQL's clients do.
+#[test]
+fn a_client_need_not_wait_for_the_answer_before_its_transform_begins() {
+    let login = format!("LOGIN app {}\n", answer("pepper", "open sesame"));
+    each("late", |proxy| {
+        // All that it has to say comes in one piece, a request included.
+        let scramble = Box::new(Scramble::connecting(7));
+        let mut client = Client::eager(proxy.address, scramble, &format!("{login}PUT k v\n"));
+        assert_eq!(client.hear().unwrap(), "WELCOME");
+        assert_eq!(client.hear().unwrap(), "+");
+        assert_eq!(client.ask("GET k").unwrap(), "= v of late");
+    });
+    over(TLS, "late, with TLS", |proxy| {
+        for _ in 0..3 {
+            let tls = Box::new(Tls::connecting(LISTENER.to_owned()));
+            let mut client = Client::eager(proxy.address, tls, "");
+            client.say(&login).unwrap();
+            assert_eq!(client.hear().unwrap(), "WELCOME");
+            assert_eq!(client.ask("PUT k v").unwrap(), "+");
+        }
     });
 }
 
