@@ -214,7 +214,8 @@ fn a_client_that_closes_its_side_gets_every_reply_that_is_due() {
     over("p", &[|| server::start("one")], settings, &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         client
-            .say("PUT k v\nGET k\nHOLD k\nPUT k w\nGET k\nFREE k\nWAIT k 1\n")
+            // Two lanes serve them, so that what is done on one must not show on the other.
+            .say("PUT k v\nGET k\nHOLD l\nPUT l w\nGET l\nFREE l\nWAIT l 1\n")
             .unwrap();
         client.half_close();
         let mut heard = Vec::new();
