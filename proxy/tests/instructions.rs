@@ -6,6 +6,7 @@
 //!
 //! The number depends on the code alone, because:
 //! * it is the difference between two numbers of rounds, so the start cancels out;
+//! * of several counts the least is taken, as the seeds of hash tables are random;
 //! * the build has no flags from the environment, the baseline CPU (x86-64), a fixed number of codegen units, and
 //!   is not incremental;
 //! * glibc's memcpy and memset are pinned to their SSE2 variants by `GLIBC_TUNABLES`;
@@ -39,6 +40,8 @@ const SCENARIOS: [&str; 12] = [
 /// A read in a fleet compares one number more.
 const FLEET: f64 = 0.01;
 const ROUNDS: [usize; 2] = [11, 121];
+/// So often a number that has grown is counted.
+const TRIES: usize = 5;
 const TUNABLES: &str = "glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-AVX512VL,-ERMS,-FSRM,-AVX_Fast_Unaligned_Load";
 
 fn manifest() -> &'static Path {
@@ -108,6 +111,20 @@ fn count(program: &Path, scenario: &str, rounds: usize) -> (u64, u64) {
     (total.trim().parse().unwrap(), requests)
 }
 
+/// The instructions of a request. The seeds of hash tables are random, and the number varies by a hundredth with
+/// them: one that is above `most` is counted again, and the least counts.
+fn least(program: &Path, scenario: &str, most: u64) -> u64 {
+    let mut least = u64::MAX;
+    for _ in 0..TRIES {
+        let [few, many] = ROUNDS.map(|rounds| count(program, scenario, rounds));
+        least = least.min((many.0 - few.0) / (many.1 - few.1));
+        if least <= most {
+            break;
+        }
+    }
+    least
+}
+
 fn unfit() -> Option<&'static str> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         return Some("valgrind is not installed");
@@ -124,11 +141,14 @@ fn requests_cost_no_more_instructions_than_recorded() {
     }
     let file = manifest().join("tests/instructions.json");
     let program = build();
+    let updates = std::env::var_os("PROXIMA_UPDATE").is_some();
+    let committed: BTreeMap<String, u64> = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     let measured: BTreeMap<&str, u64> = SCENARIOS
         .iter()
         .map(|&scenario| {
-            let [few, many] = ROUNDS.map(|rounds| count(&program, scenario, rounds));
-            (scenario, (many.0 - few.0) / (many.1 - few.1))
+            let most = committed.get(scenario).filter(|_| !updates);
+            let most = most.map_or(0.0, |&before| before as f64 * (1.0 + TOLERANCE));
+            (scenario, least(&program, scenario, most as u64))
         })
         .collect();
     println!("{measured:#?}");
@@ -137,11 +157,10 @@ fn requests_cost_no_more_instructions_than_recorded() {
         in_fleet as f64 <= alone as f64 * (1.0 + FLEET),
         "a read in a fleet takes {in_fleet} instructions, one of a single copy {alone}"
     );
-    if std::env::var_os("PROXIMA_UPDATE").is_some() {
+    if updates {
         let text = serde_json::to_string_pretty(&measured).unwrap();
         return fs::write(file, text + "\n").unwrap();
     }
-    let committed: BTreeMap<String, u64> = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     let mut grown = Vec::new();
     for (scenario, now) in measured {
         let before = committed.get(scenario).copied().unwrap_or(0);
