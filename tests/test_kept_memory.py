@@ -58,6 +58,32 @@ class Means:
         made["pools"]["redis"].update({"timeout": "5s", **options})
         return self.proxima(made)
 
+    def beside_bad_servers(self, count, answer, timeout):
+        """A proxy before a real server and, for keys that begin with `bad`, so many others. Those let it log
+        in, and `answer` is called with each connection and what was heard on it since."""
+
+        def talk(peer):
+            with peer, contextlib.suppress(OSError):
+                while heard := peer.recv(MIB):
+                    if b"HELLO" in heard:
+                        peer.sendall(b"%1\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n")
+                    else:
+                        answer(peer, heard)
+
+        def accept(server):
+            with contextlib.suppress(OSError):
+                while True:
+                    threading.Thread(target=talk, args=(server.accept()[0],), daemon=True).start()
+
+        bad = [self.cleanup.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        for server in bad:
+            threading.Thread(target=accept, args=(server,), daemon=True).start()
+        made = config([self.redis_server()], workers=1, limits={"total_bytes": f"{TOTAL}MiB"})
+        made["listeners"][0]["route"] = {"by_prefix": {"prefixes": {"bad": "bad"}, "default": "redis"}}
+        addresses = [f"127.0.0.1:{server.getsockname()[1]}" for server in bad]
+        made["pools"]["bad"] = {"protocol": "redis", "servers": addresses, "timeout": timeout}
+        return self.proxima(made)
+
     def clients(self, proxy, count, *requests):
         """So many clients that send these requests and read nothing."""
         host, port = proxy.address.rsplit(":", 1)
@@ -87,33 +113,16 @@ def silent_subscribers(means):
 
 @attack("a message without an end")
 def endless_push(means):
-    server = socket.create_server(("127.0.0.1", 0))
-
-    def talk(peer):
-        with peer, contextlib.suppress(OSError):
-            while heard := peer.recv(65536):
-                if b"HELLO" in heard:
-                    peer.sendall(b"%1\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n")
-                elif b"GET" in heard:
-                    peer.sendall(b"$1\r\n1\r\n")
-                    # The reply is on its way before the client is sent what nobody has asked for.
-                    time.sleep(0.1)
-                    peer.sendall(b">268435455\r\n")
-                    while True:
-                        peer.sendall(b":1\r\n" * 20_000)
-
-    def accept():
-        with contextlib.suppress(OSError):
+    def answer(peer, heard):
+        if b"GET" in heard:
+            peer.sendall(b"$1\r\n1\r\n")
+            # The reply is on its way before the client is sent what nobody has asked for.
+            time.sleep(0.1)
+            peer.sendall(b">268435455\r\n")
             while True:
-                threading.Thread(target=talk, args=(server.accept()[0],), daemon=True).start()
+                peer.sendall(b":1\r\n" * 20_000)
 
-    means.cleanup.enter_context(server)
-    threading.Thread(target=accept, daemon=True).start()
-    made = config([means.redis_server()], workers=1, limits={"total_bytes": f"{TOTAL}MiB"})
-    made["listeners"][0]["route"] = {"by_prefix": {"prefixes": {"bad": "bad"}, "default": "redis"}}
-    address = f"127.0.0.1:{server.getsockname()[1]}"
-    made["pools"]["bad"] = {"protocol": "redis", "servers": [address], "timeout": "500ms"}
-    proxy = means.proxima(made)
+    proxy = means.beside_bad_servers(1, answer, timeout="500ms")
     yield proxy
     with Connection(proxy.address) as client:
         client.ask("HELLO", "3")
@@ -125,25 +134,7 @@ def endless_push(means):
 
 @attack("connections to servers")
 def servers_that_take_everything_and_answer_nothing(means):
-    def talk(peer):
-        with peer, contextlib.suppress(OSError):
-            while heard := peer.recv(1 << 20):
-                if b"HELLO" in heard:
-                    peer.sendall(b"%1\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n")
-
-    def accept(server):
-        with contextlib.suppress(OSError):
-            while True:
-                threading.Thread(target=talk, args=(server.accept()[0],), daemon=True).start()
-
-    servers = [means.cleanup.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(40)]
-    for server in servers:
-        threading.Thread(target=accept, args=(server,), daemon=True).start()
-    made = config([means.redis_server()], workers=1, limits={"total_bytes": f"{TOTAL}MiB"})
-    made["listeners"][0]["route"] = {"by_prefix": {"prefixes": {"bad": "bad"}, "default": "redis"}}
-    addresses = [f"127.0.0.1:{server.getsockname()[1]}" for server in servers]
-    made["pools"]["bad"] = {"protocol": "redis", "servers": addresses, "timeout": "5s"}
-    proxy = means.proxima(made)
+    proxy = means.beside_bad_servers(40, lambda peer, heard: None, timeout="5s")
     yield proxy
     for number in range(60):
         # The read lets what comes behind it be kept.

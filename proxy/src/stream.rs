@@ -66,8 +66,6 @@ pub struct Stream {
     pub wire: Vec<u8>,
     /// What every byte of the connection goes through; `None`: bytes are sent and received as they are.
     pub transform: Option<Box<dyn Transform>>,
-    /// Bytes in the form of the transform that came with those with which it was agreed.
-    pub behind: Vec<u8>,
 }
 
 impl Stream {
@@ -120,12 +118,10 @@ impl Stream {
         append(rest, &mut self.read_buffer);
     }
 
-    /// Puts this transform in place: every later byte goes through it, first those `behind` the word that has
-    /// agreed on it, and what is still to be sent leaves as it is. Returns `false` if a transform is already in
-    /// place, or if this one cannot begin.
+    /// Puts this transform in place: every later byte goes through it, and what is still to be sent leaves as
+    /// it is. Returns `false` if a transform is already in place, or if this one cannot begin.
     #[must_use]
-    pub fn upgrade(&mut self, mut transform: Box<dyn Transform>, behind: &[u8]) -> bool {
-        self.behind.extend_from_slice(behind);
+    pub fn upgrade(&mut self, mut transform: Box<dyn Transform>) -> bool {
         self.wire.append(&mut self.out);
         let begins = transform.seal(&[], &mut self.wire).is_ok();
         begins && self.transform.replace(transform).is_none()

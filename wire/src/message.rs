@@ -31,7 +31,7 @@ impl Span {
     /// Start and length in few bits, for what stands near the beginning of a request and is short. `None`: it
     /// does not.
     #[inline]
-    pub fn near(self) -> Option<(u16, u8)> {
+    pub fn compact(self) -> Option<(u16, u8)> {
         Some((u16::try_from(self.start).ok()?, u8::try_from(self.len).ok()?))
     }
 

@@ -155,9 +155,9 @@ impl Engine {
                 // What is behind the word is the beginning of the handshake: clients of MySQL do not wait for
                 // an answer. It is never read as plain.
                 let behind = bytes.get(used..).unwrap_or_default();
-                if transform.is_some_and(|transform| client.stream.upgrade(transform, behind)) {
+                if transform.is_some_and(|transform| client.stream.upgrade(transform)) {
                     if !behind.is_empty() {
-                        self.actions.upgraded.push(peer);
+                        self.actions.upgraded.push((peer, behind.to_vec()));
                     }
                     self.flush_later(peer);
                     // The codec knows which side speaks next.

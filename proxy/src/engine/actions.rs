@@ -19,8 +19,8 @@ pub struct Actions {
     pub flush: Vec<Peer>,
     /// Pieces of the borrowed receive buffer that leave as they are.
     pub pass: Vec<Passed>,
-    /// Connections that have bytes for their new transform.
-    pub upgraded: Vec<Peer>,
+    /// Connections with a new transform, and the bytes for it that came with the word that has agreed on it.
+    pub upgraded: Vec<(Peer, Vec<u8>)>,
     /// Lanes to connect.
     pub connect: Vec<LaneId>,
     /// Connections to close; `true`: with a reset.

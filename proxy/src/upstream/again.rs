@@ -36,6 +36,8 @@ pub(super) struct Next {
 pub(super) enum Trial {
     /// Nothing.
     Innocent,
+    /// It is larger than what servers take from everybody.
+    Large,
     /// A connection has ended at it.
     Suspect,
     /// It is sent nowhere any more.
@@ -117,7 +119,7 @@ impl Lane {
             return;
         }
         first.trial = match first.trial {
-            Trial::Innocent if !is_nobody && !first.is_large => Trial::Suspect,
+            Trial::Innocent if !is_nobody => Trial::Suspect,
             _ => Trial::Blamed,
         };
     }

@@ -125,9 +125,7 @@ pub(super) struct Waiter {
     pub(super) key_len: u8,
     /// It changes nothing.
     pub(super) is_read: bool,
-    /// It is larger than what servers take from everybody.
-    pub(super) is_large: bool,
-    /// What is known of it after the end of an earlier connection.
+    /// What is known of it should its connection end.
     pub(super) trial: Trial,
     /// Milliseconds that the reply may take beyond the pool's time-out; [`u32::MAX`]: for ever.
     pub(super) extra_time: u32,
@@ -145,7 +143,6 @@ impl Waiter {
         key_start: 0,
         key_len: 0,
         is_read: false,
-        is_large: false,
         trial: Trial::Innocent,
         extra_time: 0,
         sent: Micros::ZERO,

@@ -82,7 +82,7 @@ impl Engine {
             Login::Upgrade { used } => {
                 let transform = lane.member.dialect.upgrade(lane.member.end());
                 let is_alone = used == bytes.len();
-                if !transform.is_some_and(|transform| is_alone && lane.stream.upgrade(transform, b"")) {
+                if !transform.is_some_and(|transform| is_alone && lane.stream.upgrade(transform)) {
                     self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, NO_UPGRADE);
                     return None;
                 }

@@ -132,7 +132,7 @@ impl Engine {
             lane.waiters.push_back(Waiter::NOBODY);
             if let Some(waiter) = lane.waiters.back_mut() {
                 let key = match request.names_key {
-                    true => request.key.near().unwrap_or_default(),
+                    true => request.key.compact().unwrap_or_default(),
                     false => (0, 0),
                 };
                 *waiter = Waiter {
@@ -142,8 +142,11 @@ impl Engine {
                     key_start: key.0,
                     key_len: key.1,
                     is_read: request.class == Class::Read,
-                    is_large: size > LARGE,
-                    trial: Trial::Innocent,
+                    trial: if size > LARGE {
+                        Trial::Large
+                    } else {
+                        Trial::Innocent
+                    },
                     changes: changes_copy(member, request, message),
                     extra_time: if lane.dedicated { request.extra_timeout } else { 0 },
                     sent: now,

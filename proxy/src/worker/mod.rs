@@ -293,12 +293,15 @@ impl<R: Reactor> Worker<R> {
                 Peer::Channel(channel) => self.engine.channel_bytes(channel, bytes),
             };
         }
-        if stream.behind.is_empty() {
-            return self.open(peer, bytes);
+        self.open_first_bytes();
+        self.open(peer, bytes);
+    }
+
+    /// Opens the first bytes of transforms that are new in this turn: nothing overtakes them.
+    fn open_first_bytes(&mut self) {
+        while let Some((peer, bytes)) = self.engine.actions.upgraded.pop() {
+            self.open(peer, &bytes);
         }
-        let mut behind = std::mem::take(&mut stream.behind);
-        behind.extend_from_slice(bytes);
-        self.open(peer, &behind);
     }
 
     /// Opens bytes that have come through the transform of this connection, and hands them to the engine.
@@ -406,15 +409,7 @@ impl<R: Reactor> Worker<R> {
 
     /// Applies the actions of this turn.
     fn apply_actions(&mut self) {
-        while let Some(peer) = self.engine.actions.upgraded.pop() {
-            let behind = self
-                .engine
-                .stream(peer)
-                .map(|stream| std::mem::take(&mut stream.behind));
-            if let Some(behind) = behind.filter(|behind| !behind.is_empty()) {
-                self.open(peer, &behind);
-            }
-        }
+        self.open_first_bytes();
         while !self.engine.actions.connect.is_empty() {
             for lane in std::mem::take(&mut self.engine.actions.connect) {
                 self.connect(lane);
