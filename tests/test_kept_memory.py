@@ -134,13 +134,25 @@ def endless_push(means):
 
 @attack("connections to servers")
 def servers_that_take_everything_and_answer_nothing(means):
-    proxy = means.beside_bad_servers(40, lambda peer, heard: None, timeout="5s")
+    taken = []
+
+    def answer(peer, heard):
+        taken.append(len(heard))
+
+    def all_is_taken():
+        before = sum(taken)
+        time.sleep(0.05)
+        return sum(taken) == before
+
+    proxy = means.beside_bad_servers(40, answer, timeout="5s")
     yield proxy
     for number in range(60):
         # The read lets what comes behind it be kept.
         names = [f"bad{number}-{count}" for count in range(100)]
         requests = [array("GET", name) + array("SET", name, "v" * 50_000) for name in names]
         means.clients(proxy, 1, *requests)
+        # What waits for slow servers is another matter.
+        until(all_is_taken, "the servers have taken what they are sent")
 
 
 @attack("a client's session")
