@@ -60,5 +60,6 @@ pub mod config;
 pub mod dialect;
 pub mod fleet;
 pub mod micros;
+mod queue;
 pub mod random;
 pub mod reactor;

@@ -10,9 +10,10 @@ use std::{
 /// The folders whose structs are read.
 const FOLDERS: [&str; 4] = ["client", "upstream", "peers", "admin"];
 /// What can grow.
-const GROWING: [&str; 16] = [
+const GROWING: [&str; 17] = [
     "Vec<",
     "VecDeque<",
+    "Queue<",
     "HashMap<",
     "HashSet<",
     "BTreeMap<",

@@ -244,9 +244,13 @@ impl Engine {
     /// Walks the tree with the pending requests of this client, as one batch.
     #[inline]
     pub(super) fn serve_pending(&mut self, id: ClientId, input: &Input<'_>) {
-        if self.clients.pending.is_empty() {
-            return;
+        if !self.clients.pending.is_empty() {
+            self.serve_batch(id, input);
         }
+    }
+
+    #[inline(never)]
+    fn serve_batch(&mut self, id: ClientId, input: &Input<'_>) {
         let mut pending = std::mem::take(&mut self.clients.pending);
         if let Some(client) = self.clients.table.get(id) {
             self.walk_batch(client.origin(), input.tree, &pending, input.bytes);

@@ -8,7 +8,7 @@
 //! has not logged in, is sent nowhere any more, to no other server either. Another one that is a read has one
 //! more try at this server.
 
-use std::{collections::VecDeque, mem, sync::Arc};
+use std::{mem, sync::Arc};
 
 use proxima_wire::message::{Outcome, Parsed};
 
@@ -18,6 +18,7 @@ use crate::{
     dialect::{Dialect, Failed, Fate},
     engine::Engine,
     members::{Failure, Member},
+    queue::Queue,
 };
 
 /// The connection that is made in place of one that was lost.
@@ -28,7 +29,7 @@ pub(super) struct Next {
     lost: u8,
     /// The requests that it is given, and what waits for them.
     held: Vec<u8>,
-    waiters: VecDeque<Waiter>,
+    waiters: Queue<Waiter>,
 }
 
 /// What is known of a request that a lost connection has not answered.
@@ -112,7 +113,7 @@ impl Lane {
             self.unsent()
         };
         let is_nobody = self.limited && self.login != 0;
-        let Some(first) = self.waiters.front_mut() else {
+        let Some(first) = self.waiters.first_mut() else {
             return;
         };
         if first.behind(self.given) <= unsent {
@@ -126,7 +127,7 @@ impl Lane {
 
     /// Takes the requests that the next connection is given, and what waits for them: those of which nothing
     /// was sent, and reads.
-    fn take_again(&mut self) -> (Vec<u8>, VecDeque<Waiter>) {
+    fn take_again(&mut self) -> (Vec<u8>, Queue<Waiter>) {
         if self.dedicated || self.bulk || self.proofs.are_awaited() || self.member.is_copy() {
             return Default::default();
         }
@@ -139,7 +140,7 @@ impl Lane {
         // with a whole request, so that what is behind `sent` are whole requests, too.
         let first = waiters.iter().find_map(place).unwrap_or(bytes.len());
         let mut held = bytes.get(sent..first).unwrap_or_default().to_vec();
-        let mut again = VecDeque::new();
+        let mut again = Queue::default();
         for (number, &waiter) in waiters.iter().enumerate() {
             let begin = place(&waiter);
             let end = waiters.get(number + 1).and_then(place).unwrap_or(bytes.len());
@@ -154,9 +155,9 @@ impl Lane {
             match goes {
                 Some(message) => {
                     held.extend_from_slice(message);
-                    again.push_back(Waiter { at, ..waiter });
+                    again.push(Waiter { at, ..waiter });
                 }
-                None => self.waiters.push_back(waiter),
+                None => self.waiters.push(waiter),
             }
             if begin.is_some_and(|begin| begin < sent) {
                 held.extend_from_slice(bytes.get(sent..end).unwrap_or_default());

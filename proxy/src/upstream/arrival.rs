@@ -76,7 +76,7 @@ impl Engine {
             let here = opening.iter().filter(|(member, _)| *member == lane.member.id);
             let is_behind_one = here.clone().any(|(_, other)| *other < number);
             let is_behind_others = lane.member.health.opening() as usize > here.count();
-            let since = lane.waiters.front().map_or(Micros::ZERO, |waiter| waiter.sent);
+            let since = lane.waiters.first().map_or(Micros::ZERO, |waiter| waiter.sent);
             if (is_behind_one || is_behind_others) && self.now - since < LONGEST {
                 continue;
             }

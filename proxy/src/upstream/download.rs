@@ -32,14 +32,15 @@ impl Engine {
             .servers
             .lanes
             .get(id)
-            .and_then(|lane| Some(lane.waiters.front()?.command));
+            .and_then(|lane| Some(lane.waiters.first()?.command));
         self.note_reply(id, command.unwrap_or_default(), reply, bytes);
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return bytes.len();
         };
-        let Some(waiter) = lane.waiters.pop_front() else {
+        let Some(&waiter) = lane.waiters.first() else {
             return bytes.len();
         };
+        lane.waiters.drop_first();
         if lane.waiters.is_empty() {
             lane.stream.drop_kept(&mut self.buffers);
         }
@@ -184,7 +185,7 @@ impl Engine {
             .servers
             .lanes
             .get_mut(id)
-            .and_then(|lane| lane.waiters.front_mut())
+            .and_then(|lane| lane.waiters.first_mut())
         {
             waiter.to = to;
         }

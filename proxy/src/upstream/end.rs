@@ -80,7 +80,7 @@ impl Engine {
                 // A warm lane may have been silent since before the latest count. A late reply is an
                 // event of its own if its request was sent after that count. A connection that was lost is
                 // none: the request may have been sent to a server that was dead already.
-                let sent = lane.waiters.front().filter(|_| failure == Failure::Timeout);
+                let sent = lane.waiters.first().filter(|_| failure == Failure::Timeout);
                 let proven = sent.map_or(lane.free, |waiter| waiter.sent.max(lane.free));
                 member.health.lost(proven, self.now)
             }

@@ -91,7 +91,7 @@ impl Engine {
     /// to changes are let through, because other requests may wait for the key.
     pub(super) fn reads_next(&self, lane: LaneId, client: ClientId) -> bool {
         let lane = self.servers.lanes.get(lane);
-        let first = lane.and_then(|lane| lane.waiters.front());
+        let first = lane.and_then(|lane| lane.waiters.first());
         first.is_some_and(|waiter| self.reader_of(waiter.to) == Some(client))
     }
 
@@ -147,7 +147,7 @@ impl Engine {
             return;
         };
         let reader = lane.reader();
-        match (&mut lane.download, lane.waiters.front_mut()) {
+        match (&mut lane.download, lane.waiters.first_mut()) {
             (Some(download), _) => {
                 download.to = None;
                 download.collect = true;

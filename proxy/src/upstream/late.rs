@@ -104,7 +104,7 @@ impl Lane {
             let limit = Micros::from(self.member.timeout);
             return self.pushes_slowly(now, limit).then_some(Late::Answering);
         }
-        let since = match self.waiters.front() {
+        let since = match self.waiters.first() {
             // A large message is not late as long as its bytes move.
             _ if self.is_streaming() || self.uploading.is_some() => self.active,
             Some(waiter) if self.bulk => waiter.sent.max(self.active),
@@ -113,7 +113,7 @@ impl Lane {
         };
         // The member is read last: most lanes of many are idle, and their members lie in distant memory.
         let waits = matches!(self.phase, Phase::Ready) && !self.is_streaming() && self.uploading.is_none();
-        let extra_time = match self.waiters.front().filter(|_| waits) {
+        let extra_time = match self.waiters.first().filter(|_| waits) {
             Some(waiter) if waiter.extra_time == u32::MAX => return None,
             waiter => waiter.map_or(Micros::ZERO, |waiter| {
                 Micros::millis(u64::from(waiter.extra_time))

@@ -77,7 +77,7 @@ impl Engine {
             // A login sees all bytes that have come: none may follow the message that begins the upgrade.
             return usize::MAX;
         }
-        let command = lane.waiters.front().map_or(UNASKED, |waiter| waiter.command);
+        let command = lane.waiters.first().map_or(UNASKED, |waiter| waiter.command);
         let mut parse = lane.stream.parse;
         match lane.member.dialect.reply(&mut parse, command, read_buffer) {
             Parsed::Head(message) if message.head().len() <= lane.largest_push(self.clients.share()) => {
@@ -93,7 +93,7 @@ impl Engine {
         while let Some(lane) = self.servers.lanes.get_mut(id) {
             let rest = &bytes[at..];
             if lane.is_plain()
-                && let Some(waiter) = lane.waiters.front()
+                && let Some(waiter) = lane.waiters.first()
                 && let &Waiter {
                     to, command, sent, ..
                 } = waiter
@@ -125,7 +125,7 @@ impl Engine {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
-        let Some(&Waiter { sent, .. }) = lane.waiters.front() else {
+        let Some(&Waiter { sent, .. }) = lane.waiters.first() else {
             return;
         };
         let (pool, member) = (lane.member.pool.id, lane.member.id);
@@ -160,7 +160,7 @@ impl Engine {
             return None;
         }
         let lane = self.servers.lanes.get_mut(id)?;
-        let waiter = lane.waiters.front().copied();
+        let waiter = lane.waiters.first().copied();
         let command = waiter.map_or(UNASKED, |waiter| waiter.command);
         let dialect = lane.member.dialect;
         match (dialect.reply(&mut lane.stream.parse, command, rest), waiter) {

@@ -127,31 +127,26 @@ impl Engine {
         let at = lane.given as u32;
         lane.given += size as u64;
         if !request.is_unanswered {
-            // The waiter is written in place: `push_back` is a call, and would copy what has just been
-            // written in parts. The processor waits for such a copy until its store buffer is empty.
-            lane.waiters.push_back(Waiter::NOBODY);
-            if let Some(waiter) = lane.waiters.back_mut() {
-                let key = match request.names_key {
-                    true => request.key.compact().unwrap_or_default(),
-                    false => (0, 0),
-                };
-                *waiter = Waiter {
-                    to,
-                    at,
-                    command: request.command,
-                    key_start: key.0,
-                    key_len: key.1,
-                    is_read: request.class == Class::Read,
-                    trial: if size > LARGE {
-                        Trial::Large
-                    } else {
-                        Trial::Innocent
-                    },
-                    changes: changes_copy(member, request, message),
-                    extra_time: if lane.dedicated { request.extra_timeout } else { 0 },
-                    sent: now,
-                };
-            }
+            let (key_start, key_len) = match request.names_key {
+                true => request.key.compact().unwrap_or_default(),
+                false => (0, 0),
+            };
+            lane.waiters.push(Waiter {
+                to,
+                at,
+                command: request.command,
+                key_start,
+                key_len,
+                is_read: request.class == Class::Read,
+                trial: if size > LARGE {
+                    Trial::Large
+                } else {
+                    Trial::Innocent
+                },
+                changes: changes_copy(member, request, message),
+                extra_time: if lane.dedicated { request.extra_timeout } else { 0 },
+                sent: now,
+            });
             self.servers.in_flight += 1;
         }
         self.metrics.sent(request.command);

@@ -62,7 +62,7 @@ impl Lane {
     #[cold]
     fn drop_answered(&mut self) {
         let bytes = &mut self.stream.out;
-        let behind = self.waiters.front().map_or(0, |waiter| waiter.behind(self.given));
+        let behind = self.waiters.first().map_or(0, |waiter| waiter.behind(self.given));
         let answered = bytes.len().saturating_sub(behind).min(self.stream.kept);
         if answered >= bytes.len() / 2 {
             bytes.drain(..answered);
@@ -76,7 +76,7 @@ impl Lane {
         let sent = &mut self.stream.out;
         let dialect = self.member.dialect;
         small.clear();
-        for waiter in &mut self.waiters {
+        for waiter in self.waiters.iter_mut() {
             let place = sent.len().checked_sub(waiter.behind(self.given));
             let request = place.filter(|_| waiter.is_needed()).and_then(|place| {
                 let rest = sent.get(place..)?;
@@ -94,7 +94,7 @@ impl Lane {
             self.waiters.iter_mut().for_each(|waiter| waiter.at = u32::MAX);
         }
         let before = (self.given as u32).wrapping_sub(small.len() as u32);
-        for waiter in &mut self.waiters {
+        for waiter in self.waiters.iter_mut() {
             waiter.at = waiter.at.wrapping_add(before);
         }
         sent.clear();

@@ -87,7 +87,7 @@ impl Servers {
 
     /// May the server of this lane let its client wait for what it has asked last?
     pub(crate) fn lets_wait(&self, id: LaneId) -> bool {
-        let first = self.lanes.get(id).and_then(|lane| lane.waiters.front());
+        let first = self.lanes.get(id).and_then(|lane| lane.waiters.first());
         first.is_some_and(|waiter| waiter.extra_time > 0)
     }
 
@@ -219,7 +219,7 @@ impl Servers {
 
     /// The lanes whose next reply is for this request.
     pub(crate) fn awaiting(&self, to: ReplyTo) -> Vec<LaneId> {
-        let waits = |lane: &Lane| lane.waiters.front().is_some_and(|waiter| waiter.to == to);
+        let waits = |lane: &Lane| lane.waiters.first().is_some_and(|waiter| waiter.to == to);
         let lanes = self.lanes.iter().filter(|(_, lane)| waits(lane));
         lanes.map(|(id, _)| id).collect()
     }

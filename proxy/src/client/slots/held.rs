@@ -49,7 +49,7 @@ impl Held {
     /// Gives memory back when nothing waits.
     #[inline]
     pub(super) fn settle(&mut self) {
-        if self.live == 0 {
+        if self.live == 0 && !self.bytes.is_empty() {
             self.bytes.clear();
             if self.bytes.capacity() > COMPACT {
                 self.bytes = Vec::new();

@@ -6,13 +6,13 @@ mod shares;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::VecDeque, ops::Range};
+use std::ops::Range;
 
 use proxima_wire::message::Reply;
 
 pub(super) use self::joined::Part;
 use self::{held::Held, joined::Joined, shares::Divided};
-use crate::{dialect::Join, micros::Micros, stream::append};
+use crate::{dialect::Join, micros::Micros, queue::Queue, stream::append};
 
 /// Room for this many slots is not charged to a client.
 const USUAL: usize = 64;
@@ -61,7 +61,7 @@ enum State {
 /// The slots of one client.
 #[derive(Debug, Default)]
 pub(in crate::client) struct Slots {
-    queue: VecDeque<Slot>,
+    queue: Queue<Slot>,
     /// The number of the first slot. It wraps around.
     head: u32,
     /// Replies that wait for their turn.
@@ -117,7 +117,7 @@ impl Slots {
         started: Micros,
     ) -> u32 {
         self.asked += size as usize;
-        self.queue.push_back(Slot {
+        self.queue.push(Slot {
             command,
             quiet,
             part,
@@ -143,7 +143,7 @@ impl Slots {
     /// Adds bytes that no request has asked for. They leave between two replies, and before those that have
     /// not begun to leave.
     pub(in crate::client) fn push_between(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        let front = self.queue.front();
+        let front = self.queue.first();
         if front.is_some_and(|slot| slot.part == Part::Whole && matches!(slot.state, State::Waiting)) {
             return out.extend_from_slice(bytes);
         }
@@ -153,19 +153,22 @@ impl Slots {
     /// Adds the slot of a message that no request has asked for and that comes in parts. It leaves before
     /// replies that have not begun to leave, unless it belongs behind all of them.
     pub(in crate::client) fn push_message(&mut self, is_behind: bool) -> u32 {
-        let front = self.queue.front();
+        let front = self.queue.first();
         if !is_behind
             && front.is_some_and(|slot| slot.part == Part::Whole && matches!(slot.state, State::Waiting))
         {
             self.head = self.head.wrapping_sub(1);
-            self.queue.push_front(Slot {
-                command: 0,
-                quiet: false,
-                part: Part::Whole,
-                size: 0,
-                started: Micros::ZERO,
-                state: State::Streaming,
-            });
+            self.queue.insert(
+                0,
+                Slot {
+                    command: 0,
+                    quiet: false,
+                    part: Part::Whole,
+                    size: 0,
+                    started: Micros::ZERO,
+                    state: State::Streaming,
+                },
+            );
             return self.head;
         }
         let seq = self.push(0, false, Part::Whole, 0, Micros::ZERO);
@@ -179,7 +182,7 @@ impl Slots {
     }
 
     fn push_known(&mut self, state: State, out: &mut Vec<u8>) {
-        self.queue.push_back(Slot {
+        self.queue.push(Slot {
             command: 0,
             quiet: false,
             part: Part::Whole,
@@ -214,9 +217,9 @@ impl Slots {
         }
         let is_part = |slot: &&Slot| slot.part != Part::Whole;
         let has_failed = |slot: &Slot| matches!(slot.state, State::Held { failed: true, .. });
-        let mut before = self.queue.range(..at).rev().take_while(is_part);
-        let mut behind = self.queue.range(at + 1..).take_while(is_part);
-        let is_of_first = || self.queue.range(..at).all(|slot| is_part(&slot));
+        let mut before = self.queue[..at].iter().rev().take_while(is_part);
+        let mut behind = self.queue[at + 1..].iter().take_while(is_part);
+        let is_of_first = || self.queue[..at].iter().all(|slot| is_part(&slot));
         !(before.any(has_failed) || behind.any(has_failed) || self.joined.has_failed() && is_of_first())
     }
 
@@ -228,7 +231,7 @@ impl Slots {
         let whole = alone
             && self
                 .queue
-                .front()
+                .first()
                 .is_some_and(|slot| slot.part == Part::Whole && matches!(slot.state, State::Waiting));
         if whole {
             self.pop();
@@ -396,7 +399,7 @@ impl Slots {
 
     /// Lets every reply leave whose turn has come.
     fn release(&mut self, out: &mut Vec<u8>) {
-        while let Some(slot) = self.queue.front_mut() {
+        while let Some(slot) = self.queue.first_mut() {
             if slot.part == Part::Share {
                 match self.assemble(out) {
                     true => continue,
@@ -449,16 +452,15 @@ impl Slots {
     }
 
     fn pop(&mut self) {
-        if let Some(slot) = self.queue.pop_front() {
+        if let Some(slot) = self.queue.first_mut() {
             self.asked -= slot.size as usize;
+            // A large reply is freed now.
+            slot.state = State::Waiting;
         }
+        self.queue.drop_first();
         self.head = self.head.wrapping_add(1);
-        if self.queue.is_empty() {
-            // The next slot takes the same place, which is in the processor's cache.
-            self.queue.clear();
-            if self.queue.capacity() > KEPT {
-                self.queue = VecDeque::new();
-            }
+        if self.queue.is_empty() && self.queue.capacity() > KEPT {
+            self.queue = Queue::default();
         }
         self.held.settle();
     }

@@ -237,7 +237,7 @@ impl Slots {
             }
         }
         for _ in 0..=count {
-            match self.queue.front().map(|slot| &slot.state) {
+            match self.queue.first().map(|slot| &slot.state) {
                 Some(State::Held { place, .. }) => {
                     self.held.take(place.clone());
                 }
