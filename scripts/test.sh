@@ -30,19 +30,20 @@ end_agent() {
     return $status
 }
 
+# More tests run at a time than there are processors, as most of them wait most of the time.
+jobs=$(($(nproc) * 3))
+[ "$jobs" -le 12 ] || jobs=12
+jobs=${TEST_JOBS:-$jobs}
+
 # Prints the output of `cargo test`, then its slowest programs. A shell's pipe would lose the exit code.
 test_crates() {
-    { cargo test --locked --workspace 2>&1 || echo "cargo test ended with $?" >target/cargo-test.failed; } | tee target/cargo-test.log
+    { RUST_TEST_THREADS="$jobs" cargo test --locked --workspace 2>&1 || echo "cargo test ended with $?" >target/cargo-test.failed; } | tee target/cargo-test.log
     echo "slowest test programs:"
     awk '/^ *(Running|Doc-tests) / { name = $2 " " $3 " " $4 } /; finished in / { print $NF, name }' target/cargo-test.log |
         sort -rn | head -10
     [ ! -e target/cargo-test.failed ]
 }
 
-# More tests run at a time than there are processors, as most of them wait most of the time.
-jobs=$(($(nproc) * 3))
-[ "$jobs" -le 12 ] || jobs=12
-jobs=${TEST_JOBS:-$jobs}
 # The judge of stale reads need not be fast. `cargo test` has built this one.
 export PROXIMA_BENCH="${PROXIMA_BENCH:-${CARGO_TARGET_DIR:-$PWD/target}/debug/proxima-bench}"
 asked=$#
