@@ -7,6 +7,7 @@ use std::{
     os::unix::net::UnixStream,
     path::PathBuf,
     process::{Child, Command as Process, Stdio},
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
     thread::sleep,
     time::Duration,
 };
@@ -55,7 +56,11 @@ struct Server {
 impl Server {
     /// The installed server; `None`: there is none.
     fn start() -> Option<Self> {
-        let folder = std::env::temp_dir().join(format!("proxima-resp-{}", std::process::id()));
+        // Tests of one process run at a time.
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let number = STARTED.fetch_add(1, Relaxed);
+        let name = format!("proxima-resp-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let socket = folder.join("socket");
         let process = Process::new("redis-server")
