@@ -18,12 +18,12 @@ use proxima::{
     client::{ClientId, Register},
     config,
     copies::{KeyLocks, Membership},
-    dialect::Dialects,
     embedded::store::{self, Store},
     engine::{self, Engine, Facts},
     fleet::{Lease, Peer, Slot, Stamp, Stay, View, keeper::Shared},
     members::{ClientSource, Here, Localities, Registry},
     micros::Micros,
+    protocol::Protocols,
     route::Compiler,
     upstream::LaneId,
 };
@@ -431,7 +431,7 @@ fn engine(scenario: &Scenario) -> Engine {
     let servers = config.pools["p"].source.read().unwrap_or_default();
     let servers = BTreeMap::from([("p".to_owned(), servers)]);
     let mut registry = Registry::new(Here::new(&[], None));
-    let built = Compiler::new(&config, &servers, &mut registry, Dialects::PLAIN, "replay", 1)
+    let built = Compiler::new(&config, &servers, &mut registry, Protocols::PLAIN, "replay", 1)
         .and_then(|mut compiler| compiler.tree(&mut registry, &["127.0.0.1:11211".into()]))
         .unwrap_or_else(|error| panic!("{error}"));
     let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));

@@ -9,7 +9,7 @@
 //!                       with an   finds them,   members? how do      one member,
 //!                       engine    keeps order   replies combine?     shared by clients
 //!                                    │             ├─ embedded answers in this process
-//!                                  dialect         ├─ copies   of replicated pools: read, written, repaired
+//!                                  protocol        ├─ copies   of replicated pools: read, written, repaired
 //!                                  what a          │   └─ peers  other proxies with copies, by the rules of fleet
 //!                                  protocol says   ├─ members  who is up, and near
 //!                                                  └─ spool    deletes that a server has not taken
@@ -28,7 +28,8 @@
 //! engine + client + route + copies + upstream + peers
 //! frontdoor  metrics
 //! embedded  members  stream  fleet  spool
-//! config  dialect  micros  random  reactor  table
+//! protocols
+//! config  protocol  micros  random  reactor  table
 //! ```
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 #![deny(unsafe_code)]
@@ -52,14 +53,15 @@ pub mod metrics;
 
 pub mod embedded;
 pub mod members;
+pub mod protocols;
 pub mod spool;
 pub mod stream;
 pub mod table;
 
 pub mod config;
-pub mod dialect;
 pub mod fleet;
 pub mod micros;
+pub mod protocol;
 mod queue;
 pub mod random;
 pub mod reactor;

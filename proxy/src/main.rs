@@ -7,8 +7,8 @@ use proxima::{
     cli::{self, Answer, Explain, LogFile, LogFormat, McrouterLog, NutcrackerLog, Run, Task, log},
     config::Loaded,
     control::{self, Options},
-    dialect::Dialects,
     frontdoor::{BuiltIn, ConfigSource, YamlFile, mcrouter, nutcracker},
+    protocol::Protocols,
 };
 use tracing::Level;
 
@@ -53,7 +53,7 @@ fn serve(run: Run) -> ExitCode {
         io: run.io,
         node_addresses: run.here.node_addresses(),
         zone: run.here.zone.clone(),
-        dialects: Dialects::PLAIN,
+        protocols: Protocols::PLAIN,
         // Standard output is often collected together with the log.
         introduce: run.config.is_none() && run.log_format == LogFormat::Text,
         log: None,
@@ -93,7 +93,7 @@ fn serve_as_mcrouter(run: mcrouter::Run) -> ExitCode {
     }
     let options = Options {
         io: run.io,
-        dialects: Dialects::MEMCACHED,
+        protocols: Protocols::MEMCACHED,
         log: Some(Arc::new(McrouterLog::new(file, verbosity, switch))),
         door: Some(Arc::new(run.door.clone())),
         ..Options::default()

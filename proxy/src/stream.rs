@@ -2,7 +2,7 @@
 
 use proxima_wire::message::Parse;
 
-use crate::{dialect::Transform, reactor::Conn};
+use crate::{protocol::Transform, reactor::Conn};
 
 /// The send-buffer pool: empty buffers for the connection that has bytes to send next. The last buffer that
 /// was given back is taken first: it is still in the processor's cache. A buffer that belonged to the

@@ -84,7 +84,7 @@ pub enum Effect {
 /// The head of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The dialect's number of the command (for memcached the number of [`crate::memcache::Command`]).
+    /// The protocol's number of the command (for memcached the number of [`crate::memcache::Command`]).
     pub command: u16,
     /// What the request does to the data.
     pub class: Class,
@@ -104,7 +104,7 @@ pub struct Request {
     /// The words that ask for quiet, with the blank before them (` noreply`, ` q`). Without them the server
     /// answers.
     pub quiet: Span,
-    /// Whether some replies to this request are not for the client (see the dialect's `silenced`).
+    /// Whether some replies to this request are not for the client (see the protocol's `silenced`).
     pub is_quiet: bool,
     /// The key is base64-encoded; the server will decode it before use.
     pub base64_key: bool,

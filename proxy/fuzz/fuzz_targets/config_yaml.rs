@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, path::Path};
 use libfuzzer_sys::fuzz_target;
 use proxima::{
     config,
-    dialect::Dialects,
+    protocol::Protocols,
     members::{Here, Registry},
     route::Compiler,
 };
@@ -38,7 +38,7 @@ fuzz_target!(|text: &str| {
         .iter()
         .map(|listener| listener.address.clone())
         .collect();
-    if let Ok(mut compiler) = Compiler::new(&config, &servers, &mut registry, Dialects::PLAIN, "fuzz", 1) {
+    if let Ok(mut compiler) = Compiler::new(&config, &servers, &mut registry, Protocols::PLAIN, "fuzz", 1) {
         // The second tree shares what the first has made.
         for _ in 0..2 {
             let _ = compiler.tree(&mut registry, &listeners);

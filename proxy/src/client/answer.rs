@@ -4,17 +4,17 @@ use proxima_wire::message::{Outcome, Reply, Request};
 
 use super::{ClientId, Part, Stage};
 use crate::{
-    dialect::{Dialect, Failed, Fate, Lease},
     engine::{Engine, Passed, Peer, WorkerEvent},
     metrics::Metrics,
     micros::Micros,
+    protocol::{Failed, Fate, Lease, Protocol},
     route::{Answer, ReplyTo},
 };
 
 /// Counts an error reply by its word.
 #[cold]
-fn count_error(metrics: &mut Metrics, dialect: &dyn Dialect, bytes: &[u8]) {
-    let word = dialect.error_word(bytes);
+fn count_error(metrics: &mut Metrics, protocol: &dyn Protocol, bytes: &[u8]) {
+    let word = protocol.error_word(bytes);
     if !word.is_empty() {
         metrics.errors.count(word);
     }
@@ -37,9 +37,9 @@ impl Engine {
             client.listener,
         );
         if reply.outcome.is_error() {
-            count_error(&mut self.metrics, client.dialect, bytes);
+            count_error(&mut self.metrics, client.protocol, bytes);
             if slot.part == Part::Share
-                && let Some(text) = client.dialect.error_of_part(reply.outcome)
+                && let Some(text) = client.protocol.error_of_part(reply.outcome)
             {
                 return self.answer_for_part(id, seq, reply.outcome, text);
             }
@@ -49,7 +49,7 @@ impl Engine {
         if slot.part == Part::Number && !reply.outcome.is_error() {
             return self.count_part(id, seq, reply, bytes);
         }
-        let silenced = slot.quiet && client.dialect.silenced(slot.command, reply.outcome);
+        let silenced = slot.quiet && client.protocol.silenced(slot.command, reply.outcome);
         let at = bytes.as_ptr() as usize;
         if self.borrowed.contains(&at)
             && !silenced
@@ -104,7 +104,7 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        let number = client.dialect.number(reply, bytes);
+        let number = client.protocol.number(reply, bytes);
         client.slots.count(seq, number, &mut client.stream.out);
         self.flush_later(Peer::Client(id));
         self.requeue(id);
@@ -173,7 +173,7 @@ impl Engine {
         };
         let mut line = Vec::with_capacity(64);
         client
-            .dialect
+            .protocol
             .failure(&client.session, command, failed, &mut line);
         let reply = Reply::new(failed.outcome, line.len());
         self.count_failed(id, seq);
@@ -187,10 +187,10 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        let (own, dialect) = (client.own, client.dialect);
+        let (own, protocol) = (client.own, client.protocol);
         let is_unsent = failed.server.is_empty() && failed.fate == Fate::Unsent;
         let session = client.session.get_mut().filter(|_| is_unsent);
-        let stays = session.is_some_and(|session| dialect.refused(session, command, own.is_some()));
+        let stays = session.is_some_and(|session| protocol.refused(session, command, own.is_some()));
         client.closing |= !stays;
         match own {
             Some(own) => self.give_back(own),
@@ -245,7 +245,7 @@ impl Engine {
         };
         let mut out = std::mem::take(&mut self.scratch);
         client
-            .dialect
+            .protocol
             .failure(&client.session, request.command, failed, &mut out);
         self.metrics.clients.refused += 1;
         self.answer_here(id, &out, request.is_quiet);

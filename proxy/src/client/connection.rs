@@ -5,10 +5,10 @@ use proxima_wire::message::{Class, Request};
 use super::{Keys, Slots, kept_session::KeptSession, spread::Spread, subscriptions::Subscriptions};
 use crate::{
     copies::OperationId,
-    dialect::Dialect,
     embedded::memcache::Dump,
     members::{ClientSource, Locality},
     micros::Micros,
+    protocol::Protocol,
     route::Origin,
     stream::Stream,
     table::{Entry, Id},
@@ -50,7 +50,7 @@ pub struct Client {
     pub(super) stream: Stream,
     /// The number of its listener, which decides the route that its requests enter.
     pub(super) listener: u16,
-    pub(super) dialect: &'static dyn Dialect,
+    pub(super) protocol: &'static dyn Protocol,
     /// The number of its protocol's first command among the commands of all protocols.
     pub(super) first_command: u32,
     /// The number of its last one.
@@ -143,7 +143,7 @@ impl Client {
             form: self.session.form,
             login: self.login,
             locality: self.locality,
-            dialect: self.dialect,
+            protocol: self.protocol,
             hides_prefix: false,
         }
     }

@@ -4,8 +4,8 @@ use proxima_wire::message::{Outcome, Reply, Request};
 
 use super::{ClientId, Part};
 use crate::{
-    dialect::Failed,
     engine::{Engine, WorkerEvent},
+    protocol::Failed,
     route::ReplyTo,
 };
 

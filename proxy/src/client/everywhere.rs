@@ -6,9 +6,9 @@ use proxima_wire::message::{Outcome, Request};
 
 use super::{ClientId, Part, session::Input, split::OUT_OF_MEMORY};
 use crate::{
-    dialect::Failed,
     engine::Engine,
     members::Member,
+    protocol::Failed,
     route::{About, NodeId, ReplyTo, Walk},
 };
 
@@ -47,7 +47,7 @@ impl Engine {
             .collect();
         let is_up = |place: &&NodeId| tree.member_at(**place).is_none_or(|member| member.is_up());
         let one = places.iter().find(is_up).or(places.first()).copied();
-        match (origin.dialect.spread(request), one) {
+        match (origin.protocol.spread(request), one) {
             (Some(join), Some(_)) if places.len() > 1 => {
                 for place in places {
                     self.send_share(id, &walk, (place, message));
@@ -95,8 +95,8 @@ impl Engine {
             return self.route(id, request, message, input);
         }
         let mut out = Vec::new();
-        let visited = origin.dialect.visit(message, &numbers, &mut out);
-        match (visited, origin.dialect.spread(request)) {
+        let visited = origin.protocol.visit(message, &numbers, &mut out);
+        match (visited, origin.protocol.spread(request)) {
             (Some(at), Some(join)) if let Some(&(number, place)) = visits.get(at) => {
                 self.send_share(id, &walk, (place, &out));
                 let next = visits.get(at + 1).map_or(0, |&(next, _)| u32::from(next) + 1);
@@ -110,7 +110,7 @@ impl Engine {
     fn concerned_by(&mut self, walk: &Walk<'_>) -> Vec<Arc<Member>> {
         let mut found = Vec::new();
         if let Some(root) = walk.tree.root(usize::from(walk.origin.listener)) {
-            let about = match walk.origin.dialect.asks_for_keys(walk.request.command) {
+            let about = match walk.origin.protocol.asks_for_keys(walk.request.command) {
                 true => About::Keys,
                 false => About::Everything,
             };

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use crate::dialect::Session;
+use crate::protocol::Session;
 
 /// The session of a client whose protocol keeps none.
 static NONE: Session = Session::NEW;

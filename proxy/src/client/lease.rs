@@ -6,9 +6,9 @@ use proxima_wire::message::{Reply, Request, Span};
 
 use super::{ClientId, Clients, Part, session::Input};
 use crate::{
-    dialect::{Lease, Session},
     engine::{Engine, Peer},
     members::Member,
+    protocol::{Lease, Session},
     route::{Branches, NodeId, ReplyTo, Walk},
     upstream::LaneId,
 };
@@ -62,7 +62,7 @@ impl Clients {
     pub(crate) fn note_reply(&mut self, id: ClientId, command: u16, reply: &Reply, bytes: &[u8]) {
         if let Some(client) = self.table.get_mut(id) {
             client
-                .dialect
+                .protocol
                 .answered(client.session.or(&mut Session::default()), command, reply, bytes);
         }
     }
@@ -93,7 +93,7 @@ impl Engine {
                 to: ReplyTo::Client { client: id, seq: 0 },
             };
             let mut keys = Vec::new();
-            origin.dialect.keys(request, message, &mut |key| keys.push(key));
+            origin.protocol.keys(request, message, &mut |key| keys.push(key));
             has_key = !keys.is_empty();
             if let Some(apart) = self.find_apart(root, &walk, &keys, own.as_deref()) {
                 let own = own.as_ref().filter(|_| apart[0] == apart[1]);

@@ -6,10 +6,10 @@ use proxima_wire::message::Outcome;
 
 use super::{Client, ClientId, Slots, Stage, WHOLE, kept_session::KeptSession};
 use crate::{
-    dialect::{End, Failed, Login, Session, Spoken},
     engine::{Engine, Peer},
     members::{ClientSource, Locality},
     micros::Micros,
+    protocol::{End, Failed, Login, ProtocolSlot, Session},
     stream::Stream,
 };
 
@@ -20,21 +20,21 @@ pub(super) const UNKNOWN_REPLY: usize = 16 * 1024;
 impl Engine {
     /// Opens a client that has connected. `None`: no protocol is spoken at this listener any more.
     pub fn open_client(&mut self, listener: u16) -> Option<Peer> {
-        let Spoken { dialect, first } = self.tree.spoken(usize::from(listener))?;
+        let ProtocolSlot { protocol, first } = self.tree.spoken(usize::from(listener))?;
         let now = self.now;
         self.clients.opened += 1;
         let number = self.clients.opened * self.facts.workers.max(1) as u64 + self.facts.worker as u64;
         let id = self.clients.table.insert(|generation| Client {
             generation,
             stream: Stream {
-                transform: dialect.transform(End::Client { listener }),
+                transform: protocol.transform(End::Client { listener }),
                 ..Stream::default()
             },
             listener,
-            dialect,
+            protocol,
             first_command: first,
-            last_command: (first + dialect.commands().len() as u32).saturating_sub(1),
-            session: match dialect.keeps_session() {
+            last_command: (first + protocol.commands().len() as u32).saturating_sub(1),
+            session: match protocol.keeps_session() {
                 true => KeptSession::kept(Session {
                     id: number,
                     access: self.tree.access(usize::from(listener)),
@@ -120,7 +120,7 @@ impl Engine {
         client.closing = true;
         let mut line = Vec::new();
         let failed = Failed::here(Outcome::Overloaded, "clients log in as too many");
-        client.dialect.error(&client.session, &failed, &mut line);
+        client.protocol.error(&client.session, &failed, &mut line);
         self.answer_here(id, &line, false);
     }
 
@@ -128,7 +128,7 @@ impl Engine {
     pub(super) fn admit(&mut self, id: ClientId, bytes: &[u8]) -> Option<usize> {
         let client = self.clients.table.get_mut(id)?;
         let said = client.stream.out.len();
-        let login = client.dialect.admit(
+        let login = client.protocol.admit(
             client.session.or(&mut Session::default()),
             bytes,
             &mut client.stream.out,
@@ -151,7 +151,7 @@ impl Engine {
             }
             Login::Upgrade { used } => {
                 let listener = client.listener;
-                let transform = client.dialect.upgrade(End::Client { listener });
+                let transform = client.protocol.upgrade(End::Client { listener });
                 // What is behind the word is the beginning of the handshake: clients of MySQL do not wait for
                 // an answer. It is never read as plain.
                 let behind = bytes.get(used..).unwrap_or_default();

@@ -10,7 +10,7 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return false;
         };
-        let (listener, server) = (client.listener, client.dialect.embedded());
+        let (listener, server) = (client.listener, client.protocol.embedded());
         let Some(server) = server.filter(|_| self.serves_store(listener)) else {
             return false;
         };

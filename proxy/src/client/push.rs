@@ -40,7 +40,7 @@ impl Clients {
 
     /// Returns whether this is the beginning of a confirmation, and the lane has the client's subscriptions.
     pub(crate) fn confirms(&self, id: ClientId, lane: LaneId, member: MemberId, begin: &[u8]) -> bool {
-        let channels = self.table.get(id).and_then(|client| client.dialect.channels());
+        let channels = self.table.get(id).and_then(|client| client.protocol.channels());
         self.is_subscribed_on(id, member, lane) && channels.is_some_and(|channels| channels.confirms(begin))
     }
 

@@ -16,8 +16,8 @@ use std::{
 };
 
 use super::stats::Tally;
-use crate::dialect::ConnectionFacts;
 use crate::embedded::{Connection, Connections};
+use crate::protocol::ConnectionFacts;
 
 /// The clients of all workers. Each worker has a part of its own, so that accepting takes no contended lock.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use super::{
     split::OUT_OF_MEMORY,
 };
 use crate::{
-    dialect::{Failed, Lease, Plan, Session},
     engine::{Engine, Peer, WorkerEvent},
+    protocol::{Failed, Lease, Plan, Session},
     route::{BATCH, Pending, ReplyTo, Tree, Walk},
 };
 
@@ -30,9 +30,9 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return true;
         };
-        let (dialect, number) = (client.dialect, client.number(request.command));
+        let (protocol, number) = (client.protocol, client.number(request.command));
         if request.body > 0
-            && let Err(bad) = dialect.check_end(message)
+            && let Err(bad) = protocol.check_end(message)
         {
             self.end_badly(id, request, &bad);
             return true;
@@ -55,7 +55,7 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        let silenced = request.is_quiet && client.dialect.silenced(request.command, Outcome::ClientError);
+        let silenced = request.is_quiet && client.protocol.silenced(request.command, Outcome::ClientError);
         self.answer_here(id, bad.reply, silenced && !bad.close);
         if bad.close {
             if let Some(client) = self.clients.table.get_mut(id) {
@@ -73,7 +73,7 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return true;
         };
-        let (dialect, listener) = (client.dialect, client.listener);
+        let (protocol, listener) = (client.protocol, client.listener);
         let is_idle = client.slots.is_empty();
         let mut new = Session::NEW;
         let session = client.session.or(&mut new);
@@ -86,10 +86,10 @@ impl Engine {
         session.is_embedded = is_embedded;
         session.reach = input.tree.reach_of(usize::from(listener));
         let mut answer = std::mem::take(&mut self.scratch);
-        let plan = dialect.plan(session, request, message, &mut answer);
+        let plan = protocol.plan(session, request, message, &mut answer);
         client.in_session = session.memory();
         if std::mem::take(&mut session.has_named_library) {
-            self.metrics.libraries.count(dialect.library(session));
+            self.metrics.libraries.count(protocol.library(session));
         }
         let logs_in = !self.servers.is_login(client.login, &client.session.login);
         if plan != Plan::Route || logs_in {
@@ -110,7 +110,7 @@ impl Engine {
             ..*request
         };
         let request = &Request {
-            class: dialect.acts_as(request, message),
+            class: protocol.acts_as(request, message),
             ..*request
         };
         match plan {
@@ -183,7 +183,7 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        let Parsed::Head(request) = client.dialect.head(message) else {
+        let Parsed::Head(request) = client.protocol.head(message) else {
             return;
         };
         let request = self

@@ -240,8 +240,8 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return input.discard();
         };
-        let (dialect, most) = (client.dialect, self.limits.value_bytes as u64);
-        match &dialect.request(&mut client.stream.parse, input.rest(), most) {
+        let (protocol, most) = (client.protocol, self.limits.value_bytes as u64);
+        match &protocol.request(&mut client.stream.parse, input.rest(), most) {
             Parsed::More => false,
             Parsed::Bad(bad) => {
                 self.wait_for_place(id, None);
@@ -346,14 +346,14 @@ impl Engine {
         }
         let message = bytes.get(..request.len() as usize)?;
         client
-            .dialect
+            .protocol
             .resolve(&client.session, tree.declared(), request, message)
     }
 
     /// Does this request change its client's subscriptions?
     fn subscribes(&self, id: ClientId, request: &Request) -> bool {
         let client = self.clients.table.get(id);
-        let channels = client.and_then(|client| client.dialect.channels());
+        let channels = client.and_then(|client| client.protocol.channels());
         channels.is_some_and(|channels| channels.change(request.command).is_some())
     }
 

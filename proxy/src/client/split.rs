@@ -13,9 +13,9 @@ use super::{
     session::{Input, REMOVED},
 };
 use crate::{
-    dialect::{Failed, Join},
     engine::{Engine, Peer},
     micros::Micros,
+    protocol::{Failed, Join},
     route::{ReplyTo, Tree, Walk},
 };
 
@@ -71,7 +71,7 @@ impl Engine {
         let message = input.rest();
         let mut begin = Vec::new();
         let join = client
-            .dialect
+            .protocol
             .split(&client.session, request, message, &mut begin)?;
         let number = client.number(request.command);
         self.serve_pending(id, input);
@@ -157,7 +157,7 @@ impl Engine {
                 break Stop::End;
             };
             let rest = &bytes[portion.used..];
-            let key = match client.dialect.next_key(portion.request, rest) {
+            let key = match client.protocol.next_key(portion.request, rest) {
                 NextKey::Key(key) => key,
                 NextKey::End(used) => {
                     portion.used += used;
@@ -223,8 +223,8 @@ impl Engine {
             return self.fail_keys(id, portion, Outcome::LocalError, REMOVED);
         };
         portion.asked += 1;
-        origin.dialect.single(portion.request, portion.head, key, single);
-        let Parsed::Head(request) = origin.dialect.head(single) else {
+        origin.protocol.single(portion.request, portion.head, key, single);
+        let Parsed::Head(request) = origin.protocol.head(single) else {
             let text = "a key of this request cannot be asked for alone";
             return self.fail_keys(id, portion, Outcome::LocalError, text);
         };
@@ -254,7 +254,7 @@ impl Engine {
         };
         let mut line = Vec::new();
         client
-            .dialect
+            .protocol
             .error(&client.session, &Failed::here(outcome, text), &mut line);
         self.answer_keys(id, portion, &Reply::new(outcome, line.len()), &line);
     }

@@ -20,8 +20,8 @@ use super::{
     split::OUT_OF_MEMORY,
 };
 use crate::{
-    dialect::{Failed, Join, Session},
     engine::{Engine, Peer},
+    protocol::{Failed, Join, Session},
     route::{Branches, Mark, NodeId, Origin, ReplyTo, Tree, Walk},
     upstream::ELSEWHERE,
 };
@@ -89,8 +89,8 @@ impl Engine {
         };
         let mut division = std::mem::take(&mut self.clients.division);
         let keys = &mut division.keys;
-        origin.dialect.keys(request, message, &mut |key| keys.push(key));
-        let join = origin.dialect.spread(request).filter(|_| divides);
+        origin.protocol.keys(request, message, &mut |key| keys.push(key));
+        let join = origin.protocol.spread(request).filter(|_| divides);
         // A write stays whole where it can: a server does all of it at once.
         let branches = match join {
             Some(_) if request.class != Class::Write => Branches::Any,
@@ -276,8 +276,8 @@ impl Engine {
                 count += 1;
                 division.keys[key]
             });
-            let dialect = walk.origin.dialect;
-            dialect.part(walk.request, walk.message, &mut keys, part);
+            let protocol = walk.origin.protocol;
+            protocol.part(walk.request, walk.message, &mut keys, part);
             drop(keys);
             self.send_share(id, walk, (*root, part));
             spread.shares += 1;
@@ -287,8 +287,8 @@ impl Engine {
         let keys: Vec<usize> = division.keys_of(group).collect();
         for keys in keys.chunks(if is_together { keys.len() } else { 1 }) {
             let mut spans = keys.iter().map(|&key| division.keys[key]);
-            let dialect = walk.origin.dialect;
-            dialect.part(walk.request, walk.message, &mut spans, part);
+            let protocol = walk.origin.protocol;
+            protocol.part(walk.request, walk.message, &mut spans, part);
             keys.iter().for_each(|&key| division.order[key] = spread.shares);
             self.send_share(id, walk, (*root, part));
             spread.shares += 1;
@@ -334,7 +334,7 @@ impl Engine {
             (None, None) => [(keys[0], "one place"), (keys[1], "another")],
         };
         let mut reply = Vec::new();
-        let is_worded = client.dialect.apart(
+        let is_worded = client.protocol.apart(
             client.session.or(&mut Session::default()),
             walk.request,
             walk.message,
@@ -357,7 +357,7 @@ impl Engine {
             return;
         };
         let Origin {
-            listener, dialect, ..
+            listener, protocol, ..
         } = of.origin;
         let size = of
             .tree
@@ -365,7 +365,7 @@ impl Engine {
         let (command, is_quiet) = (of.request.command, of.request.is_quiet);
         let seq = client.slots.push_share(command, is_quiet, size, self.now);
         let to = ReplyTo::Client { client: id, seq };
-        let Parsed::Head(request) = dialect.head(message) else {
+        let Parsed::Head(request) = protocol.head(message) else {
             let text = "this request cannot be divided";
             return self.fail(to, &Failed::here(Outcome::LocalError, text));
         };

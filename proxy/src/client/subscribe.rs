@@ -14,10 +14,10 @@ use super::{
     subscriptions::{Change, Part, Subscriptions},
 };
 use crate::{
-    dialect::{Channels, Failed, Subject, Subscribing},
     engine::Engine,
     members::Member,
     micros::Micros,
+    protocol::{Channels, Failed, Subject, Subscribing},
     route::{About, ReplyTo, Walk},
     upstream::LaneId,
 };
@@ -37,10 +37,10 @@ impl Engine {
         if self.end_outdated(id) {
             return;
         }
-        let Some(dialect) = self.clients.table.get(id).map(|client| client.dialect) else {
+        let Some(protocol) = self.clients.table.get(id).map(|client| client.protocol) else {
             return;
         };
-        let Some(channels) = dialect.channels() else {
+        let Some(channels) = protocol.channels() else {
             return;
         };
         let Some(made) = channels.change(request.command) else {
@@ -60,7 +60,10 @@ impl Engine {
                 let server = member.as_ref().map_or("", |member| &member.address);
                 let text = match member {
                     Some(_) => what.to_owned(),
-                    None => format!("{}: {what}", dialect.command_name(request.command).to_uppercase()),
+                    None => format!(
+                        "{}: {what}",
+                        protocol.command_name(request.command).to_uppercase()
+                    ),
                 };
                 self.refuse(id, request, &Failed::at(server, outcome, &text));
             }
@@ -159,7 +162,7 @@ impl Engine {
             &placed,
             &mut |names| {
                 let mut part = Vec::new();
-                origin.dialect.part(request, message, names, &mut part);
+                origin.protocol.part(request, message, names, &mut part);
                 part
             },
         ))

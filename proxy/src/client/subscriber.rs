@@ -14,9 +14,9 @@ use super::{
     subscriptions::{Change, Progress, Subscriptions},
 };
 use crate::{
-    dialect::{Failed, MALFORMED, Session},
     engine::{Engine, Peer},
     members::{Failure, Member, MemberId},
+    protocol::{Failed, MALFORMED, Session},
     route::ReplyTo,
     upstream::{LaneId, Wants},
 };
@@ -153,7 +153,7 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return Taken::Passed;
         };
-        let (Some(subscriptions), Some(channels)) = (&mut client.subscriptions, client.dialect.channels())
+        let (Some(subscriptions), Some(channels)) = (&mut client.subscriptions, client.protocol.channels())
         else {
             return Taken::Passed;
         };
@@ -207,7 +207,7 @@ impl Engine {
         if subscriptions.is_bare() {
             client.subscriptions = None;
         }
-        if let Some(channels) = client.dialect.channels() {
+        if let Some(channels) = client.protocol.channels() {
             channels.subscribed(client.session.or(&mut Session::default()), has_any);
         }
         for lane in free {
@@ -267,7 +267,7 @@ impl Engine {
         let Some(subscriptions) = client.subscriptions.take() else {
             return;
         };
-        if let Some(channels) = client.dialect.channels() {
+        if let Some(channels) = client.protocol.channels() {
             channels.subscribed(client.session.or(&mut Session::default()), false);
         }
         self.drop_subscribed(&subscriptions);

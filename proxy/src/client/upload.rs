@@ -10,10 +10,10 @@ use super::{
 };
 use crate::{
     copies::LastByte,
-    dialect::{Failed, Plan, Session},
     engine::{Engine, Peer, WorkerEvent},
     members::Member,
     micros::Micros,
+    protocol::{Failed, Plan, Session},
     route::{ReplyTo, Tree, Walk},
     upstream::LaneId,
 };
@@ -150,7 +150,7 @@ impl Engine {
         session.is_idle = true;
         session.reach = self.tree.reach_of(usize::from(client.listener));
         let mut answer = std::mem::take(&mut self.scratch);
-        let plan = client.dialect.plan(session, request, rest, &mut answer);
+        let plan = client.protocol.plan(session, request, rest, &mut answer);
         client.in_session = session.memory();
         if !self.follow_login(id) {
             self.refuse_login(id);
@@ -228,7 +228,9 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return false;
         };
-        let parsed = client.dialect.piece(&mut client.stream.parse, input.rest(), most);
+        let parsed = client
+            .protocol
+            .piece(&mut client.stream.parse, input.rest(), most);
         let Stage::Upload(upload) = &mut client.stage else {
             return false;
         };

@@ -11,8 +11,8 @@ use tokio::{
 };
 
 use crate::{
-    dialect::{Conversation, Dialect, Login, MALFORMED, Message, NO_UPGRADE, Transform},
     members::Member,
+    protocol::{Conversation, Login, MALFORMED, Message, NO_UPGRADE, Protocol, Transform},
     reactor::is_shortage,
 };
 
@@ -29,7 +29,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 /// An open connection.
 pub(super) struct Connection<'a> {
     member: &'a Member,
-    dialect: &'static dyn Dialect,
+    protocol: &'static dyn Protocol,
     stream: Box<dyn Stream>,
     transform: Option<Box<dyn Transform>>,
     /// Received and not yet understood.
@@ -57,12 +57,12 @@ impl<'a> Connection<'a> {
                 None,
             )
         };
-        let dialect = member.dialect;
+        let protocol = member.protocol;
         Ok(Self {
             member,
-            dialect,
+            protocol,
             stream,
-            transform: dialect.transform(member.end()),
+            transform: protocol.transform(member.end()),
             heard: Vec::new(),
             local,
         })
@@ -89,12 +89,12 @@ impl<'a> Connection<'a> {
         };
         loop {
             let mut said = Vec::new();
-            let step = self.dialect.login(&mut conversation, &self.heard, &mut said);
+            let step = self.protocol.login(&mut conversation, &self.heard, &mut said);
             self.write(&said).await?;
             let used = match step {
                 Login::More { used } | Login::Ready { used } | Login::Limited { used, .. } => used,
                 Login::Upgrade { used } => {
-                    let transform = self.dialect.upgrade(self.member.end());
+                    let transform = self.protocol.upgrade(self.member.end());
                     if used != self.heard.len() || self.transform.is_some() || transform.is_none() {
                         return Err(io::Error::other(NO_UPGRADE));
                     }
@@ -160,7 +160,7 @@ impl<'a> Connection<'a> {
     /// The next message, which then is all there.
     async fn message(&mut self, parse: &mut Parse, command: u16) -> io::Result<Message> {
         loop {
-            match self.dialect.reply(parse, command, &self.heard) {
+            match self.protocol.reply(parse, command, &self.heard) {
                 Parsed::Head(message) => {
                     let head = message.head();
                     if head.len() > LARGEST as u64 {

@@ -81,13 +81,13 @@ use crate::{
         source::Lists,
     },
     copies::{CopyState, CopyStatus, Departed},
-    dialect::Dialects,
     embedded::store::{Keyspace, Store, Totals},
     frontdoor::ConfigSource,
     members::{Address, Distance, DistanceSource, Localities, Member},
     metrics::Metrics,
     micros::Micros,
     peers,
+    protocol::Protocols,
     random::Random,
     reactor::Io,
     route::{self, Asker, ExplainError, Explained, Tree},
@@ -110,7 +110,7 @@ pub struct Proxy {
     store: Arc<Store>,
     started: Instant,
     io: Io,
-    dialects: Dialects,
+    protocols: Protocols,
     /// Runs the tasks of the control thread, repairs of copies among them.
     runtime: tokio::runtime::Handle,
     /// The node agent that the configuration names.
@@ -428,8 +428,8 @@ impl Proxy {
     }
 
     /// The protocols that this process speaks.
-    pub fn dialects(&self) -> Dialects {
-        self.dialects
+    pub fn protocols(&self) -> Protocols {
+        self.protocols
     }
 
     /// The DNS look-ups of each pool: pool, name, and counts.

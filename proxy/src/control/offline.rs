@@ -10,8 +10,8 @@ use super::{
 use crate::{
     config::{ConfigError, Loaded, file, schema::Config, source::Lists},
     copies::Snapshot,
-    dialect::Dialects,
     members::{Here, Localities, Registry, host_id},
+    protocol::Protocols,
     random::Random,
     route::{self, Asker, CompileError, Compiled, Compiler, ExplainError},
 };
@@ -63,7 +63,7 @@ fn ask_agent(config: &Config) -> Result<Option<Result<Localities, AgentError>>, 
 /// Makes the tree of a configuration.
 fn compile(loaded: &Loaded, servers: &Lists, registry: &mut Registry) -> Result<Compiled, CompileError> {
     let (config, version) = (&loaded.config, &loaded.version_hash);
-    let mut compiler = Compiler::new(config, servers, registry, Dialects::PLAIN, version, host_id())?;
+    let mut compiler = Compiler::new(config, servers, registry, Protocols::PLAIN, version, host_id())?;
     let listeners = config.listeners.iter().map(|listener| listener.address.clone());
     compiler.tree(registry, &listeners.collect::<Vec<_>>())
 }

@@ -6,7 +6,7 @@ use std::{io, time::Duration};
 use tokio::time::timeout;
 
 use super::connection::Connection;
-use crate::{dialect::Question, members::Member};
+use crate::{members::Member, protocol::Question};
 
 /// The longest time for a flush, as a time-out may be without end.
 const FLUSH: Duration = Duration::from_secs(10);
@@ -17,7 +17,7 @@ const FLUSH: Duration = Duration::from_secs(10);
 /// It cannot be reached, is late, or answers an error or nonsense.
 pub async fn probe(member: &Member) -> io::Result<()> {
     let connection = Connection::open(member).await?;
-    within(member.timeout, ask(connection, member.dialect.probe())).await
+    within(member.timeout, ask(connection, member.protocol.probe())).await
 }
 
 /// Drops all that the member holds, if its protocol allows it.
@@ -25,7 +25,7 @@ pub async fn probe(member: &Member) -> io::Result<()> {
 /// # Errors
 /// As those of [`probe`].
 pub(super) async fn flush(member: &Member) -> io::Result<()> {
-    let Some(flush) = member.dialect.copied().and_then(|copied| copied.flush()) else {
+    let Some(flush) = member.protocol.copied().and_then(|copied| copied.flush()) else {
         return Ok(());
     };
     let asked = async { ask(Connection::open(member).await?, flush).await };

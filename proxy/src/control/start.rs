@@ -33,13 +33,13 @@ use crate::{
     client::{Question, Register},
     config::schema::{Config, Limits, Nodes},
     copies::{Departed, KeyLocks},
-    dialect::Dialects,
     embedded::store::{self, Store},
     engine::{Engine, Facts, WorkerEvent},
     frontdoor::{ConfigSource, mcrouter::Door},
     members::{Here, Registry, host_id},
     micros::Micros,
     peers,
+    protocol::Protocols,
     random::Random,
     reactor::{Io, NoUring, reason},
     worker::{FleetOrder, Order},
@@ -55,7 +55,7 @@ pub struct Options {
     /// This node's zone; servers of the same zone are nearer than others.
     pub zone: Option<String>,
     /// The protocols of clients and servers.
-    pub dialects: Dialects,
+    pub protocols: Protocols,
     /// Whether to print what a newcomer may try.
     pub introduce: bool,
     /// What signals do to the log. `None`: nothing.
@@ -89,7 +89,7 @@ impl Default for Options {
             io: Io::Auto,
             node_addresses: Vec::new(),
             zone: None,
-            dialects: Dialects::PLAIN,
+            protocols: Protocols::PLAIN,
             introduce: false,
             log: None,
             statistics: None,
@@ -211,7 +211,7 @@ pub(super) fn start(
         store: shared.store,
         started: shared.started,
         io,
-        dialects: options.dialects,
+        protocols: options.protocols,
         runtime: runtime.handle().clone(),
         nodes: name,
         requests: ask,
@@ -273,7 +273,7 @@ fn prepare(
         registry: Registry::new(here),
         workers: loaded.config.workers.unwrap_or_else(host::processors).max(1),
         host_id: host_id(),
-        dialects: options.dialects,
+        protocols: options.protocols,
         spool: None,
         leases: Arc::default(),
     };

@@ -15,7 +15,7 @@ pub mod store;
 use proxima_wire::message::{Outcome, Reply, Request};
 
 use self::store::{Prefetch, Store};
-use crate::dialect::{Embedded, Failed};
+use crate::protocol::{Embedded, Failed};
 
 /// What the store cannot know by itself.
 #[derive(Clone, Copy)]
@@ -69,7 +69,7 @@ pub struct Connection<'a> {
 }
 
 /// Executes `request`, whose head and body are `message`, and appends the reply to `out`, which is empty.
-/// `form`: that of the client's [session](crate::dialect::Session). memcached's `quit` is not answered.
+/// `form`: that of the client's [session](crate::protocol::Session). memcached's `quit` is not answered.
 #[inline]
 pub fn answer(
     server: Embedded,

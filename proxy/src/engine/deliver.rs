@@ -4,7 +4,7 @@ use proxima_wire::message::Reply;
 
 use super::Engine;
 use crate::{
-    dialect::Failed,
+    protocol::Failed,
     route::{Answer, ReplyTo},
 };
 

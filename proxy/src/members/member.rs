@@ -11,7 +11,7 @@ use socket2::SockAddr;
 use super::{Distance, DistanceSource, Health, Pool, ServerIdentity};
 use crate::{
     config::schema::{Dedicated, KeepAlive},
-    dialect::{Copied, Credentials, Dialect, End},
+    protocol::{Copied, Credentials, End, Protocol},
 };
 
 /// A member's number, the same in every snapshot for as long as the member lives. Workers find its lanes by
@@ -43,7 +43,7 @@ pub struct Member {
     /// What that is known from.
     pub distance_source: DistanceSource,
     /// The protocol that it speaks.
-    pub dialect: &'static dyn Dialect,
+    pub protocol: &'static dyn Protocol,
     /// Time for a reply.
     pub timeout: Duration,
     /// Time for a connection.

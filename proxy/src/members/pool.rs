@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use crate::dialect::PoolState;
+use crate::protocol::PoolState;
 
 /// A pool's number, the same as long as the process lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

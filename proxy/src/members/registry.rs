@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     config::schema::{EjectBy, Login, Pool as PoolSpec, Server},
-    dialect::{Credentials, Dialect},
+    protocol::{Credentials, Protocol},
 };
 
 /// The members of this process. The control thread keeps them.
@@ -110,7 +110,7 @@ impl Registry {
         pool: &str,
         spec: &PoolSpec,
         server: &Server,
-        dialect: &'static dyn Dialect,
+        protocol: &'static dyn Protocol,
     ) -> Result<Arc<Member>, AddressError> {
         let settings = format!(
             "{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}",
@@ -133,7 +133,7 @@ impl Registry {
             pool: pool.into(),
             address: server.address.clone(),
             name: ketama_name(&server.address, server.name.as_deref()).to_owned(),
-            protocol: dialect.name(),
+            protocol: protocol.name(),
             is_copy: spec.replicated.is_some(),
             socket: socket.clone(),
         };
@@ -147,7 +147,7 @@ impl Registry {
             EjectBy::Suspicion => String::new(),
             EjectBy::LostConnections => format!("{pool}\0{}", key.0.name),
         };
-        let pool = self.pool(pool, dialect);
+        let pool = self.pool(pool, protocol);
         let eject = Eject {
             by: spec.eject.by,
             failures: spec.eject.failures,
@@ -191,7 +191,7 @@ impl Registry {
             zone: server.zone.clone(),
             distance,
             distance_source,
-            dialect,
+            protocol,
             timeout: spec.timeout,
             connect_timeout: spec.connect_timeout,
             login: login.map(Arc::new),
@@ -199,7 +199,7 @@ impl Registry {
             preconnect: spec.preconnect,
             keepalive: spec.keepalive,
             asks_version: spec.asks_version,
-            copied: spec.replicated.and_then(|_| dialect.copied()),
+            copied: spec.replicated.and_then(|_| protocol.copied()),
             health,
         });
         self.members.insert(key, Arc::clone(&member));
@@ -218,16 +218,16 @@ impl Registry {
         }
     }
 
-    fn pool(&mut self, name: &str, dialect: &'static dyn Dialect) -> Arc<Pool> {
+    fn pool(&mut self, name: &str, protocol: &'static dyn Protocol) -> Arc<Pool> {
         let id = PoolId(self.pools.len() as u32);
-        let pool = self.pools.entry((name.to_owned(), dialect.name()));
+        let pool = self.pools.entry((name.to_owned(), protocol.name()));
         let pool = pool.or_insert_with(|| {
             Arc::new(Pool {
                 id,
                 name: name.into(),
                 fail_open: AtomicBool::new(false),
                 version: AtomicU64::new(0),
-                state: dialect.pool_state(),
+                state: protocol.pool_state(),
             })
         });
         Arc::clone(pool)
@@ -280,7 +280,7 @@ mod tests {
     use std::sync::atomic::Ordering::Relaxed;
 
     use super::*;
-    use crate::{dialect::Memcache, members::Failure};
+    use crate::{members::Failure, protocols::Memcache};
 
     #[test]
     fn server_whose_default_name_is_written_is_the_same_member() {

@@ -4,7 +4,7 @@ use std::{borrow::Cow, ops::Range};
 
 use proxima_wire::message::{Outcome, Reply};
 
-use crate::dialect::{Failed, Fate};
+use crate::protocol::{Failed, Fate};
 
 /// The answer to a request.
 #[derive(Clone, Copy, Debug)]

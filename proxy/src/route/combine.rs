@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     client::ClientId,
-    dialect::{Failed, Fate},
     engine::{Engine, Sleeper},
+    protocol::{Failed, Fate},
 };
 
 /// A peer gets its answers whole.
@@ -155,7 +155,7 @@ impl Engine {
             // What a server may have executed already must not be executed by another one as well.
             .filter(|_| match answer.fate() {
                 Fate::Unsent => true,
-                Fate::Lost => query.dialect.may_repeat(query.command),
+                Fate::Lost => query.protocol.may_repeat(query.command),
                 Fate::Blamed => false,
             })
             // Two members that redirect to each other do not do so for ever.
@@ -219,7 +219,7 @@ impl Engine {
         let next = handle.left();
         let walk = flight.walk(tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];
-        let name = walk.origin.dialect.command_name(walk.request.command);
+        let name = walk.origin.protocol.command_name(walk.request.command);
         let held = handle.reply(walk.key(&mut scratch), name, client, answer);
         let until = flight.until.max(self.now + held);
         if until > self.now {
@@ -258,7 +258,7 @@ impl Engine {
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };
-        let (parent, request, dialect) = (flight.parent, flight.request, flight.origin.dialect);
+        let (parent, request, protocol) = (flight.parent, flight.request, flight.origin.protocol);
         let message = std::mem::take(&mut flight.message);
         self.router.flights.close(id);
         let Answer::Reply(reply, bytes) = answer else {
@@ -269,7 +269,7 @@ impl Engine {
         }
         // The key as the client wrote it, encoded or not.
         let mut renamed = Vec::with_capacity(bytes.len() + 16);
-        dialect.rewrite_reply_key(request.command, request.key.of(&message), bytes, &mut renamed);
+        protocol.rewrite_reply_key(request.command, request.key.of(&message), bytes, &mut renamed);
         let head = (i64::from(reply.head) + renamed.len() as i64 - bytes.len() as i64).max(0) as u32;
         self.deliver(parent, &Reply { head, ..**reply }, &renamed);
     }
@@ -305,7 +305,7 @@ impl Engine {
             let client = self.client_of(&tree, id);
             let flight = self.router.flights.get(id)?;
             let (parent, request) = (flight.parent, flight.request);
-            let dialect = flight.origin.dialect;
+            let protocol = flight.origin.protocol;
             flight.pending = flight.pending.saturating_sub(1);
             let last = flight.pending == 0;
             if std::mem::replace(&mut flight.done, true) {
@@ -322,7 +322,7 @@ impl Engine {
                 let key = request.key.of(&flight.message);
                 handle.reply(
                     key,
-                    dialect.command_name(request.command),
+                    protocol.command_name(request.command),
                     client,
                     &Answer::Reply(&seen, b""),
                 );
@@ -338,7 +338,7 @@ impl Engine {
                 Node::Wrap { handle, .. } if handle.changes_key() => {
                     let message = std::mem::take(&mut flight.message);
                     let line = std::mem::take(head);
-                    dialect.rewrite_reply_key(request.command, request.key.of(&message), &line, head);
+                    protocol.rewrite_reply_key(request.command, request.key.of(&message), &line, head);
                     self.router.flights.close(id);
                 }
                 _ => self.router.flights.close(id),

@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{
     copies::Snapshot,
-    dialect::{Dialect, Effect, Spoken},
     members::{ClientSource, Distance, DistanceSource, Localities, Locality, Member},
     micros::Micros,
+    protocol::{Effect, Protocol, ProtocolSlot},
     random::Random,
 };
 use proxima_wire::message::{Parsed, Request};
@@ -92,22 +92,22 @@ pub fn explain(
     random: &mut Random,
 ) -> Result<Explained, ExplainError> {
     let root = tree.root(listener).ok_or(ExplainError::NoListener)?;
-    let Spoken { dialect, .. } = tree.spoken(listener).ok_or(ExplainError::NoListener)?;
-    let number = dialect.command(command);
-    let request = number.and_then(|number| dialect.example(number, key));
+    let ProtocolSlot { protocol, .. } = tree.spoken(listener).ok_or(ExplainError::NoListener)?;
+    let number = protocol.command(command);
+    let request = number.and_then(|number| protocol.example(number, key));
     let request = &request.ok_or_else(|| ExplainError::NoCommand {
         command: command.escape_debug().to_string(),
-        protocol: dialect.name(),
+        protocol: protocol.name(),
     })?;
     let shown = || request.trim_ascii_end().escape_ascii().to_string();
-    let Parsed::Head(head) = dialect.head(request) else {
+    let Parsed::Head(head) = protocol.head(request) else {
         return Err(ExplainError::NoRequest(shown()));
     };
     if head.len() != request.len() as u64 || !head.more_keys.is_empty() {
         return Err(ExplainError::NotOne(shown()));
     }
     let mut scratch = [0; 250];
-    let key = dialect.key(&head, request, &mut scratch).to_vec();
+    let key = protocol.key(&head, request, &mut scratch).to_vec();
     let title = format!(
         "{command} {} (configuration {})",
         key.escape_ascii(),
@@ -115,7 +115,7 @@ pub fn explain(
     );
     let mut recorder = Recorder {
         tree,
-        dialect,
+        protocol,
         asker,
         snapshot,
         random,
@@ -133,7 +133,7 @@ pub fn explain(
 
 struct Recorder<'a> {
     tree: &'a Tree,
-    dialect: &'static dyn Dialect,
+    protocol: &'static dyn Protocol,
     asker: Asker<'a>,
     snapshot: &'a Snapshot,
     random: &'a mut Random,
@@ -162,7 +162,7 @@ impl Recorder<'_> {
             ),
             (Effect::LookAtHome, Some(home)) => {
                 let mut scratch = [0; 250];
-                let key = self.dialect.key(head, message, &mut scratch);
+                let key = self.protocol.key(head, message, &mut scratch);
                 (
                     "reads at the copy that decides this key".into(),
                     home.pick_live(key, readable).into_iter().collect(),
@@ -170,7 +170,7 @@ impl Recorder<'_> {
             }
             (Effect::Decide, Some(home)) => {
                 let mut scratch = [0; 250];
-                let key = self.dialect.key(head, message, &mut scratch);
+                let key = self.protocol.key(head, message, &mut scratch);
                 let first = home.pick_live(key, readable);
                 let others = (0..copies.children.len()).filter(|&child| Some(child) != first);
                 (
@@ -221,12 +221,12 @@ impl Recorder<'_> {
 
     // This function is longer than 80 lines: it is one `match` with one arm for each shape of node.
     fn step(&mut self, node: NodeId, message: &[u8], depth: usize, note: &'static str) {
-        let dialect = self.dialect;
-        let Parsed::Head(head) = dialect.head(message) else {
+        let protocol = self.protocol;
+        let Parsed::Head(head) = protocol.head(message) else {
             return;
         };
         let mut scratch = [0; 250];
-        let key = dialect.key(&head, message, &mut scratch);
+        let key = protocol.key(&head, message, &mut scratch);
         let (prefix, behind) = match self.hides_prefix {
             true => behind_prefix(key),
             false => (&key[..0], key),
@@ -235,7 +235,7 @@ impl Recorder<'_> {
             command: head.command,
             class: head.class,
             key: behind,
-            dialect,
+            protocol,
             locality: self.asker.locality,
             unix: self.asker.unix,
         };
@@ -295,7 +295,7 @@ impl Recorder<'_> {
                 let asked = Asked {
                     request: &head,
                     message,
-                    command: dialect.command_name(head.command),
+                    command: protocol.command_name(head.command),
                     key,
                     unix: self.asker.unix,
                     largest: usize::MAX,
@@ -369,17 +369,17 @@ impl Recorder<'_> {
                     _ => Vec::new(),
                 };
                 let change = match &wrapped {
-                    Wrapped::Key(_) | Wrapped::Bare(_) => crate::dialect::Change {
+                    Wrapped::Key(_) | Wrapped::Bare(_) => crate::protocol::Change {
                         key: Some(&key),
                         ttl: None,
                     },
-                    Wrapped::Ttl(ttl) => crate::dialect::Change {
+                    Wrapped::Ttl(ttl) => crate::protocol::Change {
                         key: None,
                         ttl: Some(*ttl),
                     },
-                    _ => crate::dialect::Change::default(),
+                    _ => crate::protocol::Change::default(),
                 };
-                if dialect.rewrite(&head, message, &change, &mut changed) {
+                if protocol.rewrite(&head, message, &change, &mut changed) {
                     changed.extend_from_slice(message.get(head.head as usize..).unwrap_or_default());
                     self.step(*child, &changed, depth + 1, "");
                 } else {

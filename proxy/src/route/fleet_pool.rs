@@ -5,7 +5,7 @@ use proxima_wire::{
     message::{Parsed, Request},
 };
 
-use crate::dialect::Dialect;
+use crate::protocol::Protocol;
 
 /// A replicated pool of a fleet: its only child is this proxy's own copy, if it has one; every other copy is
 /// reached through the peer at its side.
@@ -15,16 +15,16 @@ pub struct FleetPool {
     /// The hash of the name, by which peers call the pool.
     pub hash: u64,
     /// The protocol of its servers.
-    pub dialect: &'static dyn Dialect,
+    pub protocol: &'static dyn Protocol,
 }
 
 impl FleetPool {
     /// The pool of this name.
-    pub fn new(name: &str, dialect: &'static dyn Dialect) -> Self {
+    pub fn new(name: &str, protocol: &'static dyn Protocol) -> Self {
         Self {
             name: name.to_owned(),
             hash: spooky64(name.as_bytes(), 0),
-            dialect,
+            protocol,
         }
     }
 
@@ -34,9 +34,9 @@ impl FleetPool {
     }
 
     /// The request that a peer has sent, with its protocol; `None`: it is no complete request.
-    pub fn head(&self, message: &[u8]) -> Option<(&'static dyn Dialect, Request)> {
-        match self.dialect.head(message) {
-            Parsed::Head(request) if request.len() == message.len() as u64 => Some((self.dialect, request)),
+    pub fn head(&self, message: &[u8]) -> Option<(&'static dyn Protocol, Request)> {
+        match self.protocol.head(message) {
+            Parsed::Head(request) if request.len() == message.len() as u64 => Some((self.protocol, request)),
             _ => None,
         }
     }

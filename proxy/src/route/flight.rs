@@ -12,9 +12,9 @@ use super::{
 use crate::{
     client::ClientId,
     copies::{OperationId, TaskId},
-    dialect::Dialect,
     members::Locality,
     micros::Micros,
+    protocol::Protocol,
     table::{Entry, Id, Table},
     upstream::LaneId,
 };
@@ -62,14 +62,14 @@ pub enum ReplyTo {
 pub struct Origin {
     /// The number of the listener that it came through.
     pub listener: u16,
-    /// The form in which the client wants its replies; its meaning is the dialect's.
+    /// The form in which the client wants its replies; its meaning is the protocol's.
     pub form: u16,
     /// The number of the login that it needs at servers.
     pub login: u16,
     /// The place of the client when it asked.
     pub locality: Locality,
     /// The protocol of the listener.
-    pub dialect: &'static dyn Dialect,
+    pub protocol: &'static dyn Protocol,
     /// Whether routes look at the key without the routing prefix that it still has.
     pub hides_prefix: bool,
 }
@@ -114,16 +114,16 @@ impl Flight {
 
     /// Does its request remove something, and do replies tell what?
     pub(super) fn removes(&self) -> bool {
-        self.request.class == Class::Delete && self.origin.dialect.tells_what_was_removed()
+        self.request.class == Class::Delete && self.origin.protocol.tells_what_was_removed()
     }
 
     /// Keeps the reply of a child that has removed something, or had nothing to remove. Returns its outcome, and
     /// how many replies have had it by now.
     pub(super) fn keep_removed(&mut self, reply: &Reply, bytes: &[u8]) -> (Outcome, u32) {
-        let dialect = self.origin.dialect;
-        let is_miss = dialect.is_miss(self.origin.form, &self.request, &self.message, bytes);
+        let protocol = self.origin.protocol;
+        let is_miss = protocol.is_miss(self.origin.form, &self.request, &self.message, bytes);
         let outcome = if is_miss { Outcome::NotFound } else { reply.outcome };
-        let number = dialect.number(reply, bytes);
+        let number = protocol.number(reply, bytes);
         let reply = &Reply { outcome, ..*reply };
         let count = self.answers.keep_greatest(&Answer::Reply(reply, bytes), number);
         (outcome, count)

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use proxima_wire::message::Outcome;
 
 use super::{FlightId, Node, NodeId, ReplyTo, Walk, flight::child_of, tree::Wrapped};
-use crate::{dialect::Failed, engine::Engine, micros::Micros};
+use crate::{engine::Engine, micros::Micros, protocol::Failed};
 
 /// A request that waits.
 pub(super) struct Parked {

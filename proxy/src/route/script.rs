@@ -11,8 +11,8 @@ use super::{
     tree::{Ask, Asked, Begin, Give, Node, Run, Script, Sent, Turn},
 };
 use crate::{
-    dialect::{Failed, Message},
     engine::Engine,
+    protocol::{Failed, Message},
 };
 
 /// The error text for a reply that a route has made and the codec does not know.
@@ -51,7 +51,7 @@ impl Engine {
         let asked = Asked {
             request: walk.request,
             message: walk.message,
-            command: walk.origin.dialect.command_name(walk.request.command),
+            command: walk.origin.protocol.command_name(walk.request.command),
             key,
             unix: self.unix(),
             largest: self.limits.value_bytes,
@@ -114,7 +114,7 @@ impl Engine {
         let asked = Asked {
             request: walk.request,
             message: walk.message,
-            command: walk.origin.dialect.command_name(walk.request.command),
+            command: walk.origin.protocol.command_name(walk.request.command),
             key: walk.key(&mut scratch),
             unix,
             largest,
@@ -178,8 +178,8 @@ impl Engine {
                 }
             }
             Give::Made(bytes) => {
-                let (dialect, command) = (flight.origin.dialect, flight.request.command);
-                match dialect.reply(&mut Parse::default(), command, &bytes) {
+                let (protocol, command) = (flight.origin.protocol, flight.request.command);
+                match protocol.reply(&mut Parse::default(), command, &bytes) {
                     Parsed::Head(Message::Last(reply)) => {
                         self.give_whole(to, &Answer::Reply(&reply, &bytes));
                     }
@@ -190,7 +190,7 @@ impl Engine {
                 let mut out = std::mem::take(&mut self.router.reply);
                 let origin = flight.origin;
                 let reply = origin
-                    .dialect
+                    .protocol
                     .miss(origin.form, &flight.request, &flight.message, &mut out);
                 self.deliver(to, &reply, &out);
                 out.clear();
@@ -231,7 +231,7 @@ impl Engine {
         let Some(made) = ask.made else {
             return self.resend(id, child, to);
         };
-        match origin.dialect.head(&made) {
+        match origin.protocol.head(&made) {
             Parsed::Head(request) if request.len() == made.len() as u64 => {
                 let walk = Walk {
                     tree: &tree,

@@ -31,14 +31,14 @@ impl Engine {
             spool.take(FailedDelete {
                 server: member.address.clone(),
                 pool: name.clone(),
-                key: origin.dialect.key(&request, &message, &mut scratch).to_owned(),
+                key: origin.protocol.key(&request, &message, &mut scratch).to_owned(),
             })
         });
         if !is_kept {
             return self.pass_on_answer(parent, answer);
         }
         let mut out = std::mem::take(&mut self.router.reply);
-        let reply = origin.dialect.miss(origin.form, &request, &message, &mut out);
+        let reply = origin.protocol.miss(origin.form, &request, &message, &mut out);
         self.deliver(parent, &reply, &out);
         out.clear();
         self.router.reply = out;

@@ -13,10 +13,10 @@ use super::{
     tree::{Attempt, Children, EachChanged, Fan, Query, Tried, Wrap, Wrapped},
 };
 use crate::{
-    dialect::{Change, Failed, Lease},
     embedded,
     engine::{Engine, Sleeper},
     members::Member,
+    protocol::{Change, Failed, Lease},
 };
 
 /// Goes on to a child that is up. The last one of the order is asked even if it is not: it makes the answer.
@@ -39,7 +39,7 @@ pub(super) fn single(walk: &Walk<'_>) -> Option<&'static str> {
     if walk.request.is_dedicated {
         return Some("what belongs to one connection cannot go to several servers");
     }
-    if !walk.origin.dialect.is_same_everywhere(walk.request.command) {
+    if !walk.origin.protocol.is_same_everywhere(walk.request.command) {
         return Some("this command does not do the same at every server");
     }
     None
@@ -56,7 +56,7 @@ pub(super) fn refuse_several(route: &str, why: &str, walk: &Walk<'_>) -> String 
 
 /// The name of a request's command, as clients write it.
 fn name_of(walk: &Walk<'_>) -> String {
-    let name = walk.origin.dialect.command_name(walk.request.command);
+    let name = walk.origin.protocol.command_name(walk.request.command);
     name.replace('|', " ").to_uppercase()
 }
 
@@ -211,7 +211,7 @@ impl Engine {
                 let mut out = std::mem::take(&mut self.router.reply);
                 let reply = walk
                     .origin
-                    .dialect
+                    .protocol
                     .miss(walk.origin.form, walk.request, walk.message, &mut out);
                 self.deliver(walk.to, &reply, &out);
                 out.clear();
@@ -241,7 +241,7 @@ impl Engine {
         if walk.is_streamed() {
             return self.fail(walk.to, &embedded::TOO_LARGE);
         }
-        let Some(server) = walk.origin.dialect.embedded() else {
+        let Some(server) = walk.origin.protocol.embedded() else {
             return self.fail(walk.to, &Failed::here(Outcome::LocalError, NO_SERVER));
         };
         let mut out = std::mem::take(&mut self.router.reply);
@@ -329,11 +329,11 @@ impl Engine {
 
     /// Walks on with a changed request.
     fn walk_changed(&mut self, node: NodeId, change: Change<'_>, walk: &Walk<'_>, name: &str) {
-        let dialect = walk.origin.dialect;
+        let protocol = walk.origin.protocol;
         let (before, own) = walk.message.split_at(walk.request.before as usize);
         let mut changed = Vec::with_capacity(walk.message.len() + 32);
         changed.extend_from_slice(before);
-        if !dialect.rewrite(&walk.request.alone(), own, &change, &mut changed) {
+        if !protocol.rewrite(&walk.request.alone(), own, &change, &mut changed) {
             return self.refuse_to_change(name, walk);
         }
         self.walk_with_head(node, changed, walk);
@@ -354,7 +354,7 @@ impl Engine {
         head.extend_from_slice(walk.message.get(walk.request.head as usize..).unwrap_or_default());
         let before = walk.request.before as usize;
         let own = head.get(before..).unwrap_or_default();
-        let Parsed::Head(changed) = walk.origin.dialect.head(own) else {
+        let Parsed::Head(changed) = walk.origin.protocol.head(own) else {
             return self.fail(walk.to, &Failed::here(Outcome::LocalError, UNREADABLE));
         };
         let request = &Request {
@@ -377,7 +377,7 @@ impl Engine {
     /// Walks on with a request in which a wrap has changed each key, or each request of a composite one.
     #[cold]
     fn walk_each(&mut self, child: NodeId, handle: &dyn Wrap, walk: &Walk<'_>) {
-        let dialect = walk.origin.dialect;
+        let protocol = walk.origin.protocol;
         let (before, own) = walk.message.split_at(walk.request.before as usize);
         let request = walk.request.alone();
         let mut each = EachChanged {
@@ -387,9 +387,9 @@ impl Engine {
             is_possible: true,
         };
         let (unix, random) = (self.unix(), &mut self.random);
-        if dialect.is_composite(&request) {
+        if protocol.is_composite(&request) {
             let mut at = 0;
-            dialect.each_request(&request, own, &mut |inner, place| {
+            protocol.each_request(&request, own, &mut |inner, place| {
                 each.changed
                     .extend_from_slice(own.get(at..place.start).unwrap_or_default());
                 at = place.end;
@@ -412,7 +412,7 @@ impl Engine {
             return self.fail(walk.to, &Failed::here(outcome, &text));
         }
         let own = changed.get(before.len()..).unwrap_or_default();
-        match dialect.head(own) {
+        match protocol.head(own) {
             Parsed::Head(head) if is_possible && head.len() == own.len() as u64 => {
                 let request = &Request {
                     is_dedicated: request.is_dedicated,
@@ -435,13 +435,13 @@ impl Engine {
     }
 
     fn wrap(&mut self, node: NodeId, child: NodeId, wrapped: Wrapped, walk: &Walk<'_>) {
-        let (handle, dialect) = match walk.tree.node(node) {
-            Node::Wrap { handle, .. } => (&**handle, walk.origin.dialect),
+        let (handle, protocol) = match walk.tree.node(node) {
+            Node::Wrap { handle, .. } => (&**handle, walk.origin.protocol),
             _ => return,
         };
         match wrapped {
             Wrapped::Each => self.walk_each(child, handle, walk),
-            Wrapped::Key(_) if dialect.is_composite(walk.request) => self.walk_each(child, handle, walk),
+            Wrapped::Key(_) if protocol.is_composite(walk.request) => self.walk_each(child, handle, walk),
             Wrapped::Pass => self.walk(child, walk),
             Wrapped::Fail(outcome, text) => self.fail(walk.to, &Failed::here(outcome, &text)),
             Wrapped::Ttl(ttl) => {

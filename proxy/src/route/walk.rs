@@ -41,9 +41,9 @@ impl<'a> Walk<'a> {
 
     /// Is this reply what a server says that has nothing of what the request asks for?
     pub(super) fn has_missed(&self, reply: &Reply, bytes: &[u8]) -> bool {
-        let Origin { dialect, form, .. } = self.origin;
+        let Origin { protocol, form, .. } = self.origin;
         reply.outcome == Outcome::NotFound
-            || !reply.outcome.is_error() && dialect.is_miss(form, self.request, self.message, bytes)
+            || !reply.outcome.is_error() && protocol.is_miss(form, self.request, self.message, bytes)
     }
 
     /// The same request with another destination for its reply.
@@ -57,7 +57,7 @@ impl<'a> Walk<'a> {
     where
         'a: 'b,
     {
-        self.origin.dialect.key(self.request, self.message, scratch)
+        self.origin.protocol.key(self.request, self.message, scratch)
     }
 
     /// The inputs of a decision, with this key. `unix` is the present time, since 1970.
@@ -74,7 +74,7 @@ impl<'a> Walk<'a> {
                 false => key,
                 true => behind_prefix(key).1,
             },
-            dialect: self.origin.dialect,
+            protocol: self.origin.protocol,
             locality: self.origin.locality,
             unix,
         }

@@ -141,7 +141,7 @@ impl Engine {
         let (mut first, mut is_whole) = (None, true);
         let mut keys = Vec::new();
         walk.origin
-            .dialect
+            .protocol
             .keys(walk.request, walk.message, &mut |key| keys.push(key));
         for key in keys {
             let mark = self.way_mark(node, walk, key.of(walk.message), Branches::Now);

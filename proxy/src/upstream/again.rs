@@ -15,9 +15,9 @@ use proxima_wire::message::{Outcome, Parsed};
 use super::{Lane, Waiter};
 use crate::{
     config::schema::EjectBy,
-    dialect::{Dialect, Failed, Fate},
     engine::Engine,
     members::{Failure, Member},
+    protocol::{Failed, Fate, Protocol},
     queue::Queue,
 };
 
@@ -149,7 +149,7 @@ impl Lane {
                 // The client may have a part of the reply.
                 _ if number == 0 && self.part_bytes > 0 => None,
                 Some(begin) if begin >= sent => bytes.get(begin..end),
-                Some(begin) => waiter.once_more(self.member.dialect, bytes.get(begin..end)),
+                Some(begin) => waiter.once_more(self.member.protocol, bytes.get(begin..end)),
                 None => None,
             };
             match goes {
@@ -170,9 +170,9 @@ impl Lane {
 impl Waiter {
     /// The request that may be sent once more, at the beginning of `sent`. `None`: it may not, or it is not
     /// kept.
-    fn once_more<'a>(&self, dialect: &dyn Dialect, sent: Option<&'a [u8]>) -> Option<&'a [u8]> {
+    fn once_more<'a>(&self, protocol: &dyn Protocol, sent: Option<&'a [u8]>) -> Option<&'a [u8]> {
         let sent = sent.filter(|_| self.is_read && self.trial != Trial::Blamed)?;
-        match dialect.head(sent) {
+        match protocol.head(sent) {
             // A transaction is several requests here.
             Parsed::Head(request) if request.command == self.command => sent.get(..request.len() as usize),
             _ => None,

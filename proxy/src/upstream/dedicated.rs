@@ -14,10 +14,10 @@ use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 use super::{Lane, LaneId, Queued, Wants};
 use crate::{
     client::{ClientId, WHOLE},
-    dialect::{Failed, Lease},
     engine::Engine,
     members::Member,
     micros::Micros,
+    protocol::{Failed, Lease},
     route::ReplyTo,
 };
 
@@ -105,7 +105,7 @@ impl Engine {
         let Some((mut before, message)) = message.split_at_checked(request.before as usize) else {
             return;
         };
-        while let Parsed::Head(first) = member.dialect.head(before)
+        while let Parsed::Head(first) = member.protocol.head(before)
             && let Some((one, rest)) = before.split_at_checked(first.len() as usize)
         {
             self.give(id, member, &first, one, ReplyTo::Nobody);

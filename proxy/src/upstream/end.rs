@@ -11,9 +11,9 @@ use super::{LaneId, Phase};
 use crate::{
     config::schema::EjectBy,
     copies,
-    dialect::Failed,
     engine::{Engine, Peer, Shortage, WorkerEvent},
     members::{Failure, MemberId},
+    protocol::Failed,
     reactor::{is_shortage, reason},
 };
 

@@ -8,9 +8,9 @@ use super::{Arrival, Dedicated, Hold, Pace, Proofs, Trial, Uptake};
 use crate::{
     client::ClientId,
     config::schema::EjectBy,
-    dialect::Conversation,
     members::Member,
     micros::Micros,
+    protocol::Conversation,
     queue::Queue,
     reactor::Conn,
     route::ReplyTo,
@@ -275,7 +275,7 @@ impl Lane {
         self.greeted = std::mem::take(&mut self.received) > 0;
         if self.proofs.are_awaited() {
             // The questions go first, and everything else waits for their answers.
-            let questions = self.proofs.asked_bytes(self.member.dialect);
+            let questions = self.proofs.asked_bytes(self.member.protocol);
             self.stream.out.extend(self.held.drain(..questions));
         } else {
             self.release_held();

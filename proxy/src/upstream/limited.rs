@@ -3,9 +3,9 @@
 use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 
 use crate::{
-    dialect::{Dialect, Failed},
     engine::Engine,
     members::Failure,
+    protocol::{Failed, Protocol},
     route::ReplyTo,
 };
 
@@ -22,9 +22,9 @@ pub(super) enum Unfit {
 
 impl Unfit {
     /// Why a limited server must not be given this request. `None`: it may.
-    pub(super) fn of(dialect: &dyn Dialect, request: &Request, message: &[u8]) -> Option<Self> {
-        match dialect.is_common(request.command) {
-            true => dialect.exceeds(request, message).map(Self::Closes),
+    pub(super) fn of(protocol: &dyn Protocol, request: &Request, message: &[u8]) -> Option<Self> {
+        match protocol.is_common(request.command) {
+            true => protocol.exceeds(request, message).map(Self::Closes),
             false => Some(Self::Unknown),
         }
     }
@@ -48,8 +48,8 @@ impl Engine {
         why.clone_into(&mut lane.limit);
         if lane.uploading.is_some() {
             // A bulk lane has one request, whose head is held.
-            let unfit = match member.dialect.head(&lane.held) {
-                Parsed::Head(request) => Unfit::of(member.dialect, &request, &lane.held),
+            let unfit = match member.protocol.head(&lane.held) {
+                Parsed::Head(request) => Unfit::of(member.protocol, &request, &lane.held),
                 _ => None,
             };
             match unfit {
@@ -69,8 +69,8 @@ impl Engine {
             }
             return;
         }
-        let refused = lane.drop_held(member.dialect, |request, message| {
-            Unfit::of(member.dialect, request, message)
+        let refused = lane.drop_held(member.protocol, |request, message| {
+            Unfit::of(member.protocol, request, message)
         });
         lane.ready(self.now);
         self.servers.in_flight -= refused.len();
@@ -102,7 +102,7 @@ impl super::Lane {
     /// they are not given.
     pub(super) fn drop_held<T>(
         &mut self,
-        dialect: &dyn Dialect,
+        protocol: &dyn Protocol,
         unfit: impl Fn(&Request, &[u8]) -> Option<T>,
     ) -> Vec<(Waiter, Option<T>)> {
         let held = std::mem::take(&mut self.held);
@@ -111,7 +111,7 @@ impl super::Lane {
         let mut refused = Vec::new();
         let mut rest = &held[..];
         // These heads were parsed successfully when the requests came.
-        while let Parsed::Head(request) = dialect.head(rest) {
+        while let Parsed::Head(request) = protocol.head(rest) {
             let (message, behind) = rest.split_at(rest.len().min(request.len() as usize));
             rest = behind;
             let waiter = (!request.is_unanswered).then(|| waiters.next()).flatten();

@@ -7,9 +7,9 @@ use proxima_wire::message::{Outcome, Parsed};
 use super::{LaneId, Phase};
 use crate::{
     client::WHOLE,
-    dialect::{Conversation, Login, Message, NO_UPGRADE},
     engine::{Engine, Peer},
     members::Failure,
+    protocol::{Conversation, Login, Message, NO_UPGRADE},
 };
 
 impl Engine {
@@ -48,7 +48,7 @@ impl Engine {
         };
         let step = lane
             .member
-            .dialect
+            .protocol
             .login(conversation, bytes, &mut lane.stream.out);
         if conversation.version != 0 {
             lane.member.pool.version.store(conversation.version, Relaxed);
@@ -64,7 +64,7 @@ impl Engine {
             // If the server has spoken last in the login, that is an answer on this very connection.
             Login::Ready { used } if lane.member.is_copy() && used == 0 => {
                 lane.phase = Phase::Greeting;
-                lane.stream.out.extend_from_slice(lane.member.dialect.probe().1);
+                lane.stream.out.extend_from_slice(lane.member.protocol.probe().1);
                 Some(used)
             }
             Login::Ready { used } => {
@@ -80,7 +80,7 @@ impl Engine {
                 Some(used)
             }
             Login::Upgrade { used } => {
-                let transform = lane.member.dialect.upgrade(lane.member.end());
+                let transform = lane.member.protocol.upgrade(lane.member.end());
                 let is_alone = used == bytes.len();
                 if !transform.is_some_and(|transform| is_alone && lane.stream.upgrade(transform)) {
                     self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, NO_UPGRADE);
@@ -111,9 +111,9 @@ impl Engine {
     /// the probe failed or its answer is incomplete.
     fn greeted(&mut self, id: LaneId, bytes: &[u8]) -> Option<usize> {
         let lane = self.servers.lanes.get_mut(id)?;
-        let dialect = lane.member.dialect;
-        let (command, _) = dialect.probe();
-        match dialect.reply(&mut lane.stream.parse, command, bytes) {
+        let protocol = lane.member.protocol;
+        let (command, _) = protocol.probe();
+        match protocol.reply(&mut lane.stream.parse, command, bytes) {
             Parsed::Head(Message::Last(reply)) if !reply.outcome.is_error() => {
                 let used = bytes.get(..reply.len() as usize)?.len();
                 lane.ready(self.now);

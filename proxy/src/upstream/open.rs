@@ -74,7 +74,7 @@ impl Engine {
             generation,
             member: Arc::clone(member),
             stream: Stream {
-                transform: member.dialect.transform(member.end()),
+                transform: member.protocol.transform(member.end()),
                 ..Stream::default()
             },
             local: None,

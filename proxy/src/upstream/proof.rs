@@ -5,17 +5,17 @@
 //! command would take the value behind it for requests, whose replies would go to other clients. The proof is a
 //! connection's: another server may have taken the address since.
 //!
-//! A [common command](crate::dialect::Dialect::is_common) is proved by the answer to the dialect's
-//! [question](crate::dialect::Dialect::proof), any other by the server's version. Where that is asked for at the
+//! A [common command](crate::protocol::ServerSide::is_common) is proved by the answer to the protocol's
+//! [question](crate::protocol::ServerSide::proof), any other by the server's version. Where that is asked for at the
 //! login, such a request needs no proof here.
 
 use proxima_wire::message::{Outcome, Request};
 
 use super::{LaneId, Phase, Waiter};
 use crate::{
-    dialect::{Dialect, Failed},
     engine::{Engine, Peer},
     members::Member,
+    protocol::{Failed, Protocol},
     route::{Answer, ReplyTo},
 };
 
@@ -71,9 +71,9 @@ impl Proofs {
     }
 
     /// The length of the questions whose answers are awaited.
-    pub(super) fn asked_bytes(self, dialect: &dyn Dialect) -> usize {
-        let common = dialect.proof().filter(|_| self.common == Proof::Asked);
-        let version = Some(dialect.probe()).filter(|_| self.version == Proof::Asked);
+    pub(super) fn asked_bytes(self, protocol: &dyn Protocol) -> usize {
+        let common = protocol.proof().filter(|_| self.common == Proof::Asked);
+        let version = Some(protocol.probe()).filter(|_| self.version == Proof::Asked);
         let questions = [common, version].into_iter().flatten();
         questions.map(|(_, message)| message.len()).sum()
     }
@@ -92,8 +92,8 @@ impl Proofs {
     }
 
     /// May the server be given this request?
-    fn admit(mut self, request: &Request, dialect: &dyn Dialect) -> bool {
-        !request.needs_proof || *self.of_command(dialect.is_common(request.command)) == Proof::Given
+    fn admit(mut self, request: &Request, protocol: &dyn Protocol) -> bool {
+        !request.needs_proof || *self.of_command(protocol.is_common(request.command)) == Proof::Given
     }
 }
 
@@ -109,16 +109,16 @@ impl Engine {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return Ok(());
         };
-        let dialect = lane.member.dialect;
-        let is_common = dialect.is_common(command);
+        let protocol = lane.member.protocol;
+        let is_common = protocol.is_common(command);
         let question = match is_common {
-            true => dialect.proof().filter(|_| !lane.member.is_copy()),
-            false => Some(dialect.probe()),
+            true => protocol.proof().filter(|_| !lane.member.is_copy()),
+            false => Some(protocol.probe()),
         };
         let Some((command, message)) = question else {
             return Err(UNKNOWN.to_owned());
         };
-        let (is_behind, before) = (lane.proofs.are_awaited(), lane.proofs.asked_bytes(dialect));
+        let (is_behind, before) = (lane.proofs.are_awaited(), lane.proofs.asked_bytes(protocol));
         match lane.proofs.of_command(is_common) {
             Proof::Refused if is_common => return Err(UNPROVEN.to_owned()),
             Proof::Refused => return Err(lane.limit.clone()),
@@ -164,10 +164,10 @@ impl Engine {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
-        let dialect = lane.member.dialect;
+        let protocol = lane.member.protocol;
         let is_common = !lane.proofs.awaits_version();
         let limit = match answer {
-            Answer::Reply(_, bytes) if !is_common => dialect.limit(bytes),
+            Answer::Reply(_, bytes) if !is_common => protocol.limit(bytes),
             _ => None,
         };
         let proof = match answer.outcome() {
@@ -194,8 +194,8 @@ impl Engine {
         let proofs = lane.proofs;
         let refused = match lane.uploading {
             Some(_) => Vec::new(),
-            None => lane.drop_held(dialect, |request, _| {
-                (!proofs.admit(request, dialect)).then_some(())
+            None => lane.drop_held(protocol, |request, _| {
+                (!proofs.admit(request, protocol)).then_some(())
             }),
         };
         let (member, limit) = (lane.member.clone(), lane.limit.clone());
@@ -209,7 +209,7 @@ impl Engine {
         self.servers.in_flight -= refused.len();
         self.flush_later(Peer::Lane(id));
         for (waiter, _) in refused {
-            let (outcome, what) = match dialect.is_common(waiter.command) {
+            let (outcome, what) = match protocol.is_common(waiter.command) {
                 true => unproven,
                 false => (Outcome::LocalError, &*limit),
             };

@@ -15,10 +15,10 @@ use proxima_wire::message::Outcome;
 use super::{Lane, LaneId, Pace};
 use crate::{
     client::{ClientId, WHOLE},
-    dialect::MALFORMED,
     engine::Engine,
     members::Failure,
     micros::Micros,
+    protocol::MALFORMED,
 };
 
 /// The longest message, in bytes: a string of a server and what belongs to it.

@@ -6,7 +6,7 @@ use proxima_wire::message::{Outcome, Request};
 
 use super::Dedicated;
 use crate::{
-    client::ClientId, dialect::Failed, engine::Engine, members::Member, micros::Micros, route::ReplyTo,
+    client::ClientId, engine::Engine, members::Member, micros::Micros, protocol::Failed, route::ReplyTo,
 };
 
 /// A client that waits for a dedicated lane.

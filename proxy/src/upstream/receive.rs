@@ -5,9 +5,9 @@ use proxima_wire::message::{Outcome, Parsed, Reply};
 use super::{LaneId, Phase, Waiter};
 use crate::{
     client::WHOLE,
-    dialect::{FOREIGN, MALFORMED, Message, UNASKED},
     engine::Engine,
     members::Failure,
+    protocol::{FOREIGN, MALFORMED, Message, UNASKED},
 };
 
 impl Engine {
@@ -79,7 +79,7 @@ impl Engine {
         }
         let command = lane.waiters.first().map_or(UNASKED, |waiter| waiter.command);
         let mut parse = lane.stream.parse;
-        match lane.member.dialect.reply(&mut parse, command, read_buffer) {
+        match lane.member.protocol.reply(&mut parse, command, read_buffer) {
             Parsed::Head(message) if message.head().len() <= lane.largest_push(self.clients.share()) => {
                 (message.head().len() as usize).saturating_sub(read_buffer.len())
             }
@@ -99,7 +99,7 @@ impl Engine {
                 } = waiter
                 && let Some(reply) = &lane
                     .member
-                    .dialect
+                    .protocol
                     .whole(command, lane.asked(waiter), rest, WHOLE)
             {
                 let whole = &rest[..reply.len() as usize];
@@ -162,8 +162,8 @@ impl Engine {
         let lane = self.servers.lanes.get_mut(id)?;
         let waiter = lane.waiters.first().copied();
         let command = waiter.map_or(UNASKED, |waiter| waiter.command);
-        let dialect = lane.member.dialect;
-        match (dialect.reply(&mut lane.stream.parse, command, rest), waiter) {
+        let protocol = lane.member.protocol;
+        match (protocol.reply(&mut lane.stream.parse, command, rest), waiter) {
             (Parsed::More, _) => None,
             (Parsed::Head(Message::PushPart(reply)), _) if reply.len() <= WHOLE => {
                 let part = rest.get(..reply.len() as usize)?;
@@ -190,7 +190,7 @@ impl Engine {
                 Some(part.len())
             }
             (Parsed::Head(Message::Last(_)), Some(waiter))
-                if dialect.is_foreign(command, lane.asked(&waiter), rest) =>
+                if protocol.is_foreign(command, lane.asked(&waiter), rest) =>
             {
                 self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, FOREIGN);
                 Some(rest.len())
@@ -200,7 +200,7 @@ impl Engine {
             }
             (Parsed::Head(Message::Last(reply)), Some(waiter)) => {
                 let whole = rest.get(..reply.len() as usize)?;
-                if !dialect.is_whole(&reply, whole) {
+                if !protocol.is_whole(&reply, whole) {
                     let what = "reply without an end";
                     self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, what);
                     return Some(rest.len());

@@ -6,9 +6,9 @@ use proxima_wire::message::{Class, Outcome, Reply, Request};
 
 use super::{LaneId, Pace, Trial, UNREPAIRED, Unfit, Waiter};
 use crate::{
-    dialect::{Change, Effect, Failed},
     engine::{Engine, Peer},
     members::Member,
+    protocol::{Change, Effect, Failed},
     route::ReplyTo,
 };
 
@@ -81,7 +81,7 @@ impl Engine {
             return;
         };
         if lane.limited
-            && let Some(unfit) = Unfit::of(member.dialect, request, message)
+            && let Some(unfit) = Unfit::of(member.protocol, request, message)
         {
             let what = lane.limit.clone();
             self.settle_lane(id);
@@ -113,7 +113,7 @@ impl Engine {
             requests.extend_from_slice(message);
         } else {
             if !member
-                .dialect
+                .protocol
                 .rewrite(request, message, &Change::default(), requests)
             {
                 let text = "this request cannot be sent without its quiet flag";
@@ -204,7 +204,7 @@ impl Engine {
         self.metrics.member(member.id).outcomes.count(outcome, 1);
         if changes_copy(member, request, message) && !self.tracks_misses(to) {
             let mut scratch = [0; 250];
-            let key = member.dialect.key(request, message, &mut scratch);
+            let key = member.protocol.key(request, message, &mut scratch);
             self.miss_bypass_write(member, key, what);
         }
         self.fail(to, &Failed::at(&member.address, outcome, what));

@@ -74,13 +74,13 @@ impl Lane {
     #[cold]
     fn keep_small(&mut self, small: &mut Vec<u8>) {
         let sent = &mut self.stream.out;
-        let dialect = self.member.dialect;
+        let protocol = self.member.protocol;
         small.clear();
         for waiter in self.waiters.iter_mut() {
             let place = sent.len().checked_sub(waiter.behind(self.given));
             let request = place.filter(|_| waiter.is_needed()).and_then(|place| {
                 let rest = sent.get(place..)?;
-                match dialect.head(rest) {
+                match protocol.head(rest) {
                     Parsed::Head(head) if head.len() <= SMALL as u64 => rest.get(..head.len() as usize),
                     _ => None,
                 }

@@ -12,10 +12,10 @@ use socket2::Socket;
 use super::{Order, Worker, process, tag};
 use crate::{
     client::Arrival,
-    dialect::{Failed, Session},
     embedded::Connections,
     engine::{Peer, Shortage},
     members::ClientSource,
+    protocol::{Failed, Session},
     reactor::{Expect, Reactor, peer_process, reason},
 };
 
@@ -75,7 +75,7 @@ impl<R: Reactor> Worker<R> {
             let mut line = Vec::new();
             if let Some(spoken) = self.engine.tree.spoken(usize::from(listener)) {
                 let failed = Failed::here(Outcome::Overloaded, "too many open connections");
-                spoken.dialect.error(&Session::default(), &failed, &mut line);
+                spoken.protocol.error(&Session::default(), &failed, &mut line);
             }
             // The socket takes the one line or not: no worker waits for that.
             let _ = (&socket).write(&line);

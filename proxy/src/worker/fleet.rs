@@ -8,10 +8,10 @@ use socket2::Socket;
 use super::{Worker, tag};
 use crate::{
     copies::Membership,
-    dialect::Transform,
     engine::Peer,
     fleet::{Slot, Stay, View, keeper::Owed},
     peers::Role,
+    protocol::Transform,
     reactor::{Expect, Reactor},
     stream::Stream,
 };

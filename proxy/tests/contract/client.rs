@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    dialect::answer,
+    lines::answer,
     scramble::{Scramble, Secret},
     server::Talk,
     tls::{self, Tls},

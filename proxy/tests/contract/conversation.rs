@@ -2,22 +2,22 @@
 
 use std::{net::SocketAddr, thread};
 
-use proxima::{control::probe, dialect::Dialects};
+use proxima::{control::probe, protocol::Protocols};
 
 use crate::{
     client::Client,
-    dialect::{LINES, Lines},
+    lines::{LINES, Lines},
     proxy::{PATIENT, Proxy, Served, back_ends},
     server,
 };
 
 static GUESSED: Lines = Lines::new("guessed");
-static STRANGER: Dialects = Dialects::new(&[&GUESSED]);
+static STRANGER: Protocols = Protocols::new(&[&GUESSED]);
 
 /// Runs a test on every back end, over two servers.
-pub(crate) fn each(route: &str, dialects: &Dialects, test: impl Fn(&Proxy)) {
+pub(crate) fn each(route: &str, protocols: &Protocols, test: impl Fn(&Proxy)) {
     let servers = ["one", "two"].map(|name| move || server::start(name));
-    over(route, &servers, PATIENT, dialects, test);
+    over(route, &servers, PATIENT, protocols, test);
 }
 
 /// Runs a test on every back end, over servers that are started for each.
@@ -25,7 +25,7 @@ pub(crate) fn over(
     route: &str,
     servers: &[impl Fn() -> SocketAddr],
     settings: &str,
-    dialects: &Dialects,
+    protocols: &Protocols,
     test: impl Fn(&Proxy),
 ) {
     for io in back_ends() {
@@ -36,7 +36,7 @@ pub(crate) fn over(
             route,
             settings,
         };
-        test(&Proxy::start(io, *dialects, &[served]).unwrap());
+        test(&Proxy::start(io, *protocols, &[served]).unwrap());
     }
 }
 

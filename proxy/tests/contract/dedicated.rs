@@ -10,7 +10,7 @@ use proxima::config::schema::Dedicated;
 use crate::{
     client::Client,
     conversation::{each, over},
-    dialect::LINES,
+    lines::LINES,
     proxy::{PATIENT, Proxy},
     server::{self, digest},
 };

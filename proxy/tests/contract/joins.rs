@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use crate::{
     client::Client,
     conversation::{each, over},
-    dialect::LINES,
+    lines::LINES,
     proxy::PATIENT,
 };
 

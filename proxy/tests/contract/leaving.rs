@@ -2,7 +2,7 @@
 
 use std::{thread, time::Duration};
 
-use crate::{client::Client, conversation::over, dedicated::DEDICATED, dialect::LINES, proxy::Proxy, server};
+use crate::{client::Client, conversation::over, dedicated::DEDICATED, lines::LINES, proxy::Proxy, server};
 
 /// How a client leaves.
 #[derive(Clone, Copy, Debug, PartialEq)]

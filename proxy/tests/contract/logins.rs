@@ -7,7 +7,7 @@ use proxima::upstream::{LOGINS, RESERVED};
 use crate::{
     client::Client,
     conversation::over,
-    dialect::LINES,
+    lines::LINES,
     proxy::{PATIENT, Proxy},
     server,
 };

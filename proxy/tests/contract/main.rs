@@ -7,9 +7,9 @@
 mod client;
 mod conversation;
 mod dedicated;
-mod dialect;
 mod joins;
 mod leaving;
+mod lines;
 mod logins;
 mod pools;
 mod protocols;

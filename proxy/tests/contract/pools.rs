@@ -7,19 +7,19 @@ use std::{
     time::Duration,
 };
 
-use proxima::dialect::{Dialects, PoolState};
+use proxima::protocol::{PoolState, Protocols};
 use proxima_wire::message::Class;
 
 use crate::{
     client::Client,
     conversation::over,
-    dialect::Lines,
+    lines::Lines,
     proxy::{PATIENT, Proxy},
     server::{self, PASSWORD},
 };
 
 static KNOWN: Lines = Lines::learning(PASSWORD);
-static LEARNING: Dialects = Dialects::new(&[&KNOWN]);
+static LEARNING: Protocols = Protocols::new(&[&KNOWN]);
 
 /// Keys whose requests the pool holds.
 static HELD: Mutex<BTreeSet<Vec<u8>>> = Mutex::new(BTreeSet::new());

@@ -10,20 +10,17 @@ use std::{
     time::Duration,
 };
 
-use proxima::{
-    dialect::{Dialects, Memcache},
-    route::CompileError,
-};
+use proxima::{protocol::Protocols, protocols::Memcache, route::CompileError};
 
 use crate::{
     client::Client,
-    dialect::Lines,
+    lines::Lines,
     proxy::{PATIENT, Proxy, Served, back_ends},
     server::{self, PASSWORD},
 };
 
 static LINES: Lines = Lines::new(PASSWORD);
-static BOTH: Dialects = Dialects::new(&[&LINES, &Memcache::PLAIN]);
+static BOTH: Protocols = Protocols::new(&[&LINES, &Memcache::PLAIN]);
 
 /// A memcached on a Unix socket, which ends with the test.
 struct Memcached(Child);
@@ -105,10 +102,10 @@ fn clients_of_two_protocols_are_each_served_in_their_own() {
         assert_eq!(line.ask("get k").unwrap(), "? no such command");
         // Each command is counted under its own protocol.
         let asked = proxy.metrics().requests;
-        let count = |protocol, name| {
+        let count = |of, name| {
             let mut all = BOTH.commands().zip(&asked);
-            let found = all.find(|((dialect, command), _)| {
-                dialect.name() == protocol && dialect.command_name(*command) == name
+            let found = all.find(|((protocol, command), _)| {
+                protocol.name() == of && protocol.command_name(*command) == name
             });
             found.map_or(0, |(_, &count)| count)
         };
@@ -156,7 +153,7 @@ fn a_configuration_that_asks_for_what_a_protocol_lacks_is_refused() {
 #[test]
 fn a_protocol_that_the_process_does_not_speak_is_refused() {
     let served = [memcached(Path::new("/nowhere"), "m")];
-    static ALONE: Dialects = Dialects::new(&[&LINES]);
+    static ALONE: Protocols = Protocols::new(&[&LINES]);
     let refused = Proxy::start("epoll", ALONE, &served).map(|_| ());
     assert!(
         matches!(refused, Err(CompileError::Protocol("memcached"))),

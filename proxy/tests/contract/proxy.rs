@@ -23,12 +23,12 @@ use proxima::{
         schema::{Permissions, Protocol, SocketOptions},
     },
     copies::KeyLocks,
-    dialect::Dialects,
     embedded::store::{self, Store},
     engine::{Engine, Facts},
     members::{Here, Member, Registry},
     metrics::Metrics,
     micros::Micros,
+    protocol::Protocols,
     reactor::{Epoll, Reactor, Uring},
     route::{CompileError, Compiler},
     worker::{Channels, Order, Worker},
@@ -75,7 +75,7 @@ impl Proxy {
     ///
     /// # Errors
     /// The routes cannot be compiled.
-    pub(crate) fn start(io: &str, dialects: Dialects, served: &[Served<'_>]) -> Result<Self, CompileError> {
+    pub(crate) fn start(io: &str, protocols: Protocols, served: &[Served<'_>]) -> Result<Self, CompileError> {
         let bound = |_: &Served<'_>| {
             bind(
                 "127.0.0.1:0",
@@ -112,7 +112,7 @@ impl Proxy {
         let listed = pools.map(|(name, pool)| (name.clone(), pool.source.fixed().unwrap().to_vec()));
         let listed: BTreeMap<_, _> = listed.collect();
         let mut registry = Registry::new(Here::new(&[], None));
-        let mut compiler = Compiler::new(&config, &listed, &mut registry, dialects, "contract", 1)?;
+        let mut compiler = Compiler::new(&config, &listed, &mut registry, protocols, "contract", 1)?;
         let addresses: Vec<_> = listeners
             .iter()
             .map(|listener| listener.address.clone())

@@ -2,12 +2,12 @@
 
 use std::{net::TcpListener, sync::atomic::Ordering::Relaxed, thread, time::Duration};
 
-use proxima::dialect::Dialects;
+use proxima::protocol::Protocols;
 
 use crate::{
     client::Client,
     conversation::{each, over},
-    dialect::{LINES, Lines},
+    lines::{LINES, Lines},
     proxy::PATIENT,
     server::{self, PASSWORD, nested},
 };
@@ -48,7 +48,7 @@ fn nested_replies_are_one_reply() {
 #[test]
 fn a_message_in_pieces_is_parsed_only_once() {
     static COUNTED: Lines = Lines::new(PASSWORD);
-    static DIALECTS: Dialects = Dialects::new(&[&COUNTED]);
+    static DIALECTS: Protocols = Protocols::new(&[&COUNTED]);
     each("p", &DIALECTS, |proxy| {
         let mut client = Client::new(proxy.address);
         let lines: Vec<String> = (0..600)

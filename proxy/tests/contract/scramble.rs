@@ -3,9 +3,9 @@
 
 use std::{io, net::SocketAddr};
 
-use proxima::dialect::Transform;
+use proxima::protocol::Transform;
 
-use crate::dialect::nonce;
+use crate::lines::nonce;
 
 /// A transform that tells the accepting side whom the connecting side means.
 pub(crate) trait Secret: Transform {

@@ -13,7 +13,7 @@ use std::{
 };
 
 use crate::{
-    dialect::answer,
+    lines::answer,
     scramble::{Scramble, Secret},
     tls::Tls,
 };

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use proxima::dialect::{End, Transform};
+use proxima::protocol::{End, Transform};
 use rustls::{
     ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection,
     pki_types::PrivateKeyDer,

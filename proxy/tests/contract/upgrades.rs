@@ -1,10 +1,10 @@
 //! A transform that begins in the middle of a login, and knows the connection's listener or server.
 
-use proxima::{control::probe, dialect::Dialects};
+use proxima::{control::probe, protocol::Protocols};
 
 use crate::{
     client::Client,
-    dialect::{Lines, answer, scramble},
+    lines::{Lines, answer, scramble},
     proxy::{PATIENT, Proxy, Served, back_ends},
     scramble::Scramble,
     server::{self, PASSWORD},
@@ -12,11 +12,11 @@ use crate::{
 };
 
 static LATE: Lines = Lines::late(PASSWORD, scramble);
-static LINES: Dialects = Dialects::new(&[&LATE]);
+static LINES: Protocols = Protocols::new(&[&LATE]);
 static LATE_WITH_TLS: Lines = Lines::late(PASSWORD, tls);
-static TLS: Dialects = Dialects::new(&[&LATE_WITH_TLS]);
+static TLS: Protocols = Protocols::new(&[&LATE_WITH_TLS]);
 static MISLED: Lines = Lines::late(PASSWORD, misled);
-static ELSEWHERE: Dialects = Dialects::new(&[&MISLED]);
+static ELSEWHERE: Protocols = Protocols::new(&[&MISLED]);
 
 fn served<'a>(pool: &'a str, route: &'a str, server: &'static str) -> Served<'a> {
     Served {
@@ -34,10 +34,10 @@ fn each(name: &'static str, test: impl Fn(&Proxy)) {
     over(LINES, name, test);
 }
 
-fn over(dialects: Dialects, name: &'static str, test: impl Fn(&Proxy)) {
+fn over(protocols: Protocols, name: &'static str, test: impl Fn(&Proxy)) {
     for io in back_ends() {
         let served = [served("p", "p", name), served("q", "q", name)];
-        test(&Proxy::start(io, dialects, &served).unwrap());
+        test(&Proxy::start(io, protocols, &served).unwrap());
     }
 }
 

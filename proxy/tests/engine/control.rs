@@ -12,9 +12,9 @@ use proxima::{
         Act, Agreement, CopyState, Environment, Event, MissedKeys, Proposal, RepairTask,
         repair::{Remedy, RepairError, Repaired},
     },
-    dialect::Incarnation,
     engine::WorkerEvent,
     members::{Member, MemberId, ServerIdentity},
+    protocol::Incarnation,
 };
 
 use crate::world::World;

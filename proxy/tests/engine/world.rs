@@ -13,13 +13,13 @@ use proxima::{
     client::Register,
     config::{self, schema::Config},
     copies::{Holder, KeyLocks},
-    dialect::Dialects,
     embedded::store::{self, Store},
     engine::{Engine, Facts, Peer},
     fleet::{Slot, Stay},
     members::{Here, Registry},
     micros::Micros,
     peers::Role,
+    protocol::Protocols,
     reactor::Conn,
     route::{CompileError, Compiler, Tree},
     stream::Stream,
@@ -131,7 +131,7 @@ pub(crate) fn compiled(config: &Config) -> Result<Tree, CompileError> {
         .iter()
         .map(|listener| listener.address.clone())
         .collect();
-    let mut compiler = Compiler::new(config, &servers, &mut registry, Dialects::PLAIN, "test", 1)?;
+    let mut compiler = Compiler::new(config, &servers, &mut registry, Protocols::PLAIN, "test", 1)?;
     Ok(compiler.tree(&mut registry, &listeners)?.tree)
 }
 

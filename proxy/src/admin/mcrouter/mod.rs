@@ -29,8 +29,8 @@ use self::{expansion::Expansion, facts::Facts, files::Files, groups::Group, rate
 use crate::{
     client::Question,
     control::{LogControl, Proxy},
-    dialect::MCROUTER_ADMIN,
     frontdoor::mcrouter::Door,
+    protocols::MCROUTER_ADMIN,
 };
 
 /// mcrouter's version.

@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn every_error_is_counted_and_nothing_else() {
-        for (outcome, name) in crate::dialect::OUTCOMES {
+        for (outcome, name) in crate::protocol::OUTCOMES {
             assert_eq!(ERRORS.contains(&outcome), outcome.is_error(), "{name}");
         }
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::{
     admin::page::{Page, quoted},
     control::Proxy,
-    dialect::Dialects,
     metrics::Metrics,
+    protocol::Protocols,
 };
 
 /// Rows of clients.
@@ -123,13 +123,13 @@ pub(super) fn traffic(metrics: &Metrics, page: &mut Page) {
 /// Rows of requests and replies.
 pub(super) fn requests(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
     page.family("requests", "counter", "Requests of clients, by command.");
-    for (label, &count) in commands(proxy.dialects()).zip(&metrics.requests) {
+    for (label, &count) in commands(proxy.protocols()).zip(&metrics.requests) {
         if count > 0 {
             page.row("requests_total", &label, count);
         }
     }
     page.family("replies", "counter", "Replies to clients, by outcome.");
-    for (outcome, name) in crate::dialect::OUTCOMES {
+    for (outcome, name) in crate::protocol::OUTCOMES {
         page.row(
             "replies_total",
             &format!("outcome=\"{name}\""),
@@ -165,9 +165,9 @@ pub(super) fn names(metrics: &Metrics, page: &mut Page) {
 /// Rows of requests by what they do to the data.
 pub(super) fn classes(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
     let mut sums: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    for ((dialect, command), &count) in proxy.dialects().commands().zip(&metrics.requests) {
-        if let Some(class) = dialect.class_of(command).filter(|_| count > 0) {
-            *sums.entry((dialect.name(), class)).or_default() += count;
+    for ((protocol, command), &count) in proxy.protocols().commands().zip(&metrics.requests) {
+        if let Some(class) = protocol.class_of(command).filter(|_| count > 0) {
+            *sums.entry((protocol.name(), class)).or_default() += count;
         }
     }
     page.family(
@@ -188,9 +188,9 @@ pub(super) fn lookups(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
         "counter",
         "Keys that clients have looked for, by command and result.",
     );
-    let dialects = proxy.dialects();
-    for (number, ((dialect, command), label)) in dialects.commands().zip(commands(dialects)).enumerate() {
-        if metrics.requests.get(number).is_none_or(|&asked| asked == 0) || !dialect.looks_up(command) {
+    let protocols = proxy.protocols();
+    for (number, ((protocol, command), label)) in protocols.commands().zip(commands(protocols)).enumerate() {
+        if metrics.requests.get(number).is_none_or(|&asked| asked == 0) || !protocol.looks_up(command) {
             continue;
         }
         let counts = metrics.replies.lookups(number);
@@ -203,10 +203,10 @@ pub(super) fn lookups(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
 
 /// The label of each command, in the order of their numbers. Two protocols may have a command of the same
 /// name, and no two rows may have the same labels: all protocols but the first are named as well.
-fn commands(dialects: Dialects) -> impl Iterator<Item = String> {
-    let first = dialects.default().dialect.name();
-    dialects.commands().map(move |(dialect, command)| {
-        let (protocol, name) = (dialect.name(), dialect.command_name(command));
+fn commands(protocols: Protocols) -> impl Iterator<Item = String> {
+    let first = protocols.default().protocol.name();
+    protocols.commands().map(move |(protocol, command)| {
+        let (protocol, name) = (protocol.name(), protocol.command_name(command));
         match protocol == first {
             true => format!("command=\"{name}\""),
             false => format!("command=\"{name}\",protocol=\"{protocol}\""),
@@ -239,26 +239,21 @@ mod tests {
     use proxima_wire::message::{Bad, Outcome, Parse, Parsed, Reply, Request};
 
     use super::commands;
-    use crate::dialect::{Dialect, Dialects, Failed, Memcache, Message, Session};
+    use crate::{
+        protocol::{ClientSide, Failed, Message, Protocol, Protocols, Requests, ServerSide, Session},
+        protocols::Memcache,
+    };
 
     /// A protocol whose commands are called as memcached's are.
     struct Namesake;
 
-    impl Dialect for Namesake {
+    impl Protocol for Namesake {
         fn name(&self) -> &'static str {
             "namesake"
         }
 
         fn commands(&self) -> &'static [&'static str] {
             Memcache::PLAIN.commands()
-        }
-
-        fn request(&self, _: &mut Parse, _: &[u8], _: u64) -> Parsed<Request> {
-            Parsed::Bad(Bad::fatal(b""))
-        }
-
-        fn reply(&self, _: &mut Parse, _: u16, _: &[u8]) -> Parsed<Message> {
-            Parsed::Bad(Bad::fatal(b""))
         }
 
         fn may_repeat(&self, _: u16) -> bool {
@@ -268,21 +263,35 @@ mod tests {
         fn is_same_everywhere(&self, _: u16) -> bool {
             false
         }
+    }
 
-        fn miss(&self, _: u16, _: &Request, _: &[u8], _: &mut Vec<u8>) -> Reply {
-            Reply::new(Outcome::NotFound, 0)
-        }
-
+    impl ClientSide for Namesake {
         fn error(&self, _: &Session, _: &Failed<'_>, _: &mut Vec<u8>) {}
+    }
+
+    impl ServerSide for Namesake {
+        fn reply(&self, _: &mut Parse, _: u16, _: &[u8]) -> Parsed<Message> {
+            Parsed::Bad(Bad::fatal(b""))
+        }
 
         fn probe(&self) -> (u16, &'static [u8]) {
             (0, b"")
         }
     }
 
+    impl Requests for Namesake {
+        fn request(&self, _: &mut Parse, _: &[u8], _: u64) -> Parsed<Request> {
+            Parsed::Bad(Bad::fatal(b""))
+        }
+
+        fn miss(&self, _: u16, _: &Request, _: &[u8], _: &mut Vec<u8>) -> Reply {
+            Reply::new(Outcome::NotFound, 0)
+        }
+    }
+
     #[test]
     fn commands_of_two_protocols_with_one_name_have_rows_of_their_own() {
-        let both = Dialects::new(&[&Memcache::PLAIN, &Namesake]);
+        let both = Protocols::new(&[&Memcache::PLAIN, &Namesake]);
         let labels: Vec<String> = commands(both).collect();
         let different: HashSet<&String> = labels.iter().collect();
         assert_eq!(different.len(), labels.len(), "{labels:?}");

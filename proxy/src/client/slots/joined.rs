@@ -1,6 +1,6 @@
 //! The replies to the keys of one request, joined to one reply.
 
-use crate::dialect::Join;
+use crate::protocol::Join;
 
 /// The part that the reply of a slot has in the reply to its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

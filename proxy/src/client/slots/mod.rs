@@ -12,7 +12,7 @@ use proxima_wire::message::Reply;
 
 pub(super) use self::joined::Part;
 use self::{held::Held, joined::Joined, shares::Divided};
-use crate::{dialect::Join, micros::Micros, queue::Queue, stream::append};
+use crate::{micros::Micros, protocol::Join, queue::Queue, stream::append};
 
 /// Room for this many slots is not charged to a client.
 const USUAL: usize = 64;

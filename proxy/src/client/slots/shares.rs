@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::{Part, Slots, State, held::Held};
 use crate::{
     client::HIGH_WATER,
-    dialect::{Assembly, Excerpt, Join, Shares},
     micros::Micros,
+    protocol::{Assembly, Excerpt, Join, Shares},
     stream::append,
 };
 

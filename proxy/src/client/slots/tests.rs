@@ -3,7 +3,7 @@ use proxima_wire::message::Outcome;
 use super::*;
 use crate::{
     client::HIGH_WATER,
-    dialect::{Assembly, Shares},
+    protocol::{Assembly, Shares},
 };
 
 fn reply(outcome: Outcome, trailer: u32) -> Reply {

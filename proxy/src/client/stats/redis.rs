@@ -4,15 +4,15 @@ use proxima_wire::{message::Class, resp::Command};
 
 use crate::{
     client::{Client, ClientId, register::Register},
-    dialect::{ConnectionFacts, Dialects, Figures},
     embedded::Connections,
     engine::Engine,
     metrics::Metrics,
+    protocol::{ConnectionFacts, Figures, Protocols},
 };
 
 /// How many keys reads of Redis have found, and how many they have not.
 pub(super) fn lookups(metrics: &Metrics) -> [u64; 2] {
-    let first = Dialects::PLAIN
+    let first = Protocols::PLAIN
         .of("redis")
         .map_or(usize::MAX, |spoken| spoken.first as usize);
     (0..Command::COUNT)
@@ -37,7 +37,7 @@ impl Engine {
         };
         register.tally.fill_in(&mut figures);
         if let Some(client) = self.clients.table.get(id) {
-            client.dialect.figures(&client.session, message, &figures, out);
+            client.protocol.figures(&client.session, message, &figures, out);
         }
     }
 
@@ -65,6 +65,6 @@ impl Engine {
             memory: size_of::<Client>() + client.charged,
             ..self.clients.register.facts(self.facts.worker, id.index())
         };
-        client.dialect.connection(&client.session, message, &facts, out);
+        client.protocol.connection(&client.session, message, &facts, out);
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use proxima_wire::memcache::Command;
 
 use super::{memcache::ENDINGS, redis};
-use crate::{dialect::Figures, metrics::Metrics};
+use crate::{metrics::Metrics, protocol::Figures};
 
 /// memcached's names of counts that do not depend on the command.
 const OTHERS: [&str; 3] = ["rejected_connections", "bytes_read", "bytes_written"];

@@ -9,9 +9,9 @@ use proxima_wire::message::Span;
 
 use super::Progress;
 use crate::{
-    dialect::{Confirmation, Subject, Subscribing, SubscriptionCounts},
     members::{Member, MemberId},
     micros::Micros,
+    protocol::{Confirmation, Subject, Subscribing, SubscriptionCounts},
 };
 
 /// A change under way.

@@ -14,8 +14,8 @@ use std::{rc::Rc, sync::Arc};
 
 pub(super) use self::change::{Change, Part};
 use crate::{
-    dialect::{Confirmation, Subject, SubscriptionCounts},
     members::{Member, MemberId},
+    protocol::{Confirmation, Subject, SubscriptionCounts},
     route::Tree,
     upstream::LaneId,
 };

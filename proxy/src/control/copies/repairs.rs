@@ -21,8 +21,8 @@ use crate::{
         RepairTask,
         repair::{Connections, Exchange, RepairClient, RepairError, Repaired},
     },
-    dialect::{Incarnation, Unfit},
     members::Member,
+    protocol::{Incarnation, Unfit},
     random::Random,
 };
 
@@ -65,7 +65,7 @@ pub(super) async fn open(member: &Member) -> Result<RepairClient<Connection<'_>>
             return Err(Unfit::Limited(limited).into());
         }
     }
-    Ok(RepairClient::new(connection, member.dialect, copied))
+    Ok(RepairClient::new(connection, member.protocol, copied))
 }
 
 /// Asks which life of its server a copy is in, and which address of ours it sees.

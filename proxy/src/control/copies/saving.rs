@@ -11,8 +11,8 @@ use super::Copies;
 use crate::{
     control::{Proxy, State},
     copies::state_file::{Known, Left, Record, Writer, Written},
-    dialect::Incarnation,
     members::ServerIdentity,
+    protocol::Incarnation,
 };
 
 /// Until a state file that could not be written is tried again.

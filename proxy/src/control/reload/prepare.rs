@@ -24,8 +24,8 @@ use crate::{
         source::Lists,
     },
     copies::Departed,
-    dialect::Dialects,
     members::{Member, MemberId, Registry},
+    protocol::Protocols,
     route::{Compiler, LeaseTable, Tree},
     spool::Spool,
 };
@@ -118,7 +118,7 @@ pub(in crate::control) struct Preparer {
     pub(in crate::control) registry: Registry,
     pub(in crate::control) workers: usize,
     pub(in crate::control) host_id: u64,
-    pub(in crate::control) dialects: Dialects,
+    pub(in crate::control) protocols: Protocols,
     /// Where failed deletes are kept, with the options that it has.
     pub(in crate::control) spool: Option<(SpoolOptions, Arc<Spool>)>,
     /// Whose the tokens of leases are that clients hold.
@@ -196,7 +196,7 @@ impl Preparer {
         let registry = &mut self.registry;
         let (config, servers) = (&setup.loaded.config, &setup.servers);
         let version = version(&setup.loaded, servers);
-        let mut compiler = Compiler::new(config, servers, registry, self.dialects, &version, self.host_id)?;
+        let mut compiler = Compiler::new(config, servers, registry, self.protocols, &version, self.host_id)?;
         compiler.keep(&setup.departed.servers(), registry)?;
         compiler.keep_deletes(spool(&mut self.spool, config)?);
         compiler.remember_leases(&self.leases);

@@ -22,7 +22,7 @@ use super::{
     CopyState, MissedKeys, MissedWrites,
     repair::{RepairError, Repaired},
 };
-use crate::{dialect::Incarnation, members::ServerIdentity};
+use crate::{members::ServerIdentity, protocol::Incarnation};
 
 /// What is to be done.
 #[derive(Clone, Debug)]

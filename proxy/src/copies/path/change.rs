@@ -7,9 +7,9 @@ use proxima_wire::message::{Outcome, Request};
 use super::operation::{Message, OperationId, Stage};
 use crate::{
     copies::{KeyLock, LockMode},
-    dialect::{Effect, Failed},
     engine::{Engine, Sleeper},
     micros::Micros,
+    protocol::{Effect, Failed},
     route::{Copies, NodeId, ReplyTo, Walk},
 };
 

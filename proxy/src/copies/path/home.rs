@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     copies::CopyState,
-    dialect::Failed,
     engine::Engine,
+    protocol::Failed,
     route::{Answer, Copies, ReplyTo, Tree, Walk},
 };
 
@@ -224,7 +224,7 @@ impl Engine {
         if !in_fleet {
             operation.begin_following(&mut self.copies.message);
         }
-        let Parsed::Head(request) = origin.dialect.head(&told) else {
+        let Parsed::Head(request) = origin.protocol.head(&told) else {
             let parent = operation.parent;
             self.copies.operations.end(id);
             let text = "the other copies cannot be told what has become of this value";

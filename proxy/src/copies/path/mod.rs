@@ -48,10 +48,10 @@ pub use self::{
 };
 use super::{KeyLock, LockMode};
 use crate::{
-    dialect::{Effect, Failed},
     engine::Engine,
     members::Member,
     micros::Micros,
+    protocol::{Effect, Failed},
     route::{Copies, Leaf, Node, NodeId, Tree, Walk},
 };
 

@@ -155,8 +155,8 @@ impl Operation {
             | Stage::Deciding { message, .. }
             | Stage::Replicating { message, .. } => {
                 let mut scratch = [0; 250];
-                let dialect = self.origin.dialect;
-                Cow::Owned(dialect.key(&self.request, &message.0, &mut scratch).to_vec())
+                let protocol = self.origin.protocol;
+                Cow::Owned(protocol.key(&self.request, &message.0, &mut scratch).to_vec())
             }
             Stage::Looking { .. } => Cow::Borrowed(&[]),
         }
@@ -192,7 +192,7 @@ impl Operation {
         let mut key = mem::replace(spare, message.0);
         let mut scratch = [0; 250];
         key.clear();
-        key.extend_from_slice(self.origin.dialect.key(&self.request, spare, &mut scratch));
+        key.extend_from_slice(self.origin.protocol.key(&self.request, spare, &mut scratch));
         spare.clear();
         self.stage = Stage::Following { home, key };
     }

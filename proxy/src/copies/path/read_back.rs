@@ -46,7 +46,7 @@ impl Engine {
         if !copies.copied.read_back(walk.request, walk.message, &mut asked) {
             return;
         }
-        let Parsed::Head(reading) = walk.origin.dialect.head(&asked) else {
+        let Parsed::Head(reading) = walk.origin.protocol.head(&asked) else {
             return;
         };
         let Some(operation) = self.copies.operations.get_mut(id) else {
@@ -95,7 +95,7 @@ impl Engine {
             && copies
                 .copied
                 .undo_read_back(&request, &message.0, bytes, &mut asked)
-            && let Parsed::Head(undoing) = origin.dialect.head(&asked)
+            && let Parsed::Head(undoing) = origin.protocol.head(&asked)
             && let Some(&next) = copies.children.get(home)
         {
             operation.pending += 1;

@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{
     copies::CopyState,
-    dialect::Failed,
     engine::Engine,
     members::Member,
+    protocol::Failed,
     route::{Copies, ReplyTo, Tree, Walk},
 };
 
@@ -54,7 +54,7 @@ impl Engine {
             .iter()
             .any(|(_, member)| snapshot.state(member.id) != CopyState::Joining);
         for (child, member) in reached {
-            if let Parsed::Head(request) = origin.dialect.head(&removal) {
+            if let Parsed::Head(request) = origin.protocol.head(&removal) {
                 let walk = Walk {
                     tree,
                     origin,

@@ -14,9 +14,9 @@ use super::{
     version::shown,
 };
 use crate::{
-    dialect::Failed,
     engine::Engine,
     members::Member,
+    protocol::Failed,
     route::{Answer, Copies, Tree, Walk},
 };
 

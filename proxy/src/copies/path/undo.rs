@@ -47,7 +47,7 @@ impl Engine {
         operation.stage = Stage::Undoing { key };
         // One more than there are, so that replies that come within the walk do not end the operation.
         operation.pending = 1;
-        if let Parsed::Head(request) = origin.dialect.head(&removal) {
+        if let Parsed::Head(request) = origin.protocol.head(&removal) {
             for (child, member) in landed {
                 if !self.copies.snapshot.state(member.id).is_written() {
                     self.miss(member, id, "");

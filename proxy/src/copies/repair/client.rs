@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 use super::{super::MissedWrites, RepairError, RepairPlan, Repaired, UNPROVEN};
 use crate::{
     config::schema::Rejoin,
-    dialect::{Copied, Dialect, Incarnation, Introduction, Question},
+    protocol::{Copied, Incarnation, Introduction, Protocol, Question},
 };
 
 /// How long old connections may take to go away.
@@ -65,16 +65,16 @@ pub struct Connections {
 /// Asks a server and repairs its copy.
 pub struct RepairClient<E> {
     exchange: E,
-    dialect: &'static dyn Dialect,
+    protocol: &'static dyn Protocol,
     copied: &'static dyn Copied,
 }
 
 impl<E: Exchange> RepairClient<E> {
     /// A client for a server that speaks this protocol.
-    pub fn new(exchange: E, dialect: &'static dyn Dialect, copied: &'static dyn Copied) -> Self {
+    pub fn new(exchange: E, protocol: &'static dyn Protocol, copied: &'static dyn Copied) -> Self {
         Self {
             exchange,
-            dialect,
+            protocol,
             copied,
         }
     }
@@ -221,7 +221,7 @@ impl<E: Exchange> RepairClient<E> {
             for key in batch {
                 let begin = requests.len();
                 self.copied.removal(key, &mut requests);
-                if let Parsed::Head(removal) = self.dialect.head(&requests[begin..]) {
+                if let Parsed::Head(removal) = self.protocol.head(&requests[begin..]) {
                     commands.push(removal.command);
                 }
             }
@@ -243,7 +243,7 @@ mod tests {
     use tokio::{runtime::Builder, time::timeout};
 
     use super::*;
-    use crate::{copies::MissedKeys, dialect::Memcache};
+    use crate::{copies::MissedKeys, protocols::Memcache};
 
     /// A server at a Unix socket, and what it is asked.
     #[derive(Default)]
@@ -271,8 +271,8 @@ mod tests {
         let runtime = Builder::new_current_thread().enable_time().build().unwrap();
         let unix = Unix::default();
         let asked = Arc::clone(&unix.0);
-        let dialect = &Memcache::PLAIN;
-        let mut client = RepairClient::new(unix, dialect, dialect.copied().unwrap());
+        let protocol = &Memcache::PLAIN;
+        let mut client = RepairClient::new(unix, protocol, protocol.copied().unwrap());
         let mut missed = MissedWrites::default();
         missed.add_connection(None);
         missed.add(MissedKeys::everything());

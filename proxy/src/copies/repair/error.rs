@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::dialect::Unfit;
+use crate::protocol::Unfit;
 
 /// Why a copy was not repaired. It is tried again, later with each failure; each variant says whose fault it
 /// is, and what a retry may help.

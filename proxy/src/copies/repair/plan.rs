@@ -9,7 +9,7 @@ use std::{
 use super::{super::MissedWrites, RepairError};
 use crate::{
     config::schema::Rejoin,
-    dialect::{Incarnation, Introduction},
+    protocol::{Incarnation, Introduction},
 };
 
 /// A copy that was repaired.

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, io, net::IpAddr, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::super::{EVERYTHING, NOTHING};
-use crate::{dialect::Incarnation, members::ServerIdentity};
+use crate::{members::ServerIdentity, protocol::Incarnation};
 
 /// One copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use super::*;
 use crate::{
     config::schema::{Pool, Server},
-    dialect::Memcache,
     members::{Here, Registry},
+    protocols::Memcache,
 };
 
 /// Two sockets of two nodes each; the nodes of a socket are 12 apart, the sockets 21 and 30.

@@ -50,7 +50,7 @@ impl<'a> Maker<'_, 'a> {
             identities.push(xxh3_64(format!("{:?}", shadow.target).as_bytes()));
         }
         let samples: Arc<[Sample]> = samples.into();
-        let number = |name| self.dialect.command(name);
+        let number = |name| self.protocol.command(name);
         let leases = number("lease-get").zip(number("lease-set"));
         if leases.is_some() {
             let handle = ShadowLeases {
@@ -96,7 +96,7 @@ impl<'a> Maker<'_, 'a> {
             gets: bucket(rates.gets),
             sets: bucket(rates.sets),
             deletes: bucket(rates.deletes),
-            touch: self.dialect.command("touch"),
+            touch: self.protocol.command("touch"),
         };
         Ok(self.choose(handle, vec![child, fallback]))
     }

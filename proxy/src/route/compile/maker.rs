@@ -5,8 +5,8 @@ use std::{cell::RefCell, collections::HashMap, sync::Arc};
 use super::{CompileError, Compiler};
 use crate::{
     config::schema::{Algorithm, Children, Hash, Pool, Replicated, Route, Server, TtlAction},
-    dialect::Dialect,
     members::{Member, Registry},
+    protocol::Protocol,
     route::{
         FleetPool,
         handle::{
@@ -37,7 +37,7 @@ pub(super) struct Maker<'m, 'a> {
     pub(super) compiler: &'m mut Compiler<'a>,
     pub(super) registry: &'m mut Registry,
     /// The protocol of the listener whose route is being made.
-    pub(super) dialect: &'static dyn Dialect,
+    pub(super) protocol: &'static dyn Protocol,
     pub(super) nodes: Vec<Node>,
     /// The named routes, by protocol, name, the parts of the key that they look at, and the routing prefix
     /// that servers get. Each is made once and shared.
@@ -152,8 +152,8 @@ impl<'a> Maker<'_, 'a> {
             Route::Named(name) => self.by_name(name)?,
             Route::Pool(name) => self.pool(name)?,
             Route::Member(address) => self.single(address)?,
-            Route::Embedded if self.dialect.embedded().is_none() => {
-                return Err(CompileError::NotEmbedded(self.dialect.name()));
+            Route::Embedded if self.protocol.embedded().is_none() => {
+                return Err(CompileError::NotEmbedded(self.protocol.name()));
             }
             Route::Embedded => {
                 let leaf = self.push(Node::Leaf(Leaf::Embedded));
@@ -248,7 +248,7 @@ impl<'a> Maker<'_, 'a> {
                 self.attempt(
                     MissFailover {
                         best_on_error: *best_on_error,
-                        touch: self.dialect.command("touch"),
+                        touch: self.protocol.command("touch"),
                     },
                     nodes,
                 )
@@ -399,7 +399,7 @@ impl<'a> Maker<'_, 'a> {
 
     pub(super) fn by_name(&mut self, name: &'a str) -> Result<NodeId, CompileError> {
         let key = (
-            self.dialect.name(),
+            self.protocol.name(),
             name,
             Arc::clone(&self.parts),
             self.prefix.clone(),
@@ -448,8 +448,8 @@ impl<'a> Maker<'_, 'a> {
             false => None,
         };
         let min_acks = replicated.acks_of(named);
-        let protocol = self.dialect.name();
-        let copied = self.dialect.copied().ok_or_else(|| CompileError::NoCopies {
+        let protocol = self.protocol.name();
+        let copied = self.protocol.copied().ok_or_else(|| CompileError::NoCopies {
             pool: name.to_owned(),
             protocol,
         })?;
@@ -465,7 +465,7 @@ impl<'a> Maker<'_, 'a> {
                 .config
                 .fleet
                 .as_ref()
-                .map(|_| FleetPool::new(name, self.dialect)),
+                .map(|_| FleetPool::new(name, self.protocol)),
         }));
         self.copied.insert(name, node);
         Ok(self.bare(node))
@@ -602,7 +602,7 @@ impl<'a> Maker<'_, 'a> {
             zone: None,
         };
         let spec = Pool::of(vec![server.clone()]);
-        let member = self.registry.member(text, &spec, &server, self.dialect)?;
+        let member = self.registry.member(text, &spec, &server, self.protocol)?;
         let leaf = self.push(Node::Leaf(Leaf::Member(member)));
         Ok(self.bare(leaf))
     }

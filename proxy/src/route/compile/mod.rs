@@ -31,8 +31,8 @@ use super::{
 };
 use crate::{
     config::schema::{Config, DeclaredCommand, Protocol, Route, Server},
-    dialect::{Declared, DeclaredCommands, Dialects, Spoken},
     members::{AddressError, Member, Registry},
+    protocol::{Declared, DeclaredCommands, ProtocolSlot, Protocols},
     spool::Spool,
 };
 
@@ -65,7 +65,7 @@ pub enum CompileError {
     /// A `by_operation` names neither a command of the protocol nor a class.
     #[error("`{0}` is no operation of this protocol")]
     Operation(String),
-    /// This program does not have the dialect of this protocol.
+    /// This program does not speak this protocol.
     #[error("this program does not speak `{0}`")]
     Protocol(&'static str),
     /// A pool is replicated, but its protocol has no rules for copies.
@@ -121,7 +121,7 @@ pub struct Compiler<'a> {
     /// The distributions, in the order in which trees ask for them. `None`: the children are chosen at
     /// random.
     distributions: Vec<Option<Arc<Distribution>>>,
-    dialects: Dialects,
+    protocols: Protocols,
     version: Arc<str>,
     host_id: u64,
     /// Where failed deletes are kept. `None`: their clients get the errors.
@@ -149,16 +149,16 @@ impl<'a> Compiler<'a> {
         config: &'a Config,
         servers: &BTreeMap<String, Vec<Server>>,
         registry: &mut Registry,
-        dialects: Dialects,
+        protocols: Protocols,
         version: &str,
         host_id: u64,
     ) -> Result<Self, CompileError> {
         Ok(Self {
             config,
-            pools: members(config, servers, registry, dialects)?,
+            pools: members(config, servers, registry, protocols)?,
             departed: HashMap::new(),
             distributions: Vec::new(),
-            dialects,
+            protocols,
             version: version.into(),
             host_id,
             spool: None,
@@ -186,7 +186,7 @@ impl<'a> Compiler<'a> {
         departed: &BTreeMap<String, Vec<Server>>,
         registry: &mut Registry,
     ) -> Result<(), CompileError> {
-        self.departed = members(self.config, departed, registry, self.dialects)?;
+        self.departed = members(self.config, departed, registry, self.protocols)?;
         // A server that is named again in another way has one identity, and of that there is one copy.
         for (pool, departed) in &mut self.departed {
             let named = self.pools.get(pool).map_or(&[][..], Vec::as_slice);
@@ -201,12 +201,12 @@ impl<'a> Compiler<'a> {
     /// # Errors
     /// See [`CompileError`]; the first tree finds them all.
     pub fn tree(&mut self, registry: &mut Registry, listeners: &[String]) -> Result<Compiled, CompileError> {
-        let dialects = self.dialects;
+        let protocols = self.protocols;
         self.trees += 1;
         let mut maker = Maker {
             compiler: self,
             registry,
-            dialect: dialects.default().dialect,
+            protocol: protocols.default().protocol,
             nodes: Vec::new(),
             named: HashMap::new(),
             copied: HashMap::new(),
@@ -253,8 +253,8 @@ fn declared(config: &Config) -> DeclaredCommands {
     commands.collect()
 }
 
-fn spoken(dialects: Dialects, protocol: Protocol) -> Result<Spoken, CompileError> {
-    dialects.of(protocol.0).ok_or(CompileError::Protocol(protocol.0))
+fn spoken(protocols: Protocols, protocol: Protocol) -> Result<ProtocolSlot, CompileError> {
+    protocols.of(protocol.0).ok_or(CompileError::Protocol(protocol.0))
 }
 
 type Pools<'a> = HashMap<&'a str, Vec<Arc<Member>>>;
@@ -263,15 +263,15 @@ fn members<'a>(
     config: &'a Config,
     servers: &BTreeMap<String, Vec<Server>>,
     registry: &mut Registry,
-    dialects: Dialects,
+    protocols: Protocols,
 ) -> Result<Pools<'a>, CompileError> {
     let mut pools = HashMap::new();
     for (name, pool) in &config.pools {
         let listed = servers.get(name).map_or(&[][..], Vec::as_slice);
-        let dialect = spoken(dialects, pool.protocol)?.dialect;
+        let protocol = spoken(protocols, pool.protocol)?.protocol;
         let members: Result<Vec<_>, _> = listed
             .iter()
-            .map(|server| registry.member(name, pool, server, dialect))
+            .map(|server| registry.member(name, pool, server, protocol))
             .collect();
         pools.insert(name.as_str(), members?);
     }

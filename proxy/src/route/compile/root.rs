@@ -5,32 +5,32 @@ use std::sync::Arc;
 use super::{CompileError, maker::Maker, spoken};
 use crate::{
     config::schema,
-    dialect::{Access, Manner},
+    protocol::{Access, Manner},
     route::tree::{Leaf, Node, Root, Wait},
 };
 
 impl Maker<'_, '_> {
     /// The entry of the requests of the listener at `address`.
     pub(super) fn root(&mut self, address: &str) -> Result<Root, CompileError> {
-        let (config, dialects) = (self.compiler.config, self.compiler.dialects);
+        let (config, protocols) = (self.compiler.config, self.compiler.protocols);
         let listener = config
             .listeners
             .iter()
             .find(|listener| listener.address == address);
         let (spoken, node) = match listener {
             Some(listener) => {
-                let mut spoken = spoken(dialects, listener.protocol)?;
-                self.dialect = spoken.dialect;
+                let mut spoken = spoken(protocols, listener.protocol)?;
+                self.protocol = spoken.protocol;
                 let other = match listener.discovery {
-                    Some(_) => spoken.dialect.announcing(),
-                    None => spoken.dialect.in_manner(manner(listener.manner)),
+                    Some(_) => spoken.protocol.announcing(),
+                    None => spoken.protocol.in_manner(manner(listener.manner)),
                 };
-                spoken.dialect = other.unwrap_or(spoken.dialect);
+                spoken.protocol = other.unwrap_or(spoken.protocol);
                 (spoken, self.node(&listener.route)?)
             }
             None => {
                 let removed = Leaf::Error("this listener was removed".into());
-                (dialects.default(), self.push(Node::Leaf(removed)))
+                (protocols.default(), self.push(Node::Leaf(removed)))
             }
         };
         let (mut leaves, mut servers) = (Vec::new(), Vec::new());
@@ -70,7 +70,7 @@ impl Maker<'_, '_> {
 
     /// Checks that this pool has the protocol of the listener.
     pub(super) fn speaks(&self, pool: &str) -> Result<(), CompileError> {
-        let (listener, spec) = (self.dialect.name(), self.compiler.config.pools.get(pool));
+        let (listener, spec) = (self.protocol.name(), self.compiler.config.pools.get(pool));
         match spec
             .map(|pool| pool.protocol.0)
             .filter(|&other| other != listener)

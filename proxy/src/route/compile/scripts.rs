@@ -20,10 +20,10 @@ impl<'a> Maker<'_, 'a> {
         handle: impl Script + 'static,
         children: Vec<NodeId>,
     ) -> Result<NodeId, CompileError> {
-        if self.dialect.name() != "memcached" {
+        if self.protocol.name() != "memcached" {
             return Err(CompileError::Memcached {
                 route: handle.name(),
-                protocol: self.dialect.name(),
+                protocol: self.protocol.name(),
             });
         }
         Ok(self.push(Node::Script {
@@ -58,7 +58,7 @@ impl<'a> Maker<'_, 'a> {
     ) -> Result<NodeId, CompileError> {
         let (child, failover) = (self.node(child)?, self.node(failover)?);
         let rate = Arc::new(HitRate::default());
-        let touch = self.dialect.command("touch");
+        let touch = self.protocol.command("touch");
         let watched = WatchHits {
             rate: Arc::clone(&rate),
             touch,

@@ -30,12 +30,12 @@ impl<'a> Maker<'_, 'a> {
             Some(route) => self.node(route)?,
             None => self.push(Node::Leaf(Leaf::Null)),
         }];
-        let mut table = vec![[0; CLASSES]; self.dialect.commands().len()];
+        let mut table = vec![[0; CLASSES]; self.protocol.commands().len()];
         let mut named = Vec::new();
         for (name, route) in operations {
             nodes.push(self.node(route)?);
             let child = nodes.len() as u16 - 1;
-            match (group(name), self.dialect.command(name)) {
+            match (group(name), self.protocol.command(name)) {
                 (Some(class), _) => table
                     .iter_mut()
                     .for_each(|children| children[class as usize] = child),

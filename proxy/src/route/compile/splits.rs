@@ -41,7 +41,7 @@ impl<'a> Maker<'_, 'a> {
         let (from, to) = (self.node(from)?, self.node(to)?);
         let both = self.gather_of(Wait::All, vec![from, to]);
         let mut children = vec![from, to, both];
-        let lease_set = self.dialect.command("lease-set");
+        let lease_set = self.protocol.command("lease-set");
         if lease_set.is_some() {
             children.push(self.script(Fill, vec![to, from])?);
         }
@@ -106,7 +106,7 @@ impl<'a> Maker<'_, 'a> {
         let handle = KeySplit {
             copies,
             own: (self.host_number("") % u64::from(copies.max(1))) as u32,
-            all: stores.filter_map(|name| self.dialect.command(name)).collect(),
+            all: stores.filter_map(|name| self.protocol.command(name)).collect(),
         };
         let one = self.fan(handle, children.clone());
         if !first_hit {
@@ -114,7 +114,10 @@ impl<'a> Maker<'_, 'a> {
         }
         let all = self.gather_of(Wait::Hit, children);
         let own = ["lease-get", "metaget"];
-        let own = own.iter().filter_map(|name| self.dialect.command(name)).collect();
+        let own = own
+            .iter()
+            .filter_map(|name| self.protocol.command(name))
+            .collect();
         Ok(self.choose(FirstHit { own }, vec![one, all]))
     }
 }

@@ -36,7 +36,7 @@ impl Choose for ByOperation {
     }
 
     fn why(&self, query: &Query<'_>, _: &Children<'_>, _: usize) -> String {
-        let name = query.dialect.command_name(query.command);
+        let name = query.protocol.command_name(query.command);
         format!("operation {name} ({:?})", query.class).to_lowercase()
     }
 }

@@ -88,7 +88,7 @@ impl Failover {
         match query.class {
             Class::Read => &self.errors.gets,
             // `gat` reads as well.
-            Class::Touch if query.dialect.command_name(query.command) != TOUCH => &self.errors.gets,
+            Class::Touch if query.protocol.command_name(query.command) != TOUCH => &self.errors.gets,
             Class::Touch | Class::Arithmetic => &self.errors.others,
             Class::Delete => &self.errors.deletes,
             _ => &self.errors.updates,
@@ -193,9 +193,10 @@ mod tests {
     use super::*;
     use crate::{
         copies::Snapshot,
-        dialect::{Dialect, Failed, Memcache},
         members::Locality,
         micros::Micros,
+        protocol::{Failed, Protocol},
+        protocols::Memcache,
         route::{NodeId, Tree},
     };
 
@@ -213,7 +214,7 @@ mod tests {
             command,
             class,
             key: b"k",
-            dialect: &Memcache::PLAIN,
+            protocol: &Memcache::PLAIN,
             locality: Locality::NONE,
             unix: Micros::ZERO,
         }

@@ -58,7 +58,7 @@ impl Wrap for Insert {
             return Wrapped::Each;
         }
         let changed = self.apply(query.key);
-        let fits = |key: &Vec<u8>| query.dialect.check_key(request, key).is_ok();
+        let fits = |key: &Vec<u8>| query.protocol.check_key(request, key).is_ok();
         changed.filter(fits).map_or(Wrapped::Pass, Wrapped::Key)
     }
 

@@ -78,11 +78,7 @@ impl Choose for FirstHit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        dialect::{Dialect, Memcache},
-        members::Locality,
-        micros::Micros,
-    };
+    use crate::{members::Locality, micros::Micros, protocol::Protocol, protocols::Memcache};
 
     #[test]
     fn a_host_uses_its_copy_and_changes_reach_all_where_that_is_asked() {
@@ -110,7 +106,7 @@ mod tests {
                 command: number(command),
                 class,
                 key: key.as_bytes(),
-                dialect: &Memcache::PLAIN,
+                protocol: &Memcache::PLAIN,
                 locality: Locality::NONE,
                 unix: Micros::ZERO,
             };

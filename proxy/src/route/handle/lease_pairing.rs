@@ -131,10 +131,7 @@ mod tests {
     use proxima_wire::{memcache::Command, message::Parsed};
 
     use super::*;
-    use crate::{
-        dialect::{Dialect, Memcache},
-        micros::Micros,
-    };
+    use crate::{micros::Micros, protocol::Requests, protocols::Memcache};
 
     #[test]
     fn a_token_that_was_exchanged_leads_to_its_child_once() {

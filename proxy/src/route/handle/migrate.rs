@@ -137,7 +137,7 @@ impl Run for Fill {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{dialect::Memcache, members::Locality};
+    use crate::{members::Locality, protocols::Memcache};
 
     #[test]
     fn a_key_moves_once_and_deletes_reach_both_meanwhile() {
@@ -152,7 +152,7 @@ mod tests {
                 command,
                 class,
                 key,
-                dialect: &Memcache::PLAIN,
+                protocol: &Memcache::PLAIN,
                 locality: Locality::NONE,
                 unix: Micros::secs(secs),
             };

@@ -66,9 +66,10 @@ mod tests {
     use super::*;
     use crate::{
         copies::Snapshot,
-        dialect::{Failed, Memcache},
         members::Locality,
         micros::Micros,
+        protocol::Failed,
+        protocols::Memcache,
         route::{NodeId, Tree},
     };
 
@@ -97,7 +98,7 @@ mod tests {
                 command,
                 class,
                 key: b"k",
-                dialect: &Memcache::PLAIN,
+                protocol: &Memcache::PLAIN,
                 locality: Locality::NONE,
                 unix: Micros::ZERO,
             };

@@ -60,7 +60,7 @@ impl Wrap for ModifyKey {
         if changed == query.key {
             return Wrapped::Pass;
         }
-        match query.dialect.check_key(request, &changed) {
+        match query.protocol.check_key(request, &changed) {
             Ok(()) => Wrapped::Key(changed),
             Err(fault) => Wrapped::Fail(
                 Outcome::LocalError,

@@ -5,7 +5,7 @@ use proxima_wire::message::Request;
 use super::Random;
 use crate::{
     config::schema::TtlAction,
-    dialect::Expiry,
+    protocol::Expiry,
     route::tree::{Query, Wrap, Wrapped},
 };
 
@@ -24,10 +24,10 @@ impl Wrap for ModifyTtl {
     }
 
     fn request(&self, request: &Request, message: &[u8], query: &Query<'_>, _: &mut Random) -> Wrapped {
-        if query.dialect.is_composite(request) {
+        if query.protocol.is_composite(request) {
             return Wrapped::Each;
         }
-        let keeps = match query.dialect.expiry(request, message, query.unix.as_secs()) {
+        let keeps = match query.protocol.expiry(request, message, query.unix.as_secs()) {
             Expiry::None => true,
             // Never is longer than every other expiry.
             Expiry::Never => false,

@@ -7,9 +7,9 @@ use proxima_wire::message::Request;
 
 use super::Random;
 use crate::{
-    dialect::PoolState,
     members::Pool,
     micros::Micros,
+    protocol::PoolState,
     route::{
         Answer,
         tree::{Attempt, Children, Choose, Query, Tried, Wrap, Wrapped},

@@ -104,7 +104,7 @@ impl Fan for ShardSplit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{dialect::Memcache, members::Locality};
+    use crate::{members::Locality, protocols::Memcache};
 
     const SETTLED: Split = Split {
         copies: [3, 3],
@@ -144,7 +144,7 @@ mod tests {
                 command: 0,
                 class,
                 key: key.as_bytes(),
-                dialect: &Memcache::PLAIN,
+                protocol: &Memcache::PLAIN,
                 locality: Locality::NONE,
                 unix: Micros::secs(5),
             };

@@ -3,7 +3,7 @@
 use proxima_wire::message::{Outcome, Request};
 
 use super::{Query, Wrap, Wrapped};
-use crate::{dialect::Change, random::Random};
+use crate::{protocol::Change, random::Random};
 
 /// What a wrap has made of a request so far.
 pub(in crate::route) struct EachChanged<'a> {
@@ -24,7 +24,7 @@ impl EachChanged<'_> {
         query: &Query<'_>,
         random: &mut Random,
     ) {
-        let (dialect, handle, out) = (query.dialect, self.handle, &mut self.changed);
+        let (protocol, handle, out) = (query.protocol, self.handle, &mut self.changed);
         if request.key.is_empty() {
             return out.extend_from_slice(message);
         }
@@ -38,16 +38,16 @@ impl EachChanged<'_> {
                     key: None,
                     ttl: Some(ttl),
                 };
-                self.is_possible &= dialect.rewrite(request, message, &change, out);
+                self.is_possible &= protocol.rewrite(request, message, &change, out);
             }
             Wrapped::Key(_) | Wrapped::Each => {
                 let mut fault = None;
-                self.is_possible &= dialect.rewrite_keys(
+                self.is_possible &= protocol.rewrite_keys(
                     request,
                     message,
                     &mut |key| {
                         let key = handle.new_key(key).unwrap_or_else(|| key.to_vec());
-                        fault = fault.take().or(dialect.check_key(request, &key).err());
+                        fault = fault.take().or(protocol.check_key(request, &key).err());
                         key
                     },
                     out,

@@ -17,8 +17,8 @@ use super::{FleetPool, handle::ByClient, order::Order};
 use crate::{
     config::schema::ErrorReply,
     copies::Snapshot,
-    dialect::{Access, Copied, DeclaredCommands, Reach, Spoken},
     members::{Locality, Member, MemberId},
+    protocol::{Access, Copied, DeclaredCommands, ProtocolSlot, Reach},
     random::Random,
     spool::Spool,
 };
@@ -146,7 +146,7 @@ pub enum Leaf {
 pub(super) struct Root {
     pub(super) node: NodeId,
     /// The protocol of its clients and of every member below it.
-    pub(super) spoken: Spoken,
+    pub(super) spoken: ProtocolSlot,
     /// What its clients must say before they are served.
     pub(super) access: Access,
     /// Every member below it, for commands that go to all.
@@ -242,7 +242,7 @@ impl Tree {
     }
 
     /// The protocol of listener number `listener`; `None`: there is no such listener.
-    pub fn spoken(&self, listener: usize) -> Option<Spoken> {
+    pub fn spoken(&self, listener: usize) -> Option<ProtocolSlot> {
         self.roots.get(listener).map(|root| root.spoken)
     }
 

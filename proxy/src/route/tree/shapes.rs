@@ -7,10 +7,10 @@ use proxima_wire::message::{Class, Outcome, Request};
 use super::Children;
 use crate::{
     client::ClientId,
-    dialect::Dialect,
     members::Locality,
     metrics::FailoverCounts,
     micros::Micros,
+    protocol::Protocol,
     random::Random,
     route::{Answer, FlightId, Order},
 };
@@ -18,14 +18,14 @@ use crate::{
 /// The inputs of a decision. Time and chance come as arguments, so that a walk can be repeated.
 #[derive(Clone, Copy)]
 pub struct Query<'a> {
-    /// The number of the command in its dialect.
+    /// The number of the command in its protocol.
     pub command: u16,
     /// The class of the request: read, write and so on.
     pub class: Class,
     /// The key as the server will see it: decoded, and without the prefix that a wrapping route removes.
     pub key: &'a [u8],
     /// The protocol of the request.
-    pub dialect: &'static dyn Dialect,
+    pub protocol: &'static dyn Protocol,
     /// The place of the client.
     pub locality: Locality,
     /// The present time, since 1970.

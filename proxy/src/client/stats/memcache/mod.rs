@@ -104,7 +104,7 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        let Parsed::Head(request) = client.dialect.head(line) else {
+        let Parsed::Head(request) = client.protocol.head(line) else {
             return;
         };
         let to = ReplyTo::Client {

@@ -19,7 +19,7 @@ use tokio_rustls::{TlsConnector, TlsStream};
 use super::{Hello, Welcome, packet, transform::Sealed};
 use crate::{
     control::fleet::security::{NAME, Security},
-    dialect::Transform,
+    protocol::Transform,
 };
 
 /// A connection, with TLS or without.

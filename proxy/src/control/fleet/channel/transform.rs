@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use rustls::Connection;
 
-use crate::dialect::Transform;
+use crate::protocol::Transform;
 
 /// An established TLS connection between a worker's bytes and its socket.
 pub(in crate::control::fleet) struct Sealed {

@@ -10,12 +10,12 @@ use proxima_wire::{
 
 use super::{NO_HOME, PATIENCE, UNLEASED};
 use crate::{
-    dialect::{Effect, Failed},
     engine::{Engine, Peer},
     fleet::{Slot, Stay},
     members::Locality,
     micros::Micros,
     peers::ChannelId,
+    protocol::{Effect, Failed},
     route::{Answer, Copies, Leaf, NodeId, Origin, ReplyTo, Tree, Walk},
     table::{Entry, Id},
 };
@@ -97,8 +97,8 @@ impl Engine {
             AskKind::Look => (part.neighbour(&fleet.name, asking.tries), false),
             AskKind::Home => {
                 let mut scratch = [0; 250];
-                let dialect = asking.origin.dialect;
-                let key = dialect.key(&asking.request, &asking.message, &mut scratch);
+                let protocol = asking.origin.protocol;
+                let key = protocol.key(&asking.request, &asking.message, &mut scratch);
                 let may_decide = part.keeper.may_decide(fleet.key_hash(key));
                 (
                     part.home(fleet, key),
@@ -201,7 +201,7 @@ impl Engine {
                 let whole =
                     asking
                         .origin
-                        .dialect
+                        .protocol
                         .whole(asking.request.command, b"", bytes, MESSAGE_LIMIT as u64);
                 match whole.filter(|reply| reply.len() == bytes.len() as u64) {
                     Some(reply) => {
@@ -338,7 +338,8 @@ impl Engine {
             );
         };
         let Some(copies) = tree.copies(node) else { return };
-        let Some((dialect, request)) = copies.fleet.as_ref().and_then(|fleet| fleet.head(ask.message)) else {
+        let Some((protocol, request)) = copies.fleet.as_ref().and_then(|fleet| fleet.head(ask.message))
+        else {
             return self.say(channel, number, Said::Failed(b"a peer cannot read this request"));
         };
         let task = part.tasks.insert(|generation| super::Task {
@@ -354,7 +355,7 @@ impl Engine {
                 form: ask.form,
                 login: 0,
                 locality: Locality::NONE,
-                dialect,
+                protocol,
                 hides_prefix: false,
             },
             request: &request,

@@ -14,12 +14,12 @@ use crate::{
         SETTLE_TIMEOUT,
         operation::{Message, Stage, is_missed, reply_to},
     },
-    dialect::{Effect, Failed},
     engine::{Engine, Peer},
     fleet::{
         Slot, Stamp, Stay,
         keeper::{Heard, Verdict},
     },
+    protocol::{Effect, Failed},
     route::{Answer, Copies, NodeId, ReplyTo, Walk},
     table::Id,
 };
@@ -108,7 +108,7 @@ impl Engine {
         let mut copy = std::mem::take(&mut self.copies.message);
         copy.extend_from_slice(&message.0);
         let mut scratch = [0; 250];
-        let key = origin.dialect.key(&request, &copy, &mut scratch);
+        let key = origin.protocol.key(&request, &copy, &mut scratch);
         let (is_home, hash) = (part.is_home(fleet, key), fleet.key_hash(key));
         let may_decide = is_home && part.keeper.may_decide(hash) && self.may_read_own(&tree, copies);
         let walk = Walk {
@@ -306,7 +306,7 @@ impl Engine {
                 pool: fleet.hash,
                 key: operation
                     .origin
-                    .dialect
+                    .protocol
                     .key(&operation.request, &message.0, &mut scratch),
                 message: &message.0,
             };
@@ -367,8 +367,8 @@ impl Engine {
         match *verdict {
             Said::Applied(bytes) => {
                 operation.landed += 1;
-                let (dialect, command) = (operation.origin.dialect, operation.request.command);
-                let reply = dialect.whole(command, b"", bytes, MESSAGE_LIMIT as u64);
+                let (protocol, command) = (operation.origin.protocol, operation.request.command);
+                let reply = protocol.whole(command, b"", bytes, MESSAGE_LIMIT as u64);
                 // Beside what the home has answered, only errors of the others matter.
                 if let Some(reply) = reply.filter(|reply| !*decided || reply.outcome.is_error()) {
                     operation.answers.keep(&Answer::Reply(&reply, bytes));

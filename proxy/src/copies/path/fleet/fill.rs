@@ -162,7 +162,7 @@ impl Engine {
         if !copies.copied.fetch(key, &mut asked) {
             return;
         }
-        let Parsed::Head(request) = walk.origin.dialect.head(&asked) else {
+        let Parsed::Head(request) = walk.origin.protocol.head(&asked) else {
             return;
         };
         let history = part
@@ -238,7 +238,7 @@ impl Engine {
         if !copies.copied.store_fetched(key, reply, unix, &mut asked) {
             return false;
         }
-        let Parsed::Head(request) = origin.dialect.head(&asked) else {
+        let Parsed::Head(request) = origin.protocol.head(&asked) else {
             return false;
         };
         let mut lock = self.copies.holder.lock(key, LockMode::AtOnce);

@@ -156,9 +156,9 @@ impl Engine {
         if !self.is_own_written(&tree, copies) {
             return self.miss_kept(id, "");
         }
-        let dialect = fleet.dialect;
+        let protocol = fleet.protocol;
         let removing;
-        let (request, message) = match dialect.head(&removal) {
+        let (request, message) = match protocol.head(&removal) {
             Parsed::Head(remove) if !removal.is_empty() => {
                 removing = remove;
                 (&removing, removal.as_slice())
@@ -175,7 +175,7 @@ impl Engine {
                 form: 0,
                 login: 0,
                 locality: Locality::NONE,
-                dialect,
+                protocol,
                 hides_prefix: false,
             },
             request,

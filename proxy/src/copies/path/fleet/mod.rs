@@ -38,7 +38,6 @@ pub use self::{
 };
 use super::{LockMode, OperationId, member};
 use crate::{
-    dialect::{Effect, Failed},
     engine::Engine,
     fleet::{
         Slot, Stay,
@@ -46,6 +45,7 @@ use crate::{
     },
     micros::Micros,
     peers::{ChannelId, Channels, Served},
+    protocol::{Effect, Failed},
     route::{Copies, Leaf, NodeId, Tree, Walk},
 };
 

@@ -34,7 +34,7 @@ impl Engine {
                 }
                 false => copies.copied.removal(&orphan.key, &mut message),
             }
-            let Parsed::Head(request) = fleet.dialect.head(&message) else {
+            let Parsed::Head(request) = fleet.protocol.head(&message) else {
                 continue;
             };
             let walk = Walk {
@@ -44,7 +44,7 @@ impl Engine {
                     form: 0,
                     login: 0,
                     locality: Locality::NONE,
-                    dialect: fleet.dialect,
+                    protocol: fleet.protocol,
                     hides_prefix: false,
                 },
                 request: &request,

@@ -8,12 +8,12 @@ use proxima_wire::{
 use super::{OperationId, PATIENCE};
 use crate::{
     copies::path::operation::Stage,
-    dialect::Failed,
     engine::{Engine, Peer, WorkerEvent},
     members::Member,
     metrics,
     micros::Micros,
     peers::Event,
+    protocol::Failed,
     route::ReplyTo,
 };
 
@@ -52,7 +52,7 @@ impl Engine {
     fn answer_miss(&mut self, to: ReplyTo, command: u16, member: &Member) {
         let mut out = Vec::new();
         let request = Request::new(command, Class::Read, 0);
-        let reply = member.dialect.miss(0, &request, b"", &mut out);
+        let reply = member.protocol.miss(0, &request, b"", &mut out);
         self.deliver(to, &reply, &out);
     }
 

@@ -7,10 +7,10 @@ use proxima_wire::message::Outcome;
 use super::{Membership, OperationId, Part};
 use crate::{
     copies::path::operation::{Operation, Stage},
-    dialect::Failed,
     engine::{Engine, Peer, WorkerEvent},
     fleet::{Slot, Stay, View, keeper::Owed},
     peers::{ChannelId, Event, Role},
+    protocol::Failed,
     stream::Stream,
     table::Id,
 };

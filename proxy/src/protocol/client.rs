@@ -1,0 +1,135 @@
+//! The end of a protocol at which its clients are: who they are, what is done with a request, and what is
+//! answered.
+
+use proxima_wire::message::{Bad, Class, NextKey, Outcome, Reply, Request};
+
+use super::{ConnectionFacts, DeclaredCommands, Failed, Figures, Join, Login, Plan, Session};
+
+/// What a protocol does for its clients: first what every protocol must say, then what has a default.
+pub trait ClientSide: Send + Sync {
+    /// Appends an error that the proxy itself answers.
+    fn error(&self, session: &Session, failed: &Failed<'_>, out: &mut Vec<u8>);
+
+    /// Appends what the proxy answers to a request of this command that has failed. By default that is one
+    /// error.
+    fn failure(&self, session: &Session, _command: u16, failed: &Failed<'_>, out: &mut Vec<u8>) {
+        self.error(session, failed, out);
+    }
+
+    /// Is the [session](Session) of a client kept from one call to the next? Without it every call gets a new
+    /// one. By default it is.
+    fn keeps_session(&self) -> bool {
+        true
+    }
+
+    /// Takes one step of a client's login. The first call, without bytes, comes when the client connects: a
+    /// protocol whose server speaks first writes its greeting here. By default clients do not log in.
+    fn admit(&self, _: &mut Session, _bytes: &[u8], _out: &mut Vec<u8>) -> Login {
+        Login::Ready { used: 0 }
+    }
+
+    /// The request as the configuration declares its command, if the codec does not know that; or as this
+    /// session makes it a shorter one. By default neither does.
+    fn resolve(&self, _: &Session, _: &DeclaredCommands, _: &Request, _message: &[u8]) -> Option<Request> {
+        None
+    }
+
+    /// Is each key of this request served as a request of its own, as it comes? The returned [`Join`] says
+    /// how the replies are joined; such a request is not planned. Bytes appended to `_begin` are written
+    /// before the replies. By default no request is split.
+    #[inline]
+    fn split(
+        &self,
+        _: &Session,
+        _: &Request,
+        _message: &[u8],
+        _begin: &mut Vec<u8>,
+    ) -> Option<&'static Join> {
+        None
+    }
+
+    /// What to do with a request; asked once for each request as soon as the session reaches it. A read,
+    /// write or delete of one key walks the tree without this call, unless the [session](Session::plans_all)
+    /// wants it. For a value that is passed on as it comes, `message` holds the bytes that have come.
+    ///
+    /// By default a request about one key is routed, and any other is refused. Many clients share a
+    /// connection to a server, so no client may change the connection's state; and several keys may belong to
+    /// several servers.
+    #[inline]
+    fn plan(&self, _: &mut Session, request: &Request, _message: &[u8], _out: &mut Vec<u8>) -> Plan {
+        match request.class {
+            Class::Admin | Class::Session => Plan::Refuse("the proxy cannot tell which server this is for"),
+            _ if !request.more_keys.is_empty() => Plan::Refuse("the proxy takes one key at a time"),
+            _ => Plan::Route,
+        }
+    }
+
+    /// Appends the reply to a request that asks for these [figures](Plan::Figures). By default none does.
+    fn figures(&self, _: &Session, _message: &[u8], _: &Figures, _out: &mut Vec<u8>) {}
+
+    /// Appends the reply to a request that asks for these [facts](Plan::Connection). By default none does.
+    fn connection(&self, _: &Session, _message: &[u8], _: &ConnectionFacts, _out: &mut Vec<u8>) {}
+
+    /// Parses what comes next in a request that is to be split. `bytes` begin at its first key or behind any
+    /// of its keys, and may be incomplete. By default the proxy cannot tell. A mistake that closes the
+    /// connection has no reply.
+    fn next_key(&self, _: &Request, _bytes: &[u8]) -> NextKey {
+        NextKey::Bad(Bad::fatal(b""))
+    }
+
+    /// The text in place of an error with this result, with which a server has answered a part of a request
+    /// that is [divided](super::Requests::spread). `None`: the server's own, as by default.
+    fn error_of_part(&self, _: Outcome) -> Option<&'static [u8]> {
+        None
+    }
+
+    /// Which of several members is asked by a request that [visits](Plan::Visit) them. `numbers` are those of
+    /// the members, in ascending order; a member's number is the same in every process, and remains as others
+    /// come and go. Appends the request for that member, or, if no member is asked, the reply. By default no
+    /// member is.
+    fn visit(&self, _message: &[u8], _numbers: &[u16], _out: &mut Vec<u8>) -> Option<usize> {
+        None
+    }
+
+    /// Appends the reply to a request that cannot be divided and whose keys are at several places: two of
+    /// the keys, each with the address of its server. Returns false, and appends nothing, if an error of the
+    /// proxy is the answer, as it is by default.
+    #[must_use]
+    fn apart(
+        &self,
+        _: &mut Session,
+        _: &Request,
+        _message: &[u8],
+        _: [(&[u8], &str); 2],
+        _out: &mut Vec<u8>,
+    ) -> bool {
+        false
+    }
+
+    /// Appends the request for one key of a split request, with the data that belongs to the key. `_head`:
+    /// the bytes before the first key.
+    fn single(&self, _: &Request, _head: &[u8], _key: &[u8], _out: &mut Vec<u8>) {}
+
+    /// A request of a client for which a server keeps something was refused here, and has reached no server.
+    /// `has_lane`: the client has the lane on which the server keeps it. Returns whether the session is still
+    /// what the client believes it to be, or what its next requests will be answered as; otherwise the client
+    /// is closed, as by default.
+    fn refused(&self, _: &mut Session, _command: u16, _has_lane: bool) -> bool {
+        false
+    }
+
+    /// Notes in the session what the server keeps for the client after this reply on a dedicated lane. The
+    /// bytes are the complete reply, or its head or last part if it is large. By default nothing changes.
+    fn answered(&self, _: &mut Session, _command: u16, _: &Reply, _bytes: &[u8]) {}
+
+    /// Is a reply with this outcome kept from a client that asked for quiet? By default every one is: such a
+    /// client reads no reply, and would take this one for the answer to its next request.
+    fn silenced(&self, _command: u16, _: Outcome) -> bool {
+        true
+    }
+
+    /// The name of the client's library, as the client has told it. By default clients tell none.
+    fn library<'a>(&self, _: &'a Session) -> &'a [u8] {
+        b""
+    }
+}

@@ -1,0 +1,21 @@
+//! In whose manner a listener answers what no server has answered.
+
+/// In whose manner a listener answers what no server has answered, and which commands it takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Manner {
+    /// Proxima's own.
+    #[default]
+    Own,
+    /// twemproxy's: errors have the C library's texts, and what twemproxy does not understand closes the
+    /// connection.
+    Twemproxy {
+        /// Whether the listener takes all commands that Proxima serves, and not only those of twemproxy.
+        all_commands: bool,
+    },
+    /// mcrouter's: errors have its texts, what it cannot parse closes the connection, and its clients may end
+    /// the process.
+    Mcrouter {
+        /// Whether clients may flush all servers.
+        flush: bool,
+    },
+}

@@ -1,0 +1,191 @@
+//! The contract between the worker and a protocol. [`Protocol`] hides everything below a session and a lane
+//! that differs between memcached, Redis and MySQL. Everything that does not differ (order, batching, limits,
+//! time-outs) is written once, in `client` and `upstream`.
+//!
+//! A protocol has two ends: [`ClientSide`], where its clients are, and [`ServerSide`], where its servers are.
+//! [`Requests`] is what both of them, and the routes between them, read in messages and change in them. What
+//! only some protocols can do is a part of its own that a protocol offers or not ([`Channels`], [`Copied`],
+//! [`PoolState`], [`Embedded`]).
+
+mod channels;
+mod client;
+mod connection_facts;
+mod conversation;
+mod copied;
+mod credentials;
+mod declared;
+mod embedded;
+mod failed;
+mod figures;
+mod join;
+mod login;
+mod manner;
+mod outcomes;
+mod plan;
+mod pool_state;
+mod repair;
+mod requests;
+mod server;
+mod session;
+mod set;
+mod subscription;
+mod transform;
+
+pub use self::{
+    channels::Channels,
+    client::ClientSide,
+    connection_facts::ConnectionFacts,
+    conversation::Conversation,
+    copied::Copied,
+    credentials::{Access, Credentials},
+    declared::{Declared, DeclaredCommands},
+    embedded::Embedded,
+    failed::{Failed, Fate},
+    figures::Figures,
+    join::{Assembly, Excerpt, Join, Shares},
+    login::Login,
+    manner::Manner,
+    outcomes::OUTCOMES,
+    plan::Plan,
+    pool_state::PoolState,
+    repair::{Incarnation, Introduction, Question, Repair, Unfit},
+    requests::{Change, Expiry, Requests},
+    server::ServerSide,
+    session::{Lease, Reach, Session},
+    set::{ProtocolSlot, Protocols},
+    subscription::{Confirmation, Subject, Subscribing, SubscriptionCounts},
+    transform::Transform,
+};
+pub use proxima_wire::message::{Effect, Message, Piece};
+
+/// The other end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub enum End<'a> {
+    /// A client of this listener.
+    Client {
+        /// The listener's number.
+        listener: u16,
+    },
+    /// A server, as a member of a pool.
+    Server {
+        /// The pool's name.
+        pool: &'a str,
+        /// The server's address.
+        address: &'a str,
+    },
+}
+
+/// The error text of a login that asks for an upgrade which is not possible.
+pub const NO_UPGRADE: &str = "the login cannot be upgraded here";
+
+/// The error text for a server's bytes that are not a reply.
+pub const MALFORMED: &str = "malformed reply";
+/// The problem with a reply that is the one to another request.
+pub const FOREIGN: &str = "malformed reply: it names another key than was asked for";
+
+/// The command number that stands for "no request waits": the next message can only be a [`Message::Push`].
+pub const UNASKED: u16 = u16::MAX;
+
+/// One protocol: what it is called and what its commands do, beside its two ends. First what every protocol
+/// must say, then what has a default.
+pub trait Protocol: ClientSide + ServerSide + Requests {
+    /// The protocol's name in configurations. The manners of one protocol share the name; a process has only
+    /// one of them.
+    fn name(&self) -> &'static str;
+
+    /// The names of the commands in configurations; a name's index is the command's number. A request may
+    /// have a number beyond them, by which the codec tells it from others like it: it counts as the last of
+    /// them.
+    fn commands(&self) -> &'static [&'static str];
+
+    /// May a request of this command go to another server after the answer of one that may have executed it
+    /// was lost?
+    fn may_repeat(&self, command: u16) -> bool;
+
+    /// Does a request of this command do the same at every server that holds the same? Only such a request
+    /// may be sent to several at once.
+    fn is_same_everywhere(&self, command: u16) -> bool;
+
+    /// Do replies to deletes tell what was removed (a value, a number of keys)? By default they only say
+    /// whether anything was.
+    fn tells_what_was_removed(&self) -> bool {
+        false
+    }
+
+    /// The same protocol at a listener whose clients discover the proxies; `None`: they cannot.
+    fn announcing(&self) -> Option<&'static dyn Protocol> {
+        None
+    }
+
+    /// The same protocol in this manner. `None`: it stays as it is.
+    fn in_manner(&self, _: Manner) -> Option<&'static dyn Protocol> {
+        None
+    }
+
+    /// The number of a command by its name in configurations; `None`: there is no such command.
+    fn command(&self, name: &str) -> Option<u16> {
+        let number = self.commands().iter().position(|&word| word == name)?;
+        u16::try_from(number).ok()
+    }
+
+    /// The name of a command by its number.
+    fn command_name(&self, command: u16) -> &'static str {
+        self.commands().get(usize::from(command)).unwrap_or(&"?")
+    }
+
+    /// The shortest request of this command for this key, with which `explain` walks the tree. By default
+    /// there is none.
+    fn example(&self, _command: u16, _key: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// The name of what this command does to the data. By default the protocol does not say.
+    fn class_of(&self, _command: u16) -> Option<&'static str> {
+        None
+    }
+
+    /// Does this command look up a key, so that its replies count as hits and misses? By default no command
+    /// does.
+    fn looks_up(&self, _command: u16) -> bool {
+        false
+    }
+
+    /// The transform between a new connection and its bytes. By default there is none.
+    fn transform(&self, _: End<'_>) -> Option<Box<dyn Transform>> {
+        None
+    }
+
+    /// The transform that begins with the [upgrade](Login::Upgrade) of a login. By default there is none, and
+    /// the login is refused.
+    fn upgrade(&self, _: End<'_>) -> Option<Box<dyn Transform>> {
+        None
+    }
+
+    /// Does a request of this command ask which keys there are? It is then for the servers where reads go. By
+    /// default it is for all.
+    fn asks_for_keys(&self, _command: u16) -> bool {
+        false
+    }
+
+    /// How a client subscribes at several servers. By default it cannot.
+    fn channels(&self) -> Option<&'static dyn Channels> {
+        None
+    }
+
+    /// How values are replicated to all servers of a pool. By default they cannot be: a replicated pool is
+    /// refused.
+    fn copied(&self) -> Option<&'static dyn Copied> {
+        None
+    }
+
+    /// Makes the state that is kept for a pool while the process runs. By default there is none.
+    fn pool_state(&self) -> Option<Box<dyn PoolState>> {
+        None
+    }
+
+    /// The server in this process that answers the protocol's requests. By default there is none: a route to
+    /// the store is refused.
+    fn embedded(&self) -> Option<Embedded> {
+        None
+    }
+}

@@ -1,0 +1,58 @@
+//! What is done with a request.
+
+/// What the session does with a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// The request walks the tree.
+    Route,
+    /// The request walks the tree to a dedicated lane of the client, which stays the client's as long as the
+    /// session's [`Lease`](super::Lease) says. Without a key it goes to the lane that the client has. What
+    /// the codec has appended are requests to be sent before it, whose replies nobody gets.
+    Dedicated,
+    /// The request is planned again when every earlier one of its client is answered. The call has changed
+    /// nothing.
+    Later,
+    /// The request changes the client's [subscriptions](super::Channels), which may be at several servers.
+    Subscribe,
+    /// The request has several keys. It walks the tree as it is if all of them are at one place; otherwise it
+    /// is [divided](super::Requests::spread).
+    Spread {
+        /// Whether it can be.
+        divides: bool,
+    },
+    /// The request goes to every member that it concerns, and the replies are
+    /// [joined](super::Requests::spread); to one of them, if they cannot be.
+    Everywhere,
+    /// The request goes to one of the members that the client can reach, which
+    /// [`ClientSide::visit`](super::ClientSide::visit) names, so that a client can visit one after the other.
+    Visit,
+    /// The request goes to the only member that can be reached; where there are others, what the codec has
+    /// appended is the reply.
+    Alone,
+    /// The codec has appended a request that is served in place of this one.
+    Instead,
+    /// The session answers the request; the codec has appended the reply.
+    Answer,
+    /// The proxy answers an error with this text.
+    Refuse(&'static str),
+    /// The request goes to every member of the listener's tree.
+    Broadcast,
+    /// The proxy answers its own metrics, or those of the servers behind it.
+    Stats,
+    /// The codec answers with [figures](super::ClientSide::figures) of the process.
+    Figures,
+    /// The codec answers with [facts](super::ClientSide::connection) of the client's connection.
+    Connection,
+    /// The control thread answers: what is asked for is about the whole process. The request may be no large
+    /// one, and nothing may be due to its client.
+    Consult,
+    /// The proxy answers which proxies clients of this listener may use, in this form of those in which the
+    /// protocol tells it. While they are not known, what the codec has appended is the reply.
+    Announce(u16),
+    /// The connection is closed after the replies that are due and what the codec has appended.
+    Close,
+    /// As `Close`, for a request that is not taken here: the client counts as one that failed.
+    Reject,
+    /// The process ends, and the client gets no reply.
+    Shutdown,
+}

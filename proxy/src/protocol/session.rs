@@ -1,0 +1,145 @@
+//! The codec's state of a client.
+
+use std::fmt;
+
+use super::Access;
+
+/// State from the first byte of a client's connection to its last. Only the codec knows what `step` and
+/// `notes` mean.
+pub struct Session {
+    /// The next step of the login.
+    pub step: u32,
+    /// Data that a later step needs (a salt, a user's name).
+    pub notes: Vec<u8>,
+    /// Requests that are answered already, and are sent before the next one that goes to a server.
+    pub held: Vec<u8>,
+    /// The login that the client's requests use at servers (user, database, version), in the codec's words;
+    /// empty: the pool's own.
+    pub login: Vec<u8>,
+    /// What clients of the listener must say before they are served.
+    pub access: Access,
+    /// The login that the client gets if the server agrees, in the codec's words; `None`: no server is asked.
+    pub pending: Option<Vec<u8>>,
+    /// The client has named its library, and that was not counted yet.
+    pub has_named_library: bool,
+    /// How the client wants its replies written (in which version of the protocol). The tree gets no other
+    /// part of the session.
+    pub form: u16,
+    /// What the server keeps for the client on its dedicated lane.
+    pub lease: Lease,
+    /// The number of the client's connection, which no other client of the process has.
+    pub id: u64,
+    /// Every earlier request of the client is answered.
+    pub is_idle: bool,
+    /// Whom the client's requests can reach, as it is when one of them is planned.
+    pub reach: Reach,
+    /// The client has subscriptions.
+    pub has_subscriptions: bool,
+    /// The client's listener leads to the embedded store, and nowhere else.
+    pub is_embedded: bool,
+    /// The client has said something that changes the meaning even of a read, write or delete of one key:
+    /// each is planned too.
+    pub plans_all: bool,
+}
+
+impl Session {
+    /// The session of a client that has connected.
+    pub const NEW: Self = Self {
+        step: 0,
+        notes: Vec::new(),
+        held: Vec::new(),
+        login: Vec::new(),
+        access: Access::Open,
+        pending: None,
+        has_named_library: false,
+        form: 0,
+        lease: Lease::Clean,
+        id: 0,
+        is_idle: false,
+        reach: Reach {
+            is_one: false,
+            database: 0,
+            version: 0,
+        },
+        has_subscriptions: false,
+        is_embedded: false,
+        plans_all: false,
+    };
+
+    /// Bytes of memory that clients fill, used or not.
+    pub fn memory(&self) -> usize {
+        let pending = self.pending.as_ref().map_or(0, Vec::capacity);
+        self.notes.capacity() + self.held.capacity() + self.login.capacity() + pending
+    }
+}
+
+/// No password is shown, nor anything else that the client has said.
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("id", &self.id)
+            .field("step", &self.step)
+            .field("form", &self.form)
+            .field("access", &self.access)
+            .field("lease", &self.lease)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self::NEW
+    }
+}
+
+/// Whom the requests of a client can reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// It is a single server, and nothing else.
+    pub is_one: bool,
+    /// The number of the database that the pool's own login has.
+    pub database: u32,
+    /// What a server has told of its version, in the codec's words ([`Conversation`]); 0: none has yet.
+    ///
+    /// [`Conversation`]: super::Conversation
+    pub version: u64,
+}
+
+/// What a server keeps for a client on its dedicated lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lease {
+    /// The server keeps nothing: the lane is free for another client after its last reply.
+    #[default]
+    Clean,
+    /// The server keeps something, as the beginning of a transaction: the lane stays the client's.
+    Kept,
+    /// The server keeps nothing but the login that the session has now: after its last reply, the lane is
+    /// free for another client with that login.
+    Moved,
+    /// The server keeps something that no other client may find: the lane is closed after its last reply.
+    Spoilt,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Session;
+
+    #[test]
+    fn nothing_that_a_client_has_said_is_shown() {
+        let said = || b"secret".to_vec();
+        let session = Session {
+            notes: said(),
+            held: said(),
+            login: said(),
+            pending: Some(said()),
+            ..Session::NEW
+        };
+        let shown = format!("{session:?}");
+        assert!(shown.starts_with("Session {"), "{shown}");
+        let bytes = format!("{:?}", b"secret");
+        assert!(
+            !shown.contains("secret") && !shown.contains(&bytes[1..8]),
+            "{shown}"
+        );
+    }
+}

@@ -1,0 +1,177 @@
+//! What Redis does for its clients.
+
+use proxima_wire::{
+    message::{Class, Outcome, Reply, Request},
+    resp::{self, Args, Command, DECLARED, INLINE, Served, TRANSACTION},
+};
+
+use super::{
+    PATTERN, Redis, about_client, access, append_error, declared, embedded, here, info, scan, sessions,
+    state, twemproxy,
+};
+use crate::{
+    protocol::{
+        ClientSide, ConnectionFacts, DeclaredCommands, Failed, Figures, Login, Manner, Plan, Session,
+    },
+    protocols::errors::twemproxys_text,
+};
+
+impl ClientSide for Redis {
+    fn error(&self, _: &Session, failed: &Failed<'_>, out: &mut Vec<u8>) {
+        match self.manner {
+            Manner::Own | Manner::Mcrouter { .. } => append_error(&format!("ERR {failed}"), out),
+            Manner::Twemproxy { .. } => twemproxy::error(&twemproxys_text(failed), out),
+        }
+    }
+
+    fn failure(&self, session: &Session, command: u16, failed: &Failed<'_>, out: &mut Vec<u8>) {
+        (0..resp::replies(command)).for_each(|_| self.error(session, failed, out));
+    }
+
+    fn resolve(
+        &self,
+        session: &Session,
+        declared: &DeclaredCommands,
+        request: &Request,
+        message: &[u8],
+    ) -> Option<Request> {
+        match request.command {
+            TRANSACTION.. => sessions::first_of_nested(session, request, message),
+            _ => declared::resolve(declared, request, message),
+        }
+    }
+
+    fn library<'a>(&self, session: &'a Session) -> &'a [u8] {
+        state::State::note(session, state::LIBRARY)
+    }
+
+    fn plan(&self, session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
+        if request.command == INLINE {
+            let line = message.strip_suffix(b"\n").unwrap_or(message);
+            // The codec has counted the words, so that the quotes are known to be balanced.
+            return match resp::inline::append_array(line, out) {
+                true => Plan::Instead,
+                false => Plan::Close,
+            };
+        }
+        if let Manner::Twemproxy { all_commands } = self.manner
+            && let Some(plan) = twemproxy::plan(session, request, message, all_commands, out)
+        {
+            return plan;
+        }
+        if (session.step != 0 || session.has_subscriptions)
+            && let Some(plan) = sessions::plan(session, request, message, self.manner, out)
+        {
+            return plan;
+        }
+        if session.is_embedded {
+            return embedded::plan(session, request, message, out);
+        }
+        if request.command >= TRANSACTION {
+            return Plan::Spread { divides: false };
+        }
+        if request.command == DECLARED {
+            return declared::plan(request, message, out);
+        }
+        let mut args = Args::of(message);
+        let count = args.left();
+        let command = Command::of(request.command).filter(|command| command.takes(count));
+        let Some(command) = command.filter(|command| command.served != Served::Container) else {
+            here::refuse_form(request.command, &mut args, message, out);
+            return Plan::Answer;
+        };
+        match command.served {
+            Served::Transaction | Served::Channels => sessions::begin(session, command, out),
+            Served::Key if request.extra_timeout > 0 => sessions::begin(session, command, out),
+            Served::Here => here::answer(session, command, message, out),
+            // The codec has found that a pattern names keys.
+            Served::Pattern if request.class == Class::Session => {
+                append_error(PATTERN, out);
+                Plan::Alone
+            }
+            Served::Key | Served::Pattern | Served::Split(_) if !request.more_keys.is_empty() => {
+                let divides = matches!(command.served, Served::Split(_));
+                Plan::Spread { divides }
+            }
+            Served::Key | Served::Pattern | Served::Split(_) | Served::Channel => Plan::Route,
+            Served::Each(_) | Served::Any => Plan::Everywhere,
+            // The cursors are the server's own.
+            Served::Walk if session.reach.is_one => Plan::Everywhere,
+            Served::Walk => Plan::Visit,
+            Served::Alone if command.name == "info" && !session.reach.is_one => Plan::Figures,
+            Served::Alone => {
+                here::instead_of_one(session, command, message, out);
+                Plan::Alone
+            }
+            Served::Own if here::is_off(command, message) => {
+                out.extend_from_slice(b"+OK\r\n");
+                Plan::Answer
+            }
+            Served::Own if session.reach.is_one => sessions::own(session),
+            Served::Own | Served::Refused | Served::Container => {
+                let name = command.name.replace('|', " ").to_uppercase();
+                append_error(&format!("ERR {name} is not served: {}", command.reason), out);
+                Plan::Answer
+            }
+        }
+    }
+
+    fn figures(&self, session: &Session, message: &[u8], figures: &Figures, out: &mut Vec<u8>) {
+        info::answer(session, message, figures, out);
+    }
+
+    fn connection(&self, session: &Session, message: &[u8], facts: &ConnectionFacts, out: &mut Vec<u8>) {
+        about_client::answer(session, message, facts, out);
+    }
+
+    fn error_of_part(&self, outcome: Outcome) -> Option<&'static [u8]> {
+        match self.manner {
+            Manner::Own | Manner::Mcrouter { .. } => None,
+            Manner::Twemproxy { .. } => twemproxy::error_of_part(outcome),
+        }
+    }
+
+    fn refused(&self, session: &mut Session, command: u16, has_lane: bool) -> bool {
+        sessions::refused(session, command, has_lane);
+        true
+    }
+
+    fn visit(&self, message: &[u8], numbers: &[u16], out: &mut Vec<u8>) -> Option<usize> {
+        scan::visit(message, numbers, out)
+    }
+
+    fn apart(
+        &self,
+        session: &mut Session,
+        request: &Request,
+        message: &[u8],
+        [(key, server), (other, elsewhere)]: [(&[u8], &str); 2],
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let shown = |key: &[u8]| String::from_utf8_lossy(&key[..key.len().min(64)]).into_owned();
+        let text = format!(
+            "CROSSSLOT '{}' is at {server} and '{}' at {elsewhere}: a hash tag (hash.tag) keeps keys together",
+            shown(key),
+            shown(other)
+        );
+        if request.command < TRANSACTION {
+            sessions::doom(session);
+            append_error(&text, out);
+            return true;
+        }
+        sessions::abandon(session);
+        out.extend_from_slice(b"+OK\r\n");
+        resp::commands(message).for_each(|_| append_error(&text, out));
+        append_error(sessions::ABORTED, out);
+        true
+    }
+
+    fn answered(&self, session: &mut Session, command: u16, reply: &Reply, _: &[u8]) {
+        sessions::answered(session, command, reply.outcome.is_error());
+    }
+
+    fn admit(&self, session: &mut Session, _: &[u8], _: &mut Vec<u8>) -> Login {
+        access::begin(session);
+        Login::Ready { used: 0 }
+    }
+}

@@ -1,0 +1,68 @@
+//! `INFO`, where several servers would each tell their own.
+
+use proxima_wire::resp::Args;
+
+use super::{here::append_text, login};
+use crate::protocol::{Figures, Session};
+
+/// Names of all sections together.
+const ALL: [&str; 3] = ["default", "all", "everything"];
+
+/// Appends the sections that are asked for: what clients want to know of a server, in the words of the pool's
+/// servers, and figures of the process.
+pub(super) fn answer(session: &Session, message: &[u8], figures: &Figures, out: &mut Vec<u8>) {
+    let asked: Vec<_> = Args::of(message)
+        .skip(1)
+        .map(|word| word.of(message).to_ascii_lowercase())
+        .collect();
+    let is_asked = |name: &str| asked.iter().any(|word| word == name.as_bytes());
+    let wants_all = asked.is_empty() || ALL.iter().any(|name| is_asked(name));
+    let sections = sections(session, figures);
+    let wanted = sections
+        .iter()
+        .filter(|(name, _)| wants_all || is_asked(&name.to_ascii_lowercase()));
+    let text: Vec<_> = wanted.map(|(name, rows)| format!("# {name}\r\n{rows}")).collect();
+    append_text(session.form, &text.join("\r\n"), out);
+}
+
+fn sections(session: &Session, figures: &Figures) -> [(&'static str, String); 5] {
+    let (server, version) = login::server(session.reach.version);
+    let own = match server {
+        "valkey" => format!("server_name:valkey\r\nvalkey_version:{version}\r\n"),
+        _ => String::new(),
+    };
+    let rows = |rows: &[(&str, u64)]| -> String {
+        let row = |(name, figure): &(&str, u64)| format!("{name}:{figure}\r\n");
+        rows.iter().map(row).collect()
+    };
+    [
+        (
+            "Server",
+            format!(
+                "redis_version:{version}\r\n{own}redis_mode:standalone\r\nuptime_in_seconds:{}\r\n",
+                figures.uptime
+            ),
+        ),
+        (
+            "Clients",
+            rows(&[
+                ("connected_clients", figures.clients),
+                ("maxclients", figures.most_clients),
+            ]),
+        ),
+        ("Persistence", rows(&[("loading", 0)])),
+        (
+            "Stats",
+            rows(&[
+                ("total_connections_received", figures.connections),
+                ("total_commands_processed", figures.requests),
+                ("total_net_input_bytes", figures.received),
+                ("total_net_output_bytes", figures.sent),
+                ("rejected_connections", figures.rejected),
+                ("keyspace_hits", figures.hits),
+                ("keyspace_misses", figures.misses),
+            ]),
+        ),
+        ("Replication", "role:master\r\n".to_owned()),
+    ]
+}

@@ -1,0 +1,514 @@
+//! The test protocol, which consists of lines.
+//!
+//! ```text
+//!  server: HELLO salt                 client: GET key      server: = value | ~ wrong | ? failed
+//!  client: LOGIN user answer                  PUT key value        +
+//!  server: WELCOME [old] | DENIED             MANY key count       - part (count times), then . count
+//!  server, at any time: ! news                NEST key count       * count, then as many replies, each nested or not
+//!                                             BATCH key count      + (behind the request come as many lines: key value)
+//!                                             TELL key value       (nothing)
+//!                                             TAKE key key …       # how many there were, and are no more
+//!                                             SOME key key …       * count, then what GET brings of each
+//!                                             PAIRS key value …    + (all of them are put)
+//!                                             WHO key              = connection number of the server
+//!                                             WAIT key ms          + after so many milliseconds; 0: never
+//!                                             HOLD key             + (the connection is the client's, until FREE)
+//!                                             FREE key             +
+//!                                             SPOIL key            + (nobody is to have this connection any more)
+//!                                             WATCH key count      + (and ! key value, as often as it is put)
+//!                                             USE name             + (from here on as this user of the server)
+//!                                             WHOAMI key           = name, connection number of the server
+//!                                             BYE                  (closes)
+//!                                             BLOB key count       + (behind the line come as many bytes)
+//!                                             AS name              + (from here on it is spoken to by name, and nothing of
+//!                                                                  others, `name:…`, is its business)
+//! ```
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use proxima::protocol::{
+    ClientSide, Conversation, End, Failed, Join, Lease, Login, Message, Plan, PoolState, Protocol, Protocols,
+    Requests, ServerSide, Session, Transform,
+};
+use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
+
+use crate::{pools::Places, scramble::Scramble, server::PASSWORD};
+
+/// The protocol, for clients and for servers.
+pub(crate) struct Lines {
+    /// The password at servers.
+    password: &'static str,
+    /// The transform, if both sides speak plainly until one asks for it (`SECURE`) and the other agrees
+    /// (`GO`).
+    late: Option<Secrecy>,
+    /// Whether its pools remember which server has a key.
+    learns: bool,
+    /// The number of bytes of requests and replies that were parsed.
+    pub(crate) read: AtomicU64,
+}
+
+/// Makes the transform of one end of a connection.
+pub(crate) type Secrecy = fn(End<'_>) -> Box<dyn Transform>;
+
+static KNOWN: Lines = Lines::new(PASSWORD);
+/// The protocols of a process that speaks only this protocol.
+pub(crate) static LINES: Protocols = Protocols::new(&[&KNOWN]);
+
+const COMMANDS: [&str; 20] = [
+    "GET", "PUT", "MANY", "BYE", "NEST", "BATCH", "TELL", "AS", "TAKE", "SOME", "PAIRS", "WHO", "WAIT",
+    "HOLD", "FREE", "SPOIL", "WATCH", "USE", "WHOAMI", "BLOB",
+];
+const CLASSES: [Class; 20] = [
+    Class::Read,
+    Class::Write,
+    Class::Read,
+    Class::Session,
+    Class::Read,
+    Class::Write,
+    Class::Write,
+    Class::Session,
+    Class::Delete,
+    Class::Read,
+    Class::Write,
+    Class::Read,
+    Class::Session,
+    Class::Session,
+    Class::Session,
+    Class::Session,
+    Class::Session,
+    Class::Session,
+    Class::Read,
+    Class::Write,
+];
+type Kind = fn(Reply) -> Message;
+/// The first characters of a server's lines.
+const REPLIES: [(u8, Kind, Outcome); 9] = [
+    (b'!', Message::Push, Outcome::Ok),
+    (b'-', Message::Part, Outcome::Ok),
+    (b'.', Message::Last, Outcome::Ok),
+    (b'=', Message::Last, Outcome::Found),
+    (b'*', Message::Last, Outcome::Found),
+    (b'~', Message::Last, Outcome::ClientError),
+    (b'+', Message::Last, Outcome::Stored),
+    (b'#', Message::Last, Outcome::Deleted),
+    (b'?', Message::Last, Outcome::RemoteError),
+];
+const UNKNOWN: &[u8] = b"? no such command\n";
+/// A mark of a session whose requests are all for its dedicated connection.
+const HELD: u32 = 1;
+/// No line is longer.
+const LONGEST: usize = 16 * 1024;
+/// This many bytes of a nested reply are passed on before the rest has come.
+const PORTION: u32 = 8 * 1024;
+
+/// The proof of the password, which does not contain it.
+pub(crate) fn answer(salt: &str, password: &str) -> String {
+    format!(
+        "{:08x}",
+        xxhash_rust::xxh3::xxh3_64(format!("{salt}{password}").as_bytes())
+    )
+}
+
+/// Each server has its own nonce, which is derived from its port.
+pub(crate) fn scramble(end: End<'_>) -> Box<dyn Transform> {
+    Box::new(match end {
+        End::Client { .. } => Scramble::accepting(),
+        End::Server { address, .. } => Scramble::connecting(nonce(address)),
+    })
+}
+
+/// The proof that the server at this address expects.
+pub(crate) fn nonce(address: &str) -> u8 {
+    let port = address
+        .rsplit(':')
+        .next()
+        .and_then(|port| port.parse::<u16>().ok());
+    port.unwrap_or(0) as u8
+}
+
+/// The first line, with its line end.
+fn line(bytes: &[u8]) -> Parsed<&str> {
+    match bytes.iter().position(|&byte| byte == b'\n') {
+        Some(end) => {
+            std::str::from_utf8(&bytes[..=end]).map_or(Parsed::Bad(Bad::fatal(UNKNOWN)), Parsed::Head)
+        }
+        None if bytes.len() > LONGEST => Parsed::Bad(Bad::fatal(UNKNOWN)),
+        None => Parsed::More,
+    }
+}
+
+impl Lines {
+    pub(crate) const fn new(password: &'static str) -> Self {
+        Self {
+            password,
+            late: None,
+            learns: false,
+            read: AtomicU64::new(0),
+        }
+    }
+
+    /// A protocol that begins plainly and goes on with this transform.
+    pub(crate) const fn late(password: &'static str, secrecy: Secrecy) -> Self {
+        Self {
+            late: Some(secrecy),
+            ..Self::new(password)
+        }
+    }
+
+    /// A protocol whose pools remember which server has a key (`pools.rs`).
+    pub(crate) const fn learning(password: &'static str) -> Self {
+        Self {
+            learns: true,
+            ..Self::new(password)
+        }
+    }
+
+    /// The next line of a message. `parse` records how much of it was read.
+    fn next<'a>(&self, parse: &mut Parse, bytes: &'a [u8]) -> Parsed<&'a str> {
+        let rest = bytes.get(parse.seen as usize..).unwrap_or_default();
+        let line = line(rest);
+        let read = match line {
+            Parsed::Head(line) => line.len(),
+            Parsed::More | Parsed::Bad(_) => rest.len(),
+        };
+        self.read.fetch_add(read as u64, Relaxed);
+        line.map(|line| {
+            parse.seen += line.len() as u32;
+            line
+        })
+    }
+}
+
+impl Protocol for Lines {
+    fn name(&self) -> &'static str {
+        "lines"
+    }
+
+    fn commands(&self) -> &'static [&'static str] {
+        &COMMANDS
+    }
+
+    fn may_repeat(&self, _: u16) -> bool {
+        true
+    }
+
+    fn is_same_everywhere(&self, _: u16) -> bool {
+        true
+    }
+
+    fn pool_state(&self) -> Option<Box<dyn PoolState>> {
+        self.learns
+            .then(|| Box::<Places>::default() as Box<dyn PoolState>)
+    }
+
+    fn transform(&self, end: End<'_>) -> Option<Box<dyn Transform>> {
+        self.late.is_none().then(|| scramble(end))
+    }
+
+    /// Only the first listener offers the transform.
+    fn upgrade(&self, end: End<'_>) -> Option<Box<dyn Transform>> {
+        let secrecy = self.late?;
+        (!matches!(end, End::Client { listener: 1.. })).then(|| secrecy(end))
+    }
+}
+
+impl ClientSide for Lines {
+    fn plan(&self, session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
+        let key = request.key.of(message);
+        match (COMMANDS[request.command as usize], request.class) {
+            ("AS", _) => {
+                session.notes = key.to_vec();
+                session.form = u16::from(!key.is_empty());
+                session.plans_all = !key.is_empty();
+                out.extend_from_slice(b"+\n");
+                Plan::Answer
+            }
+            ("USE", _) => {
+                session.login = key.to_vec();
+                out.extend_from_slice(b"+\n");
+                Plan::Answer
+            }
+            (word @ ("WAIT" | "HOLD" | "FREE" | "SPOIL" | "WATCH"), _) => {
+                match word {
+                    "HOLD" | "WATCH" => {
+                        (session.step, session.plans_all) = (HELD, true);
+                        session.lease = Lease::Kept;
+                    }
+                    "SPOIL" => session.lease = Lease::Spoilt,
+                    _ => {}
+                }
+                Plan::Dedicated
+            }
+            (_, Class::Session) => Plan::Refuse("the proxy cannot tell which server this is for"),
+            _ if session.step == HELD => Plan::Dedicated,
+            _ if !key.contains(&b':') || key.starts_with(&[&session.notes[..], b":"].concat()) => Plan::Route,
+            _ => Plan::Refuse("this belongs to somebody else"),
+        }
+    }
+
+    fn split(
+        &self,
+        _: &Session,
+        request: &Request,
+        message: &[u8],
+        begin: &mut Vec<u8>,
+    ) -> Option<&'static Join> {
+        let others = request.more_keys.of(message).split(|&byte| byte == b' ');
+        let keys = 1 + others.filter(|key| !key.is_empty()).count();
+        match COMMANDS[request.command as usize] {
+            "SOME" => {
+                begin.extend_from_slice(format!("* {keys}\n").as_bytes());
+                Some(&Join::List)
+            }
+            "TAKE" => Some(&Join::Sum {
+                total: |sum, out| out.extend_from_slice(format!("# {sum}\n").as_bytes()),
+            }),
+            "PAIRS" => Some(&Join::Sum {
+                total: |_, out| out.extend_from_slice(b"+\n"),
+            }),
+            _ => None,
+        }
+    }
+
+    fn next_key(&self, request: &Request, bytes: &[u8]) -> NextKey {
+        let start = bytes.iter().take_while(|&&byte| byte == b' ').count();
+        let words = match COMMANDS[request.command as usize] {
+            "PAIRS" => 2,
+            _ => 1,
+        };
+        let is_end = |&byte: &u8| byte == b' ' || byte == b'\n';
+        if bytes.get(start) == Some(&b'\n') {
+            return NextKey::End(start + 1);
+        }
+        let mut end = start;
+        for word in 0..words {
+            let begin = end + word.min(1);
+            match bytes[begin..].iter().position(is_end) {
+                Some(length) => end = begin + length,
+                None => return NextKey::More(0),
+            }
+        }
+        NextKey::Key(Span::new(start, end))
+    }
+
+    fn single(&self, request: &Request, _: &[u8], key: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(match COMMANDS[request.command as usize] {
+            "SOME" => b"GET ",
+            "PAIRS" => b"PUT ",
+            _ => b"TAKE ",
+        });
+        out.extend_from_slice(key);
+        out.push(b'\n');
+    }
+
+    fn answered(&self, session: &mut Session, command: u16, _: &Reply, _: &[u8]) {
+        if COMMANDS[command as usize] == "FREE" {
+            (session.step, session.plans_all) = (0, session.form != 0);
+            session.lease = Lease::Clean;
+        }
+    }
+
+    fn error(&self, session: &Session, failed: &Failed<'_>, out: &mut Vec<u8>) {
+        let to = match (session.form, String::from_utf8_lossy(&session.notes)) {
+            (0, _) => String::new(),
+            (_, name) => format!(" to {name}"),
+        };
+        out.extend_from_slice(format!("? proxy{to}: {failed}\n").as_bytes());
+    }
+
+    fn admit(&self, session: &mut Session, bytes: &[u8], out: &mut Vec<u8>) -> Login {
+        if session.notes.is_empty() {
+            session.notes = b"pepper".to_vec();
+            out.extend_from_slice(b"HELLO pepper\n");
+        }
+        let salt = String::from_utf8_lossy(&session.notes);
+        match line(bytes) {
+            Parsed::Head(line @ "SECURE\n") if self.late.is_some() && session.form == 0 => {
+                session.form = 1;
+                out.extend_from_slice(b"GO\n");
+                Login::Upgrade { used: line.len() }
+            }
+            Parsed::Head(line) if self.late.is_some() && session.form == 0 => {
+                Login::Refused(format!("{} said too early", line.trim_end()))
+            }
+            Parsed::Head(line) if line == format!("LOGIN app {}\n", answer(&salt, "open sesame")) => {
+                out.extend_from_slice(b"WELCOME\n");
+                Login::Ready { used: line.len() }
+            }
+            Parsed::More => Login::More { used: 0 },
+            _ => {
+                out.extend_from_slice(b"DENIED\n");
+                Login::Refused("wrong password".into())
+            }
+        }
+    }
+}
+
+impl ServerSide for Lines {
+    fn reply(&self, parse: &mut Parse, _: u16, bytes: &[u8]) -> Parsed<Message> {
+        loop {
+            let line = match self.next(parse, bytes) {
+                Parsed::Head(line) => line,
+                Parsed::More => return Parsed::More,
+                Parsed::Bad(bad) => return Parsed::Bad(bad),
+            };
+            let Some((kind, message, outcome)) = REPLIES.iter().find(|reply| line.as_bytes()[0] == reply.0)
+            else {
+                return Parsed::Bad(Bad::fatal(UNKNOWN));
+            };
+            // This reply was one of those that were due. Its own elements are now due as well.
+            let own = match kind {
+                b'*' => line[1..].trim().parse().unwrap_or(0),
+                _ => 0,
+            };
+            parse.left = parse.left.saturating_sub(1) + own;
+            if parse.left == 0 {
+                let seen = std::mem::take(parse).seen;
+                return Parsed::Head(message(Reply::new(*outcome, seen as usize)));
+            }
+            if parse.seen > PORTION {
+                let seen = std::mem::take(&mut parse.seen);
+                return Parsed::Head(Message::Part(Reply::new(Outcome::Ok, seen as usize)));
+            }
+        }
+    }
+
+    fn is_common(&self, command: u16) -> bool {
+        COMMANDS[command as usize] != "BATCH"
+    }
+
+    fn probe(&self) -> (u16, &'static [u8]) {
+        (0, b"GET probe\n")
+    }
+
+    fn login(&self, conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
+        match (conversation.step, line(bytes)) {
+            (3, _) => {
+                conversation.step = 1;
+                out.append(&mut conversation.notes);
+                Login::More { used: 0 }
+            }
+            (_, Parsed::More) => Login::More { used: 0 },
+            (0, Parsed::Head(line)) if line.starts_with("HELLO ") => {
+                let answer = answer(line[6..].trim_end(), self.password);
+                let user = match String::from_utf8_lossy(&conversation.login) {
+                    name if name.is_empty() => String::new(),
+                    name => format!("@{name}"),
+                };
+                let login = format!("LOGIN proxy{user} {answer}\n").into_bytes();
+                if self.late.is_some() {
+                    (conversation.step, conversation.notes) = (2, login);
+                    out.extend_from_slice(b"SECURE\n");
+                } else {
+                    conversation.step = 1;
+                    out.extend(login);
+                }
+                Login::More { used: line.len() }
+            }
+            (2, Parsed::Head(line @ "GO\n")) => {
+                conversation.step = 3;
+                Login::Upgrade { used: line.len() }
+            }
+            (1, Parsed::Head(line @ "WELCOME\n")) => Login::Ready { used: line.len() },
+            (1, Parsed::Head(line @ "WELCOME old\n")) => Login::Limited {
+                used: line.len(),
+                why: "an old server takes no batches".into(),
+            },
+            (_, Parsed::Head(line)) => Login::Refused(format!("the server said {}", line.trim_end())),
+            (_, Parsed::Bad(_)) => Login::Refused("the server said no line".into()),
+        }
+    }
+}
+
+impl Requests for Lines {
+    fn request(&self, parse: &mut Parse, bytes: &[u8], _: u64) -> Parsed<Request> {
+        let mut body = 0;
+        if parse.is_new() {
+            let begun = self.next(parse, bytes).and_then(|line| {
+                let mut words = line.trim_end().split(' ');
+                let [name, key, count] = [0; 3].map(|_| words.next().unwrap_or_default());
+                let Some(command) = self.command(name) else {
+                    return Parsed::Bad(Bad::refused(line.len(), UNKNOWN));
+                };
+                let count = count.parse().unwrap_or(0);
+                let lines = if name == "BATCH" { count } else { 0 };
+                if name == "BLOB" {
+                    body = u64::from(count);
+                }
+                Parsed::Head((
+                    command,
+                    Span::new(name.len() + 1, name.len() + 1 + key.len()),
+                    lines,
+                ))
+            });
+            let (command, key, lines) = match begun {
+                Parsed::Head(begun) => begun,
+                Parsed::More => return Parsed::More,
+                Parsed::Bad(bad) => {
+                    *parse = Parse::default();
+                    return Parsed::Bad(bad);
+                }
+            };
+            parse.left = lines;
+            parse.progress = [u32::from(command), key.len];
+        }
+        while parse.left > 0 {
+            match self.next(parse, bytes) {
+                Parsed::Head(_) => parse.left -= 1,
+                Parsed::More => return Parsed::More,
+                Parsed::Bad(bad) => {
+                    *parse = Parse::default();
+                    return Parsed::Bad(bad);
+                }
+            }
+        }
+        let Parse {
+            seen,
+            progress: [command, key],
+            ..
+        } = std::mem::take(parse);
+        let word = COMMANDS[command as usize];
+        let name = word.len() as u32;
+        let is_unanswered = word == "TELL";
+        // The line end is not part of the line.
+        let end = name as usize + 1 + key as usize;
+        let more_keys = match word {
+            "TAKE" | "SOME" | "PAIRS" => Span::new(end, (seen as usize - 1).max(end)),
+            _ => Span { start: 0, len: 0 },
+        };
+        Parsed::Head(Request {
+            body,
+            key: Span {
+                start: name + 1,
+                len: key,
+            },
+            more_keys,
+            extra_timeout: match word {
+                "WAIT" => match bytes[end..seen as usize].trim_ascii() {
+                    b"0" => u32::MAX,
+                    millis => String::from_utf8_lossy(millis).parse().unwrap_or(0),
+                },
+                _ => 0,
+            },
+            is_quiet: is_unanswered,
+            is_unanswered,
+            ..Request::new(command as u16, CLASSES[command as usize], seen as usize)
+        })
+    }
+
+    fn number(&self, reply: &Reply, bytes: &[u8]) -> i64 {
+        match reply.outcome {
+            Outcome::Deleted => String::from_utf8_lossy(&bytes[1..]).trim().parse().unwrap_or(0),
+            _ => 1,
+        }
+    }
+
+    fn miss(&self, form: u16, _: &Request, _: &[u8], out: &mut Vec<u8>) -> Reply {
+        out.extend_from_slice(if form == 0 {
+            b"? nothing\n"
+        } else {
+            b"? nothing for you\n"
+        });
+        Reply::new(Outcome::NotFound, out.len())
+    }
+}
