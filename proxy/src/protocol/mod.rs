@@ -9,6 +9,7 @@
 
 mod channels;
 mod client;
+mod client_state;
 mod connection_facts;
 mod conversation;
 mod copied;
@@ -34,6 +35,7 @@ mod transform;
 pub use self::{
     channels::Channels,
     client::ClientSide,
+    client_state::{ClientState, KeptState},
     connection_facts::ConnectionFacts,
     conversation::Conversation,
     copied::Copied,

@@ -1,25 +1,18 @@
-//! The codec's state of a client.
+//! What is known of a client, for its codec.
 
 use std::fmt;
 
-use super::Access;
+use super::{Access, KeptState};
 
-/// State from the first byte of a client's connection to its last. Only the codec knows what `step` and
-/// `notes` mean.
+/// State from the first byte of a client's connection to its last.
 pub struct Session {
-    /// The next step of the login.
-    pub step: u32,
-    /// Data that a later step needs (a salt, a user's name).
-    pub notes: Vec<u8>,
-    /// Requests that are answered already, and are sent before the next one that goes to a server.
-    pub held: Vec<u8>,
+    /// What the codec keeps by itself.
+    pub state: KeptState,
     /// The login that the client's requests use at servers (user, database, version), in the codec's words;
     /// empty: the pool's own.
     pub login: Vec<u8>,
     /// What clients of the listener must say before they are served.
     pub access: Access,
-    /// The login that the client gets if the server agrees, in the codec's words; `None`: no server is asked.
-    pub pending: Option<Vec<u8>>,
     /// The client has named its library, and that was not counted yet.
     pub has_named_library: bool,
     /// How the client wants its replies written (in which version of the protocol). The tree gets no other
@@ -45,12 +38,9 @@ pub struct Session {
 impl Session {
     /// The session of a client that has connected.
     pub const NEW: Self = Self {
-        step: 0,
-        notes: Vec::new(),
-        held: Vec::new(),
+        state: KeptState::NONE,
         login: Vec::new(),
         access: Access::Open,
-        pending: None,
         has_named_library: false,
         form: 0,
         lease: Lease::Clean,
@@ -68,8 +58,7 @@ impl Session {
 
     /// Bytes of memory that clients fill, used or not.
     pub fn memory(&self) -> usize {
-        let pending = self.pending.as_ref().map_or(0, Vec::capacity);
-        self.notes.capacity() + self.held.capacity() + self.login.capacity() + pending
+        self.state.memory() + self.login.capacity()
     }
 }
 
@@ -78,7 +67,6 @@ impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
             .field("id", &self.id)
-            .field("step", &self.step)
             .field("form", &self.form)
             .field("access", &self.access)
             .field("lease", &self.lease)
@@ -128,10 +116,7 @@ mod tests {
     fn nothing_that_a_client_has_said_is_shown() {
         let said = || b"secret".to_vec();
         let session = Session {
-            notes: said(),
-            held: said(),
             login: said(),
-            pending: Some(said()),
             ..Session::NEW
         };
         let shown = format!("{session:?}");

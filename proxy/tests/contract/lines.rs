@@ -27,8 +27,8 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use proxima::protocol::{
-    ClientSide, Conversation, End, Failed, Join, Lease, Login, Message, Plan, PoolState, Protocol, Protocols,
-    Requests, ServerSide, Session, Transform,
+    ClientSide, ClientState, Conversation, End, Failed, Join, Lease, Login, Message, Plan, PoolState,
+    Protocol, Protocols, Requests, ServerSide, Session, Transform,
 };
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
@@ -45,6 +45,33 @@ pub(crate) struct Lines {
     learns: bool,
     /// The number of bytes of requests and replies that were parsed.
     pub(crate) read: AtomicU64,
+}
+
+/// What the protocol keeps for a client.
+#[derive(Default)]
+struct Client {
+    /// With which it proves that it knows the password.
+    salt: &'static str,
+    /// As whom it is spoken to (`AS`).
+    name: Vec<u8>,
+    /// All of its requests are for its dedicated connection (`HOLD`).
+    holds: bool,
+}
+
+impl ClientState for Client {
+    fn memory(&self) -> usize {
+        self.name.capacity()
+    }
+}
+
+impl Client {
+    fn of(session: &Session) -> Option<&Self> {
+        session.state.get()
+    }
+
+    fn name(session: &Session) -> &[u8] {
+        Self::of(session).map_or(b"", |client| &client.name)
+    }
 }
 
 /// Makes the transform of one end of a connection.
@@ -94,8 +121,6 @@ const REPLIES: [(u8, Kind, Outcome); 9] = [
     (b'?', Message::Last, Outcome::RemoteError),
 ];
 const UNKNOWN: &[u8] = b"? no such command\n";
-/// A mark of a session whose requests are all for its dedicated connection.
-const HELD: u32 = 1;
 /// No line is longer.
 const LONGEST: usize = 16 * 1024;
 /// This many bytes of a nested reply are passed on before the rest has come.
@@ -217,7 +242,9 @@ impl ClientSide for Lines {
         let key = request.key.of(message);
         match (COMMANDS[request.command as usize], request.class) {
             ("AS", _) => {
-                session.notes = key.to_vec();
+                session
+                    .state
+                    .change(|client: &mut Client| client.name = key.to_vec());
                 session.form = u16::from(!key.is_empty());
                 session.plans_all = !key.is_empty();
                 out.extend_from_slice(b"+\n");
@@ -231,7 +258,8 @@ impl ClientSide for Lines {
             (word @ ("WAIT" | "HOLD" | "FREE" | "SPOIL" | "WATCH"), _) => {
                 match word {
                     "HOLD" | "WATCH" => {
-                        (session.step, session.plans_all) = (HELD, true);
+                        session.state.change(|client: &mut Client| client.holds = true);
+                        session.plans_all = true;
                         session.lease = Lease::Kept;
                     }
                     "SPOIL" => session.lease = Lease::Spoilt,
@@ -240,8 +268,10 @@ impl ClientSide for Lines {
                 Plan::Dedicated
             }
             (_, Class::Session) => Plan::Refuse("the proxy cannot tell which server this is for"),
-            _ if session.step == HELD => Plan::Dedicated,
-            _ if !key.contains(&b':') || key.starts_with(&[&session.notes[..], b":"].concat()) => Plan::Route,
+            _ if Client::of(session).is_some_and(|client| client.holds) => Plan::Dedicated,
+            _ if !key.contains(&b':') || key.starts_with(&[Client::name(session), b":"].concat()) => {
+                Plan::Route
+            }
             _ => Plan::Refuse("this belongs to somebody else"),
         }
     }
@@ -303,13 +333,14 @@ impl ClientSide for Lines {
 
     fn answered(&self, session: &mut Session, command: u16, _: &Reply, _: &[u8]) {
         if COMMANDS[command as usize] == "FREE" {
-            (session.step, session.plans_all) = (0, session.form != 0);
+            session.state.change(|client: &mut Client| client.holds = false);
+            session.plans_all = session.form != 0;
             session.lease = Lease::Clean;
         }
     }
 
     fn error(&self, session: &Session, failed: &Failed<'_>, out: &mut Vec<u8>) {
-        let to = match (session.form, String::from_utf8_lossy(&session.notes)) {
+        let to = match (session.form, String::from_utf8_lossy(Client::name(session))) {
             (0, _) => String::new(),
             (_, name) => format!(" to {name}"),
         };
@@ -317,11 +348,11 @@ impl ClientSide for Lines {
     }
 
     fn admit(&self, session: &mut Session, bytes: &[u8], out: &mut Vec<u8>) -> Login {
-        if session.notes.is_empty() {
-            session.notes = b"pepper".to_vec();
+        if Client::of(session).is_none() {
+            session.state.change(|client: &mut Client| client.salt = "pepper");
             out.extend_from_slice(b"HELLO pepper\n");
         }
-        let salt = String::from_utf8_lossy(&session.notes);
+        let salt = Client::of(session).map_or("", |client| client.salt);
         match line(bytes) {
             Parsed::Head(line @ "SECURE\n") if self.late.is_some() && session.form == 0 => {
                 session.form = 1;
@@ -331,7 +362,7 @@ impl ClientSide for Lines {
             Parsed::Head(line) if self.late.is_some() && session.form == 0 => {
                 Login::Refused(format!("{} said too early", line.trim_end()))
             }
-            Parsed::Head(line) if line == format!("LOGIN app {}\n", answer(&salt, "open sesame")) => {
+            Parsed::Head(line) if line == format!("LOGIN app {}\n", answer(salt, "open sesame")) => {
                 out.extend_from_slice(b"WELCOME\n");
                 Login::Ready { used: line.len() }
             }

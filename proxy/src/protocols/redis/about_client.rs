@@ -6,7 +6,7 @@ use super::{
     access::SYNTAX,
     append_error,
     here::append_text,
-    state::{LIBRARY, LIBRARY_VERSION, NAME, State},
+    state::{self, LIBRARY, LIBRARY_VERSION, NAME},
     who::{User, Who},
 };
 use crate::protocol::{ConnectionFacts, Session, Subject};
@@ -47,7 +47,7 @@ fn is_listed(session: &Session, message: &[u8]) -> Result<bool, String> {
 /// The line about a client, in the words and the order of servers.
 fn line(session: &Session, message: &[u8], facts: &ConnectionFacts) -> String {
     let [name, library, version] = [NAME, LIBRARY, LIBRARY_VERSION]
-        .map(|part| String::from_utf8_lossy(State::note(session, part)).into_owned());
+        .map(|part| String::from_utf8_lossy(state::note(session, part)).into_owned());
     let who = Who::of(session);
     let user = match &who.user {
         User::Named { user, .. } if !user.is_empty() => String::from_utf8_lossy(user).into_owned(),
@@ -91,7 +91,7 @@ fn line(session: &Session, message: &[u8], facts: &ConnectionFacts) -> String {
         who.database.unwrap_or(session.reach.database),
         facts.received,
         facts.room,
-        session.held.len(),
+        state::held(session).len(),
         usize::from(facts.held > 0),
         facts.held,
         facts.memory,

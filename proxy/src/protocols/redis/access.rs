@@ -14,7 +14,7 @@ use proxima_wire::{
 
 use super::{
     append_error,
-    state::{LOCKED, SETTLING, clear, is, set},
+    state::{self, LOCKED, SETTLING, clear, is, set},
     twemproxy::not_logged_in,
     who::{User, Who},
 };
@@ -222,7 +222,7 @@ fn ask(session: &mut Session, who: Who, out: &mut Vec<u8>) -> Plan {
         append_error(WRONG, out);
         return Plan::Answer;
     }
-    session.pending = Some(words);
+    state::set_pending(session, words);
     session.lease = Lease::Kept;
     set(session, SETTLING);
     Plan::Dedicated
@@ -230,7 +230,7 @@ fn ask(session: &mut Session, who: Who, out: &mut Vec<u8>) -> Plan {
 
 /// Notes whether the server has agreed to the login that it was asked for. Its connection now has that login.
 pub(super) fn answered(session: &mut Session, is_error: bool) {
-    let Some(words) = session.pending.take() else {
+    let Some(words) = state::take_pending(session) else {
         return;
     };
     session.lease = Lease::Spoilt;

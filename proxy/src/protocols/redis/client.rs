@@ -42,7 +42,7 @@ impl ClientSide for Redis {
     }
 
     fn library<'a>(&self, session: &'a Session) -> &'a [u8] {
-        state::State::note(session, state::LIBRARY)
+        state::note(session, state::LIBRARY)
     }
 
     fn plan(&self, session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
@@ -59,7 +59,7 @@ impl ClientSide for Redis {
         {
             return plan;
         }
-        if (session.step != 0 || session.has_subscriptions)
+        if (state::is(session, state::ANY) || session.has_subscriptions)
             && let Some(plan) = sessions::plan(session, request, message, self.manner, out)
         {
             return plan;

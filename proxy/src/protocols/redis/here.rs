@@ -7,9 +7,9 @@ use proxima_wire::{
 
 use super::{
     access, append_bulk, append_error, login, null,
-    state::{LIBRARY, LIBRARY_VERSION, NAME, State},
+    state::{self, LIBRARY, LIBRARY_VERSION, NAME},
 };
-use crate::protocol::{Lease, Plan, Session};
+use crate::protocol::{KeptState, Lease, Plan, Session};
 
 /// A server cuts what it repeats of an unknown command after so many bytes.
 const REPEATED: usize = 128;
@@ -120,11 +120,9 @@ pub(super) fn answer(session: &mut Session, command: &Command, message: &[u8], o
 
 /// Forgets what the client has said of itself.
 pub(super) fn reset(session: &mut Session) {
-    session.notes.clear();
-    session.held.clear();
+    session.state = KeptState::NONE;
     session.login.clear();
     session.form = 0;
-    session.step = 0;
     session.has_subscriptions = false;
     session.plans_all = false;
     access::begin(session);
@@ -170,7 +168,7 @@ fn hello(session: &mut Session, message: &[u8], out: &mut Vec<u8>) -> Plan {
         return plan;
     }
     if let Some(name) = name {
-        State::set_note(session, NAME, name);
+        state::set_note(session, NAME, name);
     }
     let (server, version) = login::server(session.reach.version);
     append_map(form, 7, out);
@@ -204,13 +202,13 @@ fn client(session: &mut Session, sub: &str, first: Option<&[u8]>, second: Option
     match sub {
         "setname" => {
             if is_name(first) {
-                State::set_note(session, NAME, first);
+                state::set_note(session, NAME, first);
                 out.extend_from_slice(OK);
             } else {
                 append_error(BAD_NAME, out);
             }
         }
-        "getname" => match State::note(session, NAME) {
+        "getname" => match state::note(session, NAME) {
             b"" => out.extend_from_slice(null(session.form)),
             name => append_bulk(name, out),
         },
@@ -226,7 +224,7 @@ fn client(session: &mut Session, sub: &str, first: Option<&[u8]>, second: Option
             let text = second.unwrap_or_default();
             if is_name(text) {
                 session.has_named_library |= part == LIBRARY && !text.is_empty();
-                State::set_note(session, part, text);
+                state::set_note(session, part, text);
                 out.extend_from_slice(OK);
             } else {
                 let option = String::from_utf8_lossy(first);

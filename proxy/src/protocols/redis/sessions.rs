@@ -14,7 +14,7 @@ use proxima_wire::{
 
 use super::{
     PATTERN, access, append_bulk, append_error, declared, here, number,
-    state::{BOUND, DOOMED, KEEPS, LOCKED, MULTI, OWNING, SETTLING, WATCHING, clear, is, set},
+    state::{self, BOUND, DOOMED, KEEPS, LOCKED, MULTI, OWNING, SETTLING, WATCHING, clear, is, set},
 };
 use crate::protocol::{Lease, Manner, Plan, Session};
 
@@ -146,7 +146,7 @@ pub(super) fn own(session: &mut Session) -> Plan {
 /// The client's own lane gets its last request: whatever comes next waits for the reply.
 fn leave(session: &mut Session) {
     clear(session, MULTI | DOOMED | BOUND | WATCHING);
-    session.held.clear();
+    state::take_held(session);
     set(session, SETTLING);
 }
 
@@ -241,21 +241,21 @@ fn is_for_any(session: &Session, request: &Request) -> bool {
 
 /// Keeps a command of a transaction until the first key tells the server.
 fn hold(session: &mut Session, message: &[u8], out: &mut Vec<u8>) {
-    if session.held.len() + message.len() > MOST_HELD {
+    if state::held(session).len() + message.len() > MOST_HELD {
         set(session, DOOMED);
         return append_error(
             "ERR the commands before the first key of a transaction are too long",
             out,
         );
     }
-    session.held.extend_from_slice(message);
+    state::hold(session, message);
     out.extend_from_slice(b"+QUEUED\r\n");
 }
 
 /// Appends what the server has to get before a command of a transaction: its beginning.
 fn append_beginning(session: &mut Session, out: &mut Vec<u8>) {
     out.extend_from_slice(BEGIN);
-    out.append(&mut session.held);
+    out.append(&mut state::take_held(session));
 }
 
 /// Sends a command to be queued by the server. Nothing of a transaction that will be aborted is sent: the
@@ -290,7 +290,7 @@ fn end(session: &mut Session, is_exec: bool, out: &mut Vec<u8>) -> Plan {
         leave(session);
         return Plan::Dedicated;
     }
-    if is_exec && (is(session, WATCHING) || !session.held.is_empty()) {
+    if is_exec && (is(session, WATCHING) || !state::held(session).is_empty()) {
         if !session.is_idle {
             return Plan::Later;
         }
@@ -343,7 +343,7 @@ pub(super) fn answered(session: &mut Session, command: u16, is_error: bool) {
     access::answered(session, is_error);
     let name = Command::of(command).map_or("", |command| command.name);
     let ends = command >= TRANSACTION || matches!(name, "exec" | "discard" | "unwatch");
-    if ends && session.lease == Lease::Kept && session.step & KEEPS == 0 {
+    if ends && session.lease == Lease::Kept && !is(session, KEEPS) {
         session.lease = Lease::Clean;
     }
 }
