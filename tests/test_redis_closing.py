@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from harness import until
-from harness.redis import Closed, Connection, array, config
+from harness.redis import Closed, Connection, array, config, pools
 
 pytestmark = pytest.mark.either_io
 
@@ -181,6 +181,8 @@ def test_a_change_on_a_connection_that_an_operator_closes_is_made_once_at_most(s
             for answer in [client.reply() for _ in range(10)]:
                 done += answer.startswith(b":")
                 lost += answer.startswith(b"-ERR ") and b": Connection " in answer
+            # A read at which two connections in a row end is asked of nobody any more.
+            others.go_on(5)
         assert done + lost == 3000
         counted = int(server.ask("GET", "n").split()[1])
         assert done <= counted <= done + lost
@@ -248,6 +250,39 @@ def test_a_server_that_dies_is_ejected_at_once(start):
         assert client.ask("GET", "x").startswith(b"-ERR ")
         until(lambda: proxy.member(server.address)["state"] == "ejected", "it is ejected")
         assert client.ask("GET", "x").endswith(b": ejected\r\n")
+
+
+def test_a_hung_server_is_ejected_when_all_its_connections_are_dedicated(redis_server, proxima):
+    server = redis_server()
+    own = pools([server], timeout="200ms", eject={"failures": 3})
+    proxy = proxima(config([server], workers=1, pools=own))
+    server.freeze()
+
+    def is_ejected():
+        with Connection(proxy.address) as client:
+            client.send(array("WATCH", "a"))
+            try:
+                assert client.reply().startswith(b"-ERR ")
+            except Closed:
+                pass
+        return proxy.member(server.address)["state"] == "ejected"
+
+    until(is_ejected, "it is ejected")
+    server.thaw()
+    until(lambda: proxy.member(server.address)["state"] == "up", "it is back")
+
+
+def test_connections_of_single_clients_that_a_server_ends_eject_nobody(redis_server, proxima):
+    server = redis_server()
+    proxy = proxima(config([server], workers=1, pools=pools([server], eject={"failures": 1})))
+    for _ in range(10):
+        with Connection(proxy.address) as client:
+            assert client.ask("WATCH", "a") == b"+OK\r\n"
+            server.ask("CLIENT", "KILL", "TYPE", "normal")
+            with pytest.raises(Closed):
+                client.reply()
+    assert proxy.member(server.address)["state"] == "up"
+    assert "ejected" not in proxy.log()
 
 
 def test_a_database_that_is_selected_needs_no_other_connection_for_what_blocks(start):

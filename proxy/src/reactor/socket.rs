@@ -30,6 +30,12 @@ pub fn reason(error: &io::Error) -> String {
     }
 }
 
+/// A connection whose end was seen before an error of the operating system was. It has the words that the operating
+/// system would have used: clients and operators look for them.
+pub(super) fn reset() -> io::Error {
+    io::Error::from_raw_os_error(libc::ECONNRESET)
+}
+
 /// A non-blocking socket for connecting to `address`, which sends small messages at once.
 pub(super) fn stream_socket(address: &SockAddr) -> io::Result<Socket> {
     let protocol = (address.domain() != Domain::UNIX).then_some(Protocol::TCP);

@@ -24,7 +24,10 @@ use self::{
     source::{Source, Stage},
 };
 use super::{
-    Buffer, Conn, Event, Expect, Reactor, buffer::Memory, ended::left_to_read, socket::stream_socket,
+    Buffer, Conn, Event, Expect, Reactor,
+    buffer::Memory,
+    ended::left_to_read,
+    socket::{reset, stream_socket},
     unacknowledged::unacknowledged,
 };
 
@@ -128,8 +131,7 @@ impl Epoll {
         if source.paused && source.broken {
             // A paused connection may have asked for much, and all of it would be fetched for a client that
             // is gone.
-            let gone = || io::ErrorKind::ConnectionReset.into();
-            let error = source.socket.take_error().ok().flatten().unwrap_or_else(gone);
+            let error = source.socket.take_error().ok().flatten().unwrap_or_else(reset);
             let tag = source.tag;
             self.scratch.push(scratch);
             return Some(Event::Failed { tag, error });
@@ -150,10 +152,7 @@ impl Epoll {
                     // Once the kernel has reported the error of a reset connection, it may report an end of
                     // file behind its last bytes. That is a failure as well: the peer takes no replies.
                     Some(match broken {
-                        true => Event::Failed {
-                            tag,
-                            error: io::ErrorKind::ConnectionReset.into(),
-                        },
+                        true => Event::Failed { tag, error: reset() },
                         false => Event::Eof { tag },
                     })
                 }

@@ -8,7 +8,7 @@ use super::{
     Uring,
     link::{Op, conn, op},
 };
-use crate::reactor::{Conn, Event, Expect, Reactor};
+use crate::reactor::{Conn, Event, Expect, Reactor, socket::reset};
 
 impl Uring {
     /// Frees a closed link once the kernel has no operation of it any more.
@@ -125,10 +125,7 @@ impl Uring {
                 buffer.map(|buffer| Event::Data { tag, buffer })
             }
             // The connection was paused, and has broken meanwhile.
-            _ if broken && paused => Some(Event::Failed {
-                tag,
-                error: io::ErrorKind::ConnectionReset.into(),
-            }),
+            _ if broken && paused => Some(Event::Failed { tag, error: reset() }),
             // All buffers are in use, or we cancelled the receive: nothing is lost, and the next receive goes
             // on.
             _ if [libc::ENOBUFS, libc::ECANCELED, libc::EINTR, libc::EAGAIN].contains(&-result) => {
