@@ -6,8 +6,8 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use proxima::{
     config,
-    protocol::Protocols,
     members::{ClientSource, Here, Localities, Registry},
+    protocol::Protocols,
     route::Compiler,
 };
 

@@ -6,8 +6,8 @@ use std::{collections::BTreeMap, path::Path};
 use libfuzzer_sys::fuzz_target;
 use proxima::{
     config,
-    protocol::Protocols,
     members::{Here, Registry},
+    protocol::Protocols,
     route::Compiler,
 };
 
