@@ -25,18 +25,11 @@ impl Engine {
         if self.clients.over_memory {
             return self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
         }
-        let Some(client) = self.clients.table.get(id) else {
+        let Some(walk) = self.walk_of(id, request, message, input) else {
             return;
         };
-        let (origin, tree) = (client.origin(), input.tree);
+        let Walk { origin, tree, .. } = walk;
         let listener = usize::from(origin.listener);
-        let walk = Walk {
-            tree,
-            origin,
-            request,
-            message,
-            to: ReplyTo::Client { client: id, seq: 0 },
-        };
         let concerned = self.concerned_by(&walk);
         let is_concerned = |place: &&NodeId| is_among(&concerned, tree.member_at(**place));
         let places: Vec<NodeId> = tree
@@ -73,17 +66,10 @@ impl Engine {
         if self.clients.over_memory {
             return self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
         }
-        let Some(client) = self.clients.table.get(id) else {
+        let Some(walk) = self.walk_of(id, request, message, input) else {
             return;
         };
-        let (origin, tree) = (client.origin(), input.tree);
-        let walk = Walk {
-            tree,
-            origin,
-            request,
-            message,
-            to: ReplyTo::Client { client: id, seq: 0 },
-        };
+        let Walk { origin, tree, .. } = walk;
         let concerned = self.concerned_by(&walk);
         let all = tree.visits(usize::from(origin.listener)).iter();
         let visits: Vec<(u16, NodeId)> = all
@@ -104,6 +90,23 @@ impl Engine {
             }
             _ => self.answer_here(id, &out, request.is_quiet),
         }
+    }
+
+    /// The walk of a request whose slots are not known yet; `None`: its client has gone.
+    fn walk_of<'a>(
+        &self,
+        id: ClientId,
+        request: &'a Request,
+        message: &'a [u8],
+        input: &Input<'a>,
+    ) -> Option<Walk<'a>> {
+        Some(Walk {
+            tree: input.tree,
+            origin: self.clients.table.get(id)?.origin(),
+            request,
+            message,
+            to: ReplyTo::Client { client: id, seq: 0 },
+        })
     }
 
     /// The members that a request without a key concerns.
