@@ -1,4 +1,4 @@
-//! Plots as SVG: panels side by side. A line joins medians, and a bar shows the least and the greatest.
+//! Plots as SVG: panels in rows. A line joins medians, and a bar shows the least and the greatest.
 
 use std::fmt::Write;
 
@@ -32,6 +32,8 @@ const HEIGHT: f64 = 200.0;
 const LEFT: f64 = 70.0;
 const TOP: f64 = 40.0;
 const STEP: f64 = 320.0;
+/// The distance of a row of panels from the next one.
+const ROW: f64 = TOP + HEIGHT + 45.0;
 
 /// Colours that people with any colour vision tell apart (Okabe and Ito).
 const COLOURS: [&str; 7] = [
@@ -117,8 +119,10 @@ pub(super) fn lines<'a>(
 /// The whole file.
 pub(super) fn page(axis: Axis, panels: &[Panel]) -> String {
     let labels = panels.first().map_or(&[][..], |panel| &panel.lines);
-    let width = STEP * panels.len() as f64;
-    let height = TOP + HEIGHT + 70.0;
+    // No more than four in a row can be read on a page. Three are one of each kind.
+    let across = if panels.len().is_multiple_of(3) { 3 } else { 4 };
+    let width = STEP * across.min(panels.len()) as f64;
+    let height = ROW * panels.len().div_ceil(across) as f64 + 25.0;
     let mut page = String::new();
     put(
         &mut page,
@@ -127,8 +131,13 @@ pub(super) fn page(axis: Axis, panels: &[Panel]) -> String {
              font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>"
         ),
     );
-    for (number, panel) in panels.iter().enumerate() {
-        draw(&mut page, panel, axis, LEFT + STEP * number as f64, labels);
+    for (row, panels) in panels.chunks(across).enumerate() {
+        let down = ROW * row as f64;
+        put(&mut page, format_args!("<g transform=\"translate(0 {down})\">"));
+        for (number, panel) in panels.iter().enumerate() {
+            draw(&mut page, panel, axis, LEFT + STEP * number as f64, labels);
+        }
+        put(&mut page, format_args!("</g>"));
     }
     for (number, line) in labels.iter().enumerate() {
         let (x, y) = (LEFT + 180.0 * number as f64, height - 12.0);
@@ -285,6 +294,31 @@ mod tests {
                     "{point}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn twelve_panels_stand_in_four_rows_and_four_in_one() {
+        let axis = Axis {
+            title: "servers",
+            is_logarithmic: false,
+        };
+        for (count, width, rows) in [(3, 960, 1), (4, 1280, 1), (5, 1280, 2), (12, 960, 4)] {
+            let panel = || Panel {
+                title: "t".into(),
+                is_logarithmic: false,
+                lines: vec![Line {
+                    label: "a".into(),
+                    points: vec![(1.0, Spread::of([1.0]).unwrap())],
+                }],
+            };
+            let page = page(axis, &Vec::from_iter((0..count).map(|_| panel())));
+            let height = 285 * rows + 25;
+            assert!(
+                page.contains(&format!("viewBox=\"0 0 {width} {height}\"")),
+                "{page}"
+            );
+            assert_eq!(page.matches("<g ").count(), rows, "{count}");
         }
     }
 
