@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use proxima::reactor::{Buffer, Conn, Epoll, Event, Expect, Reactor, Uring};
+use proxima::reactor::{Buffer, Conn, Epoll, Event, Expect, Reactor, Uring, reason};
 use socket2::Socket;
 
 const FROM: u64 = 1;
@@ -125,9 +125,28 @@ fn a_peer_that_breaks_while_sending_is_reported<R: Reactor>(mut reactor: R) {
     reactor.wait(Some(Duration::ZERO)).unwrap();
     assert!(reactor.next().is_none() && reactor.refused(to) > 0);
     drop(client);
-    until(&mut reactor, |event| {
-        matches!(event, Event::Failed { tag: TO, .. }).then_some(())
+    let error = until(&mut reactor, |event| match event {
+        Event::Failed { tag: TO, error } => Some(error),
+        _ => None,
     });
+    // Clients and operators look for the operating system's words.
+    assert!(error.raw_os_error().is_some(), "{error}");
+}
+
+/// What is sent second meets the peer's reset, so that the end of the connection is read without an error.
+#[test]
+fn epoll_reports_a_peer_that_is_gone_in_the_words_of_the_operating_system() {
+    let mut reactor = Epoll::new().unwrap();
+    let (to, client) = pair(&mut reactor, TO);
+    drop(client);
+    for _ in 0..2 {
+        reactor.send(to, &mut vec![0; 10]);
+    }
+    let error = until(&mut reactor, |event| match event {
+        Event::Failed { tag: TO, error } => Some(error),
+        _ => None,
+    });
+    assert_eq!(reason(&error), "Connection reset by peer");
 }
 
 /// A peer that always sends more takes one buffer a turn.
