@@ -1,14 +1,15 @@
 //! A queue in one piece of memory.
 //!
-//! The queue of the standard library is a ring: every access computes where the ring wraps, and `push_back` is a
-//! call. Each request passes through two queues, and these costs were a fiftieth of all its instructions.
+//! The queue of the standard library is a ring: every access computes where the ring wraps, and `push_back`
+//! is a call. Each request passes through two queues, and these costs were a fiftieth of all its
+//! instructions.
 
 use std::ops::{Deref, DerefMut};
 
 /// Items in the order in which they came, as a slice.
 ///
-/// Invariant: an item is moved once on average. Those that were removed make room for new ones only when they are
-/// at least as many as those that are moved.
+/// Invariant: an item is moved once on average. Those that were removed make room for new ones only when they
+/// are at least as many as those that are moved.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue<T> {
     items: Vec<T>,

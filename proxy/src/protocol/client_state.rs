@@ -9,7 +9,6 @@ pub trait ClientState: Any + Send + Sync {
 }
 
 /// The state of one client. It takes memory once the codec has something to keep.
-#[derive(Default)]
 pub struct KeptState(Option<Box<dyn ClientState>>);
 
 impl KeptState {

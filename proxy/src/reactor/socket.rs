@@ -30,8 +30,8 @@ pub fn reason(error: &io::Error) -> String {
     }
 }
 
-/// A connection whose end was seen before an error of the operating system was. It has the words that the operating
-/// system would have used: clients and operators look for them.
+/// A connection whose end was seen before an error of the operating system was. It has the words that the
+/// operating system would have used: clients and operators look for them.
 pub(super) fn reset() -> io::Error {
     io::Error::from_raw_os_error(libc::ECONNRESET)
 }
