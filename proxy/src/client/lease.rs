@@ -42,6 +42,12 @@ impl Clients {
         }
     }
 
+    /// The session of this client; that of nobody if there is none.
+    pub(crate) fn session(&self, id: Option<ClientId>) -> &Session {
+        let client = id.and_then(|id| self.table.get(id));
+        client.map_or(Session::NOBODY, |client| &client.session)
+    }
+
     /// What the server keeps for this client on the client's own lane; `None`: the client has gone.
     pub(crate) fn lease(&self, id: ClientId) -> Option<Lease> {
         self.table.get(id).map(|client| client.session.lease)

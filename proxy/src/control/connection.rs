@@ -12,7 +12,7 @@ use tokio::{
 
 use crate::{
     members::Member,
-    protocol::{Conversation, Login, MALFORMED, Message, NO_UPGRADE, Protocol, Transform},
+    protocol::{Login, MALFORMED, Message, NO_UPGRADE, Protocol, ServerLogin, StateSlot, Transform},
     reactor::is_shortage,
 };
 
@@ -34,6 +34,8 @@ pub(super) struct Connection<'a> {
     transform: Option<Box<dyn Transform>>,
     /// Received and not yet understood.
     heard: Vec<u8>,
+    /// What the codec keeps for the connection.
+    state: StateSlot,
     /// Our end; `None`: a Unix socket.
     local: Option<SocketAddr>,
 }
@@ -64,6 +66,7 @@ impl<'a> Connection<'a> {
             stream,
             transform: protocol.transform(member.end()),
             heard: Vec::new(),
+            state: StateSlot::NONE,
             local,
         })
     }
@@ -83,13 +86,18 @@ impl<'a> Connection<'a> {
             // The side that begins the transform's own conversation does so now.
             self.write(&[]).await?;
         }
-        let mut conversation = Conversation {
-            own: self.member.login.clone(),
-            ..Conversation::default()
+        let own = self.member.login.clone();
+        let mut with = ServerLogin {
+            words: b"",
+            own: own.as_deref(),
+            is_shared: false,
+            version: 0,
         };
         loop {
             let mut said = Vec::new();
-            let step = self.protocol.login(&mut conversation, &self.heard, &mut said);
+            let step = self
+                .protocol
+                .login(&mut self.state, &mut with, &self.heard, &mut said);
             self.write(&said).await?;
             let used = match step {
                 Login::More { used } | Login::Ready { used } | Login::Limited { used, .. } => used,
@@ -114,7 +122,7 @@ impl<'a> Connection<'a> {
                 // The codec knows which side is to speak.
                 Login::Upgrade { .. } => {}
                 _ if self.heard.len() > LONGEST => return Err(endless()),
-                _ if used == 0 || self.heard.is_empty() => self.read().await?,
+                _ if used == 0 || self.heard.is_empty() => self.read_more().await?,
                 _ => {}
             }
         }
@@ -160,7 +168,7 @@ impl<'a> Connection<'a> {
     /// The next message, which then is all there.
     async fn message(&mut self, parse: &mut Parse, command: u16) -> io::Result<Message> {
         loop {
-            match self.protocol.reply(parse, command, &self.heard) {
+            match self.protocol.reply(&self.state, parse, command, &self.heard) {
                 Parsed::Head(message) => {
                     let head = message.head();
                     if head.len() > LARGEST as u64 {
@@ -176,6 +184,15 @@ impl<'a> Connection<'a> {
                 Parsed::Bad(_) => return Err(io::Error::new(io::ErrorKind::InvalidData, MALFORMED)),
             }
         }
+    }
+
+    /// Reads until there is something to be understood, which the bytes of a transform's own need not be.
+    async fn read_more(&mut self) -> io::Result<()> {
+        let heard = self.heard.len();
+        while self.heard.len() == heard {
+            self.read().await?;
+        }
+        Ok(())
     }
 
     async fn write(&mut self, plain: &[u8]) -> io::Result<()> {

@@ -9,9 +9,7 @@
 
 mod channels;
 mod client;
-mod client_state;
 mod connection_facts;
-mod conversation;
 mod copied;
 mod credentials;
 mod declared;
@@ -22,22 +20,24 @@ mod join;
 mod login;
 mod manner;
 mod outcomes;
+mod outgoing;
 mod plan;
 mod pool_state;
 mod repair;
 mod requests;
 mod server;
+mod server_login;
 mod session;
 mod set;
+mod state;
 mod subscription;
 mod transform;
 
+pub(crate) use self::outgoing::Before;
 pub use self::{
     channels::Channels,
     client::ClientSide,
-    client_state::{ClientState, KeptState},
     connection_facts::ConnectionFacts,
-    conversation::Conversation,
     copied::Copied,
     credentials::{Access, Credentials},
     declared::{Declared, DeclaredCommands},
@@ -48,13 +48,16 @@ pub use self::{
     login::Login,
     manner::Manner,
     outcomes::OUTCOMES,
+    outgoing::Outgoing,
     plan::Plan,
     pool_state::PoolState,
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
     requests::{Change, Expiry, Requests},
     server::ServerSide,
+    server_login::ServerLogin,
     session::{Lease, Reach, Session},
     set::{ProtocolSlot, Protocols},
+    state::{EndState, StateSlot},
     subscription::{Confirmation, Subject, Subscribing, SubscriptionCounts},
     transform::Transform,
 };

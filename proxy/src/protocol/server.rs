@@ -3,23 +3,84 @@
 
 use proxima_wire::message::{Message, Parse, Parsed, Reply, Request};
 
-use super::{Conversation, Login, Question};
+use super::{Login, Outgoing, Question, ServerLogin, Session, StateSlot};
 
 /// What a protocol does at its servers: first what every protocol must say, then what has a default.
 pub trait ServerSide: Send + Sync {
     /// Parses the next message from a server in answer to `command` (or [`UNASKED`](super::UNASKED)). `parse`
     /// holds what an earlier call noted about the beginning of these bytes, or about the part before them;
-    /// otherwise it is new. The last message of a reply leaves it new. Only the last part of a reply may be
-    /// larger than a shared lane takes; larger parts and pushes break the connection.
-    fn reply(&self, parse: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message>;
+    /// otherwise it is new. The last message of a reply leaves it new. A part of any size is passed
+    /// on as it comes; what was noted before it is there behind it. Pushes that are larger than a client may have
+    /// buffered break the connection. `lane`: what the codec
+    /// has kept for this connection since its login.
+    fn reply(&self, lane: &StateSlot, parse: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message>;
 
     /// A request that every healthy server answers and that changes nothing, with the number of its command.
     fn probe(&self) -> (u16, &'static [u8]);
 
     /// Takes one step of the proxy's login at a server. The first call, without bytes, comes when the lane is
-    /// connected. By default the proxy does not log in.
-    fn login(&self, _: &mut Conversation, _bytes: &[u8], _out: &mut Vec<u8>) -> Login {
+    /// connected. `_lane` keeps what a later step needs, and, beyond the login, what the codec has agreed on
+    /// with the server. By default the proxy does not log in.
+    fn login(
+        &self,
+        _lane: &mut StateSlot,
+        _: &mut ServerLogin<'_>,
+        _bytes: &[u8],
+        _out: &mut Vec<u8>,
+    ) -> Login {
         Login::Ready { used: 0 }
+    }
+
+    /// Does the codec [write](Self::write) each request for the lane on which it leaves, and
+    /// [finish](Self::finish) each reply? A lane is given its requests only after its login then, and no request
+    /// is sent again when the connection is lost. By default requests leave as they are.
+    fn fits_requests(&self) -> bool {
+        false
+    }
+
+    /// Writes a request for this lane, which has logged in: with the numbers that the server knows here, and
+    /// behind those that have to go before it. `_session`: that of the client that the request is for, or a new
+    /// one. `_message`: the request, or the head of a streamed one. Called only where the codec
+    /// [fits requests](Self::fits_requests). By default the request leaves as it is.
+    fn write(
+        &self,
+        _lane: &mut StateSlot,
+        _session: &Session,
+        _: &Request,
+        message: &[u8],
+        out: &mut Outgoing<'_>,
+    ) {
+        out.request().extend_from_slice(message);
+    }
+
+    /// Sees a complete reply, or the head or last part of a large one: what it says about the state of the
+    /// lane, and what its client is to read in its place. `_command`: that of the request, or of one that went
+    /// [before](Outgoing::ask_before) it. Returns the reply in place of this one, which was appended to `_out`:
+    /// the outcome tells routes what the reply comes to. `None`: the reply stays as it is. What stands in place
+    /// of a head is ignored. Called only where the codec [fits requests](Self::fits_requests).
+    fn finish(
+        &self,
+        _lane: &mut StateSlot,
+        _session: &Session,
+        _command: u16,
+        _: &Reply,
+        _bytes: &[u8],
+        _out: &mut Vec<u8>,
+    ) -> Option<Reply> {
+        None
+    }
+
+    /// How well an idle lane suits this session: the one with the highest number is taken. By default all are
+    /// alike, and the one that was used last is taken.
+    fn suits(&self, _lane: &StateSlot, _session: &Session) -> u32 {
+        0
+    }
+
+    /// Appends a request after which the server keeps nothing of its last client, and returns the number of its
+    /// command; it has a reply, and an error closes the lane. `None`: there is no such request, as by default, and
+    /// a lane that needs it is closed.
+    fn reset(&self, _lane: &mut StateSlot, _out: &mut Vec<u8>) -> Option<u16> {
+        None
     }
 
     /// May a server whose login was [limited](Login::Limited) be given this command? By default it may.
@@ -63,8 +124,8 @@ pub trait ServerSide: Send + Sync {
     /// was `asked` for, of at most `limit` bytes, complete, and with a valid end. One call replaces four. It
     /// is used only where no earlier call has noted anything about these bytes.
     #[inline]
-    fn whole(&self, command: u16, asked: &[u8], bytes: &[u8], limit: u64) -> Option<Reply> {
-        match self.reply(&mut Parse::default(), command, bytes) {
+    fn whole(&self, lane: &StateSlot, command: u16, asked: &[u8], bytes: &[u8], limit: u64) -> Option<Reply> {
+        match self.reply(lane, &mut Parse::default(), command, bytes) {
             Parsed::Head(Message::Last(reply)) if reply.len() <= limit => {
                 let whole = bytes.get(..reply.len() as usize)?;
                 let is_good = self.is_whole(&reply, whole) && !self.is_foreign(command, asked, whole);

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::{Access, KeptState};
+use super::{Access, StateSlot};
 
 /// State from the first byte of a client's connection to its last.
 pub struct Session {
     /// What the codec keeps by itself.
-    pub state: KeptState,
+    pub state: StateSlot,
     /// The login that the client's requests use at servers (user, database, version), in the codec's words;
     /// empty: the pool's own.
     pub login: Vec<u8>,
@@ -38,7 +38,7 @@ pub struct Session {
 impl Session {
     /// The session of a client that has connected.
     pub const NEW: Self = Self {
-        state: KeptState::NONE,
+        state: StateSlot::NONE,
         login: Vec::new(),
         access: Access::Open,
         has_named_library: false,
@@ -55,6 +55,9 @@ impl Session {
         is_embedded: false,
         plans_all: false,
     };
+
+    /// The session for what no client has asked.
+    pub const NOBODY: &Self = &Self::NEW;
 
     /// Bytes of memory that clients fill, used or not.
     pub fn memory(&self) -> usize {
@@ -87,9 +90,9 @@ pub struct Reach {
     pub is_one: bool,
     /// The number of the database that the pool's own login has.
     pub database: u32,
-    /// What a server has told of its version, in the codec's words ([`Conversation`]); 0: none has yet.
+    /// What a server has told of its version, in the codec's words ([`ServerLogin`]); 0: none has yet.
     ///
-    /// [`Conversation`]: super::Conversation
+    /// [`ServerLogin`]: super::ServerLogin
     pub version: u64,
 }
 

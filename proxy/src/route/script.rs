@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     engine::Engine,
-    protocol::{Failed, Message},
+    protocol::{Failed, Message, StateSlot},
 };
 
 /// The error text for a reply that a route has made and the codec does not know.
@@ -179,7 +179,7 @@ impl Engine {
             }
             Give::Made(bytes) => {
                 let (protocol, command) = (flight.origin.protocol, flight.request.command);
-                match protocol.reply(&mut Parse::default(), command, &bytes) {
+                match protocol.reply(&StateSlot::NONE, &mut Parse::default(), command, &bytes) {
                     Parsed::Head(Message::Last(reply)) => {
                         self.give_whole(to, &Answer::Reply(&reply, &bytes));
                     }

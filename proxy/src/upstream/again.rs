@@ -12,7 +12,7 @@ use std::{mem, sync::Arc};
 
 use proxima_wire::message::{Outcome, Parsed};
 
-use super::{Lane, Waiter};
+use super::{Lane, Unwritten, Waiter};
 use crate::{
     config::schema::EjectBy,
     engine::Engine,
@@ -30,6 +30,8 @@ pub(super) struct Next {
     /// The requests that it is given, and what waits for them.
     held: Vec<u8>,
     waiters: Queue<Waiter>,
+    /// Requests that were not written yet.
+    unwritten: Vec<Unwritten>,
 }
 
 /// What is known of a request that a lost connection has not answered.
@@ -52,13 +54,15 @@ impl Engine {
         let Next { member, login, .. } = &next;
         let is_asked = self.tree.names(member.id) && self.servers.logins.is_wanted(*login);
         let is_new = self.lanes_of(member).shared(*login).is_none();
-        let decides = member.health.eject().failures > 0 || !next.waiters.is_empty();
+        let is_waited_for = !next.waiters.is_empty() || !next.unwritten.is_empty();
+        let decides = member.health.eject().failures > 0 || is_waited_for;
         if is_asked && is_new && decides && member.is_up() {
             let id = self.shared_lane(member, *login);
             if let Some(lane) = self.servers.lanes.get_mut(id) {
                 lane.lost = next.lost;
                 lane.given = next.held.len() as u64;
                 (lane.held, lane.waiters) = (next.held, next.waiters);
+                lane.unwritten = next.unwritten;
             }
             return;
         }
@@ -70,6 +74,7 @@ impl Engine {
         for waiter in next.waiters {
             self.fail(waiter.to, &failed);
         }
+        self.fail_unwritten(next.unwritten, &failed);
     }
 }
 
@@ -96,12 +101,18 @@ impl Lane {
         };
         self.suspect();
         let (held, waiters) = self.take_again();
+        let is_sharing = !self.dedicated && !self.bulk;
+        let unwritten = match is_sharing {
+            true => mem::take(&mut self.unwritten),
+            false => Vec::new(),
+        };
         Some(Next {
             member: Arc::clone(&self.member),
             login: self.login,
             lost,
             held,
             waiters,
+            unwritten,
         })
     }
 
@@ -128,7 +139,7 @@ impl Lane {
     /// Takes the requests that the next connection is given, and what waits for them: those of which nothing
     /// was sent, and reads.
     fn take_again(&mut self) -> (Vec<u8>, Queue<Waiter>) {
-        if self.dedicated || self.bulk || self.proofs.are_awaited() || self.member.is_copy() {
+        if self.dedicated || self.bulk || self.fitted || self.proofs.are_awaited() || self.member.is_copy() {
             return Default::default();
         }
         let sent = if self.holding { 0 } else { self.stream.kept };

@@ -41,7 +41,7 @@ impl Engine {
                 lane.holding = true;
             }
             Phase::Ready => {}
-            Phase::Connecting | Phase::Login(_) | Phase::Greeting => {
+            Phase::Connecting | Phase::Login | Phase::Greeting => {
                 lane.arrival = Arrival::Opening(number);
                 lane.member.health.begin_opening();
             }
@@ -81,7 +81,7 @@ impl Engine {
                 continue;
             }
             lane.arrival = Arrival::Past;
-            lane.release_held();
+            self.release_held(id);
             self.flush_later(Peer::Lane(id));
         }
     }

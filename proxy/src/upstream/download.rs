@@ -12,7 +12,7 @@
 
 use proxima_wire::message::Reply;
 
-use super::{BULK_LANES, Download, LaneId, Pace};
+use super::{BULK_LANES, Download, Lane, LaneId, Pace};
 use crate::{
     client::{HIGH_WATER, WHOLE},
     engine::Engine,
@@ -33,7 +33,16 @@ impl Engine {
             .lanes
             .get(id)
             .and_then(|lane| Some(lane.waiters.first()?.command));
-        self.note_reply(id, command.unwrap_or_default(), reply, bytes);
+        let command = command.unwrap_or_default();
+        let to = self
+            .servers
+            .lanes
+            .get(id)
+            .map_or(ReplyTo::Nobody, Lane::waits_for);
+        if let Some((_, ending)) = self.finish_fitted(id, (to, command), reply, bytes) {
+            self.give_ending(ending);
+        }
+        self.note_reply(id, command, reply, bytes);
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return bytes.len();
         };

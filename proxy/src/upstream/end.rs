@@ -95,13 +95,19 @@ impl Engine {
     /// The server does not accept the login that clients of this lane have named. Each request that waits
     /// gets the server's words.
     pub(super) fn deny_lane(&mut self, id: LaneId, words: &[u8]) {
-        let waiters = match self.servers.lanes.get_mut(id) {
-            Some(lane) => std::mem::take(&mut lane.waiters),
+        let (waiters, unwritten) = match self.servers.lanes.get_mut(id) {
+            Some(lane) => (
+                std::mem::take(&mut lane.waiters),
+                std::mem::take(&mut lane.unwritten),
+            ),
             None => return,
         };
-        self.servers.in_flight -= waiters.len();
+        self.servers.in_flight -= waiters.len() + unwritten.len();
         self.drop_lane(id, "");
         let reply = Reply::new(Outcome::ClientError, words.len());
+        for unwritten in unwritten {
+            self.deliver(unwritten.to, &reply, words);
+        }
         for waiter in waiters {
             self.deliver(waiter.to, &reply, words);
         }
@@ -186,6 +192,7 @@ impl Engine {
             let fate = waiter.fate(is_ready);
             self.fail(waiter.to, &Failed { fate, ..failed });
         }
+        self.fail_unwritten(lane.unwritten, &failed);
         if let Some(owner) = lane.owner {
             self.lose_subscriptions(owner, &lane.member, id);
         }

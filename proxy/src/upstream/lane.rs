@@ -4,13 +4,13 @@ use std::{net::SocketAddr, sync::Arc};
 
 use proxima_wire::message::Reply;
 
-use super::{Arrival, Dedicated, Hold, Pace, Proofs, Trial, Uptake};
+use super::{Arrival, Dedicated, Hold, Pace, Proofs, Trial, Unwritten, Uptake};
 use crate::{
     client::ClientId,
     config::schema::EjectBy,
     members::Member,
     micros::Micros,
-    protocol::Conversation,
+    protocol::StateSlot,
     queue::Queue,
     reactor::Conn,
     route::ReplyTo,
@@ -48,11 +48,17 @@ pub struct Lane {
     pub(super) greeted: bool,
     /// Connections in a row that were lost before this one, and on which the server had not answered.
     pub(super) lost: u8,
+    /// The codec writes each request for this lane.
+    pub(super) fitted: bool,
     pub(super) phase: Phase,
+    /// What the codec keeps for the connection.
+    pub(super) state: StateSlot,
     /// The server at the other end.
     pub member: Arc<Member>,
     /// Requests that wait for replies, in the order in which they were sent.
     pub(super) waiters: Queue<Waiter>,
+    /// Bytes still to come of a part of the reply under way.
+    pub(super) part_left: u64,
     /// Bytes of the reply under way that have come in parts.
     pub(super) part_bytes: u64,
     /// When bytes last came, or when the server last took bytes of a large message.
@@ -86,6 +92,8 @@ pub struct Lane {
     /// Requests that wait for the end of the login, with whose bytes they must not mix, or for the server's
     /// proof.
     pub(super) held: Vec<u8>,
+    /// Requests that are written when the login has ended.
+    pub(super) unwritten: Vec<Unwritten>,
     /// Why the server takes only some commands.
     pub(super) limit: String,
     /// The local address of the connection. It is known for copies, whose servers may have to prove that the
@@ -103,7 +111,7 @@ pub struct Lane {
 #[derive(Debug)]
 pub(super) enum Phase {
     Connecting,
-    Login(Box<Conversation>),
+    Login,
     /// Before a copy gets a write, the server must have answered on this very connection. A connection that
     /// was made while the server was frozen waits unaccepted in the listen queue, and would deliver the write
     /// long after it was given up.
@@ -240,7 +248,7 @@ impl Lane {
 
     /// Is the login under way?
     pub fn logs_in(&self) -> bool {
-        matches!(self.phase, Phase::Login(_))
+        matches!(self.phase, Phase::Login)
     }
 
     /// Bytes that wait for the end of the event-loop iteration, or for room in the socket.
@@ -267,28 +275,6 @@ impl Lane {
         self.holding
     }
 
-    /// The login has ended: the requests that were held may be sent.
-    pub fn ready(&mut self, now: Micros) {
-        self.phase = Phase::Ready;
-        self.free = now;
-        // Those of the login are no replies.
-        self.greeted = std::mem::take(&mut self.received) > 0;
-        if self.proofs.are_awaited() {
-            // The questions go first, and everything else waits for their answers.
-            let questions = self.proofs.asked_bytes(self.member.protocol);
-            self.stream.out.extend(self.held.drain(..questions));
-        } else {
-            self.release_held();
-        }
-    }
-
-    /// Sends the requests that were held, and holds no more.
-    pub(super) fn release_held(&mut self) {
-        self.holding = false;
-        let held = std::mem::take(&mut self.held);
-        self.stream.out.extend_from_slice(&held);
-    }
-
     /// Bytes of memory that the lane's buffers take, used or not.
     pub fn holds(&self) -> usize {
         let Stream {
@@ -301,7 +287,11 @@ impl Lane {
         let requests = out.capacity() + wire.capacity() + self.held.capacity();
         // The owner is charged for the rest of a dedicated lane.
         let received = read_buffer.capacity() + self.parts.capacity() + self.confirmation.capacity();
-        requests + waiters + received.saturating_sub(self.charged)
+        requests
+            + waiters
+            + self.unwritten_memory()
+            + self.state.memory()
+            + received.saturating_sub(self.charged)
     }
 
     /// The client that takes the reply under way as it comes, and the slot of the reply.
@@ -331,6 +321,7 @@ impl Lane {
             && self.part_bytes == 0
             && !self.bulk
             && !self.dedicated
+            && !self.fitted
             && self.stream.parse.is_new()
     }
 
@@ -349,7 +340,10 @@ impl Lane {
 
     /// Does nothing wait for it, and is nothing under way on it?
     pub(super) fn is_unused(&self) -> bool {
-        self.waiters.is_empty() && self.download.is_none() && self.uploading.is_none()
+        self.waiters.is_empty()
+            && self.unwritten.is_empty()
+            && self.download.is_none()
+            && self.uploading.is_none()
     }
 
     /// Has a server answered on this connection? Then it was there, and what ends the connection may be what

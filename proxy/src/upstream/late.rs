@@ -87,7 +87,7 @@ impl Lane {
             Phase::Connecting | Phase::Greeting => true,
             // The requests behind it wait for a reply, and a copy that does not answer does not count as a
             // copy.
-            Phase::Login(_) => self.member.is_copy() || self.waiters.is_empty(),
+            Phase::Login => self.member.is_copy() || self.waiters.is_empty(),
             Phase::Ready => false,
         };
         if is_connecting {

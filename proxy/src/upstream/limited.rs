@@ -54,7 +54,7 @@ impl Engine {
             };
             match unfit {
                 None => {
-                    lane.ready(self.now);
+                    self.make_ready(id);
                     self.settle_lane(id);
                 }
                 Some(Unfit::Unknown) => self.end_lane(id, Outcome::LocalError, why),
@@ -72,7 +72,7 @@ impl Engine {
         let refused = lane.drop_held(member.protocol, |request, message| {
             Unfit::of(member.protocol, request, message)
         });
-        lane.ready(self.now);
+        self.make_ready(id);
         self.servers.in_flight -= refused.len();
         for (waiter, unfit) in refused {
             self.refuse_unfit(waiter.to, unfit.unwrap_or(Unfit::Unknown), (&member.address, why));

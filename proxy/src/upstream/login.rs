@@ -9,7 +9,7 @@ use crate::{
     client::WHOLE,
     engine::{Engine, Peer},
     members::Failure,
-    protocol::{Conversation, Login, Message, NO_UPGRADE},
+    protocol::{Login, Message, NO_UPGRADE, ServerLogin},
 };
 
 impl Engine {
@@ -21,19 +21,10 @@ impl Engine {
         };
         lane.active = now;
         if lane.proofs.defers_version() {
-            lane.ready(now);
+            self.make_ready(id);
             return self.flush_later(Peer::Lane(id));
         }
-        let login = lane.login;
-        let words = self.servers.logins.words(login);
-        if let Some(lane) = self.servers.lanes.get_mut(id) {
-            lane.phase = Phase::Login(Box::new(Conversation {
-                login: words,
-                own: lane.member.login.clone(),
-                is_shared: !lane.dedicated,
-                ..Conversation::default()
-            }));
-        }
+        lane.phase = Phase::Login;
         self.log_in(id, &[]);
     }
 
@@ -41,17 +32,24 @@ impl Engine {
     /// bytes.
     pub(super) fn log_in(&mut self, id: LaneId, bytes: &[u8]) -> Option<usize> {
         let lane = self.servers.lanes.get_mut(id)?;
-        let conversation = match &mut lane.phase {
-            Phase::Login(conversation) => conversation,
+        match lane.phase {
+            Phase::Login => {}
             Phase::Greeting => return self.greeted(id, bytes),
             Phase::Connecting | Phase::Ready => return None,
+        }
+        let words = self.servers.logins.words(lane.login);
+        let mut with = ServerLogin {
+            words: &words,
+            own: lane.member.login.as_deref(),
+            is_shared: !lane.dedicated,
+            version: 0,
         };
         let step = lane
             .member
             .protocol
-            .login(conversation, bytes, &mut lane.stream.out);
-        if conversation.version != 0 {
-            lane.member.pool.version.store(conversation.version, Relaxed);
+            .login(&mut lane.state, &mut with, bytes, &mut lane.stream.out);
+        if with.version != 0 {
+            lane.member.pool.version.store(with.version, Relaxed);
         }
         let used = match step {
             // Bytes that do not make sense within the size limit of a reply never will.
@@ -69,7 +67,7 @@ impl Engine {
             }
             Login::Ready { used } => {
                 let opening = lane.take_opening();
-                lane.ready(self.now);
+                self.make_ready(id);
                 if let Some(number) = opening {
                     self.end_opening(id, number);
                 }
@@ -107,16 +105,34 @@ impl Engine {
         used
     }
 
+    /// The login has ended: the requests that were held may be sent.
+    pub(super) fn make_ready(&mut self, id: LaneId) {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        lane.phase = Phase::Ready;
+        lane.free = self.now;
+        // Those of the login are no replies.
+        lane.greeted = std::mem::take(&mut lane.received) > 0;
+        if lane.proofs.are_awaited() {
+            // The questions go first, and everything else waits for their answers.
+            let questions = lane.proofs.asked_bytes(lane.member.protocol);
+            lane.stream.out.extend(lane.held.drain(..questions));
+        } else {
+            self.release_held(id);
+        }
+    }
+
     /// Reads the answer to the first probe of a copy's connection. Returns the number of bytes used; `None`:
     /// the probe failed or its answer is incomplete.
     fn greeted(&mut self, id: LaneId, bytes: &[u8]) -> Option<usize> {
         let lane = self.servers.lanes.get_mut(id)?;
         let protocol = lane.member.protocol;
         let (command, _) = protocol.probe();
-        match protocol.reply(&mut lane.stream.parse, command, bytes) {
+        match protocol.reply(&lane.state, &mut lane.stream.parse, command, bytes) {
             Parsed::Head(Message::Last(reply)) if !reply.outcome.is_error() => {
                 let used = bytes.get(..reply.len() as usize)?.len();
-                lane.ready(self.now);
+                self.make_ready(id);
                 self.flush_later(Peer::Lane(id));
                 Some(used)
             }

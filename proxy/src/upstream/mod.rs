@@ -14,6 +14,7 @@ mod arrival;
 mod dedicated;
 mod download;
 mod end;
+mod fit;
 mod hold;
 mod lane;
 mod late;
@@ -35,6 +36,7 @@ use self::{
     again::Trial,
     arrival::Arrival,
     dedicated::Dedicated,
+    fit::Unwritten,
     hold::Hold,
     lane::{Download, Lanes, Phase, Waiter},
     late::Uptake,

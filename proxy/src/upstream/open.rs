@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Arrival, BULK_LANES, Hold, Lane, LaneId, Lanes, Pace, Phase, Proofs};
-use crate::{engine::Engine, members::Member, stream::Stream};
+use crate::{engine::Engine, members::Member, protocol::StateSlot, stream::Stream};
 
 impl Engine {
     /// The lanes to this member; an empty set is made if there is none yet.
@@ -79,6 +79,10 @@ impl Engine {
             },
             local: None,
             phase: Phase::Connecting,
+            state: StateSlot::NONE,
+            fitted: member.protocol.fits_requests(),
+            unwritten: Vec::new(),
+            part_left: 0,
             held: Vec::new(),
             waiters: Default::default(),
             bulk,

@@ -205,7 +205,7 @@ impl Engine {
             Proof::Unasked if is_common => (answer.outcome(), said.trim_start_matches("SERVER_ERROR ")),
             _ => (Outcome::LocalError, UNPROVEN),
         };
-        lane.release_held();
+        self.release_held(id);
         self.servers.in_flight -= refused.len();
         self.flush_later(Peer::Lane(id));
         for (waiter, _) in refused {

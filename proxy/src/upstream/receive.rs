@@ -79,7 +79,11 @@ impl Engine {
         }
         let command = lane.waiters.first().map_or(UNASKED, |waiter| waiter.command);
         let mut parse = lane.stream.parse;
-        match lane.member.protocol.reply(&mut parse, command, read_buffer) {
+        match lane
+            .member
+            .protocol
+            .reply(&lane.state, &mut parse, command, read_buffer)
+        {
             Parsed::Head(message) if message.head().len() <= lane.largest_push(self.clients.share()) => {
                 (message.head().len() as usize).saturating_sub(read_buffer.len())
             }
@@ -97,10 +101,11 @@ impl Engine {
                 && let &Waiter {
                     to, command, sent, ..
                 } = waiter
-                && let Some(reply) = &lane
-                    .member
-                    .protocol
-                    .whole(command, lane.asked(waiter), rest, WHOLE)
+                && let Some(reply) =
+                    &lane
+                        .member
+                        .protocol
+                        .whole(&lane.state, command, lane.asked(waiter), rest, WHOLE)
             {
                 let whole = &rest[..reply.len() as usize];
                 at += whole.len();
@@ -135,6 +140,19 @@ impl Engine {
             .served(pool, member, (self.now - sent).0, Outcome::Ok);
     }
 
+    /// Passes on what has come of a part, which may be larger than what is read at once. Returns the number of
+    /// bytes used.
+    fn pass_part_on(&mut self, id: LaneId, bytes: &[u8]) -> usize {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return bytes.len();
+        };
+        let piece = &bytes[..lane.part_left.min(bytes.len() as u64) as usize];
+        lane.part_left -= piece.len() as u64;
+        let to = lane.waits_for();
+        self.part(id, to, piece);
+        piece.len()
+    }
+
     /// Takes the next message of a lane in any phase, complete or not. Returns the number of bytes used;
     /// `None`: more are needed.
     fn message(&mut self, id: LaneId, rest: &[u8]) -> Option<usize> {
@@ -153,6 +171,9 @@ impl Engine {
         if rest.is_empty() {
             return None;
         }
+        if lane.part_left > 0 {
+            return Some(self.pass_part_on(id, rest));
+        }
         if !matches!(lane.phase, Phase::Ready) {
             return self.log_in(id, rest);
         }
@@ -163,7 +184,8 @@ impl Engine {
         let waiter = lane.waiters.first().copied();
         let command = waiter.map_or(UNASKED, |waiter| waiter.command);
         let protocol = lane.member.protocol;
-        match (protocol.reply(&mut lane.stream.parse, command, rest), waiter) {
+        let parsed = protocol.reply(&lane.state, &mut lane.stream.parse, command, rest);
+        match (parsed, waiter) {
             (Parsed::More, _) => None,
             (Parsed::Head(Message::PushPart(reply)), _) if reply.len() <= WHOLE => {
                 let part = rest.get(..reply.len() as usize)?;
@@ -184,10 +206,9 @@ impl Engine {
                 self.overwhelm(id);
                 Some(rest.len())
             }
-            (Parsed::Head(Message::Part(reply)), Some(waiter)) if reply.len() <= WHOLE => {
-                let part = rest.get(..reply.len() as usize)?;
-                self.part(id, waiter.to, part);
-                Some(part.len())
+            (Parsed::Head(Message::Part(reply)), Some(_)) => {
+                lane.part_left = reply.len();
+                Some(self.pass_part_on(id, rest))
             }
             (Parsed::Head(Message::Last(_)), Some(waiter))
                 if protocol.is_foreign(command, lane.asked(&waiter), rest) =>
@@ -211,6 +232,12 @@ impl Engine {
                 self.servers.in_flight -= 1;
                 self.metrics
                     .served(pool, member, (self.now - waiter.sent).0, reply.outcome);
+                let used = whole.len();
+                let ending = self.finish_fitted(id, (waiter.to, command), &reply, whole);
+                let (reply, whole) = match &ending {
+                    Some((reply, ending)) => (*reply, &ending[..]),
+                    None => (reply, whole),
+                };
                 self.note_reply(id, command, &reply, whole);
                 if in_parts {
                     self.last_part(id, waiter.to, reply, whole);
@@ -220,7 +247,10 @@ impl Engine {
                 if settles {
                     self.settle_lane(id);
                 }
-                Some(whole.len())
+                if let Some((_, ending)) = ending {
+                    self.give_ending(ending);
+                }
+                Some(used)
             }
             _ => {
                 self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, MALFORMED);

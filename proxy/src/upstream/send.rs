@@ -104,6 +104,9 @@ impl Engine {
             self.settle_lane(id);
             return self.not_sent(member, request, message, to, Outcome::Overloaded, what);
         }
+        if lane.fitted {
+            return self.give_fitted(id, request, message, to);
+        }
         let requests = match lane.holds_requests() {
             false => lane.stream.filling(&mut self.buffers),
             true => &mut lane.held,

@@ -8,6 +8,7 @@ use crate::{
     members::{Member, MemberId},
     metrics::Metrics,
     micros::Micros,
+    protocol::Before,
     route::ReplyTo,
     stream::Stream,
     table::Table,
@@ -37,6 +38,10 @@ pub struct Servers {
     pub(super) uploader: Option<ClientId>,
     /// Bulk lanes that this upload was given.
     pub(super) uploads: Vec<LaneId>,
+    /// Scratch space for what goes before a request.
+    pub(super) before: Vec<Before>,
+    /// Scratch space for the end of a reply that its client reads in place of the server's.
+    pub(super) ending: Vec<u8>,
 }
 
 impl Servers {

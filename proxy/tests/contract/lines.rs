@@ -3,7 +3,8 @@
 //! ```text
 //!  server: HELLO salt                 client: GET key      server: = value | ~ wrong | ? failed
 //!  client: LOGIN user answer                  PUT key value        +
-//!  server: WELCOME [old] | DENIED             MANY key count       - part (count times), then . count
+//!  server: WELCOME [old] | DENIED             MANY key count       - part (count times), then . count; a large part is
+//!                                                                  & length and the bytes
 //!  server, at any time: ! news                NEST key count       * count, then as many replies, each nested or not
 //!                                             BATCH key count      + (behind the request come as many lines: key value)
 //!                                             TELL key value       (nothing)
@@ -22,13 +23,16 @@
 //!                                             BLOB key count       + (behind the line come as many bytes)
 //!                                             AS name              + (from here on it is spoken to by name, and nothing of
 //!                                                                  others, `name:…`, is its business)
+//!                                             RUN key text         = what came of it; the server knows the text by a
+//!                                                                  number of the connection: PREP number text, +, then
+//!                                                                  EXEC number key
 //! ```
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use proxima::protocol::{
-    ClientSide, ClientState, Conversation, End, Failed, Join, Lease, Login, Message, Plan, PoolState,
-    Protocol, Protocols, Requests, ServerSide, Session, Transform,
+    ClientSide, End, EndState, Failed, Join, Lease, Login, Plan, PoolState, Protocol, Protocols, Requests,
+    Session, Transform,
 };
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
@@ -37,12 +41,14 @@ use crate::{pools::Places, scramble::Scramble, server::PASSWORD};
 /// The protocol, for clients and for servers.
 pub(crate) struct Lines {
     /// The password at servers.
-    password: &'static str,
+    pub(crate) password: &'static str,
     /// The transform, if both sides speak plainly until one asks for it (`SECURE`) and the other agrees
     /// (`GO`).
-    late: Option<Secrecy>,
+    pub(crate) late: Option<Secrecy>,
     /// Whether its pools remember which server has a key.
     learns: bool,
+    /// Whether it writes requests for each lane.
+    pub(crate) fits: bool,
     /// The number of bytes of requests and replies that were parsed.
     pub(crate) read: AtomicU64,
 }
@@ -58,7 +64,7 @@ struct Client {
     holds: bool,
 }
 
-impl ClientState for Client {
+impl EndState for Client {
     fn memory(&self) -> usize {
         self.name.capacity()
     }
@@ -81,11 +87,11 @@ static KNOWN: Lines = Lines::new(PASSWORD);
 /// The protocols of a process that speaks only this protocol.
 pub(crate) static LINES: Protocols = Protocols::new(&[&KNOWN]);
 
-const COMMANDS: [&str; 20] = [
+pub(crate) const COMMANDS: [&str; 22] = [
     "GET", "PUT", "MANY", "BYE", "NEST", "BATCH", "TELL", "AS", "TAKE", "SOME", "PAIRS", "WHO", "WAIT",
-    "HOLD", "FREE", "SPOIL", "WATCH", "USE", "WHOAMI", "BLOB",
+    "HOLD", "FREE", "SPOIL", "WATCH", "USE", "WHOAMI", "BLOB", "RUN", "PREP",
 ];
-const CLASSES: [Class; 20] = [
+const CLASSES: [Class; 22] = [
     Class::Read,
     Class::Write,
     Class::Read,
@@ -106,26 +112,12 @@ const CLASSES: [Class; 20] = [
     Class::Session,
     Class::Read,
     Class::Write,
+    Class::Read,
+    Class::Session,
 ];
-type Kind = fn(Reply) -> Message;
-/// The first characters of a server's lines.
-const REPLIES: [(u8, Kind, Outcome); 9] = [
-    (b'!', Message::Push, Outcome::Ok),
-    (b'-', Message::Part, Outcome::Ok),
-    (b'.', Message::Last, Outcome::Ok),
-    (b'=', Message::Last, Outcome::Found),
-    (b'*', Message::Last, Outcome::Found),
-    (b'~', Message::Last, Outcome::ClientError),
-    (b'+', Message::Last, Outcome::Stored),
-    (b'#', Message::Last, Outcome::Deleted),
-    (b'?', Message::Last, Outcome::RemoteError),
-];
-const UNKNOWN: &[u8] = b"? no such command\n";
+pub(crate) const UNKNOWN: &[u8] = b"? no such command\n";
 /// No line is longer.
 const LONGEST: usize = 16 * 1024;
-/// This many bytes of a nested reply are passed on before the rest has come.
-const PORTION: u32 = 8 * 1024;
-
 /// The proof of the password, which does not contain it.
 pub(crate) fn answer(salt: &str, password: &str) -> String {
     format!(
@@ -151,8 +143,13 @@ pub(crate) fn nonce(address: &str) -> u8 {
     port.unwrap_or(0) as u8
 }
 
+/// The number of a command.
+pub(crate) fn number(name: &str) -> u16 {
+    COMMANDS.iter().position(|&known| known == name).unwrap() as u16
+}
+
 /// The first line, with its line end.
-fn line(bytes: &[u8]) -> Parsed<&str> {
+pub(crate) fn line(bytes: &[u8]) -> Parsed<&str> {
     match bytes.iter().position(|&byte| byte == b'\n') {
         Some(end) => {
             std::str::from_utf8(&bytes[..=end]).map_or(Parsed::Bad(Bad::fatal(UNKNOWN)), Parsed::Head)
@@ -168,6 +165,7 @@ impl Lines {
             password,
             late: None,
             learns: false,
+            fits: false,
             read: AtomicU64::new(0),
         }
     }
@@ -188,8 +186,16 @@ impl Lines {
         }
     }
 
+    /// A protocol that writes each request for the lane on which it leaves.
+    pub(crate) const fn fitting(password: &'static str) -> Self {
+        Self {
+            fits: true,
+            ..Self::new(password)
+        }
+    }
+
     /// The next line of a message. `parse` records how much of it was read.
-    fn next<'a>(&self, parse: &mut Parse, bytes: &'a [u8]) -> Parsed<&'a str> {
+    pub(crate) fn next<'a>(&self, parse: &mut Parse, bytes: &'a [u8]) -> Parsed<&'a str> {
         let rest = bytes.get(parse.seen as usize..).unwrap_or_default();
         let line = line(rest);
         let read = match line {
@@ -371,82 +377,6 @@ impl ClientSide for Lines {
                 out.extend_from_slice(b"DENIED\n");
                 Login::Refused("wrong password".into())
             }
-        }
-    }
-}
-
-impl ServerSide for Lines {
-    fn reply(&self, parse: &mut Parse, _: u16, bytes: &[u8]) -> Parsed<Message> {
-        loop {
-            let line = match self.next(parse, bytes) {
-                Parsed::Head(line) => line,
-                Parsed::More => return Parsed::More,
-                Parsed::Bad(bad) => return Parsed::Bad(bad),
-            };
-            let Some((kind, message, outcome)) = REPLIES.iter().find(|reply| line.as_bytes()[0] == reply.0)
-            else {
-                return Parsed::Bad(Bad::fatal(UNKNOWN));
-            };
-            // This reply was one of those that were due. Its own elements are now due as well.
-            let own = match kind {
-                b'*' => line[1..].trim().parse().unwrap_or(0),
-                _ => 0,
-            };
-            parse.left = parse.left.saturating_sub(1) + own;
-            if parse.left == 0 {
-                let seen = std::mem::take(parse).seen;
-                return Parsed::Head(message(Reply::new(*outcome, seen as usize)));
-            }
-            if parse.seen > PORTION {
-                let seen = std::mem::take(&mut parse.seen);
-                return Parsed::Head(Message::Part(Reply::new(Outcome::Ok, seen as usize)));
-            }
-        }
-    }
-
-    fn is_common(&self, command: u16) -> bool {
-        COMMANDS[command as usize] != "BATCH"
-    }
-
-    fn probe(&self) -> (u16, &'static [u8]) {
-        (0, b"GET probe\n")
-    }
-
-    fn login(&self, conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
-        match (conversation.step, line(bytes)) {
-            (3, _) => {
-                conversation.step = 1;
-                out.append(&mut conversation.notes);
-                Login::More { used: 0 }
-            }
-            (_, Parsed::More) => Login::More { used: 0 },
-            (0, Parsed::Head(line)) if line.starts_with("HELLO ") => {
-                let answer = answer(line[6..].trim_end(), self.password);
-                let user = match String::from_utf8_lossy(&conversation.login) {
-                    name if name.is_empty() => String::new(),
-                    name => format!("@{name}"),
-                };
-                let login = format!("LOGIN proxy{user} {answer}\n").into_bytes();
-                if self.late.is_some() {
-                    (conversation.step, conversation.notes) = (2, login);
-                    out.extend_from_slice(b"SECURE\n");
-                } else {
-                    conversation.step = 1;
-                    out.extend(login);
-                }
-                Login::More { used: line.len() }
-            }
-            (2, Parsed::Head(line @ "GO\n")) => {
-                conversation.step = 3;
-                Login::Upgrade { used: line.len() }
-            }
-            (1, Parsed::Head(line @ "WELCOME\n")) => Login::Ready { used: line.len() },
-            (1, Parsed::Head(line @ "WELCOME old\n")) => Login::Limited {
-                used: line.len(),
-                why: "an old server takes no batches".into(),
-            },
-            (_, Parsed::Head(line)) => Login::Refused(format!("the server said {}", line.trim_end())),
-            (_, Parsed::Bad(_)) => Login::Refused("the server said no line".into()),
         }
     }
 }

@@ -7,7 +7,9 @@
 mod client;
 mod conversation;
 mod dedicated;
+mod fitted;
 mod joins;
+mod lane;
 mod leaving;
 mod lines;
 mod logins;

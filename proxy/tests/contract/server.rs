@@ -142,7 +142,7 @@ impl Talk {
     }
 
     /// The next bytes, so many of them.
-    fn hear_bytes(&mut self, count: usize) -> io::Result<Vec<u8>> {
+    pub(crate) fn hear_bytes(&mut self, count: usize) -> io::Result<Vec<u8>> {
         while self.heard.len() < count {
             self.receive()?;
         }
@@ -233,8 +233,17 @@ impl Talk {
         {
             return self.say("DENIED\n");
         }
-        let welcome = if name == "old" { "WELCOME old" } else { "WELCOME" };
+        if name == "flaky" && number % 2 == 0 {
+            // The connection ends in its login.
+            return Ok(());
+        }
+        let welcome = match name {
+            "old" => "WELCOME old",
+            "terse" => "WELCOME terse",
+            _ => "WELCOME",
+        };
         self.say(&format!("{welcome}\n! first news\n"))?;
+        let mut texts: HashMap<String, String> = HashMap::new();
         loop {
             let line = self.hear()?;
             let mut words = line.splitn(3, ' ');
@@ -297,6 +306,11 @@ impl Talk {
                     self.say("- and then\n")?;
                     return Ok(());
                 }
+                "MANY" if key == "large" => {
+                    let part = "x".repeat(rest.parse().unwrap_or(0));
+                    let end = if name == "terse" { ';' } else { '.' };
+                    self.say_slowly(&format!("- first\n& {rest}\n{part}& 3\nabc{end} 3\n"), 7)?;
+                }
                 "MANY" => {
                     let count: usize = rest.parse().unwrap_or(0);
                     for part in 0..count {
@@ -305,8 +319,20 @@ impl Talk {
                         }
                         self.say(&format!("- part {part} of {key} {}\n", "x".repeat(50)))?;
                     }
-                    self.say_slowly(&format!(". {count}\n! half of it now, half of it later\n"), 3)?;
+                    let end = if name == "terse" { ';' } else { '.' };
+                    self.say_slowly(&format!("{end} {count}\n! half of it now, half of it later\n"), 3)?;
                 }
+                "PREP" if rest.contains("bad") => self.say(&format!("? {name} takes no {rest}\n"))?,
+                "PREP" if texts.insert(key.to_owned(), rest.to_owned()).is_none() => self.say("+\n")?,
+                "EXEC" => match texts.get(key) {
+                    Some(text) => {
+                        let of = texts.len();
+                        self.say(&format!(
+                            "= {text} for {rest}: text {key} of {of}, connection {number} of {name}\n"
+                        ))?;
+                    }
+                    None => self.say("? no such text\n")?,
+                },
                 "BYE" => return Ok(()),
                 _ => self.say("? what\n")?,
             }

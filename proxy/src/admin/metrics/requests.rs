@@ -240,7 +240,9 @@ mod tests {
 
     use super::commands;
     use crate::{
-        protocol::{ClientSide, Failed, Message, Protocol, Protocols, Requests, ServerSide, Session},
+        protocol::{
+            ClientSide, Failed, Message, Protocol, Protocols, Requests, ServerSide, Session, StateSlot,
+        },
         protocols::Memcache,
     };
 
@@ -270,7 +272,7 @@ mod tests {
     }
 
     impl ServerSide for Namesake {
-        fn reply(&self, _: &mut Parse, _: u16, _: &[u8]) -> Parsed<Message> {
+        fn reply(&self, _: &StateSlot, _: &mut Parse, _: u16, _: &[u8]) -> Parsed<Message> {
             Parsed::Bad(Bad::fatal(b""))
         }
 

@@ -6,11 +6,11 @@ use proxima_wire::{
 };
 
 use super::Memcache;
-use crate::protocol::{Conversation, Login, MALFORMED, Message, Question, ServerSide};
+use crate::protocol::{Login, MALFORMED, Message, Question, ServerLogin, ServerSide, StateSlot};
 
 impl<const ANNOUNCES: bool> ServerSide for Memcache<ANNOUNCES> {
     #[inline]
-    fn reply(&self, _: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message> {
+    fn reply(&self, _: &StateSlot, _: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message> {
         // A memcached server never speaks unasked.
         let Some(command) = Command::from_number(command) else {
             return Parsed::Bad(Bad::fatal(b""));
@@ -31,7 +31,7 @@ impl<const ANNOUNCES: bool> ServerSide for Memcache<ANNOUNCES> {
     }
 
     #[inline]
-    fn whole(&self, command: u16, asked: &[u8], bytes: &[u8], limit: u64) -> Option<Reply> {
+    fn whole(&self, _: &StateSlot, command: u16, asked: &[u8], bytes: &[u8], limit: u64) -> Option<Reply> {
         let command = Command::from_number(command)?;
         let reply = match memcache::hit(command, asked, bytes) {
             Some(reply) => reply,
@@ -52,9 +52,8 @@ impl<const ANNOUNCES: bool> ServerSide for Memcache<ANNOUNCES> {
     }
 
     /// Asks for the server's version: a server with another syntax of meta commands must not be given any.
-    fn login(&self, conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
-        if conversation.step == 0 {
-            conversation.step = 1;
+    fn login(&self, _: &mut StateSlot, _: &mut ServerLogin<'_>, bytes: &[u8], out: &mut Vec<u8>) -> Login {
+        if bytes.is_empty() {
             out.extend_from_slice(b"version\r\n");
             return Login::More { used: 0 };
         }

@@ -9,7 +9,7 @@ use super::{
     access, append_bulk, append_error, login, null,
     state::{self, LIBRARY, LIBRARY_VERSION, NAME},
 };
-use crate::protocol::{KeptState, Lease, Plan, Session};
+use crate::protocol::{Lease, Plan, Session};
 
 /// A server cuts what it repeats of an unknown command after so many bytes.
 const REPEATED: usize = 128;
@@ -120,7 +120,7 @@ pub(super) fn answer(session: &mut Session, command: &Command, message: &[u8], o
 
 /// Forgets what the client has said of itself.
 pub(super) fn reset(session: &mut Session) {
-    session.state = KeptState::NONE;
+    session.state.clear();
     session.login.clear();
     session.form = 0;
     session.has_subscriptions = false;

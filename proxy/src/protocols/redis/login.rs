@@ -10,7 +10,7 @@ use super::{
     PROBE, append_bulk,
     who::{User, Who},
 };
-use crate::protocol::{Conversation, Login, MALFORMED};
+use crate::protocol::{EndState, Login, MALFORMED, ServerLogin, StateSlot};
 
 /// The name of the proxy's connections at servers.
 const NAME: &[u8] = b"proxima";
@@ -21,14 +21,38 @@ const FULL: &[u8] = b"-ERR max number of clients";
 /// The flag of a packed version that is Valkey's.
 const VALKEY: u64 = 1 << 63;
 
-/// Takes one step. `step` counts the replies that are due, plus 1.
-pub(super) fn step(conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
-    let who = Who::decode(&conversation.login);
-    if conversation.step == 0 {
-        conversation.step = 1 + begin(&who, conversation, out);
+/// A login that is under way. Nothing is kept of it beyond its end.
+#[derive(Default)]
+struct Opening {
+    /// The replies that are due.
+    due: u32,
+    /// The server's words for a client that has not logged in.
+    refusal: Vec<u8>,
+}
+
+impl EndState for Opening {
+    fn memory(&self) -> usize {
+        self.refusal.capacity()
     }
+}
+
+/// Takes one step.
+pub(super) fn step(
+    lane: &mut StateSlot,
+    with: &mut ServerLogin<'_>,
+    bytes: &[u8],
+    out: &mut Vec<u8>,
+) -> Login {
+    let who = Who::decode(with.words);
+    if lane.get::<Opening>().is_none() {
+        let due = begin(&who, with, out);
+        lane.change(|opening: &mut Opening| opening.due = due);
+    }
+    let Some(opening) = lane.get_mut::<Opening>() else {
+        return Login::Refused(MALFORMED.into());
+    };
     let mut used = 0;
-    while conversation.step > 1 {
+    while opening.due > 0 {
         let rest = bytes.get(used..).unwrap_or_default();
         let said = match reply(&mut Parse::default(), Expect::Reply, rest) {
             Parsed::Head(Message::Last(head)) => {
@@ -45,27 +69,29 @@ pub(super) fn step(conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<
                 return refused(&who, outcome, said);
             }
             if said.starts_with(NO_LOGIN) {
-                conversation.notes = said.to_vec();
+                opening.refusal = said.to_vec();
             }
         }
         if let version @ 1.. = packed(said) {
-            conversation.version = version;
+            with.version = version;
         }
         used += said.len();
-        conversation.step -= 1;
+        opening.due -= 1;
     }
-    match conversation.notes.is_empty() {
+    let refusal = std::mem::take(&mut opening.refusal);
+    lane.clear();
+    match refusal.is_empty() {
         true => Login::Ready { used },
         false => Login::Limited {
             used,
-            why: String::from_utf8_lossy(&conversation.notes).trim().to_owned(),
+            why: String::from_utf8_lossy(&refusal).trim().to_owned(),
         },
     }
 }
 
 /// Appends the requests of the login. Returns their number.
-fn begin(who: &Who, conversation: &Conversation, out: &mut Vec<u8>) -> u32 {
-    let own = conversation.own.as_deref();
+fn begin(who: &Who, with: &ServerLogin<'_>, out: &mut Vec<u8>) -> u32 {
+    let own = with.own;
     let (user, password) = match &who.user {
         User::Pool => (
             own.map_or(&[][..], |own| &own.user),
@@ -77,7 +103,7 @@ fn begin(who: &Who, conversation: &Conversation, out: &mut Vec<u8>) -> u32 {
     let greeted = match is_nobody(who) {
         // Until a client has logged in, the server says to each of its requests what it thinks of that. Where
         // several clients are nobody, it is known before whether it takes anything from them.
-        true if conversation.is_shared => {
+        true if with.is_shared => {
             out.extend_from_slice(PROBE);
             1
         }

@@ -6,7 +6,7 @@ use proxima_wire::{
 };
 
 use super::{PROBE, Redis, access, login, number};
-use crate::protocol::{Conversation, Login, Message, ServerSide, UNASKED};
+use crate::protocol::{Login, Message, ServerLogin, ServerSide, StateSlot, UNASKED};
 
 /// Can messages to subscribers come in RESP2 while this command is not answered?
 fn speaks_of_channels(command: &Command) -> bool {
@@ -14,7 +14,7 @@ fn speaks_of_channels(command: &Command) -> bool {
 }
 
 impl ServerSide for Redis {
-    fn reply(&self, parse: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message> {
+    fn reply(&self, _: &StateSlot, parse: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message> {
         let expect = match command {
             UNASKED => Expect::Nothing,
             TRANSACTION.. => Expect::Replies(resp::replies(command)),
@@ -25,9 +25,9 @@ impl ServerSide for Redis {
     }
 
     #[inline]
-    fn whole(&self, command: u16, _: &[u8], bytes: &[u8], limit: u64) -> Option<Reply> {
+    fn whole(&self, lane: &StateSlot, command: u16, _: &[u8], bytes: &[u8], limit: u64) -> Option<Reply> {
         let short = resp::whole(bytes).filter(|_| command < TRANSACTION);
-        let read = short.or_else(|| match self.reply(&mut Parse::default(), command, bytes) {
+        let read = short.or_else(|| match self.reply(lane, &mut Parse::default(), command, bytes) {
             Parsed::Head(Message::Last(reply)) => Some(reply),
             _ => None,
         });
@@ -38,8 +38,14 @@ impl ServerSide for Redis {
         (number("ping"), PROBE)
     }
 
-    fn login(&self, conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
-        login::step(conversation, bytes, out)
+    fn login(
+        &self,
+        lane: &mut StateSlot,
+        with: &mut ServerLogin<'_>,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Login {
+        login::step(lane, with, bytes, out)
     }
 
     fn exceeds(&self, request: &Request, message: &[u8]) -> Option<&'static [u8]> {

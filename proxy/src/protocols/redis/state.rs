@@ -1,6 +1,6 @@
 //! What Redis keeps for a client.
 
-use crate::protocol::{ClientState, Session};
+use crate::protocol::{EndState, Session};
 
 /// The state of a client. One that sends ordinary requests alone has none.
 #[derive(Default)]
@@ -15,7 +15,7 @@ struct State {
     pending: Option<Vec<u8>>,
 }
 
-impl ClientState for State {
+impl EndState for State {
     fn memory(&self) -> usize {
         let notes: usize = self.notes.iter().map(Vec::capacity).sum();
         notes + self.held.capacity() + self.pending.as_ref().map_or(0, Vec::capacity)

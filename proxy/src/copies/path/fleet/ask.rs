@@ -15,7 +15,7 @@ use crate::{
     members::Locality,
     micros::Micros,
     peers::ChannelId,
-    protocol::{Effect, Failed},
+    protocol::{Effect, Failed, StateSlot},
     route::{Answer, Copies, Leaf, NodeId, Origin, ReplyTo, Tree, Walk},
     table::{Entry, Id},
 };
@@ -198,11 +198,13 @@ impl Engine {
         let (kind, late) = (asking.kind, self.now - asking.since > PATIENCE);
         match frame.said {
             Said::Reply(bytes) => {
-                let whole =
-                    asking
-                        .origin
-                        .protocol
-                        .whole(asking.request.command, b"", bytes, MESSAGE_LIMIT as u64);
+                let whole = asking.origin.protocol.whole(
+                    &StateSlot::NONE,
+                    asking.request.command,
+                    b"",
+                    bytes,
+                    MESSAGE_LIMIT as u64,
+                );
                 match whole.filter(|reply| reply.len() == bytes.len() as u64) {
                     Some(reply) => {
                         if let Some(asking) = self.take_ask(id) {

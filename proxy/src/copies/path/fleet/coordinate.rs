@@ -19,7 +19,7 @@ use crate::{
         Slot, Stamp, Stay,
         keeper::{Heard, Verdict},
     },
-    protocol::{Effect, Failed},
+    protocol::{Effect, Failed, StateSlot},
     route::{Answer, Copies, NodeId, ReplyTo, Walk},
     table::Id,
 };
@@ -368,7 +368,7 @@ impl Engine {
             Said::Applied(bytes) => {
                 operation.landed += 1;
                 let (protocol, command) = (operation.origin.protocol, operation.request.command);
-                let reply = protocol.whole(command, b"", bytes, MESSAGE_LIMIT as u64);
+                let reply = protocol.whole(&StateSlot::NONE, command, b"", bytes, MESSAGE_LIMIT as u64);
                 // Beside what the home has answered, only errors of the others matter.
                 if let Some(reply) = reply.filter(|reply| !*decided || reply.outcome.is_error()) {
                     operation.answers.keep(&Answer::Reply(&reply, bytes));

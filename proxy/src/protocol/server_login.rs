@@ -1,0 +1,29 @@
+//! What a codec needs to log in at a server.
+
+use std::fmt;
+
+use super::Credentials;
+
+/// What is known when the proxy logs in at a server.
+pub struct ServerLogin<'a> {
+    /// The login in the codec's words, from [`Session::login`](super::Session::login); empty: the pool's own
+    /// login.
+    pub words: &'a [u8],
+    /// The pool's own login; `None`: servers ask for none.
+    pub own: Option<&'a Credentials>,
+    /// Clients share the connection.
+    pub is_shared: bool,
+    /// What the server tells of its version, in the codec's words, which sets it; 0: nothing.
+    pub version: u64,
+}
+
+/// No password is shown, nor anything else that a server may be told.
+impl fmt::Debug for ServerLogin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerLogin")
+            .field("own", &self.own)
+            .field("is_shared", &self.is_shared)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,257 @@
+//! The end of the test protocol at which its servers are, and what it keeps for each connection to them.
+
+use std::collections::HashMap;
+
+use proxima::protocol::{EndState, Login, Message, Outgoing, ServerLogin, ServerSide, Session, StateSlot};
+use proxima_wire::message::{Bad, Outcome, Parse, Parsed, Reply, Request};
+
+use crate::lines::{COMMANDS, Lines, UNKNOWN, answer, line, number};
+
+/// What the protocol keeps for a connection to a server.
+#[derive(Default)]
+struct Lane {
+    step: Step,
+    /// The words of the login, which wait until the transform is in place.
+    login: Vec<u8>,
+    /// The server ends replies of many parts with another word.
+    is_terse: bool,
+    /// The numbers of the texts that the server knows here.
+    known: HashMap<Vec<u8>, usize>,
+    /// Texts that the server is being told of, in order, with what it has said of the last one if it took it not.
+    told: Vec<Vec<u8>>,
+    failed: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Step {
+    #[default]
+    Greeting,
+    /// The server is asked for the transform.
+    Securing,
+    /// The transform begins.
+    Secured,
+    LoggingIn,
+}
+
+impl EndState for Lane {
+    fn memory(&self) -> usize {
+        self.login.capacity() + self.known.keys().map(Vec::capacity).sum::<usize>()
+    }
+}
+
+type Kind = fn(Reply) -> Message;
+/// The first characters of a server's lines.
+const REPLIES: [(u8, Kind, Outcome); 10] = [
+    (b'!', Message::Push, Outcome::Ok),
+    (b'-', Message::Part, Outcome::Ok),
+    (b'.', Message::Last, Outcome::Ok),
+    (b';', Message::Last, Outcome::Ok),
+    (b'=', Message::Last, Outcome::Found),
+    (b'*', Message::Last, Outcome::Found),
+    (b'~', Message::Last, Outcome::ClientError),
+    (b'+', Message::Last, Outcome::Stored),
+    (b'#', Message::Last, Outcome::Deleted),
+    (b'?', Message::Last, Outcome::RemoteError),
+];
+/// This many bytes of a nested reply are passed on before the rest has come.
+const PORTION: u32 = 8 * 1024;
+
+impl ServerSide for Lines {
+    fn reply(&self, lane: &StateSlot, parse: &mut Parse, _: u16, bytes: &[u8]) -> Parsed<Message> {
+        let is_terse = lane.get::<Lane>().is_some_and(|lane| lane.is_terse);
+        loop {
+            let line = match self.next(parse, bytes) {
+                Parsed::Head(line) => line,
+                Parsed::More => return Parsed::More,
+                Parsed::Bad(bad) => return Parsed::Bad(bad),
+            };
+            let first = line.as_bytes()[0];
+            if first == b'&' {
+                parse.progress[0] += 1;
+                let head = std::mem::take(&mut parse.seen) as usize;
+                let body = line[1..].trim().parse().unwrap_or(0);
+                return Parsed::Head(Message::Part(Reply {
+                    body,
+                    ..Reply::new(Outcome::Ok, head)
+                }));
+            }
+            let Some((kind, message, outcome)) = REPLIES.iter().find(|reply| first == reply.0) else {
+                return Parsed::Bad(Bad::fatal(UNKNOWN));
+            };
+            match kind {
+                b'!' if parse.left == 0 => {
+                    let seen = std::mem::take(&mut parse.seen);
+                    return Parsed::Head(Message::Push(Reply::new(*outcome, seen as usize)));
+                }
+                b'-' => {
+                    parse.progress[0] += 1;
+                    let seen = std::mem::take(&mut parse.seen);
+                    return Parsed::Head(Message::Part(Reply::new(*outcome, seen as usize)));
+                }
+                // What was noted before the parts is there behind them.
+                b'.' | b';'
+                    if is_terse != (*kind == b';')
+                        || line[1..].trim().parse().ok() != Some(parse.progress[0]) =>
+                {
+                    return Parsed::Bad(Bad::fatal(UNKNOWN));
+                }
+                _ => {}
+            }
+            // This reply was one of those that were due. Its own elements are now due as well.
+            let own = match kind {
+                b'*' => line[1..].trim().parse().unwrap_or(0),
+                _ => 0,
+            };
+            parse.left = parse.left.saturating_sub(1) + own;
+            if parse.left == 0 {
+                let seen = std::mem::take(parse).seen;
+                return Parsed::Head(message(Reply::new(*outcome, seen as usize)));
+            }
+            if parse.seen > PORTION {
+                let seen = std::mem::take(&mut parse.seen);
+                return Parsed::Head(Message::Part(Reply::new(Outcome::Ok, seen as usize)));
+            }
+        }
+    }
+
+    fn is_common(&self, command: u16) -> bool {
+        COMMANDS[command as usize] != "BATCH"
+    }
+
+    fn probe(&self) -> (u16, &'static [u8]) {
+        (0, b"GET probe\n")
+    }
+
+    fn login(
+        &self,
+        lane: &mut StateSlot,
+        with: &mut ServerLogin<'_>,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Login {
+        let mut step = Login::More { used: 0 };
+        lane.change(|lane: &mut Lane| step = self.log_in(lane, with, bytes, out));
+        step
+    }
+
+    fn fits_requests(&self) -> bool {
+        self.fits
+    }
+
+    /// A text that is run gets a number at each server connection, which the server is told before.
+    fn write(
+        &self,
+        lane: &mut StateSlot,
+        _: &Session,
+        request: &Request,
+        message: &[u8],
+        out: &mut Outgoing<'_>,
+    ) {
+        let Some(lane) = lane.get_mut::<Lane>() else {
+            return;
+        };
+        if COMMANDS[request.command as usize] != "RUN" {
+            return out.request().extend_from_slice(message);
+        }
+        let key = request.key.of(message);
+        let text = message[request.key.start as usize + key.len()..].trim_ascii();
+        let statement = match lane.known.get(text) {
+            Some(&known) => known,
+            None => {
+                let fresh = lane.known.len();
+                lane.known.insert(text.to_owned(), fresh);
+                lane.told.push(text.to_owned());
+                out.ask_before(number("PREP"), |out| {
+                    out.extend_from_slice(format!("PREP {fresh} ").as_bytes());
+                    out.extend_from_slice(text);
+                    out.push(b'\n');
+                });
+                fresh
+            }
+        };
+        out.request()
+            .extend_from_slice(format!("EXEC {statement} ").as_bytes());
+        out.request().extend_from_slice(key);
+        out.request().push(b'\n');
+    }
+
+    fn finish(
+        &self,
+        lane: &mut StateSlot,
+        session: &Session,
+        command: u16,
+        reply: &Reply,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Option<Reply> {
+        let lane = lane.get_mut::<Lane>()?;
+        match COMMANDS[command as usize] {
+            "PREP" => {
+                let text = lane.told.remove(0);
+                lane.failed = reply.outcome.is_error().then(|| bytes.to_vec());
+                if lane.failed.is_some() {
+                    lane.known.remove(&text);
+                }
+                None
+            }
+            "RUN" => {
+                out.append(&mut lane.failed.take()?);
+                Some(Reply::new(Outcome::ClientError, out.len()))
+            }
+            // Every client hears the same word.
+            "MANY" if bytes.starts_with(b";") => {
+                out.push(b'.');
+                out.extend_from_slice(&bytes[1..]);
+                Some(Reply::new(reply.outcome, out.len()))
+            }
+            "WHO" if session.form != 0 => {
+                out.extend_from_slice(b"= somebody for you\n");
+                Some(Reply::new(reply.outcome, out.len()))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Lines {
+    fn log_in(&self, lane: &mut Lane, with: &mut ServerLogin<'_>, bytes: &[u8], out: &mut Vec<u8>) -> Login {
+        match (lane.step, line(bytes)) {
+            (Step::Secured, _) => {
+                lane.step = Step::LoggingIn;
+                out.append(&mut lane.login);
+                Login::More { used: 0 }
+            }
+            (_, Parsed::More) => Login::More { used: 0 },
+            (Step::Greeting, Parsed::Head(line)) if line.starts_with("HELLO ") => {
+                let answer = answer(line[6..].trim_end(), self.password);
+                let user = match String::from_utf8_lossy(with.words) {
+                    name if name.is_empty() => String::new(),
+                    name => format!("@{name}"),
+                };
+                let login = format!("LOGIN proxy{user} {answer}\n").into_bytes();
+                if self.late.is_some() {
+                    (lane.step, lane.login) = (Step::Securing, login);
+                    out.extend_from_slice(b"SECURE\n");
+                } else {
+                    lane.step = Step::LoggingIn;
+                    out.extend(login);
+                }
+                Login::More { used: line.len() }
+            }
+            (Step::Securing, Parsed::Head(line @ "GO\n")) => {
+                lane.step = Step::Secured;
+                Login::Upgrade { used: line.len() }
+            }
+            (Step::LoggingIn, Parsed::Head(line @ ("WELCOME\n" | "WELCOME terse\n"))) => {
+                lane.is_terse = line.ends_with("terse\n");
+                Login::Ready { used: line.len() }
+            }
+            (Step::LoggingIn, Parsed::Head(line @ "WELCOME old\n")) => Login::Limited {
+                used: line.len(),
+                why: "an old server takes no batches".into(),
+            },
+            (_, Parsed::Head(line)) => Login::Refused(format!("the server said {}", line.trim_end())),
+            (_, Parsed::Bad(_)) => Login::Refused("the server said no line".into()),
+        }
+    }
+}
