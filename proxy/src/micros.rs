@@ -13,6 +13,9 @@ impl Micros {
     /// The time at which the process began, and the span of no time.
     pub const ZERO: Self = Self(0);
 
+    /// A time that never comes.
+    pub const NEVER: Self = Self(u64::MAX);
+
     /// This number of milliseconds.
     pub const fn millis(millis: u64) -> Self {
         Self(millis * 1000)

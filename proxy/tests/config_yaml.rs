@@ -232,6 +232,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
             max: 8,
             wait: Duration::from_secs(2),
             idle: 1,
+            ..Dedicated::DEFAULT
         },
         ..plain(Source::new(vec![server("10.0.0.3:6379")]))
     };

@@ -98,9 +98,12 @@ const ROWS: [(&str, &[&str]); 11] = [
             "Lane.limit",
             "Lane.parts",
             "Lane.stream",
+            "Lane.unwritten",
             "Lane.waiters",
             "Next.held",
+            "Next.unwritten",
             "Next.waiters",
+            "Unwritten.message",
         ],
     ),
     (LOGINS, &["Known.words", "Logins.0"]),
@@ -113,17 +116,26 @@ const ROWS: [(&str, &[&str]); 11] = [
             "Event.Lost",
         ],
     ),
-    (WORKER, &["Clients.pending", "Servers.uploads"]),
+    (
+        WORKER,
+        &[
+            "Clients.keys",
+            "Clients.pending",
+            "Servers.before",
+            "Servers.ending",
+            "Servers.uploads",
+        ],
+    ),
     (
         ENTRIES,
         &[
             "Bound.address",
             "Bound.sockets",
+            "Bulk.idle",
             "Clients.places",
             "Clients.table",
+            "Closing.lanes",
             "Dedicated.idle",
-            "Lanes.idle",
-            "Lanes.others",
             "Open.clients",
             "Open.hosts",
             "Register.announced",
@@ -131,8 +143,10 @@ const ROWS: [(&str, &[&str]); 11] = [
             "Register.parts",
             "Room.waiting",
             "Servers.by_member",
+            "Servers.closings",
             "Servers.lanes",
             "Servers.woken",
+            "Shared.others",
             "Subscriptions.held",
             "Subscriptions.missing",
             "Tally.workers",
@@ -227,6 +241,7 @@ fn growing_fields(text: &str) -> BTreeSet<String> {
         let word: String = code
             .trim_start()
             .trim_start_matches("pub(in crate::client) ")
+            .trim_start_matches("pub(in crate::upstream) ")
             .trim_start_matches("pub(super) ")
             .trim_start_matches("pub(crate) ")
             .trim_start_matches("pub ")

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use proxima_wire::message::Span;
+
 use super::{Client, ClientId, Register, Room, division::Division};
 use crate::{
     engine::Engine,
@@ -35,6 +37,8 @@ pub struct Clients {
     pub(super) places: Vec<(Micros, ClientId)>,
     /// Requests of the client being served that are about to walk the tree as one batch.
     pub(super) pending: Vec<Pending>,
+    /// Scratch space for the keys of a request.
+    pub(super) keys: Vec<Span>,
     /// When the control thread was last told of a client that speaks another protocol; `None`: never.
     pub(super) stranger_told: Option<Micros>,
 }
@@ -54,6 +58,7 @@ impl Clients {
             waiting_uploads: 0,
             places: Vec::new(),
             pending: Vec::with_capacity(BATCH),
+            keys: Vec::new(),
             stranger_told: None,
         }
     }

@@ -68,8 +68,6 @@ pub struct Client {
     pub(super) pushing: Option<(LaneId, u32)>,
     /// Bytes that have come on its own lanes and were not passed on.
     pub(super) in_lanes: usize,
-    /// Bytes that its session keeps, as they were when it was last planned with.
-    pub(super) in_session: usize,
     /// Its subscriptions at several servers; `None`: it has none.
     pub(super) subscriptions: Option<Box<Subscriptions>>,
     pub(super) slots: Slots,
@@ -100,8 +98,8 @@ pub struct Client {
     pub(super) unsent: usize,
     /// Bytes of its buffers that are charged to it.
     pub(super) charged: usize,
-    /// Since when it has sent a part of a request and not the rest; `None`: there is no such part.
-    pub(super) half: Option<Micros>,
+    /// Since when it has sent a part of a request and not the rest; [`Micros::NEVER`]: there is no such part.
+    pub(super) half: Micros,
     /// When it has connected.
     pub(super) since: Micros,
     /// The last time it sent anything or was answered.
@@ -184,7 +182,7 @@ impl Client {
             ..
         } = &self.stream;
         let buffers = read_buffer.capacity() + out.capacity() + wire.capacity();
-        let elsewhere = self.in_lanes + self.in_session;
+        let elsewhere = self.in_lanes + self.session.memory();
         let has_more = self.subscriptions.is_some() || matches!(self.stage, Stage::Spread(_));
         let more = if has_more { self.holds_more() } else { 0 };
         self.unsent + buffers + self.slots.memory() + elsewhere + more
@@ -233,6 +231,8 @@ pub(super) struct Upload {
     pub(super) is_open: bool,
     /// Bulk lanes that take these bytes.
     pub(super) lanes: Vec<LaneId>,
+    /// The request waits for a dedicated lane.
+    pub(super) waits: bool,
     /// Changes of copies that wait for the lock of their key.
     pub(super) changes: Vec<OperationId>,
     /// Since when the last byte waits for the key lock; `None`: it does not.

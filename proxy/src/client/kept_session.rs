@@ -27,6 +27,12 @@ impl KeptSession {
         self.0.as_deref_mut().unwrap_or(new)
     }
 
+    /// Bytes of memory that the client fills in it.
+    #[inline]
+    pub(super) fn memory(&self) -> usize {
+        self.0.as_ref().map_or(0, |session| session.memory())
+    }
+
     /// The session, if it is kept.
     pub(super) fn get_mut(&mut self) -> Option<&mut Session> {
         self.0.as_deref_mut()

@@ -98,15 +98,25 @@ impl Engine {
                 message,
                 to: ReplyTo::Client { client: id, seq: 0 },
             };
-            let mut keys = Vec::new();
+            let mut keys = std::mem::take(&mut self.clients.keys);
             origin.protocol.keys(request, message, &mut |key| keys.push(key));
             has_key = !keys.is_empty();
-            if let Some(apart) = self.find_apart(root, &walk, &keys, own.as_deref()) {
+            let apart = self.find_apart(root, &walk, &keys, own.as_deref());
+            keys.clear();
+            self.clients.keys = keys;
+            if let Some(apart) = apart {
                 let own = own.as_ref().filter(|_| apart[0] == apart[1]);
                 return self.refuse_apart(id, &walk, root, apart, own.map(|member| &*member.address));
             }
         }
-        let whole = [before, message].concat();
+        let joined;
+        let whole = match before.is_empty() {
+            true => message,
+            false => {
+                joined = [before, message].concat();
+                &joined
+            }
+        };
         let request = &Request {
             is_dedicated: true,
             ..request.behind(before.len())
@@ -121,9 +131,9 @@ impl Engine {
                     .slots
                     .push(request.command, quiet, Part::Whole, 0, self.now);
                 let to = ReplyTo::Client { client: id, seq };
-                self.send(&member, origin.login, request, &whole, to);
+                self.send(&member, origin.login, request, whole, to);
             }
-            _ => self.route(id, request, &whole, input),
+            _ => self.route(id, request, whole, input),
         }
     }
 

@@ -87,7 +87,6 @@ impl Engine {
         session.reach = input.tree.reach_of(usize::from(listener));
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = protocol.plan(session, request, message, &mut answer);
-        client.in_session = session.memory();
         if std::mem::take(&mut session.has_named_library) {
             self.metrics.libraries.count(protocol.library(session));
         }

@@ -16,6 +16,7 @@ use proxima_wire::{
 use super::{Client, ClientId, Stage, upload::Begun};
 use crate::{
     engine::{Engine, Peer},
+    micros::Micros,
     reactor::Conn,
     route::Tree,
     upstream::Servers,
@@ -94,7 +95,7 @@ impl Engine {
                 // The time of a line that is served as it comes runs from its beginning, not from its last
                 // key.
                 if at > begun && !matches!(client.stage, Stage::Keys(_)) {
-                    client.half = None;
+                    client.half = Micros::NEVER;
                 }
                 client.stream.keep_rest(read_buffer, at);
             }
@@ -113,9 +114,9 @@ impl Engine {
             return;
         };
         if client.is_midway() {
-            client.half.get_or_insert(self.now);
+            client.half = client.half.min(self.now);
         } else {
-            client.half = None;
+            client.half = Micros::NEVER;
         }
         settle(client, self.clients.share, &self.servers, &mut self.actions.pause);
         self.clients.room.charge(client, client.unsent);

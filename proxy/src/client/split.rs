@@ -283,7 +283,7 @@ impl Engine {
             return false;
         }
         if let Some(client) = self.clients.table.get_mut(id) {
-            client.half = None;
+            client.half = Micros::NEVER;
             match stop {
                 Stop::Cut => client.close_as_failed(),
                 _ => client.slots.close(join, &mut client.stream.out),

@@ -43,7 +43,7 @@ impl Engine {
             if silent || waiting > 0 && now - client.stuck > write_timeout {
                 self.metrics.clients.slow += 1;
                 gone.push(id);
-            } else if client.half.is_some_and(|half| now - half > unfinished) {
+            } else if now - client.half > unfinished {
                 self.metrics.clients.unfinished += 1;
                 gone.push(id);
             } else if idle > Micros::ZERO && due == 0 && client.slots.is_empty() && now - client.active > idle

@@ -99,12 +99,14 @@ impl Engine {
             to: ReplyTo::Client { client: id, seq },
         };
         self.walk(root, &walk);
+        let waits = self.servers.upload_waits();
         let (lanes, changes) = (self.servers.upload_lanes(), self.copies.take_streamed());
         if let Some(client) = self.clients.table.get_mut(id) {
             client.stage = Stage::Upload(Box::new(Upload {
                 remaining: request.body,
                 is_open: request.is_open,
                 lanes,
+                waits,
                 changes,
                 due: None,
             }));
@@ -151,7 +153,6 @@ impl Engine {
         session.reach = self.tree.reach_of(usize::from(client.listener));
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = client.protocol.plan(session, request, rest, &mut answer);
-        client.in_session = session.memory();
         if !self.follow_login(id) {
             self.refuse_login(id);
             return None;
@@ -199,7 +200,7 @@ impl Engine {
         let Stage::Upload(upload) = &mut client.stage else {
             return 0;
         };
-        if self.servers.is_slow(&mut upload.lanes, HIGH_WATER) {
+        if upload.waits || self.servers.is_slow(&mut upload.lanes, HIGH_WATER) {
             client.stalled = true;
             return 0;
         }
@@ -220,6 +221,18 @@ impl Engine {
             self.send_piece(lane, &bytes[..used], done);
         }
         used
+    }
+
+    /// An upload that has waited for a dedicated lane goes on to these; none: its request was answered, and its
+    /// rest is thrown away.
+    pub(crate) fn begin_queued_upload(&mut self, id: ClientId, lanes: Vec<LaneId>) {
+        if let Some(client) = self.clients.table.get_mut(id)
+            && let Stage::Upload(upload) = &mut client.stage
+        {
+            upload.waits = false;
+            upload.lanes = lanes;
+            self.requeue(id);
+        }
     }
 
     /// Counts the bytes of an open request that come next. Returns `false` if more of them are needed.
@@ -265,6 +278,7 @@ impl Engine {
                 remaining: request.body,
                 is_open: true,
                 lanes: Vec::new(),
+                waits: false,
                 changes: Vec::new(),
                 due: None,
             }));

@@ -32,7 +32,7 @@ impl Engine {
             ReplyTo::Flight { flight, child } => self.arrive(flight, child, answer),
             ReplyTo::Operation { operation, child } => self.copy_answered(operation, child, answer),
             ReplyTo::Peer { task } => self.answer_peer(task, answer),
-            ReplyTo::Lane { lane } => self.proved(lane, answer),
+            ReplyTo::Lane { lane } => self.lane_answered(lane, answer),
             ReplyTo::Client { .. } | ReplyTo::Nobody => {}
         }
     }

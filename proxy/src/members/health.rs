@@ -10,6 +10,7 @@ use std::{
 
 use serde::Serialize;
 
+use super::Quota;
 use crate::{config::schema::EjectBy, micros::Micros};
 
 /// Changes of the set of members that are up, of all pools of the process.
@@ -86,6 +87,8 @@ pub struct Health {
     was_login: AtomicBool,
     /// Commands that let their client wait, and themselves wait for a connection that is being made.
     opening: AtomicU32,
+    /// The connections to it that clients have for themselves.
+    quota: Quota,
     eject: Eject,
 }
 
@@ -101,6 +104,7 @@ impl Health {
             was_late: AtomicBool::new(false),
             was_login: AtomicBool::new(false),
             opening: AtomicU32::new(0),
+            quota: Quota::default(),
             eject,
         }
     }
@@ -136,6 +140,11 @@ impl Health {
     /// The number of such connections that are being made, by all workers.
     pub fn opening(&self) -> u32 {
         self.opening.load(Relaxed)
+    }
+
+    /// The connections to it that clients have for themselves, of all workers.
+    pub fn quota(&self) -> &Quota {
+        &self.quota
     }
 
     /// Whether it may be asked.

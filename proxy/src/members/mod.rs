@@ -10,6 +10,7 @@ mod identity;
 mod localities;
 mod member;
 mod pool;
+mod quota;
 mod registry;
 
 pub use self::{
@@ -23,5 +24,6 @@ pub use self::{
     },
     member::{Member, MemberId},
     pool::{Pool, PoolId},
+    quota::Quota,
     registry::{AddressError, Registry},
 };

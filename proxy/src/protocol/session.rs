@@ -107,6 +107,9 @@ pub enum Lease {
     /// The server keeps nothing but the login that the session has now: after its last reply, the lane is
     /// free for another client with that login.
     Moved,
+    /// The server keeps something that it forgets when it is [reset](super::ServerSide::reset): after its last
+    /// reply, the lane is reset and then free.
+    Dirty,
     /// The server keeps something that no other client may find: the lane is closed after its last reply.
     Spoilt,
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     client::ClientId,
     engine::{Engine, Sleeper},
-    protocol::{Failed, Fate},
+    protocol::{Failed, Fate, Lease},
 };
 
 /// A peer gets its answers whole.
@@ -123,6 +123,12 @@ impl Engine {
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };
+        let to = flight.request.is_dedicated.then_some(flight.parent);
+        // What belongs to what a server keeps for its client is of no use elsewhere.
+        let is_bound = to.is_some_and(|to| !answer.outcome().is_error() || !self.may_move(to));
+        let Some(flight) = self.router.flights.get(id) else {
+            return;
+        };
         let Node::Attempt { handle, children } = tree.node(flight.node) else {
             return;
         };
@@ -149,9 +155,8 @@ impl Engine {
         };
         let next = handle
             .next(&query, &mut tried, &choices, answer)
-            // A request that has begun to stream cannot be sent again. A request that belongs to one
-            // connection is of no use on another.
-            .filter(|_| !walk.is_streamed() && !walk.request.is_dedicated)
+            // A request that has begun to stream cannot be sent again.
+            .filter(|_| !walk.is_streamed() && !is_bound)
             // What a server may have executed already must not be executed by another one as well.
             .filter(|_| match answer.fate() {
                 Fate::Unsent => true,
@@ -185,6 +190,15 @@ impl Engine {
         self.router.flights.close(id);
         // There are no kept answers unless the handle asks for the best of all.
         self.pass_on_answer(parent, &answers.best().unwrap_or(*answer));
+    }
+
+    /// May the request whose answer goes there be given to another server's connection? Its client has none for
+    /// itself, and no server keeps anything for it.
+    fn may_move(&self, to: ReplyTo) -> bool {
+        let client = self.slot_of(to).map(|(client, _)| client);
+        client.is_some_and(|client| {
+            self.clients.own_lane(client) == Some(None) && self.clients.lease(client) == Some(Lease::Clean)
+        })
     }
 
     /// Do the keys of a flight's request go one way from the child that is to be tried?

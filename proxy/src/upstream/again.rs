@@ -53,7 +53,7 @@ impl Engine {
     pub(super) fn connect_again(&mut self, next: Next, failed: &Failed<'_>) {
         let Next { member, login, .. } = &next;
         let is_asked = self.tree.names(member.id) && self.servers.logins.is_wanted(*login);
-        let is_new = self.lanes_of(member).shared(*login).is_none();
+        let is_new = self.lanes_of(member).shared.get(*login).is_none();
         let is_waited_for = !next.waiters.is_empty() || !next.unwritten.is_empty();
         let decides = member.health.eject().failures > 0 || is_waited_for;
         if is_asked && is_new && decides && member.is_up() {

@@ -12,7 +12,7 @@
 
 use proxima_wire::message::Reply;
 
-use super::{BULK_LANES, Download, Lane, LaneId, Pace};
+use super::{Download, Lane, LaneId, Pace};
 use crate::{
     client::{HIGH_WATER, WHOLE},
     engine::Engine,
@@ -85,35 +85,6 @@ impl Engine {
             collect: collect || to.is_some_and(|(client, seq)| self.clients.is_share(client, seq)),
         });
         reply.head as usize
-    }
-
-    /// Makes this lane a bulk lane for its client; new requests take a fresh lane. Returns false if the
-    /// member has no place for one more bulk lane.
-    fn make_bulk(&mut self, id: LaneId) -> bool {
-        let Some(lane) = self.servers.lanes.get(id) else {
-            return false;
-        };
-        if lane.bulk || lane.dedicated {
-            return true;
-        }
-        let number = lane.member.id.0 as usize;
-        if self.servers.by_member[number].is_full(false) {
-            self.servers.by_member[number].wanted = Some(self.now);
-            return false;
-        }
-        if self.servers.by_member[number].bulk as usize >= BULK_LANES
-            && let Some(idle) = self.servers.by_member[number].idle.pop()
-        {
-            self.drop_lane(idle, "");
-        }
-        let Some(lane) = self.servers.lanes.get_mut(id) else {
-            return false;
-        };
-        lane.bulk = true;
-        let lanes = &mut self.servers.by_member[number];
-        lanes.unshare(lane.login);
-        lanes.bulk += 1;
-        true
     }
 
     /// Passes on more bytes of a large reply. Returns the number of bytes used.

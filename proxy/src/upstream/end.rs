@@ -20,9 +20,6 @@ use crate::{
 /// The error text for a copy that is not asked because it missed writes.
 pub(super) const UNREPAIRED: &str = "it missed writes and is not asked before it is repaired";
 
-/// The most idle bulk lanes that are kept for later large messages.
-const IDLE_BULK: usize = 1;
-
 impl Engine {
     /// The lane broke or its server failed: every request that waits on the lane gets the error. The failure
     /// counts against the member's health, unless it may be this one connection's: then another one is made,
@@ -59,10 +56,9 @@ impl Engine {
         let Some(lane) = self.servers.lanes.get(id) else {
             return;
         };
-        // A dedicated lane that ends or falls silent may be its client's doing. Other lanes and probes will
-        // find a real failure.
-        let is_its_own = lane.dedicated && matches!(lane.phase, Phase::Ready);
-        if is_its_own && matches!(failure, Failure::Connection | Failure::Timeout) {
+        // A dedicated lane on which the server has answered, and which ends, may be its client's doing. The
+        // next one will find a real failure.
+        if lane.dedicated && lane.is_proven() && failure == Failure::Connection {
             return;
         }
         // It says why it takes no more connections, and serves those that it has.
@@ -127,15 +123,12 @@ impl Engine {
         };
         lane.take_opening();
         let lanes = &mut self.servers.by_member[lane.member.id.0 as usize];
-        if lanes.shared(lane.login) == Some(id) {
-            lanes.unshare(lane.login);
+        if lanes.shared.get(lane.login) == Some(id) {
+            lanes.shared.unset(lane.login);
         }
-        lanes.idle.retain(|&idle| idle != id);
+        lanes.bulk.forget(id, lane.bulk);
         self.servers.held_lanes -= usize::from(lane.stream.paused);
         self.servers.held_own -= usize::from(lane.stream.paused && lane.dedicated);
-        if lane.bulk {
-            lanes.bulk = lanes.bulk.saturating_sub(1);
-        }
         self.servers.logins.lane_closed(lane.login);
         if lane.dedicated {
             self.lost(id, &lane);
@@ -306,20 +299,7 @@ impl Engine {
         if lane.dedicated {
             return self.give_back(id);
         }
-        if !lane.bulk || !lane.is_unused() {
-            return;
-        }
-        let lanes = &mut self.servers.by_member[lane.member.id.0 as usize];
-        if lanes.shared(lane.login).is_none() {
-            lanes.share(lane.login, id);
-            lane.bulk = false;
-            lanes.bulk = lanes.bulk.saturating_sub(1);
-        } else if lanes.idle.len() < IDLE_BULK && !lanes.idle.contains(&id) {
-            lanes.idle.push(id);
-        } else if !lanes.idle.contains(&id) {
-            self.drop_lane(id, "");
-        }
-        self.wake_uploads();
+        self.settle_bulk(id);
     }
 
     /// The socket has taken bytes of this lane: a client that waits to send more goes on.

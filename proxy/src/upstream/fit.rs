@@ -7,7 +7,7 @@ use std::mem;
 
 use proxima_wire::message::{Outcome, Reply, Request};
 
-use super::{Lane, LaneId, Pace, Trial, Waiter};
+use super::{LANE_BYTES, Lane, LaneId, Pace, Trial, Waiter};
 use crate::{
     client::ClientId,
     engine::{Engine, Peer},
@@ -41,6 +41,16 @@ impl Engine {
             self.servers.uploads.push(id);
         }
         if lane.holding {
+            // Requests for which a client waits are bounded by the client's limit of requests in flight.
+            if session.is_none() && lane.unwritten_memory() > LANE_BYTES {
+                let member = lane.member.clone();
+                let failed = Failed::at(
+                    &member.address,
+                    Outcome::Overloaded,
+                    "too many requests wait for it",
+                );
+                return self.fail(to, &failed);
+            }
             self.servers.in_flight += 1;
             return lane.unwritten.push(Unwritten {
                 to,

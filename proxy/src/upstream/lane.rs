@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use proxima_wire::message::Reply;
 
-use super::{Arrival, Dedicated, Hold, Pace, Proofs, Trial, Unwritten, Uptake};
+use super::{Arrival, Close, Hold, Pace, Proofs, Trial, Unwritten, Uptake};
 use crate::{
     client::ClientId,
     config::schema::EjectBy,
@@ -17,12 +17,6 @@ use crate::{
     stream::{BufferPool, Stream},
     table::{Entry, Id},
 };
-
-/// The most bulk lanes of one worker to one member.
-pub const BULK_LANES: usize = 4;
-/// The most bulk lanes that pass on messages as they come. The remaining one is kept for requests that have
-/// arrived completely: such a request waits for servers only, however many clients send or read slowly.
-pub const STREAMED: usize = BULK_LANES - 1;
 
 /// One connection of one worker to one member. The fields are laid out in the order written here. Those that
 /// every request touches come first: with a thousand members, a request then fetches half a lane from distant
@@ -85,6 +79,10 @@ pub struct Lane {
     pub(super) pushed: u64,
     /// Bytes of the lane's buffers that are charged to its owner.
     pub(super) charged: usize,
+    /// The server is asked to forget its last client.
+    pub(super) resets: bool,
+    /// The lane is closed by an order.
+    pub(super) closes: Option<Close>,
     /// What has come waits until the owner takes more.
     pub(super) waits_for_owner: bool,
     /// The lane is on the list of lanes that are read on.
@@ -169,61 +167,6 @@ pub(super) struct Download {
     pub(super) trailer: u64,
     /// Other requests wait behind the reply: it is buffered instead of being held back at the server.
     pub(super) collect: bool,
-}
-
-/// A worker's lanes to one member.
-#[derive(Debug, Default)]
-pub(super) struct Lanes {
-    /// The lane of small requests that use the pool's own login.
-    shared: Option<LaneId>,
-    /// The lanes of small requests that use other logins.
-    others: Vec<(u16, LaneId)>,
-    /// Bulk lanes, busy or idle.
-    pub(super) bulk: u32,
-    /// Bulk lanes that wait for work.
-    pub(super) idle: Vec<LaneId>,
-    /// When a large message last found no place.
-    pub(super) wanted: Option<Micros>,
-    /// The dedicated lanes.
-    pub(super) dedicated: Option<Box<Dedicated>>,
-}
-
-impl Lanes {
-    /// The lane of small requests that use this login.
-    #[inline]
-    pub(super) fn shared(&self, login: u16) -> Option<LaneId> {
-        if login == 0 {
-            return self.shared;
-        }
-        let found = self.others.iter().find(|other| other.0 == login);
-        found.map(|other| other.1)
-    }
-
-    /// Makes this lane the one for small requests that use this login.
-    pub(super) fn share(&mut self, login: u16, id: LaneId) {
-        if login == 0 {
-            self.shared = Some(id);
-            return;
-        }
-        self.unshare(login);
-        self.others.push((login, id));
-    }
-
-    /// Makes the next small request that uses this login open a fresh lane.
-    pub(super) fn unshare(&mut self, login: u16) {
-        if login == 0 {
-            self.shared = None;
-        } else {
-            self.others.retain(|other| other.0 != login);
-        }
-    }
-
-    /// Is there no place for one more large message? `is_whole`: the message is a request that has arrived
-    /// completely.
-    pub(super) fn is_full(&self, is_whole: bool) -> bool {
-        let places = if is_whole { BULK_LANES } else { STREAMED };
-        self.bulk as usize - self.idle.len() >= places
-    }
 }
 
 /// The handle of a lane.

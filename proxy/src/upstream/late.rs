@@ -36,7 +36,9 @@ impl Engine {
         self.end_holds();
         self.end_dawdling();
         self.end_waits_for_places();
+        self.check_dedicated();
         self.end_queues();
+        self.check_closings();
         let now = self.now;
         let queued = |conn| refused(conn) + unacknowledged(conn);
         let late: Vec<(LaneId, Late)> = self

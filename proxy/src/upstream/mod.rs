@@ -2,7 +2,7 @@
 //!
 //! A *shared* lane carries complete requests of many clients, pipelined: its queue says where each reply
 //! goes. A *bulk* lane carries one message at a time, as it comes. A *dedicated* lane belongs to one client
-//! (`dedicated.rs`); clients that find none free wait in turn (`queue.rs`).
+//! (`lanes/dedicated.rs`); clients that find none free wait in turn (`lanes/queue.rs`).
 //!
 //! A lane whose server announces a large reply becomes the bulk lane of the client that asked, if no other
 //! request waits behind the reply and there is a place. Otherwise the reply is buffered, and the requests
@@ -11,12 +11,12 @@
 
 mod again;
 mod arrival;
-mod dedicated;
 mod download;
 mod end;
 mod fit;
 mod hold;
 mod lane;
+mod lanes;
 mod late;
 mod limited;
 mod login;
@@ -25,30 +25,29 @@ mod open;
 mod pace;
 mod proof;
 mod push;
-mod queue;
 mod receive;
 mod send;
 mod sent;
 mod servers;
 
-use self::end::UNREPAIRED;
+pub(crate) use self::lanes::{ELSEWHERE, Wants};
 use self::{
     again::Trial,
     arrival::Arrival,
-    dedicated::Dedicated,
     fit::Unwritten,
     hold::Hold,
-    lane::{Download, Lanes, Phase, Waiter},
+    lane::{Download, Phase, Waiter},
+    lanes::{Closing, Lanes},
     late::Uptake,
     limited::Unfit,
     logins::Logins,
     pace::Pace,
     proof::Proofs,
-    queue::Queued,
 };
-pub(crate) use self::{dedicated::ELSEWHERE, queue::Wants};
+use self::{end::UNREPAIRED, send::LANE_BYTES};
 pub use self::{
-    lane::{BULK_LANES, Lane, LaneId, STREAMED},
+    lane::{Lane, LaneId},
+    lanes::{BULK_LANES, Close, STREAMED},
     logins::{LOGINS, RESERVED},
     servers::Servers,
 };

@@ -72,7 +72,7 @@ impl Engine {
             let timeout = lane.wait_for_clients(&self.limits);
             let waits_for_client = lane.waits_for_client(clients);
             lane.pace.measure(now, timeout / 4, rate, waits_for_client);
-            let wanted = self.servers.by_member[lane.member.id.0 as usize].wanted;
+            let wanted = self.servers.by_member[lane.member.id.0 as usize].bulk.wanted;
             if lane.pace.dawdles && wanted.is_some_and(|wanted| now - wanted <= timeout) {
                 dawdling.extend(lane.uploading.or_else(|| lane.reader()));
             }

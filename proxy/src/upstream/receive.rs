@@ -228,6 +228,7 @@ impl Engine {
                 }
                 let (pool, member) = (lane.member.pool.id, lane.member.id);
                 let (in_parts, settles) = (lane.part_bytes > 0, lane.bulk || lane.dedicated);
+                let is_own = lane.dedicated;
                 lane.answered(&reply, self.now, &mut self.buffers);
                 self.servers.in_flight -= 1;
                 self.metrics
@@ -241,10 +242,14 @@ impl Engine {
                 self.note_reply(id, command, &reply, whole);
                 if in_parts {
                     self.last_part(id, waiter.to, reply, whole);
+                } else if is_own {
+                    // The lane is given back first: what the reply says may lead the request to another one.
+                    self.settle_lane(id);
+                    self.deliver(waiter.to, &reply, whole);
                 } else {
                     self.deliver(waiter.to, &reply, whole);
                 }
-                if settles {
+                if settles && (in_parts || !is_own) {
                     self.settle_lane(id);
                 }
                 if let Some((_, ending)) = ending {

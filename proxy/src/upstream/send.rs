@@ -15,7 +15,7 @@ use crate::{
 /// The most bytes that may wait for a server that takes none, counting requests for which no client waits;
 /// beyond this they are refused. Requests for which a client waits are bounded by the clients' shares of
 /// memory.
-const LANE_BYTES: usize = 16 << 20;
+pub(super) const LANE_BYTES: usize = 16 << 20;
 
 /// The most bytes of a request that is not called large. Servers that limit what they take from a client take
 /// as much from everybody.

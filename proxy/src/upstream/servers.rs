@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use super::{Lane, LaneId, Lanes, Logins, Phase, Waiter};
+use super::{Closing, Lane, LaneId, Lanes, Logins, Phase, Waiter};
 use crate::{
     client::ClientId,
     members::{Member, MemberId},
@@ -38,6 +38,10 @@ pub struct Servers {
     pub(super) uploader: Option<ClientId>,
     /// Bulk lanes that this upload was given.
     pub(super) uploads: Vec<LaneId>,
+    /// The upload that is being dispatched waits for a dedicated lane.
+    pub(super) upload_waits: bool,
+    /// Orders to close connections that have not been carried out to their end.
+    pub(super) closings: Vec<Closing>,
     /// Scratch space for what goes before a request.
     pub(super) before: Vec<Before>,
     /// Scratch space for the end of a reply that its client reads in place of the server's.
@@ -146,7 +150,7 @@ impl Servers {
     pub(crate) fn holds(&self) -> usize {
         let lanes: usize = self.lanes.iter().map(|(_, lane)| lane.holds()).sum();
         let queues = self.by_member.iter().filter_map(|lanes| lanes.dedicated.as_ref());
-        lanes + queues.map(|dedicated| dedicated.holds()).sum::<usize>()
+        lanes + queues.map(|dedicated| dedicated.queue_memory()).sum::<usize>()
     }
 
     /// Fills in the gauges of lanes.
@@ -179,27 +183,6 @@ impl Servers {
         }
     }
 
-    /// Returns the first of these members that has no place for one more large message, and notes that a
-    /// place was wanted. `is_whole`: the message is a request that has arrived completely.
-    pub(crate) fn find_full<'a>(
-        &mut self,
-        members: impl IntoIterator<Item = &'a Member>,
-        is_whole: bool,
-        now: Micros,
-    ) -> Option<&'a Member> {
-        let by_member = &mut self.by_member;
-        members.into_iter().find(|member| {
-            let lanes = by_member.get_mut(member.id.0 as usize);
-            lanes.is_some_and(|lanes| {
-                let is_full = lanes.is_full(is_whole);
-                if is_full {
-                    lanes.wanted = Some(now);
-                }
-                is_full
-            })
-        })
-    }
-
     /// Begins an upload: large requests that are sent from now on belong to this client.
     pub(crate) fn begin_upload(&mut self, client: ClientId) {
         self.uploads.clear();
@@ -210,6 +193,11 @@ impl Servers {
     pub(crate) fn upload_lanes(&mut self) -> Vec<LaneId> {
         self.uploader = None;
         std::mem::take(&mut self.uploads)
+    }
+
+    /// Returns whether the upload that was dispatched waits for a dedicated lane.
+    pub(crate) fn upload_waits(&mut self) -> bool {
+        std::mem::take(&mut self.upload_waits)
     }
 
     /// Removes the lanes that have ended. Returns true if one of the others has `high_water` bytes or more to

@@ -19,6 +19,7 @@ use crate::{
     metrics::Metrics,
     reactor::Reactor,
     route::{Orders, Tree},
+    upstream::Close,
 };
 
 /// An order to a worker.
@@ -70,6 +71,15 @@ pub enum Order {
     },
     /// An order about the fleet.
     Fleet(FleetOrder),
+    /// Close the connections to a member that there are now.
+    Close {
+        /// The member.
+        member: MemberId,
+        /// When each of them is closed.
+        when: Close,
+        /// Gets an ack when all of them have ended.
+        done: Sender<()>,
+    },
     /// Hand out a copy of the metrics.
     Report(Sender<Metrics>),
     /// Give a client the answer to its question.
@@ -169,6 +179,7 @@ impl<R: Reactor> Worker<R> {
                     self.adopt(listener, socket, None);
                 }
                 Order::Fleet(order) => self.take_fleet_order(order),
+                Order::Close { member, when, done } => self.engine.close_lanes(member, when, done),
                 Order::Report(to) => {
                     let mut metrics = self.engine.metrics.clone();
                     for listener in self.engine.clients.listeners() {

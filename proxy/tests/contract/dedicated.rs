@@ -25,7 +25,7 @@ fn one(route: &str, test: impl Fn(&Proxy)) {
 }
 
 /// The next line, without the pushes that its server sends to all.
-fn hear(client: &mut Client) -> io::Result<String> {
+pub(crate) fn hear(client: &mut Client) -> io::Result<String> {
     loop {
         let line = client.hear()?;
         if !(line.starts_with('!') && line.contains("news")) {
@@ -34,7 +34,7 @@ fn hear(client: &mut Client) -> io::Result<String> {
     }
 }
 
-fn ask(client: &mut Client, line: &str) -> io::Result<String> {
+pub(crate) fn ask(client: &mut Client, line: &str) -> io::Result<String> {
     client.say(&format!("{line}\n"))?;
     hear(client)
 }

@@ -23,6 +23,9 @@
 //!                                             BLOB key count       + (behind the line come as many bytes)
 //!                                             AS name              + (from here on it is spoken to by name, and nothing of
 //!                                                                  others, `name:…`, is its business)
+//!                                             EACH key             + (from here on each request has a connection of its own)
+//!                                             VAR key value        + (the connection knows the value until RESET)
+//!                                             TELLME key           = the value that the connection knows
 //!                                             RUN key text         = what came of it; the server knows the text by a
 //!                                                                  number of the connection: PREP number text, +, then
 //!                                                                  EXEC number key
@@ -62,6 +65,10 @@ struct Client {
     name: Vec<u8>,
     /// All of its requests are for its dedicated connection (`HOLD`).
     holds: bool,
+    /// Each of its requests has a dedicated connection for itself (`EACH`).
+    each: bool,
+    /// The server keeps something for it that a reset removes (`VAR`).
+    is_dirty: bool,
 }
 
 impl EndState for Client {
@@ -87,11 +94,12 @@ static KNOWN: Lines = Lines::new(PASSWORD);
 /// The protocols of a process that speaks only this protocol.
 pub(crate) static LINES: Protocols = Protocols::new(&[&KNOWN]);
 
-pub(crate) const COMMANDS: [&str; 22] = [
+pub(crate) const COMMANDS: [&str; 26] = [
     "GET", "PUT", "MANY", "BYE", "NEST", "BATCH", "TELL", "AS", "TAKE", "SOME", "PAIRS", "WHO", "WAIT",
-    "HOLD", "FREE", "SPOIL", "WATCH", "USE", "WHOAMI", "BLOB", "RUN", "PREP",
+    "HOLD", "FREE", "SPOIL", "WATCH", "USE", "WHOAMI", "BLOB", "RUN", "PREP", "EACH", "VAR", "TELLME",
+    "RESET",
 ];
-const CLASSES: [Class; 22] = [
+const CLASSES: [Class; 26] = [
     Class::Read,
     Class::Write,
     Class::Read,
@@ -113,6 +121,10 @@ const CLASSES: [Class; 22] = [
     Class::Read,
     Class::Write,
     Class::Read,
+    Class::Session,
+    Class::Session,
+    Class::Session,
+    Class::Session,
     Class::Session,
 ];
 pub(crate) const UNKNOWN: &[u8] = b"? no such command\n";
@@ -261,6 +273,19 @@ impl ClientSide for Lines {
                 out.extend_from_slice(b"+\n");
                 Plan::Answer
             }
+            ("EACH", _) => {
+                session.state.change(|client: &mut Client| client.each = true);
+                session.plans_all = true;
+                out.extend_from_slice(b"+\n");
+                Plan::Answer
+            }
+            ("VAR" | "TELLME", _) => {
+                session.state.change(|client: &mut Client| client.is_dirty = true);
+                if session.lease != Lease::Kept {
+                    session.lease = Lease::Dirty;
+                }
+                Plan::Dedicated
+            }
             (word @ ("WAIT" | "HOLD" | "FREE" | "SPOIL" | "WATCH"), _) => {
                 match word {
                     "HOLD" | "WATCH" => {
@@ -274,7 +299,7 @@ impl ClientSide for Lines {
                 Plan::Dedicated
             }
             (_, Class::Session) => Plan::Refuse("the proxy cannot tell which server this is for"),
-            _ if Client::of(session).is_some_and(|client| client.holds) => Plan::Dedicated,
+            _ if Client::of(session).is_some_and(|client| client.holds || client.each) => Plan::Dedicated,
             _ if !key.contains(&b':') || key.starts_with(&[Client::name(session), b":"].concat()) => {
                 Plan::Route
             }
@@ -340,8 +365,11 @@ impl ClientSide for Lines {
     fn answered(&self, session: &mut Session, command: u16, _: &Reply, _: &[u8]) {
         if COMMANDS[command as usize] == "FREE" {
             session.state.change(|client: &mut Client| client.holds = false);
-            session.plans_all = session.form != 0;
-            session.lease = Lease::Clean;
+            session.plans_all = session.form != 0 || Client::of(session).is_some_and(|client| client.each);
+            session.lease = match Client::of(session).is_some_and(|client| client.is_dirty) {
+                true => Lease::Dirty,
+                false => Lease::Clean,
+            };
         }
     }
 

@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod client;
+mod closing;
 mod conversation;
 mod dedicated;
 mod fitted;
@@ -20,5 +21,6 @@ mod replies;
 mod scramble;
 mod server;
 mod sessions;
+mod statements;
 mod tls;
 mod upgrades;

@@ -13,6 +13,7 @@ use proxima_wire::message::Class;
 use crate::{
     client::Client,
     conversation::over,
+    dedicated::ask,
     lines::Lines,
     proxy::{PATIENT, Proxy},
     server::{self, PASSWORD},
@@ -70,6 +71,24 @@ fn request_goes_where_a_redirect_sent_an_earlier_one_for_its_key() {
             client.ask("GET at-1").unwrap().starts_with("~ moved "),
             "nobody has it"
         );
+    });
+}
+
+/// The connection that the first server has answered on is given back before: the client has none for itself.
+#[test]
+fn a_request_on_a_connection_of_its_own_goes_where_a_redirect_sends_it() {
+    each(PATIENT, |proxy| {
+        let mut client = Client::new(proxy.address);
+        assert_eq!(ask(&mut client, "EACH k").unwrap(), "+");
+        for member in &proxy.members {
+            let key = format!("at-{}", member.address.rsplit(':').next().unwrap());
+            assert_eq!(ask(&mut client, &format!("PUT {key} v")).unwrap(), "+");
+            let value = ask(&mut client, &format!("GET {key}")).unwrap();
+            assert!(value.starts_with("= v of "), "{value}");
+        }
+        assert!(proxy.metrics().failovers > 0, "some were sent on");
+        // Within what a server keeps for it, a request stays there.
+        assert_eq!(ask(&mut client, "HOLD h").unwrap(), "+");
     });
 }
 

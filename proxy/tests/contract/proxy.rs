@@ -48,6 +48,14 @@ pub(crate) struct Served<'a> {
 /// Settings of a pool whose servers may take any time to answer.
 pub(crate) const PATIENT: &str = "timeout: 1m, connect_timeout: 1m, eject: {failures: 0}";
 
+/// The protocol in a configuration that takes these settings.
+fn like(settings: &str) -> &'static str {
+    match settings.contains("dedicated") {
+        true => "protocol: redis, ",
+        false => "",
+    }
+}
+
 /// A running proxy.
 pub(crate) struct Proxy {
     /// The address of its first listener, and of all listeners.
@@ -94,11 +102,15 @@ impl Proxy {
             ..
         } in served
         {
-            text += &format!("  {pool}: {{servers: {servers:?}, {settings}}}\n");
+            text += &format!(
+                "  {pool}: {{servers: {servers:?}, {}{settings}}}\n",
+                like(settings)
+            );
         }
         text += "listeners:\n";
-        for (Served { route, .. }, listener) in served.iter().zip(&listeners) {
-            text += &format!("  - {{address: \"{}\", route: {route}}}\n", listener.address);
+        for (Served { route, settings, .. }, listener) in served.iter().zip(&listeners) {
+            let (address, like) = (&listener.address, like(settings));
+            text += &format!("  - {{address: \"{address}\", {like}route: {route}}}\n");
         }
         let mut config = config::parse(&text, Path::new("contract"))
             .unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -172,7 +184,7 @@ impl Proxy {
         Ok(proxy)
     }
 
-    fn order(&self, order: Order) {
+    pub(crate) fn order(&self, order: Order) {
         self.orders.send(order).unwrap();
         (&self.bell).write_all(&[1]).unwrap();
     }

@@ -233,7 +233,10 @@ impl Talk {
         {
             return self.say("DENIED\n");
         }
-        if name == "flaky" && number % 2 == 0 {
+        if name == "shut" {
+            return Ok(());
+        }
+        if name == "flaky" && number.is_multiple_of(2) {
             // The connection ends in its login.
             return Ok(());
         }
@@ -244,8 +247,14 @@ impl Talk {
         };
         self.say(&format!("{welcome}\n! first news\n"))?;
         let mut texts: HashMap<String, String> = HashMap::new();
+        let mut known = String::from("nothing");
         loop {
             let line = self.hear()?;
+            match name {
+                "mute" => continue,
+                "rude" => return Ok(()),
+                _ => {}
+            }
             let mut words = line.splitn(3, ' ');
             let [verb, key, rest] = [0; 3].map(|_| words.next().unwrap_or_default());
             if let Some(port) = key.strip_prefix("at-")
@@ -333,6 +342,21 @@ impl Talk {
                     }
                     None => self.say("? no such text\n")?,
                 },
+                "VAR" if rest.contains("sticky") => {
+                    known = "sticky".into();
+                    self.say("+\n")?;
+                }
+                "VAR" => {
+                    known = rest.to_owned();
+                    self.say("+\n")?;
+                }
+                "TELLME" => self.say(&format!("= {known}, connection {number}\n"))?,
+                "RESET" if known == "sticky" => self.say("? cannot\n")?,
+                "RESET" => {
+                    known = "nothing".into();
+                    thread::sleep(Duration::from_millis(20));
+                    self.say("+\n")?;
+                }
                 "BYE" => return Ok(()),
                 _ => self.say("? what\n")?,
             }

@@ -57,14 +57,20 @@ pub struct Dedicated {
     pub wait: Duration,
     /// The most connections that are kept while no client uses them.
     pub idle: u32,
+    /// Time after which a connection that no client uses is closed.
+    pub idle_timeout: Duration,
+    /// The most connections of all workers together; `None`: each worker has its own limit alone.
+    pub total: Option<u32>,
 }
 
 impl Dedicated {
-    /// The defaults: 64 connections, of which 4 are kept, and a wait of a second.
+    /// The defaults: 64 connections, of which 4 are kept for 5 minutes, and a wait of a second.
     pub const DEFAULT: Self = Self {
         max: 64,
         wait: Duration::from_secs(1),
         idle: 4,
+        idle_timeout: Duration::from_secs(300),
+        total: None,
     };
 }
 

@@ -57,6 +57,11 @@ section! {
         wait: PositiveTime = Dedicated::DEFAULT.wait,
         /// The most connections that are kept while no client uses them.
         idle: Count<0, 65535> = Dedicated::DEFAULT.idle,
+        /// Time after which a connection that no client uses is closed.
+        idle_timeout: PositiveTime = Dedicated::DEFAULT.idle_timeout,
+        /// The most connections to a server of all workers together. One that a worker keeps without use is
+        /// closed when another worker wants it. Without this, each worker has `max`.
+        total: Optional<Count<1>>,
     }
 }
 
@@ -72,8 +77,20 @@ impl Form for DedicatedForm {
     }
 
     fn read(node: &Node, cx: &mut Reading) -> Result<Dedicated, Diagnostic> {
-        let DedicatedKeys { max, wait, idle } = DedicatedKeys::read(node, cx)?;
-        Ok(Dedicated { max, wait, idle })
+        let DedicatedKeys {
+            max,
+            wait,
+            idle,
+            idle_timeout,
+            total,
+        } = DedicatedKeys::read(node, cx)?;
+        Ok(Dedicated {
+            max,
+            wait,
+            idle,
+            idle_timeout,
+            total,
+        })
     }
 
     fn absent() -> Option<Dedicated> {

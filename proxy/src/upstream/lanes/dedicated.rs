@@ -11,14 +11,15 @@ use std::{collections::VecDeque, sync::Arc};
 
 use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 
-use super::{Lane, LaneId, Queued, Wants};
+use super::queue::{Queued, Wants};
 use crate::{
     client::{ClientId, WHOLE},
     engine::Engine,
     members::Member,
     micros::Micros,
-    protocol::{Failed, Lease},
+    protocol::Failed,
     route::ReplyTo,
+    upstream::{Lane, LaneId},
 };
 
 /// The error text for a request whose client has its lane elsewhere.
@@ -26,20 +27,20 @@ pub(crate) const ELSEWHERE: &str = "what belongs together is on several servers,
 
 /// A worker's dedicated lanes to one member.
 #[derive(Debug, Default)]
-pub(super) struct Dedicated {
-    count: usize,
+pub(in crate::upstream) struct Dedicated {
+    pub(super) count: usize,
     /// Lanes that belong to no client now; their servers keep no state.
-    idle: Vec<LaneId>,
+    pub(super) idle: Vec<LaneId>,
     /// Requests that wait for a lane, oldest first.
-    pub(super) queue: VecDeque<Queued>,
+    pub(in crate::upstream) queue: VecDeque<Queued>,
     /// `serve_queue` is running.
-    pub(super) serving: bool,
+    pub(in crate::upstream) serving: bool,
 }
 
 impl Engine {
     /// Hands a request to its client's dedicated lane to this member; opens the lane, or queues the request,
     /// if needed.
-    pub(super) fn send_dedicated(
+    pub(in crate::upstream) fn send_dedicated(
         &mut self,
         member: &Arc<Member>,
         login: u16,
@@ -81,12 +82,12 @@ impl Engine {
                 }
             }
             None => {
-                let is_streamed = (message.len() as u64) < request.len();
                 let wants = Wants::Answer(to, *request, message.to_vec());
-                if is_streamed || !may_wait {
+                if !may_wait {
                     return self.refuse_lane(member, owner, &wants);
                 }
                 self.hold_back_client(to);
+                self.servers.upload_waits |= wants.is_streamed();
                 let due = self.now + Micros::from(member.dedicated.wait);
                 self.await_lane(member, login, (owner, wants), due);
             }
@@ -120,28 +121,27 @@ impl Engine {
     }
 
     /// The dedicated lanes to this member; an empty set is made if there is none yet.
-    pub(super) fn dedicated_of(&mut self, member: &Member) -> &mut Dedicated {
+    pub(in crate::upstream) fn dedicated_of(&mut self, member: &Member) -> &mut Dedicated {
         self.lanes_of(member).dedicated.get_or_insert_default()
     }
 
     /// Assigns a dedicated lane to this client, which the caller notes; `None`: all are in use.
     pub(crate) fn check_out(&mut self, member: &Arc<Member>, login: u16, owner: ClientId) -> Option<LaneId> {
-        self.dedicated_of(member);
-        let dedicated = self.servers.by_member[member.id.0 as usize].dedicated.as_mut()?;
-        let is_its = |&idle: &LaneId| {
-            self.servers
-                .lanes
-                .get(idle)
-                .is_some_and(|lane| lane.login == login)
-        };
-        let (id, other) = match dedicated.idle.iter().rposition(is_its) {
-            Some(at) => (dedicated.idle.remove(at), None),
+        let (id, other) = match self.take_idle(member, login, owner) {
+            Some(id) => (id, None),
             None => {
                 // An idle lane with another login is closed to make room.
-                let other = match dedicated.count < member.dedicated.max as usize {
+                let dedicated = self.dedicated_of(member);
+                let has_room = dedicated.count < member.dedicated.max as usize;
+                let quota = member.health.quota();
+                let other = match has_room && quota.take(member.dedicated.total.unwrap_or(u32::MAX)) {
                     true => None,
                     false => Some(dedicated.idle.pop()?),
                 };
+                // The one that is closed gives its own back.
+                if other.is_some() && !quota.take(u32::MAX) {
+                    return None;
+                }
                 dedicated.count += 1;
                 (self.open_lane(member, login, false), other)
             }
@@ -155,8 +155,23 @@ impl Engine {
         Some(id)
     }
 
+    /// Takes the idle lane with this login that suits the client best. Of those that suit alike it is the one
+    /// that was used last.
+    fn take_idle(&mut self, member: &Arc<Member>, login: u16, owner: ClientId) -> Option<LaneId> {
+        self.dedicated_of(member);
+        let dedicated = self.servers.by_member[member.id.0 as usize].dedicated.as_mut()?;
+        let session = self.clients.session(Some(owner));
+        let lanes = &self.servers.lanes;
+        let suits = |(at, &idle): (usize, &LaneId)| {
+            let lane = lanes.get(idle).filter(|lane| lane.login == login)?;
+            Some((member.protocol.suits(&lane.state, session), at))
+        };
+        let (_, best) = dedicated.idle.iter().enumerate().filter_map(suits).max()?;
+        Some(dedicated.idle.remove(best))
+    }
+
     /// A reply has come on a client's dedicated lane: the codec notes what the server keeps from now on.
-    pub(super) fn note_reply(&mut self, id: LaneId, command: u16, reply: &Reply, bytes: &[u8]) {
+    pub(in crate::upstream) fn note_reply(&mut self, id: LaneId, command: u16, reply: &Reply, bytes: &[u8]) {
         let Some(lane) = self.servers.lanes.get(id) else {
             return;
         };
@@ -172,7 +187,7 @@ impl Engine {
     /// Passes on a message that no request has asked for to the client that owns the lane. A client that does
     /// not read fast enough is closed, as its server would do. On a shared lane such a message is for no
     /// client and is dropped.
-    pub(super) fn push(&mut self, id: LaneId, bytes: &[u8]) {
+    pub(in crate::upstream) fn push(&mut self, id: LaneId, bytes: &[u8]) {
         let Some(lane) = self.servers.lanes.get(id) else {
             return;
         };
@@ -189,96 +204,10 @@ impl Engine {
     }
 
     /// Closes the client that owns this lane, because the server sends it more than it may have buffered.
-    pub(super) fn overwhelm(&mut self, id: LaneId) {
+    pub(in crate::upstream) fn overwhelm(&mut self, id: LaneId) {
         let lane = self.servers.lanes.get(id);
         if let Some(owner) = lane.and_then(|lane| lane.owner) {
             self.close_slow(owner);
-        }
-    }
-
-    /// A dedicated lane has no request in flight: it is returned to the idle lanes, if the server keeps no
-    /// state.
-    pub(crate) fn give_back(&mut self, id: LaneId) {
-        let Some(lane) = self.servers.lanes.get_mut(id) else {
-            return;
-        };
-        let Some(owner) = lane.owner else {
-            return;
-        };
-        if !lane.waiters.is_empty() || lane.is_streaming() || lane.uploading.is_some() {
-            return;
-        }
-        if self.clients.is_subscribed_on(owner, lane.member.id, id) {
-            return;
-        }
-        match self.clients.lease(owner) {
-            None => return self.drop_lane(id, ""),
-            Some(Lease::Kept) => return,
-            Some(Lease::Spoilt) => {
-                // The client's next dedicated request gets another lane.
-                self.clients.end_lease(owner);
-                return self.drop_lane(id, "");
-            }
-            Some(Lease::Moved) => {
-                self.clients.end_lease(owner);
-                let Some(login) = self.login_of(owner) else {
-                    return self.drop_lane(id, "");
-                };
-                self.servers.move_lane(id, login);
-            }
-            Some(Lease::Clean) => self.clients.set_own_lane(owner, None),
-        }
-        self.free_lane(id);
-    }
-
-    /// Returns a dedicated lane, on which the server keeps nothing, to the idle ones.
-    pub(crate) fn free_lane(&mut self, id: LaneId) {
-        let Some(lane) = self.servers.lanes.get_mut(id) else {
-            return;
-        };
-        let charged = std::mem::take(&mut lane.charged);
-        if let Some(owner) = lane.owner.take() {
-            self.discharge_lane(owner, charged);
-        }
-        self.hold_lane(id, false);
-        let Some(lane) = self.servers.lanes.get_mut(id) else {
-            return;
-        };
-        lane.waits_for_owner = false;
-        let member = Arc::clone(&lane.member);
-        if !self.tree.names(member.id) {
-            return self.drop_lane(id, "");
-        }
-        let idle = &mut self.dedicated_of(&member).idle;
-        idle.push(id);
-        let is_spare = idle.len() > member.dedicated.idle as usize;
-        self.serve_queue(&member);
-        if is_spare && self.dedicated_of(&member).idle.contains(&id) {
-            self.drop_lane(id, "");
-        }
-    }
-
-    /// A dedicated lane has ended: the state that the server kept for its client is lost.
-    pub(super) fn lost(&mut self, id: LaneId, lane: &Lane) {
-        let dedicated = self.dedicated_of(&lane.member);
-        dedicated.count -= 1;
-        dedicated.idle.retain(|&idle| idle != id);
-        if let Some(owner) = lane.owner {
-            self.lose_own_lane(owner, id);
-        }
-        if self.servers.queued > 0 {
-            self.serve_queue(&lane.member);
-        }
-    }
-
-    /// A client has left. Its dedicated lane is closed at once, which ends what the server kept for it.
-    /// `waits`: the client may have requests in a queue.
-    pub(crate) fn end_lease(&mut self, own: Option<LaneId>, client: ClientId, waits: bool) {
-        if let Some(lane) = own {
-            self.drop_lane(lane, "its client left");
-        }
-        if waits && self.servers.queued > 0 {
-            self.leave_queues(client);
         }
     }
 }
@@ -286,14 +215,19 @@ impl Engine {
 impl Lane {
     /// The largest unrequested message, in bytes, that is passed on. `client_bytes`: the most bytes that one
     /// client may have buffered.
-    pub(super) fn largest_push(&self, client_bytes: usize) -> u64 {
+    pub(in crate::upstream) fn largest_push(&self, client_bytes: usize) -> u64 {
         self.owner.map_or(WHOLE, |_| WHOLE.max(client_bytes as u64))
     }
 }
 
 impl Dedicated {
-    /// The number of lanes that a client has.
-    pub(super) fn in_use(&self) -> usize {
+    /// The number of lanes that are not idle.
+    pub(in crate::upstream) fn in_use(&self) -> usize {
         self.count - self.idle.len()
+    }
+
+    /// Bytes of memory that the queue takes. Clients are charged for their requests in it.
+    pub(in crate::upstream) fn queue_memory(&self) -> usize {
+        self.queue.capacity() * size_of::<Queued>()
     }
 }

@@ -4,16 +4,15 @@ use std::{fmt, mem, sync::Arc};
 
 use proxima_wire::message::{Outcome, Request};
 
-use super::Dedicated;
 use crate::{
     client::ClientId, engine::Engine, members::Member, micros::Micros, protocol::Failed, route::ReplyTo,
 };
 
 /// A client that waits for a dedicated lane.
 #[derive(Debug)]
-pub(super) struct Queued {
+pub(in crate::upstream) struct Queued {
     client: ClientId,
-    member: Arc<Member>,
+    pub(super) member: Arc<Member>,
     login: u16,
     wants: Wants,
     /// The wait ends at this time.
@@ -39,6 +38,14 @@ impl fmt::Debug for Wants {
 }
 
 impl Wants {
+    /// Is it the answer to a value that is passed on as it comes?
+    pub(super) fn is_streamed(&self) -> bool {
+        match self {
+            Self::Answer(_, request, message) => (message.len() as u64) < request.len(),
+            Self::Subscriptions => false,
+        }
+    }
+
     /// Bytes of memory that it takes besides its own.
     fn memory(&self) -> usize {
         match self {
@@ -72,9 +79,14 @@ impl Engine {
     /// Answers a client that all lanes to this member are in use.
     pub(crate) fn refuse_lane(&mut self, member: &Member, client: ClientId, wants: &Wants) {
         self.metrics.member(member.id).dedicated_refused += 1;
-        let most = member.dedicated.max;
+        let (max, total) = (member.dedicated.max, member.dedicated.total);
+        let is_full = self.dedicated_of(member).in_use() >= max as usize;
+        let (most, option) = match total.filter(|_| !is_full) {
+            Some(total) => (total, "dedicated.total"),
+            None => (max, "dedicated.max"),
+        };
         let what =
-            format!("all {most} connections that clients may have for themselves (dedicated.max) are in use");
+            format!("all {most} connections that clients may have for themselves ({option}) are in use");
         self.fail_wants(
             client,
             wants,
@@ -84,13 +96,18 @@ impl Engine {
 
     fn fail_wants(&mut self, client: ClientId, wants: &Wants, failed: &Failed<'_>) {
         match wants {
-            Wants::Answer(to, ..) => self.fail(*to, failed),
+            Wants::Answer(to, ..) => {
+                self.fail(*to, failed);
+                if wants.is_streamed() {
+                    self.begin_queued_upload(client, Vec::new());
+                }
+            }
             Wants::Subscriptions => self.end_subscribing(client, Err(failed)),
         }
     }
 
     /// Gives free lanes to the queued requests, oldest first.
-    pub(super) fn serve_queue(&mut self, member: &Arc<Member>) {
+    pub(in crate::upstream) fn serve_queue(&mut self, member: &Arc<Member>) {
         if mem::replace(&mut self.dedicated_of(member).serving, true) {
             // A request that is served here may return its lane at once; the call that is already running
             // serves the next one.
@@ -119,6 +136,12 @@ impl Engine {
                     let failed = Failed::at(&member.address, Outcome::Ejected, member.refusal());
                     self.fail_wants(owner, &queued.wants, &failed);
                 }
+                Wants::Answer(to, request, message) if queued.wants.is_streamed() => {
+                    self.servers.begin_upload(owner);
+                    self.send_dedicated(member, queued.login, request, message, *to);
+                    let lanes = self.servers.upload_lanes();
+                    self.begin_queued_upload(owner, lanes);
+                }
                 Wants::Answer(to, request, message) => {
                     self.send_dedicated(member, queued.login, request, message, *to);
                 }
@@ -129,7 +152,7 @@ impl Engine {
     }
 
     /// Takes a client that has left out of all queues.
-    pub(super) fn leave_queues(&mut self, client: ClientId) {
+    pub(in crate::upstream) fn leave_queues(&mut self, client: ClientId) {
         let mut left = Vec::new();
         for dedicated in self
             .servers
@@ -150,7 +173,7 @@ impl Engine {
     }
 
     /// Fails the queued requests that have waited for a dedicated lane for longer than their pool allows.
-    pub(super) fn end_queues(&mut self) {
+    pub(in crate::upstream) fn end_queues(&mut self) {
         if self.servers.queued == 0 {
             return;
         }
@@ -171,12 +194,5 @@ impl Engine {
                 .charge_for_lane(queued.client, queued.wants.memory(), 0);
             self.refuse_lane(&queued.member, queued.client, &queued.wants);
         }
-    }
-}
-
-impl Dedicated {
-    /// Bytes of memory that the queue takes. Clients are charged for their requests in it.
-    pub(super) fn holds(&self) -> usize {
-        self.queue.capacity() * size_of::<Queued>()
     }
 }

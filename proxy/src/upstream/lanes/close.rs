@@ -1,0 +1,101 @@
+//! Orders to close the connections to a member.
+
+use std::sync::mpsc::Sender;
+
+use crate::{
+    engine::Engine,
+    members::MemberId,
+    protocol::Lease,
+    upstream::{Lane, LaneId},
+};
+
+/// The error text for a request whose connection was closed by an order.
+pub(super) const CLOSED: &str = "its connection was closed by an order";
+
+/// When a connection is closed by an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Close {
+    /// As soon as nothing waits on it and the server keeps nothing for a client there.
+    WhenIdle,
+    /// As soon as nothing waits on it. A client for which the server kept something there is closed.
+    AfterReply,
+    /// At once. What waits on it fails.
+    Now,
+}
+
+/// The connections that an order closes, and who is told when all of them have ended.
+#[derive(Debug)]
+pub(in crate::upstream) struct Closing {
+    lanes: Vec<LaneId>,
+    done: Sender<()>,
+}
+
+impl Engine {
+    /// Closes the connections to this member that there are now. New requests to it open others. `done` is told
+    /// when all of them have ended.
+    pub fn close_lanes(&mut self, member: MemberId, when: Close, done: Sender<()>) {
+        let lanes = self.servers.lanes.iter();
+        let lanes: Vec<LaneId> = lanes
+            .filter(|(_, lane)| lane.member.id == member)
+            .map(|(id, _)| id)
+            .collect();
+        for &id in &lanes {
+            let Some(lane) = self.servers.lanes.get_mut(id) else {
+                continue;
+            };
+            lane.closes = Some(when);
+            let shared = &mut self.servers.by_member[member.0 as usize].shared;
+            if shared.get(lane.login) == Some(id) {
+                shared.unset(lane.login);
+            }
+        }
+        if when == Close::Now {
+            for &id in &lanes {
+                self.drop_lane(id, CLOSED);
+            }
+        }
+        self.servers.closings.push(Closing { lanes, done });
+        self.check_closings();
+    }
+
+    /// Closes connections whose order can be followed now.
+    pub(in crate::upstream) fn check_closings(&mut self) {
+        if self.servers.closings.is_empty() {
+            return;
+        }
+        let closings = self.servers.closings.iter().flat_map(|closing| &closing.lanes);
+        let due = closings.copied().filter(|&id| {
+            let lane = self.servers.lanes.get(id);
+            lane.is_some_and(|lane| self.may_close(id, lane))
+        });
+        let due: Vec<LaneId> = due.collect();
+        for id in due {
+            self.drop_lane(id, CLOSED);
+        }
+        let lanes = &self.servers.lanes;
+        self.servers.closings.retain_mut(|closing| {
+            closing.lanes.retain(|&id| lanes.get(id).is_some());
+            if closing.lanes.is_empty() {
+                // Whoever gave the order may have ended.
+                let _ = closing.done.send(());
+            }
+            !closing.lanes.is_empty()
+        });
+    }
+
+    /// May this connection be closed by its order now?
+    fn may_close(&self, id: LaneId, lane: &Lane) -> bool {
+        let rests = lane.is_unused() && !lane.is_streaming();
+        let keeps = lane.owner.is_some_and(|owner| {
+            let lease = self.clients.lease(owner);
+            lease.is_some_and(|lease| lease != Lease::Clean)
+                || self.clients.is_subscribed_on(owner, lane.member.id, id)
+        });
+        match lane.closes {
+            None => false,
+            Some(Close::Now) => true,
+            Some(Close::AfterReply) => rests,
+            Some(Close::WhenIdle) => rests && !keeps,
+        }
+    }
+}

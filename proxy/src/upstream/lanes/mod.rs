@@ -1,0 +1,37 @@
+//! The lanes of one worker to one member, by their kinds.
+
+mod bulk;
+mod close;
+mod dedicated;
+mod queue;
+mod release;
+mod shared;
+
+pub(super) use self::close::Closing;
+use self::{bulk::Bulk, dedicated::Dedicated, shared::Shared};
+pub use self::{
+    bulk::{BULK_LANES, STREAMED},
+    close::Close,
+};
+pub(crate) use self::{dedicated::ELSEWHERE, queue::Wants};
+use crate::{engine::Engine, members::Member};
+
+/// A worker's lanes to one member.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    pub(super) shared: Shared,
+    pub(super) bulk: Bulk,
+    /// `None`: no client has had a dedicated lane yet.
+    pub(super) dedicated: Option<Box<Dedicated>>,
+}
+
+impl Engine {
+    /// The lanes to this member; an empty set is made if there is none yet.
+    pub(super) fn lanes_of(&mut self, member: &Member) -> &mut Lanes {
+        let number = member.id.0 as usize;
+        if self.servers.by_member.len() <= number {
+            self.servers.by_member.resize_with(number + 1, Lanes::default);
+        }
+        &mut self.servers.by_member[number]
+    }
+}

@@ -1,0 +1,189 @@
+//! The end of a client's use of a dedicated lane: the lane is reset, given to another client, or closed.
+
+use std::sync::Arc;
+
+use super::close::{CLOSED, Close};
+use crate::{
+    client::ClientId,
+    engine::{Engine, Peer},
+    micros::Micros,
+    protocol::Lease,
+    route::{Answer, ReplyTo},
+    upstream::{Lane, LaneId, Trial, Waiter},
+};
+
+impl Engine {
+    /// A dedicated lane has no request in flight: it is returned to the idle lanes, if the server keeps no
+    /// state.
+    pub(crate) fn give_back(&mut self, id: LaneId) {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        let Some(owner) = lane.owner else {
+            return;
+        };
+        if !lane.is_unused() || lane.is_streaming() {
+            return;
+        }
+        let ends = lane.closes == Some(Close::AfterReply);
+        if self.clients.is_subscribed_on(owner, lane.member.id, id) {
+            return;
+        }
+        match self.clients.lease(owner) {
+            None => return self.drop_lane(id, ""),
+            Some(Lease::Kept) if !ends => return,
+            Some(Lease::Kept) => return self.drop_lane(id, CLOSED),
+            Some(Lease::Dirty) => {
+                self.clients.end_lease(owner);
+                return self.reset_lane(id);
+            }
+            Some(Lease::Spoilt) => {
+                // The client's next dedicated request gets another lane.
+                self.clients.end_lease(owner);
+                return self.drop_lane(id, "");
+            }
+            Some(Lease::Moved) => {
+                self.clients.end_lease(owner);
+                let Some(login) = self.login_of(owner) else {
+                    return self.drop_lane(id, "");
+                };
+                self.servers.move_lane(id, login);
+            }
+            Some(Lease::Clean) => self.clients.set_own_lane(owner, None),
+        }
+        self.free_lane(id);
+    }
+
+    /// Takes a dedicated lane from its client.
+    fn disown(&mut self, id: LaneId) {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        let charged = std::mem::take(&mut lane.charged);
+        if let Some(owner) = lane.owner.take() {
+            self.discharge_lane(owner, charged);
+        }
+        self.hold_lane(id, false);
+        if let Some(lane) = self.servers.lanes.get_mut(id) {
+            lane.waits_for_owner = false;
+        }
+    }
+
+    /// Has the server forget what it keeps of the lane's last client. The lane is nobody's until that is
+    /// answered.
+    fn reset_lane(&mut self, id: LaneId) {
+        self.disown(id);
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        let out = lane.stream.filling(&mut self.buffers);
+        let begun = out.len();
+        let Some(command) = lane.member.protocol.reset(&mut lane.state, out) else {
+            return self.drop_lane(id, "");
+        };
+        let size = out.len() - begun;
+        lane.waiters.push(Waiter {
+            to: ReplyTo::Lane { lane: id },
+            command,
+            at: lane.given as u32,
+            sent: self.now,
+            trial: Trial::Large,
+            ..Waiter::NOBODY
+        });
+        lane.given += size as u64;
+        lane.resets = true;
+        self.servers.in_flight += 1;
+        self.metrics.sent(command);
+        self.flush_later(Peer::Lane(id));
+    }
+
+    /// The server has answered on a lane of which it is asked something for the lane itself: that it forgets
+    /// its last client, or that it proves something.
+    pub(crate) fn lane_answered(&mut self, id: LaneId, answer: &Answer<'_>) {
+        match self.servers.lanes.get_mut(id) {
+            Some(lane) if lane.resets => {
+                lane.resets = false;
+                match answer.outcome().is_error() {
+                    true => self.drop_lane(id, "it cannot be reset"),
+                    false => self.free_lane(id),
+                }
+            }
+            _ => self.proved(id, answer),
+        }
+    }
+
+    /// Returns a dedicated lane, on which the server keeps nothing, to the idle ones.
+    pub(crate) fn free_lane(&mut self, id: LaneId) {
+        self.disown(id);
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        let member = Arc::clone(&lane.member);
+        if lane.closes.is_some() || !self.tree.names(member.id) {
+            return self.drop_lane(id, "");
+        }
+        lane.free = self.now;
+        let idle = &mut self.dedicated_of(&member).idle;
+        idle.push(id);
+        let is_spare = idle.len() > member.dedicated.idle as usize;
+        self.serve_queue(&member);
+        if is_spare && self.dedicated_of(&member).idle.contains(&id) {
+            self.drop_lane(id, "");
+        }
+    }
+
+    /// A dedicated lane has ended: the state that the server kept for its client is lost.
+    pub(in crate::upstream) fn lost(&mut self, id: LaneId, lane: &Lane) {
+        let dedicated = self.dedicated_of(&lane.member);
+        dedicated.count -= 1;
+        dedicated.idle.retain(|&idle| idle != id);
+        lane.member.health.quota().give_back();
+        if let Some(owner) = lane.owner {
+            self.lose_own_lane(owner, id);
+        }
+        if self.servers.queued > 0 {
+            self.serve_queue(&lane.member);
+        }
+    }
+
+    /// A client has left. Its dedicated lane is closed at once, which ends what the server kept for it.
+    /// `waits`: the client may have requests in a queue.
+    pub(crate) fn end_lease(&mut self, own: Option<LaneId>, client: ClientId, waits: bool) {
+        if let Some(lane) = own {
+            self.drop_lane(lane, "its client left");
+        }
+        if waits && self.servers.queued > 0 {
+            self.leave_queues(client);
+        }
+    }
+
+    /// Closes idle lanes that have rested for long, and those that other workers want. Clients that wait get
+    /// what others have given back.
+    pub(in crate::upstream) fn check_dedicated(&mut self) {
+        let (now, mut gone, mut served) = (self.now, Vec::new(), Vec::new());
+        for dedicated in self
+            .servers
+            .by_member
+            .iter()
+            .filter_map(|lanes| lanes.dedicated.as_ref())
+        {
+            let idle = dedicated
+                .idle
+                .iter()
+                .filter_map(|&id| Some((id, self.servers.lanes.get(id)?)));
+            let mut wanted = None;
+            gone.extend(idle.filter_map(|(id, lane)| {
+                let limit = Micros::from(lane.member.dedicated.idle_timeout);
+                let is_wanted = *wanted.get_or_insert_with(|| lane.member.health.quota().take_wanted());
+                (is_wanted || now - lane.free > limit).then_some(id)
+            }));
+            served.extend(dedicated.queue.front().map(|queued| Arc::clone(&queued.member)));
+        }
+        for id in gone {
+            self.drop_lane(id, "");
+        }
+        for member in served {
+            self.serve_queue(&member);
+        }
+    }
+}
