@@ -106,7 +106,7 @@ const ROWS: [(&str, &[&str]); 11] = [
             "Unwritten.message",
         ],
     ),
-    (LOGINS, &["Known.words", "Logins.0"]),
+    (LOGINS, &["Known.words", "Logins.known"]),
     (
         LINKS,
         &[

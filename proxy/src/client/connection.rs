@@ -28,6 +28,8 @@ pub(super) struct Wanted {
 pub(super) enum Stage {
     /// A step of its login.
     Login,
+    /// The same, when a server has answered what the login asks.
+    Asking,
     /// A request.
     Requests,
     /// The same large request again, which waits for a place among the large messages to a server.
@@ -198,11 +200,12 @@ impl Client {
         }
     }
 
-    /// Returns whether it has sent the beginning of a request and not yet the rest. A value that is passed on
-    /// as it comes does not count, since nothing of it is kept.
+    /// Returns whether it has not logged in yet, or has sent the beginning of a request and not the rest. A value
+    /// that is passed on as it comes does not count, since nothing of it is kept.
     pub(super) fn is_midway(&self) -> bool {
         let begun = match self.stage {
             Stage::Upload(_) => false,
+            Stage::Login | Stage::Asking => return true,
             Stage::Keys(_) => true,
             _ => !self.stream.read_buffer.is_empty(),
         };

@@ -13,6 +13,7 @@
 //! * `room`: the memory that clients may take; `timeouts`: what they may take too long for (a server's
 //!   time-outs are in `upstream/late.rs`); `half_closed`: clients that send no more
 
+mod admission;
 mod answer;
 mod clients;
 mod connection;

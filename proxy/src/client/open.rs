@@ -1,15 +1,15 @@
-//! A client connects: the greeting and the login.
+//! A client connects, and uses a login at servers.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use proxima_wire::message::Outcome;
 
-use super::{Client, ClientId, Slots, Stage, WHOLE, kept_session::KeptSession};
+use super::{Client, ClientId, Slots, Stage, kept_session::KeptSession};
 use crate::{
     engine::{Engine, Peer},
     members::{ClientSource, Locality},
     micros::Micros,
-    protocol::{End, Failed, Login, ProtocolSlot, Session},
+    protocol::{End, Failed, ProtocolSlot, Session},
     stream::Stream,
 };
 
@@ -62,7 +62,7 @@ impl Engine {
             waits: false,
             unsent: 0,
             charged: 0,
-            half: Micros::NEVER,
+            half: now,
             since: now,
             active: now,
             stuck: Micros::ZERO,
@@ -121,61 +121,6 @@ impl Engine {
         let failed = Failed::here(Outcome::Overloaded, "clients log in as too many");
         client.protocol.error(&client.session, &failed, &mut line);
         self.answer_here(id, &line, false);
-    }
-
-    /// Takes a step of the login. Returns the bytes used; `None`: more bytes are needed.
-    pub(super) fn admit(&mut self, id: ClientId, bytes: &[u8]) -> Option<usize> {
-        let client = self.clients.table.get_mut(id)?;
-        let said = client.stream.out.len();
-        let login = client.protocol.admit(
-            client.session.or(&mut Session::default()),
-            bytes,
-            &mut client.stream.out,
-        );
-        let spoke = client.stream.out.len() > said;
-        let peer = Peer::Client(id);
-        let used = match login {
-            // A login that is not understood within the size of a request never will be.
-            Login::More { used: 0 } if bytes.len() as u64 > WHOLE => {
-                client.closing = true;
-                Some(0)
-            }
-            Login::More { used } => Some(used).filter(|&used| used > 0),
-            Login::Ready { used } | Login::Limited { used, .. } => {
-                client.stage = Stage::Requests;
-                if !self.follow_login(id) {
-                    self.refuse_login(id);
-                }
-                Some(used)
-            }
-            Login::Upgrade { used } => {
-                let listener = client.listener;
-                let transform = client.protocol.upgrade(End::Client { listener });
-                // What is behind the word is the beginning of the handshake: clients of MySQL do not wait for
-                // an answer. It is never read as plain.
-                let behind = bytes.get(used..).unwrap_or_default();
-                if transform.is_some_and(|transform| client.stream.upgrade(transform)) {
-                    if !behind.is_empty() {
-                        self.actions.upgraded.push((peer, behind.to_vec()));
-                    }
-                    self.flush_later(peer);
-                    // The codec knows which side speaks next.
-                    self.admit(id, &[]);
-                    return Some(bytes.len()).filter(|&used| used > 0);
-                }
-                client.closing = true;
-                Some(0)
-            }
-            Login::Refused(_) | Login::Rejected(_) | Login::Denied(_) => {
-                client.closing = true;
-                Some(0)
-            }
-        };
-        let ends = self.clients.table.get(id).is_some_and(|client| client.closing);
-        if spoke || ends {
-            self.flush_later(peer);
-        }
-        used
     }
 }
 

@@ -145,6 +145,10 @@ impl Engine {
                 self.answer_here(id, &answer, false);
             }
             Plan::Shutdown => self.actions.events.push(WorkerEvent::Shutdown),
+            Plan::Admit => {
+                self.answer_here(id, &answer, false);
+                self.admit_again(id);
+            }
             Plan::Close | Plan::Reject => {
                 if !answer.is_empty() {
                     self.answer_here(id, &answer, false);

@@ -93,8 +93,8 @@ impl Engine {
         match self.clients.table.get_mut(id) {
             Some(client) if at < read_buffer.len() => {
                 // The time of a line that is served as it comes runs from its beginning, not from its last
-                // key.
-                if at > begun && !matches!(client.stage, Stage::Keys(_)) {
+                // key; that of a login runs from its first step.
+                if at > begun && !matches!(client.stage, Stage::Keys(_) | Stage::Login | Stage::Asking) {
                     client.half = Micros::NEVER;
                 }
                 client.stream.keep_rest(read_buffer, at);
@@ -203,6 +203,10 @@ impl Engine {
                 let used = self.pass_on(id, input.rest());
                 input.at += used;
                 used > 0
+            }
+            Stage::Asking => {
+                client.stalled = true;
+                false
             }
             _ if input.rest().is_empty() => false,
             Stage::Login => match self.admit(id, input.rest()) {

@@ -178,6 +178,7 @@ impl Engine {
             | Plan::Everywhere
             | Plan::Visit
             | Plan::Broadcast
+            | Plan::Admit
             | Plan::Stats
             | Plan::Consult
             | Plan::Figures

@@ -33,6 +33,7 @@ impl Engine {
             ReplyTo::Operation { operation, child } => self.copy_answered(operation, child, answer),
             ReplyTo::Peer { task } => self.answer_peer(task, answer),
             ReplyTo::Lane { lane } => self.lane_answered(lane, answer),
+            ReplyTo::Admission { client } => self.admission_answered(client, answer),
             ReplyTo::Client { .. } | ReplyTo::Nobody => {}
         }
     }

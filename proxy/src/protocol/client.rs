@@ -3,7 +3,9 @@
 
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Reply, Request};
 
-use super::{ConnectionFacts, DeclaredCommands, Failed, Figures, Join, Login, Plan, Session};
+use super::{
+    Admission, Admitting, ConnectionFacts, DeclaredCommands, Failed, Figures, Heard, Join, Plan, Session,
+};
 
 /// What a protocol does for its clients: first what every protocol must say, then what has a default.
 pub trait ClientSide: Send + Sync {
@@ -23,9 +25,16 @@ pub trait ClientSide: Send + Sync {
     }
 
     /// Takes one step of a client's login. The first call, without bytes, comes when the client connects: a
-    /// protocol whose server speaks first writes its greeting here. By default clients do not log in.
-    fn admit(&self, _: &mut Session, _bytes: &[u8], _out: &mut Vec<u8>) -> Login {
-        Login::Ready { used: 0 }
+    /// protocol whose server speaks first writes its greeting here. A login may begin anew
+    /// ([`Plan::Admit`]). By default clients do not log in.
+    fn admit(&self, _: &mut Session, _: &Admitting, _bytes: &[u8], _out: &mut Vec<u8>) -> Admission {
+        Admission::Ready { used: 0 }
+    }
+
+    /// Takes the step of a login for which a server was [asked](Admission::Ask). It uses no bytes. By default
+    /// nothing is asked.
+    fn heard(&self, _: &mut Session, _: &Admitting, _: Heard<'_>, _out: &mut Vec<u8>) -> Admission {
+        Admission::Denied
     }
 
     /// The request as the configuration declares its command, if the codec does not know that; or as this

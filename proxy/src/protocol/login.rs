@@ -1,6 +1,6 @@
-//! What one step of a login comes to.
+//! What one step of a login at a server comes to.
 
-/// The result of one step of a login.
+/// The result of one step of the proxy's login at a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Login {
     /// The login goes on.

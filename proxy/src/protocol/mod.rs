@@ -7,6 +7,7 @@
 //! only some protocols can do is a part of its own that a protocol offers or not ([`Channels`], [`Copied`],
 //! [`PoolState`], [`Embedded`]).
 
+mod admission;
 mod channels;
 mod client;
 mod connection_facts;
@@ -35,6 +36,7 @@ mod transform;
 
 pub(crate) use self::outgoing::Before;
 pub use self::{
+    admission::{Admission, Admitting, Heard},
     channels::Channels,
     client::ClientSide,
     connection_facts::ConnectionFacts,

@@ -49,6 +49,9 @@ pub enum Plan {
     /// The proxy answers which proxies clients of this listener may use, in this form of those in which the
     /// protocol tells it. While they are not known, what the codec has appended is the reply.
     Announce(u16),
+    /// A login begins anew: what the codec has appended leaves, and [`admit`](super::ClientSide::admit) is called
+    /// at once, without bytes. Nothing may be due to the client.
+    Admit,
     /// The connection is closed after the replies that are due and what the codec has appended.
     Close,
     /// As `Close`, for a request that is not taken here: the client counts as one that failed.

@@ -20,6 +20,11 @@ use crate::{
 const TOO_LARGE_FOR_PEER: Failed<'static> =
     Failed::here(Outcome::Overloaded, "this value is too large for a peer");
 
+const TOO_LARGE_FOR_LOGIN: Failed<'static> = Failed::here(
+    Outcome::Overloaded,
+    "what a server says of this login is too large",
+);
+
 /// A route that looks at values gets none that no client may store.
 const TOO_LARGE_IN_STEPS: Failed<'static> =
     Failed::here(Outcome::Overloaded, "this value is too large for its route");
@@ -299,6 +304,10 @@ impl Engine {
             let id = match to {
                 ReplyTo::Client { client: id, seq } => return Some((id, seq)),
                 ReplyTo::Lane { .. } | ReplyTo::Nobody => return None,
+                ReplyTo::Admission { client } => {
+                    self.admission_answered(client, &Answer::Failed(TOO_LARGE_FOR_LOGIN));
+                    return None;
+                }
                 ReplyTo::Peer { task } => {
                     self.answer_peer(task, &Answer::Failed(TOO_LARGE_FOR_PEER));
                     return None;

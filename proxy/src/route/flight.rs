@@ -48,7 +48,12 @@ pub enum ReplyTo {
         /// The task that waits.
         task: TaskId,
     },
-    /// The lane itself, whose server was asked for a proof.
+    /// The login of a client, which depends on what a server says.
+    Admission {
+        /// The client.
+        client: ClientId,
+    },
+    /// The lane itself, whose server was asked for a proof, or to forget its last client.
     Lane {
         /// The lane that waits.
         lane: LaneId,

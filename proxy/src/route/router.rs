@@ -64,7 +64,11 @@ impl Engine {
                 Some((flight.parent, flight.request.class))
             }
             ReplyTo::Operation { operation, .. } => self.copies.parent_of(operation),
-            ReplyTo::Client { .. } | ReplyTo::Peer { .. } | ReplyTo::Lane { .. } | ReplyTo::Nobody => None,
+            ReplyTo::Client { .. }
+            | ReplyTo::Admission { .. }
+            | ReplyTo::Peer { .. }
+            | ReplyTo::Lane { .. }
+            | ReplyTo::Nobody => None,
         }
     }
 

@@ -146,7 +146,10 @@ impl Engine {
         if large && lane.waiters.len() == 1 {
             self.make_bulk(id);
         }
-        if !matches!(to, ReplyTo::Flight { .. } | ReplyTo::Operation { .. }) {
+        if !matches!(
+            to,
+            ReplyTo::Flight { .. } | ReplyTo::Operation { .. } | ReplyTo::Admission { .. }
+        ) {
             return self.pass_part(id, to, bytes);
         }
         let Some(lane) = self.servers.lanes.get_mut(id) else {

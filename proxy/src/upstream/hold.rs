@@ -176,6 +176,7 @@ impl Lane {
             ReplyTo::Flight { .. }
             | ReplyTo::Operation { .. }
             | ReplyTo::Peer { .. }
+            | ReplyTo::Admission { .. }
             | ReplyTo::Lane { .. }
             | ReplyTo::Nobody => true,
         };

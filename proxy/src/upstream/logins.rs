@@ -1,23 +1,24 @@
 //! The logins of lanes: a request goes on a lane that has logged in as its client asks.
 //!
-//! Invariant: a worker knows at most [`LOGINS`] logins at a time, however many names clients use. Lanes with
+//! Invariant: a worker knows at most `limits.logins` logins at a time, however many names clients use. Lanes with
 //! a login that no client uses any more are closed as soon as no request waits on them.
 //!
-//! Invariant: the last [`RESERVED`] of them are for hosts that have brought less than half of all. One host
+//! Invariant: the last quarter of them is for hosts that have brought less than half of all. One host
 //! therefore leaves room for others, whatever its clients say.
 
 use std::{fmt, net::IpAddr, sync::Arc};
 
 use super::{LaneId, Servers};
+use crate::config::schema::Limits;
 
-/// The most logins of clients that one worker knows at a time. The pools' own login does not count.
-pub const LOGINS: usize = 256;
-/// The logins that no host gets which has brought half of all.
-pub const RESERVED: usize = LOGINS / 4;
-
-/// The logins that a worker's clients have asked for, by number. Number 0 is the pool's own login.
+/// The logins that a worker's clients have asked for.
 #[derive(Debug)]
-pub(super) struct Logins(Vec<Known>);
+pub(super) struct Logins {
+    /// By number. Number 0 is the pool's own login.
+    known: Vec<Known>,
+    /// The most logins of clients at a time.
+    most: usize,
+}
 
 /// One login, and how many use it.
 struct Known {
@@ -36,7 +37,10 @@ impl Default for Logins {
             clients: 0,
             lanes: 0,
         };
-        Self(vec![pools])
+        Self {
+            known: vec![pools],
+            most: Limits::DEFAULT.logins,
+        }
     }
 }
 
@@ -49,20 +53,20 @@ impl Logins {
             None if !self.has_room(by) => return None,
             None => self.add(words, by),
         };
-        self.0[number].clients += 1;
+        self.known[number].clients += 1;
         Some(number as u16)
     }
 
     /// The number of this login, if it is known.
     fn find(&self, words: &[u8]) -> Option<usize> {
-        self.0.iter().position(|known| &*known.words == words)
+        self.known.iter().position(|known| &*known.words == words)
     }
 
     /// May this host bring one more login?
     fn has_room(&self, by: Option<IpAddr>) -> bool {
-        let taken = || self.0.iter().skip(1).filter(|known| !known.is_free());
-        let left = LOGINS - taken().count();
-        left > RESERVED || left > 0 && taken().filter(|known| known.by == by).count() < LOGINS / 2
+        let taken = || self.known.iter().skip(1).filter(|known| !known.is_free());
+        let left = self.most.saturating_sub(taken().count());
+        left > self.most / 4 || left > 0 && taken().filter(|known| known.by == by).count() < self.most / 2
     }
 
     /// Adds a login, for which there is room.
@@ -73,31 +77,31 @@ impl Logins {
             clients: 0,
             lanes: 0,
         };
-        let free = self.0.iter().skip(1).position(Known::is_free);
+        let free = self.known.iter().skip(1).position(Known::is_free);
         match free {
-            Some(free) => self.0[free + 1] = known,
-            None => self.0.push(known),
+            Some(free) => self.known[free + 1] = known,
+            None => self.known.push(known),
         }
-        free.map_or(self.0.len() - 1, |free| free + 1)
+        free.map_or(self.known.len() - 1, |free| free + 1)
     }
 
     /// Counts one client less with this login.
     pub(super) fn leave(&mut self, login: u16) {
-        if let Some(known) = self.0.get_mut(usize::from(login)) {
+        if let Some(known) = self.known.get_mut(usize::from(login)) {
             known.clients = known.clients.saturating_sub(1);
         }
     }
 
     /// Counts one more lane with this login.
     pub(super) fn lane_opened(&mut self, login: u16) {
-        if let Some(known) = self.0.get_mut(usize::from(login)) {
+        if let Some(known) = self.known.get_mut(usize::from(login)) {
             known.lanes += 1;
         }
     }
 
     /// Counts one lane less with this login.
     pub(super) fn lane_closed(&mut self, login: u16) {
-        if let Some(known) = self.0.get_mut(usize::from(login)) {
+        if let Some(known) = self.known.get_mut(usize::from(login)) {
             known.lanes = known.lanes.saturating_sub(1);
         }
     }
@@ -106,20 +110,20 @@ impl Logins {
     pub(super) fn is_wanted(&self, login: u16) -> bool {
         login == 0
             || self
-                .0
+                .known
                 .get(usize::from(login))
                 .is_some_and(|known| known.clients > 0)
     }
 
     /// The login in the codec's words.
     pub(super) fn words(&self, login: u16) -> Arc<[u8]> {
-        let known = self.0.get(usize::from(login));
+        let known = self.known.get(usize::from(login));
         known.map(|known| Arc::clone(&known.words)).unwrap_or_default()
     }
 
     /// Does this login have these words?
     pub(super) fn is(&self, login: u16, words: &[u8]) -> bool {
-        self.0
+        self.known
             .get(usize::from(login))
             .is_some_and(|known| &*known.words == words)
     }
@@ -140,6 +144,11 @@ impl Known {
 }
 
 impl Servers {
+    /// Sets how many logins of clients there may be at a time. Those that there are stay.
+    pub(crate) fn limit_logins(&mut self, most: usize) {
+        self.logins.most = most;
+    }
+
     /// May a client of this host have a login with these words?
     pub(crate) fn has_room_for_login(&self, words: &[u8], by: Option<IpAddr>) -> bool {
         self.logins.find(words).is_some() || self.logins.has_room(by)
@@ -180,7 +189,11 @@ impl Servers {
 mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
-    use super::{LOGINS, Logins, RESERVED};
+    use super::Logins;
+    use crate::config::schema::Limits;
+
+    const LOGINS: usize = Limits::DEFAULT.logins;
+    const RESERVED: usize = LOGINS / 4;
 
     fn host(number: usize) -> Option<IpAddr> {
         Some(Ipv4Addr::new(10, 0, 0, number as u8).into())

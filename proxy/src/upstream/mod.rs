@@ -48,6 +48,5 @@ use self::{end::UNREPAIRED, send::LANE_BYTES};
 pub use self::{
     lane::{Lane, LaneId},
     lanes::{BULK_LANES, Close, STREAMED},
-    logins::{LOGINS, RESERVED},
     servers::Servers,
 };

@@ -144,6 +144,7 @@ impl<R: Reactor> Worker<R> {
                         self.engine.metrics.forget(member);
                     }
                     self.engine.find_fleet_pools();
+                    self.engine.servers.limit_logins(limits.logins);
                     self.engine.limits = limits;
                     self.engine.share_memory();
                     self.engine.renew_lanes();

@@ -17,14 +17,20 @@ use crate::{
 pub(crate) struct Client(Talk);
 
 impl Client {
-    /// Connects and logs in.
-    pub(crate) fn connect(address: SocketAddr, password: &str) -> Self {
+    /// Connects and says nothing, but what its transform begins with.
+    pub(crate) fn silent(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         // If the proxy never answers, the test fails instead of running for ever.
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let mut talk = Talk::new(stream, Some(Box::new(Scramble::connecting(200))));
-        // The client begins the transform's handshake. The proxy begins the protocol.
         talk.say("").unwrap();
+        Self(talk)
+    }
+
+    /// Connects and logs in.
+    pub(crate) fn connect(address: SocketAddr, password: &str) -> Self {
+        // The client begins the transform's handshake. The proxy begins the protocol.
+        let Self(mut talk) = Self::silent(address);
         let greeting = talk.hear().unwrap();
         let salt = greeting.strip_prefix("HELLO ").unwrap();
         talk.say(&format!("LOGIN app {}\n", answer(salt, password)))

@@ -260,6 +260,9 @@ impl Lines {
                 used: line.len(),
                 why: "an old server takes no batches".into(),
             },
+            (Step::LoggingIn, Parsed::Head("DENIED\n")) if !with.words.is_empty() => {
+                Login::Denied(b"? the server denies it\n".to_vec())
+            }
             (_, Parsed::Head(line)) => Login::Refused(format!("the server said {}", line.trim_end())),
             (_, Parsed::Bad(_)) => Login::Refused("the server said no line".into()),
         }

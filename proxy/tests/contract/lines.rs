@@ -23,6 +23,7 @@
 //!                                             BLOB key count       + (behind the line come as many bytes)
 //!                                             AS name              + (from here on it is spoken to by name, and nothing of
 //!                                                                  others, `name:…`, is its business)
+//!                                             RELOG key            + (and HELLO with a salt that nobody has had)
 //!                                             EACH key             + (from here on each request has a connection of its own)
 //!                                             VAR key value        + (the connection knows the value until RESET)
 //!                                             TELLME key           = the value that the connection knows
@@ -34,8 +35,8 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use proxima::protocol::{
-    ClientSide, End, EndState, Failed, Join, Lease, Login, Plan, PoolState, Protocol, Protocols, Requests,
-    Session, Transform,
+    Admission, Admitting, ClientSide, End, EndState, Failed, Heard, Join, Lease, Plan, PoolState, Protocol,
+    Protocols, Requests, Session, Transform,
 };
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
@@ -60,7 +61,9 @@ pub(crate) struct Lines {
 #[derive(Default)]
 struct Client {
     /// With which it proves that it knows the password.
-    salt: &'static str,
+    salt: String,
+    /// It logs in once more.
+    again: bool,
     /// As whom it is spoken to (`AS`).
     name: Vec<u8>,
     /// All of its requests are for its dedicated connection (`HOLD`).
@@ -94,12 +97,12 @@ static KNOWN: Lines = Lines::new(PASSWORD);
 /// The protocols of a process that speaks only this protocol.
 pub(crate) static LINES: Protocols = Protocols::new(&[&KNOWN]);
 
-pub(crate) const COMMANDS: [&str; 26] = [
+pub(crate) const COMMANDS: [&str; 27] = [
     "GET", "PUT", "MANY", "BYE", "NEST", "BATCH", "TELL", "AS", "TAKE", "SOME", "PAIRS", "WHO", "WAIT",
     "HOLD", "FREE", "SPOIL", "WATCH", "USE", "WHOAMI", "BLOB", "RUN", "PREP", "EACH", "VAR", "TELLME",
-    "RESET",
+    "RESET", "RELOG",
 ];
-const CLASSES: [Class; 26] = [
+const CLASSES: [Class; 27] = [
     Class::Read,
     Class::Write,
     Class::Read,
@@ -121,6 +124,7 @@ const CLASSES: [Class; 26] = [
     Class::Read,
     Class::Write,
     Class::Read,
+    Class::Session,
     Class::Session,
     Class::Session,
     Class::Session,
@@ -273,6 +277,12 @@ impl ClientSide for Lines {
                 out.extend_from_slice(b"+\n");
                 Plan::Answer
             }
+            ("RELOG", _) if !session.is_idle => Plan::Later,
+            ("RELOG", _) => {
+                session.state.change(|client: &mut Client| client.again = true);
+                out.extend_from_slice(b"+\n");
+                Plan::Admit
+            }
             ("EACH", _) => {
                 session.state.change(|client: &mut Client| client.each = true);
                 session.plans_all = true;
@@ -381,29 +391,61 @@ impl ClientSide for Lines {
         out.extend_from_slice(format!("? proxy{to}: {failed}\n").as_bytes());
     }
 
-    fn admit(&self, session: &mut Session, bytes: &[u8], out: &mut Vec<u8>) -> Login {
-        if Client::of(session).is_none() {
-            session.state.change(|client: &mut Client| client.salt = "pepper");
-            out.extend_from_slice(b"HELLO pepper\n");
+    fn admit(&self, session: &mut Session, with: &Admitting, bytes: &[u8], out: &mut Vec<u8>) -> Admission {
+        let begins = Client::of(session).is_none_or(|client| client.again);
+        if begins {
+            let is_first = Client::of(session).is_none();
+            let salt = match is_first {
+                true => "pepper".to_owned(),
+                false => format!("{:016x}{:016x}", with.random[0], with.random[3]),
+            };
+            out.extend_from_slice(format!("HELLO {salt}\n").as_bytes());
+            session
+                .state
+                .change(|client: &mut Client| (client.salt, client.again) = (salt, false));
         }
-        let salt = Client::of(session).map_or("", |client| client.salt);
+        let salt = Client::of(session).map_or("", |client| &client.salt);
         match line(bytes) {
             Parsed::Head(line @ "SECURE\n") if self.late.is_some() && session.form == 0 => {
                 session.form = 1;
                 out.extend_from_slice(b"GO\n");
-                Login::Upgrade { used: line.len() }
+                Admission::Upgrade { used: line.len() }
             }
-            Parsed::Head(line) if self.late.is_some() && session.form == 0 => {
-                Login::Refused(format!("{} said too early", line.trim_end()))
-            }
+            Parsed::Head(_) if self.late.is_some() && session.form == 0 => Admission::Denied,
             Parsed::Head(line) if line == format!("LOGIN app {}\n", answer(salt, "open sesame")) => {
                 out.extend_from_slice(b"WELCOME\n");
-                Login::Ready { used: line.len() }
+                Admission::Ready { used: line.len() }
             }
-            Parsed::More => Login::More { used: 0 },
+            // Whether this user may be served is what a server says.
+            Parsed::Head(line) if line.starts_with("ASK ") => {
+                session.login = line[4..].trim_end().as_bytes().to_vec();
+                Admission::Ask {
+                    used: line.len(),
+                    request: b"WHOAMI k\n".to_vec(),
+                }
+            }
+            Parsed::More => Admission::More { used: 0 },
             _ => {
                 out.extend_from_slice(b"DENIED\n");
-                Login::Refused("wrong password".into())
+                Admission::Denied
+            }
+        }
+    }
+
+    fn heard(&self, _: &mut Session, _: &Admitting, heard: Heard<'_>, out: &mut Vec<u8>) -> Admission {
+        match heard {
+            Heard::Reply(reply, bytes) if !reply.outcome.is_error() => {
+                out.extend_from_slice(b"WELCOME ");
+                out.extend_from_slice(&bytes[2..]);
+                Admission::Ready { used: 0 }
+            }
+            Heard::Reply(_, bytes) => {
+                out.extend_from_slice(bytes);
+                Admission::Denied
+            }
+            Heard::Failed(failed) => {
+                out.extend_from_slice(format!("? nobody knows: {failed}\n").as_bytes());
+                Admission::Denied
             }
         }
     }

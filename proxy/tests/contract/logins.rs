@@ -2,7 +2,7 @@
 
 use std::{thread, time::Duration};
 
-use proxima::upstream::{LOGINS, RESERVED};
+use proxima::config::schema::Limits;
 
 use crate::{
     client::Client,
@@ -100,7 +100,7 @@ fn bulk_and_dedicated_lanes_keep_to_their_clients_login() {
 fn the_number_of_logins_is_bounded_and_unused_ones_make_room() {
     one("p", |proxy| {
         // One host leaves some for others.
-        let most = LOGINS - RESERVED;
+        let most = Limits::DEFAULT.logins * 3 / 4;
         let mut clients: Vec<Client> = (0..most).map(|n| as_user(proxy, &format!("user{n}"))).collect();
         for (n, client) in clients.iter_mut().enumerate() {
             assert_eq!(whoami(client).0, format!("user{n}"));

@@ -4,6 +4,7 @@
 //! and real clients use it, on both back ends.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod admission;
 mod client;
 mod closing;
 mod conversation;

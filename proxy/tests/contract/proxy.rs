@@ -84,6 +84,16 @@ impl Proxy {
     /// # Errors
     /// The routes cannot be compiled.
     pub(crate) fn start(io: &str, protocols: Protocols, served: &[Served<'_>]) -> Result<Self, CompileError> {
+        Self::limited(io, protocols, served, "{}")
+    }
+
+    /// As [`Self::start`], with these limits.
+    pub(crate) fn limited(
+        io: &str,
+        protocols: Protocols,
+        served: &[Served<'_>],
+        limits: &str,
+    ) -> Result<Self, CompileError> {
         let bound = |_: &Served<'_>| {
             bind(
                 "127.0.0.1:0",
@@ -94,7 +104,7 @@ impl Proxy {
             .unwrap()
         };
         let listeners: Vec<_> = served.iter().map(bound).collect();
-        let mut text = String::from("pools:\n");
+        let mut text = format!("limits: {limits}\npools:\n");
         for Served {
             pool,
             servers,

@@ -226,6 +226,9 @@ impl Talk {
             return self.say("DENIED\n");
         };
         let user = user.strip_prefix('@').unwrap_or("nobody").to_owned();
+        if user == "mallory" {
+            return self.say("DENIED\n");
+        }
         if !self
             .transform
             .as_ref()

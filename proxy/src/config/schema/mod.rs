@@ -180,6 +180,8 @@ pub struct Limits {
     pub write_timeout: Duration,
     /// Time from the first byte of a request to its last, after which the client is closed.
     pub request_timeout: Duration,
+    /// Logins of clients at servers that one worker knows at a time.
+    pub logins: usize,
     /// Bytes a second that a client in the middle of a large value must move while others wait for its place.
     pub minimum_rate: usize,
     /// Time after which a connection to a server is closed on which nothing was asked; 0: never.
@@ -198,6 +200,7 @@ impl Limits {
         age: Duration::ZERO,
         write_timeout: Duration::from_secs(10),
         request_timeout: Duration::from_secs(30),
+        logins: 256,
         minimum_rate: 64 << 10,
         server_idle: Duration::ZERO,
     };

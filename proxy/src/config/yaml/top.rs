@@ -189,6 +189,9 @@ section! {
         /// Time from the first byte of a request to its last, after which the client is closed. A value above
         /// 64 KiB that is passed on to servers as it comes may take longer.
         request_timeout: PositiveTime = Limits::DEFAULT.request_timeout,
+        /// Logins at servers (a user, a database) that clients of one worker may have at a time, beside the
+        /// pools' own. Those that no client uses any more make room. One host gets three quarters of them at most.
+        logins: Count<1, 65535> = Limits::DEFAULT.logins as u32,
         /// Bytes a second that a client in the middle of a value of more than 64 KiB must move while others
         /// wait for its place. A slower one is closed. A server takes or gives three such values at once for
         /// each worker.
@@ -337,6 +340,7 @@ fn limits(keys: LimitsKeys) -> Limits {
         age,
         write_timeout,
         request_timeout,
+        logins,
         minimum_rate,
     } = keys;
     Limits {
@@ -349,6 +353,7 @@ fn limits(keys: LimitsKeys) -> Limits {
         age,
         write_timeout,
         request_timeout,
+        logins: logins as usize,
         minimum_rate,
         server_idle: Limits::DEFAULT.server_idle,
     }

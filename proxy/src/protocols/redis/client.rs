@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     protocol::{
-        ClientSide, ConnectionFacts, DeclaredCommands, Failed, Figures, Login, Manner, Plan, Session,
+        Admission, Admitting, ClientSide, ConnectionFacts, DeclaredCommands, Failed, Figures, Manner, Plan,
+        Session,
     },
     protocols::errors::twemproxys_text,
 };
@@ -170,8 +171,8 @@ impl ClientSide for Redis {
         sessions::answered(session, command, reply.outcome.is_error());
     }
 
-    fn admit(&self, session: &mut Session, _: &[u8], _: &mut Vec<u8>) -> Login {
+    fn admit(&self, session: &mut Session, _: &Admitting, _: &[u8], _: &mut Vec<u8>) -> Admission {
         access::begin(session);
-        Login::Ready { used: 0 }
+        Admission::Ready { used: 0 }
     }
 }

@@ -1,0 +1,162 @@
+//! A client's login: the greeting, its steps, and what a server is asked meanwhile.
+//!
+//! Invariant: until a login is over, nothing that the client has sent is taken for a request, and no longer than
+//! `limits.request_timeout`.
+
+use std::rc::Rc;
+
+use proxima_wire::message::{Outcome, Parsed, Request};
+
+use super::{ClientId, Stage, WHOLE};
+use crate::{
+    engine::{Engine, Peer},
+    micros::Micros,
+    protocol::{Admission, Admitting, End, Failed, Heard, Session},
+    route::{Answer, ReplyTo, Walk},
+};
+
+impl Engine {
+    /// Takes a step of the login. Returns the bytes used; `None`: more bytes are needed.
+    pub(super) fn admit(&mut self, id: ClientId, bytes: &[u8]) -> Option<usize> {
+        let with = self.admitting(id)?;
+        let client = self.clients.table.get_mut(id)?;
+        let said = client.stream.out.len();
+        let step = client.protocol.admit(
+            client.session.or(&mut Session::default()),
+            &with,
+            bytes,
+            &mut client.stream.out,
+        );
+        let spoke = client.stream.out.len() > said;
+        let used = self.follow_admission(id, step, bytes);
+        let ends = self.clients.table.get(id).is_some_and(|client| client.closing);
+        if spoke || ends {
+            self.flush_later(Peer::Client(id));
+        }
+        used
+    }
+
+    /// A login begins anew.
+    pub(super) fn admit_again(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.table.get_mut(id) {
+            client.stage = Stage::Login;
+            client.half = self.now;
+        }
+        self.admit(id, &[]);
+    }
+
+    /// A server has answered what a login has asked.
+    pub(crate) fn admission_answered(&mut self, id: ClientId, answer: &Answer<'_>) {
+        let Some(with) = self.admitting(id) else {
+            return;
+        };
+        let client = self.clients.table.get_mut(id);
+        let Some(client) = client.filter(|client| matches!(client.stage, Stage::Asking)) else {
+            return;
+        };
+        client.stage = Stage::Login;
+        let heard = match answer {
+            Answer::Reply(reply, bytes) => Heard::Reply(reply, bytes),
+            Answer::Failed(failed) => Heard::Failed(failed),
+        };
+        let step = client.protocol.heard(
+            client.session.or(&mut Session::default()),
+            &with,
+            heard,
+            &mut client.stream.out,
+        );
+        self.follow_admission(id, step, &[]);
+        self.flush_later(Peer::Client(id));
+        // What the client has sent meanwhile is taken now.
+        self.requeue(id);
+    }
+
+    /// What a step of this client's login is given.
+    fn admitting(&mut self, id: ClientId) -> Option<Admitting> {
+        let listener = self.clients.table.get(id)?.listener;
+        Some(Admitting {
+            random: [(); 4].map(|()| self.random.bits()),
+            unix: self.unix().0,
+            reach: self.tree.reach_of(usize::from(listener)),
+        })
+    }
+
+    /// Follows what a step of the login came to. Returns the bytes used; `None`: more bytes are needed.
+    fn follow_admission(&mut self, id: ClientId, step: Admission, bytes: &[u8]) -> Option<usize> {
+        let peer = Peer::Client(id);
+        let client = self.clients.table.get_mut(id)?;
+        match step {
+            // A login that is not understood within the size of a request never will be.
+            Admission::More { used: 0 } if bytes.len() as u64 > WHOLE => {
+                client.closing = true;
+                Some(0)
+            }
+            Admission::More { used } => Some(used).filter(|&used| used > 0),
+            Admission::Ready { used } => {
+                client.stage = Stage::Requests;
+                client.half = Micros::NEVER;
+                if !self.follow_login(id) {
+                    self.refuse_login(id);
+                }
+                Some(used)
+            }
+            Admission::Ask { used, request } => {
+                client.stage = Stage::Asking;
+                self.ask_for_admission(id, &request);
+                Some(used)
+            }
+            Admission::Upgrade { used } => {
+                let listener = client.listener;
+                let transform = client.protocol.upgrade(End::Client { listener });
+                // What is behind the word is the beginning of the handshake: clients of MySQL do not wait for
+                // an answer. It is never read as plain.
+                let behind = bytes.get(used..).unwrap_or_default();
+                if transform.is_some_and(|transform| client.stream.upgrade(transform)) {
+                    if !behind.is_empty() {
+                        self.actions.upgraded.push((peer, behind.to_vec()));
+                    }
+                    self.flush_later(peer);
+                    // The codec knows which side speaks next.
+                    self.admit(id, &[]);
+                    return Some(bytes.len()).filter(|&used| used > 0);
+                }
+                client.closing = true;
+                Some(0)
+            }
+            Admission::Denied => {
+                client.close_as_failed();
+                Some(0)
+            }
+        }
+    }
+
+    /// Asks a server what the login of a client depends on, as that client would.
+    fn ask_for_admission(&mut self, id: ClientId, message: &[u8]) {
+        let to = ReplyTo::Admission { client: id };
+        if self.login_of(id).is_none() {
+            return;
+        }
+        let tree = Rc::clone(&self.tree);
+        let Some(client) = self.clients.table.get(id) else {
+            return;
+        };
+        let (origin, protocol) = (client.origin(), client.protocol);
+        let root = tree.root(usize::from(origin.listener));
+        let (Some(root), Parsed::Head(request)) = (root, protocol.head(message)) else {
+            let what = "its listener leads nowhere, or nothing can be asked";
+            return self.admission_answered(id, &Answer::Failed(Failed::here(Outcome::LocalError, what)));
+        };
+        let request = &Request {
+            class: protocol.acts_as(&request, message),
+            ..request
+        };
+        let walk = Walk {
+            tree: &tree,
+            origin,
+            request,
+            message,
+            to,
+        };
+        self.walk(root, &walk);
+    }
+}

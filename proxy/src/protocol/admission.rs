@@ -1,0 +1,56 @@
+//! What one step of a client's login comes to, and what the codec is given for it.
+
+use proxima_wire::message::Reply;
+
+use super::{Failed, Reach};
+
+/// The result of one step of a client's login.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// More bytes are needed.
+    More {
+        /// Bytes that this step has used.
+        used: usize,
+    },
+    /// The login is over; the bytes that follow are requests.
+    Ready {
+        /// Bytes that this step has used.
+        used: usize,
+    },
+    /// A server is asked before the login goes on, with the login that the session names now: this request
+    /// walks the tree as a client's would. The next step is [`ClientSide::heard`](super::ClientSide::heard).
+    Ask {
+        /// Bytes that this step has used.
+        used: usize,
+        /// The request, whole.
+        request: Vec<u8>,
+    },
+    /// The login goes on behind the transform of [`Protocol::upgrade`](super::Protocol::upgrade); bytes
+    /// appended so far leave before it. The next step is taken at once, without bytes.
+    Upgrade {
+        /// Bytes that this step has used.
+        used: usize,
+    },
+    /// The client is not served; the connection is closed after the bytes that were appended.
+    Denied,
+}
+
+/// What a step of a login may need beside the session and the client's bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Admitting {
+    /// Random bits, other ones in each step.
+    pub random: [u64; 4],
+    /// The time since 1970, in µs.
+    pub unix: u64,
+    /// Whom the client's requests will reach.
+    pub reach: Reach,
+}
+
+/// The answer to a question of a login.
+#[derive(Clone, Copy, Debug)]
+pub enum Heard<'a> {
+    /// A server has answered this. If it denied the login, these are its words for that.
+    Reply(&'a Reply, &'a [u8]),
+    /// No server has answered.
+    Failed(&'a Failed<'a>),
+}
