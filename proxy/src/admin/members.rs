@@ -47,6 +47,9 @@ pub(super) struct Row {
     waiting: u64,
     /// The member is asked although it is suspected, as too many of its pool are ejected.
     fail_open: bool,
+    /// It is given no new requests, as an operator has ordered. Missing if it is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    drains: bool,
     /// For a copy in a replicated pool: its state.
     #[serde(skip_serializing_if = "Option::is_none")]
     copy: Option<Copy>,
@@ -149,6 +152,7 @@ fn rows(proxy: &Proxy, from: Option<IpAddr>) -> Vec<Row> {
             waiting: counted.map_or(0, |metrics| metrics.waiting),
             copy: member.is_copy().then(|| Copy::of(proxy.copy(&member), now)),
             fail_open: member.fails_open(),
+            drains: member.drains(),
         }
     };
     proxy.members().into_iter().map(row).collect()

@@ -10,6 +10,7 @@ mod health;
 mod mcrouter;
 mod members;
 mod metrics;
+mod orders;
 mod page;
 mod process;
 mod query;
@@ -50,6 +51,9 @@ proxima
   GET /drain                     whether clients are led away, and why
   POST /drain                    lead clients away (with the header X-Proxima: yes)
   DELETE /drain                  take that back
+  /orders                        what is ordered for pools (JSON)
+  POST /orders/drain?pool=P&member=M  give this member no new requests (&for=10m; with the header X-Proxima: yes)
+  DELETE /orders/drain?pool=P&member=M  take that back
   POST /reload                   read the configuration again (with the header X-Proxima: yes)
 ";
 
@@ -71,6 +75,8 @@ pub async fn serve(address: &str, proxy: Arc<Proxy>) -> io::Result<String> {
         .route("/fleet", get(fleet::show))
         .route("/fleet/remove", post(fleet::remove))
         .route("/drain", get(drain::show).post(drain::begin).delete(drain::end))
+        .route("/orders", get(orders::show))
+        .route("/orders/drain", post(orders::drain).delete(orders::end_drain))
         .route("/reload", post(reload))
         .layer(from_fn_with_state(Arc::clone(&proxy), guard::guard))
         .with_state(proxy);

@@ -31,6 +31,7 @@ mod greet;
 mod host;
 mod nodes;
 mod offline;
+mod orders;
 mod own_copies;
 mod pid_file;
 mod probe;
@@ -56,6 +57,7 @@ pub use self::{
     dns::{Asked, LookupFailure},
     nodes::{Agent, AgentError},
     offline::{OfflineError, check, explain},
+    orders::{InForce, OrderError},
     probe::probe,
     readiness::{PoolState, Unready},
     reload::ReloadError,
@@ -63,7 +65,7 @@ pub use self::{
     start::{LogControl, Options, StartError},
 };
 use self::{
-    copies::Copies, descriptors::Descriptors, dns::Names, drain::Drain, ejections::Ejections,
+    copies::Copies, descriptors::Descriptors, dns::Names, drain::Drain, ejections::Ejections, orders::Orders,
     workers::Workers,
 };
 pub use self::{
@@ -118,6 +120,8 @@ pub struct Proxy {
     /// Requests for a change of the configuration.
     requests: mpsc::Sender<follow::Request>,
     drain: Drain,
+    /// What operators have ordered for pools.
+    orders: Orders,
     /// A client has asked for the end of the process.
     shutdown: Notify,
     /// Questions of clients about the process.

@@ -23,6 +23,11 @@ pub fn changes() -> u64 {
     CHANGES.load(Acquire)
 }
 
+/// Notes that the set of members that are up has changed.
+pub(super) fn note_change() {
+    CHANGES.fetch_add(1, Release);
+}
+
 /// Why a request to a member failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -226,7 +231,7 @@ impl Health {
             self.was_late.store(failure == Failure::Timeout, Relaxed);
             self.was_login.store(failure == Failure::Login, Relaxed);
             self.ejections.fetch_add(1, Relaxed);
-            CHANGES.fetch_add(1, Release);
+            note_change();
         }
         first
     }
@@ -255,7 +260,7 @@ impl Health {
         let first = self.state.fetch_max(ejected, Relaxed) < ejected;
         if first {
             self.ejections.fetch_add(1, Relaxed);
-            CHANGES.fetch_add(1, Release);
+            note_change();
         }
         first
     }
@@ -265,7 +270,7 @@ impl Health {
         self.failures.store(0, Relaxed);
         let returns = self.state.swap(HealthState::Up as u8, Relaxed) >= HealthState::Ejected as u8;
         if returns {
-            CHANGES.fetch_add(1, Release);
+            note_change();
         }
         returns
     }

@@ -8,7 +8,7 @@ use std::{
 
 use socket2::SockAddr;
 
-use super::{Distance, DistanceSource, Health, Pool, ServerIdentity};
+use super::{Distance, DistanceSource, Draining, Health, Pool, ServerIdentity};
 use crate::{
     config::schema::{Dedicated, KeepAlive},
     protocol::{Copied, Credentials, End, Protocol},
@@ -61,6 +61,8 @@ pub struct Member {
     /// How its protocol keeps copies, if it holds a copy of everything in its pool. `None`: it holds its
     /// share of the keys.
     pub copied: Option<&'static dyn Copied>,
+    /// Whether an operator has ordered that it is given no new requests.
+    pub draining: Draining,
     /// The health, shared with every pool that names the same server.
     pub health: Arc<Health>,
 }
@@ -83,7 +85,13 @@ impl Member {
     /// Whether it may be asked.
     #[inline]
     pub fn is_up(&self) -> bool {
-        self.health.is_up() || self.fails_open()
+        (self.health.is_up() || self.fails_open()) && !self.drains()
+    }
+
+    /// Whether it is given no new requests, because an operator has ordered it.
+    #[inline]
+    pub fn drains(&self) -> bool {
+        self.pool.orders.drains() && self.draining.is_ordered()
     }
 
     /// Whether suspicion of it is disregarded. A refused connection never is.
@@ -94,6 +102,7 @@ impl Member {
     /// Why it may not be asked.
     pub fn refusal(&self) -> &'static str {
         match self.socket {
+            Some(_) if self.drains() => "it drains, as an operator has ordered",
             Some(_) => "ejected",
             None => "ejected: its name does not resolve",
         }

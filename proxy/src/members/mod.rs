@@ -9,6 +9,7 @@ mod host;
 mod identity;
 mod localities;
 mod member;
+mod orders;
 mod pool;
 mod quota;
 mod registry;
@@ -23,6 +24,7 @@ pub use self::{
         BadSnapshot, ClientSource, ContainerId, LIMIT as SNAPSHOT_BYTES, Localities, Locality, Rank,
     },
     member::{Member, MemberId},
+    orders::{Draining, PoolOrders},
     pool::{Pool, PoolId},
     quota::Quota,
     registry::{AddressError, Registry},

@@ -16,7 +16,8 @@ use proxima_wire::hash::ketama_name;
 use socket2::SockAddr;
 
 use super::{
-    Address, Distance, DistanceSource, Eject, Health, Here, Member, MemberId, Pool, PoolId, ServerIdentity,
+    Address, Distance, DistanceSource, Draining, Eject, Health, Here, Member, MemberId, Pool, PoolId,
+    PoolOrders, ServerIdentity,
 };
 use crate::{
     config::schema::{EjectBy, Login, Pool as PoolSpec, Server},
@@ -31,7 +32,7 @@ pub struct Registry {
     hosts: BTreeMap<String, IpAddr>,
     /// By key, login and other settings.
     members: HashMap<(Key, Option<Credentials>, String), Arc<Member>>,
-    known: HashMap<Key, MemberId>,
+    known: HashMap<Key, (MemberId, Draining)>,
     health: HashMap<(String, Option<SockAddr>), Arc<Health>>,
     /// Every pool that there ever was, by name and protocol. Its counters and what its protocol keeps of it
     /// go on when it is configured again.
@@ -141,7 +142,7 @@ impl Registry {
         if let Some(member) = self.members.get(&key) {
             return Ok(Arc::clone(member));
         }
-        let id = self.know(&key.0);
+        let (id, draining) = self.know(&key.0);
         // Where lost connections are counted, each pool counts for itself.
         let counted = match spec.eject.by {
             EjectBy::Suspicion => String::new(),
@@ -200,6 +201,7 @@ impl Registry {
             keepalive: spec.keepalive,
             asks_version: spec.asks_version,
             copied: spec.replicated.and_then(|_| protocol.copied()),
+            draining,
             health,
         });
         self.members.insert(key, Arc::clone(&member));
@@ -226,6 +228,7 @@ impl Registry {
                 id,
                 name: name.into(),
                 fail_open: AtomicBool::new(false),
+                orders: PoolOrders::default(),
                 version: AtomicU64::new(0),
                 state: protocol.pool_state(),
             })
@@ -233,16 +236,17 @@ impl Registry {
         Arc::clone(pool)
     }
 
-    fn know(&mut self, key: &Key) -> MemberId {
-        if let Some(&id) = self.known.get(key) {
-            return id;
+    fn know(&mut self, key: &Key) -> (MemberId, Draining) {
+        if let Some(known) = self.known.get(key) {
+            return known.clone();
         }
         let id = MemberId(self.free.pop().unwrap_or_else(|| {
             self.next += 1;
             self.next - 1
         }));
-        self.known.insert(key.clone(), id);
-        id
+        let known = (id, Draining::default());
+        self.known.insert(key.clone(), known.clone());
+        known
     }
 
     /// Forgets the members that nothing refers to any more. Their numbers may be given again.
@@ -250,10 +254,15 @@ impl Registry {
         self.members.retain(|_, member| Arc::strong_count(member) > 1);
         let held: HashSet<MemberId> = self.members.values().map(|member| member.id).collect();
         let free = &mut self.free;
-        self.known.retain(|_, id| {
+        let pools = &self.pools;
+        self.known.retain(|key, (id, draining)| {
             let keep = held.contains(id);
             if !keep {
                 free.push(id.0);
+                // An order for a member ends with it.
+                if let Some(pool) = pools.get(&(key.pool.clone(), key.protocol)) {
+                    draining.set(&pool.orders, false);
+                }
             }
             keep
         });

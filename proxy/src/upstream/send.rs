@@ -41,7 +41,7 @@ impl Engine {
         message: &[u8],
         to: ReplyTo,
     ) {
-        if !member.is_up() {
+        if !(member.is_up() || request.is_dedicated && self.finishes_on(member, to)) {
             return self.not_sent(member, request, message, to, Outcome::Ejected, member.refusal());
         }
         if member.is_copy() && !self.may_ask(member, request) {
@@ -57,6 +57,17 @@ impl Engine {
             self.shared_lane(member, login)
         };
         self.give(id, member, request, message, to);
+    }
+
+    /// Does this client have a connection of its own to a member that drains? It may end there what it has
+    /// begun.
+    #[cold]
+    fn finishes_on(&self, member: &Member, to: ReplyTo) -> bool {
+        let is_well = member.health.is_up() || member.fails_open();
+        let client = self.slot_of(to).map(|(client, _)| client);
+        let own = client.and_then(|client| self.clients.own_lane(client)?);
+        let lane = own.and_then(|own| self.servers.lane(own));
+        is_well && lane.is_some_and(|lane| lane.member.id == member.id)
     }
 
     /// Appends a request to this lane.

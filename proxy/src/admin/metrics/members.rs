@@ -28,6 +28,25 @@ pub(super) fn pools(proxy: &Proxy, page: &mut Page) {
     }
 }
 
+/// Rows of pools: how many of their members drain.
+pub(super) fn draining(proxy: &Proxy, page: &mut Page) {
+    page.family(
+        "pool_members_draining",
+        "gauge",
+        "Members of a pool that are given no new requests, as an operator has ordered.",
+    );
+    let members = proxy.members();
+    for pool in proxy.pools() {
+        let drain = |member: &&Arc<Member>| *member.pool.name == *pool.name && member.drains();
+        let labels = format!("pool=\"{}\"", quoted(&pool.name));
+        page.row(
+            "pool_members_draining",
+            &labels,
+            members.iter().filter(drain).count(),
+        );
+    }
+}
+
 /// Rows of members, and of the time that each pool takes.
 pub(super) fn members(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
     let members: Vec<_> = proxy

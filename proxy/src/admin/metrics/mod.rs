@@ -57,6 +57,7 @@ fn render(proxy: &Proxy, format: Format) -> String {
     requests::lookups(proxy, &metrics, &mut page);
     requests::durations(proxy, &metrics, &mut page);
     members::pools(proxy, &mut page);
+    members::draining(proxy, &mut page);
     members::members(proxy, &metrics, &mut page);
     dedicated::dedicated(proxy, &metrics, &mut page);
     embedded::embedded(proxy, &mut page);
