@@ -15,17 +15,16 @@ use std::{
 };
 
 use proxima::{
-    client::{ClientId, Register},
+    client::Register,
     config,
     copies::{KeyLocks, Membership},
     embedded::store::{self, Store},
-    engine::{self, Engine, Facts},
+    engine::{self, ClientId, Engine, Facts, LaneId},
     fleet::{Lease, Peer, Slot, Stamp, Stay, View, keeper::Shared},
     members::{ClientSource, Here, Localities, Registry},
     micros::Micros,
     protocol::Protocols,
     route::Compiler,
-    upstream::LaneId,
 };
 use words::Words;
 

@@ -77,6 +77,9 @@ impl<T> fmt::Debug for Id<T> {
 /// An entry of a table. The generation is stored in the entry, so that checking it touches no memory but the
 /// entry's.
 pub trait Entry {
+    /// What its handle is a handle of: the entry's own type, or a name for it, by which other parts can speak of
+    /// the entry without knowing it.
+    type Kind;
     /// The generation of its handle.
     fn generation(&self) -> u32;
 }
@@ -99,7 +102,7 @@ impl<T> Default for Table<T> {
 
 impl<T: Entry> Table<T> {
     /// Adds the entry that `entry` makes for its generation, and returns the handle.
-    pub fn insert(&mut self, entry: impl FnOnce(u32) -> T) -> Id<T> {
+    pub fn insert(&mut self, entry: impl FnOnce(u32) -> T) -> Id<T::Kind> {
         self.generation = (self.generation + 1) & GENERATIONS;
         let index = self.slots.insert(entry(self.generation));
         Id::new(index as u32, self.generation)
@@ -107,33 +110,33 @@ impl<T: Entry> Table<T> {
 
     /// The entry of this handle; `None`: it was removed.
     #[inline]
-    pub fn get(&self, id: Id<T>) -> Option<&T> {
+    pub fn get(&self, id: Id<T::Kind>) -> Option<&T> {
         let entry = self.slots.get(id.index as usize)?;
         (entry.generation() == id.generation).then_some(entry)
     }
 
     /// The entry of this handle, to be changed; `None`: it was removed.
     #[inline]
-    pub fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
+    pub fn get_mut(&mut self, id: Id<T::Kind>) -> Option<&mut T> {
         let entry = self.slots.get_mut(id.index as usize)?;
         (entry.generation() == id.generation).then_some(entry)
     }
 
     /// Removes the entry and returns it. From now on its handle finds nothing.
-    pub fn remove(&mut self, id: Id<T>) -> Option<T> {
+    pub fn remove(&mut self, id: Id<T::Kind>) -> Option<T> {
         self.get(id)?;
         self.slots.try_remove(id.index as usize)
     }
 
     /// All entries with their handles.
-    pub fn iter(&self) -> impl Iterator<Item = (Id<T>, &T)> {
+    pub fn iter(&self) -> impl Iterator<Item = (Id<T::Kind>, &T)> {
         self.slots
             .iter()
             .map(|(index, entry)| (Id::new(index as u32, entry.generation()), entry))
     }
 
     /// All entries with their handles, to be changed.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (Id<T>, &mut T)> {
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (Id<T::Kind>, &mut T)> {
         self.slots
             .iter_mut()
             .map(|(index, entry)| (Id::new(index as u32, entry.generation()), entry))
@@ -155,6 +158,8 @@ mod tests {
     use super::{Entry, Id, Table};
 
     impl Entry for u32 {
+        type Kind = Self;
+
         fn generation(&self) -> u32 {
             *self
         }

@@ -7,12 +7,12 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Parsed, Request};
 
-use super::{ClientId, Stage, WHOLE};
+use super::{WHOLE, stage::Stage};
 use crate::{
-    engine::{Engine, Peer},
+    engine::{ClientId, Engine, Peer, ReplyTo},
     micros::Micros,
     protocol::{Admission, Admitting, End, Failed, Heard, Session},
-    route::{Answer, ReplyTo, Walk},
+    route::{Answer, Walk},
 };
 
 impl Engine {

@@ -2,13 +2,13 @@
 
 use proxima_wire::message::{Outcome, Reply, Request};
 
-use super::{ClientId, Part, Stage};
+use super::{Part, stage::Stage};
 use crate::{
-    engine::{Engine, Passed, Peer, WorkerEvent},
+    engine::{ClientId, Engine, Passed, Peer, ReplyTo, WorkerEvent},
     metrics::Metrics,
     micros::Micros,
     protocol::{Failed, Fate, Lease, Protocol},
-    route::{Answer, ReplyTo},
+    route::Answer,
 };
 
 /// Counts an error reply by its word.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use proxima_wire::message::Span;
 
-use super::{Client, ClientId, Register, Room, division::Division};
+use super::{Client, Register, Room, division::Division};
 use crate::{
-    engine::Engine,
+    engine::{ClientId, Engine},
     micros::Micros,
     route::{BATCH, Pending},
     stream::Stream,

@@ -2,49 +2,21 @@
 
 use proxima_wire::message::{Class, Request};
 
-use super::{Keys, Slots, kept_session::KeptSession, spread::Spread, subscriptions::Subscriptions};
+use super::{
+    Slots,
+    kept_session::KeptSession,
+    stage::{Stage, Wanted},
+    subscriptions::Subscriptions,
+};
 use crate::{
-    copies::OperationId,
-    embedded::memcache::Dump,
+    engine::{LaneId, ids},
     members::{ClientSource, Locality},
     micros::Micros,
     protocol::Protocol,
     route::Origin,
     stream::Stream,
-    table::{Entry, Id},
-    upstream::LaneId,
+    table::Entry,
 };
-
-/// The place among the large messages to a server that an upload waits for.
-#[derive(Clone, Copy)]
-pub(super) struct Wanted {
-    /// The time until which the upload waits.
-    pub due: Micros,
-    /// The size of the whole message.
-    pub bytes: u64,
-}
-
-/// The meaning of a client's next bytes.
-pub(super) enum Stage {
-    /// A step of its login.
-    Login,
-    /// The same, when a server has answered what the login asks.
-    Asking,
-    /// A request.
-    Requests,
-    /// The same large request again, which waits for a place among the large messages to a server.
-    Place(Wanted),
-    /// The rest of a refused value: this many bytes are thrown away.
-    Discard(u64),
-    /// The rest of a value that is passed on as it comes.
-    Upload(Box<Upload>),
-    /// More keys of a request of which only some are served.
-    Keys(Box<Keys>),
-    /// The same request again, whose many keys are being placed or sent.
-    Spread(Box<Spread>),
-    /// Requests, which wait until this dump of the embedded store is sent.
-    Dump(Box<Dump>),
-}
 
 /// One client connection.
 pub struct Client {
@@ -112,10 +84,9 @@ pub struct Client {
     pub(super) stuck_backlog: usize,
 }
 
-/// The handle of a client.
-pub type ClientId = Id<Client>;
-
 impl Entry for Client {
+    type Kind = ids::ClientKind;
+
     fn generation(&self) -> u32 {
         self.generation
     }
@@ -222,30 +193,6 @@ impl Client {
     pub(super) fn takes_at_once(&self) -> bool {
         let free = self.stream.out.is_empty() && self.stream.transform.is_none() && !self.stream.dirty;
         free && !(self.stalled || self.closing || self.eof || self.retires)
-    }
-}
-
-/// A request that is too large for a shared lane, on its way through. Its client is served no further before
-/// it is answered.
-pub(super) struct Upload {
-    /// Bytes of the request that are still to come, as far as they are counted.
-    pub(super) remaining: u64,
-    /// Behind these bytes come others, which the codec counts.
-    pub(super) is_open: bool,
-    /// Bulk lanes that take these bytes.
-    pub(super) lanes: Vec<LaneId>,
-    /// The request waits for a dedicated lane.
-    pub(super) waits: bool,
-    /// Changes of copies that wait for the lock of their key.
-    pub(super) changes: Vec<OperationId>,
-    /// Since when the last byte waits for the key lock; `None`: it does not.
-    pub(super) due: Option<Micros>,
-}
-
-impl Upload {
-    /// Is more of the request to come?
-    pub(super) fn goes_on(&self) -> bool {
-        self.remaining > 0 || self.is_open
     }
 }
 

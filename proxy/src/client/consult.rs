@@ -2,11 +2,10 @@
 
 use proxima_wire::message::{Outcome, Reply, Request};
 
-use super::{ClientId, Part};
+use super::Part;
 use crate::{
-    engine::{Engine, WorkerEvent},
+    engine::{ClientId, Engine, ReplyTo, WorkerEvent},
     protocol::Failed,
-    route::ReplyTo,
 };
 
 /// The error text for an answer for which there is no room.

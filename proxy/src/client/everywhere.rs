@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Outcome, Request};
 
-use super::{ClientId, Part, session::Input, split::OUT_OF_MEMORY};
+use super::{Part, errors::OUT_OF_MEMORY, input::Input};
 use crate::{
-    engine::Engine,
+    engine::{ClientId, Engine, ReplyTo},
     members::Member,
     protocol::Failed,
-    route::{About, NodeId, ReplyTo, Walk},
+    route::{About, NodeId, Walk},
 };
 
 impl Engine {

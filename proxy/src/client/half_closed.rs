@@ -10,8 +10,12 @@
 //! once is had, even by a client that closes its side behind the command. A client that has sent much
 //! behind it is not read while it waits, and no event tells of its end: its socket is looked at.
 
-use super::{Client, ClientId, Stage};
-use crate::{engine::Engine, micros::Micros, reactor::Conn};
+use super::{Client, stage::Stage};
+use crate::{
+    engine::{ClientId, Engine},
+    micros::Micros,
+    reactor::Conn,
+};
 
 /// A line of keys may take this long even when others wait.
 const GRACE: Micros = Micros::secs(1);

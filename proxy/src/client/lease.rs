@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Reply, Request, Span};
 
-use super::{ClientId, Clients, Part, session::Input};
+use super::{Clients, Part, input::Input};
 use crate::{
-    engine::{Engine, Peer},
+    engine::{ClientId, Engine, LaneId, Peer, ReplyTo},
     members::Member,
     protocol::{Lease, Session},
-    route::{Branches, NodeId, ReplyTo, Walk},
-    upstream::LaneId,
+    route::{Branches, NodeId, Walk},
 };
 
 impl Clients {

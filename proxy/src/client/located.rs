@@ -3,12 +3,12 @@
 use std::{net::IpAddr, sync::Arc};
 
 use crate::{
-    engine::{Engine, Peer},
+    engine::{ClientId, Engine, Peer},
     members::{ClientSource, Distance, Localities, Locality},
     route::Orders,
 };
 
-use super::{ClientId, Clients};
+use super::Clients;
 
 fn locality(localities: Option<&Arc<Localities>>, source: &ClientSource) -> Locality {
     localities.map_or(Locality::NONE, |localities| localities.of_client(source))

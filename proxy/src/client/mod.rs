@@ -3,9 +3,10 @@
 //! In the order in which a client meets them:
 //! * `listen`, `open`, `register`: it connects, logs in and is counted; `located` says where it is
 //! * `connection`, `clients`: one client, and all of them
-//! * `session`: from its bytes to requests, by stages; `request` serves a whole one, `split` one of many
-//!   keys as they come, `spread` one whose keys go several ways (`division`), `everywhere` one without a key,
-//!   `upload` one that is streamed and waits for a `place`; `prefetch` looks ahead for the store
+//! * `session`: from its bytes (`input`) to requests, by stages (`stage`); `request` serves a whole one, `split`
+//!   one of many keys as they come, `spread` one whose keys go several ways (`division`), `everywhere` one
+//!   without a key, `upload` one that is streamed and waits for a `place`; `sizes` decide which, and `errors`
+//!   are common to all; `prefetch` looks ahead for the store
 //! * `slots`: its replies in the order of its requests; `answer` hands them out; `lease` is about a lane that
 //!   is the client's alone, `subscribe` and `subscriber` about those with its `subscriptions`, `push` about
 //!   what comes on them; `stats` answers a protocol's own command for statistics, and `consult` has the
@@ -20,8 +21,10 @@ mod connection;
 mod consult;
 mod division;
 mod embedded;
+mod errors;
 mod everywhere;
 mod half_closed;
+mod input;
 mod kept_session;
 mod lease;
 mod listen;
@@ -34,9 +37,11 @@ mod register;
 mod request;
 mod room;
 mod session;
+mod sizes;
 mod slots;
 mod split;
 mod spread;
+mod stage;
 mod stats;
 mod subscribe;
 mod subscriber;
@@ -44,19 +49,17 @@ mod subscriptions;
 mod timeouts;
 mod upload;
 
-use self::connection::{Stage, Upload, Wanted};
 pub use self::{
     clients::Clients,
-    connection::{Client, ClientId},
+    connection::Client,
     consult::{AnswerPlace, Question},
     listen::{Bound, bind, listen_alone, permit},
     register::{Announced, Arrival, Register},
     room::LARGE,
-    session::WHOLE,
-    upload::HIGH_WATER,
+    sizes::{HIGH_WATER, WHOLE},
 };
 use self::{
     room::Room,
     slots::{Part, Slots},
-    split::Keys,
 };
+pub use crate::engine::ClientId;

@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use proxima_wire::message::Outcome;
 
-use super::{Client, ClientId, Slots, Stage, kept_session::KeptSession};
+use super::{Client, Slots, kept_session::KeptSession, stage::Stage};
 use crate::{
-    engine::{Engine, Peer},
+    engine::{ClientId, Engine, Peer},
     members::{ClientSource, Locality},
     micros::Micros,
     protocol::{End, Failed, ProtocolSlot, Session},

@@ -1,7 +1,14 @@
 //! Uploads that wait for a place among the large messages to a server.
 
-use super::{Client, ClientId, Clients, Stage, Wanted};
-use crate::{engine::Engine, micros::Micros, reactor::Conn};
+use super::{
+    Client, Clients,
+    stage::{Stage, Wanted},
+};
+use crate::{
+    engine::{ClientId, Engine},
+    micros::Micros,
+    reactor::Conn,
+};
 
 impl Clients {
     /// Returns whether this client is connected and is served as it sends.

@@ -1,7 +1,9 @@
 //! The prefetch looks at what a client has sent before its requests are served.
 
-use super::ClientId;
-use crate::{embedded, engine::Engine};
+use crate::{
+    embedded,
+    engine::{ClientId, Engine},
+};
 
 impl Engine {
     /// Lets the store begin to load what these bytes will most likely ask it for. Returns `false` if nothing

@@ -1,7 +1,11 @@
 //! What a client gets on its own connections to servers without having asked for it, and when it takes more.
 
-use super::{Client, ClientId, Clients, HIGH_WATER};
-use crate::{engine::Engine, members::MemberId, micros::Micros, route::ReplyTo, upstream::LaneId};
+use super::{Client, Clients, HIGH_WATER};
+use crate::{
+    engine::{ClientId, Engine, LaneId, ReplyTo},
+    members::MemberId,
+    micros::Micros,
+};
 
 impl Client {
     /// Returns whether it gets what it has not asked for. One that is to be closed still gets the rest of a

@@ -5,14 +5,14 @@ use std::rc::Rc;
 use proxima_wire::message::{Bad, Outcome, Parsed, Request};
 
 use super::{
-    ClientId, Part,
-    session::{Input, REMOVED},
-    split::OUT_OF_MEMORY,
+    Part,
+    errors::{OUT_OF_MEMORY, REMOVED},
+    input::Input,
 };
 use crate::{
-    engine::{Engine, Peer, WorkerEvent},
+    engine::{ClientId, Engine, Peer, ReplyTo, WorkerEvent},
     protocol::{Failed, Lease, Plan, Session},
-    route::{BATCH, Pending, ReplyTo, Tree, Walk},
+    route::{BATCH, Pending, Tree, Walk},
 };
 
 impl Engine {

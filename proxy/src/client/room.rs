@@ -9,8 +9,11 @@
 //! clients send fills the room, the clients that hold the most are closed. A client that sends its requests
 //! and takes its replies holds nothing, and is never closed for that.
 
-use super::{Client, ClientId, open::UNKNOWN_REPLY};
-use crate::{engine::Engine, micros::Micros, route::ReplyTo};
+use super::{Client, open::UNKNOWN_REPLY};
+use crate::{
+    engine::{ClientId, Engine, ReplyTo},
+    micros::Micros,
+};
 
 /// Replies larger than this are checked before a client gets them; in bytes.
 pub const LARGE: usize = 64 * 1024;

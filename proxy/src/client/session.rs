@@ -13,34 +13,18 @@ use proxima_wire::{
     message::{Class, Parsed, Request},
 };
 
-use super::{Client, ClientId, Stage, upload::Begun};
+use super::{Client, input::Input, sizes::WHOLE, stage::Stage, upload::Begun};
 use crate::{
-    engine::{Engine, Peer},
+    engine::{ClientId, Engine, Peer},
     micros::Micros,
     reactor::Conn,
     route::Tree,
     upstream::Servers,
 };
 
-/// Only a request up to this size, held whole, enters a shared lane; in bytes.
-pub const WHOLE: u64 = 64 * 1024;
 /// The number of requests of one client in one turn. A pipeline of 10,000 requests does not hold up other
 /// clients.
 const BUDGET: usize = 1024;
-pub(super) const REMOVED: &str = "this listener was removed from the configuration";
-
-/// The bytes of a client that are being served.
-pub(super) struct Input<'a> {
-    /// The tree that its requests enter.
-    pub(super) tree: &'a Rc<Tree>,
-    pub(super) bytes: &'a [u8],
-    /// The number of bytes that are taken.
-    pub(super) at: usize,
-    /// The number of requests that may still be taken in this turn.
-    pub(super) budget: usize,
-    /// The bytes are not the client's own, and not there in the next turn.
-    pub(super) is_made: bool,
-}
 
 impl Engine {
     /// Takes plain bytes from a client.
@@ -397,18 +381,5 @@ fn settle(client: &mut Client, share: usize, servers: &Servers, pause: &mut Vec<
     {
         client.stream.paused = pauses;
         pause.push((conn, pauses));
-    }
-}
-
-impl<'a> Input<'a> {
-    /// The bytes that are not taken yet.
-    pub(super) fn rest(&self) -> &'a [u8] {
-        self.bytes.get(self.at..).unwrap_or_default()
-    }
-
-    /// Drops the rest. Returns `false`: no more can be taken.
-    fn discard(&mut self) -> bool {
-        self.at = self.bytes.len();
-        false
     }
 }

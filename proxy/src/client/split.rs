@@ -9,14 +9,16 @@ use std::rc::Rc;
 use proxima_wire::message::{NextKey, Outcome, Parsed, Reply, Request};
 
 use super::{
-    ClientId, Part, Stage,
-    session::{Input, REMOVED},
+    Part,
+    errors::{OUT_OF_MEMORY, REMOVED},
+    input::Input,
+    stage::{Keys, Stage},
 };
 use crate::{
-    engine::{Engine, Peer},
+    engine::{ClientId, Engine, Peer, ReplyTo},
     micros::Micros,
     protocol::{Failed, Join},
-    route::{ReplyTo, Tree, Walk},
+    route::{Tree, Walk},
 };
 
 /// The number of keys of one client that servers are asked for at a time. A request for one key is short to
@@ -26,18 +28,6 @@ const KEYS_AT_ONCE: usize = 256;
 /// The same number while a worker has [`BUSY`] requests at servers.
 const KEYS_AT_BUSY_TIMES: usize = 16;
 const BUSY: usize = 4096;
-
-/// A request for many keys. It is served further when there is room, or when more of it has come.
-pub(super) struct Keys {
-    request: Request,
-    /// The request up to its first key.
-    head: Vec<u8>,
-    join: &'static Join,
-    /// The request was answered with an error: the rest of it is skipped.
-    failed: bool,
-    /// Since when the request is served.
-    pub(super) since: Micros,
-}
 
 /// The keys of one request, of which `used` bytes are served.
 struct Portion<'a> {
@@ -305,6 +295,3 @@ impl Portion<'_> {
         }
     }
 }
-
-/// The error where buffers are full.
-pub(super) const OUT_OF_MEMORY: &str = "out of memory for requests in flight";

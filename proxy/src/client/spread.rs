@@ -14,39 +14,20 @@ use std::rc::Rc;
 use proxima_wire::message::{Class, Outcome, Parsed, Request};
 
 use super::{
-    ClientId, Stage,
-    division::Division,
-    session::{Input, REMOVED},
-    split::OUT_OF_MEMORY,
+    errors::{OUT_OF_MEMORY, REMOVED},
+    input::Input,
+    stage::{Spread, Stage},
 };
 use crate::{
-    engine::{Engine, Peer},
+    engine::{ClientId, Engine, Peer, ReplyTo},
     protocol::{Failed, Join, Session},
-    route::{Branches, Mark, NodeId, Origin, ReplyTo, Tree, Walk},
+    route::{Branches, Mark, NodeId, Origin, Walk},
     upstream::ELSEWHERE,
 };
 
 /// Keys that are placed in one turn. Behind routes with many children each key costs more: what counts then is
 /// how many ends of ways were looked at.
 const ENDS_IN_A_TURN: usize = 8 * 1024;
-
-/// A request with several keys, on its way into the tree.
-pub(super) struct Spread {
-    request: Request,
-    /// The tree that the request has entered: a reload does not change the rules under it.
-    tree: Rc<Tree>,
-    root: NodeId,
-    /// How the replies are joined; `None`: the request cannot be divided.
-    join: Option<&'static Join>,
-    branches: Branches,
-    division: Division,
-    /// The number of groups that were sent.
-    sent: usize,
-    /// The number of shares that were sent: one for each group, or more where its keys have parted since.
-    shares: u32,
-    /// The request takes more than one turn.
-    is_long: bool,
-}
 
 /// How far a request came in this turn.
 enum Progress {
@@ -55,13 +36,6 @@ enum Progress {
     NextTurn,
     /// Replies are to come first.
     AfterReplies,
-}
-
-impl Spread {
-    /// Bytes of memory that it takes.
-    pub(super) fn memory(&self) -> usize {
-        size_of::<Self>() + self.division.memory()
-    }
 }
 
 impl Engine {

@@ -8,18 +8,17 @@ use std::{rc::Rc, sync::Arc};
 use proxima_wire::message::{Outcome, Request, Span};
 
 use super::{
-    Client, ClientId, Part as SlotPart,
-    session::{Input, REMOVED},
-    split::OUT_OF_MEMORY,
+    Client, Part as SlotPart,
+    errors::{OUT_OF_MEMORY, REMOVED},
+    input::Input,
     subscriptions::{Change, Part, Subscriptions},
 };
 use crate::{
-    engine::Engine,
+    engine::{ClientId, Engine, LaneId, ReplyTo},
     members::Member,
     micros::Micros,
     protocol::{Channels, Failed, Subject, Subscribing},
-    route::{About, ReplyTo, Walk},
-    upstream::LaneId,
+    route::{About, Walk},
 };
 
 const NOWHERE: &str = "its route leads the channel to no single server: lead it to a pool";

@@ -10,15 +10,14 @@ use std::rc::Rc;
 use proxima_wire::message::{Class, Outcome, Reply, Request};
 
 use super::{
-    Client, ClientId, Clients,
+    Client, Clients,
     subscriptions::{Change, Progress, Subscriptions},
 };
 use crate::{
-    engine::{Engine, Peer},
+    engine::{ClientId, Engine, LaneId, Peer, ReplyTo},
     members::{Failure, Member, MemberId},
     protocol::{Failed, MALFORMED, Session},
-    route::ReplyTo,
-    upstream::{LaneId, Wants},
+    upstream::Wants,
 };
 
 const LOST: &str = "its connection is lost, and with it the client's subscriptions";

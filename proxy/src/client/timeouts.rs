@@ -1,8 +1,7 @@
 //! Time-outs of clients.
 
-use super::ClientId;
 use crate::{
-    engine::{Engine, Peer},
+    engine::{ClientId, Engine, Peer},
     micros::Micros,
     reactor::Conn,
 };

@@ -5,21 +5,21 @@ use std::{rc::Rc, time::Duration};
 use proxima_wire::message::{Outcome, Parsed, Request};
 
 use super::{
-    ClientId, Part, Stage, Upload, Wanted,
-    session::{Input, REMOVED},
+    Part,
+    errors::REMOVED,
+    input::Input,
+    sizes::HIGH_WATER,
+    stage::{Stage, Upload, Wanted},
 };
 use crate::{
     copies::LastByte,
-    engine::{Engine, Peer, WorkerEvent},
+    engine::{ClientId, Engine, LaneId, Peer, ReplyTo, WorkerEvent},
     members::Member,
     micros::Micros,
     protocol::{Failed, Plan, Session},
-    route::{ReplyTo, Tree, Walk},
-    upstream::LaneId,
+    route::{Tree, Walk},
 };
 
-/// A client waits while a server that takes its upload has this many bytes or more to be sent.
-pub const HIGH_WATER: usize = 256 * 1024;
 /// The longest wait of an upload for a place; a shorter `limits.write_timeout` goes before it.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// The error for a large request that carries no value.

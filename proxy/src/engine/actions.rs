@@ -2,15 +2,8 @@
 
 use std::{ops::Range, sync::Arc};
 
-use super::Peer;
-use crate::{
-    client::{ClientId, Question},
-    copies,
-    members::Member,
-    peers,
-    reactor::Conn,
-    upstream::LaneId,
-};
+use super::{ClientId, LaneId, Peer};
+use crate::{client::Question, copies, members::Member, peers, reactor::Conn};
 
 /// What the worker does with its reactor after the events of a turn.
 #[derive(Default)]

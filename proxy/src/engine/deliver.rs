@@ -2,11 +2,8 @@
 
 use proxima_wire::message::Reply;
 
-use super::Engine;
-use crate::{
-    protocol::Failed,
-    route::{Answer, ReplyTo},
-};
+use super::{Engine, ReplyTo};
+use crate::{protocol::Failed, route::Answer};
 
 impl Engine {
     /// Hands a reply to the receiver that waits for it.

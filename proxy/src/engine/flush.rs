@@ -1,18 +1,7 @@
 //! Connections of all kinds, and which of them have bytes to send at the end of a turn.
 
-use super::Engine;
-use crate::{client::ClientId, peers::ChannelId, reactor::Conn, stream::Stream, upstream::LaneId};
-
-/// One end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Peer {
-    /// A client.
-    Client(ClientId),
-    /// A lane to a server.
-    Lane(LaneId),
-    /// A channel to a peer of the fleet.
-    Channel(ChannelId),
-}
+use super::{Engine, Peer};
+use crate::{reactor::Conn, stream::Stream};
 
 impl Engine {
     /// Gives a client or lane that was just opened its connection.

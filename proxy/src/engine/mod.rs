@@ -5,14 +5,15 @@
 mod actions;
 mod deliver;
 mod flush;
+pub mod ids;
 mod timers;
 
 use std::{ops::Range, rc::Rc, sync::Arc};
 
-pub(crate) use self::timers::Sleeper;
+pub(crate) use self::ids::Sleeper;
 pub use self::{
     actions::{Actions, Passed, Shortage, WorkerEvent},
-    flush::Peer,
+    ids::{ChannelId, ClientId, FlightId, LaneId, OperationId, Peer, ReplyTo, TaskId},
     timers::Timers,
 };
 use crate::{

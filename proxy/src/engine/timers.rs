@@ -2,13 +2,8 @@
 
 use std::{cmp::Ordering, collections::BinaryHeap, time::Duration};
 
-use super::Engine;
-use crate::{
-    client::ClientId,
-    copies::{OperationId, TaskId},
-    micros::Micros,
-    route::FlightId,
-};
+use super::{Engine, Sleeper};
+use crate::micros::Micros;
 
 /// The timers of a worker.
 #[derive(Debug, Default)]
@@ -21,19 +16,6 @@ struct Timer {
     due: Micros,
     /// The sleeper that it wakes.
     wakes: Sleeper,
-}
-
-/// A request or client that waits for a time. At the same time, within one kind, the older one wakes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Sleeper {
-    /// A request that a route holds back.
-    Flight(FlightId),
-    /// A change of copies that waits for its key lock, or for its key's home.
-    Operation(OperationId),
-    /// A change of a peer that waits for its key lock.
-    Task(TaskId),
-    /// A client whose value waits for its key lock.
-    Client(ClientId),
 }
 
 impl Timers {

@@ -1,9 +1,10 @@
 //! One connection to a worker of a peer.
 
 use crate::{
+    engine::ids,
     fleet::{Slot, Stay},
     stream::Stream,
-    table::{Entry, Id},
+    table::Entry,
 };
 
 /// What this worker is on a channel.
@@ -57,10 +58,9 @@ impl Channel {
     }
 }
 
-/// The handle of a channel.
-pub type ChannelId = Id<Channel>;
-
 impl Entry for Channel {
+    type Kind = ids::ChannelKind;
+
     fn generation(&self) -> u32 {
         self.generation
     }

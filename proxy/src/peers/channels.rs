@@ -1,7 +1,8 @@
 //! All channels of one worker.
 
-use super::{Channel, ChannelId, Role};
+use super::{Channel, Role};
 use crate::{
+    engine::ChannelId,
     fleet::{Slot, Stay},
     stream::Stream,
     table::Table,

@@ -13,7 +13,7 @@ mod receive;
 
 pub(crate) use self::receive::Served;
 pub use self::{
-    channel::{Channel, ChannelId, Role},
+    channel::{Channel, Role},
     channels::Channels,
     event::Event,
 };

@@ -4,8 +4,8 @@ use std::io;
 
 use proxima_wire::fleet::{self, Frame};
 
-use super::{ChannelId, Event, Role};
-use crate::engine::{Engine, WorkerEvent};
+use super::{Event, Role};
+use crate::engine::{ChannelId, Engine, WorkerEvent};
 
 /// What a frame leaves to its channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,11 @@ use std::{rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Class, Request};
 
-use super::{Leaf, Node, NodeId, Origin, ReplyTo, Tree, Walk};
-use crate::{engine::Engine, members::Member};
+use super::{Leaf, Node, NodeId, Origin, Tree, Walk};
+use crate::{
+    engine::{Engine, ReplyTo},
+    members::Member,
+};
 
 /// The number of requests in a batch.
 pub(crate) const BATCH: usize = 4;

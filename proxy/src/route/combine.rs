@@ -5,14 +5,13 @@ use std::{net::IpAddr, rc::Rc};
 use proxima_wire::message::{Outcome, Reply};
 
 use super::{
-    Answer, Answers, FlightId, Leaf, Node, NodeId, ReplyTo, Tree, Wait, Walk,
+    Answer, Answers, Leaf, Node, NodeId, Tree, Wait, Walk,
     flight::{child_of, is_good},
     step::pass_by_ejected,
     tree::Tried,
 };
 use crate::{
-    client::ClientId,
-    engine::{Engine, Sleeper},
+    engine::{ClientId, Engine, FlightId, ReplyTo, Sleeper},
     protocol::{Failed, Fate, Lease},
 };
 

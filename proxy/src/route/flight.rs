@@ -10,57 +10,12 @@ use super::{
     tree::{Run, Tried},
 };
 use crate::{
-    client::ClientId,
-    copies::{OperationId, TaskId},
+    engine::{FlightId, ReplyTo, ids},
     members::Locality,
     micros::Micros,
     protocol::Protocol,
-    table::{Entry, Id, Table},
-    upstream::LaneId,
+    table::{Entry, Table},
 };
-
-/// The destination of a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReplyTo {
-    /// A slot of a client.
-    Client {
-        /// The client. Its generation tells it from an earlier client in the same place.
-        client: ClientId,
-        /// The number of the slot.
-        seq: u32,
-    },
-    /// A child of a gather, an attempt or a wrap.
-    Flight {
-        /// The flight that waits.
-        flight: FlightId,
-        /// The number of the child.
-        child: u32,
-    },
-    /// A child of a replicated pool, or a further request to a key's home.
-    Operation {
-        /// The operation that waits.
-        operation: OperationId,
-        /// The number of the child.
-        child: u32,
-    },
-    /// A peer of the fleet, in whose place this request is made.
-    Peer {
-        /// The task that waits.
-        task: TaskId,
-    },
-    /// The login of a client, which depends on what a server says.
-    Admission {
-        /// The client.
-        client: ClientId,
-    },
-    /// The lane itself, whose server was asked for a proof, or to forget its last client.
-    Lane {
-        /// The lane that waits.
-        lane: LaneId,
-    },
-    /// Nobody waits for the reply.
-    Nobody,
-}
 
 /// The origin of a request: facts that every step of its walk needs and none changes.
 #[derive(Clone, Copy)]
@@ -141,10 +96,9 @@ impl Flight {
     }
 }
 
-/// The identifier of a flight.
-pub type FlightId = Id<Flight>;
-
 impl Entry for Flight {
+    type Kind = ids::FlightKind;
+
     fn generation(&self) -> u32 {
         self.generation
     }

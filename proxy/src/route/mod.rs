@@ -33,7 +33,7 @@ pub use self::{
     explain::{Asker, ExplainError, explain},
     explained::{Explained, Step},
     fleet_pool::FleetPool,
-    flight::{Flight, FlightId, Flights, Origin, ReplyTo},
+    flight::{Flight, Flights, Origin},
     lease_table::LeaseTable,
     order::{Order, Orders},
     router::Router,
@@ -45,3 +45,4 @@ pub(crate) use self::{
     concerned::About,
     way::{Branches, Mark},
 };
+pub use crate::engine::ReplyTo;

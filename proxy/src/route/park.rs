@@ -5,8 +5,12 @@ use std::rc::Rc;
 
 use proxima_wire::message::Outcome;
 
-use super::{FlightId, Node, NodeId, ReplyTo, Walk, flight::child_of, tree::Wrapped};
-use crate::{engine::Engine, micros::Micros, protocol::Failed};
+use super::{Node, NodeId, Walk, flight::child_of, tree::Wrapped};
+use crate::{
+    engine::{Engine, FlightId, ReplyTo},
+    micros::Micros,
+    protocol::Failed,
+};
 
 /// A request that waits.
 pub(super) struct Parked {

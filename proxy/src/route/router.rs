@@ -4,10 +4,10 @@ use std::{collections::VecDeque, net::IpAddr};
 
 use proxima_wire::message::Class;
 
-use super::{Answers, Flight, FlightId, Flights, ReplyTo, park::Parked};
+use super::{Answers, Flight, Flights, park::Parked};
 use crate::{
-    client::{ClientId, WHOLE},
-    engine::Engine,
+    client::WHOLE,
+    engine::{ClientId, Engine, FlightId, ReplyTo},
 };
 
 /// The flights of a worker and its parked requests.

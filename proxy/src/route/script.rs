@@ -5,13 +5,13 @@ use std::rc::Rc;
 use proxima_wire::message::{Outcome, Parse, Parsed};
 
 use super::{
-    Answer, FlightId, NodeId, ReplyTo, Walk,
+    Answer, NodeId, Walk,
     flight::child_of,
     step::{refuse_several, single},
     tree::{Ask, Asked, Begin, Give, Node, Run, Script, Sent, Turn},
 };
 use crate::{
-    engine::Engine,
+    engine::{Engine, FlightId, ReplyTo},
     protocol::{Failed, Message, StateSlot},
 };
 

@@ -2,8 +2,12 @@
 
 use std::rc::Rc;
 
-use super::{Answer, FlightId, Leaf, NodeId, Tree, Walk, flight::child_of};
-use crate::{engine::Engine, members::Member, spool::FailedDelete};
+use super::{Answer, Leaf, NodeId, Tree, Walk, flight::child_of};
+use crate::{
+    engine::{Engine, FlightId},
+    members::Member,
+    spool::FailedDelete,
+};
 
 impl Engine {
     /// Deletes at a leaf. The answer is seen where its failure is kept.

@@ -7,14 +7,14 @@ use std::{rc::Rc, sync::Arc};
 use proxima_wire::message::{Class, Outcome, Parsed, Request};
 
 use super::{
-    Answer, FlightId, Leaf, Node, NodeId, Origin, ReplyTo, Wait, Walk,
+    Answer, Leaf, Node, NodeId, Origin, Wait, Walk,
     flight::child_of,
     handle::{ByClient, behind_prefix},
     tree::{Attempt, Children, EachChanged, Fan, Query, Tried, Wrap, Wrapped},
 };
 use crate::{
     embedded,
-    engine::{Engine, Sleeper},
+    engine::{Engine, FlightId, ReplyTo, Sleeper},
     members::Member,
     protocol::{Change, Failed, Lease},
 };

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Reply, Request};
 
-use super::{Children, NodeId, Origin, Query, ReplyTo, Tree, handle::behind_prefix};
-use crate::{copies::Snapshot, micros::Micros};
+use super::{Children, NodeId, Origin, Query, Tree, handle::behind_prefix};
+use crate::{copies::Snapshot, engine::ReplyTo, micros::Micros};
 
 /// The inputs of every step on the way down: the request, its origin, and the destination of its reply.
 #[derive(Clone, Copy)]

@@ -8,6 +8,7 @@ use super::{Arrival, Close, Hold, Pace, Proofs, Trial, Unwritten, Uptake};
 use crate::{
     client::ClientId,
     config::schema::EjectBy,
+    engine::ids,
     members::Member,
     micros::Micros,
     protocol::StateSlot,
@@ -15,7 +16,7 @@ use crate::{
     reactor::Conn,
     route::ReplyTo,
     stream::{BufferPool, Stream},
-    table::{Entry, Id},
+    table::Entry,
 };
 
 /// One connection of one worker to one member. The fields are laid out in the order written here. Those that
@@ -169,10 +170,9 @@ pub(super) struct Download {
     pub(super) collect: bool,
 }
 
-/// The handle of a lane.
-pub type LaneId = Id<Lane>;
-
 impl Entry for Lane {
+    type Kind = ids::LaneKind;
+
     fn generation(&self) -> u32 {
         self.generation
     }

@@ -46,7 +46,8 @@ use self::{
 };
 use self::{end::UNREPAIRED, send::LANE_BYTES};
 pub use self::{
-    lane::{Lane, LaneId},
+    lane::Lane,
     lanes::{BULK_LANES, Close, STREAMED},
     servers::Servers,
 };
+use crate::engine::LaneId;

@@ -2,10 +2,10 @@
 
 use super::Worker;
 use crate::{
-    client::{ClientId, LARGE},
-    engine::{Passed, Peer},
+    client::LARGE,
+    engine::{ClientId, LaneId, Passed, Peer},
     reactor::{Buffer, Conn, Reactor},
-    upstream::{Lane, LaneId},
+    upstream::Lane,
 };
 
 impl<R: Reactor> Worker<R> {

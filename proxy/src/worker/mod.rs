@@ -38,11 +38,10 @@ pub use self::{
 };
 use crate::{
     config::schema::KeepAlive,
-    engine::{Engine, Peer, WorkerEvent},
+    engine::{Engine, LaneId, Peer, WorkerEvent},
     micros::Micros,
     reactor::{Conn, Event, Expect, Reactor},
     table::Id,
-    upstream::LaneId,
 };
 
 /// The channels between a worker and the rest of the process.

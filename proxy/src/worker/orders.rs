@@ -11,10 +11,10 @@ use socket2::{Domain, Socket};
 
 use super::{FleetOrder, LISTENER, Worker, process};
 use crate::{
-    client::{AnswerPlace, ClientId},
+    client::AnswerPlace,
     config::schema::Limits,
     copies::CopyState,
-    engine::Peer,
+    engine::{ClientId, Peer},
     members::{Localities, MemberId},
     metrics::Metrics,
     reactor::Reactor,

@@ -3,9 +3,9 @@
 use proxima_wire::{message::Class, resp::Command};
 
 use crate::{
-    client::{Client, ClientId, register::Register},
+    client::Client,
     embedded::Connections,
-    engine::Engine,
+    engine::{ClientId, Engine},
     metrics::Metrics,
     protocol::{ConnectionFacts, Figures, Protocols},
 };
@@ -27,7 +27,7 @@ impl Engine {
     /// Appends the reply to a request for figures of the process.
     pub(in crate::client) fn append_figures(&mut self, id: ClientId, message: &[u8], out: &mut Vec<u8>) {
         self.tell_counts();
-        let register: &Register = &self.clients.register;
+        let register = &self.clients.register;
         let mut figures = Figures {
             uptime: self.now.as_secs(),
             clients: register.current(),

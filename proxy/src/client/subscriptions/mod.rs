@@ -14,10 +14,10 @@ use std::{rc::Rc, sync::Arc};
 
 pub(super) use self::change::{Change, Part};
 use crate::{
+    engine::LaneId,
     members::{Member, MemberId},
     protocol::{Confirmation, Subject, SubscriptionCounts},
     route::Tree,
-    upstream::LaneId,
 };
 
 /// The connections with a client's subscriptions, and the change of them that is under way.

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use crate::{
     copies::Event,
-    engine::{Engine, WorkerEvent},
+    engine::{Engine, ReplyTo, WorkerEvent},
     members::Member,
-    route::ReplyTo,
 };
 
 impl Engine {

@@ -4,13 +4,13 @@ use std::{mem, rc::Rc};
 
 use proxima_wire::message::{Outcome, Request};
 
-use super::operation::{Message, OperationId, Stage};
+use super::operation::{Message, Stage};
 use crate::{
     copies::{KeyLock, LockMode},
-    engine::{Engine, Sleeper},
+    engine::{Engine, OperationId, ReplyTo, Sleeper},
     micros::Micros,
     protocol::{Effect, Failed},
-    route::{Copies, NodeId, ReplyTo, Walk},
+    route::{Copies, NodeId, Walk},
 };
 
 /// Between two attempts to lock a key, or to find its home.

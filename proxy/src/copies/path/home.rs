@@ -6,15 +6,15 @@ use proxima_wire::message::{Outcome, Parsed, Reply};
 
 use super::{
     SETTLE_TIMEOUT, member,
-    operation::{Message, OperationId, Stage, is_done, reply_to},
+    operation::{Message, Stage, is_done, reply_to},
     read_back::Aftermath,
     version::shown,
 };
 use crate::{
     copies::CopyState,
-    engine::Engine,
+    engine::{Engine, OperationId, ReplyTo},
     protocol::Failed,
-    route::{Answer, Copies, ReplyTo, Tree, Walk},
+    route::{Answer, Copies, Tree, Walk},
 };
 
 const NO_HOME: &str = "no copy may decide this key's value";

@@ -42,8 +42,8 @@ use proxima_wire::message::{Outcome, Request};
 
 pub(crate) use self::streamed::LastByte;
 pub use self::{
-    fleet::{Membership, Part, TaskId},
-    operation::{Operation, OperationId},
+    fleet::{Membership, Part},
+    operation::Operation,
     room::WorkerCopies,
 };
 use super::{KeyLock, LockMode};

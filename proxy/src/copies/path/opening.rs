@@ -1,10 +1,10 @@
 //! A copy that comes back decides the values of its keys again, but not before what was decided in its place
 //! has ended.
 
-use super::{KeyLock, members, operation::OperationId};
+use super::{KeyLock, members};
 use crate::{
     copies::{CopyState, Event, MissedKeys},
-    engine::{Engine, WorkerEvent},
+    engine::{Engine, OperationId, WorkerEvent},
     members::MemberId,
 };
 

@@ -6,11 +6,12 @@ use proxima_wire::message::{Outcome, Request};
 
 use super::KeyLock;
 use crate::{
+    engine::{OperationId, ReplyTo, ids},
     fleet::keeper::{ChangeId, KeyHistory},
     members::MemberId,
     micros::Micros,
-    route::{Answers, NodeId, Origin, ReplyTo, Tree, Walk},
-    table::{Entry, Id, Table},
+    route::{Answers, NodeId, Origin, Tree, Walk},
+    table::{Entry, Table},
 };
 
 /// A change of all copies, or a look at a key's home.
@@ -203,10 +204,9 @@ impl Operation {
     }
 }
 
-/// The handle of an operation.
-pub type OperationId = Id<Operation>;
-
 impl Entry for Operation {
+    type Kind = ids::OperationKind;
+
     fn generation(&self) -> u32 {
         self.generation
     }

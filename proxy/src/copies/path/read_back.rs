@@ -8,10 +8,10 @@ use proxima_wire::message::{Outcome, Parsed};
 
 use super::{
     member,
-    operation::{OperationId, Stage, is_missed, reply_to},
+    operation::{Stage, is_missed, reply_to},
 };
 use crate::{
-    engine::Engine,
+    engine::{Engine, OperationId},
     route::{Copies, NodeId, Tree, Walk},
 };
 

@@ -4,16 +4,13 @@ use std::{rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Outcome, Parsed};
 
-use super::{
-    members,
-    operation::{OperationId, Stage},
-};
+use super::{members, operation::Stage};
 use crate::{
     copies::CopyState,
-    engine::Engine,
+    engine::{Engine, OperationId, ReplyTo},
     members::Member,
     protocol::Failed,
-    route::{Copies, ReplyTo, Tree, Walk},
+    route::{Copies, Tree, Walk},
 };
 
 impl Engine {

@@ -4,15 +4,12 @@ use std::{mem, rc::Rc, sync::Arc};
 
 use proxima_wire::message::Class;
 
-use super::{
-    Part,
-    opening::Opening,
-    operation::{OperationId, Operations},
-};
+use super::{Part, opening::Opening, operation::Operations};
 use crate::{
     copies::{Holder, KeyLocks, Snapshot},
+    engine::{OperationId, ReplyTo},
     members::MemberId,
-    route::{ReplyTo, Walk},
+    route::Walk,
 };
 
 /// What one worker keeps for copies.

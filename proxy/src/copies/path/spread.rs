@@ -8,13 +8,13 @@ use super::{
     SETTLE_TIMEOUT,
     fleet::UNLEASED,
     member, members,
-    operation::{OperationId, Stage, is_missed, reply_to},
+    operation::{Stage, is_missed, reply_to},
     read_back::Aftermath,
     undo,
     version::shown,
 };
 use crate::{
-    engine::Engine,
+    engine::{Engine, OperationId},
     members::Member,
     protocol::Failed,
     route::{Answer, Copies, Tree, Walk},

@@ -6,11 +6,9 @@ use std::rc::Rc;
 use super::{
     change::{LOCK_TIMEOUT, LOCKED, RETRY},
     members,
-    operation::OperationId,
 };
 use crate::{
-    client::ClientId,
-    engine::{Engine, Sleeper},
+    engine::{ClientId, Engine, OperationId, Sleeper},
     micros::Micros,
 };
 

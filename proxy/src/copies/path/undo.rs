@@ -8,10 +8,10 @@ use proxima_wire::message::Parsed;
 
 use super::{
     members,
-    operation::{Operation, OperationId, Stage, is_done, reply_to},
+    operation::{Operation, Stage, is_done, reply_to},
 };
 use crate::{
-    engine::Engine,
+    engine::{Engine, OperationId},
     members::Member,
     route::{Copies, Tree, Walk},
 };

@@ -51,6 +51,8 @@ impl Change {
 pub type ChangeId = Id<Change>;
 
 impl Entry for Change {
+    type Kind = Self;
+
     fn generation(&self) -> u32 {
         self.generation
     }

@@ -11,12 +11,9 @@ use proxima_wire::message::Request;
 
 use super::Random;
 use crate::{
-    client::ClientId,
     config::schema::Queue,
-    route::{
-        FlightId,
-        tree::{Query, Wrap, Wrapped},
-    },
+    engine::{ClientId, FlightId},
+    route::tree::{Query, Wrap, Wrapped},
 };
 
 /// The route `outstanding_limit`.

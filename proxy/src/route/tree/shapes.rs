@@ -6,13 +6,13 @@ use proxima_wire::message::{Class, Outcome, Request};
 
 use super::Children;
 use crate::{
-    client::ClientId,
+    engine::{ClientId, FlightId},
     members::Locality,
     metrics::FailoverCounts,
     micros::Micros,
     protocol::Protocol,
     random::Random,
-    route::{Answer, FlightId, Order},
+    route::{Answer, Order},
 };
 
 /// The inputs of a decision. Time and chance come as arguments, so that a walk can be repeated.

@@ -12,15 +12,15 @@ use proxima_wire::message::{Parsed, Request};
 
 pub(super) use self::endings::ENDINGS;
 
-use crate::client::{ClientId, Part, Stage};
+use crate::client::{Part, stage::Stage};
 use crate::{
     embedded::{
         Connections,
         memcache::{self, Dump},
     },
-    engine::{Engine, Peer},
+    engine::{ClientId, Engine, Peer, ReplyTo},
     members::Member,
-    route::{ReplyTo, Tree},
+    route::Tree,
 };
 
 /// A dump goes on while fewer bytes than this wait to be sent.

@@ -10,13 +10,12 @@ use proxima_wire::{
 
 use super::{NO_HOME, PATIENCE, UNLEASED};
 use crate::{
-    engine::{Engine, Peer},
+    engine::{ChannelId, Engine, Peer, ReplyTo},
     fleet::{Slot, Stay},
     members::Locality,
     micros::Micros,
-    peers::ChannelId,
     protocol::{Effect, Failed, StateSlot},
-    route::{Answer, Copies, Leaf, NodeId, Origin, ReplyTo, Tree, Walk},
+    route::{Answer, Copies, Leaf, NodeId, Origin, Tree, Walk},
     table::{Entry, Id},
 };
 
@@ -44,6 +43,8 @@ pub(super) struct Asking {
 pub(super) type AskId = Id<Asking>;
 
 impl Entry for Asking {
+    type Kind = Self;
+
     fn generation(&self) -> u32 {
         self.generation
     }

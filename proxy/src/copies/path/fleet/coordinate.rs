@@ -14,13 +14,13 @@ use crate::{
         SETTLE_TIMEOUT,
         operation::{Message, Stage, is_missed, reply_to},
     },
-    engine::{Engine, Peer},
+    engine::{Engine, Peer, ReplyTo},
     fleet::{
         Slot, Stamp, Stay,
         keeper::{Heard, Verdict},
     },
     protocol::{Effect, Failed, StateSlot},
-    route::{Answer, Copies, NodeId, ReplyTo, Walk},
+    route::{Answer, Copies, NodeId, Walk},
     table::Id,
 };
 

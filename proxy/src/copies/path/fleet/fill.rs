@@ -21,11 +21,11 @@ use proxima_wire::{
 use crate::{
     copies::path::{
         LockMode, member,
-        operation::{Message, OperationId, Stage, is_missed, reply_to},
+        operation::{Message, Stage, is_missed, reply_to},
     },
-    engine::Engine,
+    engine::{Engine, OperationId, ReplyTo},
     micros::Micros,
-    route::{Answer, Copies, NodeId, ReplyTo, Walk},
+    route::{Answer, Copies, NodeId, Walk},
 };
 
 /// The numbers of the replies that a fill waits for: the own copy's, and the neighbour's.

@@ -8,7 +8,7 @@ use proxima_wire::{
 };
 
 use super::{
-    LockMode, Task, TaskId, member,
+    LockMode, Task, member,
     task::{Keep, Work},
 };
 use crate::{
@@ -16,14 +16,14 @@ use crate::{
         change::RETRY,
         operation::{Operation, Stage, is_missed},
     },
-    engine::{Engine, Peer, Sleeper},
+    engine::{ChannelId, Engine, Peer, ReplyTo, Sleeper, TaskId},
     fleet::{
         Stamp,
         keeper::{Fate, Origin as From},
     },
     members::Locality,
-    peers::{ChannelId, Served},
-    route::{Answer, FleetPool, NodeId, Origin, ReplyTo, Tree, Walk},
+    peers::Served,
+    route::{Answer, FleetPool, NodeId, Origin, Tree, Walk},
 };
 
 impl Engine {

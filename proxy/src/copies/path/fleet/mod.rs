@@ -31,20 +31,17 @@ use proxima_wire::{
     message::Outcome,
 };
 
+pub use self::part::{Membership, Part};
 use self::task::Task;
-pub use self::{
-    part::{Membership, Part},
-    task::TaskId,
-};
-use super::{LockMode, OperationId, member};
+use super::{LockMode, member};
 use crate::{
-    engine::Engine,
+    engine::{ChannelId, Engine, OperationId},
     fleet::{
         Slot, Stay,
         keeper::{Origin, ViewOrder},
     },
     micros::Micros,
-    peers::{ChannelId, Channels, Served},
+    peers::{Channels, Served},
     protocol::{Effect, Failed},
     route::{Copies, Leaf, NodeId, Tree, Walk},
 };

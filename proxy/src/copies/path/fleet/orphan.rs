@@ -7,10 +7,10 @@ use proxima_wire::message::Parsed;
 use super::LockMode;
 use crate::{
     copies::path::operation::{Message, Stage},
-    engine::Engine,
+    engine::{Engine, ReplyTo},
     fleet::keeper::Orphan,
     members::Locality,
-    route::{Origin, ReplyTo, Walk},
+    route::{Origin, Walk},
 };
 
 impl Engine {

@@ -2,9 +2,9 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{Task, TaskId, ask::Asking, fill::Filling, task::Keep};
+use super::{Task, ask::Asking, fill::Filling, task::Keep};
 use crate::{
-    copies::path::operation::OperationId,
+    engine::{OperationId, TaskId},
     fleet::{
         Keeper, Lease, Slot, Stay,
         keeper::{Send, Shared},

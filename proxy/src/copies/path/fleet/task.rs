@@ -4,16 +4,16 @@ use std::rc::Rc;
 
 use crate::{
     copies::KeyLock,
+    engine::{ChannelId, ids},
     fleet::{Stamp, keeper::Origin},
     members::MemberId,
     micros::Micros,
-    peers::ChannelId,
     route::{NodeId, Tree},
-    table::{Entry, Id},
+    table::Entry,
 };
 
 /// Work that this worker does for a peer.
-pub struct Task {
+pub(super) struct Task {
     pub(super) generation: u32,
     /// The channel that the work came by, and by which its result goes back.
     pub(super) channel: ChannelId,
@@ -69,10 +69,9 @@ impl Keep {
     }
 }
 
-/// The handle of a task.
-pub type TaskId = Id<Task>;
-
 impl Entry for Task {
+    type Kind = ids::TaskKind;
+
     fn generation(&self) -> u32 {
         self.generation
     }

@@ -8,13 +8,12 @@ use proxima_wire::{
 use super::{OperationId, PATIENCE};
 use crate::{
     copies::path::operation::Stage,
-    engine::{Engine, Peer, WorkerEvent},
+    engine::{Engine, Peer, ReplyTo, WorkerEvent},
     members::Member,
     metrics,
     micros::Micros,
     peers::Event,
     protocol::Failed,
-    route::ReplyTo,
 };
 
 /// Between two complaints of this worker.

@@ -7,9 +7,9 @@ use proxima_wire::message::Outcome;
 use super::{Membership, OperationId, Part};
 use crate::{
     copies::path::operation::{Operation, Stage},
-    engine::{Engine, Peer, WorkerEvent},
+    engine::{ChannelId, Engine, Peer, WorkerEvent},
     fleet::{Slot, Stay, View, keeper::Owed},
-    peers::{ChannelId, Event, Role},
+    peers::{Event, Role},
     protocol::Failed,
     stream::Stream,
     table::Id,
