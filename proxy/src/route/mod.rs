@@ -18,7 +18,9 @@ mod flight;
 mod handle;
 mod lease_table;
 mod order;
+mod origin;
 mod park;
+mod ranks;
 mod router;
 mod script;
 mod spooled;
@@ -33,9 +35,10 @@ pub use self::{
     explain::{Asker, ExplainError, explain},
     explained::{Explained, Step},
     fleet_pool::FleetPool,
-    flight::{Flight, Flights, Origin},
+    flight::{Flight, Flights},
     lease_table::LeaseTable,
     order::{Order, Orders},
+    origin::Origin,
     router::Router,
     tree::{Children, Copies, Leaf, Node, NodeId, Query, Tree, Wait},
     walk::Walk,

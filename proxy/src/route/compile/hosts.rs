@@ -32,7 +32,7 @@ impl<'a> Maker<'_, 'a> {
             [] => self.push(Node::Leaf(Leaf::Null)),
             [only] => only,
             _ => self.push(Node::ByClient {
-                handle: ByClient { offset },
+                handle: Box::new(ByClient { offset }),
                 children,
             }),
         })

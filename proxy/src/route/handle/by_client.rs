@@ -5,9 +5,11 @@ use std::{io::Write, net::IpAddr};
 
 use proxima_wire::hash::spooky64;
 
+use crate::route::tree::ByAddress;
+
 /// The route `by_client`.
 #[derive(Debug)]
-pub struct ByClient {
+pub(in crate::route) struct ByClient {
     /// A number that is added to the hash, so that two such routes do not choose alike.
     pub(in crate::route) offset: u64,
 }
@@ -18,14 +20,14 @@ const LONGEST: usize = 39;
 impl ByClient {
     /// The error text for a client without an address.
     pub(in crate::route) const UNKNOWN: &'static str = "Missing IP";
+}
 
-    /// The name of the route, as in the configuration.
-    pub(in crate::route) const fn name(&self) -> &'static str {
+impl ByAddress for ByClient {
+    fn name(&self) -> &'static str {
         "by_client"
     }
 
-    /// The child for this address. Without an address it is a number beyond the children.
-    pub(in crate::route) fn choose(&self, address: Option<IpAddr>, children: usize) -> usize {
+    fn choose(&self, address: Option<IpAddr>, children: usize) -> usize {
         let Some(address) = address else {
             return children;
         };
@@ -38,8 +40,7 @@ impl ByClient {
         (hash % children.max(1) as u64) as usize
     }
 
-    /// The reason for a choice, for people.
-    pub(in crate::route) fn why(&self, address: Option<IpAddr>) -> String {
+    fn why(&self, address: Option<IpAddr>) -> String {
         match address {
             Some(address) => format!("client {address}"),
             None => "the client has no address".into(),

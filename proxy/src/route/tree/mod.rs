@@ -13,7 +13,7 @@ use std::{
 
 use proxima_wire::{hash::Distribution, message::Class};
 
-use super::{FleetPool, handle::ByClient, order::Order};
+use super::{FleetPool, order::Order};
 use crate::{
     config::schema::ErrorReply,
     copies::Snapshot,
@@ -27,7 +27,7 @@ pub use self::shapes::{Query, Wait};
 pub(super) use self::{
     each_changed::EachChanged,
     script::{Ask, Asked, Begin, Give, Run, Script, Sent, Turn},
-    shapes::{Attempt, Choose, Fan, Tried, Wrap, Wrapped},
+    shapes::{Attempt, ByAddress, Choose, Fan, Tried, Wrap, Wrapped},
 };
 
 /// The position of a node in its tree.
@@ -46,7 +46,7 @@ pub enum Node {
     /// Names one child by the client's address.
     ByClient {
         /// The decision.
-        handle: ByClient,
+        handle: Box<dyn ByAddress>,
         /// The children that it chooses from.
         children: Vec<NodeId>,
     },

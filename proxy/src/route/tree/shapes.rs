@@ -70,6 +70,16 @@ pub trait Choose: Send {
     fn why(&self, query: &Query<'_>, children: &Children<'_>, chosen: usize) -> String;
 }
 
+/// Looks at the address of the client, which the worker looks up, and names one child.
+pub trait ByAddress: Send {
+    /// The name of the route, as in the configuration.
+    fn name(&self) -> &'static str;
+    /// The child for this address. Without an address it is a number beyond the children.
+    fn choose(&self, address: Option<IpAddr>, children: usize) -> usize;
+    /// The reason for a choice, for people.
+    fn why(&self, address: Option<IpAddr>) -> String;
+}
+
 /// Sends to one child, whose reply is the answer. Others get copies of the request, for which nobody waits.
 pub trait Fan: Send {
     /// The name of the route, as in the configuration.
