@@ -144,7 +144,7 @@ impl Engine {
         let root = tree.root(usize::from(origin.listener));
         let (Some(root), Parsed::Head(request)) = (root, protocol.head(message)) else {
             let what = "its listener leads nowhere, or nothing can be asked";
-            return self.admission_answered(id, &Answer::Failed(Failed::here(Outcome::LocalError, what)));
+            return self.fail(to, &Failed::here(Outcome::LocalError, what));
         };
         let request = &Request {
             class: protocol.acts_as(&request, message),
@@ -157,6 +157,6 @@ impl Engine {
             message,
             to,
         };
-        self.walk(root, &walk);
+        self.descend(|engine| engine.walk(root, &walk));
     }
 }

@@ -8,7 +8,6 @@ use crate::{
     metrics::Metrics,
     micros::Micros,
     protocol::{Failed, Fate, Lease, Protocol},
-    route::Answer,
 };
 
 /// Counts an error reply by its word.
@@ -205,14 +204,6 @@ impl Engine {
             && let Some(session) = client.session.get_mut()
         {
             session.lease = Lease::Clean;
-        }
-    }
-
-    /// Hands the result of a request to the receiver that waits.
-    pub(crate) fn pass_on_answer(&mut self, to: ReplyTo, answer: &Answer<'_>) {
-        match answer {
-            Answer::Reply(reply, bytes) => self.deliver(to, reply, bytes),
-            Answer::Failed(failed) => self.fail(to, failed),
         }
     }
 

@@ -1,9 +1,41 @@
-//! The way home of every answer: to whom it goes.
+//! The way home of every answer: to whom it goes, and when.
+//!
+//! A client gets its answer at once. A receiver inside the engine (a flight, an operation, a task, a login) may ask
+//! somebody else when it is answered, and may be answered at once again: by the embedded store, or by an error.
+//! An answer that is made while a request walks down waits in a queue until the walk is over. Therefore:
+//!
+//! * a receiver that has asked several has asked all of them before the first answer arrives;
+//! * what a receiver has put aside for a walk is back in its place when an answer arrives;
+//! * answers are not handed on within each other, however many receivers are answered at once. Only the answer
+//!   *of* a receiver goes up to its own parent directly, at most as far as the tree is high.
+
+use std::mem;
 
 use proxima_wire::message::Reply;
 
-use super::{Engine, ReplyTo};
+use super::{Engine, ReplyTo, waiting::Waiting};
 use crate::{protocol::Failed, route::Answer};
+
+/// The answers that wait, and what decides whether another one has to.
+#[derive(Debug, Default)]
+pub(super) struct Delivery {
+    way: Way,
+    waiting: Waiting,
+    /// The buffers of answers that are being handed on; empty at other times.
+    spare: Waiting,
+}
+
+/// What is under way in the engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Way {
+    /// Nothing: an answer comes from outside.
+    #[default]
+    Rest,
+    /// A request of a receiver walks down.
+    Down,
+    /// An answer is handed to its receiver.
+    Up,
+}
 
 impl Engine {
     /// Hands a reply to the receiver that waits for it.
@@ -11,7 +43,7 @@ impl Engine {
     pub(crate) fn deliver(&mut self, to: ReplyTo, reply: &Reply, bytes: &[u8]) {
         match to {
             ReplyTo::Client { client, seq } => self.answer(client, seq, reply, bytes),
-            to => self.hand_inside(to, &Answer::Reply(reply, bytes)),
+            to => self.deliver_inside(to, &Answer::Reply(reply, bytes)),
         }
     }
 
@@ -19,19 +51,87 @@ impl Engine {
     pub(crate) fn fail(&mut self, to: ReplyTo, failed: &Failed<'_>) {
         match to {
             ReplyTo::Client { client, seq } => self.answer_failed(client, seq, failed),
-            to => self.hand_inside(to, &Answer::Failed(*failed)),
+            to => self.deliver_inside(to, &Answer::Failed(*failed)),
         }
     }
 
-    /// Hands an answer to a receiver that is no client.
-    fn hand_inside(&mut self, to: ReplyTo, answer: &Answer<'_>) {
+    /// Hands on the answer of a receiver that was answered itself.
+    pub(crate) fn pass_on_answer(&mut self, to: ReplyTo, answer: &Answer<'_>) {
+        match (to, answer) {
+            (ReplyTo::Client { client, seq }, Answer::Reply(reply, bytes)) => {
+                self.answer(client, seq, reply, bytes);
+            }
+            (ReplyTo::Client { client, seq }, Answer::Failed(failed)) => {
+                self.answer_failed(client, seq, failed);
+            }
+            (to, answer) if self.delivery.way == Way::Up => self.hand(to, answer),
+            (to, answer) => self.deliver_inside(to, answer),
+        }
+    }
+
+    /// Lets requests of a receiver walk down: answers that are made within `walk` wait until it is over.
+    #[inline]
+    pub(crate) fn descend(&mut self, walk: impl FnOnce(&mut Self)) {
+        let before = mem::replace(&mut self.delivery.way, Way::Down);
+        walk(self);
+        self.delivery.way = before;
+        if before == Way::Rest {
+            self.hand_waiting();
+        }
+    }
+
+    /// Returns whether the answer to this receiver has been made, and waits.
+    pub(crate) fn is_answered(&self, to: ReplyTo) -> bool {
+        self.delivery.waiting.has(to)
+    }
+
+    /// Hands an answer to a receiver that is no client: now, or when the walk is over.
+    fn deliver_inside(&mut self, to: ReplyTo, answer: &Answer<'_>) {
+        match to {
+            ReplyTo::Flight { .. }
+            | ReplyTo::Operation { .. }
+            | ReplyTo::Peer { .. }
+            | ReplyTo::Admission { .. } => {
+                if self.delivery.way != Way::Rest {
+                    return self.delivery.waiting.push(to, answer);
+                }
+                self.hand(to, answer);
+                self.hand_waiting();
+            }
+            ReplyTo::Lane { lane } => self.lane_answered(lane, answer),
+            ReplyTo::Client { .. } | ReplyTo::Nobody => {}
+        }
+    }
+
+    fn hand(&mut self, to: ReplyTo, answer: &Answer<'_>) {
+        let before = mem::replace(&mut self.delivery.way, Way::Up);
         match to {
             ReplyTo::Flight { flight, child } => self.arrive(flight, child, answer),
             ReplyTo::Operation { operation, child } => self.copy_answered(operation, child, answer),
             ReplyTo::Peer { task } => self.answer_peer(task, answer),
-            ReplyTo::Lane { lane } => self.lane_answered(lane, answer),
             ReplyTo::Admission { client } => self.admission_answered(client, answer),
-            ReplyTo::Client { .. } | ReplyTo::Nobody => {}
+            ReplyTo::Client { .. } | ReplyTo::Lane { .. } | ReplyTo::Nobody => {}
         }
+        self.delivery.way = before;
+    }
+
+    /// Hands on what waits, and what is answered at once because of that.
+    #[inline]
+    fn hand_waiting(&mut self) {
+        while !self.delivery.waiting.is_empty() {
+            self.hand_all();
+        }
+    }
+
+    /// Hands on the answers that wait now. What is answered meanwhile waits behind them.
+    #[cold]
+    fn hand_all(&mut self) {
+        let spare = mem::take(&mut self.delivery.spare);
+        let mut all = mem::replace(&mut self.delivery.waiting, spare);
+        for (to, answer) in all.iter() {
+            self.hand(to, &answer);
+        }
+        all.clear();
+        self.delivery.spare = all;
     }
 }

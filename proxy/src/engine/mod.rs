@@ -1,15 +1,23 @@
 //! Worker state without sockets: bytes in, bytes and actions out. The engine makes no system call and reads
 //! no clock: each turn brings the time, and a seed gives the random numbers. A simulator can therefore own
 //! both.
+//!
+//! Here are the hubs that every request passes:
+//! * `ids`: the handles by which parts speak of each other's entries, and where replies go
+//! * `deliver`: hands each answer to whom it is for; `waiting` has those that are made within a walk
+//! * `timers`: what is woken at a time; `flush`: which connections have bytes to send
+//! * `actions`: what the worker does after the events of a turn
 
 mod actions;
 mod deliver;
 mod flush;
 pub mod ids;
 mod timers;
+mod waiting;
 
 use std::{ops::Range, rc::Rc, sync::Arc};
 
+use self::deliver::Delivery;
 pub(crate) use self::ids::Sleeper;
 pub use self::{
     actions::{Actions, Passed, Shortage, WorkerEvent},
@@ -48,6 +56,8 @@ pub struct Engine {
     pub router: Router,
     /// What waits for a time.
     pub timers: Timers,
+    /// Answers that wait until a walk is over.
+    delivery: Delivery,
     /// What this worker knows of the copies of replicated pools.
     pub copies: WorkerCopies,
     /// The places of processes by the node agent's report; `None`: no agent is followed.
@@ -104,6 +114,7 @@ impl Engine {
             servers: Servers::default(),
             router: Router::default(),
             timers: Timers::default(),
+            delivery: Delivery::default(),
             copies: WorkerCopies::new(locks, facts.worker),
             localities: None,
             store,

@@ -5,7 +5,7 @@ use std::{net::IpAddr, rc::Rc};
 use proxima_wire::message::{Outcome, Reply};
 
 use super::{
-    Answer, Answers, Leaf, Node, NodeId, Tree, Wait, Walk,
+    Answer, Leaf, Node, NodeId, Tree, Wait, Walk,
     flight::{child_of, is_good},
     step::pass_by_ejected,
     tree::Tried,
@@ -28,34 +28,9 @@ const TOO_LARGE_FOR_LOGIN: Failed<'static> = Failed::here(
 const TOO_LARGE_IN_STEPS: Failed<'static> =
     Failed::here(Outcome::Overloaded, "this value is too large for its route");
 
-/// The most answers that are handed to flights within each other. A child that answers at once (the embedded
-/// store, an error) makes its flight ask the next one within the answer; however many do, the stack holds them.
-const NESTED: u32 = 32;
-
 impl Engine {
-    /// Hands the answer of child `child` to its flight: now, or as soon as fewer answers are being handed on.
+    /// Takes the answer of child `child` of a flight.
     pub(crate) fn arrive(&mut self, id: FlightId, child: u32, answer: &Answer<'_>) {
-        if self.router.nested >= NESTED {
-            let kept = Answers::of_one(answer);
-            return self.router.deferred.push_back((id, child, kept));
-        }
-        self.router.nested += 1;
-        self.arrived(id, child, answer);
-        self.router.nested -= 1;
-        if self.router.nested > 0 {
-            return;
-        }
-        while let Some((id, child, kept)) = self.router.deferred.pop_front() {
-            if let Some(answer) = kept.worst() {
-                self.router.nested = 1;
-                self.arrived(id, child, &answer);
-                self.router.nested = 0;
-            }
-        }
-    }
-
-    /// Hands the answer of child `child` to its flight.
-    fn arrived(&mut self, id: FlightId, child: u32, answer: &Answer<'_>) {
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };
@@ -283,13 +258,13 @@ impl Engine {
             return self.pass_on_answer(parent, answer);
         };
         if !changes_key {
-            return self.deliver(parent, reply, bytes);
+            return self.pass_on_answer(parent, answer);
         }
         // The key as the client wrote it, encoded or not.
         let mut renamed = Vec::with_capacity(bytes.len() + 16);
         protocol.rewrite_reply_key(request.command, request.key.of(&message), bytes, &mut renamed);
         let head = (i64::from(reply.head) + renamed.len() as i64 - bytes.len() as i64).max(0) as u32;
-        self.deliver(parent, &Reply { head, ..**reply }, &renamed);
+        self.pass_on_answer(parent, &Answer::Reply(&Reply { head, ..**reply }, &renamed));
     }
 
     /// Finds the client that gets a large reply as it comes, and ends the flights between. `head` is the
@@ -303,21 +278,21 @@ impl Engine {
             let id = match to {
                 ReplyTo::Client { client: id, seq } => return Some((id, seq)),
                 ReplyTo::Lane { .. } | ReplyTo::Nobody => return None,
-                ReplyTo::Admission { client } => {
-                    self.admission_answered(client, &Answer::Failed(TOO_LARGE_FOR_LOGIN));
+                ReplyTo::Admission { .. } => {
+                    self.fail(to, &TOO_LARGE_FOR_LOGIN);
                     return None;
                 }
-                ReplyTo::Peer { task } => {
-                    self.answer_peer(task, &Answer::Failed(TOO_LARGE_FOR_PEER));
+                ReplyTo::Peer { .. } => {
+                    self.fail(to, &TOO_LARGE_FOR_PEER);
                     return None;
                 }
                 ReplyTo::Operation { operation, child } => {
                     to = self.pass_decided(operation, child, head)?;
                     continue;
                 }
-                ReplyTo::Flight { flight: id, child } => {
+                ReplyTo::Flight { flight: id, .. } => {
                     if self.router.runs_script(id) {
-                        self.arrive(id, child, &Answer::Failed(TOO_LARGE_IN_STEPS));
+                        self.fail(to, &TOO_LARGE_IN_STEPS);
                         return None;
                     }
                     id

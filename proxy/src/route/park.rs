@@ -41,35 +41,24 @@ impl Engine {
         }
     }
 
-    /// Lets a request from the queue of a wrap go on, and all that may go on after it. One that is answered
-    /// at once releases the next, so this goes on in a loop and does not nest.
-    pub(super) fn release_queued(&mut self, next: FlightId) {
-        self.router.released.push(next);
-        if std::mem::replace(&mut self.router.releases, true) {
-            return;
+    /// Lets a request from the queue of a wrap go on; in place of one whose client has left, the next one.
+    pub(super) fn release_queued(&mut self, mut id: FlightId) {
+        while let Some(flight) = self.router.flights.get(id) {
+            let (tree, node, parent) = (Rc::clone(&flight.tree), flight.node, flight.parent);
+            let Node::Wrap { handle, child } = tree.node(node) else {
+                return;
+            };
+            if !self.has_left(parent) {
+                return self.resend(id, *child, child_of(id, 0));
+            }
+            self.router.flights.close(id);
+            let next = handle.left();
+            self.fail(parent, &Failed::here(Outcome::ClientError, "its client left"));
+            match next {
+                Some(next) => id = next,
+                None => return,
+            }
         }
-        while let Some(id) = self.router.released.pop() {
-            self.go_on_from_queue(id);
-        }
-        self.router.releases = false;
-    }
-
-    fn go_on_from_queue(&mut self, id: FlightId) {
-        let Some(flight) = self.router.flights.get(id) else {
-            return;
-        };
-        let (tree, node, parent) = (Rc::clone(&flight.tree), flight.node, flight.parent);
-        let Node::Wrap { handle, child } = tree.node(node) else {
-            return;
-        };
-        if !self.has_left(parent) {
-            return self.resend(id, *child, child_of(id, 0));
-        }
-        self.router.flights.close(id);
-        if let Some(next) = handle.left() {
-            self.router.released.push(next);
-        }
-        self.fail(parent, &Failed::here(Outcome::ClientError, "its client left"));
     }
 
     /// Asks again about the requests that wait. The worker calls this in every turn.

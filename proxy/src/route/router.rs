@@ -1,10 +1,10 @@
 //! The requests that are under way between clients and servers.
 
-use std::{collections::VecDeque, net::IpAddr};
+use std::net::IpAddr;
 
 use proxima_wire::message::Class;
 
-use super::{Answers, Flight, Flights, park::Parked};
+use super::{Flight, Flights, park::Parked};
 use crate::{
     client::WHOLE,
     engine::{ClientId, Engine, FlightId, ReplyTo},
@@ -16,16 +16,6 @@ pub struct Router {
     pub(super) flights: Flights,
     /// Requests that a step of the tree holds.
     pub(super) parked: Vec<Parked>,
-    /// Requests from queues that go on now.
-    pub(super) released: Vec<FlightId>,
-    /// Such requests are being let go on.
-    pub(super) releases: bool,
-    /// The number of answers that are being handed to flights, each within the one before.
-    pub(super) nested: u32,
-    /// Answers that wait until fewer are.
-    pub(super) deferred: VecDeque<(FlightId, u32, Answers)>,
-    /// Scratch buffer for a request that a flight sends again or later.
-    pub(super) resend: Vec<u8>,
     /// Scratch buffer for the numbers of children that get copies of a request.
     pub(super) others: Vec<u32>,
     /// Scratch buffer for replies that this proxy makes.

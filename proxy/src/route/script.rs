@@ -142,14 +142,11 @@ impl Engine {
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };
-        // Every answer is awaited from now on, because some may come while others are being asked for.
         flight.pending += turn.asks.iter().filter(|ask| ask.number.is_some()).count() as u32;
         if let Some(give) = turn.give {
             self.give_client(id, give, answer);
         }
-        for ask in turn.asks {
-            self.ask(id, ask);
-        }
+        self.descend(|engine| turn.asks.into_iter().for_each(|ask| engine.ask(id, ask)));
         if let Some(flight) = self.router.flights.get(id)
             && flight.pending == 0
         {
@@ -192,7 +189,7 @@ impl Engine {
                 let reply = origin
                     .protocol
                     .miss(origin.form, &flight.request, &flight.message, &mut out);
-                self.deliver(to, &reply, &out);
+                self.pass_on_answer(to, &Answer::Reply(&reply, &out));
                 out.clear();
                 self.router.reply = out;
             }

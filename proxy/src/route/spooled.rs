@@ -43,7 +43,7 @@ impl Engine {
         }
         let mut out = std::mem::take(&mut self.router.reply);
         let reply = origin.protocol.miss(origin.form, &request, &message, &mut out);
-        self.deliver(parent, &reply, &out);
+        self.pass_on_answer(parent, &Answer::Reply(&reply, &out));
         out.clear();
         self.router.reply = out;
     }

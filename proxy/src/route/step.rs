@@ -83,7 +83,8 @@ const UNREADABLE: &str = "a route made this request unreadable";
 const NO_SERVER: &str = "the embedded store does not speak this protocol";
 
 impl Engine {
-    /// Walks the tree from `node`.
+    /// Walks the tree from `node`. A node that waits for replies gets none before all that it asks for is on its
+    /// way.
     #[inline]
     pub(crate) fn walk(&mut self, mut node: NodeId, walk: &Walk<'_>) {
         let mut scratch;
@@ -119,23 +120,25 @@ impl Engine {
                 }
                 Node::Leaf(leaf) => return self.leaf(leaf, walk),
                 Node::Copies(copies) => return self.ask_copies(node, copies, walk),
-                Node::Gather { wait, children, .. } => return self.gather(node, *wait, children, walk),
+                Node::Gather { wait, children, .. } => {
+                    return self.descend(|engine| engine.gather(node, *wait, children, walk));
+                }
                 Node::Fan { handle, children } => {
                     let query = walk.query(key, self.unix());
-                    return self.fan(&**handle, children, &query, walk);
+                    return self.descend(|engine| engine.fan(&**handle, children, &query, walk));
                 }
                 Node::Attempt { handle, children } => {
                     let tried = self.first_up(&**handle, children, walk, key);
-                    return self.attempt(node, tried, walk);
+                    return self.descend(|engine| engine.attempt(node, tried, walk));
                 }
                 Node::Script { handle, children } => {
-                    return self.begin_script(node, &**handle, children, key, walk);
+                    return self.descend(|engine| engine.begin_script(node, &**handle, children, key, walk));
                 }
                 Node::Wrap { handle, child } => {
                     let query = walk.query(key, self.unix());
                     match handle.request(walk.request, walk.message, &query, &mut self.random) {
                         Wrapped::Pass => node = *child,
-                        other => return self.wrap(node, *child, other, walk),
+                        other => return self.descend(|engine| engine.wrap(node, *child, other, walk)),
                     }
                 }
             }
@@ -524,24 +527,25 @@ impl Engine {
         }
     }
 
-    /// Walks from `node` with a copy of the request of a flight. The flight keeps its message because the
-    /// reply may come within the walk, and the flight may need the message for it.
+    /// Walks from `node` with the request of a flight, which gets its message back before any answer arrives.
     pub(super) fn resend(&mut self, id: FlightId, node: NodeId, to: ReplyTo) {
-        let Some(flight) = self.router.flights.get(id) else {
-            return;
-        };
-        let mut message = std::mem::take(&mut self.router.resend);
-        message.extend_from_slice(&flight.message);
-        let (tree, request, origin) = (&Rc::clone(&flight.tree), &flight.request.clone(), flight.origin);
-        let walk = Walk {
-            tree,
-            origin,
-            request,
-            message: &message,
-            to,
-        };
-        self.walk(node, &walk);
-        message.clear();
-        self.router.resend = message;
+        self.descend(|engine| {
+            let Some(flight) = engine.router.flights.get(id) else {
+                return;
+            };
+            let (tree, request, origin) = (Rc::clone(&flight.tree), flight.request, flight.origin);
+            let message = std::mem::take(&mut flight.message);
+            let walk = Walk {
+                tree: &tree,
+                origin,
+                request: &request,
+                message: &message,
+                to,
+            };
+            engine.walk(node, &walk);
+            if let Some(flight) = engine.router.flights.get(id) {
+                flight.message = message;
+            }
+        });
     }
 }

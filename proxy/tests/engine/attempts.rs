@@ -183,6 +183,19 @@ fn refused_connections_fail_over_within_the_turn() {
     assert_eq!(world.heard(client), HIT);
 }
 
+/// Each of them is asked within the answer of the one before, and all of them within one request.
+#[test]
+fn thousands_of_children_that_answer_at_once_are_asked_in_turn_without_nesting() {
+    let errors = "{error: gone}, ".repeat(5_000);
+    let mut world = world(&format!("{{failover: [{errors}{{member: p/b}}]}}"));
+    let client = world.client();
+    world.say(client, b"get k\r\n");
+    assert_eq!(world.sent("b"), "get k\r\n");
+    world.reply("b", HIT);
+    assert_eq!(world.heard(client), HIT);
+    assert!(world.is_idle());
+}
+
 #[test]
 fn an_ejected_child_is_passed_over_without_being_asked() {
     let mut world = crate::world::world_of(

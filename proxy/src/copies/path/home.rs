@@ -77,17 +77,19 @@ impl Engine {
         let next = copies.children[home];
         let mark = self.mark(walk.tree, copies, home);
         let mut head = Vec::new();
-        if copies
+        let is_marked = copies
             .copied
-            .mark_request(walk.request, walk.message, mark, &mut head)
-        {
-            self.walk_with_head(next, head, &walk);
-        } else {
-            self.walk(next, &walk);
-        }
-        if !walk.is_streamed() {
-            self.read_back(copies, id, next, &walk);
-        }
+            .mark_request(walk.request, walk.message, mark, &mut head);
+        self.descend(|engine| {
+            match is_marked {
+                true => engine.walk_with_head(next, head, &walk),
+                false => engine.walk(next, &walk),
+            }
+            // A command that could not be sent has its answer already.
+            if !walk.is_streamed() && !engine.is_answered(walk.to) {
+                engine.read_back(copies, id, next, &walk);
+            }
+        });
     }
 
     /// The copy that decides this key's value, and its state: a copy that is not current decides nothing yet,

@@ -52,10 +52,6 @@ impl Engine {
         let Some(operation) = self.copies.operations.get_mut(id) else {
             return;
         };
-        if !matches!(operation.stage, Stage::Deciding { .. }) || operation.pending == 0 {
-            // The command itself could not be sent.
-            return;
-        }
         operation.pending += 1;
         let walk = Walk {
             request: &reading,

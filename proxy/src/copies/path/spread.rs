@@ -35,26 +35,28 @@ impl Engine {
         if !Rc::ptr_eq(tree, &self.tree) {
             self.miss_at_strangers(id);
         }
-        let Some(operation) = self.copies.operations.get_mut(id) else {
-            return;
-        };
-        // One more than there are, so that replies that come within the walk do not end the operation.
-        operation.pending = 1;
-        for (child, member) in members(tree, copies).filter(|&(child, _)| Some(child) != home) {
-            if self.copies.snapshot.state(member.id).is_written() {
-                if let Some(operation) = self.copies.operations.get_mut(id) {
-                    operation.pending += 1;
-                }
-                self.walk(copies.children[child], &walk.to(reply_to(id, child)));
-            } else {
-                self.metrics.member(member.id).skipped += 1;
-                self.miss(member, id, "");
-            }
-        }
         if let Some(operation) = self.copies.operations.get_mut(id) {
-            operation.pending -= 1;
+            operation.pending = 0;
         }
-        self.conclude(id);
+        self.descend(|engine| {
+            for (child, member) in members(tree, copies).filter(|&(child, _)| Some(child) != home) {
+                if engine.copies.snapshot.state(member.id).is_written() {
+                    engine.ask_copy(copies, id, child, walk);
+                } else {
+                    engine.metrics.member(member.id).skipped += 1;
+                    engine.miss(member, id, "");
+                }
+            }
+            engine.conclude(id);
+        });
+    }
+
+    /// Sends a request of this operation to one more copy.
+    pub(super) fn ask_copy(&mut self, copies: &Copies, id: OperationId, child: usize, walk: &Walk<'_>) {
+        if let Some(operation) = self.copies.operations.get_mut(id) {
+            operation.pending += 1;
+        }
+        self.walk(copies.children[child], &walk.to(reply_to(id, child)));
     }
 
     /// How many copies besides `home` a change is sent to.

@@ -8,10 +8,10 @@ use proxima_wire::message::Parsed;
 
 use super::{
     members,
-    operation::{Operation, Stage, is_done, reply_to},
+    operation::{Operation, Stage, is_done},
 };
 use crate::{
-    engine::{Engine, OperationId},
+    engine::{Engine, OperationId, ReplyTo},
     members::Member,
     route::{Copies, Tree, Walk},
 };
@@ -45,30 +45,24 @@ impl Engine {
             .filter(|(_, member)| !operation.unsent.contains(&member.id))
             .collect();
         operation.stage = Stage::Undoing { key };
-        // One more than there are, so that replies that come within the walk do not end the operation.
-        operation.pending = 1;
-        if let Parsed::Head(request) = origin.protocol.head(&removal) {
-            for (child, member) in landed {
-                if !self.copies.snapshot.state(member.id).is_written() {
-                    self.miss(member, id, "");
-                    continue;
-                }
-                if let Some(operation) = self.copies.operations.get_mut(id) {
-                    operation.pending += 1;
-                }
+        operation.pending = 0;
+        self.descend(|engine| {
+            if let Parsed::Head(request) = origin.protocol.head(&removal) {
                 let walk = Walk {
                     tree,
                     origin,
                     request: &request,
                     message: &removal,
-                    to: reply_to(id, child),
+                    to: ReplyTo::Nobody,
                 };
-                self.walk(copies.children[child], &walk);
+                for (child, member) in landed {
+                    match engine.copies.snapshot.state(member.id).is_written() {
+                        true => engine.ask_copy(copies, id, child, &walk),
+                        false => engine.miss(member, id, ""),
+                    }
+                }
             }
-        }
-        if let Some(operation) = self.copies.operations.get_mut(id) {
-            operation.pending -= 1;
-        }
-        self.conclude(id);
+            engine.conclude(id);
+        });
     }
 }
