@@ -208,7 +208,7 @@ impl Engine {
     }
 
     /// Sends an answer that the session knows by itself, in its turn.
-    pub(crate) fn answer_here(&mut self, id: ClientId, answer: &[u8], quiet: bool) {
+    pub(super) fn answer_here(&mut self, id: ClientId, answer: &[u8], quiet: bool) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };

@@ -75,13 +75,13 @@ impl MissedWrites {
     }
 
     /// A write was missed at this time, or before it.
-    pub fn missed_at(&mut self, now: Instant) {
+    pub(super) fn missed_at(&mut self, now: Instant) {
         self.first.get_or_insert(now);
         self.last = Some(now);
     }
 
     /// Adds our end of a connection that broke; `None`: it has no address that the server could list.
-    pub fn add_connection(&mut self, address: Option<SocketAddr>) {
+    pub(super) fn add_connection(&mut self, address: Option<SocketAddr>) {
         /// Longer lists are not compared; the repair waits instead.
         const MOST: usize = 10_000;
         match address {

@@ -57,7 +57,7 @@ impl CopyState {
 
     /// Are writes sent to it?
     #[inline]
-    pub const fn is_written(self) -> bool {
+    pub(super) const fn is_written(self) -> bool {
         matches!(self, Self::Current | Self::Joining | Self::Opening)
     }
 

@@ -36,7 +36,7 @@ impl Answer<'_> {
     }
 
     /// Is there a value in it?
-    pub fn has_value(&self) -> bool {
+    pub(super) fn has_value(&self) -> bool {
         self.outcome() == Outcome::Found
     }
 
@@ -87,7 +87,7 @@ enum Form {
 
 impl Answers {
     /// This answer alone.
-    pub fn of_one(answer: &Answer<'_>) -> Self {
+    pub(super) fn of_one(answer: &Answer<'_>) -> Self {
         let mut answers = Self::default();
         answers.keep(answer);
         answers
@@ -99,7 +99,7 @@ impl Answers {
     }
 
     /// The same, but keeps the answer that counts the most of those that had this outcome.
-    pub fn keep_greatest(&mut self, answer: &Answer<'_>, number: i64) -> u32 {
+    pub(super) fn keep_greatest(&mut self, answer: &Answer<'_>, number: i64) -> u32 {
         let outcome = answer.outcome();
         let known = self.all.iter().position(|kept| kept.outcome == outcome);
         let count = known
@@ -185,7 +185,7 @@ impl Answers {
     }
 
     /// The answer with the most frequent outcome; between equals, the worst.
-    pub fn most_frequent(&self) -> Option<Answer<'_>> {
+    pub(super) fn most_frequent(&self) -> Option<Answer<'_>> {
         self.pick(|(a, a_count), (b, b_count)| (a_count, a) > (b_count, b))
     }
 

@@ -64,12 +64,12 @@ impl LeaseTable {
     const MADE: u64 = 0x7072_6f78 << 32;
 
     /// A number that no earlier token has had, unless 4 billion came between.
-    pub fn new_token(&self) -> u64 {
+    pub(super) fn new_token(&self) -> u64 {
         Self::MADE | self.made.fetch_add(1, SeqCst) & u64::from(u32::MAX)
     }
 
     /// May this token have been made here?
-    pub const fn may_be_made(token: u64) -> bool {
+    pub(super) const fn may_be_made(token: u64) -> bool {
         token & !(u32::MAX as u64) == Self::MADE
     }
 

@@ -224,7 +224,7 @@ impl Tree {
 
     /// Where a delete is kept that the member of this node has not taken, and the name of the node there.
     /// `None`: its client gets the error.
-    pub fn spool_of(&self, id: NodeId) -> Option<(&Arc<Spool>, &Arc<str>)> {
+    pub(in crate::route) fn spool_of(&self, id: NodeId) -> Option<(&Arc<Spool>, &Arc<str>)> {
         self.spool.as_ref().zip(self.spooled.get(&id))
     }
 
@@ -410,7 +410,7 @@ impl<'a> Children<'a> {
 
     /// The position of the child that the nearest hash below this child chooses for a key; `None`: the key
     /// leads to no hash.
-    pub fn hashed_below(&self, child: usize, query: &Query<'_>) -> Option<usize> {
+    pub(in crate::route) fn hashed_below(&self, child: usize, query: &Query<'_>) -> Option<usize> {
         let mut id = *self.ids.get(child)?;
         loop {
             id = match self.tree.node(id) {

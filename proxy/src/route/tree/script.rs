@@ -108,7 +108,7 @@ impl Turn {
 
     /// Asks this child for the client's own request as well.
     #[must_use]
-    pub fn and_own(mut self, child: usize, number: u32) -> Self {
+    pub(in crate::route) fn and_own(mut self, child: usize, number: u32) -> Self {
         self.asks.push(Ask {
             child,
             number: Some(number),
@@ -119,7 +119,7 @@ impl Turn {
 
     /// Asks this child for something else as well.
     #[must_use]
-    pub fn and_ask(mut self, child: usize, number: u32, made: Vec<u8>) -> Self {
+    pub(in crate::route) fn and_ask(mut self, child: usize, number: u32, made: Vec<u8>) -> Self {
         self.asks.push(Ask {
             child,
             number: Some(number),
@@ -130,7 +130,7 @@ impl Turn {
 
     /// Sends this to a child, whose answer nobody gets.
     #[must_use]
-    pub fn and_tell(mut self, child: usize, made: Vec<u8>) -> Self {
+    pub(in crate::route) fn and_tell(mut self, child: usize, made: Vec<u8>) -> Self {
         self.asks.push(Ask {
             child,
             number: None,

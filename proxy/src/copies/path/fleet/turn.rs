@@ -56,7 +56,7 @@ impl Engine {
     }
 
     /// Tells peers which changes are complete, with the frames of this turn or soon after.
-    pub fn confirm_changes(&mut self) {
+    pub(in crate::copies) fn confirm_changes(&mut self) {
         let Some(part) = self.copies.fleet.as_mut() else {
             return;
         };
