@@ -91,6 +91,10 @@ impl Proxy {
                     self.log_shortage(&why);
                     continue;
                 }
+                WorkerEvent::Broken(what) => {
+                    tracing::error!(what, "a worker is in a state that cannot be: please report this");
+                    continue;
+                }
                 WorkerEvent::Copy(event) => {
                     self.hear_of_copy(event);
                     continue;

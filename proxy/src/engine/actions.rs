@@ -48,6 +48,8 @@ pub enum WorkerEvent {
     Stranger(&'static str),
     /// Descriptors ran out, for this reason.
     Short(String),
+    /// The worker is in a state that cannot be, which is an error of the program; the text says which.
+    Broken(&'static str),
     /// A client ends the process, as mcrouter's may.
     Shutdown,
     /// A client asks what the control thread answers.

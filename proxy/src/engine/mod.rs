@@ -73,6 +73,8 @@ pub struct Engine {
     pub buffers: BufferPool,
     /// When the control thread was last told that descriptors ran out; `None`: never.
     short_told: Option<Micros>,
+    /// When it was last told of a state that cannot be; `None`: never.
+    broken_told: Option<Micros>,
     /// Scratch space for requests and replies that are made here.
     pub(crate) scratch: Vec<u8>,
     /// Addresses of the borrowed receive buffer of the event under way. A reply that lies there may leave
@@ -123,6 +125,7 @@ impl Engine {
             actions: Actions::default(),
             buffers: BufferPool::default(),
             short_told: None,
+            broken_told: None,
             scratch: Vec::new(),
             borrowed: 0..0,
             facts,
@@ -149,6 +152,20 @@ impl Engine {
         if self.short_told.is_none_or(|told| (self.now - told) >= ONCE) {
             self.short_told = Some(self.now);
             self.actions.events.push(WorkerEvent::Short(why.to_owned()));
+        }
+    }
+
+    /// Reports a state that cannot be, in which a request would otherwise be dropped in silence. A test fails on
+    /// it. The control thread is told at most once a second, and logs it.
+    #[cold]
+    pub(crate) fn broken(&mut self, what: &'static str) {
+        debug_assert!(false, "{what}");
+        if self
+            .broken_told
+            .is_none_or(|told| (self.now - told) >= Micros::secs(1))
+        {
+            self.broken_told = Some(self.now);
+            self.actions.events.push(WorkerEvent::Broken(what));
         }
     }
 

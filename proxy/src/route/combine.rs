@@ -6,7 +6,7 @@ use proxima_wire::message::{Outcome, Reply};
 
 use super::{
     Answer, Leaf, Node, NodeId, Tree, Wait, Walk,
-    flight::{child_of, is_good},
+    flight::{MISPLACED, child_of, is_good},
     step::pass_by_ejected,
     tree::Tried,
 };
@@ -48,6 +48,7 @@ impl Engine {
             | Node::Copies(_)
             | Node::Leaf(_) => {
                 self.router.flights.close(id);
+                self.broken(MISPLACED);
             }
         }
     }
@@ -109,7 +110,7 @@ impl Engine {
             return;
         };
         let Node::Attempt { handle, children } = tree.node(flight.node) else {
-            return;
+            return self.broken(MISPLACED);
         };
         let has_several_keys = !flight.request.more_keys.is_empty();
         let walk = flight.walk(tree, ReplyTo::Nobody);
@@ -207,7 +208,7 @@ impl Engine {
             return;
         };
         let Node::Wrap { handle, .. } = tree.node(flight.node) else {
-            return;
+            return self.broken(MISPLACED);
         };
         let next = handle.left();
         let walk = flight.walk(tree, ReplyTo::Nobody);

@@ -15,6 +15,9 @@ use crate::{
     table::{Entry, Table},
 };
 
+/// No flight is at a node of another shape than its own.
+pub(super) const MISPLACED: &str = "a flight waits at a node that it does not belong to";
+
 /// A node that waits for replies.
 pub struct Flight {
     generation: u32,

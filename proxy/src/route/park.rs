@@ -5,7 +5,11 @@ use std::rc::Rc;
 
 use proxima_wire::message::Outcome;
 
-use super::{Node, NodeId, Walk, flight::child_of, tree::Wrapped};
+use super::{
+    Node, NodeId, Walk,
+    flight::{MISPLACED, child_of},
+    tree::Wrapped,
+};
 use crate::{
     engine::{Engine, FlightId, ReplyTo},
     micros::Micros,
@@ -46,7 +50,7 @@ impl Engine {
         while let Some(flight) = self.router.flights.get(id) {
             let (tree, node, parent) = (Rc::clone(&flight.tree), flight.node, flight.parent);
             let Node::Wrap { handle, child } = tree.node(node) else {
-                return;
+                return self.broken(MISPLACED);
             };
             if !self.has_left(parent) {
                 return self.resend(id, *child, child_of(id, 0));
@@ -75,7 +79,7 @@ impl Engine {
         };
         let (tree, parent) = (Rc::clone(&flight.tree), flight.parent);
         let Node::Wrap { handle, child } = tree.node(flight.node) else {
-            return;
+            return self.broken(MISPLACED);
         };
         let walk = flight.walk(&tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];

@@ -6,7 +6,7 @@ use proxima_wire::message::{Outcome, Parse, Parsed};
 
 use super::{
     Answer, NodeId, Walk,
-    flight::child_of,
+    flight::{MISPLACED, child_of},
     step::{refuse_several, single},
     tree::{Ask, Asked, Begin, Give, Node, Run, Script, Sent, Turn},
 };
@@ -106,7 +106,7 @@ impl Engine {
             return;
         };
         let Some(mut run) = flight.run.take() else {
-            return;
+            return self.broken("a request in steps is answered within one of its steps");
         };
         let tree = Rc::clone(&flight.tree);
         let walk = flight.walk(&tree, ReplyTo::Nobody);
@@ -220,7 +220,7 @@ impl Engine {
         };
         let (tree, origin) = (Rc::clone(&flight.tree), flight.origin);
         let Node::Script { children, .. } = tree.node(flight.node) else {
-            return;
+            return self.broken(MISPLACED);
         };
         let Some(&child) = children.get(ask.child) else {
             return;

@@ -102,6 +102,7 @@ impl Control {
             WorkerEvent::Ejected(..)
             | WorkerEvent::Peer(_)
             | WorkerEvent::Short(_)
+            | WorkerEvent::Broken(_)
             | WorkerEvent::Shutdown
             | WorkerEvent::Question(_)
             | WorkerEvent::Stranger(..)

@@ -4,7 +4,7 @@ use std::{mem, rc::Rc};
 
 use proxima_wire::message::{Outcome, Request};
 
-use super::operation::{Message, Stage};
+use super::operation::{Message, NO_POOL, Stage};
 use crate::{
     copies::{KeyLock, LockMode},
     engine::{Engine, OperationId, ReplyTo, Sleeper},
@@ -94,7 +94,7 @@ impl Engine {
         let tree = Rc::clone(&operation.tree);
         let node = operation.node;
         let Some(copies) = tree.copies(node) else {
-            return;
+            return self.broken(NO_POOL);
         };
         if copies.fleet.is_some() {
             return self.go_on_in_fleet(id);

@@ -6,7 +6,7 @@ use proxima_wire::message::{Outcome, Parsed, Reply};
 
 use super::{
     SETTLE_TIMEOUT, member,
-    operation::{Message, Stage, is_done, reply_to},
+    operation::{ENDED, Message, NO_POOL, Stage, is_done, reply_to},
     read_back::Aftermath,
     version::shown,
 };
@@ -23,12 +23,12 @@ impl Engine {
     /// Asks the copy that decides this key's value; waits while that is changing.
     pub(super) fn find_home(&mut self, id: OperationId) {
         let Some(operation) = self.copies.operations.get(id) else {
-            return;
+            return self.broken(ENDED);
         };
         let (tree, request, origin) = (Rc::clone(&operation.tree), operation.request, operation.origin);
         let (since, parent) = (operation.since, operation.parent);
         let Some(copies) = tree.copies(operation.node) else {
-            return;
+            return self.broken(NO_POOL);
         };
         if self.takers(&tree, copies, None) < copies.min_acks {
             return self.refuse_change(&tree, copies, id, false);
@@ -114,7 +114,7 @@ impl Engine {
             return;
         };
         let Some(copies) = operation.tree.copies(operation.node) else {
-            return;
+            return self.broken(NO_POOL);
         };
         let home = self.home(&operation.tree, copies, &operation.key());
         if home.map(|(child, _)| child) == Some(began) {
@@ -183,7 +183,7 @@ impl Engine {
         answer: &Answer<'_>,
     ) {
         let Some(operation) = self.copies.operations.get_mut(id) else {
-            return;
+            return self.broken(ENDED);
         };
         let parent = operation.parent;
         if missed && operation.waits_again() {
@@ -205,10 +205,10 @@ impl Engine {
     pub(super) fn tell(&mut self, copies: &Copies, id: OperationId, home: usize, read: Option<&[u8]>) {
         let unix = self.unix().as_secs();
         let Some(operation) = self.copies.operations.get_mut(id) else {
-            return;
+            return self.broken(ENDED);
         };
         let Stage::Deciding { message, .. } = &operation.stage else {
-            return;
+            return self.broken("a change is in a stage that it cannot be in");
         };
         let (tree, request, origin) = (Rc::clone(&operation.tree), operation.request, operation.origin);
         let mut told = Vec::with_capacity(message.0.len() + 16);

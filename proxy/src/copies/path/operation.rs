@@ -14,6 +14,11 @@ use crate::{
     table::{Entry, Table},
 };
 
+/// An operation is at the node of its pool.
+pub(super) const NO_POOL: &str = "a change waits at a node that is no pool of copies";
+/// An operation lasts until it has its answer.
+pub(super) const ENDED: &str = "a change ended while it was being served";
+
 /// A change of all copies, or a look at a key's home.
 pub struct Operation {
     generation: u32,

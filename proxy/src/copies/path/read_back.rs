@@ -8,7 +8,7 @@ use proxima_wire::message::{Outcome, Parsed};
 
 use super::{
     member,
-    operation::{Stage, is_missed, reply_to},
+    operation::{ENDED, Stage, is_missed, reply_to},
 };
 use crate::{
     engine::{Engine, OperationId},
@@ -50,7 +50,7 @@ impl Engine {
             return;
         };
         let Some(operation) = self.copies.operations.get_mut(id) else {
-            return;
+            return self.broken(ENDED);
         };
         operation.pending += 1;
         let walk = Walk {

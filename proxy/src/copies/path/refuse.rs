@@ -4,7 +4,10 @@ use std::{rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Outcome, Parsed};
 
-use super::{members, operation::Stage};
+use super::{
+    members,
+    operation::{ENDED, Stage},
+};
 use crate::{
     copies::CopyState,
     engine::{Engine, OperationId, ReplyTo},
@@ -18,7 +21,7 @@ impl Engine {
     /// cut off, copies in reach are not trusted either. `sent`: it was sent to all, and not only to its home.
     pub(super) fn refuse_change(&mut self, tree: &Rc<Tree>, copies: &Copies, id: OperationId, sent: bool) {
         let Some(operation) = self.copies.operations.get_mut(id) else {
-            return;
+            return self.broken(ENDED);
         };
         let (parent, landed, origin) = (operation.parent, operation.landed, operation.origin);
         let home = match operation.stage {

@@ -8,7 +8,7 @@ use super::{
     SETTLE_TIMEOUT,
     fleet::UNLEASED,
     member, members,
-    operation::{Stage, is_missed, reply_to},
+    operation::{ENDED, NO_POOL, Stage, is_missed, reply_to},
     read_back::Aftermath,
     undo,
     version::shown,
@@ -26,7 +26,7 @@ impl Engine {
         let tree = walk.tree;
         let takers = self.takers(tree, copies, home);
         let Some(operation) = self.copies.operations.get(id) else {
-            return;
+            return self.broken(ENDED);
         };
         if operation.landed as usize + takers < copies.min_acks {
             // Known before it is sent: no copy comes to miss a write that is refused anyway.
@@ -93,7 +93,7 @@ impl Engine {
         operation.pending = operation.pending.saturating_sub(1);
         let (tree, child) = (Rc::clone(&operation.tree), child as usize);
         let Some(copies) = tree.copies(operation.node) else {
-            return;
+            return self.broken(NO_POOL);
         };
         match operation.stage {
             Stage::Filling { .. } => return self.looked_to_fill(copies, id, child, answer),
@@ -186,7 +186,7 @@ impl Engine {
         let (tree, parent) = (Rc::clone(&operation.tree), operation.parent);
         let late = self.now - operation.since > SETTLE_TIMEOUT;
         let Some(copies) = tree.copies(operation.node) else {
-            return;
+            return self.broken(NO_POOL);
         };
         if undo::is_due(operation) {
             return self.undo(&tree, copies, id);

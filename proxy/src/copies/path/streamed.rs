@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::{
     change::{LOCK_TIMEOUT, LOCKED, RETRY},
     members,
+    operation::NO_POOL,
 };
 use crate::{
     engine::{ClientId, Engine, OperationId, Sleeper},
@@ -66,7 +67,7 @@ impl Engine {
         let missed = std::mem::take(&mut operation.missed);
         let tree = Rc::clone(&operation.tree);
         let Some(copies) = tree.copies(operation.node) else {
-            return;
+            return self.broken(NO_POOL);
         };
         for (_, member) in members(&tree, copies) {
             if missed.iter().any(|&(id, _)| id == member.id) {
@@ -85,7 +86,7 @@ impl Engine {
         }
         let tree = Rc::clone(&operation.tree);
         let Some(copies) = tree.copies(operation.node) else {
-            return;
+            return self.broken(NO_POOL);
         };
         let known = || members(&tree, copies).map(|(_, member)| member);
         let pool = known().next().map(|member| &member.pool.name);

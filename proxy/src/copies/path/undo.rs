@@ -8,7 +8,7 @@ use proxima_wire::message::Parsed;
 
 use super::{
     members,
-    operation::{Operation, Stage, is_done},
+    operation::{ENDED, Operation, Stage, is_done},
 };
 use crate::{
     engine::{Engine, OperationId, ReplyTo},
@@ -31,7 +31,7 @@ impl Engine {
     /// locked until all have answered; a copy that fails to remove it has missed a write.
     pub(super) fn undo(&mut self, tree: &Rc<Tree>, copies: &Copies, id: OperationId) {
         let Some(operation) = self.copies.operations.get_mut(id) else {
-            return;
+            return self.broken(ENDED);
         };
         let origin = operation.origin;
         let key = operation.key().into_owned();

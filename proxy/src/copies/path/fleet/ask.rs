@@ -8,8 +8,9 @@ use proxima_wire::{
     message::{Outcome, Request},
 };
 
-use super::{NO_HOME, PATIENCE, UNLEASED};
+use super::{NO_FLEET, NO_HOME, PATIENCE, UNLEASED};
 use crate::{
+    copies::path::operation::NO_POOL,
     engine::{ChannelId, Engine, Peer, ReplyTo},
     fleet::{Slot, Stay},
     members::Locality,
@@ -61,7 +62,7 @@ impl Engine {
     pub(super) fn ask_peer(&mut self, node: NodeId, kind: AskKind, walk: &Walk<'_>) {
         let now = self.now;
         let Some(part) = self.copies.fleet.as_mut() else {
-            return;
+            return self.broken(NO_FLEET);
         };
         let id = part.asks.insert(|generation| Asking {
             generation,
@@ -86,12 +87,12 @@ impl Engine {
     fn ask_next(&mut self, id: AskId) {
         let now = self.now;
         let Some(part) = self.copies.fleet.as_ref() else {
-            return;
+            return self.broken(NO_FLEET);
         };
         let Some(asking) = part.asks.get(id) else { return };
         let tree = Rc::clone(&asking.tree);
         let Some(copies) = tree.copies(asking.node) else {
-            return;
+            return self.broken(NO_POOL);
         };
         let Some(fleet) = &copies.fleet else { return };
         let (peer, may_decide) = match asking.kind {
@@ -191,7 +192,7 @@ impl Engine {
     pub(super) fn hear_answer(&mut self, from: (Slot, Stay), frame: &AnswerFrame<'_>) {
         let id = AskId::from_bits(frame.number);
         let Some(part) = self.copies.fleet.as_mut() else {
-            return;
+            return self.broken(NO_FLEET);
         };
         let Some(asking) = part.asks.get(id).filter(|asking| asking.peer == Some(from)) else {
             return;
@@ -240,7 +241,7 @@ impl Engine {
     /// what it was to decide may have been done.
     pub(super) fn lose_asks(&mut self, slot: Slot, stay: Stay) {
         let Some(part) = self.copies.fleet.as_ref() else {
-            return;
+            return self.broken(NO_FLEET);
         };
         let lost: Vec<(AskId, AskKind, bool)> = part
             .asks
@@ -307,7 +308,7 @@ impl Engine {
     /// Says this to a peer.
     pub(super) fn say(&mut self, channel: ChannelId, number: u64, said: Said<'_>) {
         let Some(part) = self.copies.fleet.as_mut() else {
-            return;
+            return self.broken(NO_FLEET);
         };
         let clock = part.keeper.clock().bits();
         let said = match said {
@@ -327,7 +328,7 @@ impl Engine {
     pub(super) fn serve_peer(&mut self, channel: ChannelId, ask: &Ask<'_>) {
         let tree = Rc::clone(&self.tree);
         let Some(part) = self.copies.fleet.as_mut() else {
-            return;
+            return self.broken(NO_FLEET);
         };
         let number = ask.number;
         if !part.is_leased() {

@@ -8,11 +8,11 @@ use proxima_wire::{
     message::Outcome,
 };
 
-use super::{LockMode, NO_HOME, OperationId, UNLEASED, member};
+use super::{LockMode, NO_FLEET, NO_HOME, OperationId, UNLEASED, member};
 use crate::{
     copies::path::{
         SETTLE_TIMEOUT,
-        operation::{Message, Stage, is_missed, reply_to},
+        operation::{Message, NO_POOL, Stage, is_missed, reply_to},
     },
     engine::{Engine, Peer, ReplyTo},
     fleet::{
@@ -90,7 +90,7 @@ impl Engine {
         let Some(copies) = tree.copies(node) else { return };
         let Some(fleet) = &copies.fleet else { return };
         let Some(part) = self.copies.fleet.as_mut() else {
-            return;
+            return self.broken(NO_FLEET);
         };
         if part.me().is_none() {
             // This peer has left the view: who is in it cleans up, and tells this one what it missed.
@@ -144,7 +144,7 @@ impl Engine {
         };
         let (tree, parent) = (Rc::clone(&operation.tree), operation.parent);
         let Some(copies) = tree.copies(operation.node) else {
-            return;
+            return self.broken(NO_POOL);
         };
         let Some(fleet) = &copies.fleet else { return };
         let key = operation.key().into_owned();
@@ -190,7 +190,7 @@ impl Engine {
         };
         let (tree, request, origin) = (Rc::clone(&operation.tree), operation.request, operation.origin);
         let Some(copies) = tree.copies(operation.node) else {
-            return;
+            return self.broken(NO_POOL);
         };
         let Stage::Replicating {
             message,
@@ -275,7 +275,7 @@ impl Engine {
     /// Sends the changes that have to be sent, in the order in which they were stamped.
     pub(super) fn send_changes(&mut self) {
         let Some(part) = self.copies.fleet.as_mut() else {
-            return;
+            return self.broken(NO_FLEET);
         };
         let buffer = std::mem::take(&mut part.sends);
         let mut sends = part.keeper.take_sends(buffer);
@@ -326,7 +326,7 @@ impl Engine {
     pub(super) fn hear_verdict(&mut self, from: (Slot, Stay), ack: &Ack<'_>) {
         let now = self.now;
         let Some(part) = self.copies.fleet.as_mut() else {
-            return;
+            return self.broken(NO_FLEET);
         };
         let verdict = match ack.verdict {
             Said::Applied(_) | Said::Superseded | Said::Missed => Verdict::Taken,

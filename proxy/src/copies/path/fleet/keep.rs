@@ -8,7 +8,7 @@ use proxima_wire::{
 };
 
 use super::{
-    LockMode, Task, member,
+    LockMode, NO_FLEET, Task, member,
     task::{Keep, Work},
 };
 use crate::{
@@ -76,7 +76,7 @@ impl Engine {
     /// Looks again whether a change of a peer may be applied.
     pub(crate) fn go_on_keeping(&mut self, id: TaskId) {
         let Some(part) = self.copies.fleet.as_mut() else {
-            return;
+            return self.broken(NO_FLEET);
         };
         let view = part.keeper.view().number;
         let Some(task) = part.tasks.get_mut(id) else {
@@ -110,7 +110,7 @@ impl Engine {
     /// Applies a change of a peer, whose key is locked, if it is the newest.
     fn apply_kept(&mut self, id: TaskId, request: &Request, message: &[u8]) {
         let Some(part) = self.copies.fleet.as_mut() else {
-            return;
+            return self.broken(NO_FLEET);
         };
         let Some(task) = part.tasks.get_mut(id) else {
             return;
@@ -232,7 +232,7 @@ impl Engine {
     /// The own copy misses a change of a peer: it is acknowledged when nobody reads the copy any more.
     fn miss_kept(&mut self, id: TaskId, why: &str) {
         let Some(part) = self.copies.fleet.as_mut() else {
-            return;
+            return self.broken(NO_FLEET);
         };
         let Some(Work::Keep(keep)) = part.tasks.get_mut(id).map(|task| &mut task.work) else {
             return;
@@ -258,7 +258,7 @@ impl Engine {
     /// Acknowledges a change that the own copy misses, as soon as the copy is out.
     fn settle_kept(&mut self, id: TaskId) {
         let Some(part) = self.copies.fleet.as_mut() else {
-            return;
+            return self.broken(NO_FLEET);
         };
         let Some(task) = part.tasks.get(id) else { return };
         let (channel, number) = (task.channel, task.number);
@@ -288,7 +288,7 @@ impl Engine {
     /// Something was done for a peer.
     pub(crate) fn answer_peer(&mut self, id: TaskId, answer: &Answer<'_>) {
         let Some(part) = self.copies.fleet.as_mut() else {
-            return;
+            return self.broken(NO_FLEET);
         };
         let Some(task) = part.tasks.get(id) else { return };
         let (channel, number) = (task.channel, task.number);
@@ -312,7 +312,7 @@ impl Engine {
     /// Tells a coordinator what became of its change.
     pub(super) fn acknowledge_change(&mut self, channel: ChannelId, sequence: u64, verdict: Verdict<'_>) {
         let Some(part) = self.copies.fleet.as_mut() else {
-            return;
+            return self.broken(NO_FLEET);
         };
         let clock = part.keeper.clock().bits();
         if let Verdict::View(_) = verdict {
@@ -335,7 +335,7 @@ impl Engine {
     pub(super) fn forget_task(&mut self, id: TaskId) {
         const SPARE: usize = 1024;
         let Some(part) = self.copies.fleet.as_mut() else {
-            return;
+            return self.broken(NO_FLEET);
         };
         if let Some(Task {
             work: Work::Keep(mut keep),

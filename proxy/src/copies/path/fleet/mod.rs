@@ -48,6 +48,8 @@ use crate::{
 
 /// A client waits this long for peers. By then the fleet has another view, or this peer has lost its lease.
 const PATIENCE: Micros = Micros::secs(4);
+/// A proxy that has joined a fleet is in it as long as it lives.
+const NO_FLEET: &str = "work of a fleet in a proxy that is in none";
 /// What is answered without a lease.
 pub(super) const UNLEASED: &str =
     "this proxy has no lease: it has not joined its fleet yet, or is cut off from it";
