@@ -130,10 +130,6 @@ const CIRCLES: &[(&str, &str)] = &[
     ("proxy/src/frontdoor/mcrouter", "builder handles"),
 ];
 
-/// Folders whose modules may still use each other in circles. A folder without a circle has to go from this
-/// list.
-const UNTANGLED_LATER: &[&str] = &["proxy/src/upstream"];
-
 /// Which modules of a folder each of them uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
@@ -316,20 +312,11 @@ fn no_modules_of_a_folder_use_each_other_in_a_circle() {
         gone.is_empty(),
         "not a circle any more, and still in CIRCLES: {gone:#?}"
     );
-    let is_later = |folder: &str| UNTANGLED_LATER.contains(&folder);
-    let new = found.difference(&known);
-    let (later, new): (Vec<_>, Vec<_>) = new.partition(|(folder, _)| is_later(folder));
+    let new: Vec<_> = found.difference(&known).collect();
     assert!(
         new.is_empty(),
         "modules that use each other in a circle: {new:#?}"
     );
-    for folder in UNTANGLED_LATER {
-        let has_one = later.iter().any(|(other, _)| other == folder);
-        assert!(
-            has_one,
-            "without a circle, and still in UNTANGLED_LATER: {folder}"
-        );
-    }
 }
 
 #[test]

@@ -62,4 +62,3 @@ use self::{
     room::Room,
     slots::{Part, Slots},
 };
-pub use crate::engine::ClientId;

@@ -48,4 +48,3 @@ pub(crate) use self::{
     concerned::About,
     way::{Branches, Mark},
 };
-pub use crate::engine::ReplyTo;

@@ -12,7 +12,7 @@ use std::{mem, sync::Arc};
 
 use proxima_wire::message::{Outcome, Parsed};
 
-use super::{Lane, Unwritten, Waiter};
+use super::{Lane, Trial, Unwritten, Waiter};
 use crate::{
     config::schema::EjectBy,
     engine::Engine,
@@ -32,19 +32,6 @@ pub(super) struct Next {
     waiters: Queue<Waiter>,
     /// Requests that were not written yet.
     unwritten: Vec<Unwritten>,
-}
-
-/// What is known of a request that a lost connection has not answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trial {
-    /// Nothing.
-    Innocent,
-    /// It is larger than what servers take from everybody.
-    Large,
-    /// A connection has ended at it.
-    Suspect,
-    /// It is sent nowhere any more.
-    Blamed,
 }
 
 impl Engine {

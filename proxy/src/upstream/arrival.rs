@@ -5,26 +5,14 @@
 //! one is sent, for a short time at most. This holds among the workers, too, except for two commands for which
 //! connections are made at the same time.
 
-use super::{Lane, LaneId, Phase};
+use super::{Arrival, Lane, Phase};
 use crate::{
-    engine::{Engine, Peer},
+    engine::{Engine, LaneId, Peer},
     micros::Micros,
 };
 
 /// The longest time for which a command waits for those before it.
 const LONGEST: Micros = Micros::millis(200);
-
-/// What a lane's command that lets its client wait waits for itself. The numbers are in the order in which the
-/// commands of this worker came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arrival {
-    /// Nothing: it is sent, or there is none.
-    Past,
-    /// Its connection, which is being made. Others wait for it.
-    Opening(u64),
-    /// Those for which connections are being made.
-    Behind(u64),
-}
 
 impl Engine {
     /// A command that lets its client wait is about to be given to its client's lane.

@@ -12,11 +12,10 @@
 
 use proxima_wire::message::Reply;
 
-use super::{Download, Lane, LaneId, Pace};
+use super::{Download, Lane, Pace};
 use crate::{
     client::{HIGH_WATER, WHOLE},
-    engine::Engine,
-    route::ReplyTo,
+    engine::{Engine, LaneId, ReplyTo},
 };
 
 impl Engine {

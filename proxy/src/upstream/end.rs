@@ -7,11 +7,11 @@ use std::{
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::{LaneId, Phase};
+use super::Phase;
 use crate::{
     config::schema::EjectBy,
     copies,
-    engine::{Engine, Peer, Shortage, WorkerEvent},
+    engine::{Engine, LaneId, Peer, Shortage, WorkerEvent},
     members::{Failure, MemberId},
     protocol::Failed,
     reactor::{is_shortage, reason},

@@ -7,22 +7,11 @@ use std::mem;
 
 use proxima_wire::message::{Outcome, Reply, Request};
 
-use super::{LANE_BYTES, Lane, LaneId, Pace, Trial, Waiter};
+use super::{LANE_BYTES, Lane, Pace, Trial, Unwritten, Waiter};
 use crate::{
-    client::ClientId,
-    engine::{Engine, Peer},
+    engine::{Engine, LaneId, Peer, ReplyTo},
     protocol::{Before, Failed, Fate, Outgoing},
-    route::ReplyTo,
 };
-
-/// A request that is written when the login of its lane has ended.
-pub(super) struct Unwritten {
-    pub(super) to: ReplyTo,
-    request: Request,
-    message: Vec<u8>,
-    /// The client whose value follows.
-    uploader: Option<ClientId>,
-}
 
 impl Engine {
     /// Writes a request for this lane, or keeps it until the login has ended.

@@ -4,20 +4,14 @@
 //! the awaited request. Bytes that wait here for a slow link are the proxy's own load, and no fault of the
 //! server. Bytes behind the awaited request do not count: the kernel of a frozen server goes on taking them.
 
-use super::{Lane, LaneId, Phase};
-use crate::{engine::Engine, members::Failure, micros::Micros, reactor::Conn};
+use super::{Lane, Phase, Uptake};
+use crate::{
+    engine::{Engine, LaneId},
+    members::Failure,
+    micros::Micros,
+    reactor::Conn,
+};
 use proxima_wire::message::Outcome;
-
-/// The server's progress in taking the request whose reply is awaited.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Uptake {
-    /// An upper bound of the request's end, in bytes that the lane was given.
-    end: u64,
-    /// Bytes that the kernel of the server has acknowledged.
-    taken: u64,
-    /// When `taken` last grew.
-    moved: Micros,
-}
 
 /// The ways in which a lane can be late.
 #[derive(Clone, Copy)]

@@ -3,13 +3,12 @@
 use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 
 use crate::{
-    engine::Engine,
+    engine::{Engine, LaneId, ReplyTo},
     members::Failure,
     protocol::{Failed, Protocol},
-    route::ReplyTo,
 };
 
-use super::{LaneId, Waiter};
+use super::Waiter;
 
 /// Why a server must not be given a request.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use proxima_wire::message::{Outcome, Parsed};
 
-use super::{LaneId, Phase};
+use super::Phase;
 use crate::{
     client::WHOLE,
-    engine::{Engine, Peer},
+    engine::{Engine, LaneId, Peer},
     members::Failure,
     protocol::{Login, Message, NO_UPGRADE, ServerLogin},
 };

@@ -8,7 +8,6 @@
 
 use std::{fmt, net::IpAddr, sync::Arc};
 
-use super::{LaneId, Servers};
 use crate::config::schema::Limits;
 
 /// The logins that a worker's clients have asked for.
@@ -17,7 +16,7 @@ pub(super) struct Logins {
     /// By number. Number 0 is the pool's own login.
     known: Vec<Known>,
     /// The most logins of clients at a time.
-    most: usize,
+    pub(super) most: usize,
 }
 
 /// One login, and how many use it.
@@ -58,12 +57,12 @@ impl Logins {
     }
 
     /// The number of this login, if it is known.
-    fn find(&self, words: &[u8]) -> Option<usize> {
+    pub(super) fn find(&self, words: &[u8]) -> Option<usize> {
         self.known.iter().position(|known| &*known.words == words)
     }
 
     /// May this host bring one more login?
-    fn has_room(&self, by: Option<IpAddr>) -> bool {
+    pub(super) fn has_room(&self, by: Option<IpAddr>) -> bool {
         let taken = || self.known.iter().skip(1).filter(|known| !known.is_free());
         let left = self.most.saturating_sub(taken().count());
         left > self.most / 4 || left > 0 && taken().filter(|known| known.by == by).count() < self.most / 2
@@ -140,48 +139,6 @@ impl Known {
     /// May the number be given to another login?
     fn is_free(&self) -> bool {
         self.clients == 0 && self.lanes == 0
-    }
-}
-
-impl Servers {
-    /// Sets how many logins of clients there may be at a time. Those that there are stay.
-    pub(crate) fn limit_logins(&mut self, most: usize) {
-        self.logins.most = most;
-    }
-
-    /// May a client of this host have a login with these words?
-    pub(crate) fn has_room_for_login(&self, words: &[u8], by: Option<IpAddr>) -> bool {
-        self.logins.find(words).is_some() || self.logins.has_room(by)
-    }
-
-    /// Changes the login of a client of this host from `known` to one with these words. Returns the new
-    /// number; `None`: there are too many logins, and the client uses the pool's own.
-    pub(crate) fn change_login(&mut self, known: u16, words: &[u8], by: Option<IpAddr>) -> Option<u16> {
-        self.logins.leave(known);
-        let joined = self.logins.join(words, by);
-        if joined.is_none() {
-            self.logins.join(&[], None);
-        }
-        joined
-    }
-
-    /// This lane has another login from now on.
-    pub(super) fn move_lane(&mut self, id: LaneId, login: u16) {
-        if let Some(lane) = self.lanes.get_mut(id) {
-            self.logins.lane_closed(lane.login);
-            self.logins.lane_opened(login);
-            lane.login = login;
-        }
-    }
-
-    /// A client with this login has left.
-    pub(crate) fn leave_login(&mut self, login: u16) {
-        self.logins.leave(login);
-    }
-
-    /// Does this login have these words?
-    pub(crate) fn is_login(&self, login: u16, words: &[u8]) -> bool {
-        self.logins.is(login, words)
     }
 }
 

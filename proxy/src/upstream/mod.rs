@@ -8,9 +8,14 @@
 //! request waits behind the reply and there is a place. Otherwise the reply is buffered, and the requests
 //! behind it do not wait for a slow reader. A slow reader delays them by at most half the time-out
 //! (`hold.rs`). A large message that hardly moves loses its place when others want it (`pace.rs`).
+//!
+//! `lane/` is one connection and what is noted of it, `lanes/` those of one member by their kinds, and `servers`
+//! all of a worker. The other files are what happens to a lane: it is opened and logs in, is given requests,
+//! receives replies, is late or held back, and ends.
 
 mod again;
 mod arrival;
+mod change_login;
 mod download;
 mod end;
 mod fit;
@@ -32,22 +37,15 @@ mod servers;
 
 pub(crate) use self::lanes::{ELSEWHERE, Wants};
 use self::{
-    again::Trial,
-    arrival::Arrival,
-    fit::Unwritten,
-    hold::Hold,
-    lane::{Download, Phase, Waiter},
+    end::UNREPAIRED,
+    lane::{Arrival, Download, Hold, Pace, Phase, Proof, Proofs, Trial, Unwritten, Uptake, Waiter},
     lanes::{Closing, Lanes},
-    late::Uptake,
     limited::Unfit,
     logins::Logins,
-    pace::Pace,
-    proof::Proofs,
+    send::LANE_BYTES,
 };
-use self::{end::UNREPAIRED, send::LANE_BYTES};
 pub use self::{
-    lane::Lane,
-    lanes::{BULK_LANES, Close, STREAMED},
+    lane::{Close, Lane},
+    lanes::{BULK_LANES, STREAMED},
     servers::Servers,
 };
-use crate::engine::LaneId;

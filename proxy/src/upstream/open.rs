@@ -2,8 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Arrival, Hold, Lane, LaneId, Pace, Phase, Proofs};
-use crate::{engine::Engine, members::Member, protocol::StateSlot, stream::Stream};
+use super::{Arrival, Hold, Lane, Pace, Phase, Proofs};
+use crate::{
+    engine::{Engine, LaneId},
+    members::Member,
+    protocol::StateSlot,
+    stream::Stream,
+};
 
 impl Engine {
     /// Opens a lane to this member. The worker makes the connection.

@@ -9,93 +9,19 @@
 //! [question](crate::protocol::ServerSide::proof), any other by the server's version. Where that is asked for at the
 //! login, such a request needs no proof here.
 
-use proxima_wire::message::{Outcome, Request};
+use proxima_wire::message::Outcome;
 
-use super::{LaneId, Phase, Waiter};
+use super::{Phase, Proof, Waiter};
 use crate::{
-    engine::{Engine, Peer},
-    members::Member,
-    protocol::{Failed, Protocol},
-    route::{Answer, ReplyTo},
+    engine::{Engine, LaneId, Peer, ReplyTo},
+    protocol::Failed,
+    route::Answer,
 };
 
 /// The error text for a server that did not prove what it knows.
 pub(super) const UNPROVEN: &str = "the server does not know this command";
 /// The error text for a pool that cannot be given such a request.
 const UNKNOWN: &str = "this command is not known here";
-
-/// What a lane's server has proved of some commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Proof {
-    /// It was not asked.
-    Unasked,
-    /// It was asked. Requests behind the question are held.
-    Asked,
-    /// It knows the commands.
-    Given,
-    /// It does not know them.
-    Refused,
-}
-
-/// What a lane's server has proved.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Proofs {
-    /// That it knows the common commands that need proof.
-    common: Proof,
-    /// That its version has the other commands.
-    version: Proof,
-    /// If both questions are under way: was the one for the version sent first?
-    version_first: bool,
-}
-
-impl Proofs {
-    /// Those of a new lane to this member.
-    pub(super) fn of(member: &Member) -> Self {
-        let at_login = member.asks_version || member.is_copy();
-        Self {
-            common: Proof::Unasked,
-            version: if at_login { Proof::Given } else { Proof::Unasked },
-            version_first: false,
-        }
-    }
-
-    /// Is the version not asked for at the login?
-    pub(super) fn defers_version(self) -> bool {
-        self.version != Proof::Given
-    }
-
-    /// Is the answer to a question awaited?
-    #[inline]
-    pub(super) fn are_awaited(self) -> bool {
-        self.common == Proof::Asked || self.version == Proof::Asked
-    }
-
-    /// The length of the questions whose answers are awaited.
-    pub(super) fn asked_bytes(self, protocol: &dyn Protocol) -> usize {
-        let common = protocol.proof().filter(|_| self.common == Proof::Asked);
-        let version = Some(protocol.probe()).filter(|_| self.version == Proof::Asked);
-        let questions = [common, version].into_iter().flatten();
-        questions.map(|(_, message)| message.len()).sum()
-    }
-
-    fn of_command(&mut self, is_common: bool) -> &mut Proof {
-        if is_common {
-            &mut self.common
-        } else {
-            &mut self.version
-        }
-    }
-
-    /// Does the next answer tell the version?
-    fn awaits_version(self) -> bool {
-        self.version == Proof::Asked && (self.common != Proof::Asked || self.version_first)
-    }
-
-    /// May the server be given this request?
-    fn admit(mut self, request: &Request, protocol: &dyn Protocol) -> bool {
-        !request.needs_proof || *self.of_command(protocol.is_common(request.command)) == Proof::Given
-    }
-}
 
 impl Engine {
     /// Asks this lane's server for the proof that it knows this command, unless it was asked before. Requests

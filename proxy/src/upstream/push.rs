@@ -12,10 +12,10 @@
 
 use proxima_wire::message::Outcome;
 
-use super::{Lane, LaneId, Pace};
+use super::{Lane, Pace};
 use crate::{
-    client::{ClientId, WHOLE},
-    engine::Engine,
+    client::WHOLE,
+    engine::{ClientId, Engine, LaneId},
     members::Failure,
     micros::Micros,
     protocol::MALFORMED,

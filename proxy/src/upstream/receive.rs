@@ -2,10 +2,10 @@
 
 use proxima_wire::message::{Outcome, Parsed, Reply};
 
-use super::{LaneId, Phase, Waiter};
+use super::{Phase, Waiter};
 use crate::{
     client::WHOLE,
-    engine::Engine,
+    engine::{Engine, LaneId},
     members::Failure,
     protocol::{FOREIGN, MALFORMED, Message, UNASKED},
 };

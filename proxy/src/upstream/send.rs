@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Class, Outcome, Reply, Request};
 
-use super::{LaneId, Pace, Trial, UNREPAIRED, Unfit, Waiter};
+use super::{Pace, Trial, UNREPAIRED, Unfit, Waiter};
 use crate::{
-    engine::{Engine, Peer},
+    engine::{Engine, LaneId, Peer, ReplyTo},
     members::Member,
     protocol::{Change, Effect, Failed},
-    route::ReplyTo,
 };
 
 /// The most bytes that may wait for a server that takes none, counting requests for which no client waits;

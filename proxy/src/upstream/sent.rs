@@ -5,8 +5,11 @@
 
 use proxima_wire::message::Parsed;
 
-use super::{Lane, LaneId, Phase, Waiter};
-use crate::{engine::Engine, stream::BufferPool};
+use super::{Lane, Phase, Waiter};
+use crate::{
+    engine::{Engine, LaneId},
+    stream::BufferPool,
+};
 
 /// What is answered is dropped when at least so many bytes are kept.
 const WORTHWHILE: usize = 16 * 1024;

@@ -2,14 +2,13 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use super::{Closing, Lane, LaneId, Lanes, Logins, Phase, Waiter};
+use super::{Closing, Lane, Lanes, Logins, Phase, Waiter};
 use crate::{
-    client::ClientId,
+    engine::{ClientId, LaneId, ReplyTo},
     members::{Member, MemberId},
     metrics::Metrics,
     micros::Micros,
     protocol::Before,
-    route::ReplyTo,
     stream::Stream,
     table::Table,
 };
@@ -181,6 +180,27 @@ impl Servers {
             member.workers = u64::from(member.lanes > 0);
             member.former_workers = u64::from(member.lanes == 0 && has_had);
         }
+    }
+
+    /// Returns the first of these members that has no place for one more large message, and notes that a
+    /// place was wanted. `is_whole`: the message is a request that has arrived completely.
+    pub(crate) fn find_full<'a>(
+        &mut self,
+        members: impl IntoIterator<Item = &'a Member>,
+        is_whole: bool,
+        now: Micros,
+    ) -> Option<&'a Member> {
+        let by_member = &mut self.by_member;
+        members.into_iter().find(|member| {
+            let lanes = by_member.get_mut(member.id.0 as usize);
+            lanes.is_some_and(|Lanes { bulk, .. }| {
+                let is_full = bulk.is_full(is_whole);
+                if is_full {
+                    bulk.wanted = Some(now);
+                }
+                is_full
+            })
+        })
     }
 
     /// Begins an upload: large requests that are sent from now on belong to this client.

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use super::Lanes;
 use crate::{
-    engine::Engine,
+    engine::{Engine, LaneId},
     members::Member,
     micros::Micros,
-    upstream::{LaneId, Servers},
 };
 
 /// The most bulk lanes of one worker to one member.
@@ -33,7 +31,7 @@ pub(in crate::upstream) struct Bulk {
 impl Bulk {
     /// Is there no place for one more large message? `is_whole`: the message is a request that has arrived
     /// completely.
-    fn is_full(&self, is_whole: bool) -> bool {
+    pub(in crate::upstream) fn is_full(&self, is_whole: bool) -> bool {
         let places = if is_whole { BULK_LANES } else { STREAMED };
         self.count as usize - self.idle.len() >= places
     }
@@ -119,28 +117,5 @@ impl Engine {
             self.drop_lane(id, "");
         }
         self.wake_uploads();
-    }
-}
-
-impl Servers {
-    /// Returns the first of these members that has no place for one more large message, and notes that a
-    /// place was wanted. `is_whole`: the message is a request that has arrived completely.
-    pub(crate) fn find_full<'a>(
-        &mut self,
-        members: impl IntoIterator<Item = &'a Member>,
-        is_whole: bool,
-        now: Micros,
-    ) -> Option<&'a Member> {
-        let by_member = &mut self.by_member;
-        members.into_iter().find(|member| {
-            let lanes = by_member.get_mut(member.id.0 as usize);
-            lanes.is_some_and(|Lanes { bulk, .. }| {
-                let is_full = bulk.is_full(is_whole);
-                if is_full {
-                    bulk.wanted = Some(now);
-                }
-                is_full
-            })
-        })
     }
 }

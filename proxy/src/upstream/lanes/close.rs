@@ -3,25 +3,14 @@
 use std::sync::mpsc::Sender;
 
 use crate::{
-    engine::Engine,
+    engine::{Engine, LaneId},
     members::MemberId,
     protocol::Lease,
-    upstream::{Lane, LaneId},
+    upstream::{Close, Lane},
 };
 
 /// The error text for a request whose connection was closed by an order.
 pub(super) const CLOSED: &str = "its connection was closed by an order";
-
-/// When a connection is closed by an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Close {
-    /// As soon as nothing waits on it and the server keeps nothing for a client there.
-    WhenIdle,
-    /// As soon as nothing waits on it. A client for which the server kept something there is closed.
-    AfterReply,
-    /// At once. What waits on it fails.
-    Now,
-}
 
 /// The connections that an order closes, and who is told when all of them have ended.
 #[derive(Debug)]

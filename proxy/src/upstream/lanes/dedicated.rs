@@ -13,13 +13,12 @@ use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 
 use super::queue::{Queued, Wants};
 use crate::{
-    client::{ClientId, WHOLE},
-    engine::Engine,
+    client::WHOLE,
+    engine::{ClientId, Engine, LaneId, ReplyTo},
     members::Member,
     micros::Micros,
     protocol::Failed,
-    route::ReplyTo,
-    upstream::{Lane, LaneId},
+    upstream::Lane,
 };
 
 /// The error text for a request whose client has its lane elsewhere.

@@ -7,12 +7,9 @@ mod queue;
 mod release;
 mod shared;
 
+pub use self::bulk::{BULK_LANES, STREAMED};
 pub(super) use self::close::Closing;
 use self::{bulk::Bulk, dedicated::Dedicated, shared::Shared};
-pub use self::{
-    bulk::{BULK_LANES, STREAMED},
-    close::Close,
-};
 pub(crate) use self::{dedicated::ELSEWHERE, queue::Wants};
 use crate::{engine::Engine, members::Member};
 

@@ -5,7 +5,10 @@ use std::{fmt, mem, sync::Arc};
 use proxima_wire::message::{Outcome, Request};
 
 use crate::{
-    client::ClientId, engine::Engine, members::Member, micros::Micros, protocol::Failed, route::ReplyTo,
+    engine::{ClientId, Engine, ReplyTo},
+    members::Member,
+    micros::Micros,
+    protocol::Failed,
 };
 
 /// A client that waits for a dedicated lane.

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use super::close::{CLOSED, Close};
+use super::close::CLOSED;
 use crate::{
-    client::ClientId,
-    engine::{Engine, Peer},
+    engine::{ClientId, Engine, LaneId, Peer, ReplyTo},
     micros::Micros,
     protocol::Lease,
-    route::{Answer, ReplyTo},
-    upstream::{Lane, LaneId, Trial, Waiter},
+    route::Answer,
+    upstream::{Close, Lane, Trial, Waiter},
 };
 
 impl Engine {

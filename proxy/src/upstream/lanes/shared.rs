@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::{engine::Engine, members::Member, upstream::LaneId};
+use crate::{
+    engine::{Engine, LaneId},
+    members::Member,
+};
 
 /// A worker's shared lanes to one member.
 #[derive(Debug, Default)]

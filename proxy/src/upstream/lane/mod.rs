@@ -1,20 +1,36 @@
 //! One connection of one worker to one member.
 
+mod arrival;
+mod close;
+mod hold;
+mod pace;
+mod proofs;
+mod unwritten;
+mod uptake;
+mod waiter;
+
 use std::{net::SocketAddr, sync::Arc};
 
 use proxima_wire::message::Reply;
 
-use super::{Arrival, Close, Hold, Pace, Proofs, Trial, Unwritten, Uptake};
+pub use self::close::Close;
+pub(super) use self::{
+    arrival::Arrival,
+    hold::Hold,
+    pace::Pace,
+    proofs::{Proof, Proofs},
+    unwritten::Unwritten,
+    uptake::Uptake,
+    waiter::{Trial, Waiter},
+};
 use crate::{
-    client::ClientId,
     config::schema::EjectBy,
-    engine::ids,
+    engine::{ClientId, ReplyTo, ids},
     members::Member,
     micros::Micros,
     protocol::StateSlot,
     queue::Queue,
     reactor::Conn,
-    route::ReplyTo,
     stream::{BufferPool, Stream},
     table::Entry,
 };
@@ -116,45 +132,6 @@ pub(super) enum Phase {
     /// long after it was given up.
     Greeting,
     Ready,
-}
-
-/// A request that waits for its reply.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Waiter {
-    pub(super) to: ReplyTo,
-    pub(super) command: u16,
-    /// The request may change what a copy holds.
-    pub(super) changes: bool,
-    /// The place of its first byte among all that the lane was given, modulo 2³².
-    pub(super) at: u32,
-    /// Where its key stands in it, in bytes from its first one.
-    pub(super) key_start: u16,
-    /// The length of the key that its reply must name; 0: it names none.
-    pub(super) key_len: u8,
-    /// It changes nothing.
-    pub(super) is_read: bool,
-    /// What is known of it should its connection end.
-    pub(super) trial: Trial,
-    /// Milliseconds that the reply may take beyond the pool's time-out; [`u32::MAX`]: for ever.
-    pub(super) extra_time: u32,
-    /// When the request was sent.
-    pub(super) sent: Micros,
-}
-
-impl Waiter {
-    /// A placeholder that waits for nothing.
-    pub(super) const NOBODY: Self = Self {
-        to: ReplyTo::Nobody,
-        command: 0,
-        changes: false,
-        at: 0,
-        key_start: 0,
-        key_len: 0,
-        is_read: false,
-        trial: Trial::Innocent,
-        extra_time: 0,
-        sent: Micros::ZERO,
-    };
 }
 
 /// A large reply that is being passed on.

@@ -1,0 +1,14 @@
+//! Requests that wait for the login of their lane.
+
+use proxima_wire::message::Request;
+
+use crate::engine::{ClientId, ReplyTo};
+
+/// A request that is written when the login of its lane has ended.
+pub(in crate::upstream) struct Unwritten {
+    pub(in crate::upstream) to: ReplyTo,
+    pub(in crate::upstream) request: Request,
+    pub(in crate::upstream) message: Vec<u8>,
+    /// The client whose value follows.
+    pub(in crate::upstream) uploader: Option<ClientId>,
+}
