@@ -8,20 +8,25 @@
 //! * what a receiver has put aside for a walk is back in its place when an answer arrives;
 //! * answers are not handed on within each other, however many receivers are answered at once. Only the answer
 //!   *of* a receiver goes up to its own parent directly, at most as far as the tree is high.
+//!
+//! Lanes that become free meanwhile are given to the clients that wait for one in the same way.
 
-use std::mem;
+use std::{mem, sync::Arc};
 
 use proxima_wire::message::Reply;
 
-use super::{Engine, ReplyTo, waiting::Waiting};
-use crate::{protocol::Failed, route::Answer};
+use super::{
+    Engine, ReplyTo,
+    waiting::{Due, Waiting},
+};
+use crate::{members::Member, protocol::Failed, route::Answer};
 
-/// The answers that wait, and what decides whether another one has to.
+/// What waits, and what decides whether more has to.
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
     way: Way,
     waiting: Waiting,
-    /// The buffers of answers that are being handed on; empty at other times.
+    /// The buffers of what is being handed on; empty at other times.
     spare: Waiting,
 }
 
@@ -33,7 +38,7 @@ enum Way {
     Rest,
     /// A request of a receiver walks down.
     Down,
-    /// An answer is handed to its receiver.
+    /// An answer is handed to its receiver, or a lane to its next client.
     Up,
 }
 
@@ -85,6 +90,15 @@ impl Engine {
         self.delivery.waiting.has(to)
     }
 
+    /// Gives free lanes to this member to the clients that wait for one: now, or when what is under way is over.
+    pub(crate) fn give_lanes(&mut self, member: &Arc<Member>) {
+        if self.delivery.way != Way::Rest {
+            return self.delivery.waiting.push_lanes(member);
+        }
+        self.hand_lanes(member);
+        self.hand_waiting();
+    }
+
     /// Hands an answer to a receiver that is no client: now, or when the walk is over.
     fn deliver_inside(&mut self, to: ReplyTo, answer: &Answer<'_>) {
         match to {
@@ -103,6 +117,7 @@ impl Engine {
         }
     }
 
+    /// Hands an answer to a receiver inside the engine.
     fn hand(&mut self, to: ReplyTo, answer: &Answer<'_>) {
         let before = mem::replace(&mut self.delivery.way, Way::Up);
         match to {
@@ -115,7 +130,13 @@ impl Engine {
         self.delivery.way = before;
     }
 
-    /// Hands on what waits, and what is answered at once because of that.
+    fn hand_lanes(&mut self, member: &Arc<Member>) {
+        let before = mem::replace(&mut self.delivery.way, Way::Up);
+        self.serve_queue(member);
+        self.delivery.way = before;
+    }
+
+    /// Hands on what waits, and what comes because of that.
     #[inline]
     fn hand_waiting(&mut self) {
         while !self.delivery.waiting.is_empty() {
@@ -123,13 +144,16 @@ impl Engine {
         }
     }
 
-    /// Hands on the answers that wait now. What is answered meanwhile waits behind them.
+    /// Hands on all that waits now. What comes meanwhile waits behind it.
     #[cold]
     fn hand_all(&mut self) {
         let spare = mem::take(&mut self.delivery.spare);
         let mut all = mem::replace(&mut self.delivery.waiting, spare);
-        for (to, answer) in all.iter() {
-            self.hand(to, &answer);
+        for due in all.iter() {
+            match due {
+                Due::Answer(to, answer) => self.hand(to, &answer),
+                Due::Lanes(member) => self.hand_lanes(member),
+            }
         }
         all.clear();
         self.delivery.spare = all;

@@ -1,35 +1,43 @@
-//! Answers that wait until the walk in which they were made is over.
+//! Answers, and lanes to be given out, that wait until the walk in which they were made or freed is over.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use proxima_wire::message::{Outcome, Reply};
 
 use super::ReplyTo;
 use crate::{
+    members::Member,
     protocol::{Failed, Fate},
     route::Answer,
 };
 
-/// Buffers of more bytes, or for more answers, than this are freed when nothing waits in them.
+/// Buffers of more bytes, or for more entries, than this are freed when nothing waits in them.
 const KEPT: usize = 64 * 1024;
-const KEPT_ANSWERS: usize = 1024;
+const KEPT_ENTRIES: usize = 1024;
 
-/// Answers in the order in which they were made. Their buffers are used again, so that an answer that waits
-/// takes no allocation.
+/// What waits, in the order in which it came. The buffers are used again, so that an answer that waits takes no
+/// allocation.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    answers: Vec<Entry>,
+    entries: Vec<Entry>,
     /// The bytes of the replies, one after the other.
     bytes: Vec<u8>,
     /// The texts of the failures, one after the other.
     text: String,
 }
 
-/// One answer.
+/// What is due when the walk is over.
+pub(super) enum Due<'a> {
+    /// This receiver is answered.
+    Answer(ReplyTo, Answer<'a>),
+    /// Free lanes to this member are given to clients that wait for one.
+    Lanes(&'a Arc<Member>),
+}
+
 #[derive(Debug)]
-struct Entry {
-    to: ReplyTo,
-    form: Form,
+enum Entry {
+    Answer(ReplyTo, Form),
+    Lanes(Arc<Member>),
 }
 
 /// The parts of an answer, of which the ranges are in the buffers.
@@ -45,15 +53,21 @@ enum Form {
 }
 
 impl Waiting {
-    /// Returns whether no answer waits.
+    /// Returns whether nothing waits.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.answers.is_empty()
+        self.entries.is_empty()
     }
 
     /// Returns whether an answer to this receiver waits.
     pub(super) fn has(&self, to: ReplyTo) -> bool {
-        self.answers.iter().any(|entry| entry.to == to)
+        let is_its = |entry: &Entry| matches!(entry, Entry::Answer(other, _) if *other == to);
+        self.entries.iter().any(is_its)
+    }
+
+    /// Adds the free lanes to this member.
+    pub(super) fn push_lanes(&mut self, member: &Arc<Member>) {
+        self.entries.push(Entry::Lanes(Arc::clone(member)));
     }
 
     /// Adds a copy of this answer.
@@ -71,7 +85,7 @@ impl Waiting {
                 what: self.add(failed.what),
             },
         };
-        self.answers.push(Entry { to, form });
+        self.entries.push(Entry::Answer(to, form));
     }
 
     fn add(&mut self, text: &str) -> Range<usize> {
@@ -80,11 +94,12 @@ impl Waiting {
         start..self.text.len()
     }
 
-    /// The answers, each with its receiver.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (ReplyTo, Answer<'_>)> {
-        self.answers
-            .iter()
-            .map(|entry| (entry.to, self.answer(&entry.form)))
+    /// All that waits.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Due<'_>> {
+        self.entries.iter().map(|entry| match entry {
+            Entry::Answer(to, form) => Due::Answer(*to, self.answer(form)),
+            Entry::Lanes(member) => Due::Lanes(member),
+        })
     }
 
     fn answer<'a>(&'a self, form: &'a Form) -> Answer<'a> {
@@ -107,12 +122,12 @@ impl Waiting {
         }
     }
 
-    /// Forgets the answers, and keeps small buffers.
+    /// Forgets what has waited, and keeps small buffers.
     pub(super) fn clear(&mut self) {
-        if self.bytes.capacity() + self.text.capacity() > KEPT || self.answers.capacity() > KEPT_ANSWERS {
+        if self.bytes.capacity() + self.text.capacity() > KEPT || self.entries.capacity() > KEPT_ENTRIES {
             *self = Self::default();
         }
-        self.answers.clear();
+        self.entries.clear();
         self.bytes.clear();
         self.text.clear();
     }
@@ -140,7 +155,10 @@ mod tests {
         waiting.push(flight, &Answer::Reply(&reply, b""));
         let told: Vec<String> = waiting
             .iter()
-            .map(|(to, answer)| format!("{to:?} {answer:?}"))
+            .map(|due| match due {
+                Due::Answer(to, answer) => format!("{to:?} {answer:?}"),
+                Due::Lanes(member) => format!("lanes to {}", member.name),
+            })
             .collect();
         let expected = [
             (flight, Answer::Reply(&reply, b"STORED\r\n")),

@@ -112,11 +112,14 @@ impl Engine {
         let (member, begun) = (lane.member.clone(), mem::take(&mut lane.unwritten));
         let uploader = self.servers.uploader;
         self.servers.in_flight -= begun.len();
-        for unwritten in begun {
-            self.servers.uploader = unwritten.uploader;
-            self.give(id, &member, &unwritten.request, &unwritten.message, unwritten.to);
-        }
-        self.servers.uploader = uploader;
+        // Who is answered meanwhile sends nothing in the name of another's upload.
+        self.descend(|engine| {
+            for unwritten in begun {
+                engine.servers.uploader = unwritten.uploader;
+                engine.give(id, &member, &unwritten.request, &unwritten.message, unwritten.to);
+            }
+            engine.servers.uploader = uploader;
+        });
         if let Some(lane) = self.servers.lanes.get_mut(id) {
             lane.stream.out.extend_from_slice(&held);
         }

@@ -32,8 +32,6 @@ pub(in crate::upstream) struct Dedicated {
     pub(super) idle: Vec<LaneId>,
     /// Requests that wait for a lane, oldest first.
     pub(in crate::upstream) queue: VecDeque<Queued>,
-    /// `serve_queue` is running.
-    pub(in crate::upstream) serving: bool,
 }
 
 impl Engine {

@@ -1,6 +1,6 @@
 //! Requests that wait for a dedicated lane of their client, in turn.
 
-use std::{fmt, mem, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use proxima_wire::message::{Outcome, Request};
 
@@ -109,13 +109,9 @@ impl Engine {
         }
     }
 
-    /// Gives free lanes to the queued requests, oldest first.
-    pub(in crate::upstream) fn serve_queue(&mut self, member: &Arc<Member>) {
-        if mem::replace(&mut self.dedicated_of(member).serving, true) {
-            // A request that is served here may return its lane at once; the call that is already running
-            // serves the next one.
-            return;
-        }
+    /// Gives free lanes to the queued requests, oldest first, and closes those that are too many to be kept. It is
+    /// called by [`give_lanes`](Self::give_lanes), so that a lane that a request returns at once comes behind.
+    pub(crate) fn serve_queue(&mut self, member: &Arc<Member>) {
         while let Some(queued) = self.dedicated_of(member).queue.pop_front() {
             let (owner, is_up) = (queued.client, member.is_up());
             let lacks_one = match queued.wants {
@@ -151,7 +147,12 @@ impl Engine {
                 Wants::Subscriptions => self.go_on_subscribing(owner),
             }
         }
-        self.dedicated_of(member).serving = false;
+        let most = member.dedicated.idle as usize;
+        while self.dedicated_of(member).idle.len() > most
+            && let Some(id) = self.dedicated_of(member).idle.pop()
+        {
+            self.drop_lane(id, "");
+        }
     }
 
     /// Takes a client that has left out of all queues.

@@ -122,13 +122,8 @@ impl Engine {
             return self.drop_lane(id, "");
         }
         lane.free = self.now;
-        let idle = &mut self.dedicated_of(&member).idle;
-        idle.push(id);
-        let is_spare = idle.len() > member.dedicated.idle as usize;
-        self.serve_queue(&member);
-        if is_spare && self.dedicated_of(&member).idle.contains(&id) {
-            self.drop_lane(id, "");
-        }
+        self.dedicated_of(&member).idle.push(id);
+        self.give_lanes(&member);
     }
 
     /// A dedicated lane has ended: the state that the server kept for its client is lost.
@@ -141,7 +136,7 @@ impl Engine {
             self.lose_own_lane(owner, id);
         }
         if self.servers.queued > 0 {
-            self.serve_queue(&lane.member);
+            self.give_lanes(&lane.member);
         }
     }
 
@@ -182,7 +177,7 @@ impl Engine {
             self.drop_lane(id, "");
         }
         for member in served {
-            self.serve_queue(&member);
+            self.give_lanes(&member);
         }
     }
 }
