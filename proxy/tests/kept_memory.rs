@@ -94,6 +94,8 @@ const ROWS: [(&str, &[&str]); 11] = [
     (
         LANES,
         &[
+            "Askers.all",
+            "Askers.free",
             "Lane.held",
             "Lane.limit",
             "Lane.parts",
@@ -155,6 +157,8 @@ const ROWS: [(&str, &[&str]); 11] = [
     (
         ADMIN,
         &[
+            "Asked.member",
+            "Asked.pool",
             "BadQuery.NoAddress",
             "BadQuery.NoNumber",
             "BadQuery.Twice",
@@ -175,6 +179,7 @@ const ROWS: [(&str, &[&str]); 11] = [
             "Rates.0",
             "Reserve.0",
             "Row.address",
+            "Row.member",
             "Row.name",
             "Row.numa_nodes",
             "Row.pool",

@@ -140,7 +140,7 @@ impl Engine {
         let Some(client) = self.clients.table.get(id) else {
             return;
         };
-        let (origin, protocol) = (client.origin(), client.protocol);
+        let (origin, protocol) = (client.origin(id), client.protocol);
         let root = tree.root(usize::from(origin.listener));
         let (Some(root), Parsed::Head(request)) = (root, protocol.head(message)) else {
             let what = "its listener leads nowhere, or nothing can be asked";

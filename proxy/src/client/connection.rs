@@ -9,7 +9,7 @@ use super::{
     subscriptions::Subscriptions,
 };
 use crate::{
-    engine::{LaneId, ids},
+    engine::{ClientId, LaneId, ids},
     members::{ClientSource, Locality},
     micros::Micros,
     protocol::Protocol,
@@ -107,9 +107,10 @@ impl Client {
         self.failed = true;
     }
 
-    /// The origin of its requests.
-    pub fn origin(&self) -> Origin {
+    /// The origin of its requests; `id` is its own handle.
+    pub fn origin(&self, id: ClientId) -> Origin {
         Origin {
+            client: Some(id),
             listener: self.listener,
             form: self.session.form,
             login: self.login,

@@ -1,25 +1,36 @@
 //! Requests that the control thread answers. Each waits in its slot until the answer comes.
 
+use std::fmt;
+
 use proxima_wire::message::{Outcome, Reply, Request};
 
 use super::Part;
 use crate::{
     engine::{ClientId, Engine, ReplyTo, WorkerEvent},
-    protocol::Failed,
+    protocol::{Failed, Protocol},
 };
 
 /// The error text for an answer for which there is no room.
 const OUT_OF_MEMORY: &str = "out of memory for replies";
 
 /// A request that the control thread answers.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Question {
     /// The number of the worker that waits for the answer.
     pub worker: usize,
     /// The place of the answer.
     pub place: AnswerPlace,
+    /// The protocol of the client.
+    pub protocol: &'static dyn Protocol,
     /// The request.
     pub message: Vec<u8>,
+}
+
+/// What a client has said is not shown.
+impl fmt::Debug for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Question({} of worker {})", self.protocol.name(), self.worker)
+    }
 }
 
 /// The place of an answer: the client's slot.
@@ -43,6 +54,7 @@ impl Engine {
         self.actions.events.push(WorkerEvent::Question(Question {
             worker: self.facts.worker,
             place: AnswerPlace { client: id, seq },
+            protocol: client.protocol,
             message: message.to_vec(),
         }));
     }

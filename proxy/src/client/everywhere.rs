@@ -102,14 +102,14 @@ impl Engine {
     ) -> Option<Walk<'a>> {
         Some(Walk {
             tree: input.tree,
-            origin: self.clients.table.get(id)?.origin(),
+            origin: self.clients.table.get(id)?.origin(id),
             request,
             message,
             to: ReplyTo::Client { client: id, seq: 0 },
         })
     }
 
-    /// The members that a request without a key concerns.
+    /// The members that a request without a key concerns: of a primary with its replicas, the primary.
     fn concerned_by(&mut self, walk: &Walk<'_>) -> Vec<Arc<Member>> {
         let mut found = Vec::new();
         if let Some(root) = walk.tree.root(usize::from(walk.origin.listener)) {
@@ -119,6 +119,7 @@ impl Engine {
             };
             self.concerned(root, walk, about, &mut found);
         }
+        found.retain(|member| walk.tree.is_server(member));
         found
     }
 }

@@ -41,6 +41,12 @@ impl Clients {
         }
     }
 
+    /// The client whose session has this number.
+    pub(crate) fn with_number(&self, number: u64) -> Option<ClientId> {
+        let found = self.table.iter().find(|(_, client)| client.session.id == number);
+        found.map(|(id, _)| id)
+    }
+
     /// The session of this client; that of nobody if there is none.
     pub(crate) fn session(&self, id: Option<ClientId>) -> &Session {
         let client = id.and_then(|id| self.table.get(id));
@@ -86,7 +92,7 @@ impl Engine {
         let Some(client) = self.clients.table.get(id) else {
             return;
         };
-        let (origin, own, tree) = (client.origin(), client.own, input.tree);
+        let (origin, own, tree) = (client.origin(id), client.own, input.tree);
         let own = own.and_then(|lane| Some(Arc::clone(&self.servers.lane(lane)?.member)));
         let mut has_key = false;
         if let Some(root) = tree.root(usize::from(origin.listener)) {

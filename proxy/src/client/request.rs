@@ -212,7 +212,7 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        let (tree, origin) = (input.tree, client.origin());
+        let (tree, origin) = (input.tree, client.origin(id));
         let listener = usize::from(origin.listener);
         let Some(root) = tree.root(listener) else {
             return self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
@@ -256,7 +256,7 @@ impl Engine {
     fn serve_batch(&mut self, id: ClientId, input: &Input<'_>) {
         let mut pending = std::mem::take(&mut self.clients.pending);
         if let Some(client) = self.clients.table.get(id) {
-            self.walk_batch(client.origin(), input.tree, &pending, input.bytes);
+            self.walk_batch(client.origin(id), input.tree, &pending, input.bytes);
         }
         pending.clear();
         self.clients.pending = pending;
@@ -267,7 +267,7 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        let origin = client.origin();
+        let origin = client.origin(id);
         let listener = usize::from(origin.listener);
         let Some(node) = tree.broadcast(listener) else {
             return self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));

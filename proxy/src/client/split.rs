@@ -208,7 +208,7 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        let (origin, listener) = (client.origin(), client.listener);
+        let (origin, listener) = (client.origin(id), client.listener);
         let Some(root) = tree.root(usize::from(listener)) else {
             return self.fail_keys(id, portion, Outcome::LocalError, REMOVED);
         };

@@ -56,7 +56,7 @@ impl Engine {
         let Some(client) = self.clients.table.get(id) else {
             return true;
         };
-        let origin = client.origin();
+        let origin = client.origin(id);
         let Some(root) = input.tree.root(usize::from(origin.listener)) else {
             self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
             return true;
@@ -129,7 +129,7 @@ impl Engine {
         message: &[u8],
         input: &Input<'_>,
     ) -> Progress {
-        let Some(origin) = self.clients.table.get(id).map(|client| client.origin()) else {
+        let Some(origin) = self.clients.table.get(id).map(|client| client.origin(id)) else {
             return Progress::Over;
         };
         let (tree, request) = (Rc::clone(&spread.tree), spread.request);

@@ -8,7 +8,7 @@ use std::{rc::Rc, sync::Arc};
 use proxima_wire::message::{Outcome, Request, Span};
 
 use super::{
-    Client, Part as SlotPart,
+    Part as SlotPart,
     errors::{OUT_OF_MEMORY, REMOVED},
     input::Input,
     subscriptions::{Change, Part, Subscriptions},
@@ -99,7 +99,7 @@ impl Engine {
         names: &[Span],
         input: &Input<'_>,
     ) -> Result<Change, Refusal> {
-        let origin = self.clients.table.get(id).map(Client::origin);
+        let origin = self.clients.table.get(id).map(|client| client.origin(id));
         let root = origin.and_then(|origin| input.tree.root(usize::from(origin.listener)));
         let (Some(origin), Some(root)) = (origin, root) else {
             return Err((Outcome::LocalError, REMOVED, None));
@@ -135,7 +135,7 @@ impl Engine {
         names: &[Span],
         input: &Input<'_>,
     ) -> Result<Change, Refusal> {
-        let origin = self.clients.table.get(id).map(Client::origin);
+        let origin = self.clients.table.get(id).map(|client| client.origin(id));
         let root = origin.and_then(|origin| input.tree.root(usize::from(origin.listener)));
         let (Some(origin), Some(root)) = (origin, root) else {
             return Err((Outcome::LocalError, REMOVED, None));

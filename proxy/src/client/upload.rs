@@ -84,7 +84,7 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return Begun::Later;
         };
-        let origin = client.origin();
+        let origin = client.origin(id);
         self.metrics.clients.uploads += 1;
         let seq = client
             .slots

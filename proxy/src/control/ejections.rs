@@ -110,7 +110,6 @@ impl Proxy {
                     continue;
                 }
                 WorkerEvent::Question(question) => {
-                    // Only the listeners of a door that answers have clients who ask.
                     let _ = self.questions.send(question);
                     continue;
                 }

@@ -18,6 +18,7 @@
 
 mod announce;
 mod connection;
+mod consult;
 mod copies;
 mod descriptors;
 mod discovery;
@@ -29,6 +30,7 @@ mod fleet;
 mod follow;
 mod greet;
 mod host;
+mod monitor;
 mod nodes;
 mod offline;
 mod orders;
@@ -55,6 +57,7 @@ pub use self::{
     announce::Told,
     discovery::DiscoveryFailure,
     dns::{Asked, LookupFailure},
+    monitor::monitor,
     nodes::{Agent, AgentError},
     offline::{OfflineError, check, explain},
     orders::{InForce, OrderError},

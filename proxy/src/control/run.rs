@@ -11,9 +11,11 @@ use tokio::{
 use super::{
     Proxy,
     announce::announce,
+    consult::answer_clients,
     drain::{drain, look_for_file},
     follow::follow,
     greet::{introduce, say_hello},
+    monitor::watch_pools,
     pid_file::PidFile,
     start::{LogControl, Options, StartError, Started, start},
 };
@@ -83,9 +85,12 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         tokio::spawn(look_for_file(Arc::clone(&proxy)));
         tokio::spawn(drain(Arc::clone(&proxy)));
         tokio::spawn(announce(Arc::clone(&proxy)));
+        tokio::spawn(watch_pools(Arc::clone(&proxy)));
         if let Some(door) = &options.door {
             let (door, log) = (Arc::clone(door), options.log.clone());
             tokio::spawn(admin::answer_clients(Arc::clone(&proxy), door, log, questions));
+        } else {
+            tokio::spawn(answer_clients(Arc::clone(&proxy), questions));
         }
         serve(&proxy, signals).await
     });

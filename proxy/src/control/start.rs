@@ -194,6 +194,7 @@ pub(super) fn start(
         }
     };
     let workers = Workers::start(engines, io, shared.started, &tell)?;
+    workers.wake_by(preparer.registry.wakers());
     let (fleet, peering) = fleet
         .map(|(fleet, peering)| {
             let (tell, events) = mpsc::unbounded_channel();

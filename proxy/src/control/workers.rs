@@ -17,6 +17,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::{
     engine::{Engine, WorkerEvent},
     metrics::Metrics,
+    protocol::Wakers,
     reactor::{Epoll, Io, Reactor, Uring},
     worker::{Channels, Mailbox, Order, Worker},
 };
@@ -80,6 +81,14 @@ impl Workers {
 
     pub(super) fn len(&self) -> usize {
         self.handles.len()
+    }
+
+    /// Has each worker woken by these.
+    pub(super) fn wake_by(&self, wakers: &Wakers) {
+        for handle in &self.handles {
+            let mailbox = handle.mailbox.clone();
+            wakers.add(move || mailbox.ring());
+        }
     }
 
     /// Gives each worker its own order.

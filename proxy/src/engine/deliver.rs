@@ -105,7 +105,8 @@ impl Engine {
             ReplyTo::Flight { .. }
             | ReplyTo::Operation { .. }
             | ReplyTo::Peer { .. }
-            | ReplyTo::Admission { .. } => {
+            | ReplyTo::Admission { .. }
+            | ReplyTo::Pool { .. } => {
                 if self.delivery.way != Way::Rest {
                     return self.delivery.waiting.push(to, answer);
                 }
@@ -125,6 +126,7 @@ impl Engine {
             ReplyTo::Operation { operation, child } => self.copy_answered(operation, child, answer),
             ReplyTo::Peer { task } => self.answer_peer(task, answer),
             ReplyTo::Admission { client } => self.admission_answered(client, answer),
+            ReplyTo::Pool { question } => self.pool_answered(question, answer),
             ReplyTo::Client { .. } | ReplyTo::Lane { .. } | ReplyTo::Nobody => {}
         }
         self.delivery.way = before;

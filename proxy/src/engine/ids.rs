@@ -69,6 +69,11 @@ pub enum ReplyTo {
         /// The client.
         client: ClientId,
     },
+    /// A pool's own, or an order about what a server does.
+    Pool {
+        /// The number of the question.
+        question: u32,
+    },
     /// The lane itself, whose server was asked for a proof, or to forget its last client.
     Lane {
         /// The lane that waits.

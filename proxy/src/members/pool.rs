@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::PoolOrders;
-use crate::protocol::PoolState;
+use crate::protocol::{PoolChanges, PoolState};
 
 /// A pool's number, the same as long as the process lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,11 +24,13 @@ pub struct Pool {
     /// So many members are ejected that those which are only suspected are asked again.
     pub fail_open: AtomicBool,
     /// What operators have ordered for it.
-    pub orders: PoolOrders,
+    pub orders: Arc<PoolOrders>,
     /// The version that one of its servers has told last, in the words of its protocol; 0: none has.
     pub version: AtomicU64,
     /// What its protocol keeps of it; `None`: nothing.
     pub state: Option<Box<dyn PoolState>>,
+    /// The changes of that.
+    pub changes: PoolChanges,
 }
 
 impl fmt::Display for Pool {

@@ -8,7 +8,7 @@ use std::{
     net::{IpAddr, SocketAddr},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -17,11 +17,11 @@ use socket2::SockAddr;
 
 use super::{
     Address, Distance, DistanceSource, Draining, Eject, Health, Here, Member, MemberId, Pool, PoolId,
-    PoolOrders, ServerIdentity,
+    ServerIdentity,
 };
 use crate::{
     config::schema::{EjectBy, Login, Pool as PoolSpec, Server},
-    protocol::{Credentials, Protocol},
+    protocol::{Credentials, PoolChanges, PoolSettings, Protocol, Wakers},
 };
 
 /// The members of this process. The control thread keeps them.
@@ -34,9 +34,10 @@ pub struct Registry {
     members: HashMap<(Key, Option<Credentials>, String), Arc<Member>>,
     known: HashMap<Key, (MemberId, Draining)>,
     health: HashMap<(String, Option<SockAddr>), Arc<Health>>,
-    /// Every pool that there ever was, by name and protocol. Its counters and what its protocol keeps of it
-    /// go on when it is configured again.
-    pools: HashMap<(String, &'static str), Arc<Pool>>,
+    /// Every pool that there ever was, by name and protocol, with the settings that its protocol's state was made
+    /// from. Its counters and that state go on when it is configured again with the same.
+    pools: HashMap<(String, &'static str), (String, Arc<Pool>)>,
+    wakers: Wakers,
     free: Vec<u32>,
     next: u32,
 }
@@ -92,9 +93,15 @@ impl Registry {
             known: HashMap::new(),
             health: HashMap::new(),
             pools: HashMap::new(),
+            wakers: Wakers::default(),
             free: Vec::new(),
             next: 0,
         }
+    }
+
+    /// What wakes the workers when the state of a pool has changed.
+    pub fn wakers(&self) -> &Wakers {
+        &self.wakers
     }
 
     /// Sets the addresses of host names.
@@ -148,7 +155,7 @@ impl Registry {
             EjectBy::Suspicion => String::new(),
             EjectBy::LostConnections => format!("{pool}\0{}", key.0.name),
         };
-        let pool = self.pool(pool, protocol);
+        let pool = self.pool(pool, spec, login.as_ref(), protocol);
         let eject = Eject {
             by: spec.eject.by,
             failures: spec.eject.failures,
@@ -220,20 +227,41 @@ impl Registry {
         }
     }
 
-    fn pool(&mut self, name: &str, protocol: &'static dyn Protocol) -> Arc<Pool> {
-        let id = PoolId(self.pools.len() as u32);
-        let pool = self.pools.entry((name.to_owned(), protocol.name()));
-        let pool = pool.or_insert_with(|| {
-            Arc::new(Pool {
-                id,
-                name: name.into(),
-                fail_open: AtomicBool::new(false),
-                orders: PoolOrders::default(),
-                version: AtomicU64::new(0),
-                state: protocol.pool_state(),
-            })
+    /// The pool with this name. Its state is made anew where what it is made from has changed.
+    fn pool(
+        &mut self,
+        name: &str,
+        spec: &PoolSpec,
+        own: Option<&Credentials>,
+        protocol: &'static dyn Protocol,
+    ) -> Arc<Pool> {
+        let settings = format!("{:?}\0{:?}\0{:?}", spec.timeout, spec.connect_timeout, own);
+        let key = (name.to_owned(), protocol.name());
+        let known = self.pools.get(&key);
+        if let Some((made_from, pool)) = known
+            && (*made_from == settings || pool.state.is_none())
+        {
+            return Arc::clone(pool);
+        }
+        let changes = PoolChanges::new(self.wakers.clone());
+        let state = protocol.pool_state(&PoolSettings {
+            name,
+            own,
+            timeout: spec.timeout,
+            changes: changes.clone(),
         });
-        Arc::clone(pool)
+        let before = known.map(|(_, pool)| pool);
+        let pool = Arc::new(Pool {
+            id: before.map_or(PoolId(self.pools.len() as u32), |pool| pool.id),
+            name: name.into(),
+            fail_open: AtomicBool::new(before.is_some_and(|pool| pool.fail_open.load(Relaxed))),
+            orders: before.map_or_else(Arc::default, |pool| Arc::clone(&pool.orders)),
+            version: AtomicU64::new(before.map_or(0, |pool| pool.version.load(Relaxed))),
+            state,
+            changes,
+        });
+        self.pools.insert(key, (settings, Arc::clone(&pool)));
+        pool
     }
 
     fn know(&mut self, key: &Key) -> (MemberId, Draining) {
@@ -260,7 +288,7 @@ impl Registry {
             if !keep {
                 free.push(id.0);
                 // An order for a member ends with it.
-                if let Some(pool) = pools.get(&(key.pool.clone(), key.protocol)) {
+                if let Some((_, pool)) = pools.get(&(key.pool.clone(), key.protocol)) {
                     draining.set(&pool.orders, false);
                 }
             }

@@ -4,7 +4,8 @@
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Reply, Request};
 
 use super::{
-    Admission, Admitting, ConnectionFacts, DeclaredCommands, Failed, Figures, Heard, Join, Plan, Session,
+    Admission, Admitting, ConnectionFacts, Control, DeclaredCommands, Failed, Figures, Heard, Join, Plan,
+    Session,
 };
 
 /// What a protocol does for its clients: first what every protocol must say, then what has a default.
@@ -75,6 +76,13 @@ pub trait ClientSide: Send + Sync {
 
     /// Appends the reply to a request that asks for these [figures](Plan::Figures). By default none does.
     fn figures(&self, _: &Session, _message: &[u8], _: &Figures, _out: &mut Vec<u8>) {}
+
+    /// Appends the reply to a request that the control thread [answers](Plan::Consult), where no front door does.
+    /// It may take as long as a server needs. By default it is an error.
+    fn consulted(&self, _message: &[u8], _: &dyn Control, out: &mut Vec<u8>) {
+        let failed = Failed::here(Outcome::LocalError, "nobody answers this here");
+        self.error(Session::NOBODY, &failed, out);
+    }
 
     /// Appends the reply to a request that asks for these [facts](Plan::Connection). By default none does.
     fn connection(&self, _: &Session, _message: &[u8], _: &ConnectionFacts, _out: &mut Vec<u8>) {}

@@ -11,6 +11,7 @@ mod admission;
 mod channels;
 mod client;
 mod connection_facts;
+mod control;
 mod copied;
 mod credentials;
 mod declared;
@@ -23,7 +24,8 @@ mod manner;
 mod outcomes;
 mod outgoing;
 mod plan;
-mod pool_state;
+mod pool;
+mod pool_changes;
 mod repair;
 mod requests;
 mod server;
@@ -40,6 +42,7 @@ pub use self::{
     channels::Channels,
     client::ClientSide,
     connection_facts::ConnectionFacts,
+    control::Control,
     copied::Copied,
     credentials::{Access, Credentials},
     declared::{Declared, DeclaredCommands},
@@ -52,7 +55,8 @@ pub use self::{
     outcomes::OUTCOMES,
     outgoing::Outgoing,
     plan::Plan,
-    pool_state::PoolState,
+    pool::{Asked, HoldLimit, MemberFacts, Monitor, PoolMembers, PoolQuestion, PoolSettings, PoolState},
+    pool_changes::{PoolChanges, Wakers},
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
     requests::{Change, Expiry, Requests},
     server::ServerSide,
@@ -185,8 +189,9 @@ pub trait Protocol: ClientSide + ServerSide + Requests {
         None
     }
 
-    /// Makes the state that is kept for a pool while the process runs. By default there is none.
-    fn pool_state(&self) -> Option<Box<dyn PoolState>> {
+    /// Makes the state that is kept for a pool with these settings while the process runs. By default there is
+    /// none.
+    fn pool_state(&self, _: &PoolSettings<'_>) -> Option<Box<dyn PoolState>> {
         None
     }
 

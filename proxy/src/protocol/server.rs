@@ -76,6 +76,12 @@ pub trait ServerSide: Send + Sync {
         0
     }
 
+    /// Appends a request, for another connection, by which the server ends what it does on this lane, and returns
+    /// the number of its command. `None`: the server cannot be asked for that, as by default.
+    fn cancel(&self, _lane: &StateSlot, _out: &mut Vec<u8>) -> Option<u16> {
+        None
+    }
+
     /// Appends a request after which the server keeps nothing of its last client, and returns the number of its
     /// command; it has a reply, and an error closes the lane. `None`: there is no such request, as by default, and
     /// a lane that needs it is closed.

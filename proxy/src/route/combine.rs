@@ -19,6 +19,11 @@ use crate::{
 const TOO_LARGE_FOR_PEER: Failed<'static> =
     Failed::here(Outcome::Overloaded, "this value is too large for a peer");
 
+const TOO_LARGE_FOR_POOL: Failed<'static> = Failed::here(
+    Outcome::Overloaded,
+    "this answer is too large for the state of a pool",
+);
+
 const TOO_LARGE_FOR_LOGIN: Failed<'static> = Failed::here(
     Outcome::Overloaded,
     "what a server says of this login is too large",
@@ -116,6 +121,7 @@ impl Engine {
         let walk = flight.walk(tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];
         let query = walk.query(walk.key(&mut scratch), self.facts.start + self.now);
+        let query = query.seen_in(&self.clients, walk.origin.client);
         let missed;
         let answer = match answer {
             // The protocol knows better than the reply's form whether anything was there.
@@ -278,6 +284,10 @@ impl Engine {
         loop {
             let id = match to {
                 ReplyTo::Client { client: id, seq } => return Some((id, seq)),
+                ReplyTo::Pool { question } => {
+                    self.pool_answered(question, &Answer::Failed(TOO_LARGE_FOR_POOL));
+                    return None;
+                }
                 ReplyTo::Lane { .. } | ReplyTo::Nobody => return None,
                 ReplyTo::Admission { .. } => {
                     self.fail(to, &TOO_LARGE_FOR_LOGIN);

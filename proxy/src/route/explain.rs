@@ -238,6 +238,10 @@ impl Recorder<'_> {
             protocol,
             locality: self.asker.locality,
             unix: self.asker.unix,
+            request: &head,
+            message,
+            since: self.asker.unix,
+            client: None,
         };
         match self.tree.node(node) {
             Node::Choose { handle, children } => {

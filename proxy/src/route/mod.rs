@@ -24,6 +24,7 @@ mod ranks;
 mod router;
 mod script;
 mod spooled;
+mod stateful_pool;
 mod step;
 mod tree;
 mod walk;
@@ -40,6 +41,7 @@ pub use self::{
     order::{Order, Orders},
     origin::Origin,
     router::Router,
+    stateful_pool::StatefulPool,
     tree::{Children, Copies, Leaf, Node, NodeId, Query, Tree, Wait},
     walk::Walk,
 };

@@ -1,6 +1,6 @@
 //! The origin of a request.
 
-use crate::{members::Locality, protocol::Protocol};
+use crate::{engine::ClientId, members::Locality, protocol::Protocol};
 
 /// The origin of a request: facts that every step of its walk needs and none changes.
 #[derive(Clone, Copy)]
@@ -13,6 +13,8 @@ pub struct Origin {
     pub login: u16,
     /// The place of the client when it asked.
     pub locality: Locality,
+    /// The client that asks; `None`: it is no client's request.
+    pub client: Option<ClientId>,
     /// The protocol of the listener.
     pub protocol: &'static dyn Protocol,
     /// Whether routes look at the key without the routing prefix that it still has.

@@ -1,39 +1,101 @@
-//! Requests that wait before any server is chosen for them, until the step of the tree that holds them
-//! releases them.
+//! Requests that wait before any server is chosen for them: until the state of their pool lets them go on, or
+//! until the step of the tree that has them in its queue names them.
+//!
+//! Invariant: what waits for a pool is bounded in time, number and bytes by what the pool's state says. It is
+//! looked at again when that state has changed, and not in every turn.
 
 use std::rc::Rc;
 
 use proxima_wire::message::Outcome;
 
 use super::{
-    Node, NodeId, Walk,
+    Node, NodeId, StatefulPool, Walk,
     flight::{MISPLACED, child_of},
-    tree::Wrapped,
+    tree::{Query, Wrapped},
 };
 use crate::{
     engine::{Engine, FlightId, ReplyTo},
     micros::Micros,
-    protocol::Failed,
+    protocol::{Failed, HoldLimit},
 };
 
+/// The requests that wait for one pool.
+pub(super) struct Waiting {
+    kept: StatefulPool,
+    /// The changes of its state that were looked at.
+    seen: u64,
+    /// Bytes of the requests.
+    bytes: usize,
+    /// The oldest first, which is the first that is due.
+    parked: Vec<Parked>,
+}
+
 /// A request that waits.
-pub(super) struct Parked {
+#[derive(Clone, Copy)]
+struct Parked {
     flight: FlightId,
+    /// When it came.
+    since: Micros,
     /// The request fails if it still waits at this time.
     due: Micros,
+    /// Bytes of it that are kept.
+    bytes: usize,
+    /// A value follows, which its client holds back.
+    is_streamed: bool,
 }
 
 impl Engine {
-    /// Holds this request at the wrap `node`. The client's next requests wait as well.
-    pub(super) fn park(&mut self, node: NodeId, limit: Micros, walk: &Walk<'_>) {
-        if walk.is_streamed() {
-            let text = "this request is too large to wait for its pool";
-            return self.fail(walk.to, &Failed::here(Outcome::Overloaded, text));
+    /// Holds this request at the wrap `node` until its pool lets it go on. The client's next requests wait as
+    /// well, and so does a value that follows.
+    pub(super) fn park(&mut self, node: NodeId, kept: &StatefulPool, walk: &Walk<'_>) {
+        let limit = kept
+            .state()
+            .map_or(HoldLimit::DEFAULT, |state| state.hold_limit());
+        let bytes = walk.message.len();
+        let at = self.waiting_for(kept);
+        let waiting = &self.router.waiting[at];
+        if waiting.parked.len() >= limit.requests || waiting.bytes + bytes > limit.bytes {
+            let text = format!("too many requests wait for pool {}", kept.pool);
+            return self.fail(walk.to, &Failed::here(Outcome::Overloaded, &text));
         }
+        let mut scratch = [0; 250];
+        let query = walk.query(walk.key(&mut scratch), self.unix());
+        let asked = query.seen_in(&self.clients, walk.origin.client).asked();
+        let question = kept.state().and_then(|state| state.barrier(&asked, kept));
         let flight = self.watch(node, walk);
-        let due = self.now + limit;
-        self.router.parked.push(Parked { flight, due });
+        let is_streamed = walk.is_streamed();
+        if is_streamed {
+            self.servers.hold_upload();
+        }
+        if let Some(waiting) = self.router.waiting.get_mut(at) {
+            waiting.bytes += bytes;
+            waiting.parked.push(Parked {
+                flight,
+                since: self.now,
+                due: self.now + Micros::from(limit.time),
+                bytes,
+                is_streamed,
+            });
+        }
         self.hold_back_client(walk.to);
+        if let Some(question) = question {
+            self.ask_for_pool(kept, &question);
+        }
+    }
+
+    /// Where the requests are that wait for this pool.
+    fn waiting_for(&mut self, kept: &StatefulPool) -> usize {
+        let is_its = |waiting: &Waiting| waiting.kept.pool.id == kept.pool.id;
+        let waiting = &mut self.router.waiting;
+        waiting.iter().position(is_its).unwrap_or_else(|| {
+            waiting.push(Waiting {
+                kept: kept.clone(),
+                seen: kept.pool.changes.count(),
+                bytes: 0,
+                parked: Vec::new(),
+            });
+            waiting.len() - 1
+        })
     }
 
     /// Puts this request into the queue of the wrap `node`.
@@ -65,14 +127,41 @@ impl Engine {
         }
     }
 
-    /// Asks again about the requests that wait. The worker calls this in every turn.
+    /// Looks at the requests that wait for a pool whose state has changed, and ends those that have waited too
+    /// long. The worker calls this in every turn.
     pub fn release_parked(&mut self) {
-        for parked in std::mem::take(&mut self.router.parked) {
-            self.ask_again(parked);
+        for at in 0..self.router.waiting.len() {
+            let Some(waiting) = self.router.waiting.get_mut(at) else {
+                break;
+            };
+            // The count is read before the state: a change in between is looked at in the next turn.
+            let count = waiting.kept.pool.changes.count();
+            let has_changed = std::mem::replace(&mut waiting.seen, count) != count;
+            let is_due = waiting
+                .parked
+                .first()
+                .is_some_and(|parked| parked.due <= self.now);
+            if !has_changed && !is_due {
+                continue;
+            }
+            let all = std::mem::take(&mut waiting.parked);
+            for parked in all {
+                match has_changed || parked.due <= self.now {
+                    true => self.ask_again(at, parked),
+                    false => self.keep_parked(at, parked),
+                }
+            }
+        }
+        self.router.waiting.retain(|waiting| !waiting.parked.is_empty());
+    }
+
+    fn keep_parked(&mut self, at: usize, parked: Parked) {
+        if let Some(waiting) = self.router.waiting.get_mut(at) {
+            waiting.parked.push(parked);
         }
     }
 
-    fn ask_again(&mut self, parked: Parked) {
+    fn ask_again(&mut self, at: usize, parked: Parked) {
         let id = parked.flight;
         let Some(flight) = self.router.flights.get(id) else {
             return;
@@ -84,14 +173,42 @@ impl Engine {
         let walk = flight.walk(&tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];
         let query = walk.query(walk.key(&mut scratch), self.facts.start + self.now);
-        let failed = match handle.request(walk.request, walk.message, &query, &mut self.random) {
-            Wrapped::Park(_) if self.now < parked.due => return self.router.parked.push(parked),
-            Wrapped::Park(_) => Failed::here(Outcome::Timeout, "its pool held it back for too long"),
-            _ if self.has_left(parent) => Failed::here(Outcome::ClientError, "its client left"),
-            _ => return self.resend(id, *child, child_of(id, 0)),
+        let query = Query {
+            since: self.facts.start + parked.since,
+            ..query.seen_in(&self.clients, walk.origin.client)
+        };
+        let wrapped = handle.request(walk.request, walk.message, &query, &mut self.random);
+        let failed = match wrapped {
+            Wrapped::Park(_) if self.now < parked.due => return self.keep_parked(at, parked),
+            Wrapped::Park(_) => Some("its pool held it back for too long"),
+            _ => None,
+        };
+        if let Some(waiting) = self.router.waiting.get_mut(at) {
+            waiting.bytes -= parked.bytes;
+        }
+        let client = self.slot_of(parent).map(|(client, _)| client);
+        let failed = match failed {
+            Some(text) => Failed::here(Outcome::Timeout, text),
+            None if self.has_left(parent) => Failed::here(Outcome::ClientError, "its client left"),
+            None if parked.is_streamed => {
+                if let Some(client) = client {
+                    self.servers.begin_upload(client);
+                    self.resend(id, *child, child_of(id, 0));
+                    // It may wait for a lane now.
+                    if !self.servers.upload_waits() {
+                        let lanes = self.servers.upload_lanes();
+                        self.begin_queued_upload(client, lanes);
+                    }
+                }
+                return;
+            }
+            None => return self.resend(id, *child, child_of(id, 0)),
         };
         self.router.flights.close(id);
         self.fail(parent, &failed);
+        if let Some(client) = client.filter(|_| parked.is_streamed) {
+            self.begin_queued_upload(client, Vec::new());
+        }
     }
 
     /// Is the client gone that this answer is for?

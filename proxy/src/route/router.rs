@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use proxima_wire::message::Class;
 
-use super::{Flight, Flights, park::Parked};
+use super::{Flight, Flights, park::Waiting};
 use crate::{
     client::WHOLE,
     engine::{ClientId, Engine, FlightId, ReplyTo},
@@ -14,8 +14,8 @@ use crate::{
 #[derive(Default)]
 pub struct Router {
     pub(super) flights: Flights,
-    /// Requests that a step of the tree holds.
-    pub(super) parked: Vec<Parked>,
+    /// Requests that wait for their pools.
+    pub(super) waiting: Vec<Waiting>,
     /// Scratch buffer for the numbers of children that get copies of a request.
     pub(super) others: Vec<u32>,
     /// Scratch buffer for replies that this proxy makes.
@@ -25,7 +25,7 @@ pub struct Router {
 impl Router {
     /// Does a step of the tree hold a request?
     pub(crate) fn holds_requests(&self) -> bool {
-        !self.parked.is_empty()
+        !self.waiting.is_empty()
     }
 
     /// Is this request served in steps?
@@ -56,6 +56,7 @@ impl Engine {
             ReplyTo::Operation { operation, .. } => self.copies.parent_of(operation),
             ReplyTo::Client { .. }
             | ReplyTo::Admission { .. }
+            | ReplyTo::Pool { .. }
             | ReplyTo::Peer { .. }
             | ReplyTo::Lane { .. }
             | ReplyTo::Nobody => None,

@@ -98,6 +98,7 @@ impl Engine {
             match walk.tree.node(node) {
                 Node::Choose { handle, children } => {
                     let query = walk.query(key, self.unix());
+                    let query = query.seen_in(&self.clients, walk.origin.client);
                     let choices = walk.children(children, self.copies.snapshot());
                     match children.get(handle.choose(&query, &choices, &mut self.random)) {
                         Some(&child) => node = child,
@@ -136,6 +137,7 @@ impl Engine {
                 }
                 Node::Wrap { handle, child } => {
                     let query = walk.query(key, self.unix());
+                    let query = query.seen_in(&self.clients, walk.origin.client);
                     match handle.request(walk.request, walk.message, &query, &mut self.random) {
                         Wrapped::Pass => node = *child,
                         other => return self.descend(|engine| engine.wrap(node, *child, other, walk)),
@@ -163,6 +165,7 @@ impl Engine {
                             .all(|other| other.id == first.id)
                             .then(|| Arc::clone(first));
                     }
+                    let query = query.seen_in(&self.clients, walk.origin.client);
                     let choices = walk.children(children, self.copies.snapshot());
                     *children.get(handle.choose(&query, &choices, &mut self.random))?
                 }
@@ -484,7 +487,7 @@ impl Engine {
                 self.walk(child, &walk.to(child_of(id, 0)));
             }
             Wrapped::Queue => self.queue(node, walk),
-            Wrapped::Park(limit) => self.park(node, limit, walk),
+            Wrapped::Park(kept) => self.park(node, &kept, walk),
             // A streamed request cannot be held back: its body is already coming.
             Wrapped::Delay(_) if walk.is_streamed() => self.walk(child, walk),
             Wrapped::Delay(span) => {

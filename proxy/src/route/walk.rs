@@ -62,7 +62,10 @@ impl<'a> Walk<'a> {
 
     /// The inputs of a decision, with this key. `unix` is the present time, since 1970.
     #[inline]
-    pub fn query<'b>(&self, key: &'b [u8], unix: Micros) -> Query<'b> {
+    pub fn query<'b>(&self, key: &'b [u8], unix: Micros) -> Query<'b>
+    where
+        'a: 'b,
+    {
         Query {
             // What belongs together goes one way, whichever its commands are.
             command: match self.request.is_of_transaction {
@@ -77,6 +80,10 @@ impl<'a> Walk<'a> {
             protocol: self.origin.protocol,
             locality: self.origin.locality,
             unix,
+            request: self.request,
+            message: self.message,
+            since: unix,
+            client: None,
         }
     }
 }

@@ -147,7 +147,10 @@ impl Engine {
         }
         if !matches!(
             to,
-            ReplyTo::Flight { .. } | ReplyTo::Operation { .. } | ReplyTo::Admission { .. }
+            ReplyTo::Flight { .. }
+                | ReplyTo::Operation { .. }
+                | ReplyTo::Admission { .. }
+                | ReplyTo::Pool { .. }
         ) {
             return self.pass_part(id, to, bytes);
         }

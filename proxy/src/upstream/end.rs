@@ -127,6 +127,7 @@ impl Engine {
             lanes.shared.unset(lane.login);
         }
         lanes.bulk.forget(id, lane.bulk);
+        lanes.own = lanes.own.filter(|&own| own != id);
         self.servers.held_lanes -= usize::from(lane.stream.paused);
         self.servers.held_own -= usize::from(lane.stream.paused && lane.dedicated);
         self.servers.logins.lane_closed(lane.login);

@@ -144,6 +144,7 @@ impl Lane {
             | ReplyTo::Operation { .. }
             | ReplyTo::Peer { .. }
             | ReplyTo::Admission { .. }
+            | ReplyTo::Pool { .. }
             | ReplyTo::Lane { .. }
             | ReplyTo::Nobody => true,
         };

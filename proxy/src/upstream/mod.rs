@@ -15,6 +15,7 @@
 
 mod again;
 mod arrival;
+mod askers;
 mod change_login;
 mod download;
 mod end;
@@ -27,6 +28,7 @@ mod limited;
 mod login;
 mod logins;
 mod open;
+mod own;
 mod pace;
 mod proof;
 mod push;
@@ -37,6 +39,7 @@ mod servers;
 
 pub(crate) use self::lanes::{ELSEWHERE, Wants};
 use self::{
+    askers::{Asker, Askers},
     end::UNREPAIRED,
     lane::{Arrival, Download, Hold, Pace, Phase, Proof, Proofs, Trial, Unwritten, Uptake, Waiter},
     lanes::{Closing, Lanes},

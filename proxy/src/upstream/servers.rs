@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use super::{Closing, Lane, Lanes, Logins, Phase, Waiter};
+use super::{Askers, Closing, Lane, Lanes, Logins, Phase, Waiter};
 use crate::{
     engine::{ClientId, LaneId, ReplyTo},
     members::{Member, MemberId},
@@ -39,6 +39,8 @@ pub struct Servers {
     pub(super) uploads: Vec<LaneId>,
     /// The upload that is being dispatched waits for a dedicated lane.
     pub(super) upload_waits: bool,
+    /// Questions of pools' own that are under way.
+    pub(super) askers: Askers,
     /// Orders to close connections that have not been carried out to their end.
     pub(super) closings: Vec<Closing>,
     /// Scratch space for what goes before a request.
@@ -213,6 +215,11 @@ impl Servers {
     pub(crate) fn upload_lanes(&mut self) -> Vec<LaneId> {
         self.uploader = None;
         std::mem::take(&mut self.uploads)
+    }
+
+    /// Notes that the upload that is being dispatched waits for its pool.
+    pub(crate) fn hold_upload(&mut self) {
+        self.upload_waits = true;
     }
 
     /// Returns whether the upload that was dispatched waits for a dedicated lane.

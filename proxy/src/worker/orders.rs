@@ -71,6 +71,13 @@ pub enum Order {
     },
     /// An order about the fleet.
     Fleet(FleetOrder),
+    /// End what a server does for a client, on a connection of the client's own.
+    Cancel {
+        /// The number of the client's session. Another worker may have it.
+        session: u64,
+        /// Is told whether the server has agreed.
+        done: Sender<bool>,
+    },
     /// Close the connections to a member that there are now.
     Close {
         /// The member.
@@ -180,6 +187,7 @@ impl<R: Reactor> Worker<R> {
                     self.adopt(listener, socket, None);
                 }
                 Order::Fleet(order) => self.take_fleet_order(order),
+                Order::Cancel { session, done } => self.engine.cancel(session, done),
                 Order::Close { member, when, done } => self.engine.close_lanes(member, when, done),
                 Order::Report(to) => {
                     let mut metrics = self.engine.metrics.clone();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proxima::protocol::{EndState, Login, Message, Outgoing, ServerLogin, ServerSide, Session, StateSlot};
 use proxima_wire::message::{Bad, Outcome, Parse, Parsed, Reply, Request};
 
-use crate::lines::{COMMANDS, Lines, UNKNOWN, answer, line, number};
+use crate::lines::{COMMANDS, Lines, UNKNOWN, answer, line, number as number_of};
 
 /// What the protocol keeps for a connection to a server.
 #[derive(Default)]
@@ -13,6 +13,8 @@ struct Lane {
     step: Step,
     /// The words of the login, which wait until the transform is in place.
     login: Vec<u8>,
+    /// The number by which the server knows the connection.
+    number: u64,
     /// The server ends replies of many parts with another word.
     is_terse: bool,
     /// The numbers of the texts that the server knows here.
@@ -139,9 +141,15 @@ impl ServerSide for Lines {
         lane.get::<Lane>().map_or(0, |lane| lane.known.len() as u32)
     }
 
+    fn cancel(&self, lane: &StateSlot, out: &mut Vec<u8>) -> Option<u16> {
+        let number = lane.get::<Lane>()?.number;
+        out.extend_from_slice(format!("STOP {number}\n").as_bytes());
+        Some(number_of("STOP"))
+    }
+
     fn reset(&self, _: &mut StateSlot, out: &mut Vec<u8>) -> Option<u16> {
         out.extend_from_slice(b"RESET\n");
-        Some(number("RESET"))
+        Some(number_of("RESET"))
     }
 
     fn fits_requests(&self) -> bool {
@@ -171,7 +179,7 @@ impl ServerSide for Lines {
                 let fresh = lane.known.len();
                 lane.known.insert(text.to_owned(), fresh);
                 lane.told.push(text.to_owned());
-                out.ask_before(number("PREP"), |out| {
+                out.ask_before(number_of("PREP"), |out| {
                     out.extend_from_slice(format!("PREP {fresh} ").as_bytes());
                     out.extend_from_slice(text);
                     out.push(b'\n');
@@ -232,6 +240,10 @@ impl Lines {
                 Login::More { used: 0 }
             }
             (_, Parsed::More) => Login::More { used: 0 },
+            (Step::LoggingIn, Parsed::Head(line)) if line.starts_with("WELCOME number ") => {
+                lane.number = line["WELCOME number ".len()..].trim().parse().unwrap_or(0);
+                Login::Ready { used: line.len() }
+            }
             (Step::Greeting, Parsed::Head(line)) if line.starts_with("HELLO ") => {
                 let answer = answer(line[6..].trim_end(), self.password);
                 let user = match String::from_utf8_lossy(with.words) {

@@ -23,6 +23,9 @@
 //!                                             BLOB key count       + (behind the line come as many bytes)
 //!                                             AS name              + (from here on it is spoken to by name, and nothing of
 //!                                                                  others, `name:…`, is its business)
+//!                                             ID key               = number of the client
+//!                                             CANCEL number        + (the server has ended what it does for that client)
+//!                                             SUM key              = name, of the server that speaks for all
 //!                                             RELOG key            + (and HELLO with a salt that nobody has had)
 //!                                             EACH key             + (from here on each request has a connection of its own)
 //!                                             VAR key value        + (the connection knows the value until RESET)
@@ -35,12 +38,12 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use proxima::protocol::{
-    Admission, Admitting, ClientSide, End, EndState, Failed, Heard, Join, Lease, Plan, PoolState, Protocol,
-    Protocols, Requests, Session, Transform,
+    Admission, Admitting, ClientSide, Control, End, EndState, Failed, Heard, Join, Lease, Plan, PoolSettings,
+    PoolState, Protocol, Protocols, Requests, Session, Transform,
 };
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
-use crate::{pools::Places, scramble::Scramble, server::PASSWORD};
+use crate::{scramble::Scramble, server::PASSWORD};
 
 /// The protocol, for clients and for servers.
 pub(crate) struct Lines {
@@ -49,8 +52,8 @@ pub(crate) struct Lines {
     /// The transform, if both sides speak plainly until one asks for it (`SECURE`) and the other agrees
     /// (`GO`).
     pub(crate) late: Option<Secrecy>,
-    /// Whether its pools remember which server has a key.
-    learns: bool,
+    /// What it keeps for a pool.
+    state: Option<StateOf>,
     /// Whether it writes requests for each lane.
     pub(crate) fits: bool,
     /// The number of bytes of requests and replies that were parsed.
@@ -90,6 +93,9 @@ impl Client {
     }
 }
 
+/// Makes the state of a pool.
+pub(crate) type StateOf = fn(&PoolSettings<'_>) -> Box<dyn PoolState>;
+
 /// Makes the transform of one end of a connection.
 pub(crate) type Secrecy = fn(End<'_>) -> Box<dyn Transform>;
 
@@ -97,12 +103,12 @@ static KNOWN: Lines = Lines::new(PASSWORD);
 /// The protocols of a process that speaks only this protocol.
 pub(crate) static LINES: Protocols = Protocols::new(&[&KNOWN]);
 
-pub(crate) const COMMANDS: [&str; 27] = [
+pub(crate) const COMMANDS: [&str; 32] = [
     "GET", "PUT", "MANY", "BYE", "NEST", "BATCH", "TELL", "AS", "TAKE", "SOME", "PAIRS", "WHO", "WAIT",
     "HOLD", "FREE", "SPOIL", "WATCH", "USE", "WHOAMI", "BLOB", "RUN", "PREP", "EACH", "VAR", "TELLME",
-    "RESET", "RELOG",
+    "RESET", "RELOG", "ID", "CANCEL", "STOP", "MARK", "SUM",
 ];
-const CLASSES: [Class; 27] = [
+const CLASSES: [Class; 32] = [
     Class::Read,
     Class::Write,
     Class::Read,
@@ -124,6 +130,11 @@ const CLASSES: [Class; 27] = [
     Class::Read,
     Class::Write,
     Class::Read,
+    Class::Session,
+    Class::Session,
+    Class::Session,
+    Class::Session,
+    Class::Session,
     Class::Session,
     Class::Session,
     Class::Session,
@@ -180,7 +191,7 @@ impl Lines {
         Self {
             password,
             late: None,
-            learns: false,
+            state: None,
             fits: false,
             read: AtomicU64::new(0),
         }
@@ -194,10 +205,10 @@ impl Lines {
         }
     }
 
-    /// A protocol whose pools remember which server has a key (`pools.rs`).
-    pub(crate) const fn learning(password: &'static str) -> Self {
+    /// A protocol that keeps this for each pool.
+    pub(crate) const fn stateful(password: &'static str, state: StateOf) -> Self {
         Self {
-            learns: true,
+            state: Some(state),
             ..Self::new(password)
         }
     }
@@ -243,9 +254,8 @@ impl Protocol for Lines {
         true
     }
 
-    fn pool_state(&self) -> Option<Box<dyn PoolState>> {
-        self.learns
-            .then(|| Box::<Places>::default() as Box<dyn PoolState>)
+    fn pool_state(&self, settings: &PoolSettings<'_>) -> Option<Box<dyn PoolState>> {
+        self.state.map(|state| state(settings))
     }
 
     fn transform(&self, end: End<'_>) -> Option<Box<dyn Transform>> {
@@ -277,6 +287,13 @@ impl ClientSide for Lines {
                 out.extend_from_slice(b"+\n");
                 Plan::Answer
             }
+            ("ID", _) => {
+                out.extend_from_slice(format!("= {}\n", session.id).as_bytes());
+                Plan::Answer
+            }
+            ("CANCEL", _) if !session.is_idle => Plan::Later,
+            ("CANCEL", _) => Plan::Consult,
+            ("SUM", _) => Plan::Everywhere,
             ("RELOG", _) if !session.is_idle => Plan::Later,
             ("RELOG", _) => {
                 session.state.change(|client: &mut Client| client.again = true);
@@ -339,6 +356,14 @@ impl ClientSide for Lines {
             }),
             _ => None,
         }
+    }
+
+    fn consulted(&self, message: &[u8], control: &dyn Control, out: &mut Vec<u8>) {
+        let session = String::from_utf8_lossy(&message["CANCEL ".len()..])
+            .trim()
+            .parse();
+        let agreed = session.is_ok_and(|session| control.cancel(session));
+        out.extend_from_slice(if agreed { b"+\n" } else { b"? nothing to cancel\n" });
     }
 
     fn next_key(&self, request: &Request, bytes: &[u8]) -> NextKey {

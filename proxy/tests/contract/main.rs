@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod admission;
+mod cancel;
 mod client;
 mod closing;
 mod conversation;
@@ -19,6 +20,7 @@ mod pools;
 mod protocols;
 mod proxy;
 mod replies;
+mod roles;
 mod scramble;
 mod server;
 mod sessions;

@@ -2,13 +2,12 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex},
+    sync::Mutex,
     thread,
     time::Duration,
 };
 
-use proxima::protocol::{PoolState, Protocols};
-use proxima_wire::message::Class;
+use proxima::protocol::{Asked, HoldLimit, PoolMembers, PoolState, Protocols};
 
 use crate::{
     client::Client,
@@ -16,36 +15,71 @@ use crate::{
     dedicated::ask,
     lines::Lines,
     proxy::{PATIENT, Proxy},
-    server::{self, PASSWORD},
+    server::{self, PASSWORD, digest},
 };
 
-static KNOWN: Lines = Lines::learning(PASSWORD);
+static KNOWN: Lines = Lines::stateful(PASSWORD, |settings| {
+    Box::new(Places {
+        known: Mutex::default(),
+        limit: HoldLimit {
+            time: settings.timeout,
+            requests: 3,
+            bytes: 200,
+        },
+    })
+});
 static LEARNING: Protocols = Protocols::new(&[&KNOWN]);
 
 /// Keys whose requests the pool holds.
 static HELD: Mutex<BTreeSet<Vec<u8>>> = Mutex::new(BTreeSet::new());
 
 /// The state of a pool: which server has a key, as far as replies have shown.
-#[derive(Default)]
-pub(crate) struct Places(Mutex<HashMap<Vec<u8>, String>>);
+struct Places {
+    known: Mutex<HashMap<Vec<u8>, String>>,
+    limit: HoldLimit,
+}
+
+fn position(members: &dyn PoolMembers, address: &str) -> Option<usize> {
+    (0..members.count()).find(|&at| members.at(at).is_some_and(|member| member.address == address))
+}
 
 impl PoolState for Places {
-    fn holds(&self, _: Class, key: &[u8]) -> bool {
-        HELD.lock().unwrap().contains(key)
+    fn may_hold(&self) -> bool {
+        true
     }
 
-    fn member(&self, _: Class, key: &[u8], addresses: &[Arc<str>]) -> Option<usize> {
-        let places = self.0.lock().unwrap();
-        let place = places.get(key)?;
-        addresses.iter().position(|address| **address == **place)
+    fn holds(&self, asked: &Asked<'_>) -> bool {
+        HELD.lock().unwrap().contains(asked.key)
     }
 
-    fn redirect(&self, key: &[u8], reply: &[u8], addresses: &[Arc<str>]) -> Option<usize> {
+    fn hold_limit(&self) -> HoldLimit {
+        self.limit
+    }
+
+    fn member(&self, asked: &Asked<'_>, members: &dyn PoolMembers) -> Option<usize> {
+        let known = self.known.lock().unwrap();
+        position(members, known.get(asked.key)?)
+    }
+
+    fn may_redirect(&self) -> bool {
+        true
+    }
+
+    fn redirect(&self, asked: &Asked<'_>, reply: &[u8], members: &dyn PoolMembers) -> Option<usize> {
         let place = str::from_utf8(reply).ok()?.strip_prefix("~ moved ")?.trim_end();
-        let found = addresses.iter().position(|address| **address == *place)?;
-        self.0.lock().unwrap().insert(key.to_owned(), place.to_owned());
+        let found = position(members, place)?;
+        self.known
+            .lock()
+            .unwrap()
+            .insert(asked.key.to_owned(), place.to_owned());
         Some(found)
     }
+}
+
+/// The pool holds requests for this key no more.
+fn release(proxy: &Proxy, key: &str) {
+    HELD.lock().unwrap().remove(key.as_bytes());
+    proxy.members[0].pool.changes.note();
 }
 
 fn each(settings: &str, test: impl Fn(&Proxy)) {
@@ -106,7 +140,7 @@ fn held_request_waits_for_its_pool_and_others_do_not() {
         while proxy.metrics().clients.closed == 0 {
             thread::sleep(Duration::from_millis(1));
         }
-        HELD.lock().unwrap().remove(b"held-k".as_slice());
+        release(proxy, "held-k");
         assert!(client.hear().unwrap().starts_with("= v of "));
         assert!(client.hear().unwrap().starts_with("= connection "));
     });
@@ -120,6 +154,66 @@ fn request_that_its_pool_holds_for_too_long_is_answered_with_an_error() {
         let held = client.ask("GET kept-k").unwrap();
         assert!(held.ends_with("its pool held it back for too long"), "{held}");
         assert!(client.ask("WHO w").unwrap().starts_with("= connection "));
-        HELD.lock().unwrap().remove(b"kept-k".as_slice());
+        release(proxy, "kept-k");
+    });
+}
+
+#[test]
+fn a_value_is_held_before_its_first_byte_and_then_passes() {
+    each(PATIENT, |proxy| {
+        let (mut client, mut other) = (Client::new(proxy.address), Client::new(proxy.address));
+        let value = "0123456789".repeat(50_000);
+        HELD.lock().unwrap().insert(b"blob-k".to_vec());
+        client
+            .say(&format!("BLOB blob-k {}\n{}", value.len(), &value[..100_000]))
+            .unwrap();
+        thread::sleep(Duration::from_millis(50));
+        assert_eq!(other.ask("GET other").unwrap(), "= nothing");
+        assert_eq!(proxy.metrics().in_flight, 0, "no server has a byte of it");
+        release(proxy, "blob-k");
+        client.say(&format!("{}GET blob-k\n", &value[100_000..])).unwrap();
+        assert_eq!(client.hear().unwrap(), "+");
+        let expected = format!("= {} of ", digest(value.as_bytes()));
+        assert!(client.hear().unwrap().starts_with(&expected));
+    });
+    // One that waits too long is answered, and its value is thrown away.
+    each("timeout: 100ms, eject: {failures: 0}", |proxy| {
+        let mut client = Client::new(proxy.address);
+        let value = "x".repeat(200_000);
+        HELD.lock().unwrap().insert(b"late-k".to_vec());
+        client
+            .say(&format!("BLOB late-k {}\n{value}WHO w\n", value.len()))
+            .unwrap();
+        let refused = client.hear().unwrap();
+        assert!(
+            refused.ends_with("its pool held it back for too long"),
+            "{refused}"
+        );
+        assert!(client.hear().unwrap().starts_with("= connection "));
+        release(proxy, "late-k");
+    });
+}
+
+#[test]
+fn what_waits_for_a_pool_is_bounded_in_number_and_bytes() {
+    each(PATIENT, |proxy| {
+        HELD.lock().unwrap().insert(b"many-k".to_vec());
+        let mut clients: Vec<Client> = (0..3).map(|_| Client::new(proxy.address)).collect();
+        for client in &mut clients {
+            client.say("GET many-k\n").unwrap();
+        }
+        thread::sleep(Duration::from_millis(50));
+        let refused = Client::new(proxy.address).ask("GET many-k").unwrap();
+        assert_eq!(refused, "? proxy: too many requests wait for pool p");
+        release(proxy, "many-k");
+        for client in &mut clients {
+            assert_eq!(client.hear().unwrap(), "= nothing");
+        }
+        let long = format!("PUT long-k {}", "x".repeat(250));
+        HELD.lock().unwrap().insert(b"long-k".to_vec());
+        let refused = clients[0].ask(&long).unwrap();
+        assert_eq!(refused, "? proxy: too many requests wait for pool p");
+        release(proxy, "long-k");
+        assert_eq!(clients[0].ask(&long).unwrap(), "+");
     });
 }

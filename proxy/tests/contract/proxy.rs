@@ -24,16 +24,17 @@ use proxima::{
     },
     copies::KeyLocks,
     embedded::store::{self, Store},
-    engine::{Engine, Facts},
+    engine::{Engine, Facts, WorkerEvent},
     members::{Here, Member, Registry},
     metrics::Metrics,
     micros::Micros,
-    protocol::Protocols,
+    protocol::{Control, Protocols},
     reactor::{Epoll, Reactor, Uring},
     route::{CompileError, Compiler},
     worker::{Channels, Order, Worker},
 };
 use socket2::Socket;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 /// The service of one listener: a route over a pool of its own.
 pub(crate) struct Served<'a> {
@@ -134,6 +135,10 @@ impl Proxy {
         let listed = pools.map(|(name, pool)| (name.clone(), pool.source.fixed().unwrap().to_vec()));
         let listed: BTreeMap<_, _> = listed.collect();
         let mut registry = Registry::new(Here::new(&[], None));
+        let (bell, waker) = UnixStream::pair().unwrap();
+        let woken = bell.try_clone().unwrap();
+        // A bell that is full has been heard of.
+        registry.wakers().add(move || drop((&woken).write(&[1])));
         let mut compiler = Compiler::new(&config, &listed, &mut registry, protocols, "contract", 1)?;
         let addresses: Vec<_> = listeners
             .iter()
@@ -141,7 +146,6 @@ impl Proxy {
             .collect();
         let tree = compiler.tree(&mut registry, &addresses)?.tree;
 
-        let (bell, waker) = UnixStream::pair().unwrap();
         waker.set_nonblocking(true).unwrap();
         // This thread makes the worker check time-outs, as the control thread does. It ends with the worker.
         let mut tick = bell.try_clone().unwrap();
@@ -151,11 +155,18 @@ impl Proxy {
             }
         });
         let (orders, inbox) = mpsc::channel();
+        let (events, heard) = tokio::sync::mpsc::unbounded_channel();
+        let process = Process {
+            orders: orders.clone(),
+            bell: bell.try_clone().unwrap(),
+        };
+        thread::spawn(move || process.answer(heard));
         let limits = config.limits.clone();
         let work = Work {
             limits: limits.clone(),
             waker: Socket::from(std::os::fd::OwnedFd::from(waker)),
             inbox,
+            events,
         };
         let uring = io == "io_uring";
         let thread = thread::spawn(move || {
@@ -221,6 +232,44 @@ struct Work {
     limits: config::schema::Limits,
     waker: Socket,
     inbox: mpsc::Receiver<Order>,
+    events: UnboundedSender<WorkerEvent>,
+}
+
+/// What the control thread does for clients.
+struct Process {
+    orders: Sender<Order>,
+    bell: UnixStream,
+}
+
+impl Process {
+    fn order(&self, order: Order) {
+        // The worker may have ended.
+        let _ = self.orders.send(order);
+        let _ = (&self.bell).write(&[1]);
+    }
+
+    fn answer(self, mut heard: UnboundedReceiver<WorkerEvent>) {
+        while let Some(event) = heard.blocking_recv() {
+            let WorkerEvent::Question(question) = event else {
+                continue;
+            };
+            let mut answer = Vec::new();
+            question.protocol.consulted(&question.message, &self, &mut answer);
+            let place = question.place;
+            self.order(Order::Answer {
+                place,
+                answer: answer.into(),
+            });
+        }
+    }
+}
+
+impl Control for Process {
+    fn cancel(&self, session: u64) -> bool {
+        let (done, told) = mpsc::channel();
+        self.order(Order::Cancel { session, done });
+        told.recv().is_ok_and(|agreed| agreed)
+    }
 }
 
 impl Work {
@@ -235,13 +284,12 @@ impl Work {
         let register = Arc::new(Register::new(1));
         let locks = Arc::new(KeyLocks::new(1, [1, 2, 3, 4]));
         let engine = Engine::new(self.limits, store, register, locks, facts, 1);
-        let (events, _heard) = tokio::sync::mpsc::unbounded_channel();
         let tick = Arc::new(AtomicBool::new(false));
         let channels = Channels {
             started: Instant::now(),
             orders: self.inbox,
             waker: self.waker,
-            events,
+            events: self.events,
             tick,
             peers: Vec::new(),
         };

@@ -1,7 +1,7 @@
 //! A server of the test protocol, with a thread for each connection, and pushes at inconvenient moments.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, BTreeSet, HashMap},
     io::{self, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{
@@ -22,6 +22,9 @@ pub(crate) const PASSWORD: &str = "s3cret";
 
 /// The number of connections that all servers together have accepted.
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+
+/// The connections whose work somebody has asked to be stopped.
+static STOPPED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 
 /// Starts a server that lives as long as the process. Its name is in its replies. The server `old` takes no
 /// batches.
@@ -44,6 +47,16 @@ pub(crate) fn start(name: &'static str) -> SocketAddr {
     });
     address
 }
+
+/// Has the server at this address know a key.
+pub(crate) fn tell(address: SocketAddr, key: &str, value: &str) {
+    TOLD.lock()
+        .unwrap()
+        .insert((address, key.to_owned()), value.to_owned());
+}
+
+/// What servers know from the tests.
+static TOLD: Mutex<BTreeMap<(SocketAddr, String), String>> = Mutex::new(BTreeMap::new());
 
 /// What a server keeps of a large value.
 pub(crate) fn digest(value: &[u8]) -> String {
@@ -246,6 +259,7 @@ impl Talk {
         let welcome = match name {
             "old" => "WELCOME old",
             "terse" => "WELCOME terse",
+            "stoppable" => &format!("WELCOME number {number}"),
             _ => "WELCOME",
         };
         self.say(&format!("{welcome}\n! first news\n"))?;
@@ -273,6 +287,10 @@ impl Talk {
                 }
                 "GET" if key == "wrong" => self.say(&format!("~ wrong for {name}\n"))?,
                 "GET" if key == "failed" => self.say(&format!("? {name} has failed\n"))?,
+                "GET" if TOLD.lock().unwrap().contains_key(&(address, key.to_owned())) => {
+                    let told = TOLD.lock().unwrap()[&(address, key.to_owned())].clone();
+                    self.say(&format!("= {told}\n"))?;
+                }
                 "GET" => match values.lock().unwrap().get(key) {
                     Some(value) => self.say(&format!("! news\n= {value} of {name}\n"))?,
                     None => self.say("= nothing\n! news\n")?,
@@ -299,6 +317,27 @@ impl Talk {
                 }
                 "WHOAMI" => self.say(&format!("= {user}, connection {number} of {name}\n"))?,
                 "WHO" => self.say(&format!("= connection {number} of {name}\n"))?,
+                "WAIT" if name == "stoppable" => {
+                    let wait: u64 = rest.parse().unwrap_or(0);
+                    let begun = std::time::Instant::now();
+                    let is_stopped = || STOPPED.lock().unwrap().remove(&number);
+                    let stopped = loop {
+                        if is_stopped() {
+                            break true;
+                        }
+                        if begun.elapsed() > Duration::from_millis(wait) {
+                            break false;
+                        }
+                        thread::sleep(Duration::from_millis(5));
+                    };
+                    self.say(if stopped { "? stopped\n" } else { "+\n" })?;
+                }
+                "STOP" => {
+                    STOPPED.lock().unwrap().insert(key.parse().unwrap_or(0));
+                    self.say("+\n")?;
+                }
+                "MARK" => self.say(&format!("= mark of {name}\n"))?,
+                "SUM" => self.say(&format!("= {name}\n"))?,
                 "WAIT" if rest == "0" => {
                     // The connection stays silent until the proxy closes it.
                     self.hear()?;

@@ -8,9 +8,9 @@ use crate::{
     members::{Member, Registry},
     protocol::Protocol,
     route::{
-        FleetPool,
+        FleetPool, StatefulPool,
         handle::{
-            After, Assigned, BareKey, BigValue, ByPart, Delay, Fail, Held, HostId, Kept, Log, MissFailover,
+            After, Assigned, BareKey, BigValue, ByPart, Delay, Fail, Held, HostId, Log, MissFailover,
             ModifyKey, ModifyTtl, Nearest, Parts, RandomChild, Redirected, RoundRobin, SizeSplit, Total,
             gather_name,
         },
@@ -48,6 +48,8 @@ pub(super) struct Maker<'m, 'a> {
     pub(super) parts: Arc<[Parts]>,
     /// The members whose failed deletes are kept, with the name of their pool in the spool.
     pub(super) spooled: HashMap<NodeId, Arc<str>>,
+    /// The pools for which their protocol keeps a state.
+    pub(super) stateful: Vec<StatefulPool>,
     /// The name for the members that are being made. `None`: their failed deletes are not kept.
     pub(super) spools: Option<Arc<str>>,
     /// The routing prefix that servers get which keep it.
@@ -501,15 +503,26 @@ impl<'a> Maker<'_, 'a> {
         let Some(first) = all.first().filter(|member| member.pool.state.is_some()) else {
             return chosen;
         };
-        let limit = first.timeout.into();
-        let kept = Kept {
+        let kept = StatefulPool {
             pool: Arc::clone(&first.pool),
-            addresses: all.iter().map(|member| member.address.as_str().into()).collect(),
+            members: all.iter().map(Arc::clone).collect(),
         };
+        let Some((redirects, holds)) = kept.state().map(|state| (state.may_redirect(), state.may_hold()))
+        else {
+            return chosen;
+        };
+        if !self.stateful.contains(&kept) {
+            self.stateful.push(kept.clone());
+        }
         let with = |node: NodeId| [&[node], members.as_slice()].concat();
-        let assigned = self.choose(Assigned(kept.clone()), with(chosen));
-        let redirected = self.attempt(Redirected(kept.clone()), with(assigned));
-        self.wrap(Held { kept, limit }, redirected)
+        let mut node = self.choose(Assigned(kept.clone()), with(chosen));
+        if redirects {
+            node = self.attempt(Redirected(kept.clone()), with(node));
+        }
+        if holds {
+            node = self.wrap(Held(kept), node);
+        }
+        node
     }
 
     /// The members of a pool. The copies of a fleet are never asked one by one: the pool stands for them.

@@ -213,6 +213,7 @@ impl<'a> Compiler<'a> {
             parts: Arc::new([]),
             prefix: KeptPrefix::default(),
             spooled: HashMap::new(),
+            stateful: Vec::new(),
             spools: None,
             depth: 0,
             hashes: 0,
@@ -222,7 +223,8 @@ impl<'a> Compiler<'a> {
         for address in listeners {
             roots.push(maker.root(address)?);
         }
-        let (nodes, warnings, spooled) = (maker.nodes, maker.warnings, maker.spooled);
+        let (nodes, warnings, spooled, stateful) =
+            (maker.nodes, maker.warnings, maker.spooled, maker.stateful);
         let numbers = nodes
             .iter()
             .filter_map(|node| match node {
@@ -234,6 +236,7 @@ impl<'a> Compiler<'a> {
             has_fleet_pool: Maker::has_fleet_pool(&nodes),
             spool: self.spool.clone(),
             spooled,
+            stateful,
             declared: declared(self.config),
             nodes,
             roots,

@@ -193,8 +193,6 @@ mod tests {
     use super::*;
     use crate::{
         copies::Snapshot,
-        members::Locality,
-        micros::Micros,
         protocol::{Failed, Protocol},
         protocols::Memcache,
         route::{NodeId, Tree},
@@ -213,10 +211,7 @@ mod tests {
         Query {
             command,
             class,
-            key: b"k",
-            protocol: &Memcache::PLAIN,
-            locality: Locality::NONE,
-            unix: Micros::ZERO,
+            ..Query::example()
         }
     }
 

@@ -78,7 +78,7 @@ impl Choose for FirstHit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{members::Locality, micros::Micros, protocol::Protocol, protocols::Memcache};
+    use crate::{protocol::Protocol, protocols::Memcache};
 
     #[test]
     fn a_host_uses_its_copy_and_changes_reach_all_where_that_is_asked() {
@@ -106,9 +106,7 @@ mod tests {
                 command: number(command),
                 class,
                 key: key.as_bytes(),
-                protocol: &Memcache::PLAIN,
-                locality: Locality::NONE,
-                unix: Micros::ZERO,
+                ..Query::example()
             };
             let mut found = Vec::new();
             let chosen = route.choose(&query, &mut Random(0), &mut found);

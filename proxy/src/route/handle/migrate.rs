@@ -137,7 +137,6 @@ impl Run for Fill {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{members::Locality, protocols::Memcache};
 
     #[test]
     fn a_key_moves_once_and_deletes_reach_both_meanwhile() {
@@ -152,9 +151,8 @@ mod tests {
                 command,
                 class,
                 key,
-                protocol: &Memcache::PLAIN,
-                locality: Locality::NONE,
                 unix: Micros::secs(secs),
+                ..Query::example()
             };
             route.child(&query)
         };

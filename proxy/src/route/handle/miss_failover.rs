@@ -66,10 +66,7 @@ mod tests {
     use super::*;
     use crate::{
         copies::Snapshot,
-        members::Locality,
-        micros::Micros,
         protocol::Failed,
-        protocols::Memcache,
         route::{NodeId, Tree},
     };
 
@@ -97,10 +94,7 @@ mod tests {
             let query = Query {
                 command,
                 class,
-                key: b"k",
-                protocol: &Memcache::PLAIN,
-                locality: Locality::NONE,
-                unix: Micros::ZERO,
+                ..Query::example()
             };
             let answer = Answer::Failed(Failed::here(outcome, ""));
             let found = route.next(&query, &mut Tried::first(child), &children, &answer);

@@ -76,7 +76,7 @@ pub(super) use self::{
     modify_ttl::ModifyTtl,
     nearest::Nearest,
     outstanding_limit::OutstandingLimit,
-    pool_state::{Assigned, Held, Kept, Redirected},
+    pool_state::{Assigned, Held, Redirected},
     random::RandomChild,
     rate_limit::{Bucket, RateLimit},
     rendezvous_order::RendezvousOrder,

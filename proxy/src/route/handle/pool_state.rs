@@ -1,44 +1,18 @@
 //! Pools for which a protocol keeps a state at run time. The state makes requests wait, names the member that
-//! a request goes to, and redirects a request where a reply says so.
-
-use std::sync::Arc;
+//! a request goes to, and redirects a request where a reply says so. A pool has the nodes that its state makes
+//! use of: one whose state only chooses opens no flight.
 
 use proxima_wire::message::Request;
 
 use super::Random;
-use crate::{
-    members::Pool,
-    micros::Micros,
-    protocol::PoolState,
-    route::{
-        Answer,
-        tree::{Attempt, Children, Choose, Query, Tried, Wrap, Wrapped},
-    },
+use crate::route::{
+    Answer, StatefulPool,
+    tree::{Attempt, Children, Choose, Query, Tried, Wrap, Wrapped},
 };
-
-/// A pool with a state, and the addresses of its members in the order of the configuration.
-#[derive(Clone, Debug)]
-pub(in crate::route) struct Kept {
-    /// The pool, which holds the state.
-    pub(in crate::route) pool: Arc<Pool>,
-    /// The addresses of its members.
-    pub(in crate::route) addresses: Arc<[Arc<str>]>,
-}
-
-impl Kept {
-    fn state(&self) -> Option<&dyn PoolState> {
-        self.pool.state.as_deref()
-    }
-}
 
 /// Holds requests while the pool's state says so.
 #[derive(Debug)]
-pub(in crate::route) struct Held {
-    /// The pool.
-    pub(in crate::route) kept: Kept,
-    /// The longest time that a request waits.
-    pub(in crate::route) limit: Micros,
-}
+pub(in crate::route) struct Held(pub(in crate::route) StatefulPool);
 
 impl Wrap for Held {
     fn name(&self) -> &'static str {
@@ -46,8 +20,8 @@ impl Wrap for Held {
     }
 
     fn request(&self, _: &Request, _: &[u8], query: &Query<'_>, _: &mut Random) -> Wrapped {
-        match self.kept.state() {
-            Some(state) if state.holds(query.class, query.key) => Wrapped::Park(self.limit),
+        match self.0.state() {
+            Some(state) if state.holds(&query.asked()) => Wrapped::Park(self.0.clone()),
             _ => Wrapped::Pass,
         }
     }
@@ -57,14 +31,14 @@ impl Wrap for Held {
     }
 
     fn why(&self) -> String {
-        format!("requests of pool {} may have to wait", self.kept.pool)
+        format!("requests of pool {} may have to wait", self.0.pool)
     }
 }
 
 /// Chooses the member that the pool's state names. The first child is the pool's own hash; the children
 /// behind it are the pool's members.
 #[derive(Debug)]
-pub(in crate::route) struct Assigned(pub(in crate::route) Kept);
+pub(in crate::route) struct Assigned(pub(in crate::route) StatefulPool);
 
 impl Choose for Assigned {
     fn name(&self) -> &'static str {
@@ -73,13 +47,13 @@ impl Choose for Assigned {
 
     fn choose(&self, query: &Query<'_>, _: &Children<'_>, _: &mut Random) -> usize {
         let state = self.0.state();
-        let member = state.and_then(|state| state.member(query.class, query.key, &self.0.addresses));
+        let member = state.and_then(|state| state.member(&query.asked(), &self.0));
         member.map_or(0, |position| 1 + position)
     }
 
     fn why(&self, _: &Query<'_>, _: &Children<'_>, chosen: usize) -> String {
-        match chosen.checked_sub(1).and_then(|at| self.0.addresses.get(at)) {
-            Some(address) => format!("pool {} says that {address} has this key", self.0.pool),
+        match chosen.checked_sub(1).and_then(|at| self.0.members.get(at)) {
+            Some(member) => format!("pool {} says that {} has this key", self.0.pool, member.address),
             None => "the pool's own hash".into(),
         }
     }
@@ -87,7 +61,7 @@ impl Choose for Assigned {
 
 /// Goes on to the member that a reply names. The children are those of [`Assigned`], in the same order.
 #[derive(Debug)]
-pub(in crate::route) struct Redirected(pub(in crate::route) Kept);
+pub(in crate::route) struct Redirected(pub(in crate::route) StatefulPool);
 
 impl Attempt for Redirected {
     fn name(&self) -> &'static str {
@@ -104,7 +78,7 @@ impl Attempt for Redirected {
         let Answer::Reply(_, reply) = answer else {
             return None;
         };
-        let position = self.0.state()?.redirect(query.key, reply, &self.0.addresses)?;
+        let position = self.0.state()?.redirect(&query.asked(), reply, &self.0)?;
         Some(1 + position).filter(|&next| next != tried.child && next < children.len())
     }
 

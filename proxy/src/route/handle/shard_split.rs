@@ -104,7 +104,6 @@ impl Fan for ShardSplit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{members::Locality, protocols::Memcache};
 
     const SETTLED: Split = Split {
         copies: [3, 3],
@@ -141,12 +140,10 @@ mod tests {
             (Class::Delete, &long, 0, &[]),
         ] {
             let query = Query {
-                command: 0,
                 class,
                 key: key.as_bytes(),
-                protocol: &Memcache::PLAIN,
-                locality: Locality::NONE,
                 unix: Micros::secs(5),
+                ..Query::example()
             };
             let mut found = Vec::new();
             let chosen = route.choose(&query, &mut Random(0), &mut found);

@@ -13,7 +13,7 @@ use std::{
 
 use proxima_wire::{hash::Distribution, message::Class};
 
-use super::{FleetPool, order::Order};
+use super::{FleetPool, StatefulPool, order::Order};
 use crate::{
     config::schema::ErrorReply,
     copies::Snapshot,
@@ -176,6 +176,8 @@ pub struct Tree {
     /// The entries, by the number of the listener.
     pub(super) roots: Vec<Root>,
     pub(super) has_fleet_pool: bool,
+    /// The pools for which their protocol keeps a state.
+    pub(super) stateful: Vec<StatefulPool>,
     /// Where failed deletes are kept, and the nodes whose deletes are, with the name of each there.
     pub(super) spool: Option<Arc<Spool>>,
     pub(super) spooled: HashMap<NodeId, Arc<str>>,
@@ -194,6 +196,7 @@ impl Tree {
             nodes: Vec::new(),
             roots: Vec::new(),
             has_fleet_pool: false,
+            stateful: Vec::new(),
             spool: None,
             spooled: HashMap::new(),
             declared: DeclaredCommands::new(),
@@ -268,12 +271,39 @@ impl Tree {
         let servers = self.roots.get(listener).map_or(&[][..], |root| &root.servers);
         let first = servers.first();
         Reach {
-            is_one: servers.len() == 1 && !self.reaches_store(listener),
+            is_one: self.is_one(servers) && !self.reaches_store(listener),
             database: first
                 .and_then(|member| Some(member.login.as_ref()?.database))
                 .unwrap_or(0),
             version: first.map_or(0, |member| member.pool.version.load(Relaxed)),
         }
+    }
+
+    /// Are these one server to a client? A primary with its replicas is.
+    fn is_one(&self, servers: &[Arc<Member>]) -> bool {
+        match self.stateful.is_empty() {
+            true => servers.len() == 1,
+            false => {
+                servers
+                    .iter()
+                    .filter(|member| self.is_server(member))
+                    .take(2)
+                    .count()
+                    == 1
+            }
+        }
+    }
+
+    /// The pools for which their protocol keeps a state.
+    pub fn stateful(&self) -> &[StatefulPool] {
+        &self.stateful
+    }
+
+    /// Is this member a server of its own to a client, or the one that its whole pool is?
+    pub fn is_server(&self, member: &Member) -> bool {
+        let is_its = |pool: &&StatefulPool| pool.pool.id == member.pool.id;
+        let primary = self.stateful.iter().find(is_its).and_then(StatefulPool::primary);
+        primary.is_none_or(|primary| primary.id == member.id)
     }
 
     /// Does listener number `listener` lead to the embedded store?

@@ -6,13 +6,14 @@ use proxima_wire::message::{Class, Outcome, Request};
 
 use super::Children;
 use crate::{
+    client::Clients,
     engine::{ClientId, FlightId},
     members::Locality,
     metrics::FailoverCounts,
     micros::Micros,
-    protocol::Protocol,
+    protocol::{Asked, Protocol, Session},
     random::Random,
-    route::{Answer, Order},
+    route::{Answer, Order, StatefulPool},
 };
 
 /// The inputs of a decision. Time and chance come as arguments, so that a walk can be repeated.
@@ -30,6 +31,58 @@ pub struct Query<'a> {
     pub locality: Locality,
     /// The present time, since 1970.
     pub unix: Micros,
+    /// The request.
+    pub request: &'a Request,
+    /// The request's own words; for a streamed one, its head.
+    pub message: &'a [u8],
+    /// When the request came, if it waits; else now.
+    pub since: Micros,
+    /// The client that asks; `None`: it is not known, or nobody.
+    pub client: Option<(&'a Clients, ClientId)>,
+}
+
+impl<'a> Query<'a> {
+    /// The same query, in which the session of the client that asks can be seen.
+    #[inline]
+    pub fn seen_in(self, clients: &'a Clients, client: Option<ClientId>) -> Self {
+        Self {
+            client: client.map(|client| (clients, client)),
+            ..self
+        }
+    }
+
+    /// The same, as a pool's state sees it.
+    pub fn asked(&self) -> Asked<'a> {
+        let session = self.client.map(|(clients, client)| clients.session(Some(client)));
+        Asked {
+            command: self.command,
+            class: self.class,
+            key: self.key,
+            request: self.request,
+            message: self.message,
+            session: session.unwrap_or(Session::NOBODY),
+            unix: self.unix.0,
+            since: self.since.0,
+        }
+    }
+
+    /// A query of nobody's for tests.
+    #[cfg(test)]
+    pub fn example() -> Self {
+        const GET: &Request = &Request::new(0, Class::Read, 0);
+        Self {
+            command: 0,
+            class: Class::Read,
+            key: b"k",
+            protocol: &crate::protocols::Memcache::PLAIN,
+            locality: Locality::NONE,
+            unix: Micros::ZERO,
+            request: GET,
+            message: b"",
+            since: Micros::ZERO,
+            client: None,
+        }
+    }
 }
 
 /// Looks at the request and the members' states, names one child, and keeps nothing.
@@ -195,8 +248,8 @@ pub enum Wrapped {
     Delay(Micros),
     /// The request waits until the wrap [names](Wrap::left) it.
     Queue,
-    /// The request waits until the wrap, asked again, decides otherwise. It fails when this time has passed.
-    Park(Micros),
+    /// The request waits until the wrap, asked again as the state of this pool has changed, decides otherwise.
+    Park(StatefulPool),
     /// The request fails with this outcome and this text.
     Fail(Outcome, String),
 }

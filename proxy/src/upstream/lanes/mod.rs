@@ -11,13 +11,18 @@ pub use self::bulk::{BULK_LANES, STREAMED};
 pub(super) use self::close::Closing;
 use self::{bulk::Bulk, dedicated::Dedicated, shared::Shared};
 pub(crate) use self::{dedicated::ELSEWHERE, queue::Wants};
-use crate::{engine::Engine, members::Member};
+use crate::{
+    engine::{Engine, LaneId},
+    members::Member,
+};
 
 /// A worker's lanes to one member.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     pub(super) shared: Shared,
     pub(super) bulk: Bulk,
+    /// The lane for requests of the pool's own.
+    pub(super) own: Option<LaneId>,
     /// `None`: no client has had a dedicated lane yet.
     pub(super) dedicated: Option<Box<Dedicated>>,
 }

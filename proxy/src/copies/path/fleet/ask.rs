@@ -359,6 +359,7 @@ impl Engine {
                 form: ask.form,
                 login: 0,
                 locality: Locality::NONE,
+                client: None,
                 protocol,
                 hides_prefix: false,
             },

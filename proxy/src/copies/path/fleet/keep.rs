@@ -175,6 +175,7 @@ impl Engine {
                 form: 0,
                 login: 0,
                 locality: Locality::NONE,
+                client: None,
                 protocol,
                 hides_prefix: false,
             },

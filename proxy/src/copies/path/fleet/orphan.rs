@@ -44,6 +44,7 @@ impl Engine {
                     form: 0,
                     login: 0,
                     locality: Locality::NONE,
+                    client: None,
                     protocol: fleet.protocol,
                     hides_prefix: false,
                 },

@@ -1,0 +1,97 @@
+//! Asks the members of pools again and again what the state of their pool wants to know, on connections of the
+//! pool's own.
+
+use std::{
+    collections::HashMap,
+    io,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use proxima_wire::message::{Outcome, Reply};
+use tokio::{task::JoinHandle, time::sleep};
+
+use super::{Proxy, connection::Connection};
+use crate::{
+    members::{Member, MemberId},
+    protocol::{Failed, Heard, Monitor, PoolState},
+};
+
+/// Time between two looks at which members there are.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Monitors the members of all pools whose state wants that, for as long as the process lives.
+pub(super) async fn watch_pools(proxy: Arc<Proxy>) {
+    let mut watched: HashMap<MemberId, (Weak<Member>, JoinHandle<()>)> = HashMap::new();
+    loop {
+        let wanted = proxy.monitored();
+        watched.retain(|id, (member, task)| {
+            let is_same = |(other, _, _): &(Arc<Member>, usize, Monitor)| {
+                other.id == *id && Weak::as_ptr(member) == Arc::as_ptr(other)
+            };
+            let stays = wanted.iter().any(is_same) && !task.is_finished();
+            if !stays {
+                task.abort();
+            }
+            stays
+        });
+        for (member, position, question) in wanted {
+            watched.entry(member.id).or_insert_with(|| {
+                let weak = Arc::downgrade(&member);
+                let task = tokio::spawn(async move { monitor(&member, position, &question).await });
+                (weak, task)
+            });
+        }
+        sleep(LOOK).await;
+    }
+}
+
+impl Proxy {
+    /// The members that are monitored, with their positions in their pools and what they are asked.
+    fn monitored(&self) -> Vec<(Arc<Member>, usize, Monitor)> {
+        let state = self.state();
+        let pools = state.tree.stateful().iter();
+        let asked = pools.filter_map(|pool| Some((pool, pool.pool.state.as_ref()?.monitor()?)));
+        let members = asked.flat_map(|(pool, monitor)| {
+            let numbered = pool.members.iter().enumerate();
+            numbered.map(move |(position, member)| (Arc::clone(member), position, monitor.clone()))
+        });
+        members.collect()
+    }
+}
+
+/// Asks a member until the task is ended. Each answer, and each failure, goes to the state of its pool.
+pub async fn monitor(member: &Member, position: usize, question: &Monitor) {
+    let Some(state) = &member.pool.state else {
+        return;
+    };
+    loop {
+        if let Err(error) = ask(member, position, question, &**state).await {
+            let what = error.to_string();
+            let failed = Failed::at(&member.address, Outcome::ConnectError, &what);
+            state.answered(question.token, position, Heard::Failed(&failed));
+        }
+        sleep(question.interval).await;
+    }
+}
+
+/// Asks on one connection until that breaks.
+async fn ask(member: &Member, position: usize, question: &Monitor, state: &dyn PoolState) -> io::Result<()> {
+    let late = |_| io::Error::from(io::ErrorKind::TimedOut);
+    let opened = async {
+        let mut connection = Connection::open(member).await?;
+        connection.log_in().await?;
+        Ok::<_, io::Error>(connection)
+    };
+    let limit = member.connect_timeout + member.timeout;
+    let mut connection = tokio::time::timeout(limit, opened).await.map_err(late)??;
+    let mut bytes = Vec::new();
+    loop {
+        connection.send(&question.message).await?;
+        bytes.clear();
+        let outcome = connection.receive(question.command, &mut bytes).await?;
+        let reply = Reply::new(outcome, bytes.len());
+        state.answered(question.token, position, Heard::Reply(&reply, &bytes));
+        sleep(question.interval).await;
+    }
+}

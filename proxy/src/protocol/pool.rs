@@ -1,0 +1,169 @@
+//! The state that a protocol keeps for a pool while the process runs, and what it may see and do.
+
+use std::time::Duration;
+
+use proxima_wire::message::{Class, Request};
+
+use super::{Credentials, Heard, PoolChanges, Session};
+
+/// State of one pool: a map of slots, roles of members, a clock. It is made from the pool's settings, made anew
+/// when they change, and shared by all workers. A member is named by its position in the configuration.
+pub trait PoolState: Send + Sync {
+    /// Does it ever make requests wait? By default it does not: no request pays for the question.
+    fn may_hold(&self) -> bool {
+        false
+    }
+
+    /// Must this request wait for now? The question is asked again when the state has
+    /// [changed](PoolSettings::changes), until the request need not wait or its
+    /// [time](Self::hold_limit) is over. By default none must.
+    fn holds(&self, _: &Asked<'_>) -> bool {
+        false
+    }
+
+    /// How long, how many, and how much may wait.
+    fn hold_limit(&self) -> HoldLimit {
+        HoldLimit::DEFAULT
+    }
+
+    /// What a member is asked when a request begins to wait, so that it need not wait for long. By default
+    /// nothing is.
+    fn barrier(&self, _: &Asked<'_>, _: &dyn PoolMembers) -> Option<PoolQuestion> {
+        None
+    }
+
+    /// Takes the answer to a question of the pool's own: a [barrier](Self::barrier) or the
+    /// [monitor's](Self::monitor). `member`: the position of the member that was asked.
+    fn answered(&self, _token: u64, _member: usize, _: Heard<'_>) {}
+
+    /// The member for this request. `None`: the pool's hash decides. By default it always does.
+    fn member(&self, _: &Asked<'_>, _: &dyn PoolMembers) -> Option<usize> {
+        None
+    }
+
+    /// Does any reply redirect? By default none does: no request pays for that.
+    fn may_redirect(&self) -> bool {
+        false
+    }
+
+    /// The member that must be asked instead, according to this reply. By default no reply redirects.
+    fn redirect(&self, _: &Asked<'_>, _reply: &[u8], _: &dyn PoolMembers) -> Option<usize> {
+        None
+    }
+
+    /// The member that is the whole pool to a client: a primary whose replicas hold the same. What concerns
+    /// every server goes there alone. By default each member is a server of its own.
+    fn primary(&self, _: &dyn PoolMembers) -> Option<usize> {
+        None
+    }
+
+    /// What each member is asked again and again, on a connection of the pool's own. By default nothing is.
+    fn monitor(&self) -> Option<Monitor> {
+        None
+    }
+}
+
+/// What a pool's state is made from.
+pub struct PoolSettings<'a> {
+    /// The pool's name.
+    pub name: &'a str,
+    /// How the proxy logs in at its members; `None`: servers ask for no login.
+    pub own: Option<&'a Credentials>,
+    /// The time for a reply.
+    pub timeout: Duration,
+    /// Where the state notes that it has changed.
+    pub changes: PoolChanges,
+}
+
+/// A request, as a pool's state sees it.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// The number of its command.
+    pub command: u16,
+    /// Its class.
+    pub class: Class,
+    /// Its key.
+    pub key: &'a [u8],
+    /// The request.
+    pub request: &'a Request,
+    /// The request's own words; for a streamed one, its head.
+    pub message: &'a [u8],
+    /// The session of the client that asks, with its login; that of nobody, if it is no client's.
+    pub session: &'a Session,
+    /// The time since 1970, in µs.
+    pub unix: u64,
+    /// When the request came: the same for one that has to wait, or now.
+    pub since: u64,
+}
+
+/// The members of a pool, in the order of the configuration.
+pub trait PoolMembers {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// The member at this position.
+    fn at(&self, position: usize) -> Option<MemberFacts<'_>>;
+}
+
+/// What is known of a member.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MemberFacts<'a> {
+    /// Its address.
+    pub address: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// May it be asked?
+    pub is_up: bool,
+    /// Its weight in the configuration.
+    pub weight: f64,
+    /// How far it is from this process; a greater number is farther.
+    pub distance: u8,
+    /// Its failure domain, if that is known.
+    pub zone: Option<&'a str>,
+}
+
+/// A request of the pool's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolQuestion {
+    /// The position of the member that is asked.
+    pub member: usize,
+    /// The number of the command.
+    pub command: u16,
+    /// The request.
+    pub message: Vec<u8>,
+    /// What the answer is told by.
+    pub token: u64,
+}
+
+/// What each member of a pool is asked again and again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Monitor {
+    /// Time between two questions to a member.
+    pub interval: Duration,
+    /// The number of the command.
+    pub command: u16,
+    /// The request.
+    pub message: Vec<u8>,
+    /// What the answer is told by.
+    pub token: u64,
+}
+
+/// How long, how many, and how much may wait for a pool at each worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldLimit {
+    /// The longest time that a request waits.
+    pub time: Duration,
+    /// The most requests.
+    pub requests: usize,
+    /// The most bytes of requests.
+    pub bytes: usize,
+}
+
+impl HoldLimit {
+    /// 10 seconds, 10,000 requests and 16 MiB.
+    pub const DEFAULT: Self = Self {
+        time: Duration::from_secs(10),
+        requests: 10_000,
+        bytes: 16 << 20,
+    };
+}

@@ -1,0 +1,50 @@
+//! Who waits for the answers to requests of pools' own.
+
+use std::{
+    mem,
+    sync::{Arc, mpsc::Sender},
+};
+
+use crate::members::Pool;
+
+/// Who waits for the answer to a request of a pool's own.
+pub(super) enum Asker {
+    /// The state of this pool; the token of its question, and the position of the member.
+    State(Arc<Pool>, u64, usize),
+    /// Who has ordered that something ends. The answer is whether the server has agreed.
+    Order(Sender<bool>),
+}
+
+/// The questions that are under way, by number.
+#[derive(Default)]
+pub(super) struct Askers {
+    all: Vec<Option<Asker>>,
+    free: Vec<u32>,
+}
+
+impl Askers {
+    /// Adds one. Returns the number of its question.
+    pub(super) fn insert(&mut self, asker: Asker) -> u32 {
+        match self.free.pop() {
+            Some(number) => {
+                if let Some(place) = self.all.get_mut(number as usize) {
+                    *place = Some(asker);
+                }
+                number
+            }
+            None => {
+                self.all.push(Some(asker));
+                (self.all.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Takes the one with this number; `None`: its question was answered.
+    pub(super) fn take(&mut self, number: u32) -> Option<Asker> {
+        let asker = mem::take(self.all.get_mut(number as usize)?);
+        if asker.is_some() {
+            self.free.push(number);
+        }
+        asker
+    }
+}

@@ -1,0 +1,82 @@
+//! Requests of a pool's own: what its state asks, and the end of what a server does for a client. They leave on
+//! lanes of the pool's own, where no request of a client delays them.
+
+use std::sync::{Arc, mpsc::Sender};
+
+use proxima_wire::message::{Class, Request};
+
+use super::Asker;
+use crate::{
+    engine::{ClientId, Engine, LaneId, ReplyTo},
+    members::Member,
+    protocol::{Heard, PoolQuestion},
+    route::{Answer, StatefulPool},
+};
+
+impl Engine {
+    /// Asks a member of this pool what the pool's state wants to know.
+    pub(crate) fn ask_for_pool(&mut self, kept: &StatefulPool, question: &PoolQuestion) {
+        let Some(member) = kept.members.get(question.member) else {
+            return;
+        };
+        let asker = Asker::State(Arc::clone(&kept.pool), question.token, question.member);
+        self.ask_own(member, (question.command, &question.message), asker);
+    }
+
+    /// Has the server end what it does for the client with this number, on a connection of the client's own.
+    /// `done` is told whether it has agreed; at once, if nothing is to be ended.
+    pub fn cancel(&mut self, session: u64, done: Sender<bool>) {
+        let lane = self.clients.with_number(session).and_then(|client: ClientId| {
+            let own = self.clients.own_lane(client)??;
+            self.servers
+                .lanes
+                .get(own)
+                .filter(|lane| !lane.waiters.is_empty())
+        });
+        let mut message = Vec::new();
+        let asked = lane.and_then(|lane| {
+            let command = lane.member.protocol.cancel(&lane.state, &mut message)?;
+            Some((Arc::clone(&lane.member), command))
+        });
+        match asked {
+            Some((member, command)) => self.ask_own(&member, (command, &message), Asker::Order(done)),
+            // Whoever gave the order may have ended.
+            None => drop(done.send(false)),
+        }
+    }
+
+    /// Sends a request of the pool's own to this member.
+    fn ask_own(&mut self, member: &Arc<Member>, (command, message): (u16, &[u8]), asker: Asker) {
+        let id = self.own_lane_to(member);
+        let question = self.servers.askers.insert(asker);
+        let request = Request::new(command, Class::Session, message.len());
+        self.give(id, member, &request, message, ReplyTo::Pool { question });
+    }
+
+    /// The lane of the pool's own to this member; opened if there is none.
+    fn own_lane_to(&mut self, member: &Arc<Member>) -> LaneId {
+        if let Some(own) = self.lanes_of(member).own {
+            return own;
+        }
+        let id = self.open_lane(member, 0, false);
+        self.lanes_of(member).own = Some(id);
+        id
+    }
+
+    /// A request of a pool's own has its answer.
+    pub(crate) fn pool_answered(&mut self, question: u32, answer: &Answer<'_>) {
+        let heard = match answer {
+            Answer::Reply(reply, bytes) => Heard::Reply(reply, bytes),
+            Answer::Failed(failed) => Heard::Failed(failed),
+        };
+        match self.servers.askers.take(question) {
+            Some(Asker::State(pool, token, member)) => {
+                if let Some(state) = &pool.state {
+                    state.answered(token, member, heard);
+                }
+            }
+            Some(Asker::Order(done)) => drop(done.send(!answer.outcome().is_error())),
+            None => {}
+        }
+    }
+}
