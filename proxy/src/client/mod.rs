@@ -1,12 +1,12 @@
 //! The client part accepts clients, finds their requests and gives them their replies in order.
 //!
 //! In the order in which a client meets them:
-//! * `listen`, `open`, `register`: it connects, logs in and is counted; `located` says where it is
+//! * `listen`, `open`, `admission`, `register`: it connects, logs in and is counted; `located` says where it is
 //! * `connection`, `clients`: one client, and all of them
-//! * `session`: from its bytes (`input`) to requests, by stages (`stage`); `request` serves a whole one, `split`
-//!   one of many keys as they come, `spread` one whose keys go several ways (`division`), `everywhere` one
-//!   without a key, `upload` one that is streamed and waits for a `place`; `sizes` decide which, and `errors`
-//!   are common to all; `prefetch` looks ahead for the store
+//! * `session`: from its bytes (`input`) to requests, by stages (`stage`); `request` serves a whole one,
+//!   `split` one of many keys as they come, `spread` one whose keys go several ways (`division`), `everywhere`
+//!   one without a key, `upload` one that is streamed and waits for a `place`; `sizes` decide which, and
+//!   `errors` are common to all; `prefetch` looks ahead for the store
 //! * `slots`: its replies in the order of its requests; `answer` hands them out; `lease` is about a lane that
 //!   is the client's alone, `subscribe` and `subscriber` about those with its `subscriptions`, `push` about
 //!   what comes on them; `stats` answers a protocol's own command for statistics, and `consult` has the

@@ -1,8 +1,9 @@
 //! The way home of every answer: to whom it goes, and when.
 //!
-//! A client gets its answer at once. A receiver inside the engine (a flight, an operation, a task, a login) may ask
-//! somebody else when it is answered, and may be answered at once again: by the embedded store, or by an error.
-//! An answer that is made while a request walks down waits in a queue until the walk is over. Therefore:
+//! A client gets its answer at once. A receiver inside the engine (a flight, an operation, a task, a login)
+//! may ask somebody else when it is answered, and may be answered at once again: by the embedded store, or by
+//! an error. An answer that is made while a request walks down waits in a queue until the walk is over.
+//! Therefore:
 //!
 //! * a receiver that has asked several has asked all of them before the first answer arrives;
 //! * what a receiver has put aside for a walk is back in its place when an answer arrives;
@@ -90,7 +91,8 @@ impl Engine {
         self.delivery.waiting.has(to)
     }
 
-    /// Gives free lanes to this member to the clients that wait for one: now, or when what is under way is over.
+    /// Gives free lanes to this member to the clients that wait for one: now, or when what is under way is
+    /// over.
     pub(crate) fn give_lanes(&mut self, member: &Arc<Member>) {
         if self.delivery.way != Way::Rest {
             return self.delivery.waiting.push_lanes(member);

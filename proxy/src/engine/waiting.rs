@@ -15,8 +15,8 @@ use crate::{
 const KEPT: usize = 64 * 1024;
 const KEPT_ENTRIES: usize = 1024;
 
-/// What waits, in the order in which it came. The buffers are used again, so that an answer that waits takes no
-/// allocation.
+/// What waits, in the order in which it came. The buffers are used again, so that an answer that waits takes
+/// no allocation.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     entries: Vec<Entry>,

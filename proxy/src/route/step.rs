@@ -83,8 +83,8 @@ const UNREADABLE: &str = "a route made this request unreadable";
 const NO_SERVER: &str = "the embedded store does not speak this protocol";
 
 impl Engine {
-    /// Walks the tree from `node`. A node that waits for replies gets none before all that it asks for is on its
-    /// way.
+    /// Walks the tree from `node`. A node that waits for replies gets none before all that it asks for is on
+    /// its way.
     #[inline]
     pub(crate) fn walk(&mut self, mut node: NodeId, walk: &Walk<'_>) {
         let mut scratch;

@@ -9,9 +9,9 @@
 //! behind it do not wait for a slow reader. A slow reader delays them by at most half the time-out
 //! (`hold.rs`). A large message that hardly moves loses its place when others want it (`pace.rs`).
 //!
-//! `lane/` is one connection and what is noted of it, `lanes/` those of one member by their kinds, and `servers`
-//! all of a worker. The other files are what happens to a lane: it is opened and logs in, is given requests,
-//! receives replies, is late or held back, and ends.
+//! `lane/` is one connection and what is noted of it, `lanes/` those of one member by their kinds, and
+//! `servers` all of a worker. The other files are what happens to a lane: it is opened and logs in, is given
+//! requests, receives replies, is late or held back, and ends.
 
 mod again;
 mod arrival;

@@ -109,8 +109,9 @@ impl Engine {
         }
     }
 
-    /// Gives free lanes to the queued requests, oldest first, and closes those that are too many to be kept. It is
-    /// called by [`give_lanes`](Self::give_lanes), so that a lane that a request returns at once comes behind.
+    /// Gives free lanes to the queued requests, oldest first, and closes those that are too many to be kept.
+    /// It is called by [`give_lanes`](Self::give_lanes), so that a lane that a request returns at once comes
+    /// behind.
     pub(crate) fn serve_queue(&mut self, member: &Arc<Member>) {
         while let Some(queued) = self.dedicated_of(member).queue.pop_front() {
             let (owner, is_up) = (queued.client, member.is_up());
