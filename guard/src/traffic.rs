@@ -208,7 +208,7 @@ pub(crate) struct Traffic {
     rounds: Vec<Round>,
     next: usize,
     /// Scratch space for `flush`.
-    flush: Vec<engine::Peer>,
+    flush: Vec<engine::Endpoint>,
 }
 
 impl Traffic {
@@ -226,8 +226,8 @@ impl Traffic {
                 let address = IpAddr::from([10, 1, 0, number as u8 % 4]);
                 engine.set_source(peer, ClientSource::Address(address));
                 match peer {
-                    engine::Peer::Client(client) => Some(client),
-                    engine::Peer::Lane(_) | engine::Peer::Channel(_) => None,
+                    engine::Endpoint::Client(client) => Some(client),
+                    engine::Endpoint::Lane(_) | engine::Endpoint::Channel(_) => None,
                 }
             })
             .collect();
@@ -327,14 +327,14 @@ impl Traffic {
     fn flush(&mut self) {
         std::mem::swap(&mut self.flush, &mut self.engine.actions.flush);
         for peer in self.flush.drain(..) {
-            let keeps = matches!(peer, engine::Peer::Lane(id) if self.engine.keeps_sent(id));
+            let keeps = matches!(peer, engine::Endpoint::Lane(id) if self.engine.keeps_sent(id));
             if let Some(stream) = self.engine.stream(peer) {
                 stream.dirty = false;
                 if !keeps {
                     stream.out.clear();
                 }
             }
-            if let engine::Peer::Lane(id) = peer
+            if let engine::Endpoint::Lane(id) = peer
                 && keeps
             {
                 self.engine.note_sent(id);

@@ -9,7 +9,7 @@ use proxima_wire::message::{Outcome, Parsed, Request};
 
 use super::{WHOLE, stage::Stage};
 use crate::{
-    engine::{ClientId, Engine, Peer, ReplyTo},
+    engine::{ClientId, Endpoint, Engine, ReplyTo},
     micros::Micros,
     protocol::{Admission, Admitting, End, Failed, Heard, Session},
     route::{Answer, Walk},
@@ -31,7 +31,7 @@ impl Engine {
         let used = self.follow_admission(id, step, bytes);
         let ends = self.clients.table.get(id).is_some_and(|client| client.closing);
         if spoke || ends {
-            self.flush_later(Peer::Client(id));
+            self.flush_later(Endpoint::Client(id));
         }
         used
     }
@@ -66,7 +66,7 @@ impl Engine {
             &mut client.stream.out,
         );
         self.follow_admission(id, step, &[]);
-        self.flush_later(Peer::Client(id));
+        self.flush_later(Endpoint::Client(id));
         // What the client has sent meanwhile is taken now.
         self.requeue(id);
     }
@@ -83,7 +83,7 @@ impl Engine {
 
     /// Follows what a step of the login came to. Returns the bytes used; `None`: more bytes are needed.
     fn follow_admission(&mut self, id: ClientId, step: Admission, bytes: &[u8]) -> Option<usize> {
-        let peer = Peer::Client(id);
+        let endpoint = Endpoint::Client(id);
         let client = self.clients.table.get_mut(id)?;
         match step {
             // A login that is not understood within the size of a request never will be.
@@ -113,9 +113,9 @@ impl Engine {
                 let behind = bytes.get(used..).unwrap_or_default();
                 if transform.is_some_and(|transform| client.stream.upgrade(transform)) {
                     if !behind.is_empty() {
-                        self.actions.upgraded.push((peer, behind.to_vec()));
+                        self.actions.upgraded.push((endpoint, behind.to_vec()));
                     }
-                    self.flush_later(peer);
+                    self.flush_later(endpoint);
                     // The codec knows which side speaks next.
                     self.admit(id, &[]);
                     return Some(bytes.len()).filter(|&used| used > 0);

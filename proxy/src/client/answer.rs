@@ -4,7 +4,7 @@ use proxima_wire::message::{Outcome, Reply, Request};
 
 use super::{Part, stage::Stage};
 use crate::{
-    engine::{ClientId, Engine, Passed, Peer, ReplyTo, WorkerEvent},
+    engine::{ClientId, Endpoint, Engine, Passed, ReplyTo, WorkerEvent},
     metrics::Metrics,
     micros::Micros,
     protocol::{Failed, Fate, Lease, Protocol},
@@ -65,7 +65,7 @@ impl Engine {
         let out = client.stream.filling(&mut self.buffers);
         client.slots.answer(seq, reply, bytes, silenced, out);
         if client.stream.mark() {
-            self.actions.flush.push(Peer::Client(id));
+            self.actions.flush.push(Endpoint::Client(id));
         }
         if client.stalled {
             self.requeue(id);
@@ -82,7 +82,7 @@ impl Engine {
         let reply = Reply::new(outcome, text.len());
         let out = &mut client.stream.out;
         client.slots.answer(seq, &reply, text, false, out);
-        self.flush_later(Peer::Client(id));
+        self.flush_later(Endpoint::Client(id));
         self.requeue(id);
     }
 
@@ -105,7 +105,7 @@ impl Engine {
         };
         let number = client.protocol.number(reply, bytes);
         client.slots.count(seq, number, &mut client.stream.out);
-        self.flush_later(Peer::Client(id));
+        self.flush_later(Endpoint::Client(id));
         self.requeue(id);
     }
 
@@ -146,7 +146,7 @@ impl Engine {
         }
         self.clients.room.charge(client, client.unsent);
         let stalled = client.stalled;
-        self.flush_later(Peer::Client(id));
+        self.flush_later(Endpoint::Client(id));
         if is_last && stalled {
             self.requeue(id);
         }
@@ -216,7 +216,7 @@ impl Engine {
             return;
         }
         client.slots.push_answer(answer, &mut client.stream.out);
-        let peer = Peer::Client(id);
+        let peer = Endpoint::Client(id);
         self.flush_later(peer);
     }
 
@@ -305,7 +305,7 @@ impl Engine {
     pub(crate) fn close_as_failed(&mut self, id: ClientId) {
         if let Some(client) = self.clients.table.get_mut(id) {
             client.close_as_failed();
-            self.flush_later(Peer::Client(id));
+            self.flush_later(Endpoint::Client(id));
         }
     }
 
@@ -392,7 +392,7 @@ impl Engine {
             self.requeue(id);
         }
         // The flush closes the client when nothing is due, in the socket's buffer either.
-        self.flush_later(Peer::Client(id));
+        self.flush_later(Endpoint::Client(id));
     }
 
     /// Closes a client whose connection is broken.

@@ -6,7 +6,7 @@ use proxima_wire::message::{Reply, Request, Span};
 
 use super::{Clients, Part, input::Input};
 use crate::{
-    engine::{ClientId, Engine, LaneId, Peer, ReplyTo},
+    engine::{ClientId, Endpoint, Engine, LaneId, ReplyTo},
     members::Member,
     protocol::{Lease, Session},
     route::{Branches, NodeId, Walk},
@@ -175,7 +175,7 @@ impl Engine {
         }
         client.slots.push_between(bytes, &mut client.stream.out);
         client.active = now;
-        self.flush_later(Peer::Client(id));
+        self.flush_later(Endpoint::Client(id));
         true
     }
 
@@ -189,7 +189,7 @@ impl Engine {
         client.own = None;
         if client.session.lease != Lease::Clean {
             client.closing = true;
-            self.flush_later(Peer::Client(id));
+            self.flush_later(Endpoint::Client(id));
         }
     }
 }

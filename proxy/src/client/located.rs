@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use crate::{
-    engine::{ClientId, Engine, Peer},
+    engine::{ClientId, Endpoint, Engine},
     members::{ClientSource, Distance, Localities, Locality},
     route::Orders,
 };
@@ -44,9 +44,9 @@ impl Clients {
 
 impl Engine {
     /// Notes the source of a client that was just opened. Its place follows from the source.
-    pub fn set_source(&mut self, peer: Peer, source: ClientSource) {
+    pub fn set_source(&mut self, endpoint: Endpoint, source: ClientSource) {
         let locality = locality(self.localities.as_ref(), &source);
-        if let Peer::Client(id) = peer
+        if let Endpoint::Client(id) = endpoint
             && let Some(client) = self.clients.table.get_mut(id)
         {
             (client.source, client.locality) = (source, locality);

@@ -6,7 +6,7 @@ use proxima_wire::message::Outcome;
 
 use super::{Client, Slots, kept_session::KeptSession, stage::Stage};
 use crate::{
-    engine::{ClientId, Engine, Peer},
+    engine::{ClientId, Endpoint, Engine},
     members::{ClientSource, Locality},
     micros::Micros,
     protocol::{End, Failed, ProtocolSlot, Session},
@@ -19,7 +19,7 @@ pub(super) const UNKNOWN_REPLY: usize = 16 * 1024;
 
 impl Engine {
     /// Opens a client that has connected. `None`: no protocol is spoken at this listener any more.
-    pub fn open_client(&mut self, listener: u16) -> Option<Peer> {
+    pub fn open_client(&mut self, listener: u16) -> Option<Endpoint> {
         let ProtocolSlot { protocol, first } = self.tree.spoken(usize::from(listener))?;
         let now = self.now;
         self.clients.opened += 1;
@@ -71,7 +71,7 @@ impl Engine {
         self.admit(id, &[]);
         self.metrics.clients.accepted += 1;
         self.share_memory();
-        Some(Peer::Client(id))
+        Some(Endpoint::Client(id))
     }
 
     /// Follows the session of this client, which may have named another login. Returns `false` if there are

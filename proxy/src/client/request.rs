@@ -10,7 +10,7 @@ use super::{
     input::Input,
 };
 use crate::{
-    engine::{ClientId, Engine, Peer, ReplyTo, WorkerEvent},
+    engine::{ClientId, Endpoint, Engine, ReplyTo, WorkerEvent},
     protocol::{Failed, Lease, Plan, Session},
     route::{BATCH, Pending, Tree, Walk},
 };
@@ -61,7 +61,7 @@ impl Engine {
             if let Some(client) = self.clients.table.get_mut(id) {
                 client.close_as_failed();
             }
-            self.flush_later(Peer::Client(id));
+            self.flush_later(Endpoint::Client(id));
         }
     }
 
@@ -157,7 +157,7 @@ impl Engine {
                     client.closing = true;
                     client.failed |= plan == Plan::Reject;
                 }
-                self.flush_later(Peer::Client(id));
+                self.flush_later(Endpoint::Client(id));
             }
         }
         answer.clear();

@@ -15,7 +15,7 @@ use proxima_wire::{
 
 use super::{Client, input::Input, sizes::WHOLE, stage::Stage, upload::Begun};
 use crate::{
-    engine::{ClientId, Engine, Peer},
+    engine::{ClientId, Endpoint, Engine},
     micros::Micros,
     reactor::Conn,
     route::Tree,
@@ -246,7 +246,7 @@ impl Engine {
                 }
                 input.at += (bad.head as usize).min(input.rest().len());
                 self.metrics.clients.refused += 1;
-                self.flush_later(Peer::Client(id));
+                self.flush_later(Endpoint::Client(id));
                 if !bad.why.is_empty() {
                     self.tell_of_stranger(bad.why);
                 }

@@ -15,7 +15,7 @@ use super::{
     stage::{Keys, Stage},
 };
 use crate::{
-    engine::{ClientId, Engine, Peer, ReplyTo},
+    engine::{ClientId, Endpoint, Engine, ReplyTo},
     micros::Micros,
     protocol::{Failed, Join},
     route::{Tree, Walk},
@@ -278,7 +278,7 @@ impl Engine {
                 Stop::Cut => client.close_as_failed(),
                 _ => client.slots.close(join, &mut client.stream.out),
             }
-            self.flush_later(Peer::Client(id));
+            self.flush_later(Endpoint::Client(id));
         }
         true
     }

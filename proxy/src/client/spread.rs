@@ -19,7 +19,7 @@ use super::{
     stage::{Spread, Stage},
 };
 use crate::{
-    engine::{ClientId, Engine, Peer, ReplyTo},
+    engine::{ClientId, Endpoint, Engine, ReplyTo},
     protocol::{Failed, Join, Session},
     route::{Branches, Mark, NodeId, Origin, Walk},
     upstream::ELSEWHERE,
@@ -359,7 +359,7 @@ impl Engine {
         self.metrics.joins += 1;
         if let Some(client) = self.clients.table.get_mut(id) {
             client.slots.close_shares(join, order, &mut client.stream.out);
-            self.flush_later(Peer::Client(id));
+            self.flush_later(Endpoint::Client(id));
         }
     }
 }

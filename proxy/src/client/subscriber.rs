@@ -14,7 +14,7 @@ use super::{
     subscriptions::{Change, Progress, Subscriptions},
 };
 use crate::{
-    engine::{ClientId, Engine, LaneId, Peer, ReplyTo},
+    engine::{ClientId, Endpoint, Engine, LaneId, ReplyTo},
     members::{Failure, Member, MemberId},
     protocol::{Failed, MALFORMED, Session},
     upstream::Wants,
@@ -166,7 +166,7 @@ impl Engine {
         client.active = now;
         self.actions
             .flush
-            .extend(client.stream.mark().then_some(Peer::Client(id)));
+            .extend(client.stream.mark().then_some(Endpoint::Client(id)));
         let Some(confirmation) = channels.confirmation(bytes) else {
             match subscriptions.holds_back(member) {
                 true => client.slots.push_answer(bytes, &mut client.stream.out),
@@ -255,7 +255,7 @@ impl Engine {
             self.fail(ReplyTo::Client { client: id, seq }, failed);
         }
         self.drop_subscriptions(id);
-        self.flush_later(Peer::Client(id));
+        self.flush_later(Endpoint::Client(id));
     }
 
     /// Closes all lanes with the client's subscriptions, which ends them.

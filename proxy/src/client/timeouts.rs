@@ -1,7 +1,7 @@
 //! Time-outs of clients.
 
 use crate::{
-    engine::{ClientId, Engine, Peer},
+    engine::{ClientId, Endpoint, Engine},
     micros::Micros,
     reactor::Conn,
 };
@@ -16,7 +16,7 @@ impl Engine {
         let (now, idle) = (self.now, Micros::from(self.limits.idle));
         let write_timeout = Micros::from(self.limits.write_timeout);
         let age = Micros::from(self.limits.age);
-        let mut old: Vec<Peer> = Vec::new();
+        let mut old: Vec<Endpoint> = Vec::new();
         let (mut gone, mut subscribers): (Vec<ClientId>, Vec<ClientId>) = Default::default();
         let unfinished = Micros::from(self.limits.request_timeout);
         for (id, client) in self.clients.table.iter_mut() {
@@ -52,16 +52,16 @@ impl Engine {
             } else if !client.retires && client.is_old(id.index(), age, now) {
                 self.metrics.clients.old += 1;
                 client.retires = true;
-                old.push(Peer::Client(id));
+                old.push(Endpoint::Client(id));
             } else if self.clients.draining && now - client.since > GRACE {
-                old.push(Peer::Client(id));
+                old.push(Endpoint::Client(id));
             } else if client.subscriptions.is_some() {
                 subscribers.push(id);
             }
         }
         // The flush closes a client to which nothing is due. A later one does it when the last reply has
         // left.
-        old.into_iter().for_each(|peer| self.flush_later(peer));
+        old.into_iter().for_each(|endpoint| self.flush_later(endpoint));
         for id in gone {
             self.close_client(id, true);
         }

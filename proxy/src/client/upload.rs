@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     copies::LastByte,
-    engine::{ClientId, Engine, LaneId, Peer, ReplyTo, WorkerEvent},
+    engine::{ClientId, Endpoint, Engine, LaneId, ReplyTo, WorkerEvent},
     members::Member,
     micros::Micros,
     protocol::{Failed, Plan, Session},
@@ -167,7 +167,7 @@ impl Engine {
         }
         match plan {
             Plan::Route | Plan::Dedicated => {}
-            Plan::Close | Plan::Reject => self.flush_later(Peer::Client(id)),
+            Plan::Close | Plan::Reject => self.flush_later(Endpoint::Client(id)),
             Plan::Alone | Plan::Instead | Plan::Later | Plan::Answer => {
                 self.answer_here(id, &answer, request.is_quiet);
             }
@@ -262,7 +262,7 @@ impl Engine {
                 client.close_as_failed();
                 let text = str::from_utf8(bad.reply.trim_ascii()).unwrap_or_default();
                 self.drop_upload(lanes, text.trim_start_matches("-ERR "));
-                self.flush_later(Peer::Client(id));
+                self.flush_later(Endpoint::Client(id));
                 true
             }
         }

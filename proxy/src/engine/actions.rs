@@ -2,18 +2,18 @@
 
 use std::{ops::Range, sync::Arc};
 
-use super::{ClientId, LaneId, Peer};
+use super::{ClientId, Endpoint, LaneId};
 use crate::{client::Question, copies, members::Member, peers, reactor::Conn};
 
 /// What the worker does with its reactor after the events of a turn.
 #[derive(Default)]
 pub struct Actions {
     /// Connections with bytes to send.
-    pub flush: Vec<Peer>,
+    pub flush: Vec<Endpoint>,
     /// Pieces of the borrowed receive buffer that leave as they are.
     pub pass: Vec<Passed>,
     /// Connections with a new transform, and the bytes for it that came with the word that has agreed on it.
-    pub upgraded: Vec<(Peer, Vec<u8>)>,
+    pub upgraded: Vec<(Endpoint, Vec<u8>)>,
     /// Lanes to connect.
     pub connect: Vec<LaneId>,
     /// Connections to close; `true`: with a reset.

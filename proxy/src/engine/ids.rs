@@ -85,7 +85,7 @@ pub enum ReplyTo {
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Peer {
+pub enum Endpoint {
     /// A client.
     Client(ClientId),
     /// A lane to a server.

@@ -21,7 +21,7 @@ use self::deliver::Delivery;
 pub(crate) use self::ids::Sleeper;
 pub use self::{
     actions::{Actions, Passed, Shortage, WorkerEvent},
-    ids::{ChannelId, ClientId, FlightId, LaneId, OperationId, Peer, ReplyTo, TaskId},
+    ids::{ChannelId, ClientId, Endpoint, FlightId, LaneId, OperationId, ReplyTo, TaskId},
     timers::Timers,
 };
 use crate::{
@@ -155,8 +155,8 @@ impl Engine {
         }
     }
 
-    /// Reports a state that cannot be, in which a request would otherwise be dropped in silence. A test fails on
-    /// it. The control thread is told at most once a second, and logs it.
+    /// Reports a state that cannot be, in which a request would otherwise be dropped in silence. A test fails
+    /// on it. The control thread is told at most once a second, and logs it.
     #[cold]
     pub(crate) fn broken(&mut self, what: &'static str) {
         debug_assert!(false, "{what}");

@@ -7,7 +7,7 @@
 
 use super::{Arrival, Lane, Phase};
 use crate::{
-    engine::{Engine, LaneId, Peer},
+    engine::{Endpoint, Engine, LaneId},
     micros::Micros,
 };
 
@@ -70,7 +70,7 @@ impl Engine {
             }
             lane.arrival = Arrival::Past;
             self.release_held(id);
-            self.flush_later(Peer::Lane(id));
+            self.flush_later(Endpoint::Lane(id));
         }
     }
 }

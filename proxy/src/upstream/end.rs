@@ -11,7 +11,7 @@ use super::Phase;
 use crate::{
     config::schema::EjectBy,
     copies,
-    engine::{Engine, LaneId, Peer, Shortage, WorkerEvent},
+    engine::{Endpoint, Engine, LaneId, Shortage, WorkerEvent},
     members::{Failure, MemberId},
     protocol::Failed,
     reactor::{is_shortage, reason},
@@ -315,7 +315,7 @@ impl Engine {
             lane.active = now;
         }
         if more {
-            self.flush_later(Peer::Lane(id));
+            self.flush_later(Endpoint::Lane(id));
         }
         if let Some(client) = uploading {
             self.requeue(client);

@@ -9,7 +9,7 @@ use proxima_wire::message::{Outcome, Reply, Request};
 
 use super::{LANE_BYTES, Lane, Pace, Trial, Unwritten, Waiter};
 use crate::{
-    engine::{Engine, LaneId, Peer, ReplyTo},
+    engine::{Endpoint, Engine, LaneId, ReplyTo},
     protocol::{Before, Failed, Fate, Outgoing},
 };
 
@@ -90,7 +90,7 @@ impl Engine {
         self.servers.before = before;
         self.servers.in_flight += asked;
         self.metrics.sent(request.command);
-        self.flush_later(Peer::Lane(id));
+        self.flush_later(Endpoint::Lane(id));
         if request.is_unanswered {
             self.deliver(to, &Reply::new(Outcome::Ok, 0), b"");
             self.settle_lane(id);

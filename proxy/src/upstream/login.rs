@@ -7,7 +7,7 @@ use proxima_wire::message::{Outcome, Parsed};
 use super::Phase;
 use crate::{
     client::WHOLE,
-    engine::{Engine, LaneId, Peer},
+    engine::{Endpoint, Engine, LaneId},
     members::Failure,
     protocol::{Login, Message, NO_UPGRADE, ServerLogin},
 };
@@ -22,7 +22,7 @@ impl Engine {
         lane.active = now;
         if lane.proofs.defers_version() {
             self.make_ready(id);
-            return self.flush_later(Peer::Lane(id));
+            return self.flush_later(Endpoint::Lane(id));
         }
         lane.phase = Phase::Login;
         self.log_in(id, &[]);
@@ -101,7 +101,7 @@ impl Engine {
                 return None;
             }
         };
-        self.flush_later(Peer::Lane(id));
+        self.flush_later(Endpoint::Lane(id));
         used
     }
 
@@ -133,7 +133,7 @@ impl Engine {
             Parsed::Head(Message::Last(reply)) if !reply.outcome.is_error() => {
                 let used = bytes.get(..reply.len() as usize)?.len();
                 self.make_ready(id);
-                self.flush_later(Peer::Lane(id));
+                self.flush_later(Endpoint::Lane(id));
                 Some(used)
             }
             Parsed::More => None,

@@ -13,7 +13,7 @@ use proxima_wire::message::Outcome;
 
 use super::{Phase, Proof, Waiter};
 use crate::{
-    engine::{Engine, LaneId, Peer, ReplyTo},
+    engine::{Endpoint, Engine, LaneId, ReplyTo},
     protocol::Failed,
     route::Answer,
 };
@@ -79,7 +79,7 @@ impl Engine {
             behind.at = behind.at.wrapping_add(message.len() as u32);
         }
         self.servers.in_flight += 1;
-        self.flush_later(Peer::Lane(id));
+        self.flush_later(Endpoint::Lane(id));
         Ok(())
     }
 
@@ -133,7 +133,7 @@ impl Engine {
         };
         self.release_held(id);
         self.servers.in_flight -= refused.len();
-        self.flush_later(Peer::Lane(id));
+        self.flush_later(Endpoint::Lane(id));
         for (waiter, _) in refused {
             let (outcome, what) = match protocol.is_common(waiter.command) {
                 true => unproven,

@@ -6,7 +6,7 @@ use proxima_wire::message::{Class, Outcome, Reply, Request};
 
 use super::{Pace, Trial, UNREPAIRED, Unfit, Waiter};
 use crate::{
-    engine::{Engine, LaneId, Peer, ReplyTo},
+    engine::{Endpoint, Engine, LaneId, ReplyTo},
     members::Member,
     protocol::{Change, Effect, Failed},
 };
@@ -164,7 +164,7 @@ impl Engine {
         }
         self.metrics.sent(request.command);
         if lane.stream.mark() {
-            self.actions.flush.push(Peer::Lane(id));
+            self.actions.flush.push(Endpoint::Lane(id));
         }
         if streamed {
             lane.uploading = self.servers.uploader;
@@ -196,7 +196,7 @@ impl Engine {
             // The client's time for its value is none of the server's time for the reply.
             lane.free = self.now;
         }
-        self.flush_later(Peer::Lane(id));
+        self.flush_later(Endpoint::Lane(id));
         if is_last {
             self.settle_lane(id);
         }

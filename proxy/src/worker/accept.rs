@@ -13,7 +13,7 @@ use super::{Order, Worker, process, tag};
 use crate::{
     client::Arrival,
     embedded::Connections,
-    engine::{Peer, Shortage},
+    engine::{Endpoint, Shortage},
     members::ClientSource,
     protocol::{Failed, Session},
     reactor::{Expect, Reactor, peer_process, reason},
@@ -81,10 +81,10 @@ impl<R: Reactor> Worker<R> {
             let _ = (&socket).write(&line);
             return;
         }
-        let Some(peer) = self.engine.open_client(listener) else {
+        let Some(endpoint) = self.engine.open_client(listener) else {
             return;
         };
-        if let Peer::Client(id) = peer {
+        if let Endpoint::Client(id) = endpoint {
             let worker = self.engine.facts.worker;
             let host = address.and_then(|_| Some(socket.local_addr().ok()?.as_socket()?.ip()));
             let arrival = Arrival {
@@ -103,15 +103,15 @@ impl<R: Reactor> Worker<R> {
                     None => ClientSource::Unknown,
                 },
             };
-            self.engine.set_source(peer, source);
+            self.engine.set_source(endpoint, source);
         }
-        match self.reactor.add(tag(peer), socket, Expect::Small) {
+        match self.reactor.add(tag(endpoint), socket, Expect::Small) {
             Ok(conn) => {
-                self.engine.attach(peer, conn);
-                self.greet(peer);
+                self.engine.attach(endpoint, conn);
+                self.greet(endpoint);
             }
             Err(_) => {
-                if let Peer::Client(id) = peer {
+                if let Endpoint::Client(id) = endpoint {
                     self.engine.client_failed(id);
                 }
             }

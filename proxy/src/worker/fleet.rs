@@ -8,7 +8,7 @@ use socket2::Socket;
 use super::{Worker, tag};
 use crate::{
     copies::Membership,
-    engine::Peer,
+    engine::Endpoint,
     fleet::{Slot, Stay, View, keeper::Owed},
     peers::Role,
     protocol::Transform,
@@ -81,12 +81,12 @@ impl<R: Reactor> Worker<R> {
                 let Some(id) = self.engine.open_channel(slot, stay, role, stream) else {
                     return;
                 };
-                let peer = Peer::Channel(id);
-                match self.reactor.add(tag(peer), socket, Expect::Small) {
+                let endpoint = Endpoint::Channel(id);
+                match self.reactor.add(tag(endpoint), socket, Expect::Small) {
                     Ok(conn) => {
-                        self.engine.attach(peer, conn);
+                        self.engine.attach(endpoint, conn);
                         // TLS may have words of its own to send.
-                        self.greet(peer);
+                        self.greet(endpoint);
                         self.engine.channel_opened(id);
                     }
                     Err(error) => self.engine.channel_failed(id, Some(&error)),

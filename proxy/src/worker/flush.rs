@@ -1,9 +1,9 @@
-//! The bytes that a turn has gathered for a peer leave in one write.
+//! The bytes that a turn has gathered for an endpoint leave in one write.
 
 use super::Worker;
 use crate::{
     client::LARGE,
-    engine::{ClientId, LaneId, Passed, Peer},
+    engine::{ClientId, Endpoint, LaneId, Passed},
     reactor::{Buffer, Conn, Reactor},
     upstream::Lane,
 };
@@ -25,8 +25,8 @@ impl<R: Reactor> Worker<R> {
         // it.
         let mut before: Vec<(ClientId, usize)> = Vec::new();
         for Passed { client, range } in pass.drain(..) {
-            let peer = Peer::Client(client);
-            let Some(stream) = self.engine.stream(peer) else {
+            let endpoint = Endpoint::Client(client);
+            let Some(stream) = self.engine.stream(endpoint) else {
                 continue;
             };
             let Some(conn) = stream.conn else { continue };
@@ -35,7 +35,7 @@ impl<R: Reactor> Worker<R> {
                 self.engine.metrics.client_traffic.sent += size as u64;
                 self.reactor.pass(conn, buffer, range);
                 if size > LARGE {
-                    self.after_flush(peer, conn, true, size);
+                    self.after_flush(endpoint, conn, true, size);
                 }
             } else {
                 let piece = buffer.get(range).unwrap_or_default();
@@ -47,31 +47,31 @@ impl<R: Reactor> Worker<R> {
                     }
                 };
                 stream.out.splice(at..at, piece.iter().copied());
-                self.engine.flush_later(peer);
+                self.engine.flush_later(endpoint);
             }
         }
         self.engine.actions.pass = pass;
     }
 
-    /// Sends what this peer is due, if it has taken everything that it was sent before.
-    pub(super) fn flush(&mut self, peer: Peer) {
-        let Some(stream) = self.engine.stream(peer) else {
+    /// Sends what this endpoint is due, if it has taken everything that it was sent before.
+    pub(super) fn flush(&mut self, endpoint: Endpoint) {
+        let Some(stream) = self.engine.stream(endpoint) else {
             return;
         };
         stream.dirty = false;
         let Some(conn) = stream.conn else { return };
-        if self.engine.is_connecting(peer) {
+        if self.engine.is_connecting(endpoint) {
             // A login comes before the requests that wait.
             return;
         }
         let backlog = self.reactor.backlog(conn);
         if backlog > 0 {
-            self.charge(peer, backlog);
+            self.charge(endpoint, backlog);
             // The backlog is most often a piece that was passed in this turn, so the next turn looks again.
-            return self.watch(peer);
+            return self.watch(endpoint);
         }
-        let keeps = matches!(peer, Peer::Lane(id) if self.engine.keeps_sent(id));
-        let Some(stream) = self.engine.stream(peer) else {
+        let keeps = matches!(endpoint, Endpoint::Lane(id) if self.engine.keeps_sent(id));
+        let Some(stream) = self.engine.stream(endpoint) else {
             return;
         };
         if let Some(transform) = &mut stream.transform {
@@ -79,10 +79,10 @@ impl<R: Reactor> Worker<R> {
             if !unsent.is_empty()
                 && let Err(error) = transform.seal(unsent, &mut stream.wire)
             {
-                return match peer {
-                    Peer::Client(client) => self.engine.client_failed(client),
-                    Peer::Lane(lane) => self.engine.lane_failed(lane, Some(&error)),
-                    Peer::Channel(channel) => self.engine.channel_failed(channel, Some(&error)),
+                return match endpoint {
+                    Endpoint::Client(client) => self.engine.client_failed(client),
+                    Endpoint::Lane(lane) => self.engine.lane_failed(lane, Some(&error)),
+                    Endpoint::Channel(channel) => self.engine.channel_failed(channel, Some(&error)),
                 };
             }
             if !keeps {
@@ -108,42 +108,42 @@ impl<R: Reactor> Worker<R> {
             self.engine.buffers.give(emptied);
             (sent, size)
         };
-        if let Peer::Lane(id) = peer
+        if let Endpoint::Lane(id) = endpoint
             && keeps
         {
             self.engine.note_sent(id);
         }
         let metrics = &mut self.engine.metrics;
-        match peer {
-            Peer::Client(_) => metrics.client_traffic.sent += sent as u64,
-            Peer::Lane(_) => metrics.server_traffic.sent += sent as u64,
-            Peer::Channel(_) => metrics.peer_traffic.sent += sent as u64,
+        match endpoint {
+            Endpoint::Client(_) => metrics.client_traffic.sent += sent as u64,
+            Endpoint::Lane(_) => metrics.server_traffic.sent += sent as u64,
+            Endpoint::Channel(_) => metrics.peer_traffic.sent += sent as u64,
         }
-        self.after_flush(peer, conn, sent > 0, size);
+        self.after_flush(endpoint, conn, sent > 0, size);
     }
 
     /// Charges a client at least for what its socket was given and has not taken.
-    fn charge(&mut self, peer: Peer, unsent: usize) {
-        if let Peer::Client(id) = peer {
+    fn charge(&mut self, endpoint: Endpoint, unsent: usize) {
+        if let Endpoint::Client(id) = endpoint {
             self.engine.charge_at_least(id, unsent);
         }
     }
 
-    /// Has the next turn look whether this peer has taken what it was sent.
-    pub(super) fn watch(&mut self, peer: Peer) {
-        if let Some(stream) = self.engine.stream(peer)
+    /// Has the next turn look whether this endpoint has taken what it was sent.
+    pub(super) fn watch(&mut self, endpoint: Endpoint) {
+        if let Some(stream) = self.engine.stream(endpoint)
             && !std::mem::replace(&mut stream.watched, true)
         {
-            self.watched.push(peer);
+            self.watched.push(endpoint);
         }
     }
 
-    /// Closes a client that is done, and remembers the peers whose progress matters. Only a peer that was
-    /// sent something is watched, or looking after it would never end.
-    fn after_flush(&mut self, peer: Peer, conn: Conn, sent: bool, size: usize) {
+    /// Closes a client that is done, and remembers the endpoints whose progress matters. Only an endpoint
+    /// that was sent something is watched, or looking after it would never end.
+    fn after_flush(&mut self, endpoint: Endpoint, conn: Conn, sent: bool, size: usize) {
         let backlog = self.reactor.backlog(conn);
-        match peer {
-            Peer::Client(id) => {
+        match endpoint {
+            Endpoint::Client(id) => {
                 // A socket takes small buffers at once as a rule, though io_uring reports it only in the next
                 // turn. A buffer that is not taken is charged when the client is sent more, or is looked at.
                 let is_large = backlog > 0 && size > LARGE;
@@ -152,14 +152,14 @@ impl<R: Reactor> Worker<R> {
                 if finished && backlog == 0 {
                     self.engine.close_client(id, false);
                 } else if finished || sent && (is_large || self.engine.is_awaited(id)) {
-                    self.watch(peer);
+                    self.watch(endpoint);
                 }
             }
-            Peer::Channel(_) => {}
-            Peer::Lane(id) => {
+            Endpoint::Channel(_) => {}
+            Endpoint::Lane(id) => {
                 let lane = self.engine.servers.lane(id);
                 if sent && lane.is_some_and(|lane| lane.is_uploading()) {
-                    self.watch(peer);
+                    self.watch(endpoint);
                 }
             }
         }

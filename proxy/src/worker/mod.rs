@@ -38,7 +38,7 @@ pub use self::{
 };
 use crate::{
     config::schema::KeepAlive,
-    engine::{Engine, LaneId, Peer, WorkerEvent},
+    engine::{Endpoint, Engine, LaneId, WorkerEvent},
     micros::Micros,
     reactor::{Conn, Event, Expect, Reactor},
     table::Id,
@@ -94,8 +94,8 @@ pub struct Worker<R> {
     cannot_accept: bool,
     /// The mailboxes of all workers, by number.
     peers: Vec<Mailbox>,
-    /// Peers that others wait for until they have taken what they were sent.
-    watched: Vec<Peer>,
+    /// Endpoints that others wait for until they have taken what they were sent.
+    watched: Vec<Endpoint>,
     next_lane_check: Micros,
     next_client_check: Micros,
     /// Scratch space for bytes that a transform has opened.
@@ -242,7 +242,7 @@ impl<R: Reactor> Worker<R> {
             Event::Connected { tag } => {
                 let lane = Id::from_bits(tag);
                 self.note_address(lane);
-                self.greet(Peer::Lane(lane));
+                self.greet(Endpoint::Lane(lane));
                 self.engine.lane_connected(lane);
             }
             Event::Eof { tag } => match kind(tag) {
@@ -260,8 +260,8 @@ impl<R: Reactor> Worker<R> {
                 _ => {}
             },
             Event::Sent { tag } => {
-                let peer = peer(tag);
-                self.drained(peer);
+                let endpoint = endpoint(tag);
+                self.drained(endpoint);
             }
         }
         true
@@ -270,42 +270,42 @@ impl<R: Reactor> Worker<R> {
     /// Hands bytes of a client or server to the engine, through the transform of the connection if it has
     /// one.
     fn data(&mut self, tag: u64, bytes: &[u8]) {
-        let peer = peer(tag);
+        let endpoint = endpoint(tag);
         let metrics = &mut self.engine.metrics;
-        match peer {
-            Peer::Lane(_) => metrics.server_traffic.received += bytes.len() as u64,
-            Peer::Channel(_) => metrics.peer_traffic.received += bytes.len() as u64,
-            Peer::Client(_) => metrics.client_traffic.received += bytes.len() as u64,
+        match endpoint {
+            Endpoint::Lane(_) => metrics.server_traffic.received += bytes.len() as u64,
+            Endpoint::Channel(_) => metrics.peer_traffic.received += bytes.len() as u64,
+            Endpoint::Client(_) => metrics.client_traffic.received += bytes.len() as u64,
         }
-        let Some(stream) = self.engine.stream(peer) else {
+        let Some(stream) = self.engine.stream(endpoint) else {
             return;
         };
         if stream.transform.is_none() {
-            return match peer {
-                Peer::Lane(lane) => {
+            return match endpoint {
+                Endpoint::Lane(lane) => {
                     let at = bytes.as_ptr() as usize;
                     self.engine.borrowed = at..at + bytes.len();
                     self.engine.lane_bytes(lane, bytes);
                     self.engine.borrowed = 0..0;
                 }
-                Peer::Client(client) => self.engine.client_bytes(client, bytes),
-                Peer::Channel(channel) => self.engine.channel_bytes(channel, bytes),
+                Endpoint::Client(client) => self.engine.client_bytes(client, bytes),
+                Endpoint::Channel(channel) => self.engine.channel_bytes(channel, bytes),
             };
         }
         self.open_first_bytes();
-        self.open(peer, bytes);
+        self.open(endpoint, bytes);
     }
 
     /// Opens the first bytes of transforms that are new in this turn: nothing overtakes them.
     fn open_first_bytes(&mut self) {
-        while let Some((peer, bytes)) = self.engine.actions.upgraded.pop() {
-            self.open(peer, &bytes);
+        while let Some((endpoint, bytes)) = self.engine.actions.upgraded.pop() {
+            self.open(endpoint, &bytes);
         }
     }
 
     /// Opens bytes that have come through the transform of this connection, and hands them to the engine.
-    fn open(&mut self, peer: Peer, bytes: &[u8]) {
-        let Some(stream) = self.engine.stream(peer) else {
+    fn open(&mut self, endpoint: Endpoint, bytes: &[u8]) {
+        let Some(stream) = self.engine.stream(endpoint) else {
             return;
         };
         let Some(transform) = &mut stream.transform else {
@@ -314,29 +314,29 @@ impl<R: Reactor> Worker<R> {
         let mut plain = std::mem::take(&mut self.plain);
         let opened = transform.open(bytes, &mut plain, &mut stream.wire);
         let answers = !stream.wire.is_empty();
-        match (opened, peer) {
-            (Err(error), Peer::Lane(lane)) => self.engine.lane_failed(lane, Some(&error)),
-            (Err(error), Peer::Channel(channel)) => self.engine.channel_failed(channel, Some(&error)),
-            (Err(_), Peer::Client(client)) => self.engine.client_failed(client),
-            (Ok(()), Peer::Lane(lane)) => self.engine.lane_bytes(lane, &plain),
-            (Ok(()), Peer::Channel(channel)) => self.engine.channel_bytes(channel, &plain),
-            (Ok(()), Peer::Client(client)) => self.engine.client_bytes(client, &plain),
+        match (opened, endpoint) {
+            (Err(error), Endpoint::Lane(lane)) => self.engine.lane_failed(lane, Some(&error)),
+            (Err(error), Endpoint::Channel(channel)) => self.engine.channel_failed(channel, Some(&error)),
+            (Err(_), Endpoint::Client(client)) => self.engine.client_failed(client),
+            (Ok(()), Endpoint::Lane(lane)) => self.engine.lane_bytes(lane, &plain),
+            (Ok(()), Endpoint::Channel(channel)) => self.engine.channel_bytes(channel, &plain),
+            (Ok(()), Endpoint::Client(client)) => self.engine.client_bytes(client, &plain),
         }
         if answers {
-            self.engine.flush_later(peer);
+            self.engine.flush_later(endpoint);
         }
         plain.clear();
         self.plain = plain;
     }
 
     /// Lets a transform that begins the conversation do so now.
-    fn greet(&mut self, peer: Peer) {
-        if let Some(stream) = self.engine.stream(peer)
+    fn greet(&mut self, endpoint: Endpoint) {
+        if let Some(stream) = self.engine.stream(endpoint)
             && let Some(transform) = &mut stream.transform
             && transform.seal(&[], &mut stream.wire).is_ok()
             && !stream.wire.is_empty()
         {
-            self.engine.flush_later(peer);
+            self.engine.flush_later(endpoint);
         }
     }
 
@@ -381,28 +381,28 @@ impl<R: Reactor> Worker<R> {
     /// `Sent` will come. A piece that was passed in this very turn is not offered to the socket yet, and no
     /// event would come for it: the next turn looks again.
     fn settle_watched(&mut self) {
-        for peer in std::mem::take(&mut self.watched) {
-            let Some(stream) = self.engine.stream(peer) else {
+        for endpoint in std::mem::take(&mut self.watched) {
+            let Some(stream) = self.engine.stream(endpoint) else {
                 continue;
             };
             stream.watched = false;
             let Some(conn) = stream.conn else { continue };
             if self.reactor.backlog(conn) == 0 {
-                self.drained(peer);
+                self.drained(endpoint);
             } else if self.reactor.refused(conn) == 0 {
-                self.watch(peer);
+                self.watch(endpoint);
             }
         }
     }
 
-    fn drained(&mut self, peer: Peer) {
-        match peer {
-            Peer::Client(client) => {
+    fn drained(&mut self, endpoint: Endpoint) {
+        match endpoint {
+            Endpoint::Client(client) => {
                 self.engine.client_drained(client);
-                self.engine.flush_later(peer);
+                self.engine.flush_later(endpoint);
             }
-            Peer::Lane(lane) => self.engine.lane_drained(lane),
-            Peer::Channel(_) => self.engine.flush_later(peer),
+            Endpoint::Lane(lane) => self.engine.lane_drained(lane),
+            Endpoint::Channel(_) => self.engine.flush_later(endpoint),
         }
     }
 
@@ -417,8 +417,8 @@ impl<R: Reactor> Worker<R> {
         // A flush that fails may add others.
         let mut flush = std::mem::take(&mut self.engine.actions.flush);
         while !flush.is_empty() {
-            for peer in flush.drain(..) {
-                self.flush(peer);
+            for endpoint in flush.drain(..) {
+                self.flush(endpoint);
             }
             std::mem::swap(&mut flush, &mut self.engine.actions.flush);
         }
@@ -451,9 +451,9 @@ impl<R: Reactor> Worker<R> {
         let Some(lane) = self.engine.servers.lane(id) else {
             return;
         };
-        let peer = Peer::Lane(id);
+        let endpoint = Endpoint::Lane(id);
         let connected = match &lane.member.socket {
-            Some(socket) => self.reactor.connect(tag(peer), socket),
+            Some(socket) => self.reactor.connect(tag(endpoint), socket),
             None => Err(std::io::ErrorKind::AddrNotAvailable.into()),
         };
         match connected {
@@ -461,7 +461,7 @@ impl<R: Reactor> Worker<R> {
                 if let Some(how) = lane.member.keepalive {
                     self.reactor.keep_alive(conn, &keep_alive(how));
                 }
-                self.engine.attach(peer, conn);
+                self.engine.attach(endpoint, conn);
             }
             Err(error) => self.engine.lane_failed(id, Some(&error)),
         }
@@ -482,20 +482,20 @@ fn keep_alive(how: KeepAlive) -> TcpKeepalive {
     }
 }
 
-fn tag(peer: Peer) -> u64 {
-    match peer {
-        Peer::Client(id) => CLIENT << 62 | id.to_bits(),
-        Peer::Lane(id) => LANE << 62 | id.to_bits(),
-        Peer::Channel(id) => CHANNEL << 62 | id.to_bits(),
+fn tag(endpoint: Endpoint) -> u64 {
+    match endpoint {
+        Endpoint::Client(id) => CLIENT << 62 | id.to_bits(),
+        Endpoint::Lane(id) => LANE << 62 | id.to_bits(),
+        Endpoint::Channel(id) => CHANNEL << 62 | id.to_bits(),
     }
 }
 
-/// The peer of a tag that belongs to a client or a lane.
-fn peer(tag: u64) -> Peer {
+/// The endpoint of a tag that belongs to a client or a lane.
+fn endpoint(tag: u64) -> Endpoint {
     match kind(tag) {
-        LANE => Peer::Lane(Id::from_bits(tag)),
-        CHANNEL => Peer::Channel(Id::from_bits(tag)),
-        _ => Peer::Client(Id::from_bits(tag)),
+        LANE => Endpoint::Lane(Id::from_bits(tag)),
+        CHANNEL => Endpoint::Channel(Id::from_bits(tag)),
+        _ => Endpoint::Client(Id::from_bits(tag)),
     }
 }
 

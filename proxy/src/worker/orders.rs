@@ -14,7 +14,7 @@ use crate::{
     client::AnswerPlace,
     config::schema::Limits,
     copies::CopyState,
-    engine::{ClientId, Peer},
+    engine::{ClientId, Endpoint},
     members::{Localities, MemberId},
     metrics::Metrics,
     reactor::Reactor,
@@ -204,8 +204,9 @@ impl<R: Reactor> Worker<R> {
                 Order::Drain { done } => {
                     self.close_listener(None);
                     self.engine.clients.set_draining(true);
-                    let all: Vec<Peer> = self.engine.clients.ids().map(Peer::Client).collect();
-                    all.into_iter().for_each(|peer| self.engine.flush_later(peer));
+                    let all: Vec<Endpoint> = self.engine.clients.ids().map(Endpoint::Client).collect();
+                    all.into_iter()
+                        .for_each(|endpoint| self.engine.flush_later(endpoint));
                     let _ = done.send(());
                 }
                 Order::CutOff => {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proxima::{
     copies::CopyState,
-    engine::{Peer, WorkerEvent},
+    engine::{Endpoint, WorkerEvent},
 };
 
 use crate::{
@@ -323,7 +323,7 @@ fn a_request_of_which_nothing_was_sent_goes_to_the_next_connection() {
     assert_eq!(world.heard(client), format!("STORED\r\n{HIT}"));
     // The connection is lost in the turn in which a client has asked.
     world.say(client, b"delete k\r\n");
-    let Peer::Client(id) = world.seats[client].peer else {
+    let Endpoint::Client(id) = world.seats[client].peer else {
         panic!("a client");
     };
     world.sent("a");
@@ -450,7 +450,7 @@ fn what_was_sent_is_kept_until_it_is_answered_and_no_longer() {
     let mut world = world("{member: p/a}");
     let client = world.client();
     let lane = |world: &mut World| {
-        let Peer::Lane(id) = world.seats[world.lane("a")].peer else {
+        let Endpoint::Lane(id) = world.seats[world.lane("a")].peer else {
             panic!("a lane");
         };
         world.engine.servers.stream(id).unwrap().kept

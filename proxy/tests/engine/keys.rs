@@ -28,7 +28,7 @@ fn a_get_of_many_keys_asks_for_a_bounded_number_at_a_time() {
         world.reply("a", "END\r\n");
     }
     world.sent("a");
-    let proxima::engine::Peer::Client(id) = world.seats[client].peer else {
+    let proxima::engine::Endpoint::Client(id) = world.seats[client].peer else {
         unreachable!()
     };
     world.engine.client_bytes(id, line(KEYS).as_bytes());

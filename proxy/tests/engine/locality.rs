@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proxima::{
     copies::CopyState,
-    engine::Peer,
+    engine::Endpoint,
     members::{ClientSource, Localities, Locality},
     route::Orders,
 };
@@ -61,7 +61,7 @@ fn at(world: &mut World, address: &str) -> usize {
 }
 
 fn locality(world: &World, seat: usize) -> Locality {
-    let Peer::Client(id) = world.seats[seat].peer else {
+    let Endpoint::Client(id) = world.seats[seat].peer else {
         panic!("a client")
     };
     world.engine.clients.locality(id).unwrap()

@@ -79,7 +79,7 @@ fn requests_of_many_clients_share_a_lane_and_a_write() {
     let mut world = world("{member: p/a}");
     let clients: Vec<usize> = (0..50).map(|_| world.client()).collect();
     for (number, &client) in clients.iter().enumerate() {
-        let proxima::engine::Peer::Client(id) = world.seats[client].peer else {
+        let proxima::engine::Endpoint::Client(id) = world.seats[client].peer else {
             unreachable!()
         };
         world
@@ -106,7 +106,7 @@ fn a_half_closed_client_gets_every_reply() {
     for request in ["version\r\n", "get k\r\n"] {
         let mut world = world("embedded");
         let client = world.client();
-        let proxima::engine::Peer::Client(id) = world.seats[client].peer else {
+        let proxima::engine::Endpoint::Client(id) = world.seats[client].peer else {
             unreachable!()
         };
         // The end of the stream comes in the same turn as the requests.
@@ -196,7 +196,7 @@ fn requests_in_flight_finish_in_the_tree_before_a_reload() {
 #[test]
 fn a_removed_listener_answers_errors() {
     let mut world = world("embedded");
-    let Some(proxima::engine::Peer::Client(id)) = world.engine.open_client(0) else {
+    let Some(proxima::engine::Endpoint::Client(id)) = world.engine.open_client(0) else {
         unreachable!()
     };
     assert!(world.engine.open_client(7).is_none());

@@ -119,7 +119,7 @@ impl Play {
             Step::Leave { client } => {
                 if let Some(at) = self.pick(client) {
                     self.clients[at].2 = false;
-                    let (seat, proxima::engine::Peer::Client(id)) =
+                    let (seat, proxima::engine::Endpoint::Client(id)) =
                         (self.clients[at].0, self.world.seats[self.clients[at].0].peer)
                     else {
                         return;

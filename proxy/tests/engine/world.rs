@@ -14,7 +14,7 @@ use proxima::{
     config::{self, schema::Config},
     copies::{Holder, KeyLocks},
     embedded::store::{self, Store},
-    engine::{Engine, Facts, Peer},
+    engine::{Endpoint, Engine, Facts},
     fleet::{Slot, Stay},
     members::{Here, Registry},
     micros::Micros,
@@ -27,7 +27,7 @@ use proxima::{
 
 /// One end of a connection that the engine believes it has.
 pub(crate) struct Seat {
-    pub(crate) peer: Peer,
+    pub(crate) peer: Endpoint,
     /// The member, if this is a lane.
     pub(crate) member: String,
     /// Bytes that the engine has sent and no test has taken.
@@ -157,7 +157,7 @@ pub(crate) fn check_equal(servers: &mut [World], keys: &[&str]) {
 }
 
 impl World {
-    fn seat(&mut self, peer: Peer, member: &str) -> usize {
+    fn seat(&mut self, peer: Endpoint, member: &str) -> usize {
         let number = self.seats.len();
         let frozen = self.frozen.contains(member);
         let member = member.to_owned();
@@ -185,7 +185,7 @@ impl World {
     pub(crate) fn channel(&mut self, (slot, stay): (Slot, Stay), role: Role) -> usize {
         let opened = self.engine.open_channel(slot, stay, role, Stream::default());
         let id = opened.expect("a fleet");
-        let seat = self.seat(Peer::Channel(id), "");
+        let seat = self.seat(Endpoint::Channel(id), "");
         self.engine.channel_opened(id);
         self.turn();
         seat
@@ -194,9 +194,9 @@ impl World {
     /// Lets bytes arrive from a client or server, and ends the turn.
     pub(crate) fn say(&mut self, seat: usize, bytes: &[u8]) {
         match self.seats[seat].peer {
-            Peer::Client(id) => self.engine.client_bytes(id, bytes),
-            Peer::Lane(id) => self.engine.lane_bytes(id, bytes),
-            Peer::Channel(id) => self.engine.channel_bytes(id, bytes),
+            Endpoint::Client(id) => self.engine.client_bytes(id, bytes),
+            Endpoint::Lane(id) => self.engine.lane_bytes(id, bytes),
+            Endpoint::Channel(id) => self.engine.channel_bytes(id, bytes),
         }
         self.turn();
     }
@@ -204,9 +204,9 @@ impl World {
     /// Lets the peer close its side.
     pub(crate) fn leave(&mut self, seat: usize) {
         match self.seats[seat].peer {
-            Peer::Client(id) => self.engine.client_eof(id),
-            Peer::Lane(id) => self.engine.lane_failed(id, None),
-            Peer::Channel(id) => self.engine.channel_failed(id, None),
+            Endpoint::Client(id) => self.engine.client_eof(id),
+            Endpoint::Lane(id) => self.engine.lane_failed(id, None),
+            Endpoint::Channel(id) => self.engine.channel_failed(id, None),
         }
         self.turn();
     }
@@ -228,7 +228,7 @@ impl World {
 
     /// Breaks the client's connection.
     pub(crate) fn reset(&mut self, seat: usize) {
-        if let Peer::Client(id) = self.seats[seat].peer {
+        if let Endpoint::Client(id) = self.seats[seat].peer {
             self.engine.client_failed(id);
         }
         self.turn();
@@ -341,14 +341,14 @@ impl World {
         }
     }
 
-    fn drained(&mut self, peer: Peer) {
+    fn drained(&mut self, peer: Endpoint) {
         match peer {
-            Peer::Client(client) => {
+            Endpoint::Client(client) => {
                 self.engine.client_drained(client);
                 self.engine.actions.flush.push(peer);
             }
-            Peer::Lane(lane) => self.engine.lane_drained(lane),
-            Peer::Channel(_) => self.engine.actions.flush.push(peer),
+            Endpoint::Lane(lane) => self.engine.lane_drained(lane),
+            Endpoint::Channel(_) => self.engine.actions.flush.push(peer),
         }
     }
 
@@ -358,7 +358,7 @@ impl World {
                 continue;
             };
             let member = lane.member.name.clone();
-            self.seat(Peer::Lane(id), &member);
+            self.seat(Endpoint::Lane(id), &member);
             if self.short.contains(&member) {
                 let error = std::io::Error::from_raw_os_error(libc::EMFILE);
                 self.engine.lane_failed(id, Some(&error));
@@ -386,7 +386,7 @@ impl World {
     /// Answers the question for the version for a server that holds no copy, or the greeting of Redis.
     fn log_in(&mut self, number: usize) {
         let seat = &mut self.seats[number];
-        let Peer::Lane(id) = seat.peer else {
+        let Endpoint::Lane(id) = seat.peer else {
             return;
         };
         let lane = self.engine.servers.lane(id);
@@ -404,7 +404,7 @@ impl World {
         }
     }
 
-    fn flush(&mut self, peer: Peer) {
+    fn flush(&mut self, peer: Endpoint) {
         let Some(stream) = self.engine.stream(peer) else {
             return;
         };
@@ -415,13 +415,13 @@ impl World {
         if !seat.backlog.is_empty() {
             // The socket takes nothing more, so the bytes stay with the engine.
             let unsent = seat.backlog.len();
-            if let Peer::Client(id) = peer {
+            if let Endpoint::Client(id) = peer {
                 self.engine.charge(id, unsent);
             }
             return;
         }
         let kept = match peer {
-            Peer::Lane(id) if self.engine.keeps_sent(id) => Some(id),
+            Endpoint::Lane(id) if self.engine.keeps_sent(id) => Some(id),
             _ => None,
         };
         let stream = self.engine.stream(peer).unwrap();
@@ -443,7 +443,7 @@ impl World {
         let unsent = seat.backlog.len();
         self.log_in(number);
         match peer {
-            Peer::Client(id) => {
+            Endpoint::Client(id) => {
                 self.engine.charge(id, unsent);
                 let finished = self.engine.is_finished(id);
                 if finished && !blocked {
@@ -452,8 +452,8 @@ impl World {
                     self.watched.push(number);
                 }
             }
-            Peer::Channel(_) => {}
-            Peer::Lane(id) => {
+            Endpoint::Channel(_) => {}
+            Endpoint::Lane(id) => {
                 if sent
                     && !blocked
                     && self

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::close::CLOSED;
 use crate::{
-    engine::{ClientId, Engine, LaneId, Peer, ReplyTo},
+    engine::{ClientId, Endpoint, Engine, LaneId, ReplyTo},
     micros::Micros,
     protocol::Lease,
     route::Answer,
@@ -93,7 +93,7 @@ impl Engine {
         lane.resets = true;
         self.servers.in_flight += 1;
         self.metrics.sent(command);
-        self.flush_later(Peer::Lane(id));
+        self.flush_later(Endpoint::Lane(id));
     }
 
     /// The server has answered on a lane of which it is asked something for the lane itself: that it forgets

@@ -18,7 +18,7 @@ use crate::{
         Connections,
         memcache::{self, Dump},
     },
-    engine::{ClientId, Engine, Peer, ReplyTo},
+    engine::{ClientId, Endpoint, Engine, ReplyTo},
     members::Member,
     route::Tree,
 };
@@ -195,7 +195,7 @@ impl Engine {
         }
         if sends {
             // The client is woken when it has taken what is sent.
-            self.flush_later(Peer::Client(id));
+            self.flush_later(Endpoint::Client(id));
         } else if !done {
             self.requeue(id);
         }

@@ -11,7 +11,7 @@ use proxima_wire::{
 use super::{NO_FLEET, NO_HOME, PATIENCE, UNLEASED};
 use crate::{
     copies::path::operation::NO_POOL,
-    engine::{ChannelId, Engine, Peer, ReplyTo},
+    engine::{ChannelId, Endpoint, Engine, ReplyTo},
     fleet::{Slot, Stay},
     members::Locality,
     micros::Micros,
@@ -133,7 +133,7 @@ impl Engine {
                     asking.peer = peer;
                     asking.tries += 1;
                 }
-                self.flush_later(Peer::Channel(channel));
+                self.flush_later(Endpoint::Channel(channel));
             }
             (AskKind::Look, None) => self.look_in_vain(id),
             (AskKind::Home, None) if late && is_me => self.fail_ask(id, Outcome::Ejected, NO_HOME),
@@ -320,7 +320,7 @@ impl Engine {
         };
         if let Some(open) = part.channels.get_mut(channel) {
             AnswerFrame { number, clock, said }.write(&mut open.stream.out);
-            self.flush_later(Peer::Channel(channel));
+            self.flush_later(Endpoint::Channel(channel));
         }
     }
 

@@ -14,7 +14,7 @@ use crate::{
         SETTLE_TIMEOUT,
         operation::{Message, NO_POOL, Stage, is_missed, reply_to},
     },
-    engine::{Engine, Peer, ReplyTo},
+    engine::{Endpoint, Engine, ReplyTo},
     fleet::{
         Slot, Stamp, Stay,
         keeper::{Heard, Verdict},
@@ -315,7 +315,7 @@ impl Engine {
                 self.metrics.fleet.changes_sent += 1;
                 if open.stream.mark() {
                     self.metrics.fleet.flushes += 1;
-                    self.actions.flush.push(Peer::Channel(channel));
+                    self.actions.flush.push(Endpoint::Channel(channel));
                 }
             }
         }

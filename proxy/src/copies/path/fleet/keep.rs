@@ -16,7 +16,7 @@ use crate::{
         change::RETRY,
         operation::{Operation, Stage, is_missed},
     },
-    engine::{ChannelId, Engine, Peer, ReplyTo, Sleeper, TaskId},
+    engine::{ChannelId, Endpoint, Engine, ReplyTo, Sleeper, TaskId},
     fleet::{
         Stamp,
         keeper::{Fate, Origin as From},
@@ -327,7 +327,7 @@ impl Engine {
             };
             ack.write(open.stream.filling(&mut self.buffers));
             if open.stream.mark() {
-                self.actions.flush.push(Peer::Channel(channel));
+                self.actions.flush.push(Endpoint::Channel(channel));
             }
         }
     }

@@ -8,7 +8,7 @@ use proxima_wire::{
 use super::{OperationId, PATIENCE};
 use crate::{
     copies::path::operation::Stage,
-    engine::{Engine, Peer, ReplyTo, WorkerEvent},
+    engine::{Endpoint, Engine, ReplyTo, WorkerEvent},
     members::Member,
     metrics,
     micros::Micros,
@@ -72,7 +72,7 @@ impl Engine {
                 let view = view.number;
                 Confirm { view, up_to }.write(&mut open.stream.out);
                 if open.stream.mark() {
-                    self.actions.flush.push(Peer::Channel(channel));
+                    self.actions.flush.push(Endpoint::Channel(channel));
                 }
             }
         }

@@ -7,7 +7,7 @@ use proxima_wire::message::Outcome;
 use super::{Membership, OperationId, Part};
 use crate::{
     copies::path::operation::{Operation, Stage},
-    engine::{ChannelId, Engine, Peer, WorkerEvent},
+    engine::{ChannelId, Endpoint, Engine, WorkerEvent},
     fleet::{Slot, Stay, View, keeper::Owed},
     peers::{Event, Role},
     protocol::Failed,
@@ -103,7 +103,7 @@ impl Engine {
             self.check_asks();
         }
         // Bytes that came with the end of the handshake.
-        self.flush_later(Peer::Channel(id));
+        self.flush_later(Endpoint::Channel(id));
         self.serve_channel(id);
     }
 
