@@ -1,5 +1,5 @@
 //! The folders of the program use each other only as `lib.rs` says. The modules inside a folder do not use
-//! each other in circles.
+//! each other in circles. Protocols are named in few places.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -101,7 +101,7 @@ fn folders_use_only_the_folders_below_them() {
 /// Copies know protocols through the contract alone, and only the control thread's part of them opens
 /// sockets.
 #[test]
-fn copies_name_no_protocol_and_open_no_socket() {
+fn copies_open_no_socket() {
     let mut all = Vec::new();
     files(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("src/copies"),
@@ -109,10 +109,111 @@ fn copies_name_no_protocol_and_open_no_socket() {
     );
     for path in all {
         let text = fs::read_to_string(&path).unwrap();
-        for word in ["memcache::", "TcpStream", "UnixStream", "crate::reactor"] {
+        for word in ["TcpStream", "UnixStream", "crate::reactor"] {
             assert!(!text.contains(word), "{} names {word}", path.display());
         }
     }
+}
+
+/// What names a protocol beside `protocols/`, and why. What names none any more has to go from this list.
+const SPEAKS: &[(&str, &str)] = &[
+    (
+        "admin/mcrouter",
+        "answers what clients of mcrouter ask of the process",
+    ),
+    ("cli", "says which protocols the program speaks"),
+    (
+        "client/stats",
+        "answers memcached's `stats` and Redis' `INFO` from the worker's counts",
+    ),
+    (
+        "config",
+        "protocols, their commands and their options are words of a configuration",
+    ),
+    (
+        "control/announce",
+        "ElastiCache's discovery is asked for in memcached's protocol",
+    ),
+    ("control/discovery", "the same, as a client"),
+    ("embedded", "servers in this process, one for each protocol"),
+    ("frontdoor", "reads files of programs that speak one protocol"),
+    ("members/discovery", "the answers of ElastiCache's discovery"),
+    (
+        "protocol/embedded.rs",
+        "which of the servers in this process is meant",
+    ),
+    (
+        "route/handle/big_value.rs",
+        "reads and writes memcached's items, as mcrouter's route does",
+    ),
+    ("route/handle/l1_l2_cache.rs", "the same"),
+    ("route/handle/lease_pairing.rs", "leases are memcached's"),
+    ("route/handle/migrate.rs", "a lease goes where its token is from"),
+    ("route/handle/shadow_leases.rs", "leases are memcached's"),
+    (
+        "route/handle/size_split.rs",
+        "reads and writes memcached's items, as mcrouter's route does",
+    ),
+    ("route/handle/staging.rs", "the same"),
+    ("route/handle/time_left.rs", "the same"),
+    ("route/handle/warm_up.rs", "the same"),
+];
+
+/// A protocol's own code is in `protocols/`, and everything else knows it by the contract.
+#[test]
+fn no_folder_but_protocols_names_a_protocol() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let (mut all, mut wrong, mut speaking) = (Vec::new(), Vec::new(), BTreeSet::new());
+    files(&source, &mut all);
+    let names = [
+        "memcache::",
+        "Memcache",
+        "resp::",
+        "Redis",
+        "redis::",
+        "MEMCACHED",
+        "REDIS",
+    ];
+    for path in all {
+        let inside = path.strip_prefix(&source).unwrap().to_str().unwrap();
+        if inside.starts_with("protocols/") || inside.ends_with("tests.rs") || !inside.contains('/') {
+            continue;
+        }
+        let code = code(&fs::read_to_string(&path).unwrap());
+        // What people read may name a protocol.
+        let is_code = |line: &&str| !line.contains('"');
+        let lines = code.lines().filter(is_code);
+        let found = lines
+            .filter(|line| names.iter().any(|name| names_it(line, name)))
+            .map(str::trim)
+            .next();
+        let Some(line) = found else { continue };
+        let is_in = |place: &str| {
+            let rest = inside.strip_prefix(place);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        match SPEAKS.iter().find(|(place, _)| is_in(place)) {
+            Some((place, _)) => drop(speaking.insert(*place)),
+            None => wrong.push(format!("{inside}: {line}")),
+        }
+    }
+    assert!(wrong.is_empty(), "these name a protocol: {wrong:#?}");
+    let silent: Vec<&str> = SPEAKS
+        .iter()
+        .map(|(place, _)| *place)
+        .filter(|place| !speaking.contains(place))
+        .collect();
+    assert!(silent.is_empty(), "these name no protocol any more: {silent:?}");
+}
+
+/// Does this line have the word, and not as a part of another one?
+fn names_it(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        let is_begin = !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        let is_end = word.ends_with(':')
+            || !line[at + word.len()..].starts_with(|c: char| c.is_lowercase() || c == '_');
+        is_begin && is_end
+    })
 }
 
 #[test]

@@ -70,7 +70,7 @@ impl Clients {
     }
 
     /// Notes a reply that has come on the client's own lane.
-    pub(crate) fn note_reply(&mut self, id: ClientId, command: u16, reply: &Reply, bytes: &[u8]) {
+    pub(super) fn note_reply(&mut self, id: ClientId, command: u16, reply: &Reply, bytes: &[u8]) {
         if let Some(client) = self.table.get_mut(id) {
             client
                 .protocol
@@ -165,7 +165,7 @@ impl Engine {
 
     /// Sends a message that the client has not asked for. Returns `false` if the client does not take what it
     /// is sent, and more waits for it than may be due to it.
-    pub(crate) fn push_to_client(&mut self, id: ClientId, bytes: &[u8]) -> bool {
+    pub(super) fn push_to_client(&mut self, id: ClientId, bytes: &[u8]) -> bool {
         let (most, now) = (self.clients.share, self.now);
         let Some(client) = self.clients.table.get_mut(id) else {
             return true;
@@ -181,7 +181,7 @@ impl Engine {
 
     /// Notes that the client's own lane has broken. A client whose server kept something there is closed
     /// after what is due.
-    pub(crate) fn lose_own_lane(&mut self, id: ClientId, lane: LaneId) {
+    pub(super) fn lose_own_lane(&mut self, id: ClientId, lane: LaneId) {
         let client = self.clients.table.get_mut(id);
         let Some(client) = client.filter(|client| client.own == Some(lane)) else {
             return;

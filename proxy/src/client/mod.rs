@@ -9,7 +9,7 @@
 //!   `errors` are common to all; `prefetch` looks ahead for the store
 //! * `slots`: its replies in the order of its requests; `answer` hands them out; `lease` is about a lane that
 //!   is the client's alone, `subscribe` and `subscriber` about those with its `subscriptions`, `push` about
-//!   what comes on them; `stats` answers a protocol's own command for statistics, and `consult` has the
+//!   what comes on them, and `lane_event` about what else happens there; `stats` answers a protocol's own command for statistics, and `consult` has the
 //!   control thread answer
 //! * `room`: the memory that clients may take; `timeouts`: what they may take too long for (a server's
 //!   time-outs are in `upstream/late.rs`); `half_closed`: clients that send no more
@@ -26,6 +26,7 @@ mod everywhere;
 mod half_closed;
 mod input;
 mod kept_session;
+mod lane_event;
 mod lease;
 mod listen;
 mod located;
@@ -49,6 +50,7 @@ mod subscriptions;
 mod timeouts;
 mod upload;
 
+pub(crate) use self::lane_event::LaneEvent;
 pub use self::{
     clients::Clients,
     connection::Client,

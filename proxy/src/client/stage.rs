@@ -6,7 +6,7 @@ use proxima_wire::message::Request;
 
 use super::division::Division;
 use crate::{
-    embedded::memcache::Dump,
+    embedded::Dump,
     engine::{LaneId, OperationId},
     micros::Micros,
     protocol::Join,

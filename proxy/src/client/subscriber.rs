@@ -129,7 +129,7 @@ impl Engine {
     }
 
     /// Takes a message that has come on a lane with the client's subscriptions.
-    pub(crate) fn push_to_subscriber(&mut self, id: ClientId, lane: LaneId, bytes: &[u8]) {
+    pub(super) fn push_to_subscriber(&mut self, id: ClientId, lane: LaneId, bytes: &[u8]) {
         let Some(member) = self.servers.lane(lane).map(|lane| lane.member.id) else {
             return;
         };
@@ -217,7 +217,7 @@ impl Engine {
 
     /// A server has answered an error to its part of the change under way. Where other servers have a part,
     /// it is not known what they have made of it: the client is closed behind the error.
-    pub(crate) fn refuse_subscribing(&mut self, id: ClientId) {
+    pub(super) fn refuse_subscribing(&mut self, id: ClientId) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
@@ -234,7 +234,7 @@ impl Engine {
     }
 
     /// One of the client's lanes has ended.
-    pub(crate) fn lose_subscriptions(&mut self, id: ClientId, member: &Member, lane: LaneId) {
+    pub(super) fn lose_subscriptions(&mut self, id: ClientId, member: &Member, lane: LaneId) {
         if self.clients.is_subscribed_on(id, member.id, lane) {
             self.end_subscriptions(id, &Failed::at(&member.address, Outcome::ConnectError, LOST));
         }

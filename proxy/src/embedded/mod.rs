@@ -12,6 +12,8 @@ pub mod memcache;
 mod redis;
 pub mod store;
 
+pub use self::memcache::Dump;
+
 use proxima_wire::message::{Outcome, Reply, Request};
 
 use self::store::{Prefetch, Store};

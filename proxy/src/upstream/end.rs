@@ -9,6 +9,7 @@ use proxima_wire::message::{Outcome, Reply};
 
 use super::Phase;
 use crate::{
+    client::LaneEvent,
     config::schema::EjectBy,
     copies,
     engine::{Endpoint, Engine, LaneId, Shortage, WorkerEvent},
@@ -188,7 +189,7 @@ impl Engine {
         }
         self.fail_unwritten(lane.unwritten, &failed);
         if let Some(owner) = lane.owner {
-            self.lose_subscriptions(owner, &lane.member, id);
+            self.lane_has(owner, id, &lane.member, LaneEvent::Ended);
         }
         // This event comes after the event of the missed write, because only connections of stale copies are
         // remembered.

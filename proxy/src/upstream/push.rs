@@ -14,7 +14,7 @@ use proxima_wire::message::Outcome;
 
 use super::{Lane, Pace};
 use crate::{
-    client::WHOLE,
+    client::{LaneEvent, WHOLE},
     engine::{ClientId, Engine, LaneId},
     members::Failure,
     micros::Micros,
@@ -96,7 +96,7 @@ impl Engine {
         };
         lane.confirmation.extend_from_slice(bytes);
         if lane.confirmation.len() as u64 > most {
-            self.overwhelm(id);
+            self.tell_owner(id, LaneEvent::Overwhelmed);
         } else if is_last {
             let whole = std::mem::take(&mut lane.confirmation);
             self.push(id, &whole);

@@ -4,7 +4,7 @@ use proxima_wire::message::{Outcome, Parsed, Reply};
 
 use super::{Phase, Waiter};
 use crate::{
-    client::WHOLE,
+    client::{LaneEvent, WHOLE},
     engine::{Engine, LaneId},
     members::Failure,
     protocol::{FOREIGN, MALFORMED, Message, UNASKED},
@@ -203,7 +203,7 @@ impl Engine {
             (Parsed::Head(Message::Push(_)), _) if lane.owner.is_some() => {
                 // The message is larger than what its client may have buffered: the server has done nothing
                 // wrong.
-                self.overwhelm(id);
+                self.tell_owner(id, LaneEvent::Overwhelmed);
                 Some(rest.len())
             }
             (Parsed::Head(Message::Part(reply)), Some(_)) => {

@@ -65,24 +65,6 @@ impl<'a> Query<'a> {
             since: self.since.0,
         }
     }
-
-    /// A query of nobody's for tests.
-    #[cfg(test)]
-    pub fn example() -> Self {
-        const GET: &Request = &Request::new(0, Class::Read, 0);
-        Self {
-            command: 0,
-            class: Class::Read,
-            key: b"k",
-            protocol: &crate::protocols::Memcache::PLAIN,
-            locality: Locality::NONE,
-            unix: Micros::ZERO,
-            request: GET,
-            message: b"",
-            since: Micros::ZERO,
-            client: None,
-        }
-    }
 }
 
 /// Looks at the request and the members' states, names one child, and keeps nothing.
@@ -313,4 +295,29 @@ pub enum Wait {
     Hit,
     /// The gather waits for no child, and answers a miss at once.
     None,
+}
+
+#[cfg(test)]
+mod example {
+    use super::*;
+    use crate::protocols::Memcache;
+
+    impl Query<'_> {
+        /// A query of nobody's for tests.
+        pub fn example() -> Self {
+            const GET: &Request = &Request::new(0, Class::Read, 0);
+            Self {
+                command: 0,
+                class: Class::Read,
+                key: b"k",
+                protocol: &Memcache::PLAIN,
+                locality: Locality::NONE,
+                unix: Micros::ZERO,
+                request: GET,
+                message: b"",
+                since: Micros::ZERO,
+                client: None,
+            }
+        }
+    }
 }

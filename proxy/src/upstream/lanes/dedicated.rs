@@ -13,7 +13,7 @@ use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 
 use super::queue::{Queued, Wants};
 use crate::{
-    client::WHOLE,
+    client::{LaneEvent, WHOLE},
     engine::{ClientId, Engine, LaneId, ReplyTo},
     members::Member,
     micros::Micros,
@@ -169,42 +169,30 @@ impl Engine {
 
     /// A reply has come on a client's dedicated lane: the codec notes what the server keeps from now on.
     pub(in crate::upstream) fn note_reply(&mut self, id: LaneId, command: u16, reply: &Reply, bytes: &[u8]) {
-        let Some(lane) = self.servers.lanes.get(id) else {
-            return;
-        };
-        match lane.owner {
-            Some(owner) if self.clients.is_subscribed_on(owner, lane.member.id, id) => {
-                self.refuse_subscribing(owner)
-            }
-            Some(owner) => self.clients.note_reply(owner, command, reply, bytes),
-            None => {}
-        }
+        self.tell_owner(
+            id,
+            LaneEvent::Answered {
+                command,
+                reply,
+                bytes,
+            },
+        );
     }
 
-    /// Passes on a message that no request has asked for to the client that owns the lane. A client that does
-    /// not read fast enough is closed, as its server would do. On a shared lane such a message is for no
-    /// client and is dropped.
+    /// Passes on a message that no request has asked for to the client that owns the lane. On a shared lane such
+    /// a message is for no client and is dropped.
     pub(in crate::upstream) fn push(&mut self, id: LaneId, bytes: &[u8]) {
-        let Some(lane) = self.servers.lanes.get(id) else {
-            return;
-        };
-        self.metrics.pushes += 1;
-        let Some(owner) = lane.owner else {
-            return;
-        };
-        if self.clients.is_subscribed_on(owner, lane.member.id, id) {
-            return self.push_to_subscriber(owner, id, bytes);
-        }
-        if !self.push_to_client(owner, bytes) {
-            self.close_slow(owner);
+        if self.servers.lanes.get(id).is_some() {
+            self.metrics.pushes += 1;
+            self.tell_owner(id, LaneEvent::Pushed(bytes));
         }
     }
 
-    /// Closes the client that owns this lane, because the server sends it more than it may have buffered.
-    pub(in crate::upstream) fn overwhelm(&mut self, id: LaneId) {
+    /// Tells the client that owns this lane, if there is one, what has happened on it.
+    pub(in crate::upstream) fn tell_owner(&mut self, id: LaneId, event: LaneEvent<'_>) {
         let lane = self.servers.lanes.get(id);
-        if let Some(owner) = lane.and_then(|lane| lane.owner) {
-            self.close_slow(owner);
+        if let Some((owner, member)) = lane.and_then(|lane| Some((lane.owner?, Arc::clone(&lane.member)))) {
+            self.lane_has(owner, id, &member, event);
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::close::CLOSED;
 use crate::{
+    client::LaneEvent,
     engine::{ClientId, Endpoint, Engine, LaneId, ReplyTo},
     micros::Micros,
     protocol::Lease,
@@ -33,22 +34,22 @@ impl Engine {
             Some(Lease::Kept) if !ends => return,
             Some(Lease::Kept) => return self.drop_lane(id, CLOSED),
             Some(Lease::Dirty) => {
-                self.clients.end_lease(owner);
+                self.tell_owner(id, LaneEvent::Released);
                 return self.reset_lane(id);
             }
             Some(Lease::Spoilt) => {
                 // The client's next dedicated request gets another lane.
-                self.clients.end_lease(owner);
+                self.tell_owner(id, LaneEvent::Released);
                 return self.drop_lane(id, "");
             }
             Some(Lease::Moved) => {
-                self.clients.end_lease(owner);
+                self.tell_owner(id, LaneEvent::Released);
                 let Some(login) = self.login_of(owner) else {
                     return self.drop_lane(id, "");
                 };
                 self.servers.move_lane(id, login);
             }
-            Some(Lease::Clean) => self.clients.set_own_lane(owner, None),
+            Some(Lease::Clean) => self.tell_owner(id, LaneEvent::Freed),
         }
         self.free_lane(id);
     }
@@ -133,7 +134,7 @@ impl Engine {
         dedicated.idle.retain(|&idle| idle != id);
         lane.member.health.quota().give_back();
         if let Some(owner) = lane.owner {
-            self.lose_own_lane(owner, id);
+            self.lane_has(owner, id, &lane.member, LaneEvent::Lost);
         }
         if self.servers.queued > 0 {
             self.give_lanes(&lane.member);

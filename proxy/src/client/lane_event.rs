@@ -1,0 +1,62 @@
+//! What happens on a lane that a client has for itself, as its client takes it: a lane of its own, or one with its
+//! subscriptions.
+
+use proxima_wire::message::Reply;
+
+use crate::{
+    engine::{ClientId, Engine, LaneId},
+    members::Member,
+};
+
+/// What has happened on a lane that a client has for itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LaneEvent<'a> {
+    /// A request of the client is answered: this is the reply, or the head or last part of a large one.
+    Answered {
+        /// The number of its command.
+        command: u16,
+        /// The reply.
+        reply: &'a Reply,
+        /// Its bytes.
+        bytes: &'a [u8],
+    },
+    /// The server has sent a message that no request has asked for.
+    Pushed(&'a [u8]),
+    /// The server sends more than the client may have buffered.
+    Overwhelmed,
+    /// The server keeps nothing for the client any more: the lane is free.
+    Freed,
+    /// The server keeps nothing any more, and the lane is not free for others.
+    Released,
+    /// The connection has ended, with what the server kept.
+    Lost,
+    /// The same, and what waited on it has its answer.
+    Ended,
+}
+
+impl Engine {
+    /// Tells a client what has happened on a lane to this member that it has for itself.
+    pub(crate) fn lane_has(&mut self, owner: ClientId, lane: LaneId, member: &Member, event: LaneEvent<'_>) {
+        let is_subscribed = self.clients.is_subscribed_on(owner, member.id, lane);
+        match event {
+            LaneEvent::Answered { .. } if is_subscribed => self.refuse_subscribing(owner),
+            LaneEvent::Answered {
+                command,
+                reply,
+                bytes,
+            } => self.clients.note_reply(owner, command, reply, bytes),
+            LaneEvent::Pushed(bytes) if is_subscribed => self.push_to_subscriber(owner, lane, bytes),
+            LaneEvent::Pushed(bytes) => {
+                // A client that does not read fast enough is closed, as its server would do.
+                if !self.push_to_client(owner, bytes) {
+                    self.close_slow(owner);
+                }
+            }
+            LaneEvent::Overwhelmed => self.close_slow(owner),
+            LaneEvent::Freed => self.clients.set_own_lane(owner, None),
+            LaneEvent::Released => self.clients.end_lease(owner),
+            LaneEvent::Lost => self.lose_own_lane(owner, lane),
+            LaneEvent::Ended => self.lose_subscriptions(owner, member, lane),
+        }
+    }
+}
