@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use rustls::{
-    ClientConfig, ClientConnection, RootCertStore, crypto::ring::default_provider, pki_types::ServerName,
+    ClientConfig, ClientConnection, RootCertStore, crypto::aws_lc_rs::default_provider, pki_types::ServerName,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

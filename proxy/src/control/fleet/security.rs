@@ -108,7 +108,7 @@ fn load(files: &Tls) -> io::Result<Loaded> {
         roots.add(certificate).map_err(|error| told(&files.ca, &error))?;
     }
     let roots = Arc::new(roots);
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let versions = [&rustls::version::TLS13];
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
         .build()
