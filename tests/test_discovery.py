@@ -243,7 +243,7 @@ def test_endpoint_that_wants_tls_is_named_as_such(endpoint, command, proxima, tm
     [certificate] = keys.rglob("n0.pem")
     asked = endpoint("127.0.0.1:1", certificate=(certificate, certificate.with_suffix(".key")))
     proxy = proxima(config("cache", {"cache": pool(asked, tmp_path)}))
-    assert "it wants TLS, which Proxima does not speak to servers" in proxy.log()
+    assert "it wants TLS: the pool needs `tls`" in proxy.log()
     assert proxy.metric("endpoint_up") == 0
 
 

@@ -28,7 +28,7 @@
 //! engine + client + route + copies + upstream + peers
 //! frontdoor  metrics
 //! embedded  members  stream  fleet  spool
-//! protocols
+//! protocols  tls
 //! config  protocol  micros  random  reactor  table
 //! ```
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
@@ -57,6 +57,7 @@ pub mod protocols;
 pub mod spool;
 pub mod stream;
 pub mod table;
+pub mod tls;
 
 pub mod config;
 pub mod fleet;

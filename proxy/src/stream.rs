@@ -2,7 +2,10 @@
 
 use proxima_wire::message::Parse;
 
-use crate::{protocol::Transform, reactor::Conn};
+use crate::{
+    protocol::{Handshake, Stacked, Transform},
+    reactor::Conn,
+};
 
 /// The send-buffer pool: empty buffers for the connection that has bytes to send next. The last buffer that
 /// was given back is taken first: it is still in the processor's cache. A buffer that belonged to the
@@ -118,13 +121,43 @@ impl Stream {
         append(rest, &mut self.read_buffer);
     }
 
-    /// Puts this transform in place: every later byte goes through it, and what is still to be sent leaves as
-    /// it is. Returns `false` if a transform is already in place, or if this one cannot begin.
+    /// Puts this transform in place, behind the one that is there: every later byte goes through it, and what
+    /// is still to be sent leaves before. `behind` has come behind the word that has agreed on it. Returns what
+    /// is to be opened first; `None`: it cannot begin.
     #[must_use]
-    pub fn upgrade(&mut self, mut transform: Box<dyn Transform>) -> bool {
-        self.wire.append(&mut self.out);
+    pub fn upgrade(&mut self, mut transform: Box<dyn Transform>, behind: &[u8]) -> Option<Vec<u8>> {
+        let is_first = self.transform.is_none();
+        match self.transform.take() {
+            None => self.wire.append(&mut self.out),
+            Some(mut outer) => {
+                outer.seal(&self.out, &mut self.wire).ok()?;
+                self.out.clear();
+                transform = Box::new(Stacked::new(outer, transform, behind));
+            }
+        }
         let begins = transform.seal(&[], &mut self.wire).is_ok();
-        begins && self.transform.replace(transform).is_none()
+        self.transform = Some(transform);
+        begins.then(|| if is_first { behind.to_vec() } else { Vec::new() })
+    }
+
+    /// Is the handshake of its transform under way?
+    pub fn is_shaking_hands(&self) -> bool {
+        let transform = self.transform.as_ref();
+        transform.is_some_and(|transform| transform.handshake() == Handshake::UnderWay)
+    }
+
+    /// What is sent before the connection is closed: what the transform still has, and its goodbye. `None`:
+    /// there is no transform.
+    pub fn farewell(&mut self) -> Option<Vec<u8>> {
+        let transform = self.transform.as_mut()?;
+        let mut wire = std::mem::take(&mut self.wire);
+        transform.end(&mut wire);
+        Some(wire)
+    }
+
+    /// Bytes of memory that its transform takes.
+    pub fn transform_memory(&self) -> usize {
+        self.transform.as_ref().map_or(0, |transform| transform.memory())
     }
 
     /// Bytes that are kept because they are not understood yet.

@@ -204,6 +204,8 @@ nodes: {from: run/nodes.sock, grace: 5s}
         preconnect: false,
         keepalive: None,
         asks_version: true,
+        tls: None,
+        plain: Vec::new(),
     };
     let plain = |source| Pool {
         protocol: Protocol::MEMCACHED,
@@ -219,6 +221,8 @@ nodes: {from: run/nodes.sock, grace: 5s}
         preconnect: false,
         keepalive: None,
         asks_version: true,
+        tls: None,
+        plain: Vec::new(),
     };
     let unread = |source| Password { source, secret: None };
     let keys = Pool {
@@ -245,6 +249,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         discovery: None,
         socket: SocketOptions::default(),
         manner: Manner::Own,
+        tls: None,
     };
     let announcing = |address: &str, discovery| Listener {
         protocol: Protocol::MEMCACHED,
@@ -316,6 +321,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
                 discovery: None,
                 socket: SocketOptions::default(),
                 manner: Manner::Own,
+                tls: None,
             },
             Listener {
                 protocol: Protocol::MEMCACHED,
@@ -326,6 +332,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
                 discovery: None,
                 socket: SocketOptions::default(),
                 manner: Manner::Own,
+                tls: None,
             },
             redis(
                 "127.0.0.1:6379",
@@ -351,6 +358,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         ],
         admin: Some("127.0.0.1:9150".into()),
         admin_hosts: Vec::new(),
+        admin_tls: None,
         pools: BTreeMap::from([
             ("cache".to_owned(), cache),
             ("keys".to_owned(), keys),
@@ -377,6 +385,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
                     address: "cluster.cfg.cache.amazonaws.com:11211".into(),
                     interval: Duration::from_secs(60),
                     keep: None,
+                    tls: None,
                 })),
             ),
             (
@@ -385,6 +394,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
                     address: "[::1]:11211".into(),
                     interval: Duration::from_secs(5),
                     keep: Some("conf/run/nodes".into()),
+                    tls: None,
                 })),
             ),
             (
@@ -886,6 +896,66 @@ fn equal_texts_have_equal_versions_and_others_differ() {
     let version = |text: &str| config::parse(text, Path::new("F")).unwrap().version_hash;
     assert_eq!(version(text), version(text));
     assert_ne!(version(text), version(&format!("{text}# changed\n")));
+}
+
+#[test]
+fn tls_of_listeners_pools_endpoints_and_the_admin_port_is_read() {
+    let text = "
+listeners:
+  - {address: 127.0.0.1:11212, route: a, tls: {certificate: own.crt, key: /etc/own.key}}
+admin: {address: 127.0.0.1:9150, hosts: [cache.example.com], tls: {certificate: own.crt, key: /etc/own.key}}
+admin_hosts: [other.example.com]
+pools:
+  a: {servers: [10.0.0.1:11211], tls: {}}
+  b:
+    elasticache: name.cfg.cache.amazonaws.com:11211
+    tls: {ca: ca.crt, name: cache.test, certificate: me.crt, key: me.key, verify: authority}
+  c: {servers: [10.0.0.1:11211], tls: {verify: none}}
+routes: {x: {failover: [b, c]}}
+";
+    let loaded = config::parse(text, Path::new("conf/proxima.yaml")).unwrap();
+    let config = loaded.config;
+    let own = ServerTls {
+        identity: Identity {
+            certificate: "conf/own.crt".into(),
+            key: "/etc/own.key".into(),
+        },
+        ca: None,
+    };
+    assert_eq!(config.listeners[0].tls.as_ref(), Some(&own));
+    assert_eq!(config.admin_tls, Some(own));
+    assert_eq!(config.admin.as_deref(), Some("127.0.0.1:9150"));
+    assert_eq!(config.admin_hosts, ["cache.example.com", "other.example.com"]);
+    let plain = ClientTls {
+        ca: None,
+        name: None,
+        identity: None,
+        verify: Verify::Full,
+    };
+    assert_eq!(config.pools["a"].tls.as_ref(), Some(&plain));
+    let full = ClientTls {
+        ca: Some("conf/ca.crt".into()),
+        name: Some("cache.test".into()),
+        identity: Some(Identity {
+            certificate: "conf/me.crt".into(),
+            key: "conf/me.key".into(),
+        }),
+        verify: Verify::Authority,
+    };
+    assert_eq!(config.pools["b"].tls.as_ref(), Some(&full));
+    let question = config.pools["b"].source.question();
+    assert!(matches!(question, Some(Question::Endpoint(endpoint)) if endpoint.tls == Some(full)));
+    let warnings: Vec<_> = loaded
+        .warnings
+        .iter()
+        .filter(|warning| warning.contains("`verify: none`"))
+        .collect();
+    assert_eq!(warnings.len(), 1, "{:?}", loaded.warnings);
+    assert!(
+        warnings[0].starts_with("conf/proxima.yaml:11:39: "),
+        "{}",
+        warnings[0]
+    );
 }
 
 #[test]

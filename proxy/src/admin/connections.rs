@@ -23,17 +23,22 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     task::{AbortHandle, JoinSet},
     time::{sleep, timeout},
 };
 
-use crate::reactor::is_shortage;
+use tokio_rustls::TlsAcceptor;
+
+use crate::{reactor::is_shortage, tls::Acceptor};
 
 /// The longest head of a request, and what is sent of an answer at a time; in bytes.
 const HEAD_BYTES: usize = 64 * 1024;
 /// Connections at a time: every tool of an operator needs one, for as long as an answer takes.
 const MOST: usize = 64;
+/// Time for a handshake.
+const HANDSHAKE: Duration = Duration::from_secs(5);
 /// Time for a request's head.
 const HEAD: Duration = Duration::from_secs(10);
 /// Time for an answer to be taken; a reload may wait for names.
@@ -56,6 +61,26 @@ pub(super) async fn answer(listener: TcpListener, router: Router, may: impl Fn(I
             let _ = timeout(ALL, one(stream, router, works)).await;
         }
     })
+    .await;
+}
+
+/// The same by TLS, for everybody.
+pub(super) async fn answer_by_tls(listener: TcpListener, tls: Arc<Acceptor>, router: Router) {
+    // Who is told in plain words that there is no room does not understand them.
+    serve(
+        listener,
+        |_| true,
+        b"",
+        |stream, works| {
+            let (tls, router) = (Arc::clone(&tls), router.clone());
+            async move {
+                let handshake = TlsAcceptor::from(tls.config()).accept(stream);
+                if let Ok(Ok(stream)) = timeout(HANDSHAKE, handshake).await {
+                    let _ = timeout(ALL, one(stream, router, works)).await;
+                }
+            }
+        },
+    )
     .await;
 }
 
@@ -162,7 +187,10 @@ impl Crowd {
     }
 }
 
-async fn one(stream: TcpStream, router: Router, works: Works) -> hyper::Result<()> {
+async fn one<S>(stream: S, router: Router, works: Works) -> hyper::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |request| {
         let (answer, works) = (router.call(request), Arc::clone(&works));

@@ -34,7 +34,7 @@ pub use self::{
     mcrouter::serve as answer_clients,
     twemproxy::{Statistics, serve_statistics},
 };
-use crate::control::Proxy;
+use crate::{control::Proxy, tls::Acceptor};
 
 type Shared = State<Arc<Proxy>>;
 
@@ -57,11 +57,11 @@ proxima
   POST /reload                   read the configuration again (with the header X-Proxima: yes)
 ";
 
-/// Serves `address`. Returns the bound address.
+/// Serves `address`, by TLS if there is an acceptor. Returns the bound address.
 ///
 /// # Errors
 /// The address cannot be bound.
-pub async fn serve(address: &str, proxy: Arc<Proxy>) -> io::Result<String> {
+pub async fn serve(address: &str, tls: Option<Arc<Acceptor>>, proxy: Arc<Proxy>) -> io::Result<String> {
     let listener = TcpListener::bind(address).await?;
     let bound = listener.local_addr()?.to_string();
     let router = Router::new()
@@ -80,7 +80,10 @@ pub async fn serve(address: &str, proxy: Arc<Proxy>) -> io::Result<String> {
         .route("/reload", post(reload))
         .layer(from_fn_with_state(Arc::clone(&proxy), guard::guard))
         .with_state(proxy);
-    tokio::spawn(connections::answer(listener, router, |_| true));
+    match tls {
+        None => tokio::spawn(connections::answer(listener, router, |_| true)),
+        Some(tls) => tokio::spawn(connections::answer_by_tls(listener, tls, router)),
+    };
     Ok(bound)
 }
 

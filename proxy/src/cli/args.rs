@@ -233,9 +233,12 @@ Examples:
 pub(super) enum Fleet {
     /// Print the fleet as a running proxy sees it: view, leader, voters, and every peer
     Show {
-        /// The admin port of the proxy
+        /// The admin port of the proxy; `https://ADDRESS` where it has TLS
         #[arg(long, value_name = "ADDRESS", default_value = ADMIN)]
         admin: String,
+        /// The authority of the admin port's certificate; the default are those that this system trusts
+        #[arg(long, value_name = "FILE")]
+        admin_ca: Option<PathBuf>,
         /// Print it as JSON
         #[arg(long)]
         json: bool,
@@ -244,9 +247,12 @@ pub(super) enum Fleet {
     Remove {
         /// The name of the peer
         name: String,
-        /// The admin port of any proxy of the fleet
+        /// The admin port of any proxy of the fleet; `https://ADDRESS` where it has TLS
         #[arg(long, value_name = "ADDRESS", default_value = ADMIN)]
         admin: String,
+        /// The authority of the admin port's certificate; the default are those that this system trusts
+        #[arg(long, value_name = "FILE")]
+        admin_ca: Option<PathBuf>,
     },
     /// Make an authority and certificates for the channels between peers
     ///

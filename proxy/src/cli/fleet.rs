@@ -1,17 +1,32 @@
 //! `proxima fleet`: the fleet as a running proxy sees it, keys for its channels, and the acts of an operator.
 
-use std::{fmt::Write, path::Path, time::Duration};
+use std::{
+    fmt::Write,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use axum::body::{Body, to_bytes};
 use hyper::{Method, Request, StatusCode, client::conn::http1, header::HOST};
 use hyper_util::rt::TokioIo;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use tokio::{net::TcpStream, runtime, time::timeout};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    runtime,
+    time::timeout,
+};
+use tokio_rustls::TlsConnector;
 
 use super::{Answer, args::Fleet};
 use crate::{
-    config,
+    config::{
+        self,
+        schema::{ClientTls, Verify},
+    },
     control::{FleetStatus, InitError, init_directory, make_keys},
+    tls::Certificates,
 };
 
 /// Time for the answer of the admin port.
@@ -35,7 +50,11 @@ enum AskError {
 /// Does what this command says.
 pub(super) fn fleet(command: Fleet) -> Answer {
     match command {
-        Fleet::Show { admin, json } => match ask(&admin, Method::GET, "/fleet") {
+        Fleet::Show {
+            admin,
+            admin_ca,
+            json,
+        } => match ask(&Admin::of(admin, admin_ca), Method::GET, "/fleet") {
             Ok(text) if json => Answer::good(format!("{text}\n")),
             Ok(text) => match serde_json::from_str(&text) {
                 Ok(status) => Answer::good(table(&status)),
@@ -43,7 +62,12 @@ pub(super) fn fleet(command: Fleet) -> Answer {
             },
             Err(error) => Answer::bad(1, format!("proxima: {error}")),
         },
-        Fleet::Remove { name, admin } => {
+        Fleet::Remove {
+            name,
+            admin,
+            admin_ca,
+        } => {
+            let admin = Admin::of(admin, admin_ca);
             let name = utf8_percent_encode(&name, NON_ALPHANUMERIC);
             match ask(&admin, Method::POST, &format!("/fleet/remove?peer={name}")) {
                 Ok(text) => Answer::good(text),
@@ -76,12 +100,57 @@ fn init(file: &Path, force: bool) -> Answer {
     }
 }
 
+/// An admin port.
+struct Admin {
+    address: String,
+    /// TLS with it. `None`: it speaks plainly.
+    tls: Option<ClientTls>,
+}
+
+impl Admin {
+    /// The one at this address, which may stand behind `https://`.
+    fn of(address: String, ca: Option<PathBuf>) -> Self {
+        let bare = address.trim_start_matches("http://").trim_end_matches('/');
+        let (bare, is_secure) = match bare.strip_prefix("https://") {
+            Some(bare) => (bare, true),
+            None => (bare, ca.is_some()),
+        };
+        let tls = ClientTls {
+            ca,
+            name: None,
+            identity: None,
+            verify: Verify::Full,
+        };
+        Self {
+            address: bare.to_owned(),
+            tls: is_secure.then_some(tls),
+        }
+    }
+
+    async fn connect(&self) -> io::Result<Box<dyn Stream>> {
+        let stream = TcpStream::connect(&self.address).await?;
+        let Some(tls) = &self.tls else {
+            return Ok(Box::new(stream));
+        };
+        let host = self.address.rsplit_once(':').map(|(host, _)| host);
+        let host = host.map(|host| host.trim_matches(['[', ']']));
+        let connector = Certificates::default().connector(tls, host);
+        let connector = connector.map_err(io::Error::other)?;
+        let connecting = TlsConnector::from(connector.config()).connect(connector.name(), stream);
+        Ok(Box::new(connecting.await?))
+    }
+}
+
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
 /// Asks the admin port, and returns the text of its answer.
-fn ask(admin: &str, method: Method, path: &str) -> Result<String, AskError> {
+fn ask(at: &Admin, method: Method, path: &str) -> Result<String, AskError> {
+    let admin = &*at.address;
     let unreachable = |error| AskError::Unreachable(admin.to_owned(), error);
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let asked = async {
-        let stream = TcpStream::connect(admin).await.map_err(unreachable)?;
+        let stream = at.connect().await.map_err(unreachable)?;
         let http = |error| AskError::Http(admin.to_owned(), error);
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(http)?;
         tokio::spawn(connection);

@@ -73,10 +73,13 @@ impl Engine {
 
     /// What a step of this client's login is given.
     fn admitting(&mut self, id: ClientId) -> Option<Admitting> {
-        let listener = self.clients.table.get(id)?.listener;
+        let client = self.clients.table.get(id)?;
+        let listener = client.listener;
+        let is_plain = client.stream.transform.is_none();
         Some(Admitting {
             random: [(); 4].map(|()| self.random.bits()),
             unix: self.unix().0,
+            offers_tls: is_plain && self.tree.tls(usize::from(listener)).is_some(),
             reach: self.tree.reach_of(usize::from(listener)),
         })
     }
@@ -107,14 +110,19 @@ impl Engine {
             }
             Admission::Upgrade { used } => {
                 let listener = client.listener;
-                let transform = client.protocol.upgrade(End::Client { listener });
+                let tls = self.tree.tls(usize::from(listener));
+                let transform = match tls.filter(|_| client.stream.transform.is_none()) {
+                    Some(tls) => Some(tls.accept()),
+                    None => client.protocol.upgrade(End::Client { listener }),
+                };
                 // What is behind the word is the beginning of the handshake: clients of MySQL do not wait for
                 // an answer. It is never read as plain.
                 let behind = bytes.get(used..).unwrap_or_default();
-                if transform.is_some_and(|transform| client.stream.upgrade(transform)) {
-                    if !behind.is_empty() {
-                        self.actions.upgraded.push((endpoint, behind.to_vec()));
-                    }
+                let before = client.stream.transform_memory();
+                let first = transform.and_then(|transform| client.stream.upgrade(transform, behind));
+                if let Some(first) = first {
+                    client.beside += client.stream.transform_memory() - before;
+                    self.actions.upgraded.push((endpoint, first));
                     self.flush_later(endpoint);
                     // The codec knows which side speaks next.
                     self.admit(id, &[]);

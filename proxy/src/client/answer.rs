@@ -319,10 +319,14 @@ impl Engine {
 
     /// Closes a client and forgets what it waits for: replies to it are dropped.
     pub(crate) fn close_client(&mut self, id: ClientId, abort: bool) {
-        let Some(client) = self.clients.table.remove(id) else {
+        let Some(mut client) = self.clients.table.remove(id) else {
             return;
         };
         if let Some(conn) = client.stream.conn {
+            if !abort {
+                let farewell = client.stream.farewell();
+                self.actions.farewells.extend(farewell.map(|bytes| (conn, bytes)));
+            }
             self.actions.close.push((conn, abort));
         }
         self.metrics.clients.closed += 1;

@@ -40,8 +40,8 @@ pub struct Client {
     pub(super) own: Option<LaneId>,
     /// The lane whose message, which no request has asked for, is leaving in parts, and the slot of it.
     pub(super) pushing: Option<(LaneId, u32)>,
-    /// Bytes that have come on its own lanes and were not passed on.
-    pub(super) in_lanes: usize,
+    /// Bytes that have come on its own lanes and were not passed on, and those of its transform.
+    pub(super) beside: usize,
     /// Its subscriptions at several servers; `None`: it has none.
     pub(super) subscriptions: Option<Box<Subscriptions>>,
     pub(super) slots: Slots,
@@ -156,7 +156,7 @@ impl Client {
             ..
         } = &self.stream;
         let buffers = read_buffer.capacity() + out.capacity() + wire.capacity();
-        let elsewhere = self.in_lanes + self.session.memory();
+        let elsewhere = self.beside + self.session.memory();
         let has_more = self.subscriptions.is_some() || matches!(self.stage, Stage::Spread(_));
         let more = if has_more { self.holds_more() } else { 0 };
         self.unsent + buffers + self.slots.memory() + elsewhere + more

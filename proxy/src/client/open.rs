@@ -9,7 +9,7 @@ use crate::{
     engine::{ClientId, Endpoint, Engine},
     members::{ClientSource, Locality},
     micros::Micros,
-    protocol::{End, Failed, ProtocolSlot, Session},
+    protocol::{End, Failed, Protocol, ProtocolSlot, Session, Transform},
     stream::Stream,
 };
 
@@ -22,14 +22,16 @@ impl Engine {
     pub fn open_client(&mut self, listener: u16) -> Option<Endpoint> {
         let ProtocolSlot { protocol, first } = self.tree.spoken(usize::from(listener))?;
         let now = self.now;
+        let stream = Stream {
+            transform: self.first_transform(listener, protocol),
+            ..Stream::default()
+        };
         self.clients.opened += 1;
         let number = self.clients.opened * self.facts.workers.max(1) as u64 + self.facts.worker as u64;
         let id = self.clients.table.insert(|generation| Client {
             generation,
-            stream: Stream {
-                transform: protocol.transform(End::Client { listener }),
-                ..Stream::default()
-            },
+            beside: stream.transform_memory(),
+            stream,
             listener,
             protocol,
             first_command: first,
@@ -47,7 +49,6 @@ impl Engine {
             source: ClientSource::Unknown,
             own: None,
             pushing: None,
-            in_lanes: 0,
             subscriptions: None,
             slots: Slots::default(),
             stage: Stage::Login,
@@ -72,6 +73,14 @@ impl Engine {
         self.metrics.clients.accepted += 1;
         self.share_memory();
         Some(Endpoint::Client(id))
+    }
+
+    /// The transform with which a client's connection begins; `None`: there is none.
+    fn first_transform(&self, listener: u16, protocol: &dyn Protocol) -> Option<Box<dyn Transform>> {
+        match self.tree.tls(usize::from(listener)) {
+            Some(tls) if !protocol.upgrades() => Some(tls.accept()),
+            _ => protocol.transform(End::Client { listener }),
+        }
     }
 
     /// Follows the session of this client, which may have named another login. Returns `false` if there are

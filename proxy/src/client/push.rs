@@ -64,7 +64,7 @@ impl Clients {
     /// Charges the client for what one of its lanes holds now, instead of what it held before.
     pub(crate) fn charge_for_lane(&mut self, id: ClientId, before: usize, holds: usize) {
         if let Some(client) = self.table.get_mut(id) {
-            client.in_lanes = client.in_lanes + holds - before;
+            client.beside = client.beside + holds - before;
             let unsent = client.unsent;
             self.room.charge(client, unsent);
         }

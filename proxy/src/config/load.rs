@@ -167,6 +167,19 @@ fn seen_from(path: &Path, mut config: Config) -> Config {
         }
         peers_seen_from(folder, &mut discovery.peers);
     }
+    if let Some(tls) = &mut config.admin_tls {
+        tls.below(folder);
+    }
+    for tls in config
+        .listeners
+        .iter_mut()
+        .filter_map(|listener| listener.tls.as_mut())
+    {
+        tls.below(folder);
+    }
+    for tls in config.pools.values_mut().filter_map(|pool| pool.tls.as_mut()) {
+        tls.below(folder);
+    }
     passwords::below(folder, &mut config);
     let below = |(name, pool): (String, Pool)| {
         let source = pool.source.below(folder).unwrap_or(pool.source);
@@ -186,9 +199,8 @@ fn fleet_seen_from(folder: &Path, fleet: &mut Fleet) {
     fleet.dir = folder.join(&fleet.dir);
     peers_seen_from(folder, &mut fleet.peers);
     if let Some(tls) = &mut fleet.tls {
-        for path in [&mut tls.certificate, &mut tls.key, &mut tls.ca] {
-            *path = folder.join(&*path);
-        }
+        tls.identity.below(folder);
+        tls.ca = folder.join(&tls.ca);
     }
 }
 

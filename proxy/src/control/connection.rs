@@ -12,7 +12,10 @@ use tokio::{
 
 use crate::{
     members::Member,
-    protocol::{Login, MALFORMED, Message, NO_UPGRADE, Protocol, ServerLogin, StateSlot, Transform},
+    protocol::{
+        Handshake, Login, MALFORMED, Message, NO_TLS, NO_UPGRADE, Protocol, ServerLogin, Stacked, StateSlot,
+        Transform,
+    },
     reactor::is_shortage,
 };
 
@@ -64,7 +67,7 @@ impl<'a> Connection<'a> {
             member,
             protocol,
             stream,
-            transform: protocol.transform(member.end()),
+            transform: member.first_transform(),
             heard: Vec::new(),
             state: StateSlot::NONE,
             local,
@@ -85,16 +88,19 @@ impl<'a> Connection<'a> {
         if self.transform.is_some() {
             // The side that begins the transform's own conversation does so now.
             self.write(&[]).await?;
+            self.shake_hands().await?;
         }
         let own = self.member.login.clone();
         let mut with = ServerLogin {
             words: b"",
             own: own.as_deref(),
             is_shared: false,
+            wants_tls: false,
             version: 0,
         };
         loop {
             let mut said = Vec::new();
+            with.wants_tls = self.member.tls.is_some() && self.transform.is_none();
             let step = self
                 .protocol
                 .login(&mut self.state, &mut with, &self.heard, &mut said);
@@ -102,11 +108,14 @@ impl<'a> Connection<'a> {
             let used = match step {
                 Login::More { used } | Login::Ready { used } | Login::Limited { used, .. } => used,
                 Login::Upgrade { used } => {
-                    let transform = self.protocol.upgrade(self.member.end());
-                    if used != self.heard.len() || self.transform.is_some() || transform.is_none() {
+                    let transform = self.member.next_transform(self.transform.is_some());
+                    let Some(transform) = transform.filter(|_| used == self.heard.len()) else {
                         return Err(io::Error::other(NO_UPGRADE));
-                    }
-                    self.transform = transform;
+                    };
+                    self.transform = Some(match self.transform.take() {
+                        None => transform,
+                        Some(outer) => Box::new(Stacked::new(outer, transform, &[])),
+                    });
                     self.write(&[]).await?;
                     used
                 }
@@ -116,6 +125,9 @@ impl<'a> Connection<'a> {
                 Login::Denied(_) => return Err(io::Error::other(MALFORMED)),
             };
             self.heard.drain(..used);
+            if with.wants_tls && matches!(step, Login::Ready { .. } | Login::Limited { .. }) {
+                return Err(io::Error::other(NO_TLS));
+            }
             match step {
                 Login::Ready { .. } => return Ok(None),
                 Login::Limited { why, .. } => return Ok(Some(why)),
@@ -126,6 +138,16 @@ impl<'a> Connection<'a> {
                 _ => {}
             }
         }
+    }
+
+    /// Waits until the handshake of the transform is over.
+    async fn shake_hands(&mut self) -> io::Result<()> {
+        while let Some(transform) = &self.transform
+            && transform.handshake() == Handshake::UnderWay
+        {
+            self.read().await?;
+        }
+        Ok(())
     }
 
     /// Sends requests.
@@ -207,16 +229,22 @@ impl<'a> Connection<'a> {
     async fn read(&mut self) -> io::Result<()> {
         let mut received = Vec::with_capacity(CHUNK);
         if self.stream.read_buf(&mut received).await? == 0 {
-            let text = "it closes the connection";
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, text));
+            return Err(closed());
         }
         let Some(transform) = &mut self.transform else {
             self.heard.append(&mut received);
             return Ok(());
         };
         let mut wire = Vec::new();
-        transform.open(&received, &mut self.heard, &mut wire)?;
-        self.stream.write_all(&wire).await
+        let opened = transform.open(&received, &mut self.heard, &mut wire);
+        let has_ended = transform.has_ended() && self.heard.is_empty();
+        // The alert that says what is wrong leaves first.
+        self.stream.write_all(&wire).await?;
+        opened?;
+        match has_ended {
+            true => Err(closed()),
+            false => Ok(()),
+        }
     }
 }
 
@@ -242,6 +270,10 @@ where
 /// The same address, as servers list it that listen to addresses of both kinds.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+fn closed() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "it closes the connection")
 }
 
 fn endless() -> io::Error {

@@ -20,7 +20,7 @@ pub(super) fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &str) {
         addresses.join(", "),
     );
     if let Some(admin) = admin {
-        tracing::info!("admin on http://{admin} (/live /ready /metrics /config /members /explain?key=K)");
+        tracing::info!("admin on {admin} (/live /ready /metrics /config /members /explain?key=K)");
     }
 }
 
@@ -41,7 +41,7 @@ pub(super) fn introduce(proxy: &Proxy, admin: Option<&str>) {
         try_it(&address, r"SET hello world\r\nGET hello\r\nQUIT\r\n");
     }
     if let Some(admin) = admin {
-        println!("Look inside: http://{admin}/metrics, http://{admin}/explain?key=hello");
+        println!("Look inside: {admin}/metrics, {admin}/explain?key=hello");
     }
     println!("Next: `proxima --help`, examples/node-local-memcached, docs/. Stop with Ctrl-C.");
 }

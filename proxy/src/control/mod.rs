@@ -6,6 +6,7 @@
 //!  DNS, endpoints ─▶ dns ─────┘
 //!  peers ◀─▶ fleet ─▶ views, channels, leases ─▶ workers
 //!  list, file, DNS, peers ─▶ announce ─▶ what clients are told of the proxies
+//!  certificates ─▶ what new connections show and trust
 //!  node agent ─▶ nodes ─▶ orders of `nearest` ─▶ workers
 //!  ejections ◀─ workers                 admin ─▶ metrics, explain, ready, health
 //!      └─▶ probes ─▶ health               file, call, SIGTERM ─▶ drain ─▶ workers
@@ -17,6 +18,7 @@
 )]
 
 mod announce;
+mod certificates;
 mod connection;
 mod consult;
 mod copies;
@@ -97,6 +99,7 @@ use crate::{
     reactor::Io,
     route::{self, Asker, ExplainError, Explained, Tree},
     spool::Spool,
+    tls::Certificates,
     worker::Order,
 };
 
@@ -131,6 +134,8 @@ pub struct Proxy {
     questions: mpsc::UnboundedSender<client::Question>,
     /// The fleet, and where the workers' events about it go. `None`: this proxy is in none.
     fleet: Option<(Arc<Fleet>, mpsc::UnboundedSender<peers::Event>)>,
+    /// The certificates of listeners, servers and peers.
+    certificates: Arc<Certificates>,
     state: Mutex<State>,
 }
 
@@ -216,6 +221,11 @@ impl Proxy {
         let place = question.place;
         self.workers
             .order_one(question.worker, Order::Answer { place, answer });
+    }
+
+    /// The certificates of listeners, servers and peers.
+    pub fn certificates(&self) -> &Certificates {
+        &self.certificates
     }
 
     /// The sum over all workers.

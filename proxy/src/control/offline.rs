@@ -14,6 +14,7 @@ use crate::{
     protocol::Protocols,
     random::Random,
     route::{self, Asker, CompileError, Compiled, Compiler, ExplainError},
+    tls::{Certificates, TlsError},
 };
 
 /// A configuration that was read without a mistake cannot be used on this machine.
@@ -31,6 +32,9 @@ pub enum OfflineError {
         "state: {path} cannot be written here: {error}; name a file in a folder that exists and that the proxy may write to"
     )]
     State { path: String, error: io::Error },
+    /// The operator has to correct the certificate of the admin port.
+    #[error("admin: {0}")]
+    Tls(#[from] TlsError),
     /// The operator has to correct the routes.
     #[error(transparent)]
     Routes(#[from] CompileError),
@@ -78,8 +82,9 @@ pub fn check(loaded: &Loaded) -> Result<Vec<String>, Vec<OfflineError>> {
     let (names, servers) = ask(config).map_err(|error| vec![error])?;
     let known = names.addresses(&Questions::of(config, &servers));
     let mut refused: Vec<OfflineError> = config.state.as_deref().and_then(unwritable).into_iter().collect();
-    let mut registry = Registry::new(Here::new(&[], None));
+    let mut registry = Registry::new(Here::new(&[], None)).sharing(names.certificates());
     registry.set_hosts(known.clone());
+    refused.extend(unusable(config, names.certificates()));
     if let Err(error) = compile(loaded, &servers, &mut registry) {
         refused.push(error.into());
     }
@@ -102,6 +107,12 @@ pub fn check(loaded: &Loaded) -> Result<Vec<String>, Vec<OfflineError>> {
             .map(|line| format!("{line}; its requests get errors until it does")),
     );
     Ok(warnings)
+}
+
+/// Why the certificates that no route needs cannot be used.
+fn unusable(config: &Config, certificates: &Certificates) -> Option<OfflineError> {
+    let tls = config.admin_tls.as_ref()?;
+    Some(certificates.acceptor(tls).err()?.into())
 }
 
 /// Why the state file cannot be written here. `None`: it can. Nothing is changed.

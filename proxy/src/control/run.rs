@@ -11,6 +11,7 @@ use tokio::{
 use super::{
     Proxy,
     announce::announce,
+    certificates::follow_certificates,
     consult::answer_clients,
     drain::{drain, look_for_file},
     follow::follow,
@@ -82,6 +83,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         tokio::spawn(Arc::clone(&proxy).watch_company());
         tokio::spawn(follow(reloader, Arc::clone(&proxy), requests));
         tokio::spawn(tick(Arc::clone(&proxy)));
+        tokio::spawn(follow_certificates(Arc::clone(&proxy)));
         tokio::spawn(look_for_file(Arc::clone(&proxy)));
         tokio::spawn(drain(Arc::clone(&proxy)));
         tokio::spawn(announce(Arc::clone(&proxy)));
@@ -99,14 +101,19 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
     ended
 }
 
-/// Opens the admin port. Returns its address; `None`: the configuration has none.
+/// Opens the admin port. Returns where it is; `None`: the configuration has none.
 async fn serve_admin(proxy: &Arc<Proxy>) -> Result<Option<String>, StartError> {
-    let address = proxy.state().loaded.config.admin.clone();
+    let (address, tls) = {
+        let config = &proxy.state().loaded.config;
+        (config.admin.clone(), config.admin_tls.clone())
+    };
     let Some(address) = address else {
         return Ok(None);
     };
-    match admin::serve(&address, Arc::clone(proxy)).await {
-        Ok(bound) => Ok(Some(bound)),
+    let acceptor = tls.map(|tls| proxy.certificates.acceptor(&tls)).transpose()?;
+    let scheme = if acceptor.is_some() { "https" } else { "http" };
+    match admin::serve(&address, acceptor, Arc::clone(proxy)).await {
+        Ok(bound) => Ok(Some(format!("{scheme}://{bound}"))),
         Err(source) => Err(StartError::Admin { address, source }),
     }
 }

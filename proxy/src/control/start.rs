@@ -43,6 +43,7 @@ use crate::{
     protocol::Protocols,
     random::Random,
     reactor::{Io, NoUring, reason},
+    tls::TlsError,
     worker::{FleetOrder, Order},
 };
 
@@ -123,6 +124,9 @@ pub enum StartError {
     /// The fleet cannot be joined; the message says what to do.
     #[error(transparent)]
     Fleet(#[from] FleetError),
+    /// The operator has to correct the certificate of the admin port.
+    #[error("admin: {0}")]
+    Tls(#[from] TlsError),
     /// The operator has to choose another address, or to stop the process that listens there.
     #[error("cannot listen on admin address {address}: {source}")]
     Admin { address: String, source: std::io::Error },
@@ -185,6 +189,7 @@ pub(super) fn start(
                 random,
                 about,
                 (replicated(config), own_copies(config)),
+                preparer.registry.certificates(),
             );
             let (fleet, peering) = runtime.block_on(started)?;
             if !fleet.began_clean() {
@@ -222,6 +227,7 @@ pub(super) fn start(
         shutdown: Notify::new(),
         questions: question,
         fleet,
+        certificates: Arc::clone(preparer.registry.certificates()),
         state: Mutex::new(State::new(first.loaded().clone(), copies, shared.random)),
     });
     let mut reloader = Reloader::new(Arc::clone(&proxy), preparer);
@@ -273,7 +279,7 @@ fn prepare(
         .map_err(ReloadError::from)?;
     let hosts = names.addresses(&Questions::of(&loaded.config, &servers));
     let mut preparer = Preparer {
-        registry: Registry::new(here),
+        registry: Registry::new(here).sharing(names.certificates()),
         workers: loaded.config.workers.unwrap_or_else(host::processors).max(1),
         host_id: host_id(),
         protocols: options.protocols,

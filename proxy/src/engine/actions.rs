@@ -12,10 +12,12 @@ pub struct Actions {
     pub flush: Vec<Endpoint>,
     /// Pieces of the borrowed receive buffer that leave as they are.
     pub pass: Vec<Passed>,
-    /// Connections with a new transform, and the bytes for it that came with the word that has agreed on it.
+    /// Clients with a new transform, and the bytes for it that came with the word that has agreed on it.
     pub upgraded: Vec<(Endpoint, Vec<u8>)>,
     /// Lanes to connect.
     pub connect: Vec<LaneId>,
+    /// Last bytes of connections that are closed: their transforms say goodbye.
+    pub farewells: Vec<(Conn, Vec<u8>)>,
     /// Connections to close; `true`: with a reset.
     pub close: Vec<(Conn, bool)>,
     /// Connections whose receiving stops (`true`) or starts again (`false`).

@@ -11,7 +11,8 @@ use socket2::SockAddr;
 use super::{Distance, DistanceSource, Draining, Health, Pool, ServerIdentity};
 use crate::{
     config::schema::{Dedicated, KeepAlive},
-    protocol::{Copied, Credentials, End, Protocol},
+    protocol::{Copied, Credentials, End, Protocol, Transform},
+    tls::Connector,
 };
 
 /// A member's number, the same in every snapshot for as long as the member lives. Workers find its lanes by
@@ -58,6 +59,8 @@ pub struct Member {
     pub keepalive: Option<KeepAlive>,
     /// Whether each connection begins with the question for its version.
     pub asks_version: bool,
+    /// TLS with it; `None`: it speaks plainly.
+    pub tls: Option<Box<Connector>>,
     /// How its protocol keeps copies, if it holds a copy of everything in its pool. `None`: it holds its
     /// share of the keys.
     pub copied: Option<&'static dyn Copied>,
@@ -73,6 +76,23 @@ impl Member {
         End::Server {
             pool: &self.pool.name,
             address: &self.address,
+        }
+    }
+
+    /// The transform with which a connection to it begins; `None`: there is none.
+    pub fn first_transform(&self) -> Option<Box<dyn Transform>> {
+        match &self.tls {
+            Some(tls) if !self.protocol.upgrades() => Some(tls.connect()),
+            _ => self.protocol.transform(self.end()),
+        }
+    }
+
+    /// The transform that begins with an upgrade in the login; `has_tls`: TLS is in place already. `None`:
+    /// there is none.
+    pub fn next_transform(&self, has_tls: bool) -> Option<Box<dyn Transform>> {
+        match &self.tls {
+            Some(tls) if !has_tls => Some(tls.connect()),
+            _ => self.protocol.upgrade(self.end()),
         }
     }
 

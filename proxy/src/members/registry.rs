@@ -20,14 +20,16 @@ use super::{
     ServerIdentity,
 };
 use crate::{
-    config::schema::{EjectBy, Login, Pool as PoolSpec, Server},
+    config::schema::{ClientTls, EjectBy, Login, Pool as PoolSpec, Server},
     protocol::{Credentials, PoolChanges, PoolSettings, Protocol, Wakers},
+    tls::{Certificates, Connector, TlsError},
 };
 
 /// The members of this process. The control thread keeps them.
 #[derive(Debug)]
 pub struct Registry {
     here: Here,
+    certificates: Arc<Certificates>,
     /// The addresses of host names. A name that is missing has no address yet.
     hosts: BTreeMap<String, IpAddr>,
     /// By key, login and other settings.
@@ -76,6 +78,9 @@ pub enum BadEndpoint {
     /// The system does not take this path for a socket's.
     #[error(transparent)]
     Path(#[from] io::Error),
+    /// TLS with it cannot be set up.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
 }
 
 impl Registry {
@@ -84,10 +89,22 @@ impl Registry {
         &self.here
     }
 
+    /// The same, with these certificates.
+    pub fn sharing(mut self, certificates: &Arc<Certificates>) -> Self {
+        self.certificates = Arc::clone(certificates);
+        self
+    }
+
+    /// The certificates of the process.
+    pub fn certificates(&self) -> &Arc<Certificates> {
+        &self.certificates
+    }
+
     /// An empty registry. `here` gives the distance of members.
     pub fn new(here: Here) -> Self {
         Self {
             here,
+            certificates: Arc::default(),
             hosts: BTreeMap::new(),
             members: HashMap::new(),
             known: HashMap::new(),
@@ -120,8 +137,12 @@ impl Registry {
         server: &Server,
         protocol: &'static dyn Protocol,
     ) -> Result<Arc<Member>, AddressError> {
+        let tls = spec
+            .tls
+            .as_ref()
+            .filter(|_| !spec.plain.contains(&server.address));
         let settings = format!(
-            "{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}",
+            "{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}",
             server.weight,
             server.zone,
             (spec.timeout, spec.connect_timeout),
@@ -130,13 +151,15 @@ impl Registry {
             spec.preconnect,
             spec.keepalive,
             spec.asks_version,
+            tls,
         );
         let login = credentials(&spec.login);
-        let socket = self.locate(&server.address).map_err(|reason| AddressError {
+        let refused = |reason| AddressError {
             pool: pool.into(),
             address: server.address.clone(),
             reason,
-        })?;
+        };
+        let socket = self.locate(&server.address).map_err(refused)?;
         let key = Key {
             pool: pool.into(),
             address: server.address.clone(),
@@ -149,6 +172,13 @@ impl Registry {
         if let Some(member) = self.members.get(&key) {
             return Ok(Arc::clone(member));
         }
+        let tls = match tls {
+            Some(tls) => Some(Box::new(
+                self.connector(tls, &server.address)
+                    .map_err(|error| refused(error.into()))?,
+            )),
+            None => None,
+        };
         let (id, draining) = self.know(&key.0);
         // Where lost connections are counted, each pool counts for itself.
         let counted = match spec.eject.by {
@@ -207,6 +237,7 @@ impl Registry {
             preconnect: spec.preconnect,
             keepalive: spec.keepalive,
             asks_version: spec.asks_version,
+            tls,
             copied: spec.replicated.and_then(|_| protocol.copied()),
             draining,
             health,
@@ -225,6 +256,20 @@ impl Registry {
             }
             None => Err(BadEndpoint::Syntax),
         }
+    }
+
+    /// TLS with the server at this address.
+    fn connector(&self, tls: &ClientTls, address: &str) -> Result<Connector, TlsError> {
+        let ip;
+        let host = match Address::parse(address) {
+            Some(Address::Host(host, _)) => Some(host),
+            Some(Address::Ip(at)) => {
+                ip = at.ip().to_string();
+                Some(&*ip)
+            }
+            Some(Address::Path(_)) | None => None,
+        };
+        self.certificates.connector(tls, host)
     }
 
     /// The pool with this name. Its state is made anew where what it is made from has changed.

@@ -4,12 +4,13 @@
 mod failover;
 mod named;
 mod outcomes;
+mod tls;
 
 use std::collections::BTreeMap;
 
 use proxima_wire::message::Outcome;
 
-pub use self::{failover::FailoverCounts, named::NamedCounts, outcomes::Outcomes};
+pub use self::{failover::FailoverCounts, named::NamedCounts, outcomes::Outcomes, tls::TlsCounts};
 
 use crate::members::{MemberId, PoolId};
 
@@ -336,6 +337,8 @@ pub struct Metrics {
     pub pushes: u64,
     /// Counts about the fleet.
     pub fleet: Fleet,
+    /// Counts about TLS.
+    pub tls: TlsCounts,
     /// Gauge, filled in when the metrics are handed out: open clients.
     pub open_clients: u64,
     /// Gauge: clients known to be on one NUMA node, on one socket, and anywhere on this host.
@@ -440,6 +443,7 @@ impl Metrics {
         self.libraries.add(&other.libraries);
         self.pushes += other.pushes;
         self.fleet.add(&other.fleet);
+        self.tls.add(&other.tls);
         self.open_clients += other.open_clients;
         (self.located.iter_mut().zip(other.located)).for_each(|(mine, theirs)| *mine += theirs);
         self.open_lanes += other.open_lanes;

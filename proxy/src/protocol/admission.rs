@@ -44,6 +44,8 @@ pub struct Admitting {
     pub unix: u64,
     /// Whom the client's requests will reach.
     pub reach: Reach,
+    /// The login may be [upgraded](Admission::Upgrade) to TLS.
+    pub offers_tls: bool,
 }
 
 /// The answer to a question of a login.

@@ -21,8 +21,8 @@ pub enum Login {
         /// The reason, in words for the client.
         why: String,
     },
-    /// The login goes on behind the transform of [`Protocol::upgrade`](super::Protocol::upgrade); bytes
-    /// appended so far leave before it. The next step is taken at once, without bytes. No bytes may follow
+    /// The login goes on behind TLS as the listener or the pool has it, or if that is in place already, behind
+    /// the transform of [`Protocol::upgrade`](super::Protocol::upgrade); bytes appended so far leave before it. The next step is taken at once, without bytes. No bytes may follow
     /// those used: an attacker between the two ends could have inserted them.
     Upgrade {
         /// Bytes that this step has used.

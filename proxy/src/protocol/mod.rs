@@ -65,7 +65,7 @@ pub use self::{
     set::{ProtocolSlot, Protocols},
     state::{EndState, StateSlot},
     subscription::{Confirmation, Subject, Subscribing, SubscriptionCounts},
-    transform::Transform,
+    transform::{Handshake, Stacked, Transform},
 };
 pub use proxima_wire::message::{Effect, Message, Piece};
 
@@ -88,6 +88,9 @@ pub enum End<'a> {
 
 /// The error text of a login that asks for an upgrade which is not possible.
 pub const NO_UPGRADE: &str = "the login cannot be upgraded here";
+
+/// The error text of a login that ends without the TLS that its pool asks for.
+pub const NO_TLS: &str = "the server does not offer TLS";
 
 /// The error text for a server's bytes that are not a reply.
 pub const MALFORMED: &str = "malformed reply";
@@ -161,13 +164,20 @@ pub trait Protocol: ClientSide + ServerSide + Requests {
         false
     }
 
-    /// The transform between a new connection and its bytes. By default there is none.
+    /// Does TLS begin in the midst of a login, as its first [upgrade](Login::Upgrade)? By default it begins
+    /// with the connection.
+    fn upgrades(&self) -> bool {
+        false
+    }
+
+    /// The protocol's own transform between a new connection without TLS and its bytes. By default there is
+    /// none.
     fn transform(&self, _: End<'_>) -> Option<Box<dyn Transform>> {
         None
     }
 
-    /// The transform that begins with the [upgrade](Login::Upgrade) of a login. By default there is none, and
-    /// the login is refused.
+    /// The protocol's own transform that begins with the [upgrade](Login::Upgrade) of a login where TLS does
+    /// not, behind TLS if that is in place. By default there is none, and the login is refused.
     fn upgrade(&self, _: End<'_>) -> Option<Box<dyn Transform>> {
         None
     }

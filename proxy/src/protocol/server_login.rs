@@ -13,6 +13,8 @@ pub struct ServerLogin<'a> {
     pub own: Option<&'a Credentials>,
     /// Clients share the connection.
     pub is_shared: bool,
+    /// The login must be [upgraded](super::Login::Upgrade) to TLS before anything secret is said.
+    pub wants_tls: bool,
     /// What the server tells of its version, in the codec's words, which sets it; 0: nothing.
     pub version: u64,
 }
@@ -23,6 +25,7 @@ impl fmt::Debug for ServerLogin<'_> {
         f.debug_struct("ServerLogin")
             .field("own", &self.own)
             .field("is_shared", &self.is_shared)
+            .field("wants_tls", &self.wants_tls)
             .field("version", &self.version)
             .finish_non_exhaustive()
     }

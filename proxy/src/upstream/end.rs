@@ -136,7 +136,11 @@ impl Engine {
             self.lost(id, &lane);
         }
         if let Some(conn) = lane.stream.conn {
-            self.actions.close.push((conn, true));
+            // Where nothing is cut off, a transform can say goodbye, or what is wrong.
+            let cuts = matches!(lane.phase, Phase::Ready) && !lane.is_unused();
+            let farewell = lane.stream.farewell().filter(|_| !cuts);
+            self.actions.close.push((conn, farewell.is_none()));
+            self.actions.farewells.extend(farewell.map(|bytes| (conn, bytes)));
         }
         if let Some((client, _)) = lane.download.and_then(|download| download.to) {
             // The client has part of a reply already: only a closed connection tells the client that the rest

@@ -9,7 +9,7 @@ use crate::{
     client::WHOLE,
     engine::{Endpoint, Engine, LaneId},
     members::Failure,
-    protocol::{Login, Message, NO_UPGRADE, ServerLogin},
+    protocol::{Login, Message, NO_TLS, NO_UPGRADE, ServerLogin},
 };
 
 impl Engine {
@@ -42,6 +42,7 @@ impl Engine {
             words: &words,
             own: lane.member.login.as_deref(),
             is_shared: !lane.dedicated,
+            wants_tls: lane.lacks_tls(),
             version: 0,
         };
         let step = lane
@@ -50,6 +51,11 @@ impl Engine {
             .login(&mut lane.state, &mut with, bytes, &mut lane.stream.out);
         if with.version != 0 {
             lane.member.pool.version.store(with.version, Relaxed);
+        }
+        let is_over = matches!(step, Login::Ready { .. } | Login::Limited { .. });
+        if is_over && lane.lacks_tls() {
+            self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, NO_TLS);
+            return None;
         }
         let used = match step {
             // Bytes that do not make sense within the size limit of a reply never will.
@@ -78,9 +84,10 @@ impl Engine {
                 Some(used)
             }
             Login::Upgrade { used } => {
-                let transform = lane.member.protocol.upgrade(lane.member.end());
+                let transform = lane.member.next_transform(lane.stream.transform.is_some());
                 let is_alone = used == bytes.len();
-                if !transform.is_some_and(|transform| is_alone && lane.stream.upgrade(transform)) {
+                let begins = |transform| is_alone && lane.stream.upgrade(transform, &[]).is_some();
+                if !transform.is_some_and(begins) {
                     self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, NO_UPGRADE);
                     return None;
                 }

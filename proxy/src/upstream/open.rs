@@ -19,7 +19,7 @@ impl Engine {
             generation,
             member: Arc::clone(member),
             stream: Stream {
-                transform: member.protocol.transform(member.end()),
+                transform: member.first_transform(),
                 ..Stream::default()
             },
             local: None,

@@ -15,7 +15,7 @@ use crate::{
     embedded::Connections,
     engine::{Endpoint, Shortage},
     members::ClientSource,
-    protocol::{Failed, Session},
+    protocol::{Failed, Handshake, Session},
     reactor::{Expect, Reactor, peer_process, reason},
 };
 
@@ -108,7 +108,9 @@ impl<R: Reactor> Worker<R> {
         match self.reactor.add(tag(endpoint), socket, Expect::Small) {
             Ok(conn) => {
                 self.engine.attach(endpoint, conn);
-                self.greet(endpoint);
+                if self.greet(endpoint) == Handshake::UnderWay {
+                    self.handshake_begins(endpoint);
+                }
             }
             Err(_) => {
                 if let Endpoint::Client(id) = endpoint {

@@ -61,8 +61,8 @@ impl<R: Reactor> Worker<R> {
         stream.dirty = false;
         let Some(conn) = stream.conn else { return };
         if self.engine.is_connecting(endpoint) {
-            // A login comes before the requests that wait.
-            return;
+            // A login comes before the requests that wait, and a handshake before the login.
+            return self.send_handshake(endpoint, conn);
         }
         let backlog = self.reactor.backlog(conn);
         if backlog > 0 {
@@ -120,6 +120,18 @@ impl<R: Reactor> Worker<R> {
             Endpoint::Channel(_) => metrics.peer_traffic.sent += sent as u64,
         }
         self.after_flush(endpoint, conn, sent > 0, size);
+    }
+
+    /// Sends what a transform has to say before its connection counts as made.
+    fn send_handshake(&mut self, endpoint: Endpoint, conn: Conn) {
+        if let Some(stream) = self.engine.stream(endpoint)
+            && !stream.wire.is_empty()
+            && self.reactor.backlog(conn) == 0
+        {
+            let size = stream.wire.len() as u64;
+            self.reactor.send(conn, &mut stream.wire);
+            self.engine.metrics.server_traffic.sent += size;
+        }
     }
 
     /// Charges a client at least for what its socket was given and has not taken.

@@ -15,6 +15,7 @@
 mod accept;
 mod fleet;
 mod flush;
+mod handshakes;
 mod orders;
 mod process;
 
@@ -32,6 +33,7 @@ use std::{
 use socket2::{Socket, TcpKeepalive};
 use tokio::sync::mpsc::UnboundedSender;
 
+use self::handshakes::Handshakes;
 pub use self::{
     fleet::{FleetOrder, boot_time},
     orders::{Mailbox, Order},
@@ -40,8 +42,10 @@ use crate::{
     config::schema::KeepAlive,
     engine::{Endpoint, Engine, LaneId, WorkerEvent},
     micros::Micros,
+    protocol::Handshake,
     reactor::{Conn, Event, Expect, Reactor},
     table::Id,
+    tls::Failure,
 };
 
 /// The channels between a worker and the rest of the process.
@@ -96,6 +100,7 @@ pub struct Worker<R> {
     peers: Vec<Mailbox>,
     /// Endpoints that others wait for until they have taken what they were sent.
     watched: Vec<Endpoint>,
+    handshakes: Handshakes,
     next_lane_check: Micros,
     next_client_check: Micros,
     /// Scratch space for bytes that a transform has opened.
@@ -132,6 +137,7 @@ impl<R: Reactor> Worker<R> {
             cannot_accept: false,
             peers,
             watched: Vec::new(),
+            handshakes: Handshakes::default(),
             next_lane_check: Micros::ZERO,
             next_client_check: Micros::ZERO,
             plain: Vec::new(),
@@ -162,6 +168,7 @@ impl<R: Reactor> Worker<R> {
             if self.engine.is_in_fleet() {
                 self.engine.begin_turn(boot_time());
             }
+            self.go_on_with_handshakes();
             while let Some(event) = self.next() {
                 if !self.event(event) {
                     return Ok(());
@@ -208,7 +215,8 @@ impl<R: Reactor> Worker<R> {
 
     fn timeout(&self) -> Option<Duration> {
         let engine = &self.engine;
-        if !engine.actions.again.is_empty() || !self.watched.is_empty() || engine.has_woken_lanes() {
+        let is_behind = engine.has_woken_lanes() || self.handshakes.wait();
+        if is_behind || !engine.actions.again.is_empty() || !self.watched.is_empty() {
             return Some(Duration::ZERO);
         }
         // The tick of the control thread checks time-outs: arming a timer for each wait would cost every
@@ -242,16 +250,13 @@ impl<R: Reactor> Worker<R> {
             Event::Connected { tag } => {
                 let lane = Id::from_bits(tag);
                 self.note_address(lane);
-                self.greet(Endpoint::Lane(lane));
-                self.engine.lane_connected(lane);
+                // The login begins after the handshake.
+                if self.greet(Endpoint::Lane(lane)) != Handshake::UnderWay {
+                    self.engine.lane_connected(lane);
+                }
             }
-            Event::Eof { tag } => match kind(tag) {
-                CLIENT => self.engine.client_eof(Id::from_bits(tag)),
-                LANE => self.engine.lane_failed(Id::from_bits(tag), None),
-                CHANNEL if tag == MAILBOX => return false,
-                CHANNEL => self.engine.channel_failed(Id::from_bits(tag), None),
-                _ => {}
-            },
+            Event::Eof { tag: MAILBOX } => return false,
+            Event::Eof { tag } => self.end(endpoint(tag)),
             Event::Failed { tag, error } => match kind(tag) {
                 CLIENT => self.engine.client_failed(Id::from_bits(tag)),
                 LANE => self.engine.lane_failed(Id::from_bits(tag), Some(&error)),
@@ -293,12 +298,17 @@ impl<R: Reactor> Worker<R> {
             };
         }
         self.open_first_bytes();
-        self.open(endpoint, bytes);
+        if !self.wait_for_share(endpoint, bytes) {
+            self.open(endpoint, bytes);
+        }
     }
 
     /// Opens the first bytes of transforms that are new in this turn: nothing overtakes them.
     fn open_first_bytes(&mut self) {
         while let Some((endpoint, bytes)) = self.engine.actions.upgraded.pop() {
+            if self.is_shaking_hands(endpoint) {
+                self.handshake_begins(endpoint);
+            }
             self.open(endpoint, &bytes);
         }
     }
@@ -311,9 +321,21 @@ impl<R: Reactor> Worker<R> {
         let Some(transform) = &mut stream.transform else {
             return;
         };
+        let began = (transform.handshake() == Handshake::UnderWay).then(Instant::now);
         let mut plain = std::mem::take(&mut self.plain);
         let opened = transform.open(bytes, &mut plain, &mut stream.wire);
+        let (now, has_ended) = (transform.handshake(), transform.has_ended());
         let answers = !stream.wire.is_empty();
+        if let Some(began) = began {
+            let step = opened.as_ref().map(|()| now).map_err(Failure::of);
+            self.note_handshake(endpoint, began, step);
+            if step.is_ok_and(|now| now != Handshake::UnderWay)
+                && let Endpoint::Lane(lane) = endpoint
+                && self.engine.is_connecting(endpoint)
+            {
+                self.engine.lane_connected(lane);
+            }
+        }
         match (opened, endpoint) {
             (Err(error), Endpoint::Lane(lane)) => self.engine.lane_failed(lane, Some(&error)),
             (Err(error), Endpoint::Channel(channel)) => self.engine.channel_failed(channel, Some(&error)),
@@ -327,17 +349,54 @@ impl<R: Reactor> Worker<R> {
         }
         plain.clear();
         self.plain = plain;
+        if has_ended {
+            self.end(endpoint);
+        }
     }
 
-    /// Lets a transform that begins the conversation do so now.
-    fn greet(&mut self, endpoint: Endpoint) {
-        if let Some(stream) = self.engine.stream(endpoint)
-            && let Some(transform) = &mut stream.transform
-            && transform.seal(&[], &mut stream.wire).is_ok()
-            && !stream.wire.is_empty()
-        {
+    /// The other end sends no more: it has closed its side, or its transform has said goodbye.
+    fn end(&mut self, endpoint: Endpoint) {
+        self.open_kept(endpoint);
+        let cut = self.cut(endpoint);
+        match endpoint {
+            Endpoint::Client(client) => self.engine.client_eof(client),
+            Endpoint::Lane(lane) => self.engine.lane_failed(lane, cut.as_ref()),
+            Endpoint::Channel(channel) => self.engine.channel_failed(channel, cut.as_ref()),
+        }
+    }
+
+    /// The error if a transform has not said goodbye, which is counted.
+    fn cut(&mut self, endpoint: Endpoint) -> Option<io::Error> {
+        let stream = self.engine.stream(endpoint)?;
+        let (cut, is_shaking_hands) = (stream.transform.as_ref()?.cut()?, stream.is_shaking_hands());
+        let counts = &mut self.engine.metrics.tls;
+        let counts = match endpoint {
+            Endpoint::Client(_) => &mut counts.clients,
+            Endpoint::Lane(_) => &mut counts.servers,
+            Endpoint::Channel(_) => return Some(cut),
+        };
+        match is_shaking_hands {
+            true => counts.fail(Failure::Cut),
+            false => counts.cut += 1,
+        }
+        Some(cut)
+    }
+
+    /// Lets a transform that begins the conversation do so now. Returns how far its handshake is.
+    fn greet(&mut self, endpoint: Endpoint) -> Handshake {
+        let Some(stream) = self.engine.stream(endpoint) else {
+            return Handshake::None;
+        };
+        let Some(transform) = &mut stream.transform else {
+            return Handshake::None;
+        };
+        // What cannot begin cannot go on either: the first bytes show it.
+        let _ = transform.seal(&[], &mut stream.wire);
+        let (now, answers) = (transform.handshake(), !stream.wire.is_empty());
+        if answers {
             self.engine.flush_later(endpoint);
         }
+        now
     }
 
     fn check(&mut self) {
@@ -349,6 +408,7 @@ impl<R: Reactor> Worker<R> {
                 self.engine.check_fleet();
             }
             self.cannot_accept = false;
+            self.end_late_handshakes();
             let reactor = &self.reactor;
             self.engine.check_lanes(&|conn| reactor.refused(conn), &|conn| {
                 reactor.unacknowledged(conn)
@@ -425,6 +485,12 @@ impl<R: Reactor> Worker<R> {
         self.engine.actions.flush = flush;
         self.engine.settle_room();
         self.apply_pauses();
+        for (conn, mut bytes) in std::mem::take(&mut self.engine.actions.farewells) {
+            // Who does not take what was sent before takes no goodbye either.
+            if !bytes.is_empty() && self.reactor.backlog(conn) == 0 {
+                self.reactor.send(conn, &mut bytes);
+            }
+        }
         for (conn, abort) in std::mem::take(&mut self.engine.actions.close) {
             if abort {
                 self.reactor.abort(conn)

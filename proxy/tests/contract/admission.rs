@@ -118,6 +118,7 @@ fn a_client_that_does_not_log_in_is_closed_after_its_time() {
             servers: vec![server::start("one").to_string()],
             route: "p",
             settings: PATIENT,
+            listener: "",
         };
         let proxy = Proxy::limited(io, LINES, &[served], "{request_timeout: 1s}").unwrap();
         let mut idle = Client::new(proxy.address);

@@ -71,6 +71,28 @@ impl Client {
         Self::upgraded(address, Box::new(Tls::connecting(tls::LISTENER.to_owned())))
     }
 
+    /// Connects by TLS, asks for another transform behind it, and asserts that the login succeeds.
+    pub(crate) fn stacked(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let tls = || Box::new(Tls::connecting(tls::LISTENER.to_owned()));
+        let mut talk = Talk::new(stream, Some(tls()));
+        talk.say("").unwrap();
+        assert_eq!(talk.hear().unwrap(), "HELLO pepper");
+        talk.say("SECURE\n").unwrap();
+        assert_eq!(talk.hear().unwrap(), "GO");
+        talk.stack(Box::new(Scramble::connecting(202)));
+        let mut client = Self(talk);
+        client.log_in();
+        client
+    }
+
+    fn log_in(&mut self) {
+        let login = format!("LOGIN app {}\n", answer("pepper", "open sesame"));
+        self.say(&login).unwrap();
+        assert_eq!(self.hear().unwrap(), "WELCOME");
+    }
+
     /// As [`Self::late`] and [`Self::tls`], but with the first bytes of the transform, and `more` through it,
     /// right behind the word that asks for it.
     pub(crate) fn eager(address: SocketAddr, mut secret: Box<dyn Secret>, more: &str) -> Self {
@@ -94,9 +116,7 @@ impl Client {
         let (mut client, agreed) = Self::plain(address, "SECURE\n");
         assert_eq!(agreed.unwrap(), "GO");
         client.0.upgrade(secret);
-        let login = format!("LOGIN app {}\n", answer("pepper", "open sesame"));
-        client.say(&login).unwrap();
-        assert_eq!(client.hear().unwrap(), "WELCOME");
+        client.log_in();
         client
     }
 

@@ -35,6 +35,7 @@ pub(crate) fn over(
             servers: servers.iter().map(|start| start().to_string()).collect(),
             route,
             settings,
+            listener: "",
         };
         test(&Proxy::start(io, *protocols, &[served]).unwrap());
     }

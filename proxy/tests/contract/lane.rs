@@ -251,7 +251,7 @@ impl Lines {
                     name => format!("@{name}"),
                 };
                 let login = format!("LOGIN proxy{user} {answer}\n").into_bytes();
-                if self.late.is_some() {
+                if self.is_late {
                     (lane.step, lane.login) = (Step::Securing, login);
                     out.extend_from_slice(b"SECURE\n");
                 } else {

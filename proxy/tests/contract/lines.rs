@@ -49,9 +49,10 @@ use crate::{scramble::Scramble, server::PASSWORD};
 pub(crate) struct Lines {
     /// The password at servers.
     pub(crate) password: &'static str,
-    /// The transform, if both sides speak plainly until one asks for it (`SECURE`) and the other agrees
-    /// (`GO`).
-    pub(crate) late: Option<Secrecy>,
+    /// Both sides speak plainly until one asks for the transform (`SECURE`) and the other agrees (`GO`).
+    pub(crate) is_late: bool,
+    /// The transform is TLS, as the configuration has it.
+    is_tls: bool,
     /// What it keeps for a pool.
     state: Option<StateOf>,
     /// Whether it writes requests for each lane.
@@ -95,9 +96,6 @@ impl Client {
 
 /// Makes the state of a pool.
 pub(crate) type StateOf = fn(&PoolSettings<'_>) -> Box<dyn PoolState>;
-
-/// Makes the transform of one end of a connection.
-pub(crate) type Secrecy = fn(End<'_>) -> Box<dyn Transform>;
 
 static KNOWN: Lines = Lines::new(PASSWORD);
 /// The protocols of a process that speaks only this protocol.
@@ -154,7 +152,7 @@ pub(crate) fn answer(salt: &str, password: &str) -> String {
 }
 
 /// Each server has its own nonce, which is derived from its port.
-pub(crate) fn scramble(end: End<'_>) -> Box<dyn Transform> {
+fn scramble(end: End<'_>) -> Box<dyn Transform> {
     Box::new(match end {
         End::Client { .. } => Scramble::accepting(),
         End::Server { address, .. } => Scramble::connecting(nonce(address)),
@@ -190,18 +188,28 @@ impl Lines {
     pub(crate) const fn new(password: &'static str) -> Self {
         Self {
             password,
-            late: None,
+            is_late: false,
+            is_tls: false,
             state: None,
             fits: false,
             read: AtomicU64::new(0),
         }
     }
 
-    /// A protocol that begins plainly and goes on with this transform.
-    pub(crate) const fn late(password: &'static str, secrecy: Secrecy) -> Self {
+    /// A protocol that begins plainly, or behind TLS if the configuration has it, and goes on with a transform
+    /// of its own.
+    pub(crate) const fn late(password: &'static str) -> Self {
         Self {
-            late: Some(secrecy),
+            is_late: true,
             ..Self::new(password)
+        }
+    }
+
+    /// A protocol that begins plainly and goes on with TLS, as the configuration has it.
+    pub(crate) const fn late_tls(password: &'static str) -> Self {
+        Self {
+            is_tls: true,
+            ..Self::late(password)
         }
     }
 
@@ -258,14 +266,18 @@ impl Protocol for Lines {
         self.state.map(|state| state(settings))
     }
 
+    fn upgrades(&self) -> bool {
+        self.is_tls
+    }
+
     fn transform(&self, end: End<'_>) -> Option<Box<dyn Transform>> {
-        self.late.is_none().then(|| scramble(end))
+        (!self.is_late).then(|| scramble(end))
     }
 
     /// Only the first listener offers the transform.
     fn upgrade(&self, end: End<'_>) -> Option<Box<dyn Transform>> {
-        let secrecy = self.late?;
-        (!matches!(end, End::Client { listener: 1.. })).then(|| secrecy(end))
+        let is_offered = !self.is_tls && !matches!(end, End::Client { listener: 1.. });
+        is_offered.then(|| scramble(end))
     }
 }
 
@@ -431,12 +443,15 @@ impl ClientSide for Lines {
         }
         let salt = Client::of(session).map_or("", |client| &client.salt);
         match line(bytes) {
-            Parsed::Head(line @ "SECURE\n") if self.late.is_some() && session.form == 0 => {
+            Parsed::Head("SECURE\n") if self.is_tls && session.form == 0 && !with.offers_tls => {
+                Admission::Denied
+            }
+            Parsed::Head(line @ "SECURE\n") if self.is_late && session.form == 0 => {
                 session.form = 1;
                 out.extend_from_slice(b"GO\n");
                 Admission::Upgrade { used: line.len() }
             }
-            Parsed::Head(_) if self.late.is_some() && session.form == 0 => Admission::Denied,
+            Parsed::Head(_) if self.is_late && session.form == 0 => Admission::Denied,
             Parsed::Head(line) if line == format!("LOGIN app {}\n", answer(salt, "open sesame")) => {
                 out.extend_from_slice(b"WELCOME\n");
                 Admission::Ready { used: line.len() }

@@ -54,6 +54,7 @@ fn lines<'a>(pool: &'a str, route: &'a str) -> Served<'a> {
         servers: vec![server::start("one").to_string()],
         route,
         settings: PATIENT,
+        listener: "",
     }
 }
 
@@ -64,6 +65,7 @@ fn memcached<'a>(socket: &Path, route: &'a str) -> Served<'a> {
         servers: vec![format!("unix:{}", socket.display())],
         route,
         settings: PATIENT,
+        listener: "",
     }
 }
 

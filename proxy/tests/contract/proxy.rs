@@ -44,6 +44,8 @@ pub(crate) struct Served<'a> {
     pub(crate) route: &'a str,
     /// Of its pool.
     pub(crate) settings: &'a str,
+    /// Of the listener.
+    pub(crate) listener: &'a str,
 }
 
 /// Settings of a pool whose servers may take any time to answer.
@@ -119,9 +121,15 @@ impl Proxy {
             );
         }
         text += "listeners:\n";
-        for (Served { route, settings, .. }, listener) in served.iter().zip(&listeners) {
-            let (address, like) = (&listener.address, like(settings));
-            text += &format!("  - {{address: \"{address}\", {like}route: {route}}}\n");
+        for (served, bound) in served.iter().zip(&listeners) {
+            let Served {
+                route,
+                listener,
+                settings,
+                ..
+            } = served;
+            let (address, like) = (&bound.address, like(settings));
+            text += &format!("  - {{address: \"{address}\", {like}route: {route}, {listener}}}\n");
         }
         let mut config = config::parse(&text, Path::new("contract"))
             .unwrap_or_else(|error| panic!("{error}\n{text}"))

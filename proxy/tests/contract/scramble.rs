@@ -56,6 +56,33 @@ impl Secret for Scramble {
     }
 }
 
+/// One transform behind another.
+pub(crate) struct Both {
+    pub(crate) outer: Box<dyn Secret>,
+    pub(crate) inner: Box<dyn Secret>,
+}
+
+impl Secret for Both {
+    fn names(&self, address: SocketAddr) -> bool {
+        self.outer.names(address) && self.inner.names(address)
+    }
+}
+
+impl Transform for Both {
+    fn open(&mut self, received: &[u8], plain: &mut Vec<u8>, wire: &mut Vec<u8>) -> io::Result<()> {
+        let (mut between, mut answer) = (Vec::new(), Vec::new());
+        self.outer.open(received, &mut between, wire)?;
+        self.inner.open(&between, plain, &mut answer)?;
+        self.outer.seal(&answer, wire)
+    }
+
+    fn seal(&mut self, plain: &[u8], wire: &mut Vec<u8>) -> io::Result<()> {
+        let mut between = Vec::new();
+        self.inner.seal(plain, &mut between)?;
+        self.outer.seal(&between, wire)
+    }
+}
+
 fn mix(bytes: &[u8], nonce: u8, counter: &mut u8, out: &mut Vec<u8>) {
     for byte in bytes {
         out.push(byte ^ nonce ^ *counter);

@@ -14,7 +14,7 @@ use std::{
 
 use crate::{
     lines::answer,
-    scramble::{Scramble, Secret},
+    scramble::{Both, Scramble, Secret},
     tls::Tls,
 };
 
@@ -124,6 +124,13 @@ impl Talk {
         self.transform = Some(transform);
     }
 
+    /// Sends all bytes through this transform and the one that is there.
+    pub(crate) fn stack(&mut self, inner: Box<dyn Secret>) {
+        if let Some(outer) = self.transform.take() {
+            self.transform = Some(Box::new(Both { outer, inner }));
+        }
+    }
+
     fn seal(&mut self, text: &str) -> io::Result<Vec<u8>> {
         let Some(transform) = &mut self.transform else {
             return Ok(text.as_bytes().to_vec());
@@ -213,6 +220,9 @@ impl Talk {
             self.hear()?;
             return self.hear().map(|_| ());
         }
+        if name == "late, behind TLS" {
+            self.upgrade(Box::new(Tls::accepting()));
+        }
         self.say(&format!("HELLO salt of {name}\n"))?;
         if name.starts_with("late") {
             if self.hear()? != "SECURE" {
@@ -225,10 +235,11 @@ impl Talk {
                 "GO\n"
             };
             self.say(behind)?;
-            self.upgrade(match name {
-                "late, with TLS" => Box::new(Tls::accepting()),
-                _ => Box::new(Scramble::accepting()),
-            });
+            match name {
+                "late, with TLS" => self.upgrade(Box::new(Tls::accepting())),
+                "late, behind TLS" => self.stack(Box::new(Scramble::accepting())),
+                _ => self.upgrade(Box::new(Scramble::accepting())),
+            }
         }
         let login = self.hear()?;
         let proof = format!(" {}", answer(&format!("salt of {name}"), PASSWORD));

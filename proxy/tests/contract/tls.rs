@@ -1,12 +1,14 @@
-//! TLS as a byte transform. One certificate, made anew in each run, is that of all listeners and servers.
+//! TLS at clients and servers. One certificate, made anew in each run, is that of all listeners and servers.
 
 use std::{
+    fs,
     io::{self, Read, Write},
     net::SocketAddr,
+    path::Path,
     sync::{Arc, LazyLock},
 };
 
-use proxima::protocol::{End, Transform};
+use proxima::protocol::Transform;
 use rustls::{
     ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection,
     pki_types::PrivateKeyDer,
@@ -18,6 +20,8 @@ use crate::scramble::Secret;
 pub(crate) const LISTENER: &str = "proxy.test";
 
 struct Settings {
+    /// The certificate and its key.
+    files: [String; 2],
     server: Arc<ServerConfig>,
     client: Arc<ClientConfig>,
 }
@@ -25,6 +29,12 @@ struct Settings {
 static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
     let names = vec![LISTENER.to_owned(), "*.server.test".to_owned()];
     let made = rcgen::generate_simple_self_signed(names).unwrap();
+    let text = [made.cert.pem(), made.signing_key.serialize_pem()];
+    let files =
+        ["contract.crt", "contract.key"].map(|name| Path::new(env!("CARGO_TARGET_TMPDIR")).join(name));
+    for (file, text) in files.iter().zip(&text) {
+        fs::write(file, text).unwrap();
+    }
     let certificate = made.cert.der().clone();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
     let mut trusted = RootCertStore::empty();
@@ -32,6 +42,7 @@ static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
     let server = ServerConfig::builder().with_no_client_auth();
     let client = ClientConfig::builder().with_root_certificates(trusted);
     Settings {
+        files: files.map(|file| file.display().to_string()),
         server: Arc::new(server.with_single_cert(vec![certificate], key).unwrap()),
         client: Arc::new(client.with_no_client_auth()),
     }
@@ -43,20 +54,21 @@ fn name_of(address: &str) -> String {
     format!("port-{port}.server.test")
 }
 
-/// One end of a connection of the proxy.
-pub(crate) fn tls(end: End<'_>) -> Box<dyn Transform> {
-    Box::new(match end {
-        End::Client { .. } => Tls::accepting(),
-        End::Server { address, .. } => Tls::connecting(name_of(address)),
-    })
+/// What the configuration of a listener says, behind `tls:`.
+pub(crate) fn listener() -> String {
+    let [certificate, key] = &SETTINGS.files;
+    format!("tls: {{certificate: {certificate}, key: {key}}}")
 }
 
-/// As [`tls`], but servers are asked for a name that is not theirs.
-pub(crate) fn misled(end: End<'_>) -> Box<dyn Transform> {
-    match end {
-        End::Client { .. } => tls(end),
-        End::Server { .. } => Box::new(Tls::connecting("elsewhere.test".to_owned())),
-    }
+/// What the configuration of the pool of this server says.
+pub(crate) fn pool(address: &str) -> String {
+    pool_of(&name_of(address))
+}
+
+/// The same, where servers are asked for this name.
+pub(crate) fn pool_of(name: &str) -> String {
+    let [certificate, _] = &SETTINGS.files;
+    format!("tls: {{ca: {certificate}, name: {name}}}")
 }
 
 /// One side of a connection.

@@ -4,39 +4,50 @@ use proxima::{control::probe, protocol::Protocols};
 
 use crate::{
     client::Client,
-    lines::{Lines, answer, scramble},
+    lines::{Lines, answer},
     proxy::{PATIENT, Proxy, Served, back_ends},
     scramble::Scramble,
     server::{self, PASSWORD},
-    tls::{LISTENER, Tls, misled, tls},
+    tls::{self, LISTENER, Tls},
 };
 
-static LATE: Lines = Lines::late(PASSWORD, scramble);
+static LATE: Lines = Lines::late(PASSWORD);
 static LINES: Protocols = Protocols::new(&[&LATE]);
-static LATE_WITH_TLS: Lines = Lines::late(PASSWORD, tls);
+static LATE_WITH_TLS: Lines = Lines::late_tls(PASSWORD);
 static TLS: Protocols = Protocols::new(&[&LATE_WITH_TLS]);
-static MISLED: Lines = Lines::late(PASSWORD, misled);
-static ELSEWHERE: Protocols = Protocols::new(&[&MISLED]);
-
-fn served<'a>(pool: &'a str, route: &'a str, server: &'static str) -> Served<'a> {
-    Served {
-        protocol: "lines",
-        pool,
-        servers: vec![server::start(server).to_string()],
-        route,
-        settings: PATIENT,
-    }
-}
 
 /// Runs a test on every back end, over a server of this name, with two listeners. Only the first can be
 /// upgraded.
 fn each(name: &'static str, test: impl Fn(&Proxy)) {
-    over(LINES, name, test);
+    over(LINES, name, |_| (String::new(), String::new()), test);
 }
 
-fn over(protocols: Protocols, name: &'static str, test: impl Fn(&Proxy)) {
+/// What the pool of the server at this address says of TLS, and what its listener does.
+fn with_tls(address: &str) -> (String, String) {
+    (tls::pool(address), tls::listener())
+}
+
+/// `says`: what the pool of a server at an address says further, and what its listener does.
+fn over(
+    protocols: Protocols,
+    name: &'static str,
+    says: impl Fn(&str) -> (String, String),
+    test: impl Fn(&Proxy),
+) {
     for io in back_ends() {
-        let served = [served("p", "p", name), served("q", "q", name)];
+        let servers = ["p", "q"].map(|pool| (pool, server::start(name).to_string()));
+        let said = servers.map(|(pool, address)| {
+            let (settings, listener) = says(&address);
+            (pool, address, format!("{PATIENT}, {settings}"), listener)
+        });
+        let served = said.each_ref().map(|(pool, address, settings, listener)| Served {
+            protocol: "lines",
+            pool,
+            servers: vec![address.clone()],
+            route: pool,
+            settings,
+            listener,
+        });
         test(&Proxy::start(io, protocols, &served).unwrap());
     }
 }
@@ -64,7 +75,7 @@ fn a_login_goes_on_behind_its_transform() {
 
 #[test]
 fn a_login_goes_on_behind_tls_and_large_messages_follow() {
-    over(TLS, "late, with TLS", |proxy| {
+    over(TLS, "late, with TLS", with_tls, |proxy| {
         let value = "v".repeat(300_000);
         for round in 0..3 {
             let mut client = Client::tls(proxy.address);
@@ -87,9 +98,30 @@ fn a_login_goes_on_behind_tls_and_large_messages_follow() {
     });
 }
 
+/// As a compressed protocol inside TLS.
+#[test]
+fn a_transform_of_the_protocols_own_goes_through_tls() {
+    over(LINES, "late, behind TLS", with_tls, |proxy| {
+        let value = "v".repeat(100_000);
+        for round in 0..3 {
+            let mut client = Client::stacked(proxy.address);
+            assert_eq!(client.ask(&format!("PUT k {round}")).unwrap(), "+");
+            let expected = format!("= {round} of late, behind TLS");
+            assert_eq!(client.ask("GET k").unwrap(), expected);
+            client
+                .say_slowly(&format!("BLOB b {}\n{value}GET k\n", value.len()), 7)
+                .unwrap();
+            assert_eq!(client.hear().unwrap(), "+");
+            assert_eq!(client.hear().unwrap(), expected);
+        }
+        assert!(is_well(proxy));
+    });
+}
+
 #[test]
 fn a_server_that_cannot_prove_its_name_gets_no_login() {
-    over(ELSEWHERE, "late, with TLS", |proxy| {
+    let elsewhere = |_: &str| (tls::pool_of("elsewhere.test"), tls::listener());
+    over(TLS, "late, with TLS", elsewhere, |proxy| {
         let answer = Client::tls(proxy.address).ask("GET k").unwrap();
         assert!(answer.starts_with("? proxy"), "{answer}");
         assert!(!is_well(proxy));
@@ -108,7 +140,7 @@ fn a_client_need_not_wait_for_the_answer_before_its_transform_begins() {
         assert_eq!(client.hear().unwrap(), "+");
         assert_eq!(client.ask("GET k").unwrap(), "= v of late");
     });
-    over(TLS, "late, with TLS", |proxy| {
+    over(TLS, "late, with TLS", with_tls, |proxy| {
         for _ in 0..3 {
             let tls = Box::new(Tls::connecting(LISTENER.to_owned()));
             let mut client = Client::eager(proxy.address, tls, "");

@@ -157,7 +157,7 @@ fn servers_are_read_in_every_form_of_an_access_point() {
         "a::1",
         "a:1:ASCII",
         "a:1:caret",
-        "a:1:ascii:ssl",
+        "a:1:ascii:tls",
         "a:1:ascii:x",
         "[::1",
         "[::1]",
@@ -192,6 +192,8 @@ fn keys_of_a_pool_are_read_as_mcrouter_reads_them() {
         of(r#", "protocol": "caret""#, false),
         of(r#", "security_mech": "plain""#, true),
         of(r#", "security_mech": "tls""#, false),
+        of(r#", "security_mech": "ssl""#, true),
+        of(r#", "use_ssl": true"#, true),
         of(r#", "failure_domains": [1, 2]"#, true),
         of(r#", "failure_domains": ["rack one", "rack two"]"#, true),
         of(r#", "failure_domains": [1]"#, false),
@@ -209,7 +211,7 @@ fn keys_of_a_pool_are_read_as_mcrouter_reads_them() {
 #[test]
 fn pools_that_no_route_uses_may_hold_anything() {
     let pools = [
-        r#"{"servers": ["10.0.0.1:11214:ascii:ssl"]}"#,
+        r#"{"servers": ["10.0.0.1:11214:ascii:tls"]}"#,
         r#"{"servers": ["10.0.0.1:11214"], "protocol": "caret"}"#,
         r#"{"servers": ["SERVERS_HERE"]}"#,
         r#"{"servers": ["a:1"], "tko_tracker": {"num_tko_threshold_upper": 2}}"#,

@@ -22,6 +22,7 @@ fn twemproxy_defaults_are_those_of_the_pool() {
             shared: false,
         },
         manner: Manner::Twemproxy { all_commands: false },
+        tls: None,
     };
     assert_eq!(config.listeners, [listener]);
     let pool = &config.pools["a"];
@@ -181,6 +182,7 @@ fn an_endpoint_in_the_place_of_servers_is_asked_for_them() {
                 address: address.to_owned(),
                 interval: Duration::from_secs(60),
                 keep: None,
+                tls: None,
             })
         });
         assert_eq!(config.pools["a"].source.question(), expected, "{entry}");

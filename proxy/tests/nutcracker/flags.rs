@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use proxima::{
-    config::schema::{Access, HealthCheck, HealthListener, Manner, Network, Route},
+    config::schema::{Access, HealthCheck, HealthListener, Manner, Network, Route, Verify},
     frontdoor::nutcracker::{Refused, Run, Start, start},
 };
 
@@ -232,6 +232,38 @@ fn file_of(keys: &str) -> (tempfile::TempDir, String) {
     fs::write(&path, pool(keys)).unwrap();
     let file = path.display().to_string();
     (folder, file)
+}
+
+#[test]
+fn options_of_ours_give_tls_to_listeners_and_pools_and_one_pool_may_differ() {
+    let (_folder, file) = file_of("");
+    let config = |options: &[&str]| run(&[&["-c", &file], options].concat()).loaded.config;
+    let given = config(&[
+        "--tls-certificate=l.crt",
+        "--tls-key=l.key",
+        "--server-tls-ca=system",
+        "--server-tls-verify=none",
+        "--server-tls-verify=a=authority",
+        "--also-listen=a=127.0.0.1:1",
+    ]);
+    let certificates = given.listeners.iter().map(|listener| {
+        let tls = listener.tls.as_ref().unwrap();
+        tls.identity.certificate.to_str().unwrap()
+    });
+    assert_eq!(certificates.collect::<Vec<_>>(), ["l.crt", "l.crt"]);
+    let tls = given.pools["a"].tls.as_ref().unwrap();
+    assert_eq!((tls.verify, tls.ca.as_ref()), (Verify::Authority, None));
+    let plain = config(&[]);
+    assert!(plain.pools["a"].tls.is_none() && plain.listeners[0].tls.is_none());
+    for bad in [
+        &["--tls-certificate=l.crt"][..],
+        &["--server-tls-key=a=l.key"],
+        &["--server-tls-ca=nobody=x.crt"],
+        &["--server-tls-verify=some"],
+        &["--tls-key="],
+    ] {
+        assert!(said(&[&["-c", &file], bad].concat()).is_err(), "{bad:?}");
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod members;
 mod program;
 mod requests;
 mod spool;
+mod tls;
 
 use axum::{
     extract::State,
@@ -50,6 +51,7 @@ fn render(proxy: &Proxy, format: Format) -> String {
     requests::clients(&metrics, &mut page);
     requests::lanes(&metrics, &mut page);
     requests::traffic(&metrics, &mut page);
+    tls::tls(proxy, &metrics, &mut page);
     copies::copies(proxy, &metrics, &mut page);
     requests::requests(proxy, &metrics, &mut page);
     requests::classes(proxy, &metrics, &mut page);

@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use super::Identity;
+
 /// A fleet, as one of its peers is told.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fleet {
@@ -27,7 +29,7 @@ pub struct Fleet {
     /// A change that a peer leaves unanswered for this long is complained of.
     pub suspect: Duration,
     /// How the channels between peers are protected. `None`: they are not.
-    pub tls: Option<Tls>,
+    pub tls: Option<PeerTls>,
 }
 
 impl Fleet {
@@ -59,11 +61,9 @@ pub enum Role {
 
 /// The files of mutual TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tls {
-    /// This peer's certificate.
-    pub certificate: PathBuf,
-    /// Its key.
-    pub key: PathBuf,
+pub struct PeerTls {
+    /// This peer's certificate and its key.
+    pub identity: Identity,
     /// The authority that has signed the certificates of all peers, and of nobody else.
     pub ca: PathBuf,
 }

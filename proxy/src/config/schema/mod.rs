@@ -12,6 +12,7 @@ mod server;
 mod socket;
 mod source;
 mod spool;
+mod tls;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -19,7 +20,7 @@ use proxima_wire::message::Class;
 
 pub use self::{
     discovery::Discovery,
-    fleet::{Fleet, Peers, Role, Tls},
+    fleet::{Fleet, PeerTls, Peers, Role},
     hash::{Algorithm, Hash, KeyHash, OnEject},
     health::{Drain, HealthCheck, HealthListener, Network},
     login::{Access, Login, Password, PasswordSource, Secret},
@@ -33,6 +34,7 @@ pub use self::{
     socket::SocketOptions,
     source::{Comparable, Dns, Endpoint, Question, Record, ServerSource, Source},
     spool::SpoolOptions,
+    tls::{ClientTls, Identity, ServerTls, Verify},
 };
 
 /// A whole configuration.
@@ -46,6 +48,8 @@ pub struct Config {
     pub admin: Option<String>,
     /// Further names by which operators reach the admin port.
     pub admin_hosts: Vec<String>,
+    /// TLS at the admin port. `None`: it speaks plainly.
+    pub admin_tls: Option<ServerTls>,
     /// Where load balancers ask whether clients may be sent here.
     pub health: Vec<HealthListener>,
     /// How clients are led away.
@@ -130,6 +134,8 @@ pub struct Listener {
     pub socket: SocketOptions,
     /// In whose manner it answers what no server has answered.
     pub manner: Manner,
+    /// TLS with its clients. `None`: they speak plainly.
+    pub tls: Option<ServerTls>,
 }
 
 /// Permissions of a Unix socket.
@@ -232,9 +238,11 @@ impl Default for Config {
                 discovery: None,
                 socket: SocketOptions::default(),
                 manner: Manner::Own,
+                tls: None,
             }],
             admin: Some("127.0.0.1:9150".to_owned()),
             admin_hosts: Vec::new(),
+            admin_tls: None,
             health: Vec::new(),
             drain: Drain::DEFAULT,
             pools: BTreeMap::new(),

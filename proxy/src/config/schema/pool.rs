@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Algorithm, Hash, Login, Protocol, Server, Source};
+use super::{Algorithm, ClientTls, Hash, Login, Protocol, Server, Source};
 
 /// A named set of servers.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +35,10 @@ pub struct Pool {
     /// Whether each connection begins with the question for the server's version. Otherwise it is asked when
     /// the first command comes that depends on it.
     pub asks_version: bool,
+    /// TLS with its servers. `None`: they speak plainly.
+    pub tls: Option<ClientTls>,
+    /// The addresses of those that speak plainly all the same, as mcrouter's addresses may say.
+    pub plain: Vec<String>,
 }
 
 /// How the kernel looks after a silent peer. By default as the system is set: after hours.
@@ -91,6 +95,8 @@ impl Pool {
             preconnect: false,
             keepalive: None,
             asks_version: true,
+            tls: None,
+            plain: Vec::new(),
         }
     }
 

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use super::Server;
+use super::{ClientTls, Server};
 use crate::config::ConfigError;
 
 /// The questions of the program to a source of servers.
@@ -50,6 +50,11 @@ pub trait ServerSource: Any + Comparable + Debug + Send + Sync {
     /// Whether the servers come over the network, so that a pool may have none yet.
     fn may_be_empty(&self) -> bool {
         self.question().is_some()
+    }
+
+    /// The same source, where the servers of the pool have this TLS. `None`: it is the same without.
+    fn behind(&self, _tls: &ClientTls) -> Option<Source> {
+        None
     }
 
     /// The same source with its paths relative to `folder`. `None`: it has no paths.
@@ -143,6 +148,8 @@ pub struct Endpoint {
     pub interval: Duration,
     /// The file in which the last good list is kept. `None`: one in the folder for what the process keeps.
     pub keep: Option<PathBuf>,
+    /// TLS with it, as with the nodes. `None`: it speaks plainly.
+    pub tls: Option<ClientTls>,
 }
 
 impl Endpoint {

@@ -10,7 +10,7 @@ use crate::config::{
     document::Node,
     form::{Form, Optional, PathText, PositiveTime, ServerAddress, Shape, by_tcp},
     reading::Reading,
-    schema::{Question, Server, ServerSource, Source},
+    schema::{ClientTls, Question, Server, ServerSource, Source},
     section::section,
 };
 
@@ -79,6 +79,8 @@ impl Form for EndpointForm {
                 address: endpoint,
                 interval,
                 keep,
+                // The pool says it.
+                tls: None,
             }),
         }
     }
@@ -105,11 +107,19 @@ impl ServerSource for Endpoint {
         Some(Question::Endpoint(self.clone()))
     }
 
-    fn below(&self, folder: &Path) -> Option<Source> {
-        let keep = folder.join(self.keep.as_ref()?);
+    fn behind(&self, tls: &ClientTls) -> Option<Source> {
         Some(Source::new(Self {
-            keep: Some(keep),
+            tls: Some(tls.clone()),
             ..self.clone()
         }))
+    }
+
+    fn below(&self, folder: &Path) -> Option<Source> {
+        let mut seen = self.clone();
+        seen.keep = seen.keep.map(|keep| folder.join(keep));
+        if let Some(tls) = &mut seen.tls {
+            tls.below(folder);
+        }
+        Some(Source::new(seen))
     }
 }

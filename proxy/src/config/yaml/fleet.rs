@@ -10,7 +10,7 @@ use crate::config::{
         Text, Word,
     },
     reading::Reading,
-    schema::{Fleet, Peers, Role, Tls},
+    schema::{Fleet, Identity, PeerTls, Peers, Role},
     section::section,
 };
 
@@ -149,7 +149,7 @@ impl Form for VotersForm {
 pub(super) struct TlsForm;
 
 impl Form for TlsForm {
-    type Value = Option<Tls>;
+    type Value = Option<PeerTls>;
 
     fn shape() -> Shape {
         Shape::AnyOf(vec![
@@ -166,7 +166,8 @@ impl Form for TlsForm {
             return Ok(None);
         }
         let TlsKeys { certificate, key, ca } = TlsKeys::read(node, cx)?;
-        Ok(Some(Tls { certificate, key, ca }))
+        let identity = Identity { certificate, key };
+        Ok(Some(PeerTls { identity, ca }))
     }
 }
 

@@ -25,6 +25,7 @@ mod peer;
 mod pool;
 mod redis_commands;
 mod route;
+mod tls;
 mod top;
 
 pub(crate) use events::parse as parse_tree;

@@ -3,6 +3,7 @@
 use super::{
     hash::HashForm,
     login::{VariableName, login},
+    tls::ClientTlsForm,
 };
 use crate::config::{
     Diagnostic,
@@ -43,6 +44,9 @@ section! {
         database: Count<0, 65535> = 0,
         /// Limits on the connections to a Redis server that one client has for itself, of each worker.
         dedicated: DedicatedForm,
+        /// TLS with its servers. Without it they speak plainly. The time for a connection includes the
+        /// handshake.
+        tls: Optional<ClientTlsForm>,
     }
 }
 
@@ -243,6 +247,7 @@ impl Form for PoolForm {
             password_env,
             database,
             dedicated,
+            tls,
         } = PoolKeys::read(node, cx)?;
         let login = login(user, (password_file, password_env), database, node.at, cx)?;
         let is_redis = protocol == Protocol::REDIS;
@@ -266,9 +271,10 @@ impl Form for PoolForm {
                 )
                 .with_remedy("write `{address: …, weight: …, name: …}`"));
         }
+        let behind = tls.as_ref().and_then(|tls| source.behind(tls));
         Ok(Pool {
             protocol,
-            source,
+            source: behind.unwrap_or(source),
             hash,
             timeout,
             connect_timeout,
@@ -280,6 +286,8 @@ impl Form for PoolForm {
             preconnect: false,
             keepalive: None,
             asks_version: true,
+            tls,
+            plain: Vec::new(),
         })
     }
 }

@@ -11,6 +11,7 @@ use super::{
     pool::PoolForm,
     redis_commands::{CommandKeys, CommandName, declared},
     route::RouteForm,
+    tls::ServerTlsForm,
 };
 use crate::config::{
     Diagnostic,
@@ -32,9 +33,8 @@ section! {
     pub(in crate::config) struct TopKeys {
         /// Where clients connect, and which route their requests enter.
         listeners: Apart<List<Apart<ListenerForm>>>,
-        /// The address of the admin port: `/live`, `/ready`, `/metrics`, `/config`, `/explain`. Without it
-        /// there is no admin port.
-        admin: Apart<Optional<AdminAddress>>,
+        /// The admin port: `/live`, `/ready`, `/metrics`, `/config`, `/explain`. Without it there is none.
+        admin: Apart<Optional<AdminForm>>,
         /// Further names by which operators reach the admin port. IP addresses, names without a dot, this
         /// machine's own name and names below `localhost`, `local`, `svc`, `internal`, `home.arpa` and `test`
         /// need no entry. Requests for other names are refused: a web page from elsewhere could be behind
@@ -153,6 +153,8 @@ section! {
         /// The proxies among which clients of memcached may choose, told to those who discover them as
         /// clients of ElastiCache do. Without it nobody is told anything.
         discovery: Optional<DiscoveryForm>,
+        /// TLS with its clients. Without it they speak plainly.
+        tls: Optional<ServerTlsForm>,
     }
 }
 
@@ -196,6 +198,35 @@ section! {
         /// wait for its place. A slower one is closed. A server takes or gives three such values at once for
         /// each worker.
         minimum_rate: Size = Limits::DEFAULT.minimum_rate,
+    }
+}
+
+section! {
+    /// The admin port. Its address alone is enough.
+    #[short(address)]
+    pub(super) struct AdminKeys {
+        /// `IP:port`, `[v6]:port` or `localhost:port` (127.0.0.1).
+        address: AdminAddress,
+        /// Further names by which operators reach it, as in `admin_hosts`.
+        hosts: List<HostName> = Vec::new(),
+        /// TLS with operators. Without it they speak plainly.
+        tls: Optional<ServerTlsForm>,
+    }
+}
+
+/// The admin port as it stands in a configuration.
+#[derive(Debug)]
+pub(super) struct AdminForm;
+
+impl Form for AdminForm {
+    type Value = AdminKeys;
+
+    fn shape() -> Shape {
+        AdminKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<AdminKeys, Diagnostic> {
+        AdminKeys::read(node, cx)
     }
 }
 
@@ -259,6 +290,7 @@ impl Form for ListenerForm {
             permissions,
             socket: SocketOptions::default(),
             manner: Manner::Own,
+            tls: keys.tls,
         })
     }
 }
@@ -307,11 +339,14 @@ pub(super) fn build(keys: TopKeys, root: &Node, cx: &mut Reading) -> Config {
         .collect();
     let routes = named("routes", routes, |cx| &mut cx.index.routes, cx);
     let commands = declared(keys.commands.unwrap_or_default(), cx);
+    let admin = keys.admin.flatten();
+    let hosts = admin.iter().map(|admin| &admin.hosts).chain(&keys.admin_hosts);
     Config {
         workers: keys.workers.flatten().map(|n| n as usize),
         listeners: keys.listeners.into_iter().flatten().flatten().collect(),
-        admin: keys.admin.flatten(),
-        admin_hosts: keys.admin_hosts.unwrap_or_default(),
+        admin: admin.as_ref().map(|admin| admin.address.clone()),
+        admin_hosts: hosts.flatten().cloned().collect(),
+        admin_tls: admin.as_ref().and_then(|admin| admin.tls.clone()),
         health: keys.health.unwrap_or_default(),
         drain: keys.drain.unwrap_or(Drain::DEFAULT),
         pools,

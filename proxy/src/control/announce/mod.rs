@@ -27,8 +27,12 @@ use super::{
 };
 use crate::{
     client::Announced,
-    config::{listen_socket, schema::Discovery},
+    config::{
+        listen_socket,
+        schema::{ClientTls, Discovery, Verify},
+    },
     members::discovery::{NodeList, answer},
+    tls::Connector,
 };
 
 /// Time between two looks at who the proxies are.
@@ -39,6 +43,8 @@ const QUIET: u32 = 5;
 const ANSWER: Duration = Duration::from_secs(1);
 /// Time in which all peers must tell theirs.
 const ANSWERS: Duration = Duration::from_secs(10);
+/// The name by which another proxy is asked.
+const NAME: &str = "proxima";
 /// Peers that are asked at the same time.
 const AT_ONCE: usize = 64;
 
@@ -59,6 +65,7 @@ pub(super) async fn announce(proxy: Arc<Proxy>) {
             listener,
             discovery,
             bound,
+            tls,
         } in wanted
         {
             if !announcements.contains_key(&listener) {
@@ -68,7 +75,7 @@ pub(super) async fn announce(proxy: Arc<Proxy>) {
                 proxy.tell(&announcements);
             }
             if let Some(announcement) = announcements.get_mut(&listener) {
-                announcement.round(bound, &mut system).await;
+                announcement.round(bound, tls.as_ref(), &mut system).await;
                 proxy.tell(&announcements);
             }
         }
@@ -81,6 +88,8 @@ struct Announcing {
     discovery: Discovery,
     /// Where it listens. `None`: at a Unix socket.
     bound: Option<SocketAddr>,
+    /// TLS with the others, who are asked where clients are. `None`: clients speak plainly.
+    tls: Option<Arc<Connector>>,
 }
 
 impl Proxy {
@@ -100,10 +109,23 @@ impl Proxy {
             Some(Announcing {
                 discovery: listener.discovery.clone()?,
                 bound: bound(&listener.address),
+                tls: listener.tls.as_ref().and_then(|_| self.among_proxies()),
                 listener: listener.address.clone(),
             })
         });
         announcing.collect()
+    }
+
+    /// TLS with another proxy's listener. Which authority its certificate has is not said anywhere, and what it
+    /// tells is no secret: the version of a list that this proxy knows by itself.
+    fn among_proxies(&self) -> Option<Arc<Connector>> {
+        let tls = ClientTls {
+            ca: None,
+            name: Some(NAME.to_owned()),
+            identity: None,
+            verify: Verify::None,
+        };
+        self.certificates.connector(&tls, None).ok().map(Arc::new)
     }
 
     /// What clients are told by the listeners of the running configuration that tell of proxies.
@@ -193,7 +215,7 @@ impl Announcement {
 
     /// Looks who the proxies are, and tells clients of a change. `bound` is where the listener listens;
     /// `None`: at a Unix socket.
-    async fn round(&mut self, bound: Option<SocketAddr>, system: &mut System) {
+    async fn round(&mut self, bound: Option<SocketAddr>, tls: Option<&Arc<Connector>>, system: &mut System) {
         let listener = &self.listener;
         let found = self.proxies.find(&self.discovery, bound, &system.read()).await;
         let (mut list, own) = match found {
@@ -214,7 +236,7 @@ impl Announcement {
             return;
         }
         self.quiet = 0;
-        let heard = ask_peers(&list, &own).await;
+        let heard = ask_peers(&list, &own, tls).await;
         list.version = version(self.told.as_ref(), &list, heard);
         if self.told.as_ref() != Some(&list) {
             let (proxies, version) = (list.nodes().len(), list.version);
@@ -227,7 +249,7 @@ impl Announcement {
 
 /// The versions that the other proxies of this list tell their clients. Those that do not answer in time are
 /// left out.
-async fn ask_peers(list: &NodeList, own: &str) -> Heard {
+async fn ask_peers(list: &NodeList, own: &str, tls: Option<&Arc<Connector>>) -> Heard {
     let mut heard = Heard::default();
     let peers = list.nodes().iter().filter(|peer| peer.name() != own);
     let places = peers.filter_map(|peer| Some(SocketAddr::new(peer.ip()?, peer.port())));
@@ -237,7 +259,8 @@ async fn ask_peers(list: &NodeList, own: &str) -> Heard {
         loop {
             let free = AT_ONCE - asked.len();
             for place in places.by_ref().take(free) {
-                asked.spawn(timeout(ANSWER, ask(place)));
+                let tls = tls.cloned();
+                asked.spawn(timeout(ANSWER, async move { ask(place, tls.as_deref()).await }));
             }
             match asked.join_next().await {
                 Some(Ok(Ok(Ok(told)))) => heard.add(&told, list),

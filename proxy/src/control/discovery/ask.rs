@@ -5,12 +5,18 @@ use std::{io, net::SocketAddr, time::Duration};
 use proxima_wire::memcache::Discovery;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
     time::timeout,
 };
 
-use super::{DiscoveryFailure, connect::connect, tls};
-use crate::members::discovery::{BadReply, LONGEST, NodeList, Reply, read};
+use super::{
+    DiscoveryFailure,
+    connect::{Stream, connect, connect_by_tls},
+    tls,
+};
+use crate::{
+    members::discovery::{BadReply, LONGEST, NodeList, Reply, read},
+    tls::Connector,
+};
 
 /// Time for a whole answer. A later one is a failure.
 const TIMEOUT: Duration = Duration::from_secs(4);
@@ -18,13 +24,19 @@ const TIMEOUT: Duration = Duration::from_secs(4);
 const CHUNK: usize = 16 * 1024;
 
 /// The list that is told at this address. Older engines know another question, which is asked if they do not
-/// know the first.
-pub(in crate::control) async fn ask(address: SocketAddr) -> Result<NodeList, DiscoveryFailure> {
+/// know the first. `security`: TLS with it; `None`: it speaks plainly.
+pub(in crate::control) async fn ask(
+    address: SocketAddr,
+    security: Option<&Connector>,
+) -> Result<NodeList, DiscoveryFailure> {
     let failed = |error: io::Error| DiscoveryFailure::Connect(error.to_string());
-    let mut stream = connect(address).await.map_err(failed)?;
+    let mut stream: Box<dyn Stream> = match security {
+        Some(security) => connect_by_tls(address, security).await.map_err(failed)?,
+        None => Box::new(connect(address).await.map_err(failed)?),
+    };
     for question in Discovery::ALL {
         let mut received = Vec::new();
-        let answer = timeout(TIMEOUT, exchange(&mut stream, question, &mut received))
+        let answer = timeout(TIMEOUT, exchange(&mut *stream, question, &mut received))
             .await
             .unwrap_or(Err(DiscoveryFailure::Late));
         match answer {
@@ -33,7 +45,7 @@ pub(in crate::control) async fn ask(address: SocketAddr) -> Result<NodeList, Dis
             Ok(Reply::Unknown) => {}
             // It closes, or waits for the rest of what it takes for a record.
             Err(DiscoveryFailure::Cut(_) | DiscoveryFailure::Late)
-                if received.is_empty() && tls::is_spoken(address).await =>
+                if security.is_none() && received.is_empty() && tls::is_spoken(address).await =>
             {
                 return Err(BadReply::Tls.into());
             }
@@ -44,7 +56,7 @@ pub(in crate::control) async fn ask(address: SocketAddr) -> Result<NodeList, Dis
 }
 
 async fn exchange(
-    stream: &mut TcpStream,
+    stream: &mut dyn Stream,
     question: Discovery,
     received: &mut Vec<u8>,
 ) -> Result<Reply, DiscoveryFailure> {

@@ -1,6 +1,6 @@
 //! Why an endpoint has not named its nodes.
 
-use crate::members::discovery::BadReply;
+use crate::{members::discovery::BadReply, tls::TlsError};
 
 /// Why there is no list. The list before stays in use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -8,6 +8,9 @@ pub enum DiscoveryFailure {
     /// The look-up of its name fails.
     #[error("its name does not resolve: {0}")]
     Name(String),
+    /// The certificates of this proxy cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// It does not accept a connection; it may later.
     #[error("cannot connect: {0}")]
     Connect(String),

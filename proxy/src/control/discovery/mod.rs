@@ -14,7 +14,7 @@ mod judge;
 mod kept;
 mod tls;
 
-use std::{net::IpAddr, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 pub use self::failure::DiscoveryFailure;
 pub(super) use self::{ask::ask, kept::Keeper};
@@ -25,6 +25,7 @@ use self::{
 use crate::{
     config::schema::Endpoint,
     members::{Address, discovery::NodeList},
+    tls::{Certificates, Connector, TlsError},
 };
 
 /// Time until an endpoint is asked again that has failed. It is doubled until it is the interval.
@@ -40,6 +41,7 @@ pub(super) trait Resolve: Sync {
 pub(super) struct Discovery {
     endpoint: Endpoint,
     keeper: Keeper,
+    certificates: Arc<Certificates>,
     /// The last good list. `None`: there has never been one.
     known: Option<NodeList>,
     judge: Judge,
@@ -51,7 +53,7 @@ pub(super) struct Discovery {
 
 impl Discovery {
     /// Begins with the list that an earlier process has kept, if it has.
-    pub(super) async fn begin(endpoint: Endpoint, keeper: Keeper) -> Self {
+    pub(super) async fn begin(endpoint: Endpoint, keeper: Keeper, certificates: Arc<Certificates>) -> Self {
         let known = keeper.read().await;
         if let Some(list) = &known {
             let (version, nodes) = (list.version, list.nodes().len());
@@ -60,6 +62,7 @@ impl Discovery {
         Self {
             endpoint,
             keeper,
+            certificates,
             known,
             judge: Judge::default(),
             passed_over: None,
@@ -115,14 +118,25 @@ impl Discovery {
             // The configuration takes neither a path nor anything else.
             Some(Address::Path(_)) | None => (Vec::new(), 0),
         };
+        let tls = self.connector()?;
         let mut failure = DiscoveryFailure::Name("there is no such name".to_owned());
         for ip in addresses {
-            match ask((ip, port).into()).await {
+            match ask((ip, port).into(), tls.as_ref()).await {
                 Ok(list) => return Ok(list),
                 Err(other) => failure = other,
             }
         }
         Err(failure)
+    }
+
+    /// TLS with the endpoint; `None`: it speaks plainly.
+    fn connector(&self) -> Result<Option<Connector>, TlsError> {
+        let Some(tls) = &self.endpoint.tls else {
+            return Ok(None);
+        };
+        let host = self.endpoint.address.rsplit_once(':').map(|(host, _)| host);
+        let host = host.map(|host| host.trim_matches(['[', ']']));
+        self.certificates.connector(tls, host).map(Some)
     }
 
     async fn is_to_be_taken(&mut self, list: &NodeList, resolve: &impl Resolve) -> bool {

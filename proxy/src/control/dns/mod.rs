@@ -44,6 +44,7 @@ use crate::{
     },
     control::discovery::{Discovery, Keeper},
     members::discovery::NodeList,
+    tls::Certificates,
 };
 
 /// Time that a configuration waits for the first answers of its names.
@@ -59,6 +60,8 @@ pub(super) struct Names {
     runtime: Handle,
     /// Whether lists are kept on disk.
     keeps: bool,
+    /// For endpoints that speak TLS.
+    certificates: Arc<Certificates>,
     known: Mutex<BTreeMap<Question, Known>>,
     hosts: Mutex<Hosts>,
     /// Notified when an answer differs from the one before.
@@ -89,11 +92,17 @@ impl Names {
         Self {
             runtime,
             keeps: false,
+            certificates: Arc::default(),
             known: Mutex::default(),
             hosts: Mutex::default(),
             changed: Notify::new(),
             asked: Notify::new(),
         }
+    }
+
+    /// The certificates of the process.
+    pub(super) fn certificates(&self) -> &Arc<Certificates> {
+        &self.certificates
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<Question, Known>> {
@@ -253,7 +262,8 @@ impl Names {
         let shortest = SHORTEST.min(endpoint.interval);
         let question = Question::Endpoint(endpoint.clone());
         let keeper = Keeper::new(endpoint.keep.as_deref(), &endpoint.address, self.keeps);
-        let mut discovery = Discovery::begin(endpoint, keeper).await;
+        let certificates = Arc::clone(&self.certificates);
+        let mut discovery = Discovery::begin(endpoint, keeper, certificates).await;
         if let Some(list) = discovery.known()
             && let Some(known) = self.known().get_mut(&question)
         {

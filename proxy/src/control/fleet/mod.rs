@@ -65,6 +65,7 @@ use crate::{
     config::{Diagnostic, file, schema},
     fleet::{Difference, Leadership, Lease, Peer, Roster, Slot, Stay},
     random::Random,
+    tls::{Certificates, TlsError},
     worker::boot_time,
 };
 
@@ -144,9 +145,12 @@ struct Mine {
 /// What cannot be begun. The operator has to correct the configuration, or the machine.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
-    /// The directory, the certificates or the journal cannot be used.
+    /// The directory or the journal cannot be used.
     #[error("the fleet cannot be joined: {0}")]
     Files(#[source] io::Error),
+    /// The certificates cannot be used.
+    #[error("the fleet cannot be joined: {0}")]
+    Tls(#[from] TlsError),
     /// Others could not reach this proxy.
     #[error("fleet: cannot listen on {address}: {source}")]
     #[allow(missing_docs, reason = "the message names the fields")]
@@ -172,12 +176,13 @@ impl Fleet {
         mut random: Random,
         (workers, zone): (usize, Option<String>),
         (pools, copies): (Vec<String>, Vec<(String, String)>),
+        certificates: &Certificates,
     ) -> Result<(Arc<Self>, Peering), FleetError> {
         let name = config.name.clone().unwrap_or_else(super::host::name);
         let draw = u128::from(random.bits()) << 64 | u128::from(random.bits());
         let who = Who::open(name.clone(), &config.dir, draw).map_err(FleetError::Files)?;
         let who = Arc::new(who);
-        let security = Arc::new(Security::open(config.tls.clone()).map_err(FleetError::Files)?);
+        let security = Arc::new(Security::open(config.tls.as_ref(), certificates)?);
         let told = |source| FleetError::Listen {
             address: config.listen.clone(),
             source,

@@ -39,6 +39,7 @@ use crate::{
     config::schema::{self, Peers, Role},
     fleet::{Change, Difference, Heartbeat, Peer, Roster, Stay},
     random::Random,
+    tls::Certificates,
 };
 
 const SUBSCRIBERS: usize = 500;
@@ -160,9 +161,15 @@ fn config(dir: &Path) -> schema::Fleet {
 fn lead(dir: &Path) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let (fleet, _peering) = Fleet::start(config(dir), Random(1), (1, None), (Vec::new(), Vec::new()))
-            .await
-            .unwrap();
+        let (fleet, _peering) = Fleet::start(
+            config(dir),
+            Random(1),
+            (1, None),
+            (Vec::new(), Vec::new()),
+            &Certificates::default(),
+        )
+        .await
+        .unwrap();
         let mut committed = fleet.node.committed();
         committed.wait_for(|roster| roster.fleet != 0).await.unwrap();
         println!("{LEADS}{}", fleet.announced.address);
@@ -268,7 +275,7 @@ async fn begin(number: usize, fleet: u128, settings: &Settings, who: &Arc<Who>) 
         heard: AtomicU64::new(0),
         grants: AtomicU64::new(0),
     });
-    let security = Arc::new(Security::open(None).unwrap());
+    let security = Arc::new(Security::default());
     tokio::spawn(listen(
         listener,
         Arc::clone(who),
@@ -330,7 +337,7 @@ fn leader_of_five_hundred_subscribers_grants_all_leases_and_tells_all_of_a_view(
         let roster = leader.ask(Some(join));
         let stay = roster.view.named("s000").unwrap().stay;
         for one in &all {
-            let links = Links::new(Arc::clone(&who), Arc::new(Security::open(None).unwrap()));
+            let links = Links::new(Arc::clone(&who), Arc::new(Security::default()));
             tokio::spawn(Arc::clone(one).live(leader.address, links, stay));
         }
         let has_all = |number: u64| all.iter().all(|one| one.heard.load(Relaxed) >= number);

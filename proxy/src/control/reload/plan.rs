@@ -150,7 +150,9 @@ type Differs = fn(&Config, &Config) -> bool;
 /// Keys that take effect with the next start only, each with how a change of it is noticed.
 const READ_AT_START: [(&str, Differs); 5] = [
     ("workers", |running, wanted| running.workers != wanted.workers),
-    ("admin", |running, wanted| running.admin != wanted.admin),
+    ("admin", |running, wanted| {
+        running.admin != wanted.admin || running.admin_tls != wanted.admin_tls
+    }),
     ("embedded.memory", |running, wanted| {
         running.embedded != wanted.embedded
     }),
@@ -174,6 +176,7 @@ mod tests {
             permissions: Permissions::default(),
             discovery: None,
             socket: SocketOptions::default(),
+            tls: None,
             manner: schema::Manner::Own,
         };
         Config {

@@ -2,7 +2,6 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
-    path::PathBuf,
     time::Duration,
 };
 
@@ -12,12 +11,13 @@ use super::{
     prefix::{region_and_cluster, routing_prefix},
     settings::NEVER,
     threads::workers,
+    tls::with_clients,
 };
 use crate::config::{
     check_address, listen_address,
     schema::{
-        Access, Config, Embedded, Limits, Listener, Manner, Permissions, Protocol, Route, SocketOptions,
-        SpoolOptions,
+        Access, Config, Embedded, Limits, Listener, Manner, Permissions, Protocol, Route, ServerTls,
+        SocketOptions, SpoolOptions,
     },
 };
 
@@ -49,7 +49,7 @@ pub(super) fn base(flags: &Flags) -> Result<Config, OptionError> {
         workers: workers(flags)?,
         listeners: listeners(flags)?,
         admin: admin(flags)?,
-        state: path(flags, "keep-writing-state"),
+        state: flags.path("keep-writing-state"),
         limits,
         embedded: Embedded::DEFAULT,
         spool: spool(flags)?,
@@ -67,7 +67,10 @@ fn admin(flags: &Flags) -> Result<Option<String>, OptionError> {
 
 /// The asynchronous log. `None`: it is off.
 fn spool(flags: &Flags) -> Result<Option<SpoolOptions>, OptionError> {
-    let Some(dir) = path(flags, "async-dir").filter(|_| !flags.flag("asynclog-disable")) else {
+    let Some(dir) = flags
+        .path("async-dir")
+        .filter(|_| !flags.flag("asynclog-disable"))
+    else {
         return Ok(None);
     };
     let option = "asynclog-port-override";
@@ -89,16 +92,9 @@ fn spool(flags: &Flags) -> Result<Option<SpoolOptions>, OptionError> {
     }))
 }
 
-/// The path that an option names.
-pub(super) fn path(flags: &Flags, option: &str) -> Option<PathBuf> {
-    Some(flags.text(option))
-        .filter(|path| !path.is_empty())
-        .map(PathBuf::from)
-}
-
 /// The listeners. Their route is the root of the tree.
 fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
-    let listener = |address| Listener {
+    let listener = |address, tls| Listener {
         protocol: Protocol::MEMCACHED,
         access: Access::Open,
         permissions: Permissions::default(),
@@ -107,6 +103,7 @@ fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
             backlog: i32::try_from(flags.number("tcp-listen-backlog")).unwrap_or(i32::MAX),
             ..SocketOptions::default()
         },
+        tls,
         manner: Manner::Mcrouter {
             flush: flags.flag("enable-flush-cmd"),
         },
@@ -116,7 +113,7 @@ fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
     // The number is not looked at before it is used: a check of the configuration does not inherit the socket.
     match flags.text("listen-sock-fd").parse() {
         Ok(-1) | Err(_) => {}
-        Ok(number @ 0..) => return Ok(vec![listener(format!("fd:{number}"))]),
+        Ok(number @ 0..) => return Ok(vec![listener(format!("fd:{number}"), None)]),
         Ok(number) => return Err(OptionError::Descriptor(number)),
     }
     let (ports, socket) = (flags.text("port"), flags.text("unix-domain-sock"));
@@ -124,26 +121,41 @@ fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
         let address = format!("unix:{socket}");
         return match check_address(&address, true) {
             _ if !ports.is_empty() => Err(OptionError::PortAndSocket),
-            Ok(()) => Ok(vec![listener(address)]),
+            Ok(()) => Ok(vec![listener(address, None)]),
             Err(why) => Err(OptionError::Socket(why)),
         };
     }
-    let ports = ports.split(',').map(str::trim).filter(|port| !port.is_empty());
-    let ports: Vec<u16> = ports
-        .map(|port| port.parse().map_err(|_| OptionError::Ports))
-        .collect::<Result<_, _>>()?;
-    if ports.is_empty() {
+    let (ports, secure) = (numbers(&ports)?, numbers(&flags.text("ssl-port"))?);
+    if ports.is_empty() && secure.is_empty() {
         return Err(OptionError::Ports);
     }
+    let tls = match secure.is_empty() {
+        true => None,
+        false => Some(with_clients(flags)?),
+    };
     let given = flags.text("listen-addresses");
     let hosts: Vec<IpAddr> = match given.as_str() {
         "" => vec![any()],
         _ => given.split(',').map(host).collect::<Result<_, _>>()?,
     };
-    let addresses = hosts
-        .iter()
-        .flat_map(|host| ports.iter().map(|port| SocketAddr::new(*host, *port).to_string()));
-    Ok(addresses.map(listener).collect())
+    let at = |ports: &[u16], tls: &Option<ServerTls>| {
+        let at = |host: &IpAddr, port: &u16| SocketAddr::new(*host, *port).to_string();
+        let addresses = hosts
+            .iter()
+            .flat_map(|host| ports.iter().map(move |port| at(host, port)));
+        addresses
+            .map(|address| listener(address, tls.clone()))
+            .collect::<Vec<_>>()
+    };
+    Ok([at(&ports, &None), at(&secure, &tls)].concat())
+}
+
+/// Ports with commas between them.
+fn numbers(text: &str) -> Result<Vec<u16>, OptionError> {
+    let ports = text.split(',').map(str::trim).filter(|port| !port.is_empty());
+    ports
+        .map(|port| port.parse().map_err(|_| OptionError::Ports))
+        .collect()
 }
 
 fn host(text: &str) -> Result<IpAddr, OptionError> {

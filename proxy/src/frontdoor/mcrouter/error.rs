@@ -56,6 +56,10 @@ pub enum OptionError {
     Multiplier(String),
     #[error("invalid ports")]
     Ports,
+    #[error("option `--ssl-port` needs `--server-pem-cert-path` and `--server-pem-key-path`")]
+    NoCertificate,
+    #[error("option `--ssl-require-peer-certs` needs `--server-pem-ca-path`")]
+    NoAuthority,
     #[error("option `--listen-sock-fd` takes the number of an open socket, not {0}")]
     Descriptor(i64),
     #[error("--unix-domain-sock and --port cannot both be given")]

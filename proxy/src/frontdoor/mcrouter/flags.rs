@@ -1,6 +1,9 @@
 //! Parses mcrouter's command line to values of its options.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use super::{
     error::OptionError,
@@ -120,6 +123,13 @@ impl Flags {
             (None, Some(Takes::Acks)) => "false".to_owned(),
             (None, None) => String::new(),
         }
+    }
+
+    /// The path that an option names. `None`: it names none.
+    pub(super) fn path(&self, name: &str) -> Option<PathBuf> {
+        Some(self.text(name))
+            .filter(|path| !path.is_empty())
+            .map(PathBuf::from)
     }
 
     /// The value of a number. Negative ones count as 0.

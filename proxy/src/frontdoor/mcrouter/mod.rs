@@ -34,6 +34,7 @@ mod server;
 mod settings;
 mod start;
 mod threads;
+mod tls;
 mod tree;
 
 pub use door::Door;

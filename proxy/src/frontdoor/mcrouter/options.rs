@@ -44,7 +44,6 @@ pub(super) enum Status {
 use Status::{Idle, Missing, Ours, Refused, Served};
 use Takes::{Acks, Number, Text, Toggle};
 
-const NO_TLS: &str = "listeners have no TLS";
 const ACL: &str = "there are no lists of who may do what";
 const THRIFT: &str = "only mcrouter's own protocol for memcached's clients is spoken";
 
@@ -151,7 +150,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("port", Text(""), Served).short('p').internal("ports"),
     opt("listen-addresses", Text(""), Served),
     opt("unix-domain-sock", Text(""), Served),
-    opt("ssl-port", Text(""), Refused(NO_TLS)).internal("ssl_ports"),
+    opt("ssl-port", Text(""), Served).internal("ssl_ports"),
     opt("listen-sock-fd", Number(-1), Served),
     opt("max-conns", Number(0), Served),
     opt("tcp-listen-backlog", Number(4096), Served),
@@ -238,10 +237,10 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("file-observer-poll-period-ms", Number(100), Idle),
     opt("file-observer-sleep-before-update-ms", Number(1000), Idle),
     // TLS and packet marks.
-    opt("pem-cert-path", Text(""), Missing),
-    opt("pem-key-path", Text(""), Missing),
-    opt("pem-ca-path", Text(""), Missing),
-    opt("ssl-verify-peers", Toggle(false), Missing),
+    opt("pem-cert-path", Text(""), Served),
+    opt("pem-key-path", Text(""), Served),
+    opt("pem-ca-path", Text(""), Served),
+    opt("ssl-verify-peers", Toggle(false), Served),
     opt("ssl-service-identity", Text(""), Idle),
     opt("additional-ssl-service-identities", Text(""), Idle),
     opt("ssl-service-identity-authorization-log", Toggle(false), Idle),
@@ -249,10 +248,10 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("ssl-connection-cache", Toggle(false), Idle),
     opt("ssl-handshake-offload", Toggle(false), Idle),
     opt("enable-ssl-tfo", Toggle(false), Idle),
-    opt("server-pem-cert-path", Text(""), Missing),
-    opt("server-pem-key-path", Text(""), Missing),
-    opt("server-pem-ca-path", Text(""), Missing),
-    opt("ssl-require-peer-certs", Toggle(false), Refused(NO_TLS)),
+    opt("server-pem-cert-path", Text(""), Served),
+    opt("server-pem-key-path", Text(""), Served),
+    opt("server-pem-ca-path", Text(""), Served),
+    opt("ssl-require-peer-certs", Toggle(false), Served),
     opt("tls-ticket-key-seed-path", Text(""), Idle),
     opt("ssl-use-ktls12", Toggle(false), Idle),
     opt("tfo-queue-size", Number(100_000), Idle),

@@ -10,19 +10,23 @@ use super::{
     preprocess::Preprocessor,
     server::server,
     settings::{Settings, Timeouts},
+    tls::is_asked_for,
 };
 use crate::config::{
     Diagnostic,
     document::{Name, Node, Value, shortened},
     reading::Reading,
-    schema::{Algorithm, Dedicated, Eject, Hash, KeepAlive, KeyHash, Login, Pool, Protocol, Server, Source},
+    schema::{
+        Algorithm, ClientTls, Dedicated, Eject, Hash, KeepAlive, KeyHash, Login, Pool, Protocol, Server,
+        Source, Verify,
+    },
     suggest,
 };
 
 /// Milliseconds of the longest time-out that mcrouter takes.
 const LONGEST_TIMEOUT: i32 = 1_000_000;
 /// Keys that would change where requests go, or what clients get.
-const UNSERVED: [&str; 5] = ["tko_tracker", "use_ssl", "shadows", "rates", "shard_splits"];
+const UNSERVED: [&str; 4] = ["tko_tracker", "shadows", "rates", "shard_splits"];
 /// Keys of features that do not exist here: replies that carry more than ASCII, diagnostics, packet marks.
 const IDLE: [&str; 3] = ["enable_compression", "qos", "additional_fanout"];
 
@@ -63,6 +67,8 @@ pub(super) struct Pools {
     timeouts: Timeouts,
     eject: Eject,
     keepalive: Option<KeepAlive>,
+    /// TLS with servers that are asked by it.
+    tls: ClientTls,
 }
 
 impl Pools {
@@ -80,6 +86,7 @@ impl Pools {
             timeouts: settings.timeouts.clone(),
             eject: settings.eject.clone(),
             keepalive: settings.keepalive,
+            tls: settings.tls.clone(),
         };
         let Some(node) = node else { return Ok(pools) };
         let object = Object::of(node, cx)?;
@@ -155,7 +162,11 @@ impl Pools {
             .of(server_timeout, region.as_deref(), cluster.as_deref());
         let port = object.take("port_override", cx, whole(1))?;
         plain("protocol", |word| word.eq_ignore_ascii_case("ascii"), &object, cx)?;
-        plain("security_mech", |word| word == "plain", &object, cx)?;
+        plain("security_mech", |word| is_asked_for(word).is_some(), &object, cx)?;
+        let by_pool = match object.take("security_mech", cx, text)? {
+            Some(word) => is_asked_for(&word) == Some(true),
+            None => object.take("use_ssl", cx, flag)?.unwrap_or(false),
+        };
         let read = |node: &Node, cx: &mut Reading| match is_handle(node) {
             true => Ok(Err(node.clone())),
             false => server(node, port, cx).map(Ok),
@@ -170,9 +181,14 @@ impl Pools {
         };
         let count = places.len();
         let (mut servers, mut handles, mut taken) = (Vec::new(), BTreeMap::new(), Vec::new());
+        let (mut has_tls, mut plain) = (false, Vec::new());
         for (place, read) in places.into_iter().enumerate() {
             match read {
-                Ok(server) => {
+                Ok((server, tls)) => {
+                    match tls.unwrap_or(by_pool) {
+                        true => has_tls = true,
+                        false => plain.push(server.address.clone()),
+                    }
                     servers.push(server);
                     taken.push(place);
                 }
@@ -180,6 +196,11 @@ impl Pools {
                     handles.insert(place, node);
                 }
             }
+        }
+        if has_tls && self.tls.verify == Verify::None {
+            let problem = "without `--ssl-verify-peers` and `--pem-ca-path` whoever answers at a server's address is \
+                           taken for the server";
+            cx.warn(object.at, problem);
         }
         let mut hash = Hash::of(Algorithm::Ch3);
         let mut weights = object.take("weights", cx, list(number))?;
@@ -214,6 +235,8 @@ impl Pools {
             preconnect: false,
             keepalive: self.keepalive,
             asks_version: false,
+            tls: has_tls.then(|| self.tls.clone()),
+            plain: if has_tls { plain } else { Vec::new() },
         };
         let asynclog = (
             object.take("asynclog", cx, flag)?.unwrap_or(true),

@@ -2,6 +2,7 @@
 
 use std::net::Ipv6Addr;
 
+use super::tls::is_asked_for;
 use crate::config::{
     BadAddress, Diagnostic, check_address,
     document::{Node, Value, shortened},
@@ -10,16 +11,16 @@ use crate::config::{
 };
 
 /// `host:port[:protocol[:security[:compression]]]`, `[v6]:port…` or `unix:/path`. The port is left out where
-/// the pool gives it.
+/// the pool gives it. With it comes whether it asks for TLS; `None`: that is the pool's to say.
 pub(super) fn server(
     node: &Node,
     port_override: Option<i32>,
     cx: &mut Reading,
-) -> Result<Server, Diagnostic> {
+) -> Result<(Server, Option<bool>), Diagnostic> {
     let Value::Scalar { text, quoted: true } = &node.value else {
         return Err(cx.expected(node, "a server as a string, or a route handle"));
     };
-    let address = address(text, port_override).map_err(|why| {
+    let (address, tls) = address(text, port_override).map_err(|why| {
         cx.refuse(
             node.at,
             format!(
@@ -29,12 +30,13 @@ pub(super) fn server(
             ),
         )
     })?;
-    Ok(Server {
+    let server = Server {
         address,
         name: None,
         weight: 1.0,
         zone: None,
-    })
+    };
+    Ok((server, tls))
 }
 
 /// Why a text is no server that can be served. The operator has to correct it.
@@ -46,13 +48,13 @@ enum BadServer {
     NotServed(String),
 }
 
-fn address(text: &str, port_override: Option<i32>) -> Result<String, BadServer> {
+fn address(text: &str, port_override: Option<i32>) -> Result<(String, Option<bool>), BadServer> {
     if let Some(socket) = text.strip_prefix("unix:") {
         let (path, rest) = socket.split_once(':').unwrap_or((socket, ""));
-        options(rest.split(':'))?;
+        let tls = options(rest.split(':'))?;
         let address = format!("unix:{path}");
         check_address(&address, false)?;
-        return Ok(address);
+        return Ok((address, tls));
     }
     // A host in brackets may be a name, too.
     let (host, rest) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
@@ -70,7 +72,7 @@ fn address(text: &str, port_override: Option<i32>) -> Result<String, BadServer> 
         }
     };
     let (written, rest) = rest.split_once(':').unwrap_or((rest, ""));
-    options(rest.split(':'))?;
+    let tls = options(rest.split(':'))?;
     let port = port_override.map(|port| port.to_string());
     // The port of the pool takes the place of whatever is written.
     let port = match port.as_deref().unwrap_or(written) {
@@ -79,23 +81,29 @@ fn address(text: &str, port_override: Option<i32>) -> Result<String, BadServer> 
     };
     let address = format!("{host}:{port}");
     check_address(&address, false)?;
-    Ok(address)
+    Ok((address, tls))
 }
 
-/// Protocol, security and compression. Words that are left out are the pool's, and only the plain ones are
-/// served. Compression is about replies that carry more than ASCII.
-fn options<'a>(words: impl Iterator<Item = &'a str>) -> Result<(), BadServer> {
-    let served: [&[&str]; 3] = [
-        &["", "ascii"],
-        &["", "plain"],
-        &["", "notcompressed", "compressed"],
-    ];
+/// Protocol, security and compression. Words that are left out are the pool's. Compression is about replies
+/// that carry more than ASCII. Returns whether TLS is asked for.
+fn options<'a>(words: impl Iterator<Item = &'a str>) -> Result<Option<bool>, BadServer> {
+    let mut tls = None;
     for (i, word) in words.enumerate() {
-        if !served.get(i).is_some_and(|served| served.contains(&word)) {
+        let is_served = match i {
+            0 => matches!(word, "" | "ascii"),
+            1 if word.is_empty() => true,
+            1 => {
+                tls = is_asked_for(word);
+                tls.is_some()
+            }
+            2 => matches!(word, "" | "notcompressed" | "compressed"),
+            _ => false,
+        };
+        if !is_served {
             return Err(BadServer::NotServed(shortened(word)));
         }
     }
-    Ok(())
+    Ok(tls)
 }
 
 #[cfg(test)]
@@ -119,7 +127,8 @@ mod tests {
             ("unix:/run/memcached.sock:ascii:plain", "unix:/run/memcached.sock"),
         ];
         for (text, expected) in good {
-            assert_eq!(address(text, None).as_deref(), Ok(expected), "{text}");
+            let plain = text.contains("plain").then_some(false);
+            assert_eq!(address(text, None), Ok((expected.to_owned(), plain)), "{text}");
         }
         for bad in [
             "",
@@ -132,7 +141,8 @@ mod tests {
             "[::1]x:1",
             "[::1:1",
             "[]:1",
-            "a:1:ascii:ssl",
+            "a:1:ascii:tls",
+            "a:1:ascii:tls_to_plain",
             "a:1:ascii:plain:notcompressed:x",
             "a:1:ascii:plain:notcompressed:",
             "[::1]",
@@ -140,8 +150,13 @@ mod tests {
         ] {
             assert!(address(bad, None).is_err(), "{bad}");
         }
-        assert_eq!(address("cache", Some(5)).as_deref(), Ok("cache:5"));
-        assert_eq!(address("[::1]:x:ascii", Some(5)).as_deref(), Ok("[::1]:5"));
-        assert_eq!(address("cache:1:ascii", Some(5)).as_deref(), Ok("cache:5"));
+        let at = |text| address(text, Some(5)).map(|(address, _)| address);
+        assert_eq!(at("cache").as_deref(), Ok("cache:5"));
+        assert_eq!(at("[::1]:x:ascii").as_deref(), Ok("[::1]:5"));
+        assert_eq!(at("cache:1:ascii").as_deref(), Ok("cache:5"));
+        for word in ["ssl", "fizz", "ktls12"] {
+            let text = format!("cache:1:ascii:{word}");
+            assert_eq!(address(&text, None), Ok(("cache:1".to_owned(), Some(true))));
+        }
     }
 }

@@ -10,8 +10,9 @@ use super::{
     flags::{Flags, Validates},
     prefix::{region_and_cluster, routing_prefix},
     preprocess::Constants,
+    tls::with_servers,
 };
-use crate::config::schema::{Eject, EjectBy, ErrorReply, KeepAlive, Queue, Replicated};
+use crate::config::schema::{ClientTls, Eject, EjectBy, ErrorReply, KeepAlive, Queue, Replicated};
 
 /// A time that never comes, but may be added to a clock.
 pub(super) const NEVER: Duration = Duration::from_secs(1_000 * 86_400);
@@ -84,6 +85,8 @@ pub(super) struct Settings {
     pub(super) queue_in_all: Option<Queue>,
     /// Whether a configuration is refused for what is otherwise left out of it.
     pub(super) is_strict: bool,
+    /// TLS with servers that are asked by it.
+    pub(super) tls: ClientTls,
     /// Whether every request is logged.
     pub(super) log_requests: bool,
     /// The rules for pools that are written as a whole. `None`: they are no pools of copies.
@@ -164,6 +167,7 @@ impl Settings {
             queue: queue("target-max-pending-requests", Outcome::LocalError, "local error"),
             queue_in_all: queue("proxy-max-throttled-requests", Outcome::Busy, "307 busy"),
             is_strict: flags.validates != Validates::No,
+            tls: with_servers(flags),
             log_requests: flags.flag("enable-logging-route"),
             keep_writing: keep_writing(flags),
             constants,

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    base::{base, path},
+    base::base,
     door::Door,
     dump::Dump,
     error::{OptionError, Refused},
@@ -80,7 +80,7 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
     let settings = Settings::of(&flags)?;
     let base = base(&flags)?;
     let io = flags.text("io").parse().map_err(OptionError::Io)?;
-    let peer_file = path(&flags, "fleet");
+    let peer_file = flags.path("fleet");
     if peer_file.is_some() && (settings.keep_writing.is_some() || base.state.is_some()) {
         return Err(OptionError::FleetAndKeepWriting.into());
     }
@@ -125,7 +125,7 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         not_served: not_served(&flags),
         reload_after: (!flags.flag("disable-reload-configs")).then_some(delay),
         door,
-        log_file: path(&flags, "log-path"),
+        log_file: flags.path("log-path"),
         verbosity: flags.number("verbosity"),
         io,
         jitter: Duration::from_millis(flags.number("reconfiguration-jitter-ms")),

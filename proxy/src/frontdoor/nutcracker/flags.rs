@@ -6,6 +6,7 @@ use super::{
     error::OptionError,
     listen::{Listen, listen_option, with_port},
     options::{self, DETACHED, Label, Opt, Takes},
+    tls::TlsFlags,
     value::decimal,
 };
 use crate::{
@@ -53,6 +54,8 @@ pub(super) struct Flags {
     pub(super) workers: Option<usize>,
     /// Whether listeners take all commands that Proxima serves.
     pub(super) all_commands: bool,
+    /// TLS with clients and servers.
+    pub(super) tls: TlsFlags,
 }
 
 impl Default for Flags {
@@ -81,6 +84,7 @@ impl Default for Flags {
             io: Io::Auto,
             workers: None,
             all_commands: false,
+            tls: TlsFlags::default(),
         }
     }
 }
@@ -236,7 +240,12 @@ impl Flags {
                 let workers = workers.filter(|workers| (1..=1024).contains(workers));
                 self.workers = Some(workers.ok_or(OptionError::Workers)?);
             }
-            _ => {}
+            name => {
+                let (pool, given) = of_pool(&value);
+                if !self.tls.take(name, pool, given) {
+                    return Err(none("a value (VALUE, or POOL=VALUE)"));
+                }
+            }
         }
         Ok(())
     }

@@ -53,6 +53,7 @@ impl Given {
     /// the file, `root`.
     pub(super) fn add_listeners(&self, config: &mut Config, root: &Node, cx: &mut Reading) {
         cx.index.has_all_names = true;
+        self.flags.tls.apply(config, root, cx);
         for (pool, listen) in &self.flags.also_listen {
             let of_pool = config
                 .listeners

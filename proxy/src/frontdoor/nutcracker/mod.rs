@@ -21,6 +21,7 @@ mod pool;
 mod server;
 mod settings;
 mod start;
+mod tls;
 mod value;
 
 pub use error::{OptionError, Refused};

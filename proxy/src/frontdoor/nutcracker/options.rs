@@ -137,6 +137,33 @@ pub(super) const OPTIONS: &[Opt] = &[
         Takes::Text,
         "where a pool is served, too, as Proxima serves it (POOL=host:port or POOL=/path)",
     ),
+    ours(
+        "tls-certificate",
+        Takes::Text,
+        "certificate for TLS with clients ([POOL=]FILE, PEM)",
+    ),
+    ours("tls-key", Takes::Text, "its key ([POOL=]FILE, PEM)"),
+    ours(
+        "server-tls-ca",
+        Takes::Text,
+        "TLS with servers: whose certificates they have ([POOL=]FILE, PEM, or system)",
+    ),
+    ours(
+        "server-tls-name",
+        Takes::Text,
+        "name in their certificates ([POOL=]NAME; default: each one's host)",
+    ),
+    ours(
+        "server-tls-certificate",
+        Takes::Text,
+        "certificate that they are shown ([POOL=]FILE, PEM; default: none)",
+    ),
+    ours("server-tls-key", Takes::Text, "its key ([POOL=]FILE, PEM)"),
+    ours(
+        "server-tls-verify",
+        Takes::Text,
+        "what theirs have to prove ([POOL=]full, authority or none; default: full)",
+    ),
     ours(DETACHED, Takes::Nothing, ""),
     ours(
         "all-commands",

@@ -86,6 +86,7 @@ pub(super) fn pool(
         },
         discovery: None,
         manner: Manner::Twemproxy { all_commands },
+        tls: None,
     };
     let timeout = match settings.timeout {
         0 => NEVER,
@@ -112,6 +113,8 @@ pub(super) fn pool(
         preconnect: settings.preconnect,
         keepalive: settings.tcpkeepalive.then(KeepAlive::default),
         asks_version: true,
+        tls: None,
+        plain: Vec::new(),
         source,
     };
     Ok((listener, pool))

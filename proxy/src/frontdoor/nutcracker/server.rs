@@ -77,6 +77,7 @@ fn endpoint(address: &str, is_alone: bool, node: &Node, cx: &Reading) -> Result<
             address: address.to_owned(),
             interval: Endpoint::INTERVAL,
             keep: None,
+            tls: None,
         })),
         _ => Err(cx.expected(node, "the address of an endpoint").with_remedy(
             "write `elasticache:NAME.cfg.cache.amazonaws.com:11211`, as the cluster's page shows it",

@@ -34,7 +34,7 @@ pub enum Reply {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadReply {
     /// It is a record of TLS.
-    #[error("it wants TLS, which Proxima does not speak to servers")]
+    #[error("it wants TLS: the pool needs `tls`")]
     Tls,
     /// The server refuses the question.
     #[error("it answers `{0}`")]

@@ -34,6 +34,7 @@ use crate::{
     members::{AddressError, Member, Registry},
     protocol::{Declared, DeclaredCommands, ProtocolSlot, Protocols},
     spool::Spool,
+    tls::TlsError,
 };
 
 /// A configuration cannot become a tree.
@@ -51,6 +52,14 @@ pub enum CompileError {
         Route::DEPTH
     )]
     TooDeep,
+    /// TLS with the clients of a listener cannot be set up.
+    #[error("listener {address}: {reason}")]
+    Tls {
+        /// The address of the listener.
+        address: String,
+        /// The reason.
+        reason: TlsError,
+    },
     /// The routes have too many nodes: copies of keys and lists of servers multiply.
     #[error("the routes have more than {} nodes", Maker::NODES)]
     TooLarge,

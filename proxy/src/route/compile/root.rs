@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::{CompileError, maker::Maker, spoken};
 use crate::{
-    config::schema,
+    config::schema::{self, ServerTls},
     protocol::{Access, Manner},
     route::tree::{Leaf, Node, Root, Wait},
+    tls::Acceptor,
 };
 
 impl Maker<'_, '_> {
@@ -33,6 +34,10 @@ impl Maker<'_, '_> {
                 (protocols.default(), self.push(Node::Leaf(removed)))
             }
         };
+        let tls = match listener.and_then(|listener| listener.tls.as_ref()) {
+            Some(tls) => Some(self.acceptor(address, tls)?),
+            None => None,
+        };
         let (mut leaves, mut servers) = (Vec::new(), Vec::new());
         self.leaves(node, true, &mut leaves);
         self.leaves(node, false, &mut servers);
@@ -42,6 +47,7 @@ impl Maker<'_, '_> {
         Ok(Root {
             node,
             access: listener.map_or(Access::Open, |listener| access(&listener.access)),
+            tls,
             spoken,
             has_store: members.iter().any(Option::is_none),
             reach: members.into_iter().flatten().collect(),
@@ -65,6 +71,15 @@ impl Maker<'_, '_> {
                 wait: Wait::All,
                 children,
             }),
+        })
+    }
+
+    /// TLS with the clients of the listener at `address`.
+    fn acceptor(&self, address: &str, tls: &ServerTls) -> Result<Arc<Acceptor>, CompileError> {
+        let certificates = self.registry.certificates();
+        certificates.acceptor(tls).map_err(|reason| CompileError::Tls {
+            address: address.to_owned(),
+            reason,
         })
     }
 

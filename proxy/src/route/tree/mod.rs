@@ -21,6 +21,7 @@ use crate::{
     protocol::{Access, Copied, DeclaredCommands, ProtocolSlot, Reach},
     random::Random,
     spool::Spool,
+    tls::Acceptor,
 };
 
 pub use self::shapes::{Query, Wait};
@@ -149,6 +150,8 @@ pub(super) struct Root {
     pub(super) spoken: ProtocolSlot,
     /// What its clients must say before they are served.
     pub(super) access: Access,
+    /// TLS with its clients. `None`: they speak plainly.
+    pub(super) tls: Option<Arc<Acceptor>>,
     /// Every member below it, for commands that go to all.
     pub(super) reach: Vec<Arc<Member>>,
     /// Those of them that serve requests, and do not only get copies of them.
@@ -264,6 +267,11 @@ impl Tree {
         self.roots
             .get(listener)
             .map_or(Access::Open, |root| root.access.clone())
+    }
+
+    /// TLS with the clients of listener number `listener`. `None`: they speak plainly.
+    pub fn tls(&self, listener: usize) -> Option<&Acceptor> {
+        self.roots.get(listener)?.tls.as_deref()
     }
 
     /// What a session may know of the servers that listener number `listener` can reach.

@@ -195,6 +195,11 @@ impl Lane {
         self.holding
     }
 
+    /// Must TLS still begin on it?
+    pub(super) fn lacks_tls(&self) -> bool {
+        self.member.tls.is_some() && self.stream.transform.is_none()
+    }
+
     /// Bytes of memory that the lane's buffers take, used or not.
     pub fn holds(&self) -> usize {
         let Stream {
@@ -205,6 +210,7 @@ impl Lane {
         } = &self.stream;
         let waiters = self.waiters.capacity() * size_of::<Waiter>();
         let requests = out.capacity() + wire.capacity() + self.held.capacity();
+        let requests = requests + self.stream.transform_memory();
         // The owner is charged for the rest of a dedicated lane.
         let received = read_buffer.capacity() + self.parts.capacity() + self.confirmation.capacity();
         requests

@@ -6,7 +6,6 @@ mod hello;
 mod listen;
 pub(super) mod packet;
 mod stream;
-pub(super) mod transform;
 
 pub(super) use self::{
     hello::{Hello, Purpose, Welcome},

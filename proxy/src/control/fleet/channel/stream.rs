@@ -16,10 +16,11 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, TlsStream};
 
-use super::{Hello, Welcome, packet, transform::Sealed};
+use super::{Hello, Welcome, packet};
 use crate::{
     control::fleet::security::{NAME, Security},
     protocol::Transform,
+    tls::Session,
 };
 
 /// A connection, with TLS or without.
@@ -54,7 +55,7 @@ impl Stream {
         };
         let transform: Option<Box<dyn Transform>> = match tls {
             None => None,
-            Some(tls) => Some(Box::new(Sealed::new(tls, &mut early)?)),
+            Some(tls) => Some(Box::new(Session::take_over(tls, &mut early)?)),
         };
         let socket = Socket::from(socket.into_std()?);
         socket.set_tcp_nodelay(true)?;

@@ -1,0 +1,143 @@
+//! All sets of certificates of the process.
+#![allow(
+    clippy::disallowed_types,
+    reason = "the control thread makes and follows them; workers never ask here"
+)]
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::PathBuf,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use parking_lot::Mutex;
+
+use super::{
+    Acceptor, Connector, TlsError,
+    connector::{Settings, settings},
+    followed::Look,
+};
+use crate::config::schema::{ClientTls, ServerTls};
+
+/// All sets of certificates of the process. Where two parts of a configuration name the same files, they are
+/// one set.
+#[derive(Debug, Default)]
+pub struct Certificates {
+    acceptors: Mutex<HashMap<ServerTls, Weak<Acceptor>>>,
+    settings: Mutex<HashMap<ClientTls, Weak<Settings>>>,
+    renewed: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// How long a file's certificate is valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validity {
+    /// The end of the one in use, in seconds since 1970.
+    pub until: i64,
+    /// Whether the file says what is in use.
+    pub is_current: bool,
+}
+
+impl Certificates {
+    /// What makes the transforms of those who connect there.
+    ///
+    /// # Errors
+    /// The files cannot be used.
+    pub fn acceptor(&self, tls: &ServerTls) -> Result<Arc<Acceptor>, TlsError> {
+        let known = &mut *self.acceptors.lock();
+        if let Some(acceptor) = known.get(tls).and_then(Weak::upgrade) {
+            return Ok(acceptor);
+        }
+        let acceptor = Arc::new(Acceptor::new(tls)?);
+        known.insert(tls.clone(), Arc::downgrade(&acceptor));
+        Ok(acceptor)
+    }
+
+    /// What makes the transforms of connections to a server on this host. `None`: it has no host name, as it
+    /// listens at a Unix socket.
+    ///
+    /// # Errors
+    /// The files or the name cannot be used.
+    pub fn connector(&self, tls: &ClientTls, host: Option<&str>) -> Result<Connector, TlsError> {
+        let name = tls.name.as_deref().or(host);
+        let name = name.ok_or_else(|| TlsError::Name(String::new()))?;
+        Connector::new(self.settings(tls)?, name)
+    }
+
+    fn settings(&self, tls: &ClientTls) -> Result<Arc<Settings>, TlsError> {
+        // The name is each server's own.
+        let key = ClientTls {
+            name: None,
+            ..tls.clone()
+        };
+        let known = &mut *self.settings.lock();
+        if let Some(settings) = known.get(&key).and_then(Weak::upgrade) {
+            return Ok(settings);
+        }
+        let made = Arc::new(settings(&key)?);
+        known.insert(key, Arc::downgrade(&made));
+        Ok(made)
+    }
+
+    /// Looks at all files, and uses those that have changed and can be used.
+    pub fn look(&self) {
+        for (tls, acceptor) in living(&self.acceptors) {
+            self.note(&tls.identity.certificate, acceptor.look());
+        }
+        for (tls, settings) in living(&self.settings) {
+            let identity = tls.identity.map(|identity| identity.certificate);
+            let file = identity.or(tls.ca).unwrap_or_default();
+            self.note(&file, settings.look());
+        }
+    }
+
+    fn note(&self, file: &std::path::Path, look: Look) {
+        let certificate = file.display();
+        match look {
+            Look::Same => {}
+            Look::Renewed => {
+                self.renewed.fetch_add(1, Relaxed);
+                tracing::info!(%certificate, "certificates were read again: new connections use them");
+            }
+            Look::Refused(error) => {
+                self.refused.fetch_add(1, Relaxed);
+                tracing::error!(%certificate, %error, "new certificates cannot be used; the ones before stay in use");
+            }
+        }
+    }
+
+    /// How long the certificates in use are valid, by file.
+    pub fn validities(&self) -> BTreeMap<PathBuf, Validity> {
+        let acceptors = living(&self.acceptors).into_iter();
+        let acceptors = acceptors.map(|(_, acceptor)| acceptor.followed.expiries());
+        let settings = living(&self.settings).into_iter();
+        let settings = settings.map(|(_, settings)| settings.expiries());
+        let mut all: BTreeMap<PathBuf, Validity> = BTreeMap::new();
+        for (expiries, is_current) in acceptors.chain(settings) {
+            for (file, until) in expiries {
+                let known = all.entry(file).or_insert(Validity { until, is_current });
+                known.until = known.until.min(until);
+                known.is_current &= is_current;
+            }
+        }
+        all
+    }
+
+    /// How often files were used anew, and how often they could not be.
+    pub fn looks(&self) -> [u64; 2] {
+        [&self.renewed, &self.refused].map(|count| count.load(Relaxed))
+    }
+}
+
+/// The sets that something uses. The others are forgotten.
+fn living<K: Clone + Eq + std::hash::Hash, T>(known: &Mutex<HashMap<K, Weak<T>>>) -> Vec<(K, Arc<T>)> {
+    let known = &mut *known.lock();
+    known.retain(|_, set| set.strong_count() > 0);
+    let living = known.iter();
+    living
+        .filter_map(|(files, set)| Some((files.clone(), set.upgrade()?)))
+        .collect()
+}
