@@ -272,6 +272,41 @@ def test_requests_of_a_client_that_says_goodbye_behind_them_are_served(proxima, 
     assert answer == b"STORED\r\n" + 5_000 * b"VALUE k 0 1\r\nx\r\nEND\r\n"
 
 
+def test_replies_that_a_turn_has_gathered_leave_in_as_few_records_as_hold_them(proxima, authority, pair):
+    proxy = proxima(over("embedded", [], pair))
+    with Raw(proxy.address) as wire:
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = authority.context("1.3").wrap_bio(incoming, outgoing, server_hostname="localhost")
+        heard = b""
+
+        def until_done(step):
+            nonlocal heard
+            while True:
+                try:
+                    return step()
+                except ssl.SSLWantReadError:
+                    wire.send(outgoing.read())
+                    received = wire.sock.recv(1 << 16)
+                    heard += received
+                    incoming.write(received)
+
+        until_done(client.do_handshake)
+        client.write(b"get k\r\n")
+        assert until_done(client.read) == b"END\r\n"
+        heard = b""
+        client.write(500 * b"get k\r\n")
+        answer = b""
+        while len(answer) < 500 * 5:
+            answer += until_done(client.read)
+    assert answer == 500 * b"END\r\n"
+    records = 0
+    while heard:
+        records += 1
+        heard = heard[5 + int.from_bytes(heard[3:5]) :]
+    # The requests are 3,500 bytes, which may come in several pieces.
+    assert records <= 4
+
+
 PLAIN = {
     "memcached": b"get k\r\n",
     "four bytes": b"mn\r\n",

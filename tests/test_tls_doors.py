@@ -159,6 +159,22 @@ def test_mcrouter_verifies_servers_and_clients_only_if_it_is_told_to(
     assert router.metric("tls_handshakes_total", side="servers", result="certificate") > 0
 
 
+def test_deletes_that_mcrouters_log_has_kept_reach_a_server_with_tls(
+    cleanup, io, tmp_path, secure_memcached, pair, authority
+):
+    text = written("PoolRoute|A", {"A": {"servers": [f"{secure_memcached.address}:ascii:ssl"]}})
+    options = (f"--pem-ca-path={authority.file}", "--ssl-verify-peers", "--probe-timeout-initial=50")
+    router = Router(text, tmp_path, io, *options)
+    cleanup.callback(router.stop)
+    secure_memcached.kill()
+    with Raw(router.address) as client:
+        client.send(b"delete k\r\n")
+        assert client.until(b"\r\n") == b"NOT_FOUND\r\n"
+    assert router.metric("spooled_deletes_total", event="kept") == 1
+    secure_memcached.start()
+    until(lambda: router.metric("spooled_deletes_total", event="replayed") == 1, "it is sent again")
+
+
 def test_options_of_twemproxys_door_give_tls_to_pools_and_their_clients(
     door, redis_server, secure_memcached, pair, authority
 ):

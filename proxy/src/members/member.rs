@@ -60,7 +60,7 @@ pub struct Member {
     /// Whether each connection begins with the question for its version.
     pub asks_version: bool,
     /// TLS with it; `None`: it speaks plainly.
-    pub tls: Option<Box<Connector>>,
+    pub tls: Option<Arc<Connector>>,
     /// How its protocol keeps copies, if it holds a copy of everything in its pool. `None`: it holds its
     /// share of the keys.
     pub copied: Option<&'static dyn Copied>,

@@ -173,7 +173,7 @@ impl Registry {
             return Ok(Arc::clone(member));
         }
         let tls = match tls {
-            Some(tls) => Some(Box::new(
+            Some(tls) => Some(Arc::new(
                 self.connector(tls, &server.address)
                     .map_err(|error| refused(error.into()))?,
             )),

@@ -34,8 +34,8 @@ pub use self::{
     line::FailedDelete,
     shared::{Count, Counts},
 };
-use self::{shared::Shared, writer::Message};
-use crate::config::schema::SpoolOptions;
+use self::{line::ServerName, shared::Shared, writer::Message};
+use crate::{config::schema::SpoolOptions, tls::Connector};
 
 /// Deletes that wait for the disk at most.
 const QUEUE: usize = 64 * 1024;
@@ -70,6 +70,13 @@ impl Spool {
             shared,
             writer: Some(writer),
         })
+    }
+
+    /// From now on these servers, by their addresses, are reached by TLS when deletes are sent again, and no
+    /// others are.
+    pub fn secure<'a>(&self, servers: impl Iterator<Item = (&'a str, Arc<Connector>)>) {
+        let servers = servers.filter_map(|(address, tls)| Some((ServerName::parse(address)?, tls)));
+        *self.shared.secure() = servers.collect();
     }
 
     /// Takes a delete that a server has not taken. `false`: it cannot be kept, and its client has to know

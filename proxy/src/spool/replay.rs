@@ -100,7 +100,8 @@ impl Replay<'_> {
             if self.shared.has_ended() || self.down.get(&server).is_some_and(is_early) {
                 continue;
             }
-            match Server::connect(&server) {
+            let tls = self.shared.secure().get(&server).cloned();
+            match Server::connect(&server, tls.as_deref()) {
                 Ok(connection) => {
                     self.down.remove(&server);
                     self.open.insert(server, connection);

@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
+use rustls::{ClientConnection, StreamOwned};
+
 use super::line::ServerName;
+use crate::tls::Connector;
 
 /// Time for a connection, and for each reply.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -18,7 +21,7 @@ const LONGEST: u64 = 1_024;
 
 /// A connection.
 pub(super) struct Server {
-    stream: BufReader<Stream>,
+    stream: BufReader<Box<dyn Stream>>,
     line: Vec<u8>,
 }
 
@@ -33,19 +36,17 @@ pub(super) struct Progress {
     pub(super) failure: Option<io::Error>,
 }
 
-enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
+trait Stream: Read + Write + Send {}
+impl<T: Read + Write + Send> Stream for T {}
 
 impl Server {
-    /// Connects, and sees that the server answers.
+    /// Connects, by TLS or plainly, and sees that the server answers.
     ///
     /// # Errors
     /// It does not.
-    pub(super) fn connect(name: &ServerName) -> io::Result<Self> {
+    pub(super) fn connect(name: &ServerName, tls: Option<&Connector>) -> io::Result<Self> {
         let mut server = Self {
-            stream: BufReader::new(Stream::connect(name)?),
+            stream: BufReader::new(connect(name, tls)?),
             line: Vec::new(),
         };
         server.stream.get_mut().write_all(b"version\r\n")?;
@@ -99,48 +100,33 @@ impl Server {
     }
 }
 
-impl Stream {
-    fn connect(name: &ServerName) -> io::Result<Self> {
-        if name.port == 0 {
-            let stream = UnixStream::connect(&name.host)?;
-            stream.set_read_timeout(Some(TIMEOUT))?;
-            stream.set_write_timeout(Some(TIMEOUT))?;
-            return Ok(Self::Unix(stream));
-        }
-        let mut last = io::ErrorKind::NotFound.into();
-        for address in (name.host.as_str(), name.port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, TIMEOUT) {
-                Ok(stream) => {
-                    stream.set_nodelay(true)?;
-                    stream.set_read_timeout(Some(TIMEOUT))?;
-                    stream.set_write_timeout(Some(TIMEOUT))?;
-                    return Ok(Self::Tcp(stream));
-                }
-                Err(error) => last = error,
+fn connect(name: &ServerName, tls: Option<&Connector>) -> io::Result<Box<dyn Stream>> {
+    if name.port == 0 {
+        let stream = UnixStream::connect(&name.host)?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
+        return over(stream, tls);
+    }
+    let mut last = io::ErrorKind::NotFound.into();
+    for address in (name.host.as_str(), name.port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, TIMEOUT) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(TIMEOUT))?;
+                stream.set_write_timeout(Some(TIMEOUT))?;
+                return over(stream, tls);
             }
+            Err(error) => last = error,
         }
-        Err(last)
     }
+    Err(last)
 }
 
-impl Read for Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.read(buffer),
-            Self::Unix(stream) => stream.read(buffer),
-        }
-    }
-}
-
-impl Write for Stream {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.write(bytes),
-            Self::Unix(stream) => stream.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+/// The bytes of a connection, by TLS or plain. The handshake takes place with the first of them.
+fn over(stream: impl Stream + 'static, tls: Option<&Connector>) -> io::Result<Box<dyn Stream>> {
+    let Some(tls) = tls else {
+        return Ok(Box::new(stream));
+    };
+    let session = ClientConnection::new(tls.config(), tls.name()).map_err(io::Error::other)?;
+    Ok(Box::new(StreamOwned::new(session, stream)))
 }

@@ -4,13 +4,14 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::{
-        Condvar, Mutex, MutexGuard, PoisonError,
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
 };
 
 use super::line::ServerName;
+use crate::tls::Connector;
 
 /// What happened to a failed delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub(super) struct Shared {
     /// The file that is being written is to be completed, so that it can be sent.
     is_rotation_due: AtomicBool,
     files: Mutex<Files>,
+    /// The servers that are reached by TLS.
+    secure: Mutex<BTreeMap<ServerName, Arc<Connector>>>,
     changed: Condvar,
 }
 
@@ -70,6 +73,11 @@ pub(super) struct Files {
 }
 
 impl Shared {
+    /// The servers that are reached by TLS.
+    pub(super) fn secure(&self) -> MutexGuard<'_, BTreeMap<ServerName, Arc<Connector>>> {
+        self.secure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn files(&self) -> MutexGuard<'_, Files> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,7 +15,7 @@ use crate::{
     embedded::Connections,
     engine::{Endpoint, Shortage},
     members::ClientSource,
-    protocol::{Failed, Handshake, Session},
+    protocol::{Failed, Handshake, ProtocolSlot, Session},
     reactor::{Expect, Reactor, peer_process, reason},
 };
 
@@ -73,7 +73,13 @@ impl<R: Reactor> Worker<R> {
         if self.engine.clients.register().current() >= self.engine.limits.clients as u64 {
             self.engine.metrics.clients.over_limit += 1;
             let mut line = Vec::new();
-            if let Some(spoken) = self.engine.tree.spoken(usize::from(listener)) {
+            let listener = usize::from(listener);
+            let spoken = self.engine.tree.spoken(listener);
+            // Who waits for a handshake does not understand plain words.
+            let is_understood = |spoken: &ProtocolSlot| {
+                self.engine.tree.tls(listener).is_none() || spoken.protocol.upgrades()
+            };
+            if let Some(spoken) = spoken.filter(is_understood) {
                 let failed = Failed::here(Outcome::Overloaded, "too many open connections");
                 spoken.protocol.error(&Session::default(), &failed, &mut line);
             }

@@ -32,7 +32,8 @@ pub(super) struct Handshakes {
     waiting: VecDeque<(Endpoint, Vec<u8>)>,
     /// The tags of these connections.
     waits: HashSet<u64>,
-    /// What handshakes have taken of this turn.
+    /// The turn in which handshakes were last gone on with, and what they have taken of it.
+    turn: Micros,
     taken: Duration,
 }
 
@@ -42,7 +43,11 @@ impl Handshakes {
         !self.waiting.is_empty()
     }
 
-    fn is_share_taken(&self) -> bool {
+    /// Have handshakes had their share of this turn?
+    fn is_share_taken(&mut self, now: Micros) -> bool {
+        if self.turn != now {
+            (self.turn, self.taken) = (now, Duration::ZERO);
+        }
         self.taken >= SHARE
     }
 }
@@ -75,8 +80,8 @@ impl<R: Reactor> Worker<R> {
 
     /// Goes on with those that have waited for this turn.
     pub(super) fn go_on_with_handshakes(&mut self) {
-        self.handshakes.taken = Duration::ZERO;
-        while !self.handshakes.is_share_taken()
+        let now = self.engine.now;
+        while !self.handshakes.is_share_taken(now)
             && let Some((endpoint, bytes)) = self.handshakes.waiting.pop_front()
         {
             self.take_up(endpoint, &bytes);
@@ -94,7 +99,9 @@ impl<R: Reactor> Worker<R> {
     /// Keeps bytes of a handshake for the next turn if handshakes have had their share of this one. Returns
     /// whether they are kept.
     pub(super) fn wait_for_share(&mut self, endpoint: Endpoint, bytes: &[u8]) -> bool {
-        if !self.handshakes.is_share_taken() || !self.is_shaking_hands(endpoint) {
+        let now = self.engine.now;
+        let is_next = !self.handshakes.is_share_taken(now) && !self.handshakes.waits.contains(&tag(endpoint));
+        if is_next || !self.is_shaking_hands(endpoint) {
             return false;
         }
         if self.handshakes.waits.insert(tag(endpoint)) {

@@ -168,7 +168,9 @@ impl<R: Reactor> Worker<R> {
             if self.engine.is_in_fleet() {
                 self.engine.begin_turn(boot_time());
             }
-            self.go_on_with_handshakes();
+            if self.handshakes.wait() {
+                self.go_on_with_handshakes();
+            }
             while let Some(event) = self.next() {
                 if !self.event(event) {
                     return Ok(());
@@ -485,13 +487,10 @@ impl<R: Reactor> Worker<R> {
         self.engine.actions.flush = flush;
         self.engine.settle_room();
         self.apply_pauses();
-        for (conn, mut bytes) in std::mem::take(&mut self.engine.actions.farewells) {
-            // Who does not take what was sent before takes no goodbye either.
-            if !bytes.is_empty() && self.reactor.backlog(conn) == 0 {
-                self.reactor.send(conn, &mut bytes);
-            }
-        }
         for (conn, abort) in std::mem::take(&mut self.engine.actions.close) {
+            if !self.engine.actions.farewells.is_empty() {
+                self.say_goodbye();
+            }
             if abort {
                 self.reactor.abort(conn)
             } else {
@@ -500,6 +499,16 @@ impl<R: Reactor> Worker<R> {
         }
         for event in self.engine.actions.events.drain(..) {
             let _ = self.events.send(event);
+        }
+    }
+
+    /// Sends the last bytes of connections that are closed in this turn.
+    fn say_goodbye(&mut self) {
+        for (conn, mut bytes) in std::mem::take(&mut self.engine.actions.farewells) {
+            // Who does not take what was sent before takes no goodbye either.
+            if !bytes.is_empty() && self.reactor.backlog(conn) == 0 {
+                self.reactor.send(conn, &mut bytes);
+            }
         }
     }
 

@@ -201,6 +201,11 @@ impl Preparer {
         compiler.keep_deletes(spool(&mut self.spool, config)?);
         compiler.remember_leases(&self.leases);
         let first = compiler.tree(registry, listeners)?;
+        if let Some(spool) = first.tree.spool() {
+            let members = first.tree.members();
+            let secure = members.iter();
+            spool.secure(secure.filter_map(|member| Some((&*member.address, member.tls.clone()?))));
+        }
         // Those of the other trees are the same.
         warnings.extend(first.warnings);
         let mut trees = Vec::with_capacity(self.workers);
