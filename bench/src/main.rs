@@ -24,6 +24,7 @@ mod protocol;
 mod redis;
 mod servers;
 mod session;
+mod tls;
 mod verdict;
 mod workload;
 

@@ -340,6 +340,7 @@ impl Arena<'_> {
             protocol: self.options.protocol,
             // No stand-in answers here: the servers have their own values.
             value_size: 0,
+            tls: None,
         };
         let launch = contender.launch(program, &site)?;
         let mut proxy = Child::start(&launch, &self.places.proxy, place.path())?;

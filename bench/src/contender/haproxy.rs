@@ -11,10 +11,13 @@ use crate::process::Launch;
 pub(super) const MOST_CLIENTS: usize = 4_000;
 
 pub(super) fn launch(program: &Path, site: &Site<'_>) -> Result<Launch> {
+    let tls = site
+        .tls
+        .map_or_else(String::new, |pair| format!(" ssl crt {}", pair.both.display()));
     let mut text = format!(
         "global\n  nbthread 1\n  maxconn {MOST_CLIENTS}\n\
          defaults\n  mode tcp\n  timeout connect 5s\n  timeout client 1h\n  timeout server 1h\n\
-         frontend bench\n  bind 127.0.0.1:{}\n  default_backend servers\n\
+         frontend bench\n  bind 127.0.0.1:{}{tls}\n  default_backend servers\n\
          backend servers\n  balance leastconn\n",
         site.port
     );

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     process::{Launch, find_program},
     protocol::Protocol,
+    tls::Pair,
 };
 
 /// A proxy, or a server that is measured like one.
@@ -113,6 +114,8 @@ pub(crate) struct Site<'a> {
     pub(crate) protocol: Protocol,
     /// Bytes of a value.
     pub(crate) value_size: usize,
+    /// The certificate for TLS with clients; none: they speak plainly.
+    pub(crate) tls: Option<&'a Pair>,
 }
 
 impl Contender {
@@ -216,6 +219,9 @@ impl Contender {
         }
         if !self.speaks(site.protocol) {
             bail!("it does not speak {}", site.protocol.name());
+        }
+        if site.tls.is_some() && !proxima && self != Self::Haproxy {
+            bail!("only Proxima and HAProxy are measured with TLS");
         }
         match self {
             Self::ProximaIoUring => proxima::launch(program, site, "io_uring", proxima::Leaf::Pool),

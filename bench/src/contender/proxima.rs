@@ -67,6 +67,11 @@ fn configuration(site: &Site<'_>, leaf: Leaf) -> String {
          route: main\n",
         site.port
     );
+    let tls = site.tls.map_or_else(String::new, |pair| {
+        let (certificate, key) = (pair.certificate.display(), pair.key.display());
+        format!("    tls: {{certificate: {certificate}, key: {key}}}\n")
+    });
+    let listener = format!("{listener}{tls}");
     if leaf == Leaf::Embedded {
         return format!("{listener}routes:\n  main: embedded\n");
     }

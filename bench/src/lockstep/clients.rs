@@ -18,6 +18,7 @@ use super::{
 use crate::{
     form::{Check, Form},
     net::{connect, connect_many},
+    tls::{Connector, Stream},
     workload::{Keys, Operation, Operations},
 };
 
@@ -31,11 +32,12 @@ pub(crate) struct Clients {
     received: Vec<u8>,
     address: SocketAddr,
     after: Connections,
+    tls: Option<Connector>,
 }
 
 struct Connection {
     /// `None`: it is made with the next batch.
-    stream: Option<TcpStream>,
+    stream: Option<Stream>,
     requests: Vec<u8>,
     batch: Vec<Operation>,
 }
@@ -47,12 +49,13 @@ impl Clients {
         shape: &Shape,
         keys: Rc<Keys>,
         operations: Operations,
+        tls: Option<Connector>,
     ) -> Result<Self> {
         let connections = connect_many(&vec![address; shape.clients])?
             .into_iter()
             .map(|stream| {
                 Ok(Connection {
-                    stream: Some(limited(stream)?),
+                    stream: Some(Stream::new(limited(stream)?, tls.as_ref())?),
                     requests: Vec::new(),
                     batch: Vec::new(),
                 })
@@ -67,6 +70,7 @@ impl Clients {
             received: Vec::new(),
             address,
             after: shape.connections,
+            tls,
         })
     }
 
@@ -97,7 +101,7 @@ impl Clients {
         for connection in &mut self.connections {
             let stream = match &mut connection.stream {
                 Some(stream) => stream,
-                none => none.insert(limited(connect(self.address)?)?),
+                none => none.insert(Stream::new(limited(connect(self.address)?)?, self.tls.as_ref())?),
             };
             stream
                 .write_all(&connection.requests)
@@ -131,9 +135,11 @@ impl Clients {
         if self.after == Connections::Kept {
             return Ok(());
         }
-        for stream in self.connections.iter_mut().filter_map(|one| one.stream.take()) {
+        for mut stream in self.connections.iter_mut().filter_map(|one| one.stream.take()) {
             if self.after == Connections::Rst {
-                SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
+                SockRef::from(stream.socket()).set_linger(Some(Duration::ZERO))?;
+            } else {
+                stream.end()?;
             }
         }
         Ok(())
@@ -153,7 +159,7 @@ fn begin(bytes: &[u8]) -> std::slice::EscapeAscii<'_> {
 }
 
 /// Fills `buffer`. If no more bytes come, the error shows those that came.
-fn read_all(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<()> {
+fn read_all(stream: &mut Stream, buffer: &mut [u8]) -> Result<()> {
     let mut length = 0;
     while length < buffer.len() {
         match stream.read(&mut buffer[length..]) {

@@ -10,6 +10,7 @@ use crate::{
     contender::{Binary, Contender, Spread},
     form::Form,
     protocol::Protocol,
+    tls::Tls,
     workload::{Keys, Mix},
 };
 
@@ -36,6 +37,7 @@ const LARGEST_BATCH: usize = 160 * 1024;
   proxima-bench lockstep --contender twemproxy,haproxy --clients 100 --pipeline 16
   proxima-bench lockstep --contender proxima-epoll --servers 1000
   proxima-bench lockstep --contender memcached --clients 10          a server: nothing behind it
+  proxima-bench lockstep --contender proxima-epoll,haproxy --tls 1.3
   proxima-bench lockstep --contender accept-loop,twemproxy --clients 16 --connections fin
   proxima-bench lockstep --pid 4711 --address 127.0.0.1:11211 --backends 7001,7002,7003,7004"
 )]
@@ -125,6 +127,14 @@ pub(crate) struct Shape {
     #[arg(long, value_enum, default_value_t)]
     #[serde(default)]
     pub(crate) connections: Connections,
+    /// Whether clients speak TLS; servers never do
+    #[arg(long, value_enum, default_value_t)]
+    #[serde(default)]
+    pub(crate) tls: Tls,
+    /// With --tls and --connections: a connection goes on with the session of an earlier one
+    #[arg(long)]
+    #[serde(default)]
+    pub(crate) resume: bool,
     /// Whether a request goes to one server or to all
     #[arg(long, value_enum, default_value_t = Spread::Hash)]
     pub(crate) spread: Spread,
@@ -244,6 +254,7 @@ impl Shape {
             self.protocol == Protocol::Redis || self.keys_a_request == 1 && !self.transaction,
             "requests with several keys, and transactions, are measured with --protocol redis"
         );
+        ensure!(self.tls != Tls::None || !self.resume, "--resume is about --tls");
         let batch = self.pipeline * self.keys_a_request * (self.value_size + self.key_size + 32);
         ensure!(
             batch <= LARGEST_BATCH,

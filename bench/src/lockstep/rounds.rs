@@ -1,6 +1,6 @@
 //! Rounds: all clients ask, all servers answer, all clients read.
 
-use std::{net::SocketAddr, rc::Rc};
+use std::rc::Rc;
 
 use anyhow::{Context, Result, ensure};
 
@@ -19,13 +19,13 @@ pub(crate) struct Rounds {
 
 impl Rounds {
     /// Connects the clients.
-    pub(crate) fn connect(shape: &Shape, keys: Rc<Keys>, address: SocketAddr, seed: u64) -> Result<Self> {
+    pub(crate) fn connect(shape: &Shape, keys: Rc<Keys>, target: &Target, seed: u64) -> Result<Self> {
         ensure!(
             shape.spread != Spread::Copies || shape.mix.is_sets_only(),
             "copies are measured with sets only: --mix 1:0"
         );
         let operations = Operations::new(keys.count(), Popularity::Uniform, shape.mix, seed)?;
-        let clients = Clients::connect(address, shape, keys, operations)?;
+        let clients = Clients::connect(target.address, shape, keys, operations, target.tls.clone())?;
         let copies = match shape.spread {
             Spread::Hash => shape.keys_a_request,
             Spread::All | Spread::Copies => shape.servers,

@@ -18,6 +18,7 @@ use crate::{
     contender::{Distribution, Site},
     process::{Child, Placement, free_port, listen_anywhere, move_to},
     protocol::Protocol,
+    tls::{Connector, Pair, Stream},
 };
 
 /// A proxy (or server) has to answer within this time after its start.
@@ -29,6 +30,8 @@ pub(crate) struct Target {
     pub(crate) address: SocketAddr,
     /// The servers behind it; none where it is a server itself.
     pub(crate) backends: Option<Backends>,
+    /// How clients connect by TLS; none: they speak plainly.
+    pub(crate) tls: Option<Connector>,
     process: Process,
 }
 
@@ -62,6 +65,8 @@ impl Target {
                 case.shape.value_size,
             )?)
         };
+        let pair = Pair::make(directory)?;
+        let tls = Connector::new(case.shape.tls, case.shape.resume, &pair)?;
         let (process, address) = match &case.subject {
             Subject::Start { contender, program } => {
                 let port = free_port()?;
@@ -73,6 +78,7 @@ impl Target {
                     distribution: Distribution::default(),
                     protocol: case.shape.protocol,
                     value_size: case.shape.value_size,
+                    tls: tls.as_ref().map(|_| &pair),
                 };
                 let launch = contender.launch(program, &site)?;
                 let child = Child::start(&launch, &Placement::Behind(cpu), directory)?;
@@ -80,6 +86,9 @@ impl Target {
                     Process::Started(child),
                     SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
                 )
+            }
+            Subject::Attach { .. } if tls.is_some() => {
+                bail!("a process that runs is measured without TLS: its certificate is not known")
             }
             Subject::Attach { pid, address, .. } => {
                 move_to(cpu, *pid)?;
@@ -89,6 +98,7 @@ impl Target {
         let mut target = Self {
             address,
             backends,
+            tls,
             process,
         };
         target.wait_until_it_answers(case.shape.protocol)?;
@@ -136,8 +146,10 @@ impl Target {
 
     /// One get on a connection of its own; whatever came within a moment.
     fn ask(&mut self, protocol: Protocol) -> Result<Vec<u8>> {
-        let mut stream = TcpStream::connect_timeout(&self.address, START)?;
-        stream.set_read_timeout(Some(Duration::from_millis(5)))?;
+        let stream = TcpStream::connect_timeout(&self.address, START)?;
+        stream.set_read_timeout(Some(START))?;
+        let mut stream = Stream::new(stream, self.tls.as_ref())?;
+        stream.socket().set_read_timeout(Some(Duration::from_millis(5)))?;
         let mut request = Vec::new();
         protocol.append_get(b"proxima-bench", &mut request);
         stream.write_all(&request)?;

@@ -66,6 +66,33 @@ fn lockstep_wakes_a_server_once_a_round() {
 }
 
 #[test]
+fn lockstep_with_tls_wakes_a_proxy_as_often_as_without() {
+    if !Path::new("/usr/sbin/haproxy").exists() {
+        eprintln!("skipped: haproxy is not installed");
+        return;
+    }
+    each_row(["1.2", "1.3"], |&version| {
+        let shape = ["--contender", "haproxy", "--clients", "10", "--tls", version];
+        assert_in_step(&lockstep(&shape)[0], 2.0);
+    });
+    // Each connection begins with a handshake of its own.
+    for more in [&[][..], &["--resume"]] {
+        let shape = [
+            "--contender",
+            "haproxy",
+            "--clients",
+            "4",
+            "--tls",
+            "1.3",
+            "--connections",
+            "fin",
+        ];
+        let reports = lockstep(&[&shape[..], more].concat());
+        assert!(reports[0]["figures"].is_object(), "{reports}");
+    }
+}
+
+#[test]
 fn lockstep_wakes_a_proxy_once_for_requests_and_once_for_replies() {
     if !twemproxy_is_installed() {
         return;

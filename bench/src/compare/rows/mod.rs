@@ -9,6 +9,7 @@ use crate::{
     contender::{Contender, Spread},
     lockstep::{Connections, Shape},
     protocol::Protocol,
+    tls::Tls,
 };
 use Contender::{ProximaEpoll, ProximaIoUring};
 
@@ -85,6 +86,8 @@ fn shape(clients: usize, pipeline: usize) -> Shape {
         keys_a_request: 1,
         transaction: false,
         connections: Connections::Kept,
+        tls: Tls::None,
+        resume: false,
     }
 }
 
