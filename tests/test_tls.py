@@ -223,6 +223,8 @@ def test_server_is_asked_only_if_its_certificate_proves_what_the_pool_says(
         assert b"TLS" in answer and b"certificate" in answer
         failed = {"side": "servers", "result": "certificate"}
         assert proxy.metric("tls_handshakes_total", **failed) > 0
+        # The alert says why before the connection ends.
+        until(lambda: any("alert" in error for error in server.errors), "the server is told")
         until(lambda: proxy.member(address)["state"] == "ejected", "it is ejected")
     assert ("verify: none" in proxy.log()) == (tls.get("verify") == "none")
 

@@ -81,13 +81,13 @@ class Secure(Raw):
 
 class Naming:
     """A server of Redis in this process that speaks TLS, answers everything with `+OK`, and notes by which
-    name it is asked."""
+    name it is asked, and what went wrong."""
 
     def __init__(self, pair, context=None):
         self._context = context or ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(pair.crt, pair.key)
         self._context.sni_callback = lambda _, name, __: self.names.append(name)
-        self.names = []
+        self.names, self.errors = [], []
         self._listener = socket.create_server(("127.0.0.1", ports.free()))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
         in_thread(self._accept)
@@ -101,7 +101,8 @@ class Naming:
             with self._context.wrap_socket(sock, server_side=True) as secure:
                 while secure.recv(65536):
                     secure.sendall(b"+OK\r\n")
-        except OSError:
+        except OSError as error:
+            self.errors.append(str(error))
             sock.close()
 
     def stop(self):

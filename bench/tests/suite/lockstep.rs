@@ -71,25 +71,21 @@ fn lockstep_with_tls_wakes_a_proxy_as_often_as_without() {
         eprintln!("skipped: haproxy is not installed");
         return;
     }
-    each_row(["1.2", "1.3"], |&version| {
-        let shape = ["--contender", "haproxy", "--clients", "10", "--tls", version];
-        assert_in_step(&lockstep(&shape)[0], 2.0);
-    });
+    let shape = ["--contender", "haproxy", "--clients", "10", "--tls", "1.2"];
+    assert_in_step(&lockstep(&shape)[0], 2.0);
     // Each connection begins with a handshake of its own.
-    for more in [&[][..], &["--resume"]] {
-        let shape = [
-            "--contender",
-            "haproxy",
-            "--clients",
-            "4",
-            "--tls",
-            "1.3",
-            "--connections",
-            "fin",
-        ];
-        let reports = lockstep(&[&shape[..], more].concat());
-        assert!(reports[0]["figures"].is_object(), "{reports}");
-    }
+    let shape = [
+        "--contender",
+        "haproxy",
+        "--clients",
+        "4",
+        "--tls",
+        "1.3",
+        "--connections",
+        "fin",
+    ];
+    let reports = lockstep(&[&shape[..], &["--resume"]].concat());
+    assert!(reports[0]["figures"].is_object(), "{reports}");
 }
 
 #[test]

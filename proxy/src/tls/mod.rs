@@ -28,6 +28,8 @@ mod hello;
 mod provider;
 mod session;
 mod set;
+#[cfg(test)]
+mod tests;
 mod verifier;
 
 pub use self::{
