@@ -12,6 +12,7 @@ redis-cli  redis-tools          the command line of Redis as a client
 memccat    libmemcached-tools   clients built on libmemcached
 nutcracker nutcracker           side by side with twemproxy
 haproxy    haproxy              side by side with HAProxy
+openssl    openssl              certificates, and so the tests of TLS
 valgrind   valgrind             the guard on instructions per request
 '
 sbin="$PATH:/usr/sbin:/sbin"
