@@ -368,3 +368,44 @@ def test_probe_of_an_ejected_server_speaks_tls(proxima, secure_memcached, author
         assert client.until(b"\r\n").startswith(b"SERVER_ERROR")
     secure_memcached.start()
     until(lambda: proxy.member(secure_memcached.address)["state"] == "up", "the probe finds it well")
+
+
+def test_tls_is_switched_on_by_a_reload_for_clients_and_servers_and_no_request_fails(
+    proxima, redis_server, authority, pair
+):
+    secure = ports.address()
+    files = ("--tls-cert-file", str(pair.crt), "--tls-key-file", str(pair.key))
+    more = ("--tls-ca-cert-file", str(authority.file), "--tls-auth-clients", "no")
+    server = redis_server(options=("--tls-port", secure.rsplit(":", 1)[1], *files, *more))
+    made = over("p", [server.address], None, "redis")
+    proxy = proxima(made)
+    client = Raw(proxy.address)
+
+    def asks(client, count=50):
+        client.send(count * array("INCR", "n"))
+        return [client.until(b"\r\n")[:1] for _ in range(count)] == count * [b":"]
+
+    assert asks(client)
+    made["pools"]["p"] |= {"servers": [secure], "tls": {"ca": str(authority.file)}}
+    made["listeners"][0]["tls"] = pair.listener()
+    proxy.write(made)
+    assert proxy.reload()[0] == 200
+    # Who was there before goes on plainly, and is served by the new connections.
+    assert asks(client)
+    with Secure(proxy.address, authority.context()) as other:
+        assert asks(other)
+    handshakes = {"side": "servers", "result": "full"}
+    before = proxy.metric("tls_handshakes_total", **handshakes)
+    assert before > 0
+    # Another name is asked for: connections are made anew, though the server is the same.
+    made["pools"]["p"]["tls"]["name"] = "localhost"
+    proxy.write(made)
+    assert proxy.reload()[0] == 200
+
+    def are_anew():
+        assert asks(client)
+        full = proxy.metric("tls_handshakes_total", **handshakes)
+        return full + proxy.metric("tls_handshakes_total", side="servers", result="resumed") > before
+
+    until(are_anew, "there are new connections")
+    client.close()

@@ -94,6 +94,47 @@ def test_endpoint_with_in_transit_encryption_names_nodes_that_are_reached_so(
     assert proxy.metric("endpoint_up") == 1
 
 
+def test_proxies_ask_each_other_by_tls_which_version_of_their_list_they_tell(
+    proxima, authority, pair, tmp_path
+):
+    addresses = [ports.address() for _ in range(3)]
+    file = tmp_path / "proxies"
+
+    def listed(*numbers):
+        new = tmp_path / "proxies.new"
+        new.write_text("".join(f"{addresses[number]}\n" for number in numbers))
+        new.rename(file)
+
+    def start(number):
+        keep = str(tmp_path / f"told-{number}")
+        made = config("embedded")
+        made["listeners"][0] |= {
+            "address": addresses[number],
+            "discovery": {"peers": {"file": str(file)}, "keep": keep},
+            "tls": pair.listener(),
+        }
+        return proxima(made)
+
+    def told(number):
+        """The version and the number of proxies that this one tells its clients."""
+        with Secure(addresses[number], authority.context()) as client:
+            client.send(b"config get cluster\r\n")
+            if client.until(b"\r\n") == b"END\r\n":
+                return None
+            lines = client.until(b"END\r\n").split(b"\n")
+            return int(lines[0]), len(lines[1].split())
+
+    listed(0)
+    start(0)
+    for expected, numbers in (((1, 1), [0]), ((2, 2), [0, 2]), ((3, 3), [0, 1, 2])):
+        listed(*numbers)
+        until(lambda expected=expected: told(0) == expected, f"{expected} is told")
+    # One that begins anew would tell of version 1 if it heard of no other.
+    start(1)
+    until(lambda: told(1) == told(0), "both tell the same")
+    assert told(0)[0] >= 3
+
+
 def test_mcrouters_options_for_tls_have_their_effect(
     cleanup, io, tmp_path, memcached, secure_memcached, pair, authority
 ):

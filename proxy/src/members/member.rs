@@ -79,6 +79,14 @@ impl Member {
         }
     }
 
+    /// Is TLS with it the same as with the other?
+    pub fn has_tls_of(&self, other: &Self) -> bool {
+        match (&self.tls, &other.tls) {
+            (Some(own), Some(other)) => own.is_same(other),
+            (own, other) => own.is_none() && other.is_none(),
+        }
+    }
+
     /// The transform with which a connection to it begins; `None`: there is none.
     pub fn first_transform(&self) -> Option<Box<dyn Transform>> {
         match &self.tls {

@@ -66,6 +66,11 @@ impl Connector {
         })
     }
 
+    /// Are servers asked for the same by this one and the other?
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.settings, &other.settings) && self.name == other.name
+    }
+
     /// The settings in use.
     pub fn config(&self) -> Arc<ClientConfig> {
         let current = self.settings.current();

@@ -1,13 +1,14 @@
 //! Lanes that break, that are late, or that have no more work.
 
 use std::{
+    collections::BTreeSet,
     io::{Error, ErrorKind},
-    sync::Arc,
+    sync::{Arc, mpsc},
 };
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::Phase;
+use super::{Close, Phase};
 use crate::{
     client::LaneEvent,
     config::schema::EjectBy,
@@ -267,14 +268,24 @@ impl Engine {
     }
 
     /// Gives each lane the current settings of its member.
+    /// Those that were made with another TLS than it has now are closed as soon as nothing waits on them.
     pub fn renew_lanes(&mut self) {
         let members = self.tree.members();
+        let mut changed = BTreeSet::new();
         for (_, lane) in self.servers.lanes.iter_mut() {
             if let Ok(at) = members.binary_search_by_key(&lane.member.id, |member| member.id)
                 && !Arc::ptr_eq(&members[at], &lane.member)
             {
+                if !members[at].has_tls_of(&lane.member) {
+                    changed.insert(lane.member.id);
+                }
                 lane.member = Arc::clone(&members[at]);
             }
+        }
+        for member in changed {
+            // Nobody waits for their end.
+            let (done, _) = mpsc::channel();
+            self.close_lanes(member, Close::WhenIdle, done);
         }
     }
 
