@@ -103,7 +103,7 @@ impl Proxy {
         }
         let since = Instant::now();
         let until = time.map(|time| since + time);
-        member.draining.set(&member.pool.orders, true);
+        member.draining.set(true);
         let left = Arc::new(AtomicBool::new(true));
         self.orders.change(|all| {
             all.retain(|order| !order.is_for(&member));
@@ -152,7 +152,7 @@ impl Proxy {
             all.len() < begun
         });
         if ended {
-            member.draining.set(&member.pool.orders, false);
+            member.draining.set(false);
             tracing::info!(pool = %member.pool, member = %member.name, "drains no more");
         }
     }

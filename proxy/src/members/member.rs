@@ -119,7 +119,7 @@ impl Member {
     /// Whether it is given no new requests, because an operator has ordered it.
     #[inline]
     pub fn drains(&self) -> bool {
-        self.pool.orders.drains() && self.draining.is_ordered()
+        self.draining.is_ordered()
     }
 
     /// Whether suspicion of it is disregarded. A refused connection never is.

@@ -24,7 +24,7 @@ pub use self::{
         BadSnapshot, ClientSource, ContainerId, LIMIT as SNAPSHOT_BYTES, Localities, Locality, Rank,
     },
     member::{Member, MemberId},
-    orders::{Draining, PoolOrders},
+    orders::Draining,
     pool::{Pool, PoolId},
     quota::Quota,
     registry::{AddressError, Registry},

@@ -8,7 +8,6 @@ use std::{
     },
 };
 
-use super::PoolOrders;
 use crate::protocol::{PoolChanges, PoolState};
 
 /// A pool's number, the same as long as the process lives.
@@ -23,8 +22,6 @@ pub struct Pool {
     pub name: Arc<str>,
     /// So many members are ejected that those which are only suspected are asked again.
     pub fail_open: AtomicBool,
-    /// What operators have ordered for it.
-    pub orders: Arc<PoolOrders>,
     /// The version that one of its servers has told last, in the words of its protocol; 0: none has.
     pub version: AtomicU64,
     /// What its protocol keeps of it; `None`: nothing.

@@ -300,7 +300,6 @@ impl Registry {
             id: before.map_or(PoolId(self.pools.len() as u32), |pool| pool.id),
             name: name.into(),
             fail_open: AtomicBool::new(before.is_some_and(|pool| pool.fail_open.load(Relaxed))),
-            orders: before.map_or_else(Arc::default, |pool| Arc::clone(&pool.orders)),
             version: AtomicU64::new(before.map_or(0, |pool| pool.version.load(Relaxed))),
             state,
             changes,
@@ -327,15 +326,12 @@ impl Registry {
         self.members.retain(|_, member| Arc::strong_count(member) > 1);
         let held: HashSet<MemberId> = self.members.values().map(|member| member.id).collect();
         let free = &mut self.free;
-        let pools = &self.pools;
-        self.known.retain(|key, (id, draining)| {
+        self.known.retain(|_, (id, draining)| {
             let keep = held.contains(id);
             if !keep {
                 free.push(id.0);
                 // An order for a member ends with it.
-                if let Some((_, pool)) = pools.get(&(key.pool.clone(), key.protocol)) {
-                    draining.set(&pool.orders, false);
-                }
+                draining.set(false);
             }
             keep
         });

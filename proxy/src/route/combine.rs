@@ -121,7 +121,7 @@ impl Engine {
         let walk = flight.walk(tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];
         let query = walk.query(walk.key(&mut scratch), self.facts.start + self.now);
-        let query = query.seen_in(&self.clients, walk.origin.client);
+        let query = query.of(&walk, &self.clients);
         let missed;
         let answer = match answer {
             // The protocol knows better than the reply's form whether anything was there.

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::{
     explained::{Explained, Step},
     handle::behind_prefix,
-    tree::{Asked, Begin, Children, Copies, Leaf, Node, NodeId, Query, Tree, Tried, Wait, Wrapped},
+    tree::{Asked, Begin, Children, Copies, Leaf, Node, NodeId, Of, Query, Tree, Tried, Wait, Wrapped},
 };
 use crate::{
     copies::Snapshot,
@@ -238,10 +238,7 @@ impl Recorder<'_> {
             protocol,
             locality: self.asker.locality,
             unix: self.asker.unix,
-            request: &head,
-            message,
-            since: self.asker.unix,
-            client: None,
+            of: Of::Example(&head, message),
         };
         match self.tree.node(node) {
             Node::Choose { handle, children } => {

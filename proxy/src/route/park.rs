@@ -11,7 +11,7 @@ use proxima_wire::message::Outcome;
 use super::{
     Node, NodeId, StatefulPool, Walk,
     flight::{MISPLACED, child_of},
-    tree::{Query, Wrapped},
+    tree::{Of, Query, Wrapped},
 };
 use crate::{
     engine::{Engine, FlightId, ReplyTo},
@@ -60,7 +60,7 @@ impl Engine {
         }
         let mut scratch = [0; 250];
         let query = walk.query(walk.key(&mut scratch), self.unix());
-        let asked = query.seen_in(&self.clients, walk.origin.client).asked();
+        let asked = query.of(walk, &self.clients).asked();
         let question = kept.state().and_then(|state| state.barrier(&asked, kept));
         let flight = self.watch(node, walk);
         let is_streamed = walk.is_streamed();
@@ -173,9 +173,10 @@ impl Engine {
         let walk = flight.walk(&tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];
         let query = walk.query(walk.key(&mut scratch), self.facts.start + self.now);
+        let since = self.facts.start + parked.since;
         let query = Query {
-            since: self.facts.start + parked.since,
-            ..query.seen_in(&self.clients, walk.origin.client)
+            of: Of::Waiting(&walk, &self.clients, since),
+            ..query
         };
         let wrapped = handle.request(walk.request, walk.message, &query, &mut self.random);
         let failed = match wrapped {

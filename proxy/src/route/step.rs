@@ -98,7 +98,7 @@ impl Engine {
             match walk.tree.node(node) {
                 Node::Choose { handle, children } => {
                     let query = walk.query(key, self.unix());
-                    let query = query.seen_in(&self.clients, walk.origin.client);
+                    let query = query.of(walk, &self.clients);
                     let choices = walk.children(children, self.copies.snapshot());
                     match children.get(handle.choose(&query, &choices, &mut self.random)) {
                         Some(&child) => node = child,
@@ -121,30 +121,44 @@ impl Engine {
                 }
                 Node::Leaf(leaf) => return self.leaf(leaf, walk),
                 Node::Copies(copies) => return self.ask_copies(node, copies, walk),
-                Node::Gather { wait, children, .. } => {
-                    return self.descend(|engine| engine.gather(node, *wait, children, walk));
-                }
-                Node::Fan { handle, children } => {
-                    let query = walk.query(key, self.unix());
-                    return self.descend(|engine| engine.fan(&**handle, children, &query, walk));
-                }
-                Node::Attempt { handle, children } => {
-                    let tried = self.first_up(&**handle, children, walk, key);
-                    return self.descend(|engine| engine.attempt(node, tried, walk));
-                }
-                Node::Script { handle, children } => {
-                    return self.descend(|engine| engine.begin_script(node, &**handle, children, key, walk));
-                }
-                Node::Wrap { handle, child } => {
-                    let query = walk.query(key, self.unix());
-                    let query = query.seen_in(&self.clients, walk.origin.client);
-                    match handle.request(walk.request, walk.message, &query, &mut self.random) {
-                        Wrapped::Pass => node = *child,
-                        other => return self.descend(|engine| engine.wrap(node, *child, other, walk)),
-                    }
-                }
+                _ => match self.step_aside(node, key, walk) {
+                    Some(next) => node = next,
+                    None => return,
+                },
             }
         }
+    }
+
+    /// Takes the step of a node that asks several, looks at answers, or changes or holds the request. Returns the
+    /// node to go on with; `None`: the walk is over. It is not inlined: most walks end at a member without it.
+    #[inline(never)]
+    fn step_aside(&mut self, node: NodeId, key: &[u8], walk: &Walk<'_>) -> Option<NodeId> {
+        match walk.tree.node(node) {
+            Node::Gather { wait, children, .. } => {
+                self.descend(|engine| engine.gather(node, *wait, children, walk));
+            }
+            Node::Fan { handle, children } => {
+                let query = walk.query(key, self.unix());
+                self.descend(|engine| engine.fan(&**handle, children, &query, walk));
+            }
+            Node::Attempt { handle, children } => {
+                let tried = self.first_up(&**handle, children, walk, key);
+                self.descend(|engine| engine.attempt(node, tried, walk));
+            }
+            Node::Script { handle, children } => {
+                self.descend(|engine| engine.begin_script(node, &**handle, children, key, walk));
+            }
+            Node::Wrap { handle, child } => {
+                let query = walk.query(key, self.unix());
+                let query = query.of(walk, &self.clients);
+                match handle.request(walk.request, walk.message, &query, &mut self.random) {
+                    Wrapped::Pass => return Some(*child),
+                    other => self.descend(|engine| engine.wrap(node, *child, other, walk)),
+                }
+            }
+            Node::Choose { .. } | Node::ByClient { .. } | Node::Leaf(_) | Node::Copies(_) => {}
+        }
+        None
     }
 
     /// The member to which a key leads first; `None`: it leads to no member, or to one of several by chance. Where
@@ -165,7 +179,7 @@ impl Engine {
                             .all(|other| other.id == first.id)
                             .then(|| Arc::clone(first));
                     }
-                    let query = query.seen_in(&self.clients, walk.origin.client);
+                    let query = query.of(walk, &self.clients);
                     let choices = walk.children(children, self.copies.snapshot());
                     *children.get(handle.choose(&query, &choices, &mut self.random))?
                 }

@@ -4,8 +4,16 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Reply, Request};
 
-use super::{Children, NodeId, Origin, Query, Tree, handle::behind_prefix};
-use crate::{copies::Snapshot, engine::ReplyTo, micros::Micros};
+use super::{
+    Children, NodeId, Origin, Query, Tree,
+    handle::behind_prefix,
+    tree::{Asking, Of},
+};
+use crate::{
+    copies::Snapshot,
+    engine::{ClientId, ReplyTo},
+    micros::Micros,
+};
 
 /// The inputs of every step on the way down: the request, its origin, and the destination of its reply.
 #[derive(Clone, Copy)]
@@ -62,10 +70,7 @@ impl<'a> Walk<'a> {
 
     /// The inputs of a decision, with this key. `unix` is the present time, since 1970.
     #[inline]
-    pub fn query<'b>(&self, key: &'b [u8], unix: Micros) -> Query<'b>
-    where
-        'a: 'b,
-    {
+    pub fn query<'b>(&self, key: &'b [u8], unix: Micros) -> Query<'b> {
         Query {
             // What belongs together goes one way, whichever its commands are.
             command: match self.request.is_of_transaction {
@@ -80,10 +85,21 @@ impl<'a> Walk<'a> {
             protocol: self.origin.protocol,
             locality: self.origin.locality,
             unix,
-            request: self.request,
-            message: self.message,
-            since: unix,
-            client: None,
+            of: Of::Nobody,
         }
+    }
+}
+
+impl Asking for Walk<'_> {
+    fn request(&self) -> &Request {
+        self.request
+    }
+
+    fn message(&self) -> &[u8] {
+        self.message
+    }
+
+    fn client(&self) -> Option<ClientId> {
+        self.origin.client
     }
 }

@@ -33,7 +33,7 @@ impl Engine {
                     if handle.varies(&query) {
                         return self.ways(children, walk, key, branches, take);
                     }
-                    let query = query.seen_in(&self.clients, walk.origin.client);
+                    let query = query.of(walk, &self.clients);
                     let choices = walk.children(children, self.copies.snapshot());
                     match children.get(handle.choose(&query, &choices, &mut self.random)) {
                         Some(&child) => node = child,

@@ -68,7 +68,9 @@ impl<R: Reactor> Worker<R> {
         let mut begun = std::mem::take(&mut self.handshakes.begun);
         begun.retain(|&(endpoint, _)| self.is_shaking_hands(endpoint));
         let waits = &self.handshakes.waits;
-        let oldest = begun.iter().position(|&(endpoint, _)| !waits.contains(&tag(endpoint)));
+        let oldest = begun
+            .iter()
+            .position(|&(endpoint, _)| !waits.contains(&tag(endpoint)));
         let displaced = oldest
             .filter(|_| begun.len() > MOST)
             .and_then(|at| begun.remove(at));
@@ -139,7 +141,12 @@ impl<R: Reactor> Worker<R> {
     }
 
     /// Notes how a step of a handshake, which began then, has ended.
-    pub(super) fn note_handshake(&mut self, endpoint: Endpoint, began: Instant, now: Result<Handshake, Failure>) {
+    pub(super) fn note_handshake(
+        &mut self,
+        endpoint: Endpoint,
+        began: Instant,
+        now: Result<Handshake, Failure>,
+    ) {
         self.handshakes.taken += began.elapsed();
         let counts = &mut self.engine.metrics.tls;
         let counts = match endpoint {

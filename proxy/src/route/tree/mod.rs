@@ -28,7 +28,7 @@ pub use self::shapes::{Query, Wait};
 pub(super) use self::{
     each_changed::EachChanged,
     script::{Ask, Asked, Begin, Give, Run, Script, Sent, Turn},
-    shapes::{Attempt, ByAddress, Choose, Fan, Tried, Wrap, Wrapped},
+    shapes::{Asking, Attempt, ByAddress, Choose, Fan, Of, Tried, Wrap, Wrapped},
 };
 
 /// The position of a node in its tree.

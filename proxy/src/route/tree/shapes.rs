@@ -31,38 +31,68 @@ pub struct Query<'a> {
     pub locality: Locality,
     /// The present time, since 1970.
     pub unix: Micros,
+    /// The request itself, for decisions that look at more than its key.
+    pub of: Of<'a>,
+}
+
+/// A request that walks the tree.
+pub trait Asking {
     /// The request.
-    pub request: &'a Request,
-    /// The request's own words; for a streamed one, its head.
-    pub message: &'a [u8],
-    /// When the request came, if it waits; else now.
-    pub since: Micros,
-    /// The client that asks; `None`: it is not known, or nobody.
-    pub client: Option<(&'a Clients, ClientId)>,
+    fn request(&self) -> &Request;
+    /// Its own words; for a streamed one, its head.
+    fn message(&self) -> &[u8];
+    /// The client that asks; `None`: it is no client's.
+    fn client(&self) -> Option<ClientId>;
+}
+
+/// The request of a query.
+#[derive(Clone, Copy)]
+pub enum Of<'a> {
+    /// It is not looked at.
+    Nobody,
+    /// One that walks the tree, and the clients of its worker.
+    Walk(&'a dyn Asking, &'a Clients),
+    /// One that has waited since this time.
+    Waiting(&'a dyn Asking, &'a Clients, Micros),
+    /// An example: its head, and its own words.
+    Example(&'a Request, &'a [u8]),
 }
 
 impl<'a> Query<'a> {
-    /// The same query, in which the session of the client that asks can be seen.
+    /// The same query, in which the request itself and its client's session can be seen.
     #[inline]
-    pub fn seen_in(self, clients: &'a Clients, client: Option<ClientId>) -> Self {
+    pub fn of(self, asking: &'a dyn Asking, clients: &'a Clients) -> Self {
         Self {
-            client: client.map(|client| (clients, client)),
+            of: Of::Walk(asking, clients),
             ..self
         }
     }
 
     /// The same, as a pool's state sees it.
     pub fn asked(&self) -> Asked<'a> {
-        let session = self.client.map(|(clients, client)| clients.session(Some(client)));
+        const NOTHING: &Request = &Request::new(0, Class::Read, 0);
+        let (request, message) = match self.of {
+            Of::Nobody => (NOTHING, &b""[..]),
+            Of::Walk(asking, _) | Of::Waiting(asking, ..) => (asking.request(), asking.message()),
+            Of::Example(request, message) => (request, message),
+        };
+        let session = match self.of {
+            Of::Walk(asking, clients) | Of::Waiting(asking, clients, _) => clients.session(asking.client()),
+            Of::Nobody | Of::Example(..) => Session::NOBODY,
+        };
+        let since = match self.of {
+            Of::Waiting(_, _, since) => since,
+            _ => self.unix,
+        };
         Asked {
             command: self.command,
             class: self.class,
             key: self.key,
-            request: self.request,
-            message: self.message,
-            session: session.unwrap_or(Session::NOBODY),
+            request,
+            message,
+            session,
             unix: self.unix.0,
-            since: self.since.0,
+            since: since.0,
         }
     }
 }
@@ -305,7 +335,6 @@ mod example {
     impl Query<'_> {
         /// A query of nobody's for tests.
         pub fn example() -> Self {
-            const GET: &Request = &Request::new(0, Class::Read, 0);
             Self {
                 command: 0,
                 class: Class::Read,
@@ -313,10 +342,7 @@ mod example {
                 protocol: &Memcache::PLAIN,
                 locality: Locality::NONE,
                 unix: Micros::ZERO,
-                request: GET,
-                message: b"",
-                since: Micros::ZERO,
-                client: None,
+                of: Of::Nobody,
             }
         }
     }
