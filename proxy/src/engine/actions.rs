@@ -12,7 +12,7 @@ pub struct Actions {
     pub flush: Vec<Endpoint>,
     /// Pieces of the borrowed receive buffer that leave as they are.
     pub pass: Vec<Passed>,
-    /// Clients with a new transform, and the bytes for it that came with the word that has agreed on it.
+    /// Connections with a new transform, and the bytes for it that came with the word that has agreed on it.
     pub upgraded: Vec<(Endpoint, Vec<u8>)>,
     /// Lanes to connect.
     pub connect: Vec<LaneId>,
