@@ -1,5 +1,7 @@
 //! The bytes of one connection in both directions, above the reactor. Clients and servers have the same.
 
+use std::io;
+
 use proxima_wire::message::Parse;
 
 use crate::{
@@ -138,6 +140,29 @@ impl Stream {
         let begins = transform.seal(&[], &mut self.wire).is_ok();
         self.transform = Some(transform);
         begins.then(|| if is_first { behind.to_vec() } else { Vec::new() })
+    }
+
+    /// Puts the bytes that are still to be sent into the form of the transform. `keeps`: they stay here until
+    /// they are answered.
+    ///
+    /// # Errors
+    /// The transform has ended.
+    pub fn seal(&mut self, keeps: bool, buffers: &mut BufferPool) -> io::Result<()> {
+        let unsent = self.out.get(self.kept..).unwrap_or_default();
+        if !unsent.is_empty()
+            && let Some(transform) = &mut self.transform
+        {
+            if self.wire.capacity() == 0 {
+                self.wire = buffers.lend();
+            }
+            transform.seal(unsent, &mut self.wire)?;
+        }
+        if !keeps {
+            let mut emptied = std::mem::take(&mut self.out);
+            emptied.clear();
+            buffers.give(emptied);
+        }
+        Ok(())
     }
 
     /// Is the handshake of its transform under way?

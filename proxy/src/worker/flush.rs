@@ -1,5 +1,7 @@
 //! The bytes that a turn has gathered for an endpoint leave in one write.
 
+use std::io;
+
 use super::Worker;
 use crate::{
     client::LARGE,
@@ -71,22 +73,20 @@ impl<R: Reactor> Worker<R> {
             return self.watch(endpoint);
         }
         let keeps = matches!(endpoint, Endpoint::Lane(id) if self.engine.keeps_sent(id));
-        let Some(stream) = self.engine.stream(endpoint) else {
+        let Some(mut stream) = self.engine.stream(endpoint) else {
             return;
         };
-        if let Some(transform) = &mut stream.transform {
-            let unsent = stream.out.get(stream.kept..).unwrap_or_default();
-            if !unsent.is_empty()
-                && let Err(error) = transform.seal(unsent, &mut stream.wire)
-            {
+        if stream.transform.is_some() {
+            if let Err(error) = self.seal(endpoint, keeps) {
                 return match endpoint {
                     Endpoint::Client(client) => self.engine.client_failed(client),
                     Endpoint::Lane(lane) => self.engine.lane_failed(lane, Some(&error)),
                     Endpoint::Channel(channel) => self.engine.channel_failed(channel, Some(&error)),
                 };
             }
-            if !keeps {
-                stream.out.clear();
+            match self.engine.stream(endpoint) {
+                Some(sealed) => stream = sealed,
+                None => return,
             }
         }
         let (sent, size) = if keeps && stream.transform.is_none() {
@@ -120,6 +120,15 @@ impl<R: Reactor> Worker<R> {
             Endpoint::Channel(_) => metrics.peer_traffic.sent += sent as u64,
         }
         self.after_flush(endpoint, conn, sent > 0, size);
+    }
+
+    /// Puts what is to be sent into the form of the transform.
+    fn seal(&mut self, endpoint: Endpoint, keeps: bool) -> io::Result<()> {
+        let mut buffers = std::mem::take(&mut self.engine.buffers);
+        let stream = self.engine.stream(endpoint);
+        let sealed = stream.map_or(Ok(()), |stream| stream.seal(keeps, &mut buffers));
+        self.engine.buffers = buffers;
+        sealed
     }
 
     /// Sends what a transform has to say before its connection counts as made.
