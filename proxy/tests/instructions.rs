@@ -70,8 +70,8 @@ fn build() -> PathBuf {
     for variable in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_INCREMENTAL"] {
         cargo.env_remove(variable);
     }
-    // What cargo tells this test about its crate. The build of `ring` looks at it, and everything that stands on
-    // `ring` would be built again.
+    // What cargo tells this test about its crate. The build of a dependency that looked at it would be done again,
+    // and that of everything that stands on it.
     let told = ["CARGO_MANIFEST_", "CARGO_PKG_"];
     for (variable, _) in std::env::vars().filter(|(name, _)| told.iter().any(|begin| name.starts_with(begin)))
     {
