@@ -80,7 +80,7 @@ def test_an_order_with_a_time_ends_by_itself_and_the_newest_counts(drained):
 def test_an_order_that_cannot_be_carried_out_says_why(drained):
     proxy, _ = drained
     for query, status, text in [
-        ("pool=cach&member=one", 422, "there is no pool `cach`; known are cache\n"),
+        ("pool=store&member=one", 422, "there is no pool `store`; known are cache\n"),
         ("pool=cache&member=three", 422, "pool cache has no member `three`; known are one, two\n"),
         ("pool=cache", 400, "which member? ?pool=NAME&member=NAME\n"),
         ("pool=cache&member=one&for=soon", 400, "`for=soon`: expected a time above 0, such as 10m\n"),

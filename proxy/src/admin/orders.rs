@@ -11,7 +11,7 @@ use axum::{
 use serde::Serialize;
 
 use super::{Shared, query::Query};
-use crate::{config::parse_duration, control::InForce};
+use crate::{config::parse_duration, control::StandingOrder};
 
 /// One order in force.
 #[derive(Debug, Serialize)]
@@ -29,7 +29,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(order: &InForce, now: Instant) -> Self {
+    fn of(order: &StandingOrder, now: Instant) -> Self {
         Self {
             pool: order.member.pool.name.to_string(),
             member: order.member.name.clone(),

@@ -22,12 +22,12 @@ use crate::{members::Member, upstream::Close, worker::Order};
 /// The orders that are in force.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
-    all: Mutex<Vec<InForce>>,
+    all: Mutex<Vec<StandingOrder>>,
 }
 
 /// One order in force.
 #[derive(Clone, Debug)]
-pub struct InForce {
+pub struct StandingOrder {
     /// The member that drains: it is given no new requests.
     pub member: Arc<Member>,
     /// When it was ordered.
@@ -38,7 +38,7 @@ pub struct InForce {
     left: Arc<AtomicBool>,
 }
 
-impl InForce {
+impl StandingOrder {
     /// Whether a connection that there was when it was ordered is still open, because a request is under way on
     /// it or its server keeps something for a client.
     pub fn has_connections(&self) -> bool {
@@ -65,14 +65,14 @@ pub enum OrderError {
 }
 
 impl Orders {
-    fn change<T>(&self, change: impl FnOnce(&mut Vec<InForce>) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut Vec<StandingOrder>) -> T) -> T {
         change(&mut self.all.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Proxy {
     /// The orders in force, by pool and member.
-    pub fn orders(&self) -> Vec<InForce> {
+    pub fn orders(&self) -> Vec<StandingOrder> {
         let members = self.members();
         let mut all = self.orders.change(|all| {
             // An order ends with its member.
@@ -80,7 +80,7 @@ impl Proxy {
             all.clone()
         });
         all.sort_by(|one, other| {
-            let key = |order: &InForce| (order.member.pool.name.clone(), order.member.name.clone());
+            let key = |order: &StandingOrder| (order.member.pool.name.clone(), order.member.name.clone());
             key(one).cmp(&key(other))
         });
         all
@@ -107,7 +107,7 @@ impl Proxy {
         let left = Arc::new(AtomicBool::new(true));
         self.orders.change(|all| {
             all.retain(|order| !order.is_for(&member));
-            all.push(InForce {
+            all.push(StandingOrder {
                 member: Arc::clone(&member),
                 since,
                 until,
