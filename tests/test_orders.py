@@ -91,6 +91,19 @@ def test_an_order_that_cannot_be_carried_out_says_why(drained):
     assert orders(proxy) == []
 
 
+def test_only_a_pool_with_one_writer_is_held_or_has_its_writer_moved(drained):
+    proxy, _ = drained
+    why = "pool cache has not one writer: all its members take writes\n"
+    assert proxy.http("/orders/hold?pool=cache&for=1s", "POST") == (422, why)
+    assert proxy.http("/orders/writer?pool=cache&member=one", "POST") == (422, why)
+    assert proxy.http("/orders/hold", "POST") == (400, "which pool? ?pool=NAME\n")
+    unknown = "there is no `for` here; known are pool\n"
+    assert proxy.http("/orders/hold?pool=cache&for=1s", "DELETE") == (400, unknown)
+    for order in ["hold", "writer"]:
+        assert proxy.http(f"/orders/{order}?pool=cache", "DELETE") == (200, "[]")
+    assert orders(proxy) == []
+
+
 def test_a_member_in_two_pools_drains_in_one(memcached, proxima):
     server = memcached()
     pools = {name: {"servers": [server.address]} for name in ["a", "b"]}

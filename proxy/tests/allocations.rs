@@ -1,11 +1,15 @@
 //! A request that passes only choose routes (hash, nearest, operation, prefix …) allocates nothing once its
-//! buffers have grown.
+//! buffers have grown, nor does one on a connection of its client's own.
 
 #[path = "../../guard/src/traffic.rs"]
 mod traffic;
+#[path = "engine/world.rs"]
+#[allow(dead_code, reason = "other tests play more")]
+mod world;
 
 use std::alloc::System;
 
+use proxima::engine::{Endpoint, Engine};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use traffic::{SCENARIOS, Traffic};
 
@@ -15,6 +19,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 // This is the only test of this file, because another thread's allocations would count here.
 #[test]
 fn ten_thousand_requests_allocate_nothing() {
+    dedicated_requests_allocate_nothing();
     for scenario in &SCENARIOS {
         let mut traffic = Traffic::record(scenario);
         // Lanes take their buffers in turns, and each of them has to grow.
@@ -34,4 +39,61 @@ fn ten_thousand_requests_allocate_nothing() {
             scenario.name
         );
     }
+}
+
+/// The client's commands let it wait, each on a connection of its own, which is free behind the reply.
+fn dedicated_requests_allocate_nothing() {
+    let mut world = world::world_of(
+        "pools: {p: {protocol: redis, servers: [{address: 10.0.0.1:1, name: a}], eject: {failures: 0}}}\n\
+         listeners: [{address: \"127.0.0.1:1\", protocol: redis, route: p}]\n",
+    );
+    let ask = b"*3\r\n$5\r\nBLPOP\r\n$1\r\nk\r\n$1\r\n1\r\n";
+    let answer = b"*2\r\n$1\r\nk\r\n$1\r\nv\r\n";
+    let client = world.client();
+    world.turn();
+    world.say(client, ask);
+    world.say(world.lane("a"), answer);
+    assert_eq!(world.heard(client).as_bytes(), answer);
+    let (client, lane) = (world.seats[client].peer, world.seats[world.lane("a")].peer);
+    let engine = &mut world.engine;
+    let mut round = || {
+        say(engine, client, ask);
+        assert_eq!(take(engine, lane), ask.len());
+        say(engine, lane, answer);
+        assert_eq!(take(engine, client), answer.len());
+    };
+    (0..1_000).for_each(|_| round());
+    let region = Region::new(ALLOCATOR);
+    (0..10_000).for_each(|_| round());
+    let change = region.change();
+    assert_eq!(
+        (change.allocations, change.reallocations),
+        (0, 0),
+        "dedicated: {change:?}"
+    );
+}
+
+/// Lets bytes arrive from one end of the engine.
+fn say(engine: &mut Engine, from: Endpoint, bytes: &[u8]) {
+    match from {
+        Endpoint::Client(id) => engine.client_bytes(id, bytes),
+        Endpoint::Lane(id) => engine.lane_bytes(id, bytes),
+        Endpoint::Channel(_) => {}
+    }
+}
+
+/// Takes what is to be sent there, as a worker does at the end of a turn. Returns its length.
+fn take(engine: &mut Engine, to: Endpoint) -> usize {
+    engine.actions.flush.clear();
+    let stream = engine.stream(to).unwrap();
+    stream.dirty = false;
+    let mut out = std::mem::take(&mut stream.out);
+    let size = out.len();
+    out.clear();
+    engine.buffers.give(out);
+    if let Endpoint::Client(id) = to {
+        engine.charge(id, 0);
+    }
+    engine.settle_room();
+    size
 }

@@ -53,7 +53,9 @@ proxima
   DELETE /drain                  take that back
   /orders                        what is ordered for pools (JSON)
   POST /orders/drain?pool=P&member=M  give this member no new requests (&for=10m; with the header X-Proxima: yes)
-  DELETE /orders/drain?pool=P&member=M  take that back
+  POST /orders/hold?pool=P       have its requests wait, if it has one writer (&for=2s)
+  POST /orders/writer?pool=P&member=M  have this member take its writes (&for=10m)
+  DELETE /orders/…               take an order back
   POST /reload                   read the configuration again (with the header X-Proxima: yes)
 ";
 
@@ -77,6 +79,8 @@ pub async fn serve(address: &str, tls: Option<Arc<Acceptor>>, proxy: Arc<Proxy>)
         .route("/drain", get(drain::show).post(drain::begin).delete(drain::end))
         .route("/orders", get(orders::show))
         .route("/orders/drain", post(orders::drain).delete(orders::end_drain))
+        .route("/orders/hold", post(orders::hold).delete(orders::end_hold))
+        .route("/orders/writer", post(orders::writer).delete(orders::end_writer))
         .route("/reload", post(reload))
         .layer(from_fn_with_state(Arc::clone(&proxy), guard::guard))
         .with_state(proxy);

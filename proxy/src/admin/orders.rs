@@ -1,6 +1,9 @@
 //! `/orders`: what operators have ordered for pools. A call that is repeated changes nothing but its end.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::Ordering::Relaxed,
+    time::{Duration, Instant},
+};
 
 use axum::{
     Json,
@@ -11,43 +14,56 @@ use axum::{
 use serde::Serialize;
 
 use super::{Shared, query::Query};
-use crate::{config::parse_duration, control::StandingOrder};
+use crate::{
+    config::parse_duration,
+    control::{OrderError, OrderKind, Proxy, StandingOrder},
+};
 
 /// One order in force.
 #[derive(Debug, Serialize)]
 struct Row {
     pool: String,
-    member: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    member: Option<String>,
     order: &'static str,
     /// Seconds since it was given.
     since: f64,
     /// Seconds until it ends by itself; missing: when it is taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     ends_in: Option<f64>,
-    /// Whether connections are still open on which something is under way, or is kept for a client.
-    has_connections: bool,
+    /// For a member that drains: whether connections are still open on which something is under way, or is kept
+    /// for a client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    has_connections: Option<bool>,
 }
 
 impl Row {
     fn of(order: &StandingOrder, now: Instant) -> Self {
         Self {
-            pool: order.member.pool.name.to_string(),
-            member: order.member.name.clone(),
-            order: "drain",
+            pool: order.pool.name.to_string(),
+            member: order.kind.member().map(|member| member.name.clone()),
+            order: order.kind.name(),
             since: now.duration_since(order.since).as_secs_f64(),
             ends_in: order
                 .until
                 .map(|until| until.saturating_duration_since(now).as_secs_f64()),
-            has_connections: order.has_connections(),
+            has_connections: match &order.kind {
+                OrderKind::Drain { has_connections, .. } => Some(has_connections.load(Relaxed)),
+                OrderKind::Hold | OrderKind::Writer { .. } => None,
+            },
         }
     }
+}
+
+pub(super) async fn show(State(proxy): Shared) -> Response {
+    rows(&proxy)
 }
 
 #[allow(
     clippy::disallowed_methods,
     reason = "beside the control thread, which owns the clock"
 )]
-pub(super) async fn show(State(proxy): Shared) -> Response {
+fn rows(proxy: &Proxy) -> Response {
     let now = Instant::now();
     let rows: Vec<Row> = proxy.orders().iter().map(|order| Row::of(order, now)).collect();
     Json(rows).into_response()
@@ -55,22 +71,57 @@ pub(super) async fn show(State(proxy): Shared) -> Response {
 
 /// `pool` and `member`: who drains; `for`: how long.
 pub(super) async fn drain(State(proxy): Shared, RawQuery(query): RawQuery) -> Response {
-    match Asked::parse(query.as_deref(), &["pool", "member", "for"]) {
-        Ok(Asked { pool, member, time }) => match proxy.order_drain(&pool, &member, time) {
-            Ok(()) => show(State(proxy)).await,
-            Err(error) => (StatusCode::UNPROCESSABLE_ENTITY, format!("{error}\n")).into_response(),
-        },
-        Err(why) => (StatusCode::BAD_REQUEST, why).into_response(),
-    }
+    let asked = Asked::of_member(query.as_deref(), true);
+    carried_out(&proxy, asked, |asked| {
+        proxy.order_drain(&asked.pool, &asked.member, asked.time)
+    })
 }
 
 /// `pool` and `member`: who drains no more.
 pub(super) async fn end_drain(State(proxy): Shared, RawQuery(query): RawQuery) -> Response {
-    match Asked::parse(query.as_deref(), &["pool", "member"]) {
-        Ok(Asked { pool, member, .. }) => match proxy.end_drain(&pool, &member) {
-            Ok(()) => show(State(proxy)).await,
-            Err(error) => (StatusCode::UNPROCESSABLE_ENTITY, format!("{error}\n")).into_response(),
-        },
+    let asked = Asked::of_member(query.as_deref(), false);
+    carried_out(&proxy, asked, |asked| {
+        proxy.end_order("drain", &asked.pool, Some(&asked.member))
+    })
+}
+
+/// `pool`: whose requests wait; `for`: how long.
+pub(super) async fn hold(State(proxy): Shared, RawQuery(query): RawQuery) -> Response {
+    let asked = Asked::of_pool(query.as_deref(), true);
+    carried_out(&proxy, asked, |asked| proxy.order_hold(&asked.pool, asked.time))
+}
+
+/// `pool`: whose requests wait no more.
+pub(super) async fn end_hold(State(proxy): Shared, RawQuery(query): RawQuery) -> Response {
+    let asked = Asked::of_pool(query.as_deref(), false);
+    carried_out(&proxy, asked, |asked| proxy.end_order("hold", &asked.pool, None))
+}
+
+/// `pool` and `member`: who takes writes; `for`: how long.
+pub(super) async fn writer(State(proxy): Shared, RawQuery(query): RawQuery) -> Response {
+    let asked = Asked::of_member(query.as_deref(), true);
+    carried_out(&proxy, asked, |asked| {
+        proxy.order_writer(&asked.pool, &asked.member, asked.time)
+    })
+}
+
+/// `pool`: whose writer is not ordered any more.
+pub(super) async fn end_writer(State(proxy): Shared, RawQuery(query): RawQuery) -> Response {
+    let asked = Asked::of_pool(query.as_deref(), false);
+    carried_out(&proxy, asked, |asked| {
+        proxy.end_order("writer", &asked.pool, None)
+    })
+}
+
+/// Carries out what is asked for, and shows the orders in force.
+fn carried_out(
+    proxy: &Proxy,
+    asked: Result<Asked, String>,
+    order: impl FnOnce(&Asked) -> Result<(), OrderError>,
+) -> Response {
+    match asked.map(|asked| order(&asked)) {
+        Ok(Ok(())) => rows(proxy),
+        Ok(Err(error)) => (StatusCode::UNPROCESSABLE_ENTITY, format!("{error}\n")).into_response(),
         Err(why) => (StatusCode::BAD_REQUEST, why).into_response(),
     }
 }
@@ -78,33 +129,56 @@ pub(super) async fn end_drain(State(proxy): Shared, RawQuery(query): RawQuery) -
 /// What is asked for.
 struct Asked {
     pool: String,
+    /// Empty where a pool is asked for.
     member: String,
     time: Option<Duration>,
 }
 
 impl Asked {
-    /// Parses a query.
+    /// Parses a query for a member.
     ///
     /// # Errors
     /// The text says what is missing or wrong.
-    fn parse(query: Option<&str>, known: &[&str]) -> Result<Self, String> {
-        let query = Query::parse(query, known).map_err(|error| format!("{error}\n"))?;
+    fn of_member(query: Option<&str>, has_time: bool) -> Result<Self, String> {
+        let known = ["pool", "member", "for"];
+        let query = Query::parse(query, &known[..2 + usize::from(has_time)]);
+        let query = query.map_err(|error| format!("{error}\n"))?;
         let (Some(pool), Some(member)) = (query.text("pool"), query.text("member")) else {
             return Err("which member? ?pool=NAME&member=NAME\n".into());
         };
-        let time = query.text("for").map(|text| {
-            let time = parse_duration(&text).filter(|time| !time.is_zero());
-            time.ok_or_else(|| {
-                format!(
-                    "`for={}`: expected a time above 0, such as 10m\n",
-                    text.escape_debug()
-                )
-            })
-        });
+        let time = time(&query)?;
+        Ok(Self { pool, member, time })
+    }
+
+    /// Parses a query for a pool.
+    ///
+    /// # Errors
+    /// The text says what is missing or wrong.
+    fn of_pool(query: Option<&str>, has_time: bool) -> Result<Self, String> {
+        let known = ["pool", "for"];
+        let query = Query::parse(query, &known[..1 + usize::from(has_time)]);
+        let query = query.map_err(|error| format!("{error}\n"))?;
+        let Some(pool) = query.text("pool") else {
+            return Err("which pool? ?pool=NAME\n".into());
+        };
+        let time = time(&query)?;
         Ok(Self {
             pool,
-            member,
-            time: time.transpose()?,
+            member: String::new(),
+            time,
         })
+    }
+}
+
+fn time(query: &Query<'_>) -> Result<Option<Duration>, String> {
+    let Some(text) = query.text("for") else {
+        return Ok(None);
+    };
+    match parse_duration(&text).filter(|time| !time.is_zero()) {
+        Some(time) => Ok(Some(time)),
+        None => Err(format!(
+            "`for={}`: expected a time above 0, such as 10m\n",
+            text.escape_debug()
+        )),
     }
 }

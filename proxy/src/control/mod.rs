@@ -62,7 +62,7 @@ pub use self::{
     monitor::monitor,
     nodes::{Agent, AgentError},
     offline::{OfflineError, check, explain},
-    orders::{OrderError, StandingOrder},
+    orders::{OrderError, OrderKind, StandingOrder},
     probe::probe,
     readiness::{PoolState, Unready},
     reload::ReloadError,

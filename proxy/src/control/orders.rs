@@ -1,9 +1,9 @@
 //! What operators have ordered for pools: one place for every such state, each with its end.
 //!
 //! ```text
-//!  admin port ─▶ Orders ─▶ the pool's own flags ─▶ workers' choices
+//!  admin port ─▶ Orders ─▶ flags of the member or the pool ─▶ workers' choices, the pool's state
 //!                   │  └─▶ Order::Close ─▶ workers close what is idle, and say when nothing is left
-//!                   └─ its end: a time, a word, or the member has left
+//!                   └─ its end: a time, a word, or the member or pool has left
 //! ```
 
 use std::{
@@ -17,7 +17,11 @@ use std::{
 };
 
 use super::Proxy;
-use crate::{members::Member, upstream::Close, worker::Order};
+use crate::{
+    members::{Member, Pool},
+    upstream::Close,
+    worker::Order,
+};
 
 /// The orders that are in force.
 #[derive(Debug, Default)]
@@ -28,25 +32,80 @@ pub(super) struct Orders {
 /// One order in force.
 #[derive(Clone, Debug)]
 pub struct StandingOrder {
-    /// The member that drains: it is given no new requests.
-    pub member: Arc<Member>,
+    /// The pool that it is for.
+    pub pool: Arc<Pool>,
+    /// What is ordered.
+    pub kind: OrderKind,
     /// When it was ordered.
     pub since: Instant,
     /// When it ends by itself; `None`: when it is taken back.
     pub until: Option<Instant>,
-    /// Whether a connection that there was when it was ordered is still open.
-    left: Arc<AtomicBool>,
+}
+
+/// What may be ordered for a pool.
+#[derive(Clone, Debug)]
+pub enum OrderKind {
+    /// This member is given no new requests.
+    Drain {
+        /// The member.
+        member: Arc<Member>,
+        /// Whether a connection that there was when it was ordered is still open, because a request is under way
+        /// on it or its server keeps something for a client.
+        has_connections: Arc<AtomicBool>,
+    },
+    /// The pool's requests wait.
+    Hold,
+    /// This member is the writer.
+    Writer {
+        /// The member.
+        member: Arc<Member>,
+        /// Its position in the pool.
+        position: usize,
+    },
+}
+
+impl OrderKind {
+    /// The member that it is about; `None`: the whole pool.
+    pub fn member(&self) -> Option<&Arc<Member>> {
+        match self {
+            Self::Drain { member, .. } | Self::Writer { member, .. } => Some(member),
+            Self::Hold => None,
+        }
+    }
+
+    /// Its name for operators.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Drain { .. } => "drain",
+            Self::Hold => "hold",
+            Self::Writer { .. } => "writer",
+        }
+    }
+
+    /// Puts it into force, or ends it.
+    fn apply(&self, pool: &Pool, is_ordered: bool) {
+        match self {
+            Self::Drain { member, .. } => return member.draining.set(is_ordered),
+            Self::Hold => pool.orders.hold(is_ordered),
+            Self::Writer { position, .. } => pool.orders.set_writer(is_ordered.then_some(*position)),
+        }
+        pool.changes.note();
+    }
 }
 
 impl StandingOrder {
-    /// Whether a connection that there was when it was ordered is still open, because a request is under way on
-    /// it or its server keeps something for a client.
-    pub fn has_connections(&self) -> bool {
-        self.left.load(Relaxed)
-    }
-
-    fn is_for(&self, member: &Member) -> bool {
-        self.member.id == member.id
+    /// Does the other one take the place of this one?
+    fn gives_way_to(&self, other: &Self) -> bool {
+        self.pool.id == other.pool.id
+            && match (&self.kind, &other.kind) {
+                (OrderKind::Drain { member, .. }, OrderKind::Drain { member: other, .. }) => {
+                    member.id == other.id
+                }
+                (OrderKind::Hold, OrderKind::Hold) | (OrderKind::Writer { .. }, OrderKind::Writer { .. }) => {
+                    true
+                }
+                _ => false,
+            }
     }
 }
 
@@ -62,6 +121,9 @@ pub enum OrderError {
     /// The member holds a copy.
     #[error("{0} holds a copy, which takes part in every write: take it out of the list of servers instead")]
     Copy(String),
+    /// All members of the pool take writes.
+    #[error("pool {0} has not one writer: all its members take writes")]
+    NoWriter(String),
 }
 
 impl Orders {
@@ -74,15 +136,23 @@ impl Proxy {
     /// The orders in force, by pool and member.
     pub fn orders(&self) -> Vec<StandingOrder> {
         let members = self.members();
-        let mut all = self.orders.change(|all| {
-            // An order ends with its member.
-            all.retain(|order| members.iter().any(|member| order.is_for(member)));
-            all.clone()
+        let stays = |order: &StandingOrder| match order.kind.member() {
+            Some(member) => members.iter().any(|other| other.id == member.id),
+            None => members.iter().any(|member| member.pool.id == order.pool.id),
+        };
+        let (gone, mut all) = self.orders.change(|all| {
+            let gone: Vec<StandingOrder> = all.extract_if(.., |order| !stays(order)).collect();
+            (gone, all.clone())
         });
-        all.sort_by(|one, other| {
-            let key = |order: &StandingOrder| (order.member.pool.name.clone(), order.member.name.clone());
-            key(one).cmp(&key(other))
-        });
+        // An order ends with its member, or its pool.
+        for order in gone {
+            order.kind.apply(&order.pool, false);
+        }
+        let key = |order: &StandingOrder| {
+            let member = order.kind.member().map(|member| member.name.clone());
+            (order.pool.name.clone(), order.kind.name(), member)
+        };
+        all.sort_by_key(key);
         all
     }
 
@@ -101,20 +171,12 @@ impl Proxy {
         if member.is_copy() {
             return Err(OrderError::Copy(member.name.clone()));
         }
-        let since = Instant::now();
-        let until = time.map(|time| since + time);
-        member.draining.set(true);
         let left = Arc::new(AtomicBool::new(true));
-        self.orders.change(|all| {
-            all.retain(|order| !order.is_for(&member));
-            all.push(StandingOrder {
-                member: Arc::clone(&member),
-                since,
-                until,
-                left: Arc::clone(&left),
-            });
-        });
-        tracing::info!(pool = %member.pool, member = %member.name, ?time, "drains, as ordered");
+        let kind = OrderKind::Drain {
+            member: Arc::clone(&member),
+            has_connections: Arc::clone(&left),
+        };
+        self.put_in_force(&member.pool, kind, time);
         let ended = self.close_when_idle(&member);
         let told = thread::Builder::new().name("drain".into()).spawn(move || {
             // The channel is closed when each worker has told, or has ended.
@@ -124,36 +186,97 @@ impl Proxy {
         if let Err(error) = told {
             tracing::warn!(%error, "nobody waits for the end of the member's connections");
         }
+        Ok(())
+    }
+
+    /// Orders that the requests of a pool wait, for this time or until that is taken back. No request waits for
+    /// longer than the pool's state allows.
+    ///
+    /// # Errors
+    /// There is no such pool, or it has not one writer.
+    pub fn order_hold(self: &Arc<Self>, pool: &str, time: Option<Duration>) -> Result<(), OrderError> {
+        let pool = self.pool_with_writer(pool)?;
+        self.put_in_force(&pool, OrderKind::Hold, time);
+        Ok(())
+    }
+
+    /// Orders which member takes writes, for this time or until that is taken back.
+    ///
+    /// # Errors
+    /// There is no such member, or its pool has not one writer.
+    pub fn order_writer(
+        self: &Arc<Self>,
+        pool: &str,
+        member: &str,
+        time: Option<Duration>,
+    ) -> Result<(), OrderError> {
+        let member = self.member_of(pool, member)?;
+        let pool = self.pool_with_writer(pool)?;
+        let position = self.state().tree.stateful().iter().find_map(|stateful| {
+            let mut members = stateful.members.iter();
+            members.position(|other| other.id == member.id)
+        });
+        let Some(position) = position else {
+            return Err(OrderError::NoWriter(pool.name.to_string()));
+        };
+        self.put_in_force(&pool, OrderKind::Writer { member, position }, time);
+        Ok(())
+    }
+
+    /// Takes the orders with this name for a pool back, of which a member's are those for that member. If there
+    /// is none, nothing changes.
+    ///
+    /// # Errors
+    /// There is no such pool or member.
+    pub fn end_order(&self, name: &str, pool: &str, member: Option<&str>) -> Result<(), OrderError> {
+        let member = member.map(|member| self.member_of(pool, member)).transpose()?;
+        let pool = self.pool_named(pool)?;
+        self.end_orders(|order| {
+            let of = order
+                .kind
+                .member()
+                .filter(|_| member.is_some())
+                .map(|member| member.id);
+            order.pool.id == pool.id
+                && order.kind.name() == name
+                && of == member.as_ref().map(|member| member.id)
+        });
+        Ok(())
+    }
+
+    fn put_in_force(self: &Arc<Self>, pool: &Arc<Pool>, kind: OrderKind, time: Option<Duration>) {
+        let since = Instant::now();
+        let order = StandingOrder {
+            pool: Arc::clone(pool),
+            kind,
+            since,
+            until: time.map(|time| since + time),
+        };
+        order.kind.apply(pool, true);
+        let member = order.kind.member().map(|member| member.name.clone());
+        tracing::info!(pool = %pool, member, order = order.kind.name(), ?time, "ordered");
+        let copy = order.clone();
+        self.orders.change(|all| {
+            all.retain(|other| !other.gives_way_to(&order));
+            all.push(order);
+        });
         if let Some(time) = time {
             let proxy = Arc::clone(self);
             self.runtime.spawn(async move {
                 tokio::time::sleep(time).await;
-                proxy.end_drain_of(&member, Some(since));
+                proxy.end_orders(|order| order.since == copy.since && order.gives_way_to(&copy));
             });
         }
-        Ok(())
     }
 
-    /// Takes the order back that a member drains. If there is none, nothing changes.
-    ///
-    /// # Errors
-    /// There is no such member.
-    pub fn end_drain(&self, pool: &str, member: &str) -> Result<(), OrderError> {
-        let member = self.member_of(pool, member)?;
-        self.end_drain_of(&member, None);
-        Ok(())
-    }
-
-    /// Ends an order: the one that was given at `since`, or any.
-    fn end_drain_of(&self, member: &Member, since: Option<Instant>) {
-        let ended = self.orders.change(|all| {
-            let begun = all.len();
-            all.retain(|order| !order.is_for(member) || since.is_some_and(|since| order.since != since));
-            all.len() < begun
-        });
-        if ended {
-            member.draining.set(false);
-            tracing::info!(pool = %member.pool, member = %member.name, "drains no more");
+    fn end_orders(&self, is_ended: impl Fn(&StandingOrder) -> bool) {
+        let ended: Vec<StandingOrder> = self
+            .orders
+            .change(|all| all.extract_if(.., |order| is_ended(order)).collect());
+        for order in ended {
+            order.kind.apply(&order.pool, false);
+            let member = order.kind.member().map(|member| member.name.clone());
+            tracing::info!(pool = %order.pool, member, order = order.kind.name(), "ordered no more");
         }
     }
 
@@ -169,24 +292,41 @@ impl Proxy {
         ended
     }
 
-    /// The member of a pool with this name or address.
-    fn member_of(&self, pool: &str, name: &str) -> Result<Arc<Member>, OrderError> {
+    fn pool_named(&self, name: &str) -> Result<Arc<Pool>, OrderError> {
         let members = self.members();
-        let of_pool = || members.iter().filter(|member| &*member.pool.name == pool);
-        let list = |names: Vec<&str>| match names.is_empty() {
-            true => "none".to_owned(),
-            false => names.join(", "),
-        };
-        if of_pool().next().is_none() {
+        let found = members.iter().find(|member| &*member.pool.name == name);
+        found.map(|member| Arc::clone(&member.pool)).ok_or_else(|| {
             let mut names: Vec<&str> = members.iter().map(|member| &*member.pool.name).collect();
             names.dedup();
-            return Err(OrderError::NoPool(pool.escape_debug().to_string(), list(names)));
+            OrderError::NoPool(name.escape_debug().to_string(), list(&names))
+        })
+    }
+
+    fn pool_with_writer(&self, name: &str) -> Result<Arc<Pool>, OrderError> {
+        let pool = self.pool_named(name)?;
+        match pool.state.as_ref().is_some_and(|state| state.has_one_writer()) {
+            true => Ok(pool),
+            false => Err(OrderError::NoWriter(name.to_owned())),
         }
+    }
+
+    /// The member of a pool with this name or address.
+    fn member_of(&self, pool: &str, name: &str) -> Result<Arc<Member>, OrderError> {
+        self.pool_named(pool)?;
+        let members = self.members();
+        let of_pool = || members.iter().filter(|member| &*member.pool.name == pool);
         let found = of_pool().find(|member| member.name == name || member.address == name);
         found.cloned().ok_or_else(|| {
-            let names = of_pool().map(|member| &*member.name).collect();
+            let names: Vec<&str> = of_pool().map(|member| &*member.name).collect();
             let name = name.escape_debug().to_string();
-            OrderError::NoMember(pool.to_owned(), name, list(names))
+            OrderError::NoMember(pool.to_owned(), name, list(&names))
         })
+    }
+}
+
+fn list(names: &[&str]) -> String {
+    match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(", "),
     }
 }

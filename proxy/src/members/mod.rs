@@ -4,12 +4,12 @@ pub mod discovery;
 
 mod address;
 mod distance;
+mod draining;
 mod health;
 mod host;
 mod identity;
 mod localities;
 mod member;
-mod orders;
 mod pool;
 mod quota;
 mod registry;
@@ -17,6 +17,7 @@ mod registry;
 pub use self::{
     address::Address,
     distance::{Distance, DistanceSource, Here},
+    draining::Draining,
     health::{Eject, Failure, Health, HealthState, changes as health_changes},
     host::host_id,
     identity::ServerIdentity,
@@ -24,7 +25,6 @@ pub use self::{
         BadSnapshot, ClientSource, ContainerId, LIMIT as SNAPSHOT_BYTES, Localities, Locality, Rank,
     },
     member::{Member, MemberId},
-    orders::Draining,
     pool::{Pool, PoolId},
     quota::Quota,
     registry::{AddressError, Registry},

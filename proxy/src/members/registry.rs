@@ -289,11 +289,13 @@ impl Registry {
             return Arc::clone(pool);
         }
         let changes = PoolChanges::new(self.wakers.clone());
+        let orders = known.map_or_else(Arc::default, |(_, pool)| Arc::clone(&pool.orders));
         let state = protocol.pool_state(&PoolSettings {
             name,
             own,
             timeout: spec.timeout,
             changes: changes.clone(),
+            orders: Arc::clone(&orders),
         });
         let before = known.map(|(_, pool)| pool);
         let pool = Arc::new(Pool {
@@ -303,6 +305,7 @@ impl Registry {
             version: AtomicU64::new(before.map_or(0, |pool| pool.version.load(Relaxed))),
             state,
             changes,
+            orders,
         });
         self.pools.insert(key, (settings, Arc::clone(&pool)));
         pool

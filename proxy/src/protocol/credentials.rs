@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
+use super::Accounts;
+
 /// How the proxy logs in at the servers of a pool.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Credentials {
@@ -25,24 +27,28 @@ pub enum Access {
     /// Nothing.
     #[default]
     Open,
-    /// This password.
-    Password(Arc<[u8]>),
+    /// The secret of one of these users.
+    Accounts(Arc<dyn Accounts>),
     /// What the servers ask for: a client's login is passed on to them.
     Pass,
 }
 
 impl Access {
-    /// Is this the password? The time that the answer takes depends on nothing but the length of `said`.
-    pub fn is_password(&self, said: &[u8]) -> bool {
-        let Self::Password(password) = self else {
+    /// Is this the secret of this user? The time that the answer takes depends on nothing but the length of
+    /// `said`, and on whether there is such a user.
+    pub fn admits(&self, user: &[u8], said: &[u8]) -> bool {
+        let Self::Accounts(accounts) = self else {
             return false;
         };
-        let at = |place: usize| password.get(place).copied().unwrap_or(0);
+        let Some(secret) = accounts.secret(user) else {
+            return false;
+        };
+        let at = |place: usize| secret.get(place).copied().unwrap_or(0);
         let differ = said
             .iter()
             .enumerate()
             .fold(0, |differ, (place, byte)| differ | (byte ^ at(place)));
-        (differ == 0) & (said.len() == password.len())
+        (differ == 0) & (said.len() == secret.len())
     }
 }
 
@@ -50,7 +56,7 @@ impl fmt::Debug for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Open => "Open",
-            Self::Password(_) => "Password",
+            Self::Accounts(_) => "Accounts",
             Self::Pass => "Pass",
         })
     }
@@ -58,16 +64,39 @@ impl fmt::Debug for Access {
 
 #[cfg(test)]
 mod tests {
-    use super::{Access, Credentials};
+    use std::sync::Arc;
+
+    use super::{Access, Accounts, Credentials};
+    use crate::protocol::OneSecret;
+
+    fn one(secret: &[u8]) -> Access {
+        Access::Accounts(Arc::new(OneSecret::new(secret.into())))
+    }
+
+    /// The only user is `ann`, who has no secret to speak of.
+    struct Ann;
+
+    impl Accounts for Ann {
+        fn secret(&self, user: &[u8]) -> Option<&[u8]> {
+            (user == b"ann").then_some(b"")
+        }
+    }
+
+    #[test]
+    fn nobody_but_a_user_of_the_source_is_admitted() {
+        let access = Access::Accounts(Arc::new(Ann));
+        assert!(access.admits(b"ann", b"") && !access.admits(b"ann", b"x"));
+        assert!(!access.admits(b"bob", b"") && !access.admits(b"", b""));
+    }
 
     #[test]
     fn only_the_whole_password_is_the_password() {
-        let access = Access::Password(b"secret".as_slice().into());
+        let access = one(b"secret");
         for said in ["", "s", "secre", "secret2", "Secret", "secret\0"] {
-            assert!(!access.is_password(said.as_bytes()), "{said}");
+            assert!(!access.admits(b"me", said.as_bytes()), "{said}");
         }
-        assert!(access.is_password(b"secret"));
-        assert!(!Access::Open.is_password(b"") && !Access::Pass.is_password(b""));
+        assert!(access.admits(b"me", b"secret"));
+        assert!(!Access::Open.admits(b"", b"") && !Access::Pass.admits(b"", b""));
     }
 
     #[test]
@@ -77,10 +106,7 @@ mod tests {
             password: Some(b"secret".as_slice().into()),
             database: 3,
         };
-        let shown = format!(
-            "{credentials:?} {:?}",
-            Access::Password(b"secret".as_slice().into())
-        );
+        let shown = format!("{credentials:?} {:?}", one(b"secret"));
         assert!(shown.contains("me") && !shown.contains("secret"), "{shown}");
     }
 }

@@ -7,6 +7,7 @@
 //! only some protocols can do is a part of its own that a protocol offers or not ([`Channels`], [`Copied`],
 //! [`PoolState`], [`Embedded`]).
 
+mod accounts;
 mod admission;
 mod channels;
 mod client;
@@ -26,6 +27,7 @@ mod outgoing;
 mod plan;
 mod pool;
 mod pool_changes;
+mod pool_orders;
 mod repair;
 mod requests;
 mod server;
@@ -38,6 +40,7 @@ mod transform;
 
 pub(crate) use self::outgoing::Before;
 pub use self::{
+    accounts::{Accounts, OneSecret},
     admission::{Admission, Admitting, Heard},
     channels::Channels,
     client::ClientSide,
@@ -57,6 +60,7 @@ pub use self::{
     plan::Plan,
     pool::{Asked, HoldLimit, MemberFacts, Monitor, PoolMembers, PoolQuestion, PoolSettings, PoolState},
     pool_changes::{PoolChanges, Wakers},
+    pool_orders::PoolOrders,
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
     requests::{Change, Expiry, Requests},
     server::ServerSide,

@@ -1,14 +1,20 @@
 //! The state that a protocol keeps for a pool while the process runs, and what it may see and do.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use proxima_wire::message::{Class, Request};
 
-use super::{Credentials, Heard, PoolChanges, Session};
+use super::{Credentials, Heard, PoolChanges, PoolOrders, Session};
 
 /// State of one pool: a map of slots, roles of members, a clock. It is made from the pool's settings, made anew
 /// when they change, and shared by all workers. A member is named by its position in the configuration.
 pub trait PoolState: Send + Sync {
+    /// Does one member take all writes? Then an operator may order that the pool is held, and which member that
+    /// is. By default all members do.
+    fn has_one_writer(&self) -> bool {
+        false
+    }
+
     /// Does it ever make requests wait? By default it does not: no request pays for the question.
     fn may_hold(&self) -> bool {
         false
@@ -73,6 +79,8 @@ pub struct PoolSettings<'a> {
     pub timeout: Duration,
     /// Where the state notes that it has changed.
     pub changes: PoolChanges,
+    /// What operators have ordered for the pool. Each order is noted as a change.
+    pub orders: Arc<PoolOrders>,
 }
 
 /// A request, as a pool's state sees it.

@@ -38,8 +38,8 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use proxima::protocol::{
-    Admission, Admitting, ClientSide, Control, End, EndState, Failed, Heard, Join, Lease, Plan, PoolSettings,
-    PoolState, Protocol, Protocols, Requests, Session, Transform,
+    Access, Admission, Admitting, ClientSide, Control, End, EndState, Failed, Heard, Join, Lease, Plan,
+    PoolSettings, PoolState, Protocol, Protocols, Requests, Session, Transform,
 };
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
@@ -166,6 +166,19 @@ pub(crate) fn nonce(address: &str) -> u8 {
         .next()
         .and_then(|port| port.parse::<u16>().ok());
     port.unwrap_or(0) as u8
+}
+
+/// Does this line prove that the client is a user of the listener?
+fn is_login(session: &Session, salt: &str, line: &str) -> bool {
+    let mut words = line.trim_end().split(' ');
+    let (Some("LOGIN"), Some(user), Some(proof)) = (words.next(), words.next(), words.next()) else {
+        return false;
+    };
+    let secret = match &session.access {
+        Access::Accounts(accounts) => accounts.secret(user.as_bytes()),
+        Access::Open | Access::Pass => (user == "app").then_some(&b"open sesame"[..]),
+    };
+    secret.is_some_and(|secret| answer(salt, &String::from_utf8_lossy(secret)) == proof)
 }
 
 /// The number of a command.
@@ -452,7 +465,7 @@ impl ClientSide for Lines {
                 Admission::Upgrade { used: line.len() }
             }
             Parsed::Head(_) if self.is_late && session.form == 0 => Admission::Denied,
-            Parsed::Head(line) if line == format!("LOGIN app {}\n", answer(salt, "open sesame")) => {
+            Parsed::Head(line) if is_login(session, salt, line) => {
                 out.extend_from_slice(b"WELCOME\n");
                 Admission::Ready { used: line.len() }
             }

@@ -3,7 +3,7 @@
 
 use std::{
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     thread,
@@ -15,7 +15,8 @@ use proxima::{
     control,
     members::{Here, Registry},
     protocol::{
-        Asked, Heard, HoldLimit, Monitor, PoolChanges, PoolMembers, PoolQuestion, PoolState, Protocols,
+        Asked, Heard, HoldLimit, Monitor, PoolChanges, PoolMembers, PoolOrders, PoolQuestion, PoolState,
+        Protocols,
     },
 };
 use proxima_wire::message::Class;
@@ -33,6 +34,7 @@ static KNOWN: Lines = Lines::stateful(PASSWORD, |settings| {
         writer: Mutex::new(None),
         fresh: AtomicU64::new(0),
         changes: settings.changes.clone(),
+        orders: Arc::clone(&settings.orders),
     })
 });
 static ROLES: Protocols = Protocols::new(&[&KNOWN]);
@@ -47,15 +49,20 @@ struct Roles {
     /// When the newest barrier was begun that is over.
     fresh: AtomicU64,
     changes: PoolChanges,
+    orders: Arc<PoolOrders>,
 }
 
 impl Roles {
     fn writer(&self) -> Option<usize> {
-        *self.writer.lock().unwrap()
+        self.orders.writer().or(*self.writer.lock().unwrap())
     }
 }
 
 impl PoolState for Roles {
+    fn has_one_writer(&self) -> bool {
+        true
+    }
+
     fn may_hold(&self) -> bool {
         true
     }
@@ -189,7 +196,7 @@ fn requests_wait_for_the_monitor_and_go_on_in_the_moment_of_the_change() {
             .enable_all()
             .build()
             .unwrap();
-        let member = std::sync::Arc::clone(&proxy.members[1]);
+        let member = Arc::clone(&proxy.members[1]);
         let question = member.pool.state.as_ref().unwrap().monitor().unwrap();
         server::tell(member.address.parse().unwrap(), "role", "writer");
         let watched = runtime.spawn(async move { control::monitor(&member, 1, &question).await });
@@ -203,6 +210,31 @@ fn requests_wait_for_the_monitor_and_go_on_in_the_moment_of_the_change() {
         assert_eq!(client.hear().unwrap(), "+");
         assert_eq!(server_of(&client.hear().unwrap()), "two");
         assert_eq!(server_of(&direct.ask("WHO k at-writer").unwrap()), "two");
+    });
+}
+
+#[test]
+fn a_pool_is_held_and_its_writer_moves_by_order_without_an_error() {
+    three(|proxy| {
+        elect(proxy, 0);
+        let pool = &proxy.members[0].pool;
+        let mut client = Client::new(proxy.address);
+        assert_eq!(server_of(&client.ask("WHO k at-writer").unwrap()), "one");
+        for (position, name) in [(1, "two"), (2, "three"), (0, "one")] {
+            pool.orders.hold(true);
+            pool.changes.note();
+            client.say("PUT k v\nWHO k at-writer\n").unwrap();
+            thread::sleep(Duration::from_millis(30));
+            assert_eq!(proxy.metrics().in_flight, 0, "what comes now waits");
+            pool.orders.set_writer(Some(position));
+            pool.orders.hold(false);
+            pool.changes.note();
+            assert_eq!(client.hear().unwrap(), "+");
+            assert_eq!(server_of(&client.hear().unwrap()), name);
+        }
+        pool.orders.set_writer(None);
+        pool.changes.note();
+        assert_eq!(server_of(&client.ask("WHO k at-writer").unwrap()), "one");
     });
 }
 
@@ -251,7 +283,7 @@ fn the_state_of_a_pool_is_made_anew_when_its_settings_change() {
             ..Pool::of(vec![server.clone()])
         };
         let member = registry.member("p", &spec, &server, &KNOWN).unwrap();
-        (std::sync::Arc::clone(&member.pool), member)
+        (Arc::clone(&member.pool), member)
     };
     let ((first, member), (same, _), (other, changed)) = (pool(100), pool(100), pool(200));
     let state =

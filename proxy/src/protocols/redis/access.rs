@@ -49,7 +49,7 @@ pub(super) type Said<'a> = (&'a [u8], &'a [u8]);
 pub(super) fn begin(session: &mut Session) {
     match session.access {
         Access::Open => {}
-        Access::Password(_) => set(session, LOCKED),
+        Access::Accounts(_) => set(session, LOCKED),
         Access::Pass => {
             let user = User::Nobody;
             session.login = Who {
@@ -98,7 +98,7 @@ fn check(session: &mut Session, (user, password): Said<'_>, out: &mut Vec<u8>) -
     let is_good = match session.access {
         // Servers take any password from a user that has none.
         Access::Open => is_default,
-        Access::Password(_) => is_default && session.access.is_password(password),
+        Access::Accounts(_) => is_default && session.access.admits(b"default", password),
         Access::Pass => false,
     };
     match is_good {
@@ -119,7 +119,7 @@ pub(super) fn auth(session: &mut Session, message: &[u8], out: &mut Vec<u8>) -> 
         _ if count > 3 => out.extend_from_slice(SYNTAX),
         Access::Pass => return ask(session, Who::named(session, said), out),
         Access::Open if count == 2 => append_error(NO_PASSWORD, out),
-        Access::Open | Access::Password(_) => {
+        Access::Open | Access::Accounts(_) => {
             if check(session, said, out) {
                 out.extend_from_slice(OK);
             }
@@ -254,7 +254,7 @@ impl Who {
                 user: user.to_vec(),
                 password: password.to_vec(),
             },
-            Access::Open | Access::Password(_) => User::Pool,
+            Access::Open | Access::Accounts(_) => User::Pool,
         };
         Self {
             user,

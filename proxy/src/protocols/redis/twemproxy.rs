@@ -97,11 +97,11 @@ fn auth(session: &mut Session, password: &[u8], out: &mut Vec<u8>) -> Option<()>
     match session.access {
         Access::Pass => return None,
         Access::Open => append_error("ERR Client sent AUTH, but no password is set", out),
-        Access::Password(_) if session.access.is_password(password) => {
+        Access::Accounts(_) if session.access.admits(b"default", password) => {
             clear(session, LOCKED);
             out.extend_from_slice(b"+OK\r\n");
         }
-        Access::Password(_) => append_error("ERR invalid password", out),
+        Access::Accounts(_) => append_error("ERR invalid password", out),
     }
     Some(())
 }

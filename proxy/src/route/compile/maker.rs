@@ -507,7 +507,9 @@ impl<'a> Maker<'_, 'a> {
             pool: Arc::clone(&first.pool),
             members: all.iter().map(Arc::clone).collect(),
         };
-        let Some((redirects, holds)) = kept.state().map(|state| (state.may_redirect(), state.may_hold()))
+        let Some((redirects, holds)) = kept
+            .state()
+            .map(|state| (state.may_redirect(), state.may_hold() || state.has_one_writer()))
         else {
             return chosen;
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{CompileError, maker::Maker, spoken};
 use crate::{
     config::schema::{self, ServerTls},
-    protocol::{Access, Manner},
+    protocol::{Access, Manner, OneSecret},
     route::tree::{Leaf, Node, Root, Wait},
     tls::Acceptor,
 };
@@ -108,14 +108,19 @@ fn manner(manner: schema::Manner) -> Manner {
     }
 }
 
+/// All users of the listener have this secret.
+fn one(secret: Arc<[u8]>) -> Access {
+    Access::Accounts(Arc::new(OneSecret::new(secret)))
+}
+
 /// What the clients of a listener must say. A password that was not read lets nobody in.
 fn access(access: &schema::Access) -> Access {
     match access {
         schema::Access::Open => Access::Open,
         schema::Access::Pass => Access::Pass,
         schema::Access::Password(password) => match &password.secret {
-            Some(secret) => Access::Password(Arc::clone(secret.bytes())),
-            None => Access::Password([].into()),
+            Some(secret) => one(Arc::clone(secret.bytes())),
+            None => one([].into()),
         },
     }
 }

@@ -1,4 +1,4 @@
-//! What operators have ordered for members, as workers see it.
+//! Which members are given no new requests, as workers see it.
 
 use std::sync::{
     Arc,
