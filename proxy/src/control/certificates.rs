@@ -20,6 +20,10 @@ pub(super) async fn follow_certificates(proxy: Arc<Proxy>) {
     loop {
         look.tick().await;
         let certificates = Arc::clone(&proxy.certificates);
+        if !certificates.are_used() {
+            // The thread that would look takes memory.
+            continue;
+        }
         // A file system that hangs must not hold up the control thread.
         if spawn_blocking(move || certificates.look()).await.is_err() {
             tracing::error!("a look at the files of certificates has failed");

@@ -82,6 +82,11 @@ impl Certificates {
         Ok(made)
     }
 
+    /// Whether anything uses certificates from files.
+    pub fn are_used(&self) -> bool {
+        !self.acceptors.lock().is_empty() || !self.settings.lock().is_empty()
+    }
+
     /// Looks at all files, and uses those that have changed and can be used.
     pub fn look(&self) {
         for (tls, acceptor) in living(&self.acceptors) {
