@@ -33,6 +33,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             class,
             reason,
             empty,
+            kept,
+            changes,
             _,
         ] = &row[..]
         else {
@@ -47,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             out,
             "Command {{ name: {name:?}, arity: {arity}, flags: &{all:?}, positions: [{}], specs: &[{}], \
              served: {}, class: Class::{}, reason: {reason:?}, subcommands: {first}..{}, is_blocking: {}, \
-             is_write: {}, has_first_key: {}, empty: &[{}] }},",
+             is_write: {}, has_first_key: {}, empty: &[{}], is_kept: {}, changes: Changes::{} }},",
             positions.replace(' ', ", "),
             all_specs(specs)?,
             served_as(served)?,
@@ -57,6 +59,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             all.contains(&"write"),
             specs == "@1 range 0 1 0" && served != "pattern",
             empty_cases(empty)?,
+            kept == "kept",
+            capital(changes),
         )?;
     }
     out.push_str("];\n");

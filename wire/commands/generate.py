@@ -5,14 +5,15 @@
     ./generate.py --known    # takes what redis.tsv says of them: only decisions have changed
 
 It asks the installed redis-server and those of servers.py for COMMAND, takes names, arities, flags and key
-specifications from the answers (facts, and no sentence), and joins decisions.tsv and empty.tsv. Where two
-servers have a command, they must agree about its keys. The newest one's word holds for the rest. What they
-answer to the requests of empty.tsv, while they are empty, it writes to captures/resp/empty.tsv.
+specifications from the answers (facts, and no sentence), and joins decisions.tsv, near.tsv and empty.tsv.
+Where two servers have a command, they must agree about its keys. The newest one's word holds for the rest.
+What they answer to the requests of empty.tsv, while they are empty, it writes to captures/resp/empty.tsv.
 """
 
 import datetime
 import fnmatch
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -175,6 +176,23 @@ def by_flags(command):
     return "write" if "write" in flags else "read" if "readonly" in flags else "write"
 
 
+def near(name, command, kind, rows):
+    """Whether a reply may be kept, and what the command changes, as words."""
+    words = [word for pattern, word, *_ in rows if fnmatch.fnmatchcase(name, pattern)]
+    kept = [word for word in words if word in ("kept", "never")]
+    changes = [word for word in words if word not in ("kept", "never")]
+    reads_one_key = kind == "read" and re.fullmatch(r"@\d+ range 0 1 0", command["specs"])
+    if len(kept) != (1 if reads_one_key else 0) or len(changes) > 1:
+        raise SystemExit(f"near.tsv: {words or 'nothing'} is said of {name}")
+    return "kept" if "kept" in kept else "", changes[0] if changes else changes_by_flags(command)
+
+
+def changes_by_flags(command):
+    if "write" not in command["flags"]:
+        return "nothing"
+    return "keys" if command["specs"] else "everything"
+
+
 SERVED = {
     "key": "by key",
     "pattern": "by key, alone with BY or GET",
@@ -212,7 +230,7 @@ def document(rows):
     after = rest.split(end)[1]
     table = ["| command | served | why, or what instead |", "|---|---|---|"]
     for row in rows:
-        name, _arity, flags, _keys, _specs, served, _class, reason, _empty, _servers = row.split("\t")
+        name, _arity, flags, _keys, _specs, served, _class, reason, *_ = row.split("\t")
         if served == "channels" and name.startswith("p"):
             served = "patterns"
         words = SERVED[served] + ", dedicated while it blocks" * ("blocking" in flags and served != "refused")
@@ -273,12 +291,12 @@ def main():
     known, asked = asked_before() if sys.argv[1:] == ["--known"] else ask_servers()
     for name, command in known.items():
         command["is_container"] = any(other.startswith(f"{name}|") for other in known)
-    rows, empty = decisions(), rows_of("empty.tsv")
+    rows, near_rows, empty = decisions(), rows_of("near.tsv"), rows_of("empty.tsv")
     lines = [
         "# Every command of the servers below. Written by generate.py; change decisions.tsv, not this file.",
         asked,
         "# name\tarity\tflags\tfirst last step\tkey specifications\tserved\tclass\treason"
-        "\twithout a server\tservers",
+        "\twithout a server\tkept\tchanges\tservers",
     ]
     for name, command in sorted(known.items()):
         served, kind, reason = decide(name, command, rows)
@@ -294,6 +312,7 @@ def main():
             kind,
             reason,
             answer_of_none(name, served, empty),
+            *near(name, command, kind, near_rows),
             ",".join(command["servers"]),
         ]
         lines.append("\t".join(columns))

@@ -37,6 +37,31 @@ pub struct Command {
     pub(super) has_first_key: bool,
     /// What an empty server answers.
     pub(super) empty: &'static [Case],
+    /// A reply may be kept until its only key changes: it follows from the data of this key alone. Such a
+    /// command is of [`Class::Read`].
+    ///
+    /// The key, or a field of a hash, may also expire. No command says so then.
+    pub is_kept: bool,
+    /// What it changes of the data that replies follow from.
+    pub changes: Changes,
+}
+
+/// What a command changes at the server that runs it, so that replies which were kept before are no longer
+/// true.
+///
+/// A command that waits for others, as `BLMOVE`, changes its keys at any time until it is answered. `EXEC`
+/// itself changes nothing: each command of the transaction has changes of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// No data.
+    Nothing,
+    /// At most the keys that it names, all of which [`each_key`](super::each_key) gives. Some of them it may
+    /// only read.
+    Keys,
+    /// Any keys, or all of them.
+    Everything,
+    /// What a script changes: by custom the keys that it names, but no server keeps it from changing others.
+    Scripts,
 }
 
 /// How a command is served.

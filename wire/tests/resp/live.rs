@@ -1,138 +1,20 @@
 //! The table of commands beside `COMMAND` of the installed server. What that server does not know is fine,
 //! and so is what only it knows; where both know a command they must agree.
 
-use std::{
-    collections::BTreeMap,
-    io::{Read, Write},
-    os::unix::net::UnixStream,
-    path::PathBuf,
-    process::{Child, Command as Process, Stdio},
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
-    thread::sleep,
-    time::Duration,
-};
+use std::collections::BTreeMap;
 
 use proxima_wire::resp::{Command, Served, each_key, find};
 
-use crate::requests::array;
-
-/// A reply in RESP2.
-#[derive(Clone, Debug, PartialEq)]
-enum Value {
-    List(Vec<Value>),
-    Text(String),
-    Number(i64),
-}
-
-impl Value {
-    fn text(&self) -> &str {
-        match self {
-            Self::Text(text) => text,
-            other => panic!("{other:?} is no text"),
-        }
-    }
-
-    fn list(&self) -> &[Self] {
-        match self {
-            Self::List(list) => list,
-            other => panic!("{other:?} is no list"),
-        }
-    }
-
-    fn number(&self) -> i64 {
-        match self {
-            Self::Number(number) => *number,
-            other => panic!("{other:?} is no number"),
-        }
-    }
-}
-
-struct Server {
-    process: Child,
-    folder: PathBuf,
-    stream: UnixStream,
-}
-
-impl Server {
-    /// The installed server; `None`: there is none.
-    fn start() -> Option<Self> {
-        // Tests of one process run at a time.
-        static STARTED: AtomicU32 = AtomicU32::new(0);
-        let number = STARTED.fetch_add(1, Relaxed);
-        let name = format!("proxima-resp-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).unwrap();
-        let socket = folder.join("socket");
-        let process = Process::new("redis-server")
-            .args(["--port", "0", "--save", "", "--unixsocket"])
-            .arg(&socket)
-            .arg("--dir")
-            .arg(&folder)
-            .stdout(Stdio::null())
-            .spawn();
-        let process = match process {
-            Ok(process) => process,
-            Err(error) => {
-                println!("skipped: redis-server: {error}");
-                return None;
-            }
-        };
-        let connected = (0..400).find_map(|_| {
-            sleep(Duration::from_millis(25));
-            UnixStream::connect(&socket).ok()
-        });
-        Some(Self {
-            process,
-            folder,
-            stream: connected.expect("redis-server does not start"),
-        })
-    }
-
-    fn ask(&mut self, words: &str) -> Value {
-        self.stream.write_all(&array(words)).unwrap();
-        self.value()
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = Vec::new();
-        while !line.ends_with(b"\r\n") {
-            let mut byte = [0];
-            self.stream.read_exact(&mut byte).unwrap();
-            line.push(byte[0]);
-        }
-        String::from_utf8(line).unwrap().trim_end().to_owned()
-    }
-
-    fn value(&mut self) -> Value {
-        let line = self.line();
-        let number = || line[1..].parse::<i64>().unwrap();
-        match &line[..1] {
-            "*" => Value::List((0..number()).map(|_| self.value()).collect()),
-            "$" => {
-                let mut text = vec![0; number() as usize + 2];
-                self.stream.read_exact(&mut text).unwrap();
-                text.truncate(text.len() - 2);
-                Value::Text(String::from_utf8(text).unwrap())
-            }
-            ":" => Value::Number(number()),
-            _ => Value::Text(line),
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-        std::fs::remove_dir_all(&self.folder).unwrap();
-    }
-}
+use crate::{
+    requests::array,
+    server::{Server, Value},
+};
 
 /// What a server tells of a command: arity, flags, positions of keys.
-type Told = (i64, Vec<String>, Vec<i64>);
+pub(crate) type Told = (i64, Vec<String>, Vec<i64>);
 
 /// Fills in what is told of commands and their subcommands, by name.
-fn told(commands: &Value, all: &mut BTreeMap<String, Told>) {
+pub(crate) fn told(commands: &Value, all: &mut BTreeMap<String, Told>) {
     for command in commands.list() {
         let parts = command.list();
         let flags = parts[2].list().iter().map(|flag| flag.text()[1..].to_owned());
@@ -147,9 +29,11 @@ fn told(commands: &Value, all: &mut BTreeMap<String, Told>) {
 
 #[test]
 fn the_table_agrees_with_the_installed_server() {
-    let Some(mut server) = Server::start() else { return };
+    let Some((_server, mut client)) = Server::start() else {
+        return;
+    };
     let mut all = BTreeMap::new();
-    told(&server.ask("COMMAND"), &mut all);
+    told(&client.ask("COMMAND"), &mut all);
     assert!(all.len() > 300, "{} commands", all.len());
     let mut differ = Vec::new();
     for number in 0..Command::COUNT {
@@ -181,7 +65,9 @@ fn agree(theirs: &[String], ours: &[&str]) -> bool {
 
 #[test]
 fn keys_are_those_that_the_installed_server_finds() {
-    let Some(mut server) = Server::start() else { return };
+    let Some((_server, mut client)) = Server::start() else {
+        return;
+    };
     for words in [
         "GET k",
         "MSET a 1 b 2",
@@ -212,7 +98,7 @@ fn keys_are_those_that_the_installed_server_finds() {
         "SINTERCARD 2 a b LIMIT 1",
     ] {
         let message = array(words);
-        let theirs = server.ask(&format!("COMMAND GETKEYS {words}"));
+        let theirs = client.ask(&format!("COMMAND GETKEYS {words}"));
         let theirs: Vec<_> = theirs.list().iter().map(|key| key.text().to_owned()).collect();
         let mut ours = Vec::new();
         each_key(
@@ -230,9 +116,11 @@ fn keys_are_those_that_the_installed_server_finds() {
 /// `COMMAND GETKEYS` tells the first one of `GEORADIUS`, or both.
 #[test]
 fn of_several_words_store_the_last_one_names_the_key_that_the_installed_server_writes() {
-    let Some(mut server) = Server::start() else { return };
-    server.ask("GEOADD g 1 2 STORE");
-    server.ask("RPUSH l 1");
+    let Some((_server, mut client)) = Server::start() else {
+        return;
+    };
+    client.ask("GEOADD g 1 2 STORE");
+    client.ask("RPUSH l 1");
     for words in [
         "SORT l STORE d STORE e",
         "SORT l STORE d BY STORE GET STORE LIMIT 0 5 STORE e ASC",
@@ -240,10 +128,10 @@ fn of_several_words_store_the_last_one_names_the_key_that_the_installed_server_w
         "GEORADIUS g 1 2 3 m STOREDIST d COUNT 5 STORE e",
         "GEORADIUSBYMEMBER g STORE 3 m STORE d STOREDIST e DESC",
     ] {
-        server.ask("DEL d e");
-        server.ask(words);
-        assert_eq!(server.ask("EXISTS d").number(), 0, "{words}");
-        assert_eq!(server.ask("EXISTS e").number(), 1, "{words}");
+        client.ask("DEL d e");
+        client.ask(words);
+        assert_eq!(client.ask("EXISTS d").number(), 0, "{words}");
+        assert_eq!(client.ask("EXISTS e").number(), 1, "{words}");
         let (message, mut ours) = (array(words), Vec::new());
         let command = Command::of(find(&message).0).unwrap();
         each_key(command, &message, false, &mut |key| ours.push(key.of(&message)));

@@ -5,11 +5,14 @@
 mod capture;
 mod captures;
 mod empty;
+mod examples;
 mod frames;
 mod live;
+mod near;
 mod replies;
 mod requests;
 #[path = "../memcache/rows.rs"]
 mod rows;
+mod server;
 mod session;
 mod split;
