@@ -28,7 +28,7 @@
 //! engine + client + route + copies + upstream + peers
 //! frontdoor  metrics
 //! embedded  members  stream  fleet  spool
-//! protocols  tls
+//! near  protocols  tls
 //! config  protocol  micros  random  reactor  table
 //! ```
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
@@ -53,6 +53,7 @@ pub mod metrics;
 
 pub mod embedded;
 pub mod members;
+pub mod near;
 pub mod protocols;
 pub mod spool;
 pub mod stream;

@@ -277,6 +277,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
     };
     let expected = Config {
         fleet: None,
+        near: NearCache::default(),
         spool: None,
         state: None,
         health: vec![

@@ -227,7 +227,7 @@ fn the_scan_for_uses_finds_every_form() {
 /// list.
 const CIRCLES: &[(&str, &str)] = &[
     // Routes contain routes, in a configuration as in a tree.
-    ("proxy/src/config/yaml", "forms handles parameters route"),
+    ("proxy/src/config/yaml", "forms handles near parameters route"),
     ("proxy/src/frontdoor/mcrouter", "builder handles"),
 ];
 

@@ -47,6 +47,11 @@ impl Clients {
         found.map(|(id, _)| id)
     }
 
+    /// Is this client still here, and asks for more?
+    pub(crate) fn is_open(&self, id: ClientId) -> bool {
+        self.own_lane(id).is_some()
+    }
+
     /// The session of this client; that of nobody if there is none.
     pub(crate) fn session(&self, id: Option<ClientId>) -> &Session {
         let client = id.and_then(|id| self.table.get(id));
@@ -142,8 +147,8 @@ impl Engine {
         }
     }
 
-    /// Two of these keys that do not go the same way; or twice one that does not go to the client's own member.
-    /// `None`: the request can be served.
+    /// Two of these keys that do not go the same way; or twice one that does not go to the client's own
+    /// member. `None`: the request can be served.
     fn find_apart<'a>(
         &mut self,
         root: NodeId,

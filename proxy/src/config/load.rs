@@ -225,6 +225,7 @@ fn loaded(config: Config, mut cx: Reading, text: &str, path: &Path) -> Loaded {
     warn_of_unused(&config, &mut cx);
     check::warn_of_two(&config, &mut cx);
     check::warn_of_both(&config, &mut cx);
+    check::warn_of_near(&config, &mut cx);
     let files = config.pools.values().filter_map(|pool| pool.source.file());
     let files = files.chain(passwords::files(&config));
     let files_watched = [path].into_iter().chain(files).map(Path::to_owned).collect();

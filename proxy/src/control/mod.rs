@@ -397,7 +397,10 @@ impl Proxy {
     ) -> Result<Explained, ExplainError> {
         let state = &mut *self.state();
         let snapshot = state.copies.snapshot(&state.members);
-        let asker = Asker::at(state.localities.as_deref(), from, unix_now());
+        let asker = Asker {
+            now: Some(self.started.elapsed().into()),
+            ..Asker::at(state.localities.as_deref(), from, unix_now())
+        };
         route::explain(
             &state.tree,
             &snapshot,

@@ -1,6 +1,8 @@
 //! The start of the process: everything that the first configuration needs, until the workers serve by it.
 
 use std::{
+    collections::hash_map::RandomState,
+    hash::BuildHasher,
     net::IpAddr,
     path::PathBuf,
     sync::{Arc, Mutex},
@@ -263,6 +265,12 @@ fn own_copies(config: &Config) -> Vec<(String, String)> {
     own.collect()
 }
 
+/// Numbers that nobody can know who knows this program.
+fn seed() -> [u64; 4] {
+    let hasher = RandomState::new();
+    std::array::from_fn(|number| hasher.hash_one(number))
+}
+
 /// Reads the first configuration and prepares the change to it.
 fn prepare(
     source: &dyn ConfigSource,
@@ -285,6 +293,8 @@ fn prepare(
         protocols: options.protocols,
         spool: None,
         leases: Arc::default(),
+        near: None,
+        seed: seed(),
     };
     let nothing = Running::nothing(loaded.config.clone());
     let setup = Setup {

@@ -32,6 +32,7 @@ use crate::{
     members::Localities,
     metrics::Metrics,
     micros::Micros,
+    near::WorkerNear,
     random::Random,
     route::{Router, Tree},
     stream::BufferPool,
@@ -65,6 +66,8 @@ pub struct Engine {
     /// The embedded store, which all workers share.
     pub store: Arc<Store>,
     pub(crate) prefetch: Prefetch,
+    /// How this worker counts changes for the near cache.
+    pub near: WorkerNear,
     /// The counts of this worker.
     pub metrics: Metrics,
     /// What the worker has to do after the events of this turn.
@@ -121,6 +124,7 @@ impl Engine {
             localities: None,
             store,
             prefetch: Prefetch::default(),
+            near: WorkerNear::default(),
             metrics: Metrics::default(),
             actions: Actions::default(),
             buffers: BufferPool::default(),
@@ -176,5 +180,6 @@ impl Engine {
             || self.router.holds_requests()
             || self.copies.is_unsettled()
             || self.copies.waits_for_peers()
+            || self.near.waits()
     }
 }

@@ -3,6 +3,7 @@
 
 mod failover;
 mod named;
+mod near;
 mod outcomes;
 mod tls;
 
@@ -10,7 +11,13 @@ use std::collections::BTreeMap;
 
 use proxima_wire::message::Outcome;
 
-pub use self::{failover::FailoverCounts, named::NamedCounts, outcomes::Outcomes, tls::TlsCounts};
+pub use self::{
+    failover::FailoverCounts,
+    named::NamedCounts,
+    near::{NearCounts, NearRuleCounts},
+    outcomes::Outcomes,
+    tls::TlsCounts,
+};
 
 use crate::members::{MemberId, PoolId};
 
@@ -339,6 +346,8 @@ pub struct Metrics {
     pub fleet: Fleet,
     /// Counts about TLS.
     pub tls: TlsCounts,
+    /// About the near cache, by rule.
+    pub near: NearCounts,
     /// Gauge, filled in when the metrics are handed out: open clients.
     pub open_clients: u64,
     /// Gauge: clients known to be on one NUMA node, on one socket, and anywhere on this host.
@@ -444,6 +453,7 @@ impl Metrics {
         self.pushes += other.pushes;
         self.fleet.add(&other.fleet);
         self.tls.add(&other.tls);
+        self.near.add(&other.near);
         self.open_clients += other.open_clients;
         (self.located.iter_mut().zip(other.located)).for_each(|(mine, theirs)| *mine += theirs);
         self.open_lanes += other.open_lanes;

@@ -5,10 +5,11 @@
 //! A protocol has two ends: [`ClientSide`], where its clients are, and [`ServerSide`], where its servers are.
 //! [`Requests`] is what both of them, and the routes between them, read in messages and change in them. What
 //! only some protocols can do is a part of its own that a protocol offers or not ([`Channels`], [`Copied`],
-//! [`PoolState`], [`Embedded`]).
+//! [`Cacheable`], [`PoolState`], [`Embedded`]).
 
 mod accounts;
 mod admission;
+mod cacheable;
 mod channels;
 mod client;
 mod connection_facts;
@@ -42,6 +43,7 @@ pub(crate) use self::outgoing::Before;
 pub use self::{
     accounts::{Accounts, OneSecret},
     admission::{Admission, Admitting, Heard},
+    cacheable::{Cacheable, Changed, Fit},
     channels::Channels,
     client::ClientSide,
     connection_facts::ConnectionFacts,
@@ -203,8 +205,14 @@ pub trait Protocol: ClientSide + ServerSide + Requests {
         None
     }
 
-    /// Makes the state that is kept for a pool with these settings while the process runs. By default there is
-    /// none.
+    /// Which replies may be kept in the near cache, and what ends them. By default none may be: a route that
+    /// keeps replies is refused.
+    fn cacheable(&self) -> Option<&'static dyn Cacheable> {
+        None
+    }
+
+    /// Makes the state that is kept for a pool with these settings while the process runs. By default there
+    /// is none.
     fn pool_state(&self, _: &PoolSettings<'_>) -> Option<Box<dyn PoolState>> {
         None
     }

@@ -46,6 +46,7 @@ impl Engine {
             Node::Attempt { .. } => self.attempted(&tree, id, child, answer),
             Node::Script { .. } => self.script_answered(id, child, answer),
             Node::Wrap { .. } => self.unwrapped(&tree, id, answer),
+            Node::Near(_) => self.near_fetched(id, answer),
             Node::Leaf(Leaf::Member(member)) => self.deleted(&tree, id, member, answer),
             Node::Choose { .. }
             | Node::ByClient { .. }
@@ -178,8 +179,8 @@ impl Engine {
         self.pass_on_answer(parent, &answers.best().unwrap_or(*answer));
     }
 
-    /// May the request whose answer goes there be given to another server's connection? Its client has none for
-    /// itself, and no server keeps anything for it.
+    /// May the request whose answer goes there be given to another server's connection? Its client has none
+    /// for itself, and no server keeps anything for it.
     fn may_move(&self, to: ReplyTo) -> bool {
         let client = self.slot_of(to).map(|(client, _)| client);
         client.is_some_and(|client| {
@@ -309,6 +310,10 @@ impl Engine {
                     id
                 }
             };
+            if self.router.fetches(id).is_some() {
+                to = self.fetched_too_much(id)?;
+                continue;
+            }
             let tree = Rc::clone(&self.router.flights.peek(id)?.tree);
             let client = self.client_of(&tree, id);
             let flight = self.router.flights.get(id)?;

@@ -83,6 +83,7 @@ impl Engine {
                 | Node::Fan { children, .. }
                 | Node::Script { children, .. } => return self.all_concerned(children, walk, about, found),
                 Node::Wrap { child, .. } => node = *child,
+                Node::Near(near) => node = near.child,
                 Node::Leaf(Leaf::Member(member)) => {
                     if !found.iter().any(|other| other.id == member.id) {
                         found.push(Arc::clone(member));

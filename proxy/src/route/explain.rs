@@ -1,21 +1,24 @@
 //! `explain KEY`: the serving walk with a recorder. Where serving would wait for replies, all children are
 //! shown in the order in which they would be asked.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, time::Duration};
 
 use super::{
     explained::{Explained, Step},
     handle::behind_prefix,
-    tree::{Asked, Begin, Children, Copies, Leaf, Node, NodeId, Of, Query, Tree, Tried, Wait, Wrapped},
+    tree::{
+        Asked, Begin, Children, Copies, Leaf, NearNode, Node, NodeId, Of, Query, Tree, Tried, Wait, Wrapped,
+    },
 };
 use crate::{
     copies::Snapshot,
     members::{ClientSource, Distance, DistanceSource, Localities, Locality, Member},
     micros::Micros,
+    near::{Entries, Question, RuleSettings},
     protocol::{Effect, Protocol, ProtocolSlot},
     random::Random,
 };
-use proxima_wire::message::{Parsed, Request};
+use proxima_wire::message::{Class, Parsed, Request};
 
 /// A request cannot be explained; the operator has to ask otherwise.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +53,8 @@ pub struct Asker<'a> {
     pub address: Option<IpAddr>,
     /// The time of the walk, since 1970.
     pub unix: Micros,
+    /// The time of the walk on the process's clock. `None`: no process serves by this tree.
+    pub now: Option<Micros>,
 }
 
 impl<'a> Asker<'a> {
@@ -62,6 +67,7 @@ impl<'a> Asker<'a> {
             locality,
             address,
             unix,
+            now: None,
         }
     }
 
@@ -189,6 +195,52 @@ impl Recorder<'_> {
         }
         for child in shown {
             self.step(copies.children[child], message, depth + 1, "");
+        }
+    }
+
+    /// Whether a request is answered from what is kept, and why not.
+    fn why_near(&self, near: &NearNode, head: &Request, message: &[u8], key: &[u8]) -> String {
+        let mut form = Vec::new();
+        let Some(rule) = near.rule(head.command, key) else {
+            return "passes: no rule is for this request".into();
+        };
+        let RuleSettings { ttl, stale, .. } = rule.settings();
+        let name = &rule.name;
+        let cacheable = self.protocol.cacheable();
+        // A client's own form is not known here; the plain one is the most frequent.
+        let may = cacheable.is_some_and(|of| of.form(0, head, message, &mut form));
+        if head.class != Class::Read || !may {
+            return format!("passes: no reply to this command is kept (rule {name})");
+        }
+        if !rule.is_on() {
+            return format!("passes: rule {name} is off (ttl 0)");
+        }
+        let until = Duration::from(ttl + stale);
+        let promise = format!("what others change at the servers is seen after {until:?} at most");
+        let Some(now) = self.asker.now else {
+            return format!("rule {name}: kept for {:?}; {promise}", Duration::from(ttl));
+        };
+        let question = Question {
+            rule,
+            key,
+            form: &form,
+        };
+        match Entries(&near.near).of(&question, now) {
+            Some(shown) if shown.bytes == 0 => {
+                format!("passes: the reply is known to be too large for rule {name}")
+            }
+            Some(shown) => {
+                let age = Duration::from_millis(shown.age.0 / 1000);
+                let word = if shown.age >= ttl { "a stale hit" } else { "a hit" };
+                format!(
+                    "{word} by rule {name}, {} bytes, {age:?} old; {promise}",
+                    shown.bytes
+                )
+            }
+            None => format!(
+                "a miss: it is fetched and kept by rule {name} for {:?}; {promise}",
+                Duration::from(ttl)
+            ),
         }
     }
 
@@ -387,6 +439,11 @@ impl Recorder<'_> {
                     self.remark(depth + 1, "the result is no request: an error is answered");
                 }
                 self.hides_prefix = hidden;
+            }
+            Node::Near(near) => {
+                let why = self.why_near(near, &head, message, key);
+                self.line(depth, note, "near", &why);
+                self.step(near.child, message, depth + 1, "else ");
             }
             Node::Copies(copies) => self.copies(copies, &head, message, depth, note),
             Node::Leaf(Leaf::Member(member)) => {

@@ -7,6 +7,7 @@ use proxima_wire::message::{Class, Outcome, Reply, Request};
 
 use super::{
     Answer, Answers, NodeId, Origin, Tree, Walk,
+    group::Group,
     tree::{Run, Tried},
 };
 use crate::{
@@ -42,6 +43,8 @@ pub struct Flight {
     pub(super) answers: Answers,
     /// The state of a request that is served in steps.
     pub(super) run: Option<Box<dyn Run>>,
+    /// The readers of what is fetched to be kept.
+    pub(super) group: Option<Box<Group>>,
 }
 
 impl Flight {
@@ -61,8 +64,8 @@ impl Flight {
         self.request.class == Class::Delete && self.origin.protocol.tells_what_was_removed()
     }
 
-    /// Keeps the reply of a child that has removed something, or had nothing to remove. Returns its outcome, and
-    /// how many replies have had it by now.
+    /// Keeps the reply of a child that has removed something, or had nothing to remove. Returns its outcome,
+    /// and how many replies have had it by now.
     pub(super) fn keep_removed(&mut self, reply: &Reply, bytes: &[u8]) -> (Outcome, u32) {
         let protocol = self.origin.protocol;
         let is_miss = protocol.is_miss(self.origin.form, &self.request, &self.message, bytes);
@@ -76,7 +79,8 @@ impl Flight {
     /// Bytes of memory that the flight takes.
     pub fn holds(&self) -> usize {
         let run = self.run.as_ref().map_or(0, |run| run.holds());
-        size_of::<Self>() + self.message.capacity() + self.answers.holds() + run
+        let group = self.group.as_ref().map_or(0, |group| group.memory());
+        size_of::<Self>() + self.message.capacity() + self.answers.holds() + run + group
     }
 }
 
@@ -121,6 +125,7 @@ impl Flights {
             done: false,
             answers,
             run: None,
+            group: None,
         });
         let flight = self.table.get_mut(id);
         (id, flight.expect("it was inserted just now"))
@@ -136,8 +141,8 @@ impl Flights {
         self.table.get(id)
     }
 
-    /// Notes that a request which is served in steps holds `after` bytes instead of `before`. Returns what all
-    /// of them hold.
+    /// Notes that a request which is served in steps holds `after` bytes instead of `before`. Returns what
+    /// all of them hold.
     pub(super) fn in_steps(&mut self, before: usize, after: usize) -> usize {
         self.in_steps = self.in_steps + after - before;
         self.in_steps

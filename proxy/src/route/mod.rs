@@ -1,10 +1,10 @@
 //! Where a request goes and how replies combine.
 //!
 //! The tree has nodes of six shapes. *Choose* names one child and keeps nothing. *Gather* sends to several
-//! children and waits by a rule. *Fan* sends to one child, and copies to others. *Attempt* lets a reply decide
-//! whether to go on. *Script* asks in steps. *Wrap* changes or holds a request around one child. The machinery
-//! of the shapes is in `step` (down), `combine` (up) and `script`, once; a handle (folder `handle`, one file
-//! each) is only the decision. A replicated pool is one node, whose requests `crate::copies` serves.
+//! children and waits by a rule. *Fan* sends to one child, and copies to others. *Attempt* lets a reply
+//! decide whether to go on. *Script* asks in steps. *Wrap* changes or holds a request around one child. The
+//! machinery of the shapes is in `step` (down), `combine` (up) and `script`, once; a handle (folder `handle`,
+//! one file each) is only the decision. A replicated pool is one node, whose requests `crate::copies` serves.
 
 mod answer;
 mod batch;
@@ -15,8 +15,11 @@ mod explain;
 mod explained;
 mod fleet_pool;
 mod flight;
+mod glob;
+mod group;
 mod handle;
 mod lease_table;
+mod near;
 mod order;
 mod origin;
 mod park;
@@ -32,7 +35,7 @@ mod way;
 
 pub use self::{
     answer::{Answer, Answers},
-    compile::{CompileError, Compiled, Compiler},
+    compile::{CompileError, Compiled, Compiler, near_rules},
     explain::{Asker, ExplainError, explain},
     explained::{Explained, Step},
     fleet_pool::FleetPool,
@@ -42,7 +45,7 @@ pub use self::{
     origin::Origin,
     router::Router,
     stateful_pool::StatefulPool,
-    tree::{Children, Copies, Leaf, Node, NodeId, Query, Tree, Wait},
+    tree::{Children, Copies, Leaf, NearNode, NearRuleFor, Node, NodeId, Query, Tree, Wait},
     walk::Walk,
 };
 pub(crate) use self::{

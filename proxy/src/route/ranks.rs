@@ -70,6 +70,7 @@ impl Tree {
                 Node::Leaf(Leaf::Embedded) => FIRST,
                 Node::Leaf(_) => LAST,
                 Node::Wrap { child, .. } => of(child),
+                Node::Near(near) => of(&near.child),
                 Node::Copies(copies) => least(&copies.children).unwrap_or(LAST),
                 Node::Choose { children, .. }
                 | Node::ByClient { children, .. }

@@ -4,7 +4,11 @@ use std::net::IpAddr;
 
 use proxima_wire::message::Class;
 
-use super::{Flight, Flights, park::Waiting};
+use super::{
+    Flight, Flights,
+    group::{Group, Groups},
+    park::Waiting,
+};
 use crate::{
     client::WHOLE,
     engine::{ClientId, Engine, FlightId, ReplyTo},
@@ -20,6 +24,12 @@ pub struct Router {
     pub(super) others: Vec<u32>,
     /// Scratch buffer for replies that this proxy makes.
     pub(super) reply: Vec<u8>,
+    /// Scratch buffer for kept replies as one reader's own.
+    pub(super) own: Vec<u8>,
+    /// Scratch buffer for the forms of requests.
+    pub(super) form: Vec<u8>,
+    /// What is being fetched to be kept.
+    pub(super) groups: Groups,
 }
 
 impl Router {
@@ -31,6 +41,11 @@ impl Router {
     /// Is this request served in steps?
     pub(super) fn runs_script(&self, id: FlightId) -> bool {
         self.flights.peek(id).is_some_and(|flight| flight.run.is_some())
+    }
+
+    /// The readers of what this flight fetches to be kept. `None`: it does not.
+    pub(super) fn fetches(&self, id: FlightId) -> Option<&Group> {
+        self.flights.peek(id)?.group.as_deref()
     }
 
     /// Is there no flight?
@@ -80,13 +95,16 @@ impl Engine {
         self.clients.address(client)
     }
 
-    /// The size of the largest reply that is taken whole, and not passed on as it comes: any, for a peer of the
-    /// fleet; any that a client may store, for a route that looks at values.
+    /// The size of the largest reply that is taken whole, and not passed on as it comes: any, for a peer of
+    /// the fleet; any that a client may store, for a route that looks at values.
     pub(crate) fn largest_whole(&self, mut to: ReplyTo) -> u64 {
         const HEAD: u64 = 4096;
         loop {
             match to {
                 ReplyTo::Peer { .. } => return u64::MAX,
+                ReplyTo::Flight { flight, .. } if let Some(group) = self.router.fetches(flight) => {
+                    return WHOLE.max(group.largest() + HEAD);
+                }
                 ReplyTo::Flight { flight, .. } if self.router.runs_script(flight) => {
                     return WHOLE.max(self.limits.value_bytes as u64 + HEAD);
                 }

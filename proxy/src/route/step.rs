@@ -129,8 +129,9 @@ impl Engine {
         }
     }
 
-    /// Takes the step of a node that asks several, looks at answers, or changes or holds the request. Returns the
-    /// node to go on with; `None`: the walk is over. It is not inlined: most walks end at a member without it.
+    /// Takes the step of a node that asks several, looks at answers, or changes or holds the request. Returns
+    /// the node to go on with; `None`: the walk is over. It is not inlined: most walks end at a member
+    /// without it.
     #[inline(never)]
     fn step_aside(&mut self, node: NodeId, key: &[u8], walk: &Walk<'_>) -> Option<NodeId> {
         match walk.tree.node(node) {
@@ -156,13 +157,14 @@ impl Engine {
                     other => self.descend(|engine| engine.wrap(node, *child, other, walk)),
                 }
             }
+            Node::Near(near) => return self.step_near(node, near, key, walk),
             Node::Choose { .. } | Node::ByClient { .. } | Node::Leaf(_) | Node::Copies(_) => {}
         }
         None
     }
 
-    /// The member to which a key leads first; `None`: it leads to no member, or to one of several by chance. Where
-    /// a request goes to several, it is the one whose reply counts first.
+    /// The member to which a key leads first; `None`: it leads to no member, or to one of several by chance.
+    /// Where a request goes to several, it is the one whose reply counts first.
     pub(crate) fn first_member(&mut self, root: NodeId, walk: &Walk<'_>, key: &[u8]) -> Option<Arc<Member>> {
         let mut node = root;
         loop {
@@ -196,6 +198,7 @@ impl Engine {
                     *children.get(handle.choose(&query, &mut self.random, &mut Vec::new()))?
                 }
                 Node::Wrap { child, .. } => *child,
+                Node::Near(near) => near.child,
                 Node::ByClient { handle, children } => {
                     *children.get(handle.choose(self.address_of(walk.to), children.len()))?
                 }
@@ -288,7 +291,8 @@ impl Engine {
                 self.fail(walk.to, &Failed::here(Outcome::LocalError, &text));
             }
         }
-        // A request without a key is about a server, and not about what copies of requests bring to another one.
+        // A request without a key is about a server, and not about what copies of requests bring to another
+        // one.
         if single(walk).is_some() || walk.request.key.is_empty() {
             others.clear();
         }
@@ -369,7 +373,8 @@ impl Engine {
         self.fail(walk.to, &Failed::here(Outcome::LocalError, &text));
     }
 
-    /// Walks on with another head in place of the request's own. What goes before the request stands before it.
+    /// Walks on with another head in place of the request's own. What goes before the request stands before
+    /// it.
     pub(crate) fn walk_with_head(&mut self, node: NodeId, mut head: Vec<u8>, walk: &Walk<'_>) {
         head.extend_from_slice(walk.message.get(walk.request.head as usize..).unwrap_or_default());
         let before = walk.request.before as usize;
@@ -536,6 +541,9 @@ impl Engine {
             return;
         };
         let (tree, node) = (Rc::clone(&flight.tree), flight.node);
+        if flight.group.is_some() {
+            return self.look_again(id);
+        }
         if flight.pending == 0 {
             return self.pass_on_held(id);
         }

@@ -1,8 +1,8 @@
 //! The way of a key: where a request for it would end, found without sending anything.
 //!
-//! A request with several keys stays whole where all of them go the same way, whatever routes are on it. Nodes
-//! that decide by the key are asked for each key; nodes that decide about a whole request (chance, turns,
-//! limits) are followed to all their children, because the next decision may be another one.
+//! A request with several keys stays whole where all of them go the same way, whatever routes are on it.
+//! Nodes that decide by the key are asked for each key; nodes that decide about a whole request (chance,
+//! turns, limits) are followed to all their children, because the next decision may be another one.
 
 use super::{Leaf, Node, NodeId, Walk, tree::Tried};
 use crate::{engine::Engine, members::MemberId, route::step::pass_by_ejected};
@@ -51,9 +51,7 @@ impl Engine {
                     let query = walk.query(key, self.unix());
                     if branches == Branches::Any {
                         if handle.judges_keys(&query) {
-                            // The ways of two keys differ by what is no node.
-                            key.chunks(3).for_each(|part| take(NodeId(fold(part))));
-                            take(NodeId(u32::MAX));
+                            apart(key, take);
                         }
                         return self.ways(children, walk, key, branches, take);
                     }
@@ -85,6 +83,13 @@ impl Engine {
                     node = *child;
                     if let Some(changed) = handle.new_key(key) {
                         return self.way(node, walk, &changed, branches, take);
+                    }
+                }
+                Node::Near(near) => {
+                    node = near.child;
+                    if branches == Branches::Any && near.keeps(walk.request, key) {
+                        // Each key is an answer of its own.
+                        apart(key, take);
                     }
                 }
                 Node::Leaf(_) | Node::Copies(_) | Node::Script { .. } => return take(node),
@@ -166,14 +171,20 @@ impl Engine {
     }
 }
 
+/// Gives what makes the ways of two keys differ, which is no node.
+fn apart(key: &[u8], take: &mut dyn FnMut(NodeId)) {
+    key.chunks(3).for_each(|part| take(NodeId(fold(part))));
+    take(NodeId(u32::MAX));
+}
+
 /// Up to three bytes of a key as a number.
 fn fold(part: &[u8]) -> u32 {
     part.iter()
         .fold(part.len() as u32, |number, &byte| number << 8 | u32::from(byte))
 }
 
-/// A way in one number: its ends, mixed as by wyhash's multiplication. A client cannot choose ends, so that it
-/// cannot make two ways look alike.
+/// A way in one number: its ends, mixed as by wyhash's multiplication. A client cannot choose ends, so that
+/// it cannot make two ways look alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark(pub(crate) u64);
 

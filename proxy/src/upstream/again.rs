@@ -8,7 +8,7 @@
 //! has not logged in, is sent nowhere any more, to no other server either. Another one that is a read has one
 //! more try at this server.
 
-use std::{mem, sync::Arc};
+use std::{collections::VecDeque, mem, sync::Arc};
 
 use proxima_wire::message::{Outcome, Parsed};
 
@@ -17,6 +17,7 @@ use crate::{
     config::schema::EjectBy,
     engine::Engine,
     members::{Failure, Member},
+    near::OpenChange,
     protocol::{Failed, Fate, Protocol},
     queue::Queue,
 };
@@ -30,6 +31,8 @@ pub(super) struct Next {
     /// The requests that it is given, and what waits for them.
     held: Vec<u8>,
     waiters: Queue<Waiter>,
+    /// Their changes.
+    changes: VecDeque<OpenChange>,
     /// Requests that were not written yet.
     unwritten: Vec<Unwritten>,
 }
@@ -49,6 +52,7 @@ impl Engine {
                 lane.lost = next.lost;
                 lane.given = next.held.len() as u64;
                 (lane.held, lane.waiters) = (next.held, next.waiters);
+                lane.changes = next.changes;
                 lane.unwritten = next.unwritten;
             }
             return;
@@ -87,7 +91,7 @@ impl Lane {
             false => return None,
         };
         self.suspect();
-        let (held, waiters) = self.take_again();
+        let (held, waiters, changes) = self.take_again();
         let is_sharing = !self.dedicated && !self.bulk;
         let unwritten = match is_sharing {
             true => mem::take(&mut self.unwritten),
@@ -99,6 +103,7 @@ impl Lane {
             lost,
             held,
             waiters,
+            changes,
             unwritten,
         })
     }
@@ -125,7 +130,7 @@ impl Lane {
 
     /// Takes the requests that the next connection is given, and what waits for them: those of which nothing
     /// was sent, and reads.
-    fn take_again(&mut self) -> (Vec<u8>, Queue<Waiter>) {
+    fn take_again(&mut self) -> (Vec<u8>, Queue<Waiter>, VecDeque<OpenChange>) {
         if self.dedicated || self.bulk || self.fitted || self.proofs.are_awaited() || self.member.is_copy() {
             return Default::default();
         }
@@ -134,6 +139,8 @@ impl Lane {
         self.stream.kept = 0;
         let place = |waiter: &Waiter| bytes.len().checked_sub(waiter.behind(self.given));
         let waiters = mem::take(&mut self.waiters);
+        let mut changes = mem::take(&mut self.changes);
+        let mut going = VecDeque::new();
         // Between two requests with a reply there may be some without one. Each write to the socket has ended
         // with a whole request, so that what is behind `sent` are whole requests, too.
         let first = waiters.iter().find_map(place).unwrap_or(bytes.len());
@@ -150,18 +157,26 @@ impl Lane {
                 Some(begin) => waiter.once_more(self.member.protocol, bytes.get(begin..end)),
                 None => None,
             };
+            let change = match waiter.effects.is_counted() {
+                true => changes.pop_front(),
+                false => None,
+            };
             match goes {
                 Some(message) => {
+                    going.extend(change);
                     held.extend_from_slice(message);
                     again.push(Waiter { at, ..waiter });
                 }
-                None => self.waiters.push(waiter),
+                None => {
+                    self.changes.extend(change);
+                    self.waiters.push(waiter);
+                }
             }
             if begin.is_some_and(|begin| begin < sent) {
                 held.extend_from_slice(bytes.get(sent..end).unwrap_or_default());
             }
         }
-        (held, again)
+        (held, again, going)
     }
 }
 
@@ -169,7 +184,7 @@ impl Waiter {
     /// The request that may be sent once more, at the beginning of `sent`. `None`: it may not, or it is not
     /// kept.
     fn once_more<'a>(&self, protocol: &dyn Protocol, sent: Option<&'a [u8]>) -> Option<&'a [u8]> {
-        let sent = sent.filter(|_| self.is_read && self.trial != Trial::Blamed)?;
+        let sent = sent.filter(|_| self.effects.reads() && self.trial != Trial::Blamed)?;
         match protocol.head(sent) {
             // A transaction is several requests here.
             Parsed::Head(request) if request.command == self.command => sent.get(..request.len() as usize),

@@ -48,6 +48,7 @@ impl Engine {
         let Some(&waiter) = lane.waiters.first() else {
             return bytes.len();
         };
+        lane.end_change();
         lane.waiters.drop_first();
         if lane.waiters.is_empty() {
             lane.stream.drop_kept(&mut self.buffers);

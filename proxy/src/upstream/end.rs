@@ -178,11 +178,13 @@ impl Engine {
             WorkerEvent::Copy(copies::Event::Broken { member, end })
         });
         if unanswered && outcome != Outcome::ClientError {
-            let mut changes = lane.waiters.iter().filter(|waiter| waiter.changes);
+            let mut changes = lane.waiters.iter().filter(|waiter| waiter.effects.change_copy());
             if changes.any(|waiter| !self.tracks_misses(waiter.to)) {
                 self.miss_bypass_write(&lane.member, b"", what);
             }
         }
+        let changes = lane.take_changes();
+        self.outlive(changes, matches!(lane.phase, Phase::Ready));
         let failed = match outcome {
             Outcome::ClientError => Failed::here(outcome, what),
             _ => Failed::at(&lane.member.address, outcome, what),
@@ -258,7 +260,9 @@ impl Engine {
             .servers
             .lanes
             .iter()
-            .filter(|(_, lane)| lane.member.id == member && lane.waiters.iter().any(|waiter| waiter.changes))
+            .filter(|(_, lane)| {
+                lane.member.id == member && lane.waiters.iter().any(|waiter| waiter.effects.change_copy())
+            })
             .map(|(id, _)| id)
             .collect();
         for id in changing {

@@ -91,6 +91,9 @@ impl Engine {
         self.servers.in_flight += asked;
         self.metrics.sent(request.command);
         self.flush_later(Endpoint::Lane(id));
+        if self.near.counts() {
+            self.count_change(id, request, message);
+        }
         if request.is_unanswered {
             self.deliver(to, &Reply::new(Outcome::Ok, 0), b"");
             self.settle_lane(id);
@@ -103,8 +106,8 @@ impl Engine {
             return;
         };
         lane.holding = false;
-        // Where requests are written for their lane, this is what has come of a value meanwhile: it goes behind
-        // its request.
+        // Where requests are written for their lane, this is what has come of a value meanwhile: it goes
+        // behind its request.
         let held = mem::take(&mut lane.held);
         if lane.unwritten.is_empty() {
             return lane.stream.out.extend_from_slice(&held);

@@ -26,6 +26,7 @@ impl Engine {
     /// `unacknowledged` those that it has taken and its peer has not acknowledged.
     pub fn check_lanes(&mut self, refused: &dyn Fn(Conn) -> usize, unacknowledged: &dyn Fn(Conn) -> usize) {
         self.settle();
+        self.near.end_due(self.now);
         self.release_behind();
         self.end_holds();
         self.end_dawdling();

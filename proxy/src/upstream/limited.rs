@@ -107,6 +107,7 @@ impl super::Lane {
         let held = std::mem::take(&mut self.held);
         let first = (self.given as u32).wrapping_sub(held.len() as u32);
         let mut waiters = std::mem::take(&mut self.waiters).into_iter();
+        let mut changes = std::mem::take(&mut self.changes);
         let mut refused = Vec::new();
         let mut rest = &held[..];
         // These heads were parsed successfully when the requests came.
@@ -116,10 +117,17 @@ impl super::Lane {
             let waiter = (!request.is_unanswered).then(|| waiters.next()).flatten();
             if let Some(why) = unfit(&request, message) {
                 self.given = self.given.saturating_sub(message.len() as u64);
+                if waiter.is_some_and(|waiter| waiter.effects.is_counted()) {
+                    // Nothing of it was sent.
+                    changes.pop_front();
+                }
                 refused.extend(waiter.map(|waiter| (waiter, Some(why))));
             } else {
                 let at = first.wrapping_add(self.held.len() as u32);
                 self.held.extend_from_slice(message);
+                if waiter.is_some_and(|waiter| waiter.effects.is_counted()) {
+                    self.changes.extend(changes.pop_front());
+                }
                 self.waiters.extend(waiter.map(|waiter| Waiter { at, ..waiter }));
             }
         }

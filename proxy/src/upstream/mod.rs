@@ -17,6 +17,7 @@ mod again;
 mod arrival;
 mod askers;
 mod change_login;
+mod changes;
 mod download;
 mod end;
 mod fit;
@@ -41,7 +42,7 @@ pub(crate) use self::lanes::{ELSEWHERE, Wants};
 use self::{
     askers::{Asker, Askers},
     end::UNREPAIRED,
-    lane::{Arrival, Download, Hold, Pace, Phase, Proof, Proofs, Trial, Unwritten, Uptake, Waiter},
+    lane::{Arrival, Download, Effects, Hold, Pace, Phase, Proof, Proofs, Trial, Unwritten, Uptake, Waiter},
     lanes::{Closing, Lanes},
     limited::Unfit,
     logins::Logins,

@@ -1,6 +1,6 @@
 //! The opening of lanes.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use super::{Arrival, Hold, Lane, Pace, Phase, Proofs};
 use crate::{
@@ -59,6 +59,8 @@ impl Engine {
             uptake: None,
             hold: Hold::default(),
             pace: Pace::since(now),
+            changes: VecDeque::new(),
+            queued_changes: Vec::new(),
         });
         self.actions.connect.push(id);
         self.metrics.lanes_opened += 1;

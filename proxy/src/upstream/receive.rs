@@ -140,8 +140,8 @@ impl Engine {
             .served(pool, member, (self.now - sent).0, Outcome::Ok);
     }
 
-    /// Passes on what has come of a part, which may be larger than what is read at once. Returns the number of
-    /// bytes used.
+    /// Passes on what has come of a part, which may be larger than what is read at once. Returns the number
+    /// of bytes used.
     fn pass_part_on(&mut self, id: LaneId, bytes: &[u8]) -> usize {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return bytes.len();
@@ -240,6 +240,9 @@ impl Engine {
                     None => (reply, whole),
                 };
                 self.note_reply(id, command, &reply, whole);
+                if is_own {
+                    self.end_queued_changes(id);
+                }
                 if in_parts {
                     self.last_part(id, waiter.to, reply, whole);
                 } else if is_own {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Class, Outcome, Reply, Request};
 
-use super::{Pace, Trial, UNREPAIRED, Unfit, Waiter};
+use super::{Effects, Pace, Trial, UNREPAIRED, Unfit, Waiter};
 use crate::{
     engine::{Endpoint, Engine, LaneId, ReplyTo},
     members::Member,
@@ -150,13 +150,15 @@ impl Engine {
                 command: request.command,
                 key_start,
                 key_len,
-                is_read: request.class == Class::Read,
                 trial: if size > LARGE {
                     Trial::Large
                 } else {
                     Trial::Innocent
                 },
-                changes: changes_copy(member, request, message),
+                effects: Effects::new(
+                    request.class == Class::Read,
+                    changes_copy(member, request, message),
+                ),
                 extra_time: if lane.dedicated { request.extra_timeout } else { 0 },
                 sent: now,
             });
@@ -171,6 +173,9 @@ impl Engine {
             lane.active = now;
             lane.pace = Pace::since(now);
             self.servers.uploads.push(id);
+        }
+        if self.near.counts() {
+            self.count_change(id, request, message);
         }
         if request.is_unanswered {
             // There is no reply: the sender learns only that the request is on its way.

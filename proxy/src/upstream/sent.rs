@@ -73,7 +73,8 @@ impl Lane {
         }
     }
 
-    /// Keeps of what was sent small requests alone, and only those that are needed. `small`: a scratch buffer.
+    /// Keeps of what was sent small requests alone, and only those that are needed. `small`: a scratch
+    /// buffer.
     #[cold]
     fn keep_small(&mut self, small: &mut Vec<u8>) {
         let sent = &mut self.stream.out;
@@ -125,7 +126,7 @@ impl Lane {
 impl Waiter {
     /// Is the request needed after it was sent?
     fn is_needed(&self) -> bool {
-        self.is_read || self.key_len > 0
+        self.effects.reads() || self.key_len > 0
     }
 
     /// How many bytes the lane was given from the first one of this request on. `given`: all of them.

@@ -50,6 +50,11 @@ pub struct Servers {
 }
 
 impl Servers {
+    /// The login of this number, in the codec's words.
+    pub(crate) fn login_words(&self, login: u16) -> Arc<[u8]> {
+        self.logins.words(login)
+    }
+
     /// The lane with this handle; `None`: it has ended.
     pub fn lane(&self, id: LaneId) -> Option<&Lane> {
         self.lanes.get(id)
@@ -116,9 +121,9 @@ impl Servers {
 
     /// Does any copy have a change that it has not answered?
     pub(crate) fn leaves_unanswered(&self) -> bool {
-        self.lanes
-            .iter()
-            .any(|(_, lane)| lane.member.is_copy() && lane.waiters.iter().any(|waiter| waiter.changes))
+        self.lanes.iter().any(|(_, lane)| {
+            lane.member.is_copy() && lane.waiters.iter().any(|waiter| waiter.effects.change_copy())
+        })
     }
 
     /// Takes away the answers that copies still owe to readers: whom each was for, its command, and the copy.
@@ -128,7 +133,7 @@ impl Servers {
                 waiter.to,
                 ReplyTo::Client { .. } | ReplyTo::Flight { .. } | ReplyTo::Peer { .. }
             );
-            !waiter.changes && is_looked_at
+            !waiter.effects.change_copy() && is_looked_at
         };
         let mut taken = Vec::new();
         let lanes = self.lanes.iter_mut().filter(|(_, lane)| lane.member.is_copy());

@@ -150,6 +150,7 @@ impl<R: Reactor> Worker<R> {
                         self.engine.copies.forget(member);
                         self.engine.metrics.forget(member);
                     }
+                    self.engine.follow_near();
                     self.engine.find_fleet_pools();
                     self.engine.servers.limit_logins(limits.logins);
                     self.engine.limits = limits;

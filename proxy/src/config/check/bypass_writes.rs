@@ -130,6 +130,7 @@ fn bypasses(route: &Route) -> Option<(&'static str, &str)> {
         | Route::HashStop { .. }
         | Route::ModifyTtl { .. }
         | Route::Log(_)
+        | Route::Near(_)
         | Route::Spool { .. }
         | Route::Fault { .. } => return None,
     };

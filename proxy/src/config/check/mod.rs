@@ -7,6 +7,7 @@ mod hashes;
 mod health;
 mod listeners;
 mod names;
+mod near;
 mod nesting;
 mod protocols;
 
@@ -14,6 +15,7 @@ pub(crate) use bypass_writes::bypass_writes;
 pub(super) use copies::warn_of_two;
 pub(super) use hashes::{UnusableHash, shared_out};
 pub(super) use names::warn_of_both;
+pub(super) use near::warn_of_near;
 
 use super::{Diagnostic, reading::Index, schema::Config};
 
@@ -26,6 +28,8 @@ pub(crate) fn check(config: &Config, index: &Index) -> Vec<Diagnostic> {
     diagnostics.extend(copies::unkept(config, index));
     diagnostics.extend(fleet::unkept(config, index));
     diagnostics.extend(listeners::taken(config, index));
+    diagnostics.extend(near::unfit(config, index));
+    diagnostics.extend(near::rules(config, index));
     diagnostics.extend(health::unreachable(config, index));
     diagnostics.extend(hashes::unusable(config, index));
     diagnostics.extend(protocols::joined(config, index));

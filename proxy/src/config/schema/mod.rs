@@ -6,6 +6,7 @@ mod hash;
 mod health;
 mod login;
 mod manner;
+mod near;
 mod pool;
 mod route;
 mod server;
@@ -25,10 +26,11 @@ pub use self::{
     health::{Drain, HealthCheck, HealthListener, Network},
     login::{Access, Login, Password, PasswordSource, Secret},
     manner::Manner,
+    near::{NearCache, NearKeys, NearRule, Scripts},
     pool::{Dedicated, Eject, EjectBy, KeepAlive, Pool, Rejoin, Replicated},
     route::{
         Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverPolicy, FailoverRules, Fault, HashOrder,
-        Queue, Rate, Rates, Route, Shadow, ShadowKeys, ShardCopies, SlowWarmUpSettings, TtlAction,
+        NearRoute, Queue, Rate, Rates, Route, Shadow, ShadowKeys, ShardCopies, SlowWarmUpSettings, TtlAction,
     },
     server::Server,
     socket::SocketOptions,
@@ -64,6 +66,8 @@ pub struct Config {
     pub limits: Limits,
     /// The in-process store that every `embedded` route of this configuration shares.
     pub embedded: Embedded,
+    /// The near cache, which every `near` route of this configuration shares.
+    pub near: NearCache,
     /// The state file, which records which copies have missed writes. `None`: this is forgotten with the
     /// process.
     pub state: Option<PathBuf>,
@@ -250,6 +254,7 @@ impl Default for Config {
             commands: BTreeMap::new(),
             limits: Limits::DEFAULT,
             embedded: Embedded::DEFAULT,
+            near: NearCache::default(),
             state: None,
             nodes: None,
             fleet: None,

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use proxima_wire::message::Outcome;
 
-use super::Hash;
+use super::{Hash, NearRule};
 
 /// The children of a route.
 #[derive(Clone, Debug, PartialEq)]
@@ -193,6 +193,8 @@ pub enum Route {
         hides_flag: bool,
     },
     Log(Box<Route>),
+    /// Keeps replies of the route below.
+    Near(NearRoute),
     Fault {
         child: Box<Route>,
         fault: Fault,
@@ -205,6 +207,15 @@ pub enum Route {
         /// Keys that lead to no route go to the default one.
         takes_unknown: bool,
     },
+}
+
+/// The route `near`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NearRoute {
+    /// Where what is not kept comes from.
+    pub child: Box<Route>,
+    /// The rules; the first that matches a request counts.
+    pub rules: Vec<NearRule>,
 }
 
 impl Route {
@@ -270,6 +281,7 @@ impl Route {
             | Self::HashStop { .. }
             | Self::ModifyTtl { .. }
             | Self::Log(_)
+            | Self::Near(_)
             | Self::Spool { .. }
             | Self::Fault { .. } => None,
         }
@@ -304,6 +316,7 @@ impl Route {
             | Self::ModifyTtl { child, .. }
             | Self::Fault { child, .. }
             | Self::Spool { child, .. }
+            | Self::Near(NearRoute { child, .. })
             | Self::Log(child) => vec![child],
             Self::Migrate {
                 from: one, to: other, ..
@@ -395,8 +408,8 @@ pub struct FailoverRules {
     pub tag: bool,
     /// The order of the children.
     pub policy: FailoverPolicy,
-    /// A miss is filled where its token comes from; the name tells the route's leases from others'. `None`: it
-    /// is filled as everything is stored.
+    /// A miss is filled where its token comes from; the name tells the route's leases from others'. `None`:
+    /// it is filled as everything is stored.
     pub pairs_leases: Option<String>,
 }
 

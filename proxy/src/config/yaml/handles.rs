@@ -2,6 +2,7 @@
 
 use super::{
     forms::*,
+    near::NearRouteForm,
     parameters::*,
     route::{ChildrenForm, RouteForm},
 };
@@ -125,6 +126,10 @@ handles! {
         children: keys.children,
         best_on_error: keys.best_on_error,
     };
+    /// Keeps replies of the child as the bytes that clients get, and answers with them until their time is
+    /// over or a request changes their key. What changes a key drops it before its client is answered. Many
+    /// that miss one key cause one request.
+    near: NearRouteForm => Route::Near;
     /// `failover` whose later children store nothing for long: expiry times on their way there are limited as
     /// by `modify_ttl` with `min`, also those of `touch`, `gat` and the meta commands' flags.
     failover_with_ttl: FailoverWithTtlKeys => |keys: FailoverWithTtlKeys| Route::FailoverWithTtl {
@@ -197,9 +202,9 @@ handles! {
         most: keys.requests as usize,
         queue: None,
     };
-    /// Fills a cold route from a warm one: `get`, `gets`, `gat`, `gats` and `lease-get` of what the cold one has
-    /// not are answered from the warm one, whose value is added to the cold one. Everything else goes to the
-    /// cold one. For memcached alone, as all routes that serve a request in several steps.
+    /// Fills a cold route from a warm one: `get`, `gets`, `gat`, `gats` and `lease-get` of what the cold one
+    /// has not are answered from the warm one, whose value is added to the cold one. Everything else goes to
+    /// the cold one. For memcached alone, as all routes that serve a request in several steps.
     warm_up: WarmUpKeys => |keys: WarmUpKeys| Route::WarmUp {
         cold: Box::new(keys.cold),
         warm: Box::new(keys.warm),
@@ -231,8 +236,8 @@ handles! {
         ttl: keys.ttl,
         misses: (keys.miss_period > 0).then_some((keys.miss_ttl, keys.miss_period)),
     };
-    /// Large values in a second cache: a `set` or `lease-set` of one stores it there, and a marker in the first.
-    /// `get`, `gets` and `lease-get` follow the marker. Everything else goes to the first.
+    /// Large values in a second cache: a `set` or `lease-set` of one stores it there, and a marker in the
+    /// first. `get`, `gets` and `lease-get` follow the marker. Everything else goes to the first.
     size_split: SizeSplitKeys => |keys: SizeSplitKeys| Route::SizeSplit {
         l1: Box::new(keys.l1),
         l2: Box::new(keys.l2),
@@ -243,8 +248,8 @@ handles! {
         retries: keys.retries,
         hides_server: false,
     };
-    /// Values that are too large for their server, in pieces. `get`, `gets`, `gat`, `gats` and `lease-get` join
-    /// them.
+    /// Values that are too large for their server, in pieces. `get`, `gets`, `gat`, `gats` and `lease-get`
+    /// join them.
     big_value: BigValueKeys => |keys: BigValueKeys| Route::BigValue {
         child: Box::new(keys.child),
         threshold: keys.threshold,

@@ -7,6 +7,7 @@
 //! * `discovery`: what listeners tell clients of the proxies
 //! * `login`: keys about logins; `names`: what names in maps are the names of
 //! * `pool`, `hash`: how servers are treated and how keys choose them
+//! * `near`: the near cache and its routes
 //! * `redis_commands`: those that the configuration declares
 //! * `route`, `handles`, `parameters`, `forms`: the tree of routes
 
@@ -20,6 +21,7 @@ mod health;
 mod login;
 mod masked;
 mod names;
+mod near;
 mod parameters;
 mod peer;
 mod pool;

@@ -8,6 +8,7 @@ use super::{
     health::{DrainForm, HealthForm},
     login::{Checker, VariableName, access},
     names::{PoolName, RouteName},
+    near::NearCacheKeys,
     pool::PoolForm,
     redis_commands::{CommandKeys, CommandName, declared},
     route::RouteForm,
@@ -22,7 +23,7 @@ use crate::config::{
     },
     reading::Reading,
     schema::{
-        Access, Config, Drain, Embedded, Limits, Listener, Manner, Nodes, Permissions, Protocol,
+        Access, Config, Drain, Embedded, Limits, Listener, Manner, NearCache, Nodes, Permissions, Protocol,
         SocketOptions,
     },
     section::section,
@@ -55,6 +56,8 @@ section! {
         limits: Apart<LimitsKeys>,
         /// The store in this process that `embedded` routes share.
         embedded: Apart<EmbeddedKeys>,
+        /// The near cache of this process, which `near` routes share.
+        near: Apart<NearCacheKeys>,
         /// Worker threads. The default is one for each processor that this process may use.
         workers: Apart<Optional<Count<1, 1024>>>,
         /// The state file, relative to this file. It records which copies of replicated pools have missed
@@ -192,7 +195,8 @@ section! {
         /// 64 KiB that is passed on to servers as it comes may take longer.
         request_timeout: PositiveTime = Limits::DEFAULT.request_timeout,
         /// Logins at servers (a user, a database) that clients of one worker may have at a time, beside the
-        /// pools' own. Those that no client uses any more make room. One host gets three quarters of them at most.
+        /// pools' own. Those that no client uses any more make room. One host gets three quarters of them at
+        /// most.
         logins: Count<1, 65535> = Limits::DEFAULT.logins as u32,
         /// Bytes a second that a client in the middle of a value of more than 64 KiB must move while others
         /// wait for its place. A slower one is closed. A server takes or gives three such values at once for
@@ -356,6 +360,7 @@ pub(super) fn build(keys: TopKeys, root: &Node, cx: &mut Reading) -> Config {
         embedded: keys
             .embedded
             .map_or(Embedded::DEFAULT, |EmbeddedKeys { memory }| Embedded { memory }),
+        near: keys.near.map_or_else(NearCache::default, NearCache::from),
         state: keys.state.flatten(),
         nodes: keys.nodes.flatten(),
         fleet: keys.fleet.flatten(),

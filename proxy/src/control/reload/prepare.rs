@@ -25,8 +25,9 @@ use crate::{
     },
     copies::Departed,
     members::{Member, MemberId, Registry},
+    near::{Near, Rules},
     protocol::Protocols,
-    route::{Compiler, LeaseTable, Tree},
+    route::{Compiler, LeaseTable, Tree, near_rules},
     spool::Spool,
 };
 
@@ -123,6 +124,10 @@ pub(in crate::control) struct Preparer {
     pub(in crate::control) spool: Option<(SpoolOptions, Arc<Spool>)>,
     /// Whose the tokens of leases are that clients hold.
     pub(in crate::control) leases: Arc<LeaseTable>,
+    /// Where replies are kept, and by which rules, since the first configuration that keeps any.
+    pub(in crate::control) near: Option<(Arc<Near>, Rules)>,
+    /// What keeps strangers from choosing keys that collide there.
+    pub(in crate::control) seed: [u64; 4],
 }
 
 impl Preparer {
@@ -200,6 +205,7 @@ impl Preparer {
         compiler.keep(&setup.departed.servers(), registry)?;
         compiler.keep_deletes(spool(&mut self.spool, config)?);
         compiler.remember_leases(&self.leases);
+        compiler.keep_replies(near(&mut self.near, &self.seed, config));
         let first = compiler.tree(registry, listeners)?;
         if let Some(spool) = first.tree.spool() {
             let members = first.tree.members();
@@ -238,6 +244,26 @@ fn spool(
     let spool = Arc::new(Spool::open(options.clone()).map_err(ReloadError::Spool)?);
     *known = Some((options.clone(), Arc::clone(&spool)));
     Ok(Some(spool))
+}
+
+/// Where replies are kept by this configuration. What the rules that stay the same have kept remains.
+fn near(
+    known: &mut Option<(Arc<Near>, Rules)>,
+    seed: &[u64; 4],
+    config: &Config,
+) -> Option<(Arc<Near>, Rules)> {
+    let nothing = Rules::default();
+    let before = known.as_ref().map_or(&nothing, |(_, rules)| rules);
+    let rules = near_rules(config, before);
+    if rules.is_empty() && known.is_none() {
+        return None;
+    }
+    let near = match known.take() {
+        Some((near, _)) => near,
+        None => Arc::new(Near::new(config.near.memory, *seed)),
+    };
+    *known = Some((Arc::clone(&near), rules.clone()));
+    (!rules.is_empty()).then_some((near, rules))
 }
 
 fn copies(members: &[Arc<Member>]) -> BTreeSet<MemberId> {

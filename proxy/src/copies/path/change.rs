@@ -54,6 +54,12 @@ impl Engine {
         if streamed {
             self.copies.streamed.push(id);
         }
+        if self.near.counts() {
+            let change = self.begin_change(walk.origin.protocol, walk.request, walk.message);
+            if let Some(operation) = self.copies.operations.get_mut(id) {
+                operation.change = change;
+            }
+        }
         self.copies.give_back_key(key);
         if !waits {
             return self.spread(copies, id, None, walk);

@@ -10,6 +10,7 @@ use crate::{
     fleet::keeper::{ChangeId, KeyHistory},
     members::MemberId,
     micros::Micros,
+    near::OpenChange,
     route::{Answers, NodeId, Origin, Tree, Walk},
     table::{Entry, Table},
 };
@@ -37,6 +38,8 @@ pub struct Operation {
     pub(super) stage: Stage,
     /// The lock of its key; `None`: a look. Unlocked with the end of the operation.
     pub(super) lock: Option<KeyLock>,
+    /// The change, as the near cache counts it: it ends with the operation. `None`: it is not counted.
+    pub(super) change: Option<OpenChange>,
     /// Copies that miss the change, and how often they had been out by then; `None`: they are members no
     /// more.
     pub(super) missed: Vec<(MemberId, Option<u32>)>,
@@ -251,6 +254,7 @@ impl Operations {
             answers,
             stage: stage(buffer),
             lock,
+            change: None,
             missed: Vec::new(),
             unsent: Vec::new(),
             landed: 0,

@@ -1,5 +1,6 @@
 //! The memcached protocol: text and meta commands.
 
+mod cacheable;
 mod client;
 mod grammar;
 mod mcrouter;
@@ -14,7 +15,7 @@ use proxima_wire::{
     message::{Class, Request},
 };
 
-use crate::protocol::{Copied, Effect, Embedded, Manner, Protocol};
+use crate::protocol::{Cacheable, Copied, Effect, Embedded, Manner, Protocol};
 
 /// The memcached protocol, in the manner of a listener. If it `ANNOUNCES`, its clients may ask for the
 /// list of proxies.
@@ -110,6 +111,10 @@ impl<const ANNOUNCES: bool> Protocol for Memcache<ANNOUNCES> {
             class,
             Some(Class::Read | Class::Touch | Class::Delete | Class::Arithmetic)
         )
+    }
+
+    fn cacheable(&self) -> Option<&'static dyn Cacheable> {
+        Some(&Memcache::PLAIN)
     }
 
     fn copied(&self) -> Option<&'static dyn Copied> {

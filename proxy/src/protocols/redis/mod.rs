@@ -9,6 +9,7 @@
 
 mod about_client;
 mod access;
+mod cacheable;
 mod change;
 mod channels;
 mod client;
@@ -31,7 +32,7 @@ use proxima_wire::{
     resp::{self, Command, DECLARED, INLINE, TRANSACTION, UNKNOWN},
 };
 
-use crate::protocol::{Channels, Embedded, Manner, Protocol};
+use crate::protocol::{Cacheable, Channels, Embedded, Manner, Protocol};
 
 /// The Redis protocol, in Proxima's manner or in twemproxy's.
 #[derive(Debug)]
@@ -114,6 +115,10 @@ impl Protocol for Redis {
 
     fn commands(&self) -> &'static [&'static str] {
         &NAMES
+    }
+
+    fn cacheable(&self) -> Option<&'static dyn Cacheable> {
+        Some(&Self::PLAIN)
     }
 
     fn tells_what_was_removed(&self) -> bool {

@@ -282,6 +282,7 @@ impl<'a> Maker<'_, 'a> {
                 start,
                 interval,
             } => self.migrate(from, to, *start, *interval)?,
+            Route::Near(near) => self.near(near)?,
             Route::ShardSplit { child, splits } => self.shard_split(child, splits)?,
             Route::KeySplit {
                 child,

@@ -3,7 +3,9 @@
 //! `maker` turns each kind of route into nodes. `selectors` makes the routes that look at a command or at the
 //! letters of a key, `hosts` those that look at the client or at this host, and `hashing` those that hash the
 //! key. `splits` makes those that move keys or keep copies of them, and `limits` those that copy or limit
-//! requests. `scripts` makes those that serve a request in several steps. `in_fleet` knows the copies of a fleet under every name. `survey` looks at nodes that are made.
+//! requests. `scripts` makes those that serve a request in several steps, `near` the
+//! one that keeps replies. `in_fleet` knows the copies of a fleet under every name. `survey` looks at nodes
+//! that are made.
 
 mod failovers;
 mod hashing;
@@ -11,6 +13,7 @@ mod hosts;
 mod in_fleet;
 mod limits;
 mod maker;
+mod near;
 mod root;
 mod scripts;
 mod selectors;
@@ -25,6 +28,7 @@ use std::{
 use proxima_wire::hash::{Distribution, DistributionError};
 
 use self::maker::{KeptPrefix, Maker};
+pub use self::near::near_rules;
 use super::{
     LeaseTable,
     tree::{Leaf, Node, Tree},
@@ -32,6 +36,7 @@ use super::{
 use crate::{
     config::schema::{Config, DeclaredCommand, Protocol, Route, Server},
     members::{AddressError, Member, Registry},
+    near::{Near, Rules},
     protocol::{Declared, DeclaredCommands, ProtocolSlot, Protocols},
     spool::Spool,
     tls::TlsError,
@@ -105,6 +110,9 @@ pub enum CompileError {
         /// The listener's protocol.
         protocol: &'static str,
     },
+    /// A route keeps replies of a protocol that has none to keep.
+    #[error("`near` keeps no replies of {0}")]
+    NotKept(&'static str),
     /// A route leads to the embedded store, which does not speak the listener's protocol.
     #[error("the embedded store does not speak {0}")]
     NotEmbedded(&'static str),
@@ -137,6 +145,8 @@ pub struct Compiler<'a> {
     spool: Option<Arc<Spool>>,
     /// Whose the tokens of leases are that clients hold.
     leases: Arc<LeaseTable>,
+    /// Where replies are kept, and by which rules. `None`: nowhere.
+    near: Option<(Arc<Near>, Rules)>,
     /// The number of trees that were made.
     trees: u64,
 }
@@ -172,6 +182,7 @@ impl<'a> Compiler<'a> {
             host_id,
             spool: None,
             leases: Arc::default(),
+            near: None,
             trees: 0,
         })
     }
@@ -184,6 +195,11 @@ impl<'a> Compiler<'a> {
     /// Remembers leases there, so that they outlive this configuration.
     pub fn remember_leases(&mut self, leases: &Arc<LeaseTable>) {
         self.leases = Arc::clone(leases);
+    }
+
+    /// Keeps replies there, by these rules.
+    pub fn keep_replies(&mut self, near: Option<(Arc<Near>, Rules)>) {
+        self.near = near;
     }
 
     /// Keeps departed copies as members for a while, although the configuration does not name them any more.
@@ -244,6 +260,7 @@ impl<'a> Compiler<'a> {
         let tree = Tree {
             has_fleet_pool: Maker::has_fleet_pool(&nodes),
             spool: self.spool.clone(),
+            near: self.near.clone(),
             spooled,
             stateful,
             declared: declared(self.config),

@@ -27,6 +27,7 @@ impl Maker<'_, '_> {
         match self.nodes.get(node.0 as usize) {
             Some(Node::Leaf(Leaf::Member(member))) => Some(member),
             Some(Node::Wrap { child, .. }) => self.member_below(*child),
+            Some(Node::Near(near)) => self.member_below(near.child),
             _ => None,
         }
     }
@@ -55,6 +56,7 @@ impl Maker<'_, '_> {
             }
             Node::Copies(copies) => (copies.children.len() as u32).max(1),
             Node::Wrap { child, .. } => self.fanout(*child),
+            Node::Near(near) => self.fanout(near.child),
             Node::Leaf(_) => 1,
         }
     }
@@ -72,6 +74,7 @@ impl Maker<'_, '_> {
                 | Node::Gather { children, .. }
                 | Node::Attempt { children, .. } => below(children),
                 Node::Wrap { child, .. } => self.has(*child, is),
+                Node::Near(near) => self.has(near.child, is),
                 Node::Copies(_) | Node::Leaf(_) => false,
             }
     }
@@ -97,6 +100,7 @@ impl Maker<'_, '_> {
                 }
                 Node::Copies(copies) => pending.extend(&copies.children),
                 Node::Wrap { child, .. } => pending.push(*child),
+                Node::Near(near) => pending.push(near.child),
                 Node::Leaf(Leaf::Member(member)) if !members.contains(&member.id) => {
                     members.push(member.id);
                     found.push(node);
@@ -169,6 +173,7 @@ impl Maker<'_, '_> {
                 .min()
                 .unwrap_or(Distance::Elsewhere),
             Node::Wrap { child, .. } => self.distance(*child),
+            Node::Near(near) => self.distance(near.child),
             Node::Choose { children, .. }
             | Node::ByClient { children, .. }
             | Node::Fan { children, .. }

@@ -1,7 +1,10 @@
 //! by_routing_prefix: mcrouter's `/region/cluster/` before a key names the route, or several routes.
 
-use super::{Random, glob};
-use crate::route::tree::{Children, Choose, Fan, Query};
+use super::Random;
+use crate::route::{
+    glob::glob,
+    tree::{Children, Choose, Fan, Query},
+};
 
 /// The route `by_routing_prefix`. Child `2 i` is route `i` as configured, for keys without a prefix. Child
 /// `2 i + 1` is the same route without the prefix of its keys. The last child knows the other prefixes.

@@ -45,7 +45,6 @@ mod strip_prefix;
 mod time_left;
 mod warm_up;
 
-use self::by_key_pattern::glob;
 pub(super) use self::{
     all::name as gather_name,
     big_value::BigValue,

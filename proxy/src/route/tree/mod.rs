@@ -1,6 +1,7 @@
 //! The tree that a request walks.
 
 mod each_changed;
+mod near;
 mod script;
 mod shapes;
 
@@ -18,17 +19,21 @@ use crate::{
     config::schema::ErrorReply,
     copies::Snapshot,
     members::{Locality, Member, MemberId},
+    near::{Near, Rules},
     protocol::{Access, Copied, DeclaredCommands, ProtocolSlot, Reach},
     random::Random,
     spool::Spool,
     tls::Acceptor,
 };
 
-pub use self::shapes::{Query, Wait};
 pub(super) use self::{
     each_changed::EachChanged,
     script::{Ask, Asked, Begin, Give, Run, Script, Sent, Turn},
     shapes::{Asking, Attempt, ByAddress, Choose, Fan, Of, Tried, Wrap, Wrapped},
+};
+pub use self::{
+    near::{NearNode, NearRuleFor},
+    shapes::{Query, Wait},
 };
 
 /// The position of a node in its tree.
@@ -88,6 +93,8 @@ pub enum Node {
         /// The child that gets the request.
         child: NodeId,
     },
+    /// Answers from kept replies.
+    Near(NearNode),
     /// All copies of a replicated pool.
     Copies(Copies),
     /// The end of a walk.
@@ -184,6 +191,8 @@ pub struct Tree {
     /// Where failed deletes are kept, and the nodes whose deletes are, with the name of each there.
     pub(super) spool: Option<Arc<Spool>>,
     pub(super) spooled: HashMap<NodeId, Arc<str>>,
+    /// Where replies are kept, and by which rules.
+    pub(super) near: Option<(Arc<Near>, Rules)>,
     /// The commands that the configuration declares.
     pub(super) declared: DeclaredCommands,
     /// The numbers of all its members.
@@ -202,6 +211,7 @@ impl Tree {
             stateful: Vec::new(),
             spool: None,
             spooled: HashMap::new(),
+            near: None,
             declared: DeclaredCommands::new(),
             numbers: HashSet::new(),
             version: "none".into(),
@@ -226,6 +236,16 @@ impl Tree {
     /// Where failed deletes are kept. `None`: nowhere.
     pub fn spool(&self) -> Option<&Arc<Spool>> {
         self.spool.as_ref()
+    }
+
+    /// The near cache. `None`: no reply is kept.
+    pub fn near(&self) -> Option<&Arc<Near>> {
+        self.near.as_ref().map(|(near, _)| near)
+    }
+
+    /// The rules of the near cache.
+    pub fn near_rules(&self) -> Option<&Rules> {
+        self.near.as_ref().map(|(_, rules)| rules)
     }
 
     /// Where a delete is kept that the member of this node has not taken, and the name of the node there.
@@ -319,7 +339,8 @@ impl Tree {
         self.roots.get(listener).is_some_and(|root| root.has_store)
     }
 
-    /// Does a route of listener number `listener` look at the values of requests, so that they are held whole?
+    /// Does a route of listener number `listener` look at the values of requests, so that they are held
+    /// whole?
     pub fn needs_values(&self, listener: usize) -> bool {
         self.roots.get(listener).is_some_and(|root| root.needs_values)
     }
@@ -383,6 +404,7 @@ impl Tree {
             Node::Fan { handle, .. } => handle.name(),
             Node::Script { handle, .. } => handle.name(),
             Node::Gather { name, .. } => name,
+            Node::Near(_) => "near",
             Node::Copies(_) | Node::Leaf(_) => "another route",
         }
     }
@@ -464,6 +486,7 @@ impl<'a> Children<'a> {
                     *children.get(chosen)?
                 }
                 Node::Wrap { child, .. } => *child,
+                Node::Near(near) => near.child,
                 Node::Fan { handle, children } => {
                     *children.get(handle.choose(query, &mut Random(0), &mut Vec::new()))?
                 }
@@ -475,8 +498,8 @@ impl<'a> Children<'a> {
     }
 
     /// May this child be asked? Every child may, except an ejected member and a copy whose state does not
-    /// admit the request. An ejected member whose failed deletes are kept is asked to delete: it fails, and the
-    /// delete is kept.
+    /// admit the request. An ejected member whose failed deletes are kept is asked to delete: it fails, and
+    /// the delete is kept.
     #[inline]
     pub fn is_up(&self, index: usize) -> bool {
         match self.leaf(index) {
@@ -503,6 +526,7 @@ impl<'a> Children<'a> {
             match self.tree.node(id) {
                 Node::Leaf(Leaf::Member(member)) => return Some((id, member)),
                 Node::Wrap { child, .. } => id = *child,
+                Node::Near(near) => id = near.child,
                 _ => return None,
             }
         }

@@ -9,7 +9,7 @@ mod unwritten;
 mod uptake;
 mod waiter;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{collections::VecDeque, net::SocketAddr, sync::Arc};
 
 use proxima_wire::message::Reply;
 
@@ -21,13 +21,14 @@ pub(super) use self::{
     proofs::{Proof, Proofs},
     unwritten::Unwritten,
     uptake::Uptake,
-    waiter::{Trial, Waiter},
+    waiter::{Effects, Trial, Waiter},
 };
 use crate::{
     config::schema::EjectBy,
     engine::{ClientId, ReplyTo, ids},
     members::Member,
     micros::Micros,
+    near::OpenChange,
     protocol::StateSlot,
     queue::Queue,
     reactor::Conn,
@@ -120,6 +121,10 @@ pub struct Lane {
     pub(super) hold: Hold,
     /// The rate at which the lane's large message moves.
     pub(super) pace: Pace,
+    /// The changes of requests that wait for replies, in their order.
+    pub(super) changes: VecDeque<OpenChange>,
+    /// Changes that are answered, and belong to what the server keeps for the lane's client.
+    pub(super) queued_changes: Vec<OpenChange>,
 }
 
 /// The phase of a lane. Requests may be given to it in every phase; before `Ready` they are held.
@@ -217,6 +222,7 @@ impl Lane {
             + waiters
             + self.unwritten_memory()
             + self.state.memory()
+            + self.changes_memory()
             + received.saturating_sub(self.charged)
     }
 
@@ -254,6 +260,7 @@ impl Lane {
     /// The first waiting request has its reply.
     #[inline]
     pub fn answered(&mut self, reply: &Reply, now: Micros, buffers: &mut BufferPool) {
+        self.end_change();
         self.waiters.drop_first();
         self.free = now;
         if self.waiters.is_empty() {

@@ -1,0 +1,157 @@
+//! Checks of near caches: what stands below one, and its rules.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::config::{
+    Diagnostic,
+    operations::is_word_of,
+    reading::{Index, Reading, Site},
+    schema::{Config, NearRoute, NearRule, Route},
+};
+
+/// Each `near` route with the place of the route or listener in which it stands.
+fn routes<'a>(config: &'a Config, index: &'a Index) -> Vec<(Option<&'a Site>, &'a NearRoute)> {
+    let named = config
+        .routes
+        .iter()
+        .map(|(name, route)| (index.routes.get(name), route));
+    let listeners = config.listeners.iter().enumerate();
+    let entered = listeners.map(|(i, listener)| (index.listeners.get(i), &listener.route));
+    let mut pending: Vec<(Option<&Site>, &Route)> = named.chain(entered).collect();
+    let mut found = Vec::new();
+    while let Some((site, route)) = pending.pop() {
+        if let Route::Near(near) = route {
+            found.push((site, near));
+        }
+        pending.extend(route.children().into_iter().map(|child| (site, child)));
+    }
+    found.reverse();
+    found
+}
+
+fn refuse(site: Option<&Site>, problem: String) -> Diagnostic {
+    match site {
+        Some(site) => site.refuse(problem),
+        None => Diagnostic::whole(problem),
+    }
+}
+
+/// Routes below a near cache that change keys or look at the client, stores in this process, and pools of a
+/// fleet.
+pub(super) fn unfit(config: &Config, index: &Index) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    for (site, near) in routes(config, index) {
+        let (mut pending, mut seen) = (vec![&*near.child], HashSet::new());
+        while let Some(route) = pending.pop() {
+            pending.extend(route.children());
+            if let Some(name) = route.pool().filter(|&name| seen.insert(name)) {
+                pending.extend(config.routes.get(name));
+                let pool = config
+                    .pools
+                    .get(name)
+                    .filter(|_| !config.routes.contains_key(name));
+                if config.fleet.is_some() && pool.is_some_and(|pool| pool.replicated.is_some()) {
+                    let problem = format!(
+                        "`near` stands above pool `{name}` of a fleet, whose other proxies change it too"
+                    );
+                    let remedy = "leave the pool without `near`: its nearest copy is on this node already";
+                    diagnostics.push(refuse(site, problem).with_remedy(remedy));
+                }
+            }
+            if let Some((name, why)) = unfit_below(route) {
+                let problem = format!("`{name}` stands below `near`: {why}");
+                let remedy = format!("put `near` below `{name}`, as `{{{name}: {{…: {{near: …}}}}}}`");
+                let remedy = match route {
+                    Route::Embedded => "take `near` away: nothing is nearer than this store".to_owned(),
+                    Route::Near(_) => "leave one of them".to_owned(),
+                    _ => remedy,
+                };
+                diagnostics.push(refuse(site, problem).with_remedy(remedy));
+            }
+        }
+    }
+    diagnostics
+}
+
+/// Why this route may not stand below a near cache. `None`: it may.
+fn unfit_below(route: &Route) -> Option<(&'static str, &'static str)> {
+    const CHANGES: &str =
+        "it changes keys, and a change at the servers would not be known by the key that is kept";
+    Some(match route {
+        Route::ModifyKey { .. } => ("modify_key", CHANGES),
+        Route::ByRoutingPrefix { .. } => ("by_routing_prefix", CHANGES),
+        Route::ShardSplit { .. } => ("shard_split", CHANGES),
+        Route::KeySplit { .. } => ("key_split", CHANGES),
+        Route::HashStop { .. } => ("hash_stop", CHANGES),
+        Route::BigValue { .. } => ("big_value", CHANGES),
+        Route::SizeSplit { .. } => ("size_split", CHANGES),
+        Route::Failover { rules, .. } if rules.tag => ("failover with tag", CHANGES),
+        Route::ByClient { .. } => ("by_client", "one client's replies are not another's"),
+        Route::Embedded => ("embedded", "it is in this process already"),
+        Route::Near(_) => ("near", "two of them keep the same twice"),
+        _ => return None,
+    })
+}
+
+/// Rules with one name, and commands that cannot be kept.
+pub(super) fn rules(config: &Config, index: &Index) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    let mut names: BTreeMap<&str, usize> = BTreeMap::new();
+    for (site, near) in routes(config, index) {
+        for NearRule { name, commands, .. } in &near.rules {
+            let count = names.entry(name).or_default();
+            *count += 1;
+            if *count == 2 {
+                let problem = format!("two rules of `near` have the name `{name}`");
+                let remedy = "give each rule of the configuration a name of its own";
+                diagnostics.push(refuse(site, problem).with_remedy(remedy));
+            }
+            let is_known = |word: &&String| {
+                let mut protocols = config.listeners.iter().map(|listener| listener.protocol);
+                protocols.any(|protocol| is_word_of(protocol, word))
+            };
+            for word in commands.iter().filter(|word| !is_known(word)) {
+                let problem = format!("rule `{name}` is for `{word}`, which is no command of any listener");
+                let remedy = "name commands that read one key, such as `get`";
+                diagnostics.push(refuse(site, problem).with_remedy(remedy));
+            }
+        }
+    }
+    diagnostics
+}
+
+/// Warns of what a user of a near cache might not expect.
+pub(in crate::config) fn warn_of_near(config: &Config, cx: &mut Reading) {
+    let mut warnings = Vec::new();
+    let index = &cx.index;
+    for (site, near) in routes(config, index) {
+        for rule in &near.rules {
+            if rule.ttl > NearRule::LONG && !rule.is_alone {
+                let problem = format!(
+                    "rule `{}` keeps replies for {} s: what other proxies or clients change at the servers is \
+                     seen no sooner",
+                    rule.name,
+                    rule.ttl.as_secs() + rule.stale.as_secs()
+                );
+                let remedy =
+                    "choose a `ttl` up to 60s, or write `others: none` if all changes come through here";
+                warnings.push(refuse(site, problem).with_remedy(remedy));
+            }
+        }
+        let (mut pending, mut seen) = (vec![&*near.child], HashSet::new());
+        while let Some(route) = pending.pop() {
+            pending.extend(route.children());
+            let named = route.pool().filter(|&name| seen.insert(name));
+            pending.extend(named.and_then(|name| config.routes.get(name)));
+            let name = match route {
+                Route::Failover { .. } => "failover",
+                Route::AllFastest(_) => "all_fastest",
+                Route::Migrate { .. } => "migrate",
+                _ => continue,
+            };
+            let problem = format!("`{name}` below `near` may read an older copy, and what it read is kept");
+            warnings.push(refuse(site, problem));
+        }
+    }
+    cx.warnings.extend(warnings);
+}

@@ -1,0 +1,100 @@
+//! Changes that are under way.
+
+use std::{rc::Rc, sync::Arc};
+
+use super::{Near, words::Words};
+
+/// How one thread counts its changes.
+#[derive(Clone)]
+pub struct Changes(Rc<Counted>);
+
+/// What the changes of one thread share. Each of them holds it, which costs no access to memory that other
+/// threads write.
+struct Counted {
+    near: Arc<Near>,
+}
+
+/// A change that is under way: of some keys, or of everything. It ends when it is dropped.
+///
+/// Invariant: it is made before anything of the change can reach a server, and is dropped when its answer is
+/// taken off the lane, or later. A late end refuses a fill that could be kept; an early one keeps what is
+/// stale.
+pub struct OpenChange {
+    counted: Rc<Counted>,
+    of: Of,
+}
+
+enum Of {
+    Key(u16),
+    Keys(Box<[u16]>),
+    Everything,
+}
+
+impl Changes {
+    /// Counts the changes of one thread in this near cache.
+    pub fn new(near: Arc<Near>) -> Self {
+        Self(Rc::new(Counted { near }))
+    }
+
+    /// A change of this key, as the server sees it, begins.
+    #[inline]
+    pub fn of_key(&self, key: &[u8]) -> OpenChange {
+        self.open(Of::Key(self.begin(key)))
+    }
+
+    /// A change of these keys begins.
+    pub fn of_keys<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) -> OpenChange {
+        self.open(Of::Keys(keys.map(|key| self.begin(key)).collect()))
+    }
+
+    /// A change whose keys nobody knows begins.
+    pub fn of_everything(&self) -> OpenChange {
+        self.0.near.words.begin_everything();
+        self.open(Of::Everything)
+    }
+
+    /// Do scripts change no keys but those that they are given?
+    pub fn scripts_keep_to_keys(&self) -> bool {
+        self.0.near.scripts_keep_to_keys()
+    }
+
+    fn open(&self, of: Of) -> OpenChange {
+        OpenChange {
+            counted: Rc::clone(&self.0),
+            of,
+        }
+    }
+
+    /// Bumps the key's word first, and removes the key then: what a fill inserts between both is removed.
+    fn begin(&self, key: &[u8]) -> u16 {
+        let hash = self.0.near.store.hash(key);
+        if self.0.near.words.begin(hash) {
+            self.0.near.store.remove(hash, key);
+        }
+        hash.word() as u16
+    }
+}
+
+impl OpenChange {
+    fn words(&self) -> &Words {
+        &self.counted.near.words
+    }
+
+    /// Bytes of memory beside the change itself.
+    pub fn memory(&self) -> usize {
+        match &self.of {
+            Of::Keys(words) => size_of_val(&**words),
+            Of::Key(_) | Of::Everything => 0,
+        }
+    }
+}
+
+impl Drop for OpenChange {
+    fn drop(&mut self) {
+        match &self.of {
+            Of::Key(word) => self.words().end(*word),
+            Of::Keys(words) => words.iter().for_each(|&word| self.words().end(word)),
+            Of::Everything => self.words().end_everything(),
+        }
+    }
+}

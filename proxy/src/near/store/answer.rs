@@ -1,0 +1,59 @@
+//! What is asked of the store, and what it answers.
+
+use std::sync::Arc;
+
+use proxima_wire::message::Reply;
+
+use super::Fill;
+use crate::{micros::Micros, near::Rule};
+
+/// What is asked for.
+#[derive(Clone, Copy)]
+pub struct Question<'a> {
+    /// By this rule.
+    pub rule: &'a Arc<Rule>,
+    /// The key, as the server sees it.
+    pub key: &'a [u8],
+    /// All else of a request that decides the bytes of its reply.
+    pub form: &'a [u8],
+}
+
+/// A kept reply.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The parsed reply.
+    pub reply: Reply,
+    /// The time since it was kept.
+    pub age: Micros,
+    /// Its time is over.
+    pub is_stale: bool,
+    /// It says that there is nothing.
+    pub is_miss: bool,
+    /// Its bytes, if they are many. `None`: they were copied.
+    pub bytes: Option<Arc<[u8]>>,
+}
+
+/// What a look at the store has found.
+pub enum Look {
+    /// A reply. With a fill, its time is over, and the one who looked is to renew it.
+    Hit(Answer, Option<Fill>),
+    /// Nothing: the one who looked is to ask a server.
+    Miss(Fill),
+    /// Nothing yet: another one has asked.
+    Filling,
+    /// Nothing, while a change is under way.
+    Changing,
+    /// A reply that must not be kept is known to come.
+    Unkept,
+}
+
+/// Why the reply to a fill was not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The key, or everything, has changed since the request was sent.
+    Changed,
+    /// The rule was emptied or switched off.
+    Off,
+    /// It is larger than the rule allows, or than the store has room for.
+    TooLarge,
+}

@@ -1,0 +1,194 @@
+//! The kept replies, found by key, and by rule and form below a key: dropping a key drops them all.
+//!
+//! The keys are spread over shards, each behind a lock of its own that is held for a look-up and a copy of at
+//! most [`SMALL`] bytes. A larger reply is handed out as it lies, and lives as long as somebody sends it.
+//!
+//! Invariant: the replies with all that finds them take no more than the limit, but for those that are being
+//! sent. Invariant: no entry is found whose rule was emptied, whose time is over, or that is older than a
+//! change of everything.
+#![allow(
+    clippy::disallowed_types,
+    reason = "the named exception: shards of the near cache, locked for one memcpy"
+)]
+
+mod answer;
+mod entries;
+mod entry;
+mod fill;
+mod shard;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+use ahash::RandomState;
+use parking_lot::{Mutex, MutexGuard};
+use proxima_wire::message::Reply;
+
+use self::shard::Shard;
+pub use self::{
+    answer::{Answer, Look, Question, Refusal},
+    entries::{Entries, Hot, Shown},
+    fill::Fill,
+};
+use super::{KeyHash, Near, Words};
+use crate::micros::Micros;
+
+/// The number of shards.
+const SHARDS: usize = 64;
+
+/// A reply up to this size is copied while its shard is locked. A larger one is not copied at all.
+pub const SMALL: usize = 64 << 10;
+
+/// A shard alone in its cache lines, so that two workers on neighbouring shards do not disturb each other.
+#[repr(align(128))]
+struct Line(Mutex<Shard>);
+
+/// The kept replies of all rules.
+pub struct Store {
+    shards: Box<[Line]>,
+    hasher: RandomState,
+    memory: AtomicUsize,
+    /// Bytes of all shards.
+    total: Arc<AtomicUsize>,
+    /// The shard of which something is evicted next.
+    hand: AtomicUsize,
+}
+
+/// What a store has and has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// Keys that have entries.
+    pub keys: u64,
+    /// Bytes of all entries and what finds them.
+    pub bytes: u64,
+    /// Entries that went to make room for others.
+    pub evictions: u64,
+    /// Entries that went because their time was over, or their rule was emptied.
+    pub expired: u64,
+    /// Keys that went because a request changed them.
+    pub changed: u64,
+}
+
+impl Store {
+    pub(super) fn new(memory: usize, words: Arc<Words>, seed: [u64; 4]) -> Self {
+        let total = Arc::new(AtomicUsize::new(0));
+        let shard = |_| Line(Mutex::new(Shard::new(Arc::clone(&words), Arc::clone(&total))));
+        Self {
+            shards: (0..SHARDS).map(shard).collect(),
+            hasher: RandomState::with_seeds(seed[0], seed[1], seed[2], seed[3]),
+            memory: AtomicUsize::new(memory),
+            total,
+            hand: AtomicUsize::new(0),
+        }
+    }
+
+    /// The limit in bytes.
+    pub fn memory(&self) -> usize {
+        self.memory.load(Relaxed)
+    }
+
+    /// Sets the limit. What is above it goes with the next reply that is kept, or is [swept](Entries::sweep).
+    pub fn set_memory(&self, bytes: usize) {
+        self.memory.store(bytes, Relaxed);
+    }
+
+    /// Evicts entries until there is room for this many bytes. No shard is locked.
+    fn make_room(&self, bytes: usize, now: Micros) {
+        while self.total.load(Relaxed) + bytes > self.memory() && self.total.load(Relaxed) > 0 {
+            let number = self.hand.fetch_add(1, Relaxed) % SHARDS;
+            self.shards[number].0.lock().evict(now);
+        }
+    }
+
+    #[inline]
+    pub(super) fn hash(&self, key: &[u8]) -> KeyHash {
+        KeyHash(self.hasher.hash_one(key))
+    }
+
+    /// Tells an answer from all others: its rule, key and form.
+    fn identity(&self, hash: KeyHash, question: &Question<'_>) -> u64 {
+        self.hasher
+            .hash_one((hash.0, question.rule.number(), question.form))
+    }
+
+    fn shard(&self, hash: KeyHash) -> MutexGuard<'_, Shard> {
+        self.shards[hash.shard(SHARDS)].0.lock()
+    }
+
+    /// Removes this key in all rules and forms.
+    pub(super) fn remove(&self, hash: KeyHash, key: &[u8]) {
+        self.shard(hash).remove_changed(hash, key);
+    }
+
+    /// What the store has and has done.
+    pub fn usage(&self) -> Usage {
+        let mut sum = Usage {
+            bytes: self.total.load(Relaxed) as u64,
+            ..Usage::default()
+        };
+        for line in &self.shards {
+            let of = line.0.lock().usage();
+            sum.keys += of.keys;
+            sum.evictions += of.evictions;
+            sum.expired += of.expired;
+            sum.changed += of.changed;
+        }
+        sum
+    }
+}
+
+impl Near {
+    /// Looks for the answer to this question. Bytes of a small one are appended to `out`. `now` is the time
+    /// on the process's clock, and `fills` says whether the asker would ask a server and give its answer.
+    pub fn look(self: &Arc<Self>, question: &Question<'_>, now: Micros, out: &mut Vec<u8>) -> Look {
+        let hash = self.store.hash(question.key);
+        let identity = self.store.identity(hash, question);
+        let settings = question.rule.settings();
+        let mut shard = self.store.shard(hash);
+        let found = shard.look(hash, question, &settings, now, out);
+        let renews = match &found {
+            Some(Answer { is_stale, .. }) => *is_stale,
+            None if shard.is_unkept(hash, question, &settings, now) => return Look::Unkept,
+            None => true,
+        };
+        if !renews {
+            return match found {
+                Some(answer) => Look::Hit(answer, None),
+                None => Look::Changing,
+            };
+        }
+        let note = self.words.note(hash);
+        let begun = note.map(|note| (note, shard.begin_fill(identity, note)));
+        drop(shard);
+        match (found, begun) {
+            (Some(answer), Some((note, Some(serial)))) => Look::Hit(
+                answer,
+                Some(Fill::new(self, hash, identity, serial, note, question)),
+            ),
+            (Some(answer), _) => Look::Hit(answer, None),
+            (None, None) => Look::Changing,
+            (None, Some((_, None))) => Look::Filling,
+            (None, Some((note, Some(serial)))) => {
+                Look::Miss(Fill::new(self, hash, identity, serial, note, question))
+            }
+        }
+    }
+
+    /// Tells a question from all others.
+    pub fn identity(&self, question: &Question<'_>) -> u64 {
+        self.store.identity(self.store.hash(question.key), question)
+    }
+
+    /// The old reply that may stand for an error.
+    pub fn look_on_error(&self, question: &Question<'_>, now: Micros) -> Option<(Reply, Arc<[u8]>)> {
+        let hash = self.store.hash(question.key);
+        let settings = question.rule.settings();
+        self.store
+            .shard(hash)
+            .look_on_error(hash, question, &settings, now)
+    }
+}

@@ -1,0 +1,67 @@
+//! Replies that may be kept in the near cache, and what requests change.
+
+use proxima_wire::message::{Class, Reply, Request};
+
+/// What a request changes at a server, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Changed {
+    /// No data.
+    Nothing,
+    /// The keys that it names, at most.
+    Keys,
+    /// The keys that it names or any others, as the operator knows of scripts.
+    Scripts,
+    /// Any key.
+    Everything,
+    /// Any key: now, and again in so many seconds.
+    EverythingLater(u32),
+}
+
+/// Whether a reply may be kept, and who may have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit<'b> {
+    /// This of it is kept, and is the reply to all who ask the same.
+    Kept(Reply, &'b [u8]),
+    /// It is not kept. It is the reply to all who have sent the same bytes.
+    Shared,
+    /// It is for one client alone.
+    Alone,
+}
+
+/// How a protocol's replies are kept, and what ends them.
+pub trait Cacheable: Send + Sync {
+    /// Appends all that decides the bytes of the reply to this request, beside its key: requests for one key
+    /// with the same form have the same reply. `client_form`: that of the client's
+    /// [`Session`](super::Session). Returns false if no reply to it may be kept.
+    fn form(&self, client_form: u16, request: &Request, message: &[u8], out: &mut Vec<u8>) -> bool;
+
+    /// What is kept of this complete reply, which is no error, for others that ask the same.
+    fn kept<'b>(&self, request: &Request, message: &[u8], reply: &Reply, bytes: &'b [u8]) -> Fit<'b>;
+
+    /// Appends the kept reply as this request's own, and returns it. `None`: it stays as it is, as by
+    /// default.
+    fn own(
+        &self,
+        _: &Request,
+        _message: &[u8],
+        _reply: &Reply,
+        _bytes: &[u8],
+        _out: &mut Vec<u8>,
+    ) -> Option<Reply> {
+        None
+    }
+
+    /// Do clients with this login see the same as those with the pool's own? By default they must have that.
+    fn is_pools(&self, login: &[u8]) -> bool {
+        login.is_empty()
+    }
+
+    /// What this request changes. `message` is the request, or the head of a streamed one. By default every
+    /// request may change the keys that it names, but reads, and those about a server or a connection.
+    fn changes(&self, request: &Request, _message: &[u8]) -> Changed {
+        match request.class {
+            Class::Read | Class::Admin | Class::Session => Changed::Nothing,
+            Class::Write | Class::Delete | Class::Arithmetic | Class::Touch => Changed::Keys,
+        }
+    }
+}

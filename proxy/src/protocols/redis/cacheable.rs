@@ -1,0 +1,237 @@
+//! Which replies of Redis may be kept, by the data of commands.
+
+use proxima_wire::{
+    message::{Outcome, Reply, Request},
+    resp::{Changes, Command, DECLARED},
+};
+
+use super::{
+    Redis, number,
+    who::{User, Who},
+};
+use crate::protocol::{Cacheable, Changed, Fit, Requests};
+
+/// What a reply to `MGET` for one key has before the reply to `GET`.
+const LIST_OF_ONE: &[u8] = b"*1\r\n";
+
+fn is_mget(request: &Request) -> bool {
+    Command::of(request.command).is_some_and(|command| command.name == "mget")
+}
+
+impl Cacheable for Redis {
+    fn form(&self, client_form: u16, request: &Request, message: &[u8], out: &mut Vec<u8>) -> bool {
+        let Some(command) = Command::of(request.command) else {
+            return false;
+        };
+        out.extend_from_slice(&client_form.to_le_bytes());
+        if is_mget(request) {
+            // A list of one is kept as what `GET` answers.
+            out.extend_from_slice(&number("get").to_le_bytes());
+            return request.more_keys.is_empty();
+        }
+        out.extend_from_slice(&request.command.to_le_bytes());
+        let behind = message.get(request.key.end()..);
+        let args = behind.and_then(|rest| rest.strip_prefix(b"\r\n"));
+        let (true, Some(args)) = (command.is_kept && command.positions[0] == 1, args) else {
+            return false;
+        };
+        out.extend_from_slice(args);
+        true
+    }
+
+    fn kept<'b>(&self, request: &Request, _: &[u8], reply: &Reply, bytes: &'b [u8]) -> Fit<'b> {
+        if !is_mget(request) {
+            return Fit::Kept(*reply, bytes);
+        }
+        let Some(one) = bytes.strip_prefix(LIST_OF_ONE) else {
+            return Fit::Shared;
+        };
+        // `MGET` has no error for a value of another type, and calls it missing.
+        let is_string = one.first() == Some(&b'$') && !one.starts_with(b"$-1");
+        let reply = Reply {
+            head: reply.head.saturating_sub(LIST_OF_ONE.len() as u32),
+            outcome: Outcome::Found,
+            ..*reply
+        };
+        match is_string {
+            true => Fit::Kept(reply, one),
+            false => Fit::Shared,
+        }
+    }
+
+    fn own(
+        &self,
+        request: &Request,
+        _: &[u8],
+        reply: &Reply,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Option<Reply> {
+        if !is_mget(request) {
+            return None;
+        }
+        out.extend_from_slice(LIST_OF_ONE);
+        out.extend_from_slice(bytes);
+        Some(Reply {
+            head: reply.head + LIST_OF_ONE.len() as u32,
+            outcome: Outcome::Found,
+            ..*reply
+        })
+    }
+
+    fn is_pools(&self, login: &[u8]) -> bool {
+        let who = Who::decode(login);
+        who.user == User::Pool && who.database.is_none()
+    }
+
+    fn changes(&self, request: &Request, message: &[u8]) -> Changed {
+        if request.command == DECLARED {
+            return self.changes_by_class(request);
+        }
+        if self.is_composite(request) {
+            let mut all = Changed::Nothing;
+            self.each_request(request, message, &mut |inner, at| {
+                let inner = self.changes(inner, message.get(at).unwrap_or_default());
+                all = all.max(inner);
+            });
+            return all;
+        }
+        let is_whole = message.len() as u64 >= request.len();
+        let Some(command) = Command::of(request.command) else {
+            return Changed::Nothing;
+        };
+        match command.changes {
+            Changes::Nothing => Changed::Nothing,
+            // The rest of a large request may have keys, but where the only one is the first argument.
+            Changes::Keys if !is_whole && !has_one_key(command) => Changed::Everything,
+            Changes::Keys => Changed::Keys,
+            Changes::Scripts if !is_whole => Changed::Everything,
+            Changes::Scripts => Changed::Scripts,
+            Changes::Everything => Changed::Everything,
+        }
+    }
+}
+
+impl Redis {
+    /// What a declared command changes: the configuration says whether it does.
+    fn changes_by_class(&self, request: &Request) -> Changed {
+        use proxima_wire::message::Class;
+        match (request.class, request.key.is_empty()) {
+            (Class::Read, _) => Changed::Nothing,
+            // Nobody says what it changes.
+            (_, true) => Changed::Everything,
+            (_, false) => Changed::Keys,
+        }
+    }
+}
+
+/// Is its only key its first argument?
+fn has_one_key(command: &Command) -> bool {
+    command.positions[..2] == [1, 1] && !command.flags.contains(&"movablekeys")
+}
+
+#[cfg(test)]
+mod tests {
+    use proxima_wire::{
+        message::{Outcome, Parsed, Reply, Request},
+        resp,
+    };
+
+    use super::Redis;
+    use crate::protocol::{Cacheable, Changed, Fit, Requests};
+
+    fn request(words: &str) -> (Request, Vec<u8>) {
+        let words: Vec<&str> = words.split(' ').collect();
+        let mut message = Vec::new();
+        resp::append_number(b'*', words.len() as i64, &mut message);
+        words
+            .iter()
+            .for_each(|word| super::super::append_bulk(word.as_bytes(), &mut message));
+        let Parsed::Head(request) = Redis::PLAIN.head(&message) else {
+            panic!("{words:?}");
+        };
+        (request, message)
+    }
+
+    fn form(words: &str, version: u16) -> Option<Vec<u8>> {
+        let (request, message) = request(words);
+        let mut out = Vec::new();
+        Redis::PLAIN
+            .form(version, &request, &message, &mut out)
+            .then_some(out)
+    }
+
+    #[test]
+    fn requests_with_other_replies_have_other_forms() {
+        let all = [
+            "get a",
+            "strlen a",
+            "getrange a 0 1",
+            "getrange a 0 2",
+            "hget a b",
+            "hget a c",
+            "lrange a 0 1",
+        ];
+        let mut seen = std::collections::HashSet::new();
+        for words in all {
+            for version in [0, 1] {
+                assert!(seen.insert(form(words, version).unwrap()), "{words}");
+            }
+        }
+        for words in ["get a", "hget a b"] {
+            assert_eq!(
+                form(words, 0),
+                form(&words.to_uppercase().replace('A', "a").replace('B', "b"), 0)
+            );
+        }
+        assert_eq!(form("mget a", 0), form("get a", 0));
+        for words in [
+            "set a b",
+            "ttl a",
+            "mget a b",
+            "exists a",
+            "srandmember a",
+            "eval x 0",
+            "incr a",
+        ] {
+            assert_eq!(form(words, 0), None, "{words}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_one_is_kept_as_its_element() {
+        let (request, message) = request("mget a");
+        let kept = |bytes: &'static [u8]| {
+            let reply = Reply::new(Outcome::Found, bytes.len());
+            Redis::PLAIN.kept(&request, &message, &reply, bytes)
+        };
+        let Fit::Kept(reply, bytes) = kept(b"*1\r\n$1\r\nx\r\n") else {
+            panic!("it is not kept");
+        };
+        assert_eq!((reply.len() as usize, bytes), (7, &b"$1\r\nx\r\n"[..]));
+        assert_eq!(kept(b"*1\r\n$-1\r\n"), Fit::Shared);
+        assert_eq!(kept(b"*1\r\n_\r\n"), Fit::Shared);
+        let mut out = Vec::new();
+        let own = Redis::PLAIN
+            .own(&request, &message, &reply, bytes, &mut out)
+            .unwrap();
+        assert_eq!((own.len() as usize, &out[..]), (11, &b"*1\r\n$1\r\nx\r\n"[..]));
+    }
+
+    #[test]
+    fn what_a_request_changes_is_known() {
+        for (words, changed) in [
+            ("get a", Changed::Nothing),
+            ("pfcount a", Changed::Keys),
+            ("set a b", Changed::Keys),
+            ("blpop a 0", Changed::Keys),
+            ("flushall", Changed::Everything),
+            ("eval x 0", Changed::Scripts),
+            ("eval_ro x 0", Changed::Nothing),
+            ("publish a b", Changed::Nothing),
+        ] {
+            let (request, message) = request(words);
+            assert_eq!(Redis::PLAIN.changes(&request, &message), changed, "{words}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The readers of one worker that wait for one answer.
+
+use std::{collections::HashMap, sync::Arc};
+
+use proxima_wire::message::Request;
+
+use crate::{
+    engine::{FlightId, ReplyTo},
+    micros::Micros,
+    near::{Fill, Question, Rule},
+    route::{Origin, Walk},
+};
+
+/// Readers that wait for one answer.
+pub(in crate::route) struct Group {
+    rule: Arc<Rule>,
+    number: u32,
+    key: Box<[u8]>,
+    form: Box<[u8]>,
+    /// When it was asked for.
+    pub(in crate::route) since: Micros,
+    /// What is being fetched. `None`: another worker does it.
+    pub(in crate::route) fill: Option<Fill>,
+    pub(in crate::route) readers: Vec<Reader>,
+}
+
+/// A reader that waits.
+pub(in crate::route) struct Reader {
+    pub(in crate::route) to: ReplyTo,
+    pub(in crate::route) origin: Origin,
+    /// Its own request, where that is not the one that was sent.
+    pub(in crate::route) own: Option<Box<(Request, Box<[u8]>)>>,
+}
+
+impl Reader {
+    /// The reader of this walk, whose request differs in bytes from the one that was sent, or not.
+    pub(in crate::route) fn of(walk: &Walk<'_>, sent: &[u8]) -> Self {
+        let differs = walk.message != sent;
+        Self {
+            to: walk.to,
+            origin: walk.origin,
+            own: differs.then(|| Box::new((*walk.request, walk.message.into()))),
+        }
+    }
+
+    /// Is the answer to the request that was sent an answer to this reader, as it is? An error is if the
+    /// command is the same.
+    pub(in crate::route) fn has_this_answer(&self, sent: &Request, is_error: bool) -> bool {
+        match self.own.as_deref() {
+            None => true,
+            Some((own, _)) => is_error && own.command == sent.command,
+        }
+    }
+
+    /// The walk of its own request, or of the one that was sent.
+    pub(in crate::route) fn walk<'a>(&'a self, sent: &Walk<'a>) -> Walk<'a> {
+        let (request, message) = match self.own.as_deref() {
+            Some((request, message)) => (request, &**message),
+            None => (sent.request, sent.message),
+        };
+        Walk {
+            tree: sent.tree,
+            origin: self.origin,
+            request,
+            message,
+            to: self.to,
+        }
+    }
+}
+
+impl Group {
+    pub(in crate::route) fn new(question: &Question<'_>, fill: Option<Fill>, since: Micros) -> Self {
+        Self {
+            rule: Arc::clone(question.rule),
+            number: question.rule.number(),
+            key: question.key.into(),
+            form: question.form.into(),
+            since,
+            fill,
+            readers: Vec::new(),
+        }
+    }
+
+    pub(in crate::route) fn question(&self) -> Question<'_> {
+        Question {
+            rule: &self.rule,
+            key: &self.key,
+            form: &self.form,
+        }
+    }
+
+    fn asks(&self, question: &Question<'_>) -> bool {
+        self.number == question.rule.number() && *self.key == *question.key && *self.form == *question.form
+    }
+
+    /// May a reader that comes now with this question have the group's answer?
+    pub(in crate::route) fn admits(&self, question: &Question<'_>) -> bool {
+        // What another worker fetches is looked at again before anybody gets it.
+        self.asks(question) && self.fill.as_ref().is_none_or(Fill::may_be_joined)
+    }
+
+    /// The largest reply that it takes, in bytes.
+    pub(in crate::route) fn largest(&self) -> u64 {
+        self.rule.settings().largest
+    }
+
+    /// Bytes of memory.
+    pub(in crate::route) fn memory(&self) -> usize {
+        let own = |reader: &Reader| {
+            reader
+                .own
+                .as_ref()
+                .map_or(0, |own| size_of_val(&**own) + own.1.len())
+        };
+        let readers = self.readers.capacity() * size_of::<Reader>();
+        let own: usize = self.readers.iter().map(own).sum();
+        size_of::<Self>() + self.key.len() + self.form.len() + readers + own
+    }
+}
+
+/// The groups of a worker, by the identity of what they ask.
+#[derive(Default)]
+pub(in crate::route) struct Groups(HashMap<u64, FlightId>);
+
+impl Groups {
+    pub(in crate::route) fn get(&self, identity: u64) -> Option<FlightId> {
+        self.0.get(&identity).copied()
+    }
+
+    pub(in crate::route) fn insert(&mut self, identity: u64, flight: FlightId) {
+        self.0.insert(identity, flight);
+    }
+
+    /// Removes this flight's group; a later one of the same question stays.
+    pub(in crate::route) fn remove(&mut self, identity: u64, flight: FlightId) {
+        if self.get(identity) == Some(flight) {
+            self.0.remove(&identity);
+        }
+    }
+}

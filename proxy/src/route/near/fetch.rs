@@ -1,0 +1,214 @@
+//! The way up: what has come is kept, and given to all who wait for it.
+
+use std::{rc::Rc, sync::Arc};
+
+use proxima_wire::message::Reply;
+
+use crate::{
+    engine::{Engine, FlightId, ReplyTo},
+    micros::Micros,
+    near::Refusal,
+    protocol::Fit,
+    route::{
+        Answer, Node, NodeId, Tree, Walk,
+        flight::MISPLACED,
+        group::{Group, Reader},
+    },
+};
+
+impl Engine {
+    /// Takes the answer to what was fetched.
+    pub(in crate::route) fn near_fetched(&mut self, id: FlightId, answer: &Answer<'_>) {
+        let Some(flight) = self.router.flights.get(id) else {
+            return;
+        };
+        let Some(mut group) = flight.group.take() else {
+            return self.broken(MISPLACED);
+        };
+        let tree = Rc::clone(&flight.tree);
+        let (origin, request) = (flight.origin, flight.request);
+        let message = std::mem::take(&mut flight.message);
+        let sent = Walk {
+            tree: &tree,
+            origin,
+            request: &request,
+            message: &message,
+            to: ReplyTo::Nobody,
+        };
+        let fit = match answer {
+            Answer::Reply(reply, bytes) => self.keep_near(&mut group, &sent, reply, bytes),
+            Answer::Failed(_) => Fit::Shared,
+        };
+        let is_error = answer.outcome().is_error();
+        let old = is_error
+            .then(|| self.stands_for_error(&tree, id, &group))
+            .flatten();
+        drop(group.fill.take());
+        let node = self.router.flights.peek(id).map(|flight| flight.node);
+        self.end_group(&tree, id, &group);
+        let mut apart = Vec::new();
+        for (number, reader) in group.readers.into_iter().enumerate() {
+            let walk = reader.walk(&sent);
+            match (&fit, &old) {
+                (Fit::Kept(reply, bytes), _) => self.give_fetched(&walk, reply, bytes),
+                (_, Some((reply, bytes))) => self.give_fetched(&walk, reply, bytes),
+                (Fit::Shared, None) if reader.has_this_answer(&request, is_error) => {
+                    self.pass_on_answer(walk.to, answer);
+                }
+                (Fit::Alone, None) if number == 0 => self.pass_on_answer(walk.to, answer),
+                (Fit::Shared | Fit::Alone, None) => apart.push(reader),
+            }
+        }
+        if let Some(Node::Near(near)) = node.filter(|_| !apart.is_empty()).map(|node| tree.node(node)) {
+            self.pass_readers(near.child, &apart, &sent);
+        }
+    }
+
+    /// Keeps a reply, if it may be kept, and says who may have it.
+    fn keep_near<'b>(
+        &mut self,
+        group: &mut Group,
+        sent: &Walk<'_>,
+        reply: &Reply,
+        bytes: &'b [u8],
+    ) -> Fit<'b> {
+        let (Some(fill), Some(cacheable)) = (group.fill.take(), sent.origin.protocol.cacheable()) else {
+            return Fit::Shared;
+        };
+        let rule = Arc::clone(group.question().rule);
+        let settings = rule.settings();
+        if reply.outcome.is_error() {
+            self.metrics.near.of(rule.slot).refused_error += 1;
+            return Fit::Shared;
+        }
+        let chance = self.random.bits() as u8;
+        let fit = cacheable.kept(sent.request, sent.message, reply, bytes);
+        let Fit::Kept(reply, kept) = fit else {
+            self.metrics.near.of(rule.slot).refused_unfit += 1;
+            return fit;
+        };
+        let is_miss = sent.has_missed(&reply, kept);
+        if is_miss && settings.negative == Micros::ZERO {
+            return Fit::Kept(reply, kept);
+        }
+        let result = match kept.len() as u64 <= settings.largest {
+            true => fill.keep(&reply, kept, is_miss, self.now, chance),
+            false => {
+                fill.keep_none(self.now, chance);
+                Err(Refusal::TooLarge)
+            }
+        };
+        let took = self.now - group.since;
+        self.metrics.near.fetched(rule.slot, result, took);
+        Fit::Kept(reply, kept)
+    }
+
+    fn give_fetched(&mut self, walk: &Walk<'_>, reply: &Reply, bytes: &[u8]) {
+        let mut own = Vec::new();
+        let cacheable = walk.origin.protocol.cacheable();
+        let changed = cacheable.and_then(|of| of.own(walk.request, walk.message, reply, bytes, &mut own));
+        match changed {
+            Some(reply) => self.pass_on_answer(walk.to, &Answer::Reply(&reply, &own)),
+            None => self.pass_on_answer(walk.to, &Answer::Reply(reply, bytes)),
+        }
+    }
+
+    /// The old reply that stands for an error, if the rule has one.
+    fn stands_for_error(
+        &mut self,
+        tree: &Rc<Tree>,
+        id: FlightId,
+        group: &Group,
+    ) -> Option<(Reply, Arc<[u8]>)> {
+        let node = self.router.flights.peek(id)?.node;
+        let Node::Near(near) = tree.node(node) else {
+            return None;
+        };
+        let old = near.near.look_on_error(&group.question(), self.now)?;
+        let slot = group.question().rule.slot;
+        self.metrics.near.of(slot).stood_for_errors += group.readers.len() as u64;
+        Some(old)
+    }
+
+    fn end_group(&mut self, tree: &Rc<Tree>, id: FlightId, group: &Group) {
+        if let Some(flight) = self.router.flights.peek(id)
+            && let Node::Near(near) = tree.node(flight.node)
+        {
+            let identity = near.near.identity(&group.question());
+            self.router.groups.remove(identity, id);
+        }
+        self.router.flights.close(id);
+    }
+
+    /// Answers all who wait for what another worker has fetched; `None`: each of them asks by itself.
+    pub(super) fn answer_group(&mut self, id: FlightId, group: Group, answer: Option<(&Reply, &[u8])>) {
+        let Some(flight) = self.router.flights.get(id) else {
+            return;
+        };
+        let tree = Rc::clone(&flight.tree);
+        let (origin, request, node) = (flight.origin, flight.request, flight.node);
+        let message = std::mem::take(&mut flight.message);
+        self.end_group(&tree, id, &group);
+        let Node::Near(near) = tree.node(node) else {
+            return self.broken(MISPLACED);
+        };
+        let sent = Walk {
+            tree: &tree,
+            origin,
+            request: &request,
+            message: &message,
+            to: ReplyTo::Nobody,
+        };
+        match answer {
+            Some((reply, bytes)) => {
+                for reader in &group.readers {
+                    self.give_fetched(&reader.walk(&sent), reply, bytes);
+                }
+            }
+            None => self.pass_readers(near.child, &group.readers, &sent),
+        }
+    }
+
+    fn pass_readers(&mut self, child: NodeId, readers: &[Reader], sent: &Walk<'_>) {
+        self.descend(|engine| {
+            for reader in readers {
+                engine.walk(child, &reader.walk(sent));
+            }
+        });
+    }
+
+    /// What was fetched is larger than the rule allows: it is passed on to the first reader as it comes, and
+    /// the others ask by themselves. Returns whom it is for.
+    pub(in crate::route) fn fetched_too_much(&mut self, id: FlightId) -> Option<ReplyTo> {
+        let flight = self.router.flights.get(id)?;
+        let mut group = flight.group.take()?;
+        let tree = Rc::clone(&flight.tree);
+        let (origin, request, node) = (flight.origin, flight.request, flight.node);
+        let message = std::mem::take(&mut flight.message);
+        if let Some(fill) = group.fill.take() {
+            let chance = self.random.bits() as u8;
+            fill.keep_none(self.now, chance);
+            self.metrics.near.of(group.question().rule.slot).refused_large += 1;
+        }
+        self.end_group(&tree, id, &group);
+        let Node::Near(near) = tree.node(node) else {
+            self.broken(MISPLACED);
+            return None;
+        };
+        let sent = Walk {
+            tree: &tree,
+            origin,
+            request: &request,
+            message: &message,
+            to: ReplyTo::Nobody,
+        };
+        let is_there = |reader: &&Reader| match reader.to {
+            ReplyTo::Client { client, .. } => self.clients.is_open(client),
+            _ => true,
+        };
+        let first = group.readers.iter().position(|reader| is_there(&reader));
+        let first = first.map(|at| group.readers.remove(at).to);
+        self.pass_readers(near.child, &group.readers, &sent);
+        first
+    }
+}

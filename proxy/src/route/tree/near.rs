@@ -1,0 +1,57 @@
+//! The node `near`, and which of its rules a request falls under.
+
+use std::sync::Arc;
+
+use proxima_wire::message::{Class, Request};
+
+use crate::{
+    config::schema::NearKeys,
+    near::{Near, Rule},
+    route::{NodeId, glob::glob},
+};
+
+/// The node `near`.
+pub struct NearNode {
+    /// The near cache of the process.
+    pub near: Arc<Near>,
+    /// The rules; the first that is for a request counts.
+    pub rules: Vec<NearRuleFor>,
+    /// Where requests go that are not answered here.
+    pub child: NodeId,
+}
+
+/// A rule, with what it is for.
+pub struct NearRuleFor {
+    /// The rule.
+    pub rule: Arc<Rule>,
+    /// The keys that it is for.
+    pub keys: NearKeys,
+    /// The numbers of the commands that it is for; empty: all.
+    pub commands: Box<[u16]>,
+}
+
+impl NearRuleFor {
+    fn is_for(&self, command: u16, key: &[u8]) -> bool {
+        let is_its_key = match &self.keys {
+            NearKeys::All => true,
+            NearKeys::Prefix(prefix) => key.starts_with(prefix.as_bytes()),
+            NearKeys::Pattern(pattern) => glob(pattern.as_bytes(), key),
+        };
+        is_its_key && (self.commands.is_empty() || self.commands.contains(&command))
+    }
+}
+
+impl NearNode {
+    /// May the reply to this read of the key be kept, as far as the rules say?
+    pub(in crate::route) fn keeps(&self, request: &Request, key: &[u8]) -> bool {
+        let rule = || self.rule(request.command, key);
+        request.class == Class::Read && rule().is_some_and(|rule| rule.is_on())
+    }
+
+    /// The rule for this request. `None`: it passes.
+    #[inline]
+    pub fn rule(&self, command: u16, key: &[u8]) -> Option<&Arc<Rule>> {
+        let found = self.rules.iter().find(|rule| rule.is_for(command, key))?;
+        Some(&found.rule)
+    }
+}

@@ -1,0 +1,199 @@
+//! Changes that are under way at servers, for the near cache.
+//!
+//! Invariant: a change begins before the first byte of its request can leave, and ends when its answer is
+//! taken off the lane. A change on a lane on which the server keeps something for a client (a transaction, to
+//! which it may belong) ends when nothing is kept any more. A change that has no answer ends some seconds
+//! after its lane.
+
+use std::{collections::VecDeque, mem};
+
+use proxima_wire::message::Request;
+
+use super::Lane;
+use crate::{
+    engine::{Engine, LaneId},
+    micros::Micros,
+    near::{Changes, OpenChange, WorkerNear},
+    protocol::{Changed, Lease, Protocol},
+};
+
+impl Engine {
+    /// The change that begins with this request, which goes to several lanes. `None`: it changes nothing, or
+    /// nothing is kept.
+    pub(crate) fn begin_change(
+        &mut self,
+        protocol: &'static dyn Protocol,
+        request: &Request,
+        message: &[u8],
+    ) -> Option<OpenChange> {
+        begin(&mut self.near, protocol, request, message, self.now)
+    }
+
+    /// The change of this request begins, which has been given to the lane and is not on its way yet. The last
+    /// that waits there is the one for its reply.
+    #[inline(never)]
+    pub(super) fn count_change(&mut self, id: LaneId, request: &Request, message: &[u8]) {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        let Some(change) = begin(&mut self.near, lane.member.protocol, request, message, self.now) else {
+            return;
+        };
+        match lane.waiters.last_mut() {
+            Some(waiter) if !request.is_unanswered => {
+                waiter.effects = waiter.effects.counted();
+                lane.changes.push_back(change);
+            }
+            _ => self.near.linger(change, self.now),
+        }
+    }
+
+    /// Begins or ends to count changes, as the tree has a near cache or not.
+    pub fn follow_near(&mut self) {
+        let near = self.tree.near().cloned();
+        match (near, self.near.counts()) {
+            (Some(near), false) => {
+                self.near.begin(&near);
+                self.count_those_under_way();
+                self.near.join(&near);
+            }
+            (None, true) => self.near.leave(),
+            _ => {}
+        }
+    }
+
+    /// Counts every request that waits on a lane as a change of everything: nobody knows what those change
+    /// that were sent before.
+    fn count_those_under_way(&mut self) {
+        let Some(changes) = self.near.changes() else {
+            return;
+        };
+        for (_, lane) in self.servers.lanes.iter_mut() {
+            for waiter in lane.waiters.iter_mut().filter(|waiter| !waiter.effects.reads()) {
+                waiter.effects = waiter.effects.counted();
+                lane.changes.push_back(changes.of_everything());
+            }
+        }
+    }
+
+    /// A reply has come on a dedicated lane: changes on it have ended if its server keeps nothing any more.
+    pub(super) fn end_queued_changes(&mut self, id: LaneId) {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        if lane.queued_changes.is_empty() {
+            return;
+        }
+        let owner = lane.owner;
+        let lease = owner.and_then(|owner| self.clients.lease(owner));
+        if !matches!(lease, Some(Lease::Kept))
+            && let Some(lane) = self.servers.lanes.get_mut(id)
+        {
+            lane.queued_changes.clear();
+        }
+    }
+
+    /// The changes of a lane that has ended. If anything was sent, its server may still execute them.
+    pub(super) fn outlive(&mut self, changes: LaneChanges, was_sent: bool) {
+        if was_sent {
+            let LaneChanges { waiting, queued } = changes;
+            for change in queued.into_iter().chain(waiting) {
+                self.near.linger(change, self.now);
+            }
+        }
+    }
+}
+
+/// The changes on a lane.
+pub(super) struct LaneChanges {
+    waiting: VecDeque<OpenChange>,
+    queued: Vec<OpenChange>,
+}
+
+impl Lane {
+    /// The first waiting request is taken off.
+    #[inline]
+    pub(super) fn end_change(&mut self) {
+        if !self.changes.is_empty() {
+            self.end_counted();
+        }
+    }
+
+    #[inline(never)]
+    fn end_counted(&mut self) {
+        let first = self.waiters.first();
+        if first.is_some_and(|waiter| waiter.effects.is_counted()) {
+            let change = self.changes.pop_front();
+            if self.dedicated {
+                self.queued_changes.extend(change);
+            }
+        }
+    }
+
+    /// Bytes of memory that the lane's changes take.
+    pub(super) fn changes_memory(&self) -> usize {
+        let own = (self.changes.capacity() + self.queued_changes.capacity()) * size_of::<OpenChange>();
+        own + self
+            .changes
+            .iter()
+            .chain(&self.queued_changes)
+            .map(OpenChange::memory)
+            .sum::<usize>()
+    }
+
+    /// All changes on the lane.
+    pub(super) fn take_changes(&mut self) -> LaneChanges {
+        LaneChanges {
+            waiting: mem::take(&mut self.changes),
+            queued: mem::take(&mut self.queued_changes),
+        }
+    }
+}
+
+fn begin(
+    near: &mut WorkerNear,
+    protocol: &'static dyn Protocol,
+    request: &Request,
+    message: &[u8],
+    now: Micros,
+) -> Option<OpenChange> {
+    let changes = near.changes()?;
+    match protocol.cacheable()?.changes(request, message) {
+        Changed::Nothing => None,
+        Changed::Keys => Some(of_keys(changes, protocol, request, message)),
+        Changed::Scripts if changes.scripts_keep_to_keys() => {
+            Some(of_keys(changes, protocol, request, message))
+        }
+        Changed::Everything | Changed::Scripts => Some(changes.of_everything()),
+        Changed::EverythingLater(seconds) => {
+            let change = changes.of_everything();
+            near.flush_later(seconds, now);
+            Some(change)
+        }
+    }
+}
+
+fn of_keys(
+    changes: &Changes,
+    protocol: &'static dyn Protocol,
+    request: &Request,
+    message: &[u8],
+) -> OpenChange {
+    // Of a request that has not come whole, the protocol says that it has no other key.
+    let is_streamed = (message.len() as u64) < request.len();
+    if is_streamed || request.base64_key {
+        let mut scratch = [0; 250];
+        return changes.of_key(protocol.key(request, message, &mut scratch));
+    }
+    let (mut first, mut others) = (None, Vec::new());
+    protocol.keys(request, message, &mut |key| match first {
+        None => first = Some(key),
+        Some(_) => others.push(key.of(message)),
+    });
+    match first {
+        // It changes keys, and nobody knows which.
+        None => changes.of_everything(),
+        Some(key) if others.is_empty() => changes.of_key(key.of(message)),
+        Some(key) => changes.of_keys(std::iter::once(key.of(message)).chain(others)),
+    }
+}
