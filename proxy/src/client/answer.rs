@@ -1,8 +1,10 @@
 //! Replies become a client's bytes.
 
+use std::sync::Arc;
+
 use proxima_wire::message::{Outcome, Reply, Request};
 
-use super::{Part, stage::Stage};
+use super::{Part, slots::Lent, stage::Stage};
 use crate::{
     engine::{ClientId, Endpoint, Engine, Passed, ReplyTo, WorkerEvent},
     metrics::Metrics,
@@ -70,6 +72,43 @@ impl Engine {
         if client.stalled {
             self.requeue(id);
         }
+    }
+
+    /// Answers a client's request with a large reply that others get as well. It leaves in pieces, as the
+    /// client takes them. `own`: a head of its own, for so many bytes at the beginning. Returns `false` if the
+    /// client needs the reply in one piece, or has gone.
+    pub(crate) fn answer_lent(
+        &mut self,
+        (id, seq): (ClientId, u32),
+        reply: &Reply,
+        own: Option<(&[u8], usize)>,
+        bytes: &Arc<[u8]>,
+    ) -> bool {
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return false;
+        };
+        let Some(slot) = client.slots.get(seq) else {
+            return false;
+        };
+        let trailer = match slot.part {
+            Part::Whole => 0,
+            Part::Link => reply.trailer as usize,
+            Part::Number | Part::Share => return false,
+        };
+        let (command, micros) = (client.number(slot.command), (self.now - slot.started).0);
+        self.metrics
+            .replied(command, reply.outcome, micros, client.listener);
+        client.reply_size = client.reply_size.max(bytes.len());
+        client.active = self.now;
+        let lent = Lent::new(bytes, own, trailer);
+        client.slots.answer_lent(seq, lent, &mut client.stream.out);
+        self.clients.room.charge(client, client.unsent);
+        let stalled = client.stalled;
+        self.flush_later(Endpoint::Client(id));
+        if stalled {
+            self.requeue(id);
+        }
+        true
     }
 
     /// Takes this text in place of the error with which a server has answered a part of a request.

@@ -25,9 +25,12 @@ mod store;
 mod words;
 mod worker;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering::Relaxed},
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 use self::key_hash::KeyHash;
@@ -38,7 +41,7 @@ pub use self::{
     rules::{Rules, Told},
     store::{Answer, Entries, Fill, Hot, Look, Question, Refusal, SMALL, Shown, Store, Usage},
     words::{Note, Words},
-    worker::WorkerNear,
+    worker::{LINGER, WorkerNear},
 };
 
 /// The near cache of the process, which its workers share.
@@ -50,6 +53,12 @@ pub struct Near {
     /// Which workers count their changes.
     pub ready: Ready,
     scripts_keep_to_keys: AtomicBool,
+}
+
+impl fmt::Debug for Near {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Near").finish_non_exhaustive()
+    }
 }
 
 impl Near {

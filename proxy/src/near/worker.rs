@@ -6,7 +6,7 @@ use super::{Changes, Near, OpenChange};
 use crate::micros::Micros;
 
 /// The time after which a server executes no request any more whose connection is gone.
-const LINGER: Micros = Micros::secs(10);
+pub const LINGER: Micros = Micros::secs(10);
 /// The most changes that a worker remembers one by one behind their lanes. More are remembered as a change of
 /// everything.
 const MOST_LINGERING: usize = 16 * 1024;

@@ -38,16 +38,9 @@ pub trait Cacheable: Send + Sync {
     /// What is kept of this complete reply, which is no error, for others that ask the same.
     fn kept<'b>(&self, request: &Request, message: &[u8], reply: &Reply, bytes: &'b [u8]) -> Fit<'b>;
 
-    /// Appends the kept reply as this request's own, and returns it. `None`: it stays as it is, as by
-    /// default.
-    fn own(
-        &self,
-        _: &Request,
-        _message: &[u8],
-        _reply: &Reply,
-        _bytes: &[u8],
-        _out: &mut Vec<u8>,
-    ) -> Option<Reply> {
+    /// Appends this request's own beginning of the kept reply, and returns for how many of its first bytes
+    /// that stands. `None`: the reply is the same, as by default.
+    fn own(&self, _: &Request, _message: &[u8], _bytes: &[u8], _out: &mut Vec<u8>) -> Option<usize> {
         None
     }
 

@@ -15,6 +15,7 @@
     reason = "threads of their own, for which no request waits"
 )]
 
+mod changes;
 mod files;
 mod line;
 mod replay;
@@ -35,7 +36,7 @@ pub use self::{
     shared::{Count, Counts},
 };
 use self::{line::ServerName, shared::Shared, writer::Message};
-use crate::{config::schema::SpoolOptions, tls::Connector};
+use crate::{config::schema::SpoolOptions, near::Near, tls::Connector};
 
 /// Deletes that wait for the disk at most.
 const QUEUE: usize = 64 * 1024;
@@ -77,6 +78,11 @@ impl Spool {
     pub fn secure<'a>(&self, servers: impl Iterator<Item = (&'a str, Arc<Connector>)>) {
         let servers = servers.filter_map(|(address, tls)| Some((ServerName::parse(address)?, tls)));
         *self.shared.secure() = servers.collect();
+    }
+
+    /// From now on the deletes that are sent again are changes in this near cache. `None`: nothing is kept.
+    pub fn follow_near(&self, near: Option<&Arc<Near>>) {
+        *self.shared.near() = near.cloned();
     }
 
     /// Takes a delete that a server has not taken. `false`: it cannot be kept, and its client has to know

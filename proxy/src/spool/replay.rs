@@ -10,6 +10,7 @@ use std::{
 };
 
 use super::{
+    changes::SentAgain,
     files,
     line::{self, ServerName},
     server::Server,
@@ -35,6 +36,7 @@ pub(super) fn run(options: &SpoolOptions, shared: &Shared, writer: &SyncSender<M
         down: BTreeMap::new(),
         open: BTreeMap::new(),
         sent: BTreeMap::new(),
+        changes: SentAgain::default(),
     };
     while shared.wait_for_deletes() {
         replay.connect();
@@ -83,6 +85,7 @@ struct Replay<'a> {
     open: BTreeMap<ServerName, Server>,
     /// Deletes sent since the last report.
     sent: BTreeMap<ServerName, usize>,
+    changes: SentAgain,
 }
 
 impl Replay<'_> {
@@ -194,6 +197,7 @@ impl Replay<'_> {
     }
 
     fn send_chunk(&mut self, chunk: &[Entry], kept: &mut Kept) {
+        self.changes.follow(self.shared.near().as_ref());
         let mut by_server: BTreeMap<&ServerName, Vec<&Entry>> = BTreeMap::new();
         for entry in chunk {
             by_server.entry(&entry.server).or_default().push(entry);
@@ -202,6 +206,7 @@ impl Replay<'_> {
             let mut answered = 0;
             if let Some(server) = self.open.get_mut(name) {
                 let keys: Vec<&str> = entries.iter().map(|entry| &*entry.key).collect();
+                let change = self.changes.begin(keys.iter().copied());
                 let progress = server.delete(&keys);
                 answered = progress.answered;
                 let counts = &self.shared.counts;
@@ -209,6 +214,7 @@ impl Replay<'_> {
                 counts.add(Count::Dropped, progress.refused as u64);
                 *self.sent.entry(name.clone()).or_default() += answered;
                 if progress.failure.is_some() {
+                    self.changes.linger(change);
                     self.open.remove(name);
                     self.is_down(name.clone());
                 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::line::ServerName;
-use crate::tls::Connector;
+use crate::{near::Near, tls::Connector};
 
 /// What happened to a failed delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +60,8 @@ pub(super) struct Shared {
     files: Mutex<Files>,
     /// The servers that are reached by TLS.
     secure: Mutex<BTreeMap<ServerName, Arc<Connector>>>,
+    /// Where replies are kept that deletes end. `None`: nowhere.
+    near: Mutex<Option<Arc<Near>>>,
     changed: Condvar,
 }
 
@@ -76,6 +78,11 @@ impl Shared {
     /// The servers that are reached by TLS.
     pub(super) fn secure(&self) -> MutexGuard<'_, BTreeMap<ServerName, Arc<Connector>>> {
         self.secure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where replies are kept that deletes end. `None`: nowhere.
+    pub(super) fn near(&self) -> MutexGuard<'_, Option<Arc<Near>>> {
+        self.near.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn files(&self) -> MutexGuard<'_, Files> {

@@ -134,6 +134,10 @@ impl Engine {
     /// flight gets the whole reply as long as it is small; a larger one goes to one client, as every large
     /// reply does.
     pub(super) fn part(&mut self, id: LaneId, to: ReplyTo, bytes: &[u8]) {
+        let most = match to {
+            ReplyTo::Flight { .. } => self.largest_whole(to),
+            _ => WHOLE,
+        };
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
@@ -142,7 +146,7 @@ impl Engine {
         }
         lane.pace.moved(bytes.len() as u64);
         lane.part_bytes += bytes.len() as u64;
-        let large = lane.part_bytes > WHOLE;
+        let large = lane.part_bytes > most;
         if large && lane.waiters.len() == 1 {
             self.make_bulk(id);
         }

@@ -2,6 +2,7 @@
 
 mod held;
 mod joined;
+mod lent;
 mod shares;
 #[cfg(test)]
 mod tests;
@@ -10,8 +11,8 @@ use std::ops::Range;
 
 use proxima_wire::message::Reply;
 
-pub(super) use self::joined::Part;
 use self::{held::Held, joined::Joined, shares::Divided};
+pub(super) use self::{joined::Part, lent::Lent};
 use crate::{micros::Micros, protocol::Join, queue::Queue, stream::append};
 
 /// Room for this many slots is not charged to a client.
@@ -47,6 +48,8 @@ enum State {
     Large(Vec<u8>),
     /// The reply is large and came before its turn.
     Collected(Vec<u8>),
+    /// The reply is large, and its bytes are others' as well. It leaves in pieces in its turn.
+    Lent(Lent),
     /// The number in the reply, which is all that counts.
     Number(i64),
     /// The slot closes the parts before it.
@@ -291,6 +294,18 @@ impl Slots {
         }
     }
 
+    /// Takes the large reply of this slot, whose bytes are others' as well.
+    pub(in crate::client) fn answer_lent(&mut self, seq: u32, lent: Lent, out: &mut Vec<u8>) {
+        let at = seq.wrapping_sub(self.head) as usize;
+        if let Some(slot) = self.queue.get_mut(at) {
+            self.collected += lent.charged();
+            slot.state = State::Lent(lent);
+        }
+        if at == 0 {
+            self.release(out);
+        }
+    }
+
     /// Takes the number in the reply of this slot; only the number counts.
     pub(in crate::client) fn count(&mut self, seq: u32, number: i64, out: &mut Vec<u8>) {
         let at = seq.wrapping_sub(self.head) as usize;
@@ -436,6 +451,17 @@ impl Slots {
                     } else if self.joined.passes(slot.part) {
                         out.extend_from_slice(bytes);
                     }
+                    self.pop();
+                }
+                State::Lent(lent) => {
+                    let charged = lent.charged();
+                    let passes = self.joined.passes(slot.part);
+                    if passes && !lent.leave(out) {
+                        // The head has left.
+                        self.collected -= charged - lent.charged();
+                        return;
+                    }
+                    self.collected -= charged;
                     self.pop();
                 }
                 State::Number(number) => {

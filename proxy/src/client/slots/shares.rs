@@ -151,9 +151,10 @@ impl Slots {
         divided.is_some_and(|divided| divided.leaving.is_some())
     }
 
-    /// Lets more of a joined reply leave: the client has taken what was there.
+    /// Lets more of a joined or lent reply leave: the client has taken what was there.
     pub(in crate::client) fn go_on(&mut self, out: &mut Vec<u8>) {
-        if self.is_leaving() {
+        let front = self.queue.first().map(|slot| &slot.state);
+        if self.is_leaving() || matches!(front, Some(State::Lent(_))) {
             self.release(out);
         }
     }

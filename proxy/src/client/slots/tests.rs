@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use proxima_wire::message::Outcome;
 
 use super::*;
@@ -197,4 +199,54 @@ fn large_joined_reply_leaves_as_its_client_takes_it_and_is_not_held_twice() {
     }
     assert!(taken == all && turns == 6, "{turns} turns");
     assert!(slots.is_empty() && slots.held() == 0 && !slots.is_leaving());
+}
+
+#[test]
+fn lent_reply_leaves_in_its_turn_as_its_client_takes_it_and_is_paid_for_together() {
+    let (mut slots, mut out) = (Slots::default(), Vec::new());
+    let bytes: Arc<[u8]> = vec![b'a'; 3 * HIGH_WATER].into();
+    let others = [(); 2].map(|()| Arc::clone(&bytes));
+    let first = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
+    let [link, broken] = [0; 2].map(|_| slots.push(1, false, Part::Link, 0, Micros::ZERO));
+    slots.close(&Join::Chain { end: b"END\r\n" }, &mut out);
+    slots.answer_lent(link, Lent::new(&bytes, Some((b"own ", 10)), 5), &mut out);
+    assert_eq!(
+        slots.held(),
+        b"own ".len() + bytes.len() / 3,
+        "three have the bytes"
+    );
+    slots.answer(broken, &reply(Outcome::Timeout, 0), b"E\r\n", false, &mut out);
+    assert!(out.is_empty(), "it is not its turn");
+    slots.answer(first, &reply(Outcome::Stored, 0), b"first ", false, &mut out);
+    let all = [b"first own ", &bytes[10..bytes.len() - 5], b"E\r\n"].concat();
+    let mut taken = Vec::new();
+    while !slots.is_empty() {
+        assert!(out.len() <= HIGH_WATER + b"E\r\n".len(), "{}", out.len());
+        taken.append(&mut out);
+        slots.go_on(&mut out);
+    }
+    taken.append(&mut out);
+    assert!(
+        taken == all && slots.held() == 0,
+        "{} of {}",
+        taken.len(),
+        all.len()
+    );
+    assert_eq!(
+        Arc::strong_count(&bytes),
+        1 + others.len(),
+        "nobody has them any more"
+    );
+}
+
+#[test]
+fn lent_reply_behind_a_failed_part_does_not_leave() {
+    let (mut slots, mut out) = (Slots::default(), Vec::new());
+    let bytes: Arc<[u8]> = vec![b'a'; 2 * HIGH_WATER].into();
+    let [failed, link] = [0; 2].map(|_| slots.push(1, false, Part::Link, 0, Micros::ZERO));
+    slots.close(&Join::Chain { end: b"END\r\n" }, &mut out);
+    slots.answer_lent(link, Lent::new(&bytes, None, 5), &mut out);
+    slots.answer(failed, &reply(Outcome::Timeout, 0), b"E\r\n", false, &mut out);
+    assert_eq!(out, b"E\r\n");
+    assert!(slots.is_empty() && slots.held() == 0);
 }

@@ -205,7 +205,11 @@ impl Preparer {
         compiler.keep(&setup.departed.servers(), registry)?;
         compiler.keep_deletes(spool(&mut self.spool, config)?);
         compiler.remember_leases(&self.leases);
-        compiler.keep_replies(near(&mut self.near, &self.seed, config));
+        let near = near(&mut self.near, &self.seed, config);
+        if let Some((_, spool)) = &self.spool {
+            spool.follow_near(near.as_ref().map(|(near, _)| near));
+        }
+        compiler.keep_replies(near);
         let first = compiler.tree(registry, listeners)?;
         if let Some(spool) = first.tree.spool() {
             let members = first.tree.members();

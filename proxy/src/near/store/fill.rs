@@ -78,12 +78,12 @@ impl Fill {
     pub fn keep(
         mut self,
         reply: &Reply,
-        bytes: &[u8],
+        bytes: Arc<[u8]>,
         is_miss: bool,
         now: Micros,
         chance: u8,
     ) -> Result<(), Refusal> {
-        let kept = self.kept(reply, Some(bytes.into()), is_miss, now, chance);
+        let kept = self.kept(reply, Some(bytes), is_miss, now, chance);
         self.insert(kept, now)
     }
 

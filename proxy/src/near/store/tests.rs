@@ -68,7 +68,7 @@ impl World {
 
     fn keep(&self, fill: Fill, value: &str) -> Result<(), Refusal> {
         let reply = Reply::new(Outcome::Found, value.len());
-        fill.keep(&reply, value.as_bytes(), false, self.now, 0)
+        fill.keep(&reply, value.as_bytes().into(), false, self.now, 0)
     }
 
     fn put(&self, key: &str, form: &str, value: &str) {
@@ -227,8 +227,14 @@ fn a_reply_stands_for_an_error_for_as_long_as_the_rule_says() {
 fn misses_have_a_time_of_their_own() {
     let mut world = World::new(SETTINGS, 1 << 20);
     let fill = world.fill("a", "g");
-    fill.keep(&Reply::new(Outcome::NotFound, 5), b"END\r\n", true, world.now, 0)
-        .unwrap();
+    fill.keep(
+        &Reply::new(Outcome::NotFound, 5),
+        b"END\r\n"[..].into(),
+        true,
+        world.now,
+        0,
+    )
+    .unwrap();
     assert_eq!(world.hit("a", "g").as_deref(), Some("END\r\n"));
     world.now += Micros::secs(1);
     assert_eq!(world.hit("a", "g"), None);

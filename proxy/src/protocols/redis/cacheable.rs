@@ -59,24 +59,12 @@ impl Cacheable for Redis {
         }
     }
 
-    fn own(
-        &self,
-        request: &Request,
-        _: &[u8],
-        reply: &Reply,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Option<Reply> {
+    fn own(&self, request: &Request, _: &[u8], _: &[u8], out: &mut Vec<u8>) -> Option<usize> {
         if !is_mget(request) {
             return None;
         }
         out.extend_from_slice(LIST_OF_ONE);
-        out.extend_from_slice(bytes);
-        Some(Reply {
-            head: reply.head + LIST_OF_ONE.len() as u32,
-            outcome: Outcome::Found,
-            ..*reply
-        })
+        Some(0)
     }
 
     fn is_pools(&self, login: &[u8]) -> bool {
@@ -212,10 +200,8 @@ mod tests {
         assert_eq!(kept(b"*1\r\n$-1\r\n"), Fit::Shared);
         assert_eq!(kept(b"*1\r\n_\r\n"), Fit::Shared);
         let mut out = Vec::new();
-        let own = Redis::PLAIN
-            .own(&request, &message, &reply, bytes, &mut out)
-            .unwrap();
-        assert_eq!((own.len() as usize, &out[..]), (11, &b"*1\r\n$1\r\nx\r\n"[..]));
+        let own = Redis::PLAIN.own(&request, &message, bytes, &mut out);
+        assert_eq!((own, &out[..]), (Some(0), &b"*1\r\n"[..]));
     }
 
     #[test]

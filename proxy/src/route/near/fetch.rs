@@ -2,13 +2,14 @@
 
 use std::{rc::Rc, sync::Arc};
 
-use proxima_wire::message::Reply;
+use proxima_wire::message::{Outcome, Reply};
 
+use super::given::Given;
 use crate::{
     engine::{Engine, FlightId, ReplyTo},
     micros::Micros,
     near::Refusal,
-    protocol::Fit,
+    protocol::{Failed, Fit},
     route::{
         Answer, Node, NodeId, Tree, Walk,
         flight::MISPLACED,
@@ -35,9 +36,9 @@ impl Engine {
             message: &message,
             to: ReplyTo::Nobody,
         };
-        let fit = match answer {
+        let (fit, shared) = match answer {
             Answer::Reply(reply, bytes) => self.keep_near(&mut group, &sent, reply, bytes),
-            Answer::Failed(_) => Fit::Shared,
+            Answer::Failed(_) => (Fit::Shared, None),
         };
         let is_error = answer.outcome().is_error();
         let old = is_error
@@ -50,8 +51,14 @@ impl Engine {
         for (number, reader) in group.readers.into_iter().enumerate() {
             let walk = reader.walk(&sent);
             match (&fit, &old) {
-                (Fit::Kept(reply, bytes), _) => self.give_fetched(&walk, reply, bytes),
-                (_, Some((reply, bytes))) => self.give_fetched(&walk, reply, bytes),
+                (Fit::Kept(reply, bytes), _) => self.give_fetched(
+                    &walk,
+                    match &shared {
+                        Some(shared) => Given::shared(reply, shared),
+                        None => Given::small(reply, bytes),
+                    },
+                ),
+                (_, Some((reply, bytes))) => self.give_fetched(&walk, Given::shared(reply, bytes)),
                 (Fit::Shared, None) if reader.has_this_answer(&request, is_error) => {
                     self.pass_on_answer(walk.to, answer);
                 }
@@ -64,35 +71,37 @@ impl Engine {
         }
     }
 
-    /// Keeps a reply, if it may be kept, and says who may have it.
+    /// Keeps a reply, if it may be kept, and says who may have it. What was made to be shared of its bytes
+    /// comes with that.
     fn keep_near<'b>(
         &mut self,
         group: &mut Group,
         sent: &Walk<'_>,
         reply: &Reply,
         bytes: &'b [u8],
-    ) -> Fit<'b> {
+    ) -> (Fit<'b>, Option<Arc<[u8]>>) {
         let (Some(fill), Some(cacheable)) = (group.fill.take(), sent.origin.protocol.cacheable()) else {
-            return Fit::Shared;
+            return (Fit::Shared, None);
         };
         let rule = Arc::clone(group.question().rule);
         let settings = rule.settings();
         if reply.outcome.is_error() {
             self.metrics.near.of(rule.slot).refused_error += 1;
-            return Fit::Shared;
+            return (Fit::Shared, None);
         }
         let chance = self.random.bits() as u8;
         let fit = cacheable.kept(sent.request, sent.message, reply, bytes);
         let Fit::Kept(reply, kept) = fit else {
             self.metrics.near.of(rule.slot).refused_unfit += 1;
-            return fit;
+            return (fit, None);
         };
         let is_miss = sent.has_missed(&reply, kept);
         if is_miss && settings.negative == Micros::ZERO {
-            return Fit::Kept(reply, kept);
+            return (Fit::Kept(reply, kept), None);
         }
+        let shared: Arc<[u8]> = kept.into();
         let result = match kept.len() as u64 <= settings.largest {
-            true => fill.keep(&reply, kept, is_miss, self.now, chance),
+            true => fill.keep(&reply, Arc::clone(&shared), is_miss, self.now, chance),
             false => {
                 fill.keep_none(self.now, chance);
                 Err(Refusal::TooLarge)
@@ -100,16 +109,13 @@ impl Engine {
         };
         let took = self.now - group.since;
         self.metrics.near.fetched(rule.slot, result, took);
-        Fit::Kept(reply, kept)
+        (Fit::Kept(reply, kept), Some(shared))
     }
 
-    fn give_fetched(&mut self, walk: &Walk<'_>, reply: &Reply, bytes: &[u8]) {
-        let mut own = Vec::new();
-        let cacheable = walk.origin.protocol.cacheable();
-        let changed = cacheable.and_then(|of| of.own(walk.request, walk.message, reply, bytes, &mut own));
-        match changed {
-            Some(reply) => self.pass_on_answer(walk.to, &Answer::Reply(&reply, &own)),
-            None => self.pass_on_answer(walk.to, &Answer::Reply(reply, bytes)),
+    fn give_fetched(&mut self, walk: &Walk<'_>, given: Given<'_>) {
+        if !self.give_kept(walk, given) {
+            let what = "out of memory for replies";
+            self.fail(walk.to, &Failed::here(Outcome::Overloaded, what));
         }
     }
 
@@ -141,7 +147,7 @@ impl Engine {
     }
 
     /// Answers all who wait for what another worker has fetched; `None`: each of them asks by itself.
-    pub(super) fn answer_group(&mut self, id: FlightId, group: Group, answer: Option<(&Reply, &[u8])>) {
+    pub(super) fn answer_group(&mut self, id: FlightId, group: Group, answer: Option<Given<'_>>) {
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };
@@ -160,9 +166,9 @@ impl Engine {
             to: ReplyTo::Nobody,
         };
         match answer {
-            Some((reply, bytes)) => {
+            Some(given) => {
                 for reader in &group.readers {
-                    self.give_fetched(&reader.walk(&sent), reply, bytes);
+                    self.give_fetched(&reader.walk(&sent), given);
                 }
             }
             None => self.pass_readers(near.child, &group.readers, &sent),

@@ -4,6 +4,7 @@
 //! ```text
 //!  step   on the way down: a hit, a fetch, a wait, or past
 //!  fetch  on the way up: what has come is kept and given to all who wait
+//!  given  a kept reply becomes one reader's own
 //! ```
 //!
 //! Invariant: a reader gets a kept reply, or the reply to a request that was sent after it had asked or
@@ -11,4 +12,5 @@
 //! leaves, stalls or is slow takes only itself away.
 
 mod fetch;
+mod given;
 mod step;

@@ -3,8 +3,9 @@
 
 use std::{rc::Rc, sync::Arc};
 
-use proxima_wire::message::{Class, Reply};
+use proxima_wire::message::Class;
 
+use super::given::Given;
 use crate::{
     engine::{Engine, FlightId, ReplyTo, Sleeper},
     micros::Micros,
@@ -41,7 +42,7 @@ impl Engine {
             key,
             form: &form,
         };
-        let passes = !has_form || self.look_near(node, near, &question, cacheable, walk);
+        let passes = !has_form || self.look_near(node, near, &question, walk);
         self.router.form = form;
         passes.then_some(near.child)
     }
@@ -65,34 +66,27 @@ impl Engine {
     }
 
     /// Looks for the answer. Returns whether the request passes.
-    fn look_near(
-        &mut self,
-        node: NodeId,
-        near: &NearNode,
-        question: &Question<'_>,
-        cacheable: &'static dyn Cacheable,
-        walk: &Walk<'_>,
-    ) -> bool {
+    fn look_near(&mut self, node: NodeId, near: &NearNode, question: &Question<'_>, walk: &Walk<'_>) -> bool {
         let mut out = std::mem::take(&mut self.router.reply);
         let look = near.near.look(question, self.now, &mut out);
         let slot = question.rule.slot;
         let passes = match look {
             Look::Hit(answer, renewal) => {
-                let large = answer.bytes.as_deref();
-                let len = large.map_or(out.len(), <[u8]>::len);
+                let given = match &answer.bytes {
+                    Some(bytes) => Given::shared(&answer.reply, bytes),
+                    None => Given::small(&answer.reply, &out),
+                };
                 // Where there is no room for the reply, it comes from a server as its reader takes it.
-                let has_room = self.takes_reply(walk.to, len);
-                if has_room {
+                let is_given = self.give_kept(walk, given);
+                if is_given {
                     self.metrics
                         .near
                         .hit(slot, answer.age, answer.is_stale, answer.is_miss);
-                    let bytes = large.unwrap_or(&out);
-                    self.give_kept(cacheable, walk, &answer.reply, bytes);
                 }
                 if let Some(fill) = renewal {
                     self.fetch_near(node, near, question, fill, None, walk);
                 }
-                !has_room
+                !is_given
             }
             Look::Miss(fill) => {
                 self.metrics.near.of(slot).misses += 1;
@@ -115,26 +109,6 @@ impl Engine {
         out.clear();
         self.router.reply = out;
         passes
-    }
-
-    /// Gives a kept reply to its reader.
-    pub(super) fn give_kept(
-        &mut self,
-        cacheable: &'static dyn Cacheable,
-        walk: &Walk<'_>,
-        reply: &Reply,
-        bytes: &[u8],
-    ) {
-        let mut own = std::mem::take(&mut self.router.own);
-        match cacheable.own(walk.request, walk.message, reply, bytes, &mut own) {
-            Some(reply) => self.deliver(walk.to, &reply, &own),
-            None => self.deliver(walk.to, reply, bytes),
-        }
-        own.clear();
-        if own.capacity() > SMALL * 2 {
-            own = Vec::new();
-        }
-        self.router.own = own;
     }
 
     /// Asks the child for what is missing. `reader`: who waits for it; `None`: it is renewed for later
@@ -215,8 +189,11 @@ impl Engine {
             Look::Hit(answer, renewal) => {
                 // Another reader renews it soon enough.
                 drop(renewal);
-                let bytes = answer.bytes.as_deref().unwrap_or(&out);
-                self.answer_group(id, *group, Some((&answer.reply, bytes)));
+                let given = match &answer.bytes {
+                    Some(bytes) => Given::shared(&answer.reply, bytes),
+                    None => Given::small(&answer.reply, &out),
+                };
+                self.answer_group(id, *group, Some(given));
             }
             Look::Changing | Look::Unkept => self.answer_group(id, *group, None),
         }

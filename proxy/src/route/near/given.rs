@@ -1,0 +1,78 @@
+//! A kept reply on its way to one reader.
+
+use std::sync::Arc;
+
+use proxima_wire::message::Reply;
+
+use crate::{
+    engine::{Engine, ReplyTo},
+    near::SMALL,
+    route::{Answer, Walk},
+};
+
+/// A kept reply.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a> {
+    reply: &'a Reply,
+    bytes: &'a [u8],
+    /// The same bytes, where they are many and are not copied.
+    lent: Option<&'a Arc<[u8]>>,
+}
+
+impl<'a> Given<'a> {
+    pub(super) fn small(reply: &'a Reply, bytes: &'a [u8]) -> Self {
+        Self {
+            reply,
+            bytes,
+            lent: None,
+        }
+    }
+
+    pub(super) fn shared(reply: &'a Reply, bytes: &'a Arc<[u8]>) -> Self {
+        Self {
+            reply,
+            bytes,
+            lent: Some(bytes).filter(|bytes| bytes.len() > SMALL),
+        }
+    }
+}
+
+impl Engine {
+    /// Gives a kept reply to its reader, as the reader's own. A large one leaves in pieces where a client reads
+    /// it. Returns `false` if there is no room for the reply: the reader has no answer yet.
+    pub(super) fn give_kept(&mut self, walk: &Walk<'_>, given: Given<'_>) -> bool {
+        let Given { reply, bytes, lent } = given;
+        let mut own = std::mem::take(&mut self.router.own);
+        let cacheable = walk.origin.protocol.cacheable();
+        let replaced = cacheable.and_then(|of| of.own(walk.request, walk.message, bytes, &mut own));
+        let first = replaced.unwrap_or(0);
+        let reply = Reply {
+            head: (reply.head as usize + own.len()).saturating_sub(first) as u32,
+            ..*reply
+        };
+        let own_beginning = replaced.map(|_| (&own[..], first));
+        let is_given = match (walk.to, lent) {
+            (ReplyTo::Client { client, seq }, Some(lent))
+                if self.answer_lent((client, seq), &reply, own_beginning, lent) =>
+            {
+                true
+            }
+            _ if !self.takes_reply(walk.to, bytes.len()) => false,
+            _ if replaced.is_some() => {
+                own.extend_from_slice(bytes.get(first..).unwrap_or_default());
+                self.pass_on_answer(walk.to, &Answer::Reply(&reply, &own));
+                true
+            }
+            _ => {
+                self.pass_on_answer(walk.to, &Answer::Reply(&reply, bytes));
+                true
+            }
+        };
+        own.clear();
+        if own.capacity() > SMALL * 2 {
+            own = Vec::new();
+        }
+        self.router.own = own;
+        is_given
+    }
+}
