@@ -187,7 +187,9 @@ pub(super) fn flush_all(line: Line<'_>, mut words: Words<'_>, request: &mut Requ
     Ok(())
 }
 
-/// `verbosity LEVEL [noreply]`. Further words are ignored. The command never reaches a server.
+/// `verbosity LEVEL [noreply]`. Further words are ignored, but each `noreply` at the end asks for quiet: the
+/// server looks at the last word alone, and would be silent for one that were left. The command never reaches
+/// a server.
 #[inline]
 pub(super) fn verbosity(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     let level = words.next().filter(|word| word.len <= 11);
@@ -196,13 +198,12 @@ pub(super) fn verbosity(line: Line<'_>, mut words: Words<'_>, request: &mut Requ
     check(line, is_level, error::BAD_FORMAT)?;
     let mut blank = words.position();
     while let Some(word) = words.next() {
-        let is_quiet = word.of(line.text) == b"noreply";
-        request.quiet = if is_quiet {
-            Span::new(blank, word.end())
+        if word.of(line.text) == b"noreply" {
+            request.quiet = Span::new(blank, word.end());
         } else {
-            Span::default()
-        };
-        blank = words.position();
+            request.quiet = Span::default();
+            blank = words.position();
+        }
     }
     Ok(())
 }

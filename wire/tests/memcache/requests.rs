@@ -106,6 +106,11 @@ fn request_lines_are_read_with_all_their_parts() {
         ("flush_all noreply\r\n", r#"FlushAll Admin quiet=" noreply""#),
         ("flush_all 30 noreply\r\n", r#"FlushAll Admin quiet=" noreply""#),
         ("verbosity 1 noreply\r\n", r#"Verbosity Admin quiet=" noreply""#),
+        (
+            "verbosity 1 noreply x noreply  noreply \r\n",
+            r#"Verbosity Admin quiet=" noreply  noreply""#,
+        ),
+        ("verbosity 1 noreply x\r\n", "Verbosity Admin"),
         ("version\r\n", "Version Admin"),
         ("stats\r\n", "Stats Admin"),
         ("stats conns\r\n", "Stats Admin"),
