@@ -20,8 +20,27 @@ pub(super) struct Line<'a> {
     pub(super) head: usize,
     /// Whether it has neither CR nor NUL before its end. Servers treat those differently.
     pub(super) is_clean: bool,
-    /// Whether it has ended. Only a retrieval command's line may be read before that.
-    pub(super) is_ended: bool,
+    /// Whether it is longer than [`LINE`]. Only a retrieval command's line may be, and is then read before it
+    /// has ended.
+    pub(super) is_long: bool,
+}
+
+impl Line<'_> {
+    /// Whether its end has come.
+    #[cold]
+    pub(super) fn is_ended(&self) -> bool {
+        self.text.len() < self.head
+    }
+
+    /// A long line with no more text than it had when it was found to be long, up to a CR or NUL.
+    #[cold]
+    pub(super) fn beginning(self) -> Self {
+        let text = &self.text[..self.text.len().min(LINE + 1)];
+        Self {
+            text: &text[..memchr2(b'\r', 0, text).unwrap_or(text.len())],
+            ..self
+        }
+    }
 }
 
 impl<'a> Line<'a> {
@@ -47,7 +66,7 @@ pub(super) fn first(bytes: &[u8], mcrouters: bool) -> Parsed<Line<'_>> {
         text: &bytes[..end],
         head,
         is_clean: true,
-        is_ended: true,
+        is_long: false,
     })
 }
 
@@ -73,15 +92,15 @@ fn unusual(bytes: &[u8], mcrouters: bool) -> Parsed<Line<'_>> {
                 text,
                 head: end + 1,
                 is_clean: memchr2(b'\r', 0, text).is_none(),
-                is_ended: true,
+                is_long: end > LINE,
             })
         }
         None if bytes.len() <= LINE => Parsed::More,
         None if may_be_long => Parsed::Head(Line {
-            text: &bytes[..memchr2(b'\r', 0, bytes).unwrap_or(bytes.len())],
+            text: bytes,
             head: bytes.len(),
             is_clean: true,
-            is_ended: false,
+            is_long: true,
         }),
         None => Parsed::Bad(Bad::fatal(b"")),
     }

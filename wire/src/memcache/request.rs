@@ -26,8 +26,10 @@ fn any(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
         _ => {}
     }
     line::first(bytes, limits.mcrouters).and_then(|line| {
-        if !line.is_ended {
-            return begun(line, limits);
+        if line.is_long
+            && let Some(read) = long(line, limits)
+        {
+            return read;
         }
         match on(line, limits) {
             Ok(request) => Parsed::Head(request),
@@ -36,7 +38,15 @@ fn any(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
     })
 }
 
-/// Reads a retrieval command of many keys whose line has not ended.
+/// Reads a line that is longer than others may be by its beginning. `None`: all of it has come, and its
+/// beginning would not have been refused without the rest.
+#[cold]
+fn long(line: Line<'_>, limits: &Limits) -> Option<Parsed<Request>> {
+    let begun = begun(line.beginning(), limits);
+    (!line.is_ended() || matches!(begun, Parsed::Bad(_))).then_some(begun)
+}
+
+/// Reads a retrieval command of many keys by the beginning of its line.
 #[cold]
 fn begun(line: Line<'_>, limits: &Limits) -> Parsed<Request> {
     let end = word_end(line.text, 0);

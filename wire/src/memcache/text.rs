@@ -5,7 +5,7 @@
 //! length of the key, then the numbers.
 
 use super::key::KEY;
-use super::line::{Line, Words};
+use super::line::{LINE, Line, Words};
 use super::number::{self, number, seconds, time};
 use super::{Command, Limits, error};
 use crate::message::{Bad, Class, Parsed, Request, Span};
@@ -43,21 +43,24 @@ pub(super) fn get(
     }
 }
 
-/// Reads the same where the line has not ended. Keys are then taken one by one from the first key on, and
-/// errors in the others are found at that time.
+/// Reads the beginning of a line that is longer than others may be. Keys are then taken one by one from the
+/// first key on, and errors in the others are found at that time.
+///
+/// Only bytes that were there when the line could be no other decide, so that the same line is taken or
+/// refused however it was cut on its way.
 #[cold]
 pub(super) fn begun_get(line: Line<'_>, mut words: Words<'_>, mut request: Request) -> Parsed<Request> {
     if matches!(request.class, Class::Touch) {
         request.ttl = words.next().unwrap_or_default();
-        if time(request.ttl.of(line.text)).is_none() {
+        if seconds(request.ttl.of(line.text)).is_none() {
             return Parsed::Bad(Bad::fatal(error::BAD_TTL));
         }
     }
-    let more = |first: &Span| Span::new(first.start as usize + 1, line.head);
     match words.next() {
-        Some(first) if !more(&first).is_empty() => {
-            // The end of the first key may still be unknown.
-            (request.key, request.more_keys) = (Span { len: 1, ..first }, more(&first));
+        // The end of the first key may still be unknown.
+        Some(first) if (first.start as usize) < LINE => {
+            request.key = Span { len: 1, ..first };
+            request.more_keys = Span::new(first.start as usize + 1, line.head);
             Parsed::Head(request)
         }
         _ => Parsed::Bad(Bad::fatal(error::LINE_TOO_LONG)),
@@ -187,7 +190,9 @@ pub(super) fn flush_all(line: Line<'_>, mut words: Words<'_>, request: &mut Requ
     Ok(())
 }
 
-/// `verbosity LEVEL [noreply]`. Further words are ignored. The command never reaches a server.
+/// `verbosity LEVEL [noreply]`. Further words are ignored, but each `noreply` at the end asks for quiet: the
+/// server looks at the last word alone, and would be silent for one that were left. The command never reaches
+/// a server.
 #[inline]
 pub(super) fn verbosity(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     let level = words.next().filter(|word| word.len <= 11);
@@ -196,13 +201,12 @@ pub(super) fn verbosity(line: Line<'_>, mut words: Words<'_>, request: &mut Requ
     check(line, is_level, error::BAD_FORMAT)?;
     let mut blank = words.position();
     while let Some(word) = words.next() {
-        let is_quiet = word.of(line.text) == b"noreply";
-        request.quiet = if is_quiet {
-            Span::new(blank, word.end())
+        if word.of(line.text) == b"noreply" {
+            request.quiet = Span::new(blank, word.end());
         } else {
-            Span::default()
-        };
-        blank = words.position();
+            request.quiet = Span::default();
+            blank = words.position();
+        }
     }
     Ok(())
 }

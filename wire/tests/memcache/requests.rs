@@ -106,6 +106,11 @@ fn request_lines_are_read_with_all_their_parts() {
         ("flush_all noreply\r\n", r#"FlushAll Admin quiet=" noreply""#),
         ("flush_all 30 noreply\r\n", r#"FlushAll Admin quiet=" noreply""#),
         ("verbosity 1 noreply\r\n", r#"Verbosity Admin quiet=" noreply""#),
+        (
+            "verbosity 1 noreply x noreply  noreply \r\n",
+            r#"Verbosity Admin quiet=" noreply  noreply""#,
+        ),
+        ("verbosity 1 noreply x\r\n", "Verbosity Admin"),
         ("version\r\n", "Version Admin"),
         ("stats\r\n", "Stats Admin"),
         ("stats conns\r\n", "Stats Admin"),
@@ -325,6 +330,48 @@ fn a_long_get_is_a_request_before_its_end_has_come() {
     let mut out = Vec::new();
     single(&begun, &line[..begun.key.start as usize], b"first", &mut out);
     assert_eq!(out, b"gat 100 first\r\n");
+}
+
+#[test]
+fn a_long_get_is_taken_or_refused_alike_wherever_it_is_cut() {
+    let many = " k".repeat(LINE);
+    let blanks = |bytes: usize| " ".repeat(bytes);
+    let rows = [
+        (format!("gat 30 first{many}\r\n"), true),
+        (format!("gats -1 first{many}\r\n"), true),
+        // Newer servers take no plus before a time, and none of more than 32 bits.
+        (format!("gat +30 first{many}\r\n"), false),
+        (format!("gats 4294967296 first{many}\n"), false),
+        (format!("gat x first{many}\r\n"), false),
+        (format!("get{}first{many}\r\n", blanks(LINE - 4)), true),
+        (format!("get{}first{many}\r\n", blanks(LINE - 3)), false),
+        (format!("get{}first{many}\r\n", blanks(LINE - 2)), false),
+        (format!("get{}first{many}\r\n", blanks(3 * LINE)), false),
+        (format!("gat{}30 first{many}\r\n", blanks(LINE - 5)), false),
+        (format!("get{}\r\n", blanks(3 * LINE)), false),
+        (format!("get \0first{many}\r\n"), false),
+    ];
+    each_row(rows, |(line, is_taken)| {
+        let line = line.as_bytes();
+        let limits = Limits::default();
+        let begun = request(&line[..LINE + 1], &limits);
+        for len in (LINE + 1..LINE + 20).chain([line.len() - 2, line.len() - 1, line.len()]) {
+            let shown = format!("{len} bytes of {}", line[..20].escape_ascii());
+            match (request(&line[..len], &limits), begun) {
+                (Parsed::Head(read), Parsed::Head(begun)) if *is_taken => {
+                    let parts = |read: Request| (read.command, read.class, read.key.start, read.ttl);
+                    assert_eq!(parts(read), parts(begun), "{shown}");
+                }
+                (read, begun) => {
+                    assert!(
+                        matches!(read, Parsed::Bad(Bad { close: true, .. })),
+                        "{shown}: {read:?}"
+                    );
+                    assert_eq!(read, begun, "{shown}");
+                }
+            }
+        }
+    });
 }
 
 #[test]

@@ -41,6 +41,7 @@ fn a_rewrite_changes_only_key_expiry_and_quietness() {
         ("incr a 5 noreply\r\n", both, "incr other 5\r\n"),
         ("delete a 0 noreply\r\n", both, "delete other 0\r\n"),
         ("flush_all 5 noreply\r\n", ttl, "flush_all 5\r\n"),
+        ("verbosity 1 noreply noreply \n", both, "verbosity 1 \n"),
         ("mg a v\r\n", both, "mg other v\r\n"),
         ("mg a v q k\r\n", key, "mg other v k\r\n"),
         ("mg a T5 N6 q\r\n", ttl, "mg a T60 N60\r\n"),
