@@ -212,8 +212,8 @@ fn lent_reply_leaves_in_its_turn_as_its_client_takes_it_and_is_paid_for_together
     slots.answer_lent(link, Lent::new(&bytes, Some((b"own ", 10)), 5), &mut out);
     assert_eq!(
         slots.held(),
-        b"own ".len() + bytes.len() / 3,
-        "three have the bytes"
+        b"own ".len() + bytes.len() / 4,
+        "four have the bytes"
     );
     slots.answer(broken, &reply(Outcome::Timeout, 0), b"E\r\n", false, &mut out);
     assert!(out.is_empty(), "it is not its turn");
