@@ -47,3 +47,62 @@ impl SentAgain {
         self.lingering.extend(change.map(|change| (until, change)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proxima_wire::message::{Outcome, Reply};
+
+    use super::*;
+    use crate::{
+        micros::Micros,
+        near::{Look, Question, Rule, RuleSettings},
+    };
+
+    #[test]
+    fn deletes_that_are_sent_again_end_what_is_kept_and_keep_fills_out() {
+        let settings = RuleSettings {
+            ttl: Micros::secs(10),
+            jitter: 0,
+            stale: Micros::ZERO,
+            stale_on_error: Micros::ZERO,
+            negative: Micros::ZERO,
+            largest: 1 << 20,
+        };
+        let near = Arc::new(Near::new(1 << 20, [1, 2, 3, 4]));
+        let rule = Arc::new(Rule::new("rule", 0, &settings));
+        let look = |key: &str| {
+            let question = Question {
+                rule: &rule,
+                key: key.as_bytes(),
+                form: b"",
+            };
+            near.look(&question, Micros::ZERO, &mut Vec::new())
+        };
+        let keep = |key: &str| {
+            let Look::Miss(fill) = look(key) else {
+                panic!("{key} is no miss");
+            };
+            let reply = Reply::new(Outcome::Found, 1);
+            fill.keep(&reply, b"v"[..].into(), false, Micros::ZERO, 0)
+                .unwrap();
+        };
+        keep("before");
+        let mut again = SentAgain::default();
+        assert!(again.begin(["k"].into_iter()).is_none(), "nothing is kept yet");
+        again.follow(Some(&near));
+        assert!(
+            matches!(look("before"), Look::Miss(_)),
+            "whoever was deleting then"
+        );
+        keep("k");
+        keep("other");
+        let change = again.begin(["k"].into_iter());
+        assert!(matches!(look("k"), Look::Changing));
+        assert!(matches!(look("other"), Look::Hit(..)));
+        again.linger(change);
+        again.follow(Some(&near));
+        assert!(matches!(look("k"), Look::Changing), "it may still be executed");
+        again.lingering.clear();
+        assert!(matches!(look("k"), Look::Miss(_)));
+    }
+}
