@@ -163,7 +163,7 @@ def changed(proxima):
 
 
 def renewals(proxima, seconds=4):
-    """The daemon's CPU in seconds while a map that does not change is read all the time: with ETag, without."""
+    """The daemon's CPU in seconds while an unchanged map is read all the time, with ETag and without."""
     cpu = {}
     for tag in ("on", "off"):
         origin, cache = Origin(), Cache()
@@ -191,7 +191,8 @@ def draw(found, file):
             tall = row[key][0] / most * (height - bottom - 60)
             x, y = left + at * wide + 12 + side * wide * 0.36, height - bottom - tall
             bars.append(
-                f'<rect x="{x:.0f}" y="{y:.1f}" width="{wide * 0.34:.0f}" height="{tall:.1f}" fill="{colour}"/>'
+                f'<rect x="{x:.0f}" y="{y:.1f}" width="{wide * 0.34:.0f}" height="{tall:.1f}" '
+                f'fill="{colour}"/>'
                 f'<text x="{x + wide * 0.17:.0f}" y="{y - 4:.1f}" text-anchor="middle">'
                 f"{row[key][0] / 1000:.2f}</text>"
             )

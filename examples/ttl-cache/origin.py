@@ -4,8 +4,9 @@
 
 `GET /osd_map.N` answers with a map of N entries as JSON, which is made anew for each request, as Ceph's
 manager did for each of its modules. `ETag` is the epoch of the map: who names it in `If-None-Match` gets a
-304 and costs next to nothing. `POST /change` makes the next epoch. `GET /counts` says how many maps were made and
-how many answers were 304, and the CPU time of this process in seconds. `POST /etag/off` leaves the ETag out.
+304 and costs next to nothing. `POST /change` makes the next epoch. `GET /counts` says how many maps were
+made, how many answers were 304, and the CPU time of this process in seconds. `POST /etag/off` leaves the
+ETag out.
 """
 
 import http.server

@@ -23,8 +23,9 @@ use proxima::{
     fleet::{Lease, Peer, Slot, Stamp, Stay, View, keeper::Shared},
     members::{ClientSource, Here, Localities, Registry},
     micros::Micros,
+    near::{Near, Rules},
     protocol::Protocols,
-    route::Compiler,
+    route::{Compiler, near_rules},
 };
 use words::Words;
 
@@ -59,10 +60,12 @@ enum Route {
     Fleet,
     /// The store in this process.
     Embedded,
+    /// Replies of the pool that are kept.
+    NearCache,
 }
 
 /// All scenarios: gets and sets, 10:1, or gets alone, with keys of 40 bytes.
-pub(crate) const SCENARIOS: [Scenario; 12] = [
+pub(crate) const SCENARIOS: [Scenario; 14] = [
     Scenario {
         name: "1-at-a-time",
         words: Words::Memcached,
@@ -183,6 +186,26 @@ pub(crate) const SCENARIOS: [Scenario; 12] = [
         sets: false,
         route: Route::Fleet,
     },
+    Scenario {
+        name: "near-cache",
+        words: Words::Memcached,
+        clients: 100,
+        pipeline: 1,
+        keys: 1,
+        value: 400,
+        sets: false,
+        route: Route::NearCache,
+    },
+    Scenario {
+        name: "redis-near-cache",
+        words: Words::Redis,
+        clients: 100,
+        pipeline: 1,
+        keys: 1,
+        value: 400,
+        sets: false,
+        route: Route::NearCache,
+    },
 ];
 
 /// The number of recorded rounds. Each client sets once in this many requests.
@@ -243,7 +266,9 @@ impl Traffic {
         if scenario.route == Route::Embedded {
             traffic.fill();
         }
-        for _ in 0..ROUNDS {
+        // What is kept is fetched the first time: servers are not asked again.
+        let times = if scenario.route == Route::NearCache { 2 } else { 1 };
+        for _ in 0..times * ROUNDS {
             traffic.play();
         }
         for _ in 0..ROUNDS {
@@ -296,7 +321,9 @@ impl Traffic {
             self.scenario.answer(&stream.out, &mut reply);
             stream.out.clear();
             stream.dirty = false;
-            replies.push((lane, reply));
+            if !reply.is_empty() {
+                replies.push((lane, reply));
+            }
         }
         for (lane, reply) in &replies {
             self.engine.lane_bytes(*lane, reply);
@@ -418,6 +445,7 @@ fn engine(scenario: &Scenario) -> Engine {
     let route = match route {
         Route::Near => "{nearest: p}",
         Route::Embedded => "embedded",
+        Route::NearCache => "{near: {child: p, rules: [{name: all, ttl: 1d, others: none}]}}",
         _ => "p",
     };
     let text = format!(
@@ -431,7 +459,12 @@ fn engine(scenario: &Scenario) -> Engine {
     let servers = BTreeMap::from([("p".to_owned(), servers)]);
     let mut registry = Registry::new(Here::new(&[], None));
     let built = Compiler::new(&config, &servers, &mut registry, Protocols::PLAIN, "replay", 1)
-        .and_then(|mut compiler| compiler.tree(&mut registry, &["127.0.0.1:11211".into()]))
+        .and_then(|mut compiler| {
+            let rules = near_rules(&config, &Rules::default());
+            let near = Arc::new(Near::new(config.near.memory, [1, 2, 3, 4]));
+            compiler.keep_replies((!rules.is_empty()).then_some((near, rules)));
+            compiler.tree(&mut registry, &["127.0.0.1:11211".into()])
+        })
         .unwrap_or_else(|error| panic!("{error}"));
     let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));
     let facts = Facts {
@@ -449,6 +482,7 @@ fn engine(scenario: &Scenario) -> Engine {
         1,
     );
     engine.tree = Rc::new(built.tree);
+    engine.follow_near();
     if is_peer {
         join(&mut engine);
     }

@@ -23,7 +23,7 @@ use std::{
 };
 
 const TOLERANCE: f64 = 0.02;
-const SCENARIOS: [&str; 12] = [
+const SCENARIOS: [&str; 14] = [
     "1-at-a-time",
     "pipelines-of-16",
     "gets-of-8-keys",
@@ -36,6 +36,8 @@ const SCENARIOS: [&str; 12] = [
     "redis-embedded",
     "reads-of-one-copy",
     "reads-in-a-fleet",
+    "near-cache",
+    "redis-near-cache",
 ];
 /// A read in a fleet compares one number more.
 const FLEET: f64 = 0.01;

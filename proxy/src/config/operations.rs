@@ -43,6 +43,17 @@ pub(crate) fn is_word_of(protocol: Protocol, word: &str) -> bool {
     }
 }
 
+/// May replies to this command of that protocol be kept in a near cache?
+pub(crate) fn is_kept(protocol: Protocol, word: &str) -> bool {
+    let mut commands = (0..resp::Command::COUNT).filter_map(resp::Command::of);
+    match protocol {
+        Protocol::REDIS => commands.any(|command| command.is_kept && command.name == word),
+        _ => [Command::Get, Command::MetaGet]
+            .iter()
+            .any(|command| command.name() == word),
+    }
+}
+
 /// All words of memcached with their meanings: the groups, then the commands that have a key and are no
 /// group's name.
 pub(crate) fn words() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {

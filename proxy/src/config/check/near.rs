@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::config::{
     Diagnostic,
-    operations::is_word_of,
+    operations::{is_kept, is_word_of},
     reading::{Index, Reading, Site},
     schema::{Config, NearRoute, NearRule, Route},
 };
@@ -98,6 +98,11 @@ pub(super) fn rules(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     let mut names: BTreeMap<&str, usize> = BTreeMap::new();
     for (site, near) in routes(config, index) {
+        if near.rules.is_empty() {
+            let problem = "`near` has no rule, and keeps nothing".to_owned();
+            let remedy = "write a rule, as `{name: all, ttl: 1s}`, or take `near` away";
+            diagnostics.push(refuse(site, problem).with_remedy(remedy));
+        }
         for NearRule { name, commands, .. } in &near.rules {
             let count = names.entry(name).or_default();
             *count += 1;
@@ -106,12 +111,13 @@ pub(super) fn rules(config: &Config, index: &Index) -> Vec<Diagnostic> {
                 let remedy = "give each rule of the configuration a name of its own";
                 diagnostics.push(refuse(site, problem).with_remedy(remedy));
             }
-            let is_known = |word: &&String| {
-                let mut protocols = config.listeners.iter().map(|listener| listener.protocol);
-                protocols.any(|protocol| is_word_of(protocol, word))
-            };
-            for word in commands.iter().filter(|word| !is_known(word)) {
-                let problem = format!("rule `{name}` is for `{word}`, which is no command of any listener");
+            let protocols = || config.listeners.iter().map(|listener| listener.protocol);
+            for word in commands {
+                let problem = match protocols().any(|protocol| is_word_of(protocol, word)) {
+                    _ if protocols().any(|protocol| is_kept(protocol, word)) => continue,
+                    true => format!("rule `{name}` is for `{word}`, whose replies are never kept"),
+                    false => format!("rule `{name}` is for `{word}`, which is no command of any listener"),
+                };
                 let remedy = "name commands that read one key, such as `get`";
                 diagnostics.push(refuse(site, problem).with_remedy(remedy));
             }
