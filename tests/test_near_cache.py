@@ -605,6 +605,21 @@ def test_who_has_not_logged_in_gets_nothing_that_is_kept(redis_server, proxima, 
         assert stranger.ask("GET", "k") == b"$1\r\nv\r\n"
 
 
+def test_a_read_between_watch_and_exec_comes_from_the_server(redis_cache):
+    server, proxy = redis_cache()
+    with Connection(proxy.address) as client:
+        client.ask("SET", "k", "1")
+        assert client.ask("GET", "k") == b"$1\r\n1\r\n"
+        # Another one changes it at the server, which the proxy does not see.
+        server.ask("SET", "k", "2")
+        assert client.ask("GET", "k") == b"$1\r\n1\r\n"
+        assert client.ask("WATCH", "k") == b"+OK\r\n"
+        assert client.ask("GET", "k") == b"$1\r\n2\r\n"
+        client.send(array("MULTI") + array("SET", "k", "3") + array("EXEC"))
+        assert [client.reply() for _ in range(3)] == [b"+OK\r\n", b"+QUEUED\r\n", b"*1\r\n+OK\r\n"]
+        assert client.ask("GET", "k") == b"$1\r\n3\r\n"
+
+
 @pytest.mark.parametrize("end", ["EXEC", "DISCARD"])
 def test_a_transaction_holds_its_keys_until_its_end(redis_cache, end):
     server, proxy = redis_cache()
