@@ -404,6 +404,23 @@ def test_who_waits_gets_the_error_once_and_the_next_asks_anew(memcached, proxima
         until(lambda: client.ask(b"get k\r\n").startswith(b"VALUE"), "the server is asked anew")
 
 
+def test_a_flush_that_is_due_later_is_seen_when_it_comes(cache):
+    server, proxy, _ = cache()
+    with proxy.raw() as client, proxy.raw(1) as plain:
+        client.set("k", "v")
+        assert client.get("k") == b"v"
+        assert plain.ask(b"flush_all 2\r\n") == b"OK\r\n"
+        assert client.get("k") == b"v"
+
+        def is_flushed():
+            is_gone = server.get("k") is None
+            held = client.get("k")
+            assert not (is_gone and held), "it is kept longer than the server had it"
+            return is_gone
+
+        until(is_flushed, "the flush has come")
+
+
 def test_a_change_reaches_who_reads_from_the_next_pool(memcached, proxima):
     servers = memcached.several(2)
     pools = {
