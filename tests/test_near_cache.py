@@ -498,6 +498,20 @@ def test_a_change_while_nothing_is_kept_ends_what_was_kept_before(memcached, pro
             assert client.get("k") == value
 
 
+@pytest.mark.either_io
+def test_another_database_of_the_pool_empties_what_was_kept(redis_server, proxima):
+    server = redis_server()
+    made = kept_redis([server])
+    proxy = proxima(made)
+    with Connection(proxy.address) as client:
+        client.ask("SET", "k", "zero")
+        assert client.ask("GET", "k") == client.ask("GET", "k") == b"$4\r\nzero\r\n"
+    made["pools"]["cache"]["database"] = 1
+    proxy.write(made)
+    assert proxy.reload()[0] == 200
+    until(lambda: _get(proxy, "k") == b"$-1\r\n", "the other database is read")
+
+
 def _get(proxy, key):
     with Connection(proxy.address) as client:
         return client.ask("GET", key)
