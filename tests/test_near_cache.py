@@ -714,6 +714,48 @@ def test_each_write_of_redis_ends_what_it_changes(redis_cache, words):
             assert client.ask("GET", "k") == server.ask("GET", "k")
 
 
+@pytest.mark.parametrize("scripts", ["everything", "keys"])
+def test_scripts_change_everything_or_their_keys(redis_server, proxima, scripts):
+    server = redis_server()
+    proxy = proxima(kept_redis([server], top={"near": {"scripts": scripts}}))
+    with Connection(proxy.address) as client:
+        client.ask("MSET", "a", "1", "b", "1")
+        assert client.ask("GET", "a") == client.ask("GET", "b") == b"$1\r\n1\r\n"
+        assert client.ask("EVAL", "return redis.call('set', KEYS[1], '2')", "1", "a") == b"+OK\r\n"
+        assert client.ask("GET", "a") == b"$1\r\n2\r\n"
+        before = calls(server, "get")
+        assert client.ask("GET", "b") == b"$1\r\n1\r\n"
+        assert calls(server, "get") == before + (scripts == "everything")
+        # A script that is given no keys may change any.
+        assert client.ask("EVAL", "return redis.call('set', 'b', '3')", "0") == b"+OK\r\n"
+        assert client.ask("GET", "b") == b"$1\r\n3\r\n"
+
+
+@pytest.mark.either_io
+def test_the_memory_is_what_the_file_says_after_a_reload_too(memcached, proxima):
+    server = memcached()
+    made = kept([server], top={"near": {"memory": "1MiB"}})
+    proxy = proxima(made)
+    asked = Asked(server)
+    with proxy.raw() as client:
+
+        def kept_of_all():
+            for number in range(100):
+                client.get(f"k{number}")
+            asked()
+            for number in range(100):
+                client.get(f"k{number}")
+            return 100 - asked()
+
+        for number in range(100):
+            client.set(f"k{number}", "v" * 50_000)
+        assert kept_of_all() < 30
+        made["near"]["memory"] = "64MiB"
+        proxy.write(made)
+        assert proxy.reload()[0] == 200
+        until(lambda: kept_of_all() == 100, "there is room for all")
+
+
 @pytest.mark.either_io
 def test_clients_that_leave_at_any_time_leave_nothing_behind(cache):
     """After them, each key is kept again: no change and no fetch of theirs is counted any more."""
