@@ -651,7 +651,7 @@ def test_a_read_between_watch_and_exec_comes_from_the_server(redis_cache):
         assert client.ask("GET", "k") == b"$1\r\n3\r\n"
 
 
-@pytest.mark.parametrize("end", ["EXEC", "DISCARD"])
+@pytest.mark.parametrize("end", ["EXEC", "DISCARD", "a large answer"])
 def test_a_transaction_holds_its_keys_until_its_end(redis_cache, end):
     server, proxy = redis_cache()
     server.ask("SET", "large", "x" * 300_000)
