@@ -673,6 +673,31 @@ def test_a_transaction_holds_its_keys_until_its_end(redis_cache, end):
         assert calls(server, "get") == before, "it is kept again"
 
 
+def test_a_transaction_that_began_before_anything_was_kept_counts(redis_server, proxima):
+    server = redis_server()
+    made = kept_redis([server])
+    route = made["listeners"][0]["route"]
+    made["listeners"][0]["route"] = "cache"
+    proxy = proxima(made)
+    with Connection(proxy.address) as client, Connection(proxy.address) as other:
+        client.ask("SET", "k", "old")
+        assert client.ask("MULTI") == b"+OK\r\n"
+        assert client.ask("SET", "k", "new") == b"+QUEUED\r\n"
+        made["listeners"][0]["route"] = route
+        proxy.write(made)
+        assert proxy.reload()[0] == 200
+
+        def is_kept():
+            before = calls(server, "get")
+            other.ask("GET", "k")
+            other.ask("GET", "k")
+            return calls(server, "get") <= before + 1
+
+        until(is_kept, "the new route keeps replies")
+        assert client.ask("EXEC") == b"*1\r\n+OK\r\n"
+        assert other.ask("GET", "k") == b"$3\r\nnew\r\n"
+
+
 @pytest.mark.either_io
 def test_a_whole_transaction_and_its_flush_end_what_is_kept(redis_cache):
     _, proxy = redis_cache()
