@@ -27,6 +27,8 @@ PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_nutcracker
 echo "soak: random faults of a fleet, of its network and its disks, and fifty peers on one host"
 PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_fleet_faults.py tests/test_fleet_net.py \
     tests/test_fleet_disk.py tests/test_fleet_many.py
+echo "soak: an hour of histories of the near cache"
+PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_near_cache_histories.py
 echo "soak: what five hundred subscribers cost their leader"
 cargo test --profile fast --locked -p proxima --lib subscribers -- --ignored --nocapture
 echo "soak: the largest scopes of the fleet's model"

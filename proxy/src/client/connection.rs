@@ -12,7 +12,7 @@ use crate::{
     engine::{ClientId, LaneId, ids},
     members::{ClientSource, Locality},
     micros::Micros,
-    protocol::Protocol,
+    protocol::{Lease, Protocol},
     route::Origin,
     stream::Stream,
     table::Entry,
@@ -117,6 +117,7 @@ impl Client {
             locality: self.locality,
             protocol: self.protocol,
             hides_prefix: false,
+            is_kept: self.session.lease == Lease::Kept,
         }
     }
 

@@ -18,6 +18,8 @@
 
 mod change;
 mod key_hash;
+#[cfg(test)]
+mod model;
 mod ready;
 mod rule;
 mod rules;

@@ -12,8 +12,9 @@ pub const LINGER: Micros = Micros::secs(10);
 const MOST_LINGERING: usize = 16 * 1024;
 /// A change of everything is begun for those so often.
 const WHOLESALE: Micros = Micros::secs(1);
-/// Servers count whole seconds: a flush that is due may come so much earlier, and so much later.
-const EARLY: Micros = Micros::secs(1);
+/// A flush that is due may come so much earlier, and so much later: servers count whole seconds, memcached
+/// takes one off, and workers look a few times a second what is due.
+const EARLY: Micros = Micros::secs(3);
 const LATE: Micros = Micros::secs(2);
 /// The most flushes that are remembered until they are due. More have begun at once.
 const MOST_DUE: usize = 1024;

@@ -127,6 +127,10 @@ impl Groups {
         self.0.get(&identity).copied()
     }
 
+    pub(in crate::route) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(in crate::route) fn insert(&mut self, identity: u64, flight: FlightId) {
         self.0.insert(identity, flight);
     }

@@ -48,9 +48,9 @@ impl Router {
         self.flights.peek(id)?.group.as_deref()
     }
 
-    /// Is there no flight?
+    /// Is there no flight, and does nobody wait for one?
     pub fn is_empty(&self) -> bool {
-        self.flights.is_empty()
+        self.flights.is_empty() && self.groups.is_empty()
     }
 
     /// Bytes of memory that the flights take.

@@ -7,7 +7,7 @@
 
 use std::{collections::VecDeque, mem};
 
-use proxima_wire::message::Request;
+use proxima_wire::message::{Class, Request};
 
 use super::Lane;
 use crate::{
@@ -36,8 +36,12 @@ impl Engine {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
-        let Some(change) = begin(&mut self.near, lane.member.protocol, request, message, self.now) else {
-            return;
+        let begun = begin(&mut self.near, lane.member.protocol, request, message, self.now);
+        let may_execute = lane.has_uncounted && request.class != Class::Read;
+        let change = match (begun, self.near.changes()) {
+            (Some(change), _) => change,
+            (None, Some(changes)) if may_execute => changes.of_everything(),
+            (None, _) => return,
         };
         match lane.waiters.last_mut() {
             Some(waiter) if !request.is_unanswered => {
@@ -73,6 +77,7 @@ impl Engine {
                 waiter.effects = waiter.effects.counted();
                 lane.changes.push_back(changes.of_everything());
             }
+            lane.has_uncounted = lane.owner.is_some();
         }
     }
 
@@ -81,7 +86,7 @@ impl Engine {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
-        if lane.queued_changes.is_empty() {
+        if lane.queued_changes.is_empty() && !lane.has_uncounted {
             return;
         }
         let owner = lane.owner;
@@ -90,6 +95,7 @@ impl Engine {
             && let Some(lane) = self.servers.lanes.get_mut(id)
         {
             lane.queued_changes.clear();
+            lane.has_uncounted = false;
         }
     }
 

@@ -49,6 +49,7 @@ impl Engine {
             return bytes.len();
         };
         lane.end_change();
+        let is_own = lane.dedicated;
         lane.waiters.drop_first();
         if lane.waiters.is_empty() {
             lane.stream.drop_kept(&mut self.buffers);
@@ -62,6 +63,9 @@ impl Engine {
             .served(member.pool.id, member.id, micros, reply.outcome);
         let mut parts = std::mem::take(&mut lane.parts);
         lane.part_bytes = 0;
+        if is_own {
+            self.end_queued_changes(id);
+        }
         let mut head = bytes.get(..reply.head as usize).unwrap_or(bytes);
         let slot = match waiter.to {
             ReplyTo::Client { client: id, seq } if parts.is_empty() => Some((id, seq)),

@@ -61,6 +61,7 @@ impl Engine {
             pace: Pace::since(now),
             changes: VecDeque::new(),
             queued_changes: Vec::new(),
+            has_uncounted: false,
         });
         self.actions.connect.push(id);
         self.metrics.lanes_opened += 1;

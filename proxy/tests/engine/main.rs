@@ -17,6 +17,7 @@ mod leases;
 mod limits;
 mod links;
 mod locality;
+mod near_cache;
 mod orders;
 mod peers;
 mod pipelines;

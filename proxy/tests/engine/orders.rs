@@ -1,16 +1,21 @@
 //! Two workers change copies on three servers, and their changes reach each server in another order.
 //! Connections break, and their bytes are executed later, or never. Descriptors run out. At rest the copies
-//! agree, no swap is lost, and no read is older than the last answer.
+//! agree, no swap is lost, and no read is older than the last answer, whether replies are kept or not.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::Path, rc::Rc, sync::Arc, time::Duration};
 
 use proptest::prelude::*;
-use proxima::{config, copies::KeyLocks};
+use proxima::{
+    config,
+    copies::KeyLocks,
+    near::{Near, Rules},
+    route::near_rules,
+};
 
 use crate::{
     control::Control,
     copies::COPIES,
-    world::{World, check_equal, held, worker_of, world},
+    world::{World, check_equal, held, keeping, worker_of, world},
 };
 
 const SERVERS: [&str; 3] = ["a", "b", "c"];
@@ -156,11 +161,34 @@ struct Play {
     failed: bool,
     /// A number that makes each value unique.
     asked: usize,
+    /// Where replies are kept.
+    near: Option<Arc<Near>>,
 }
 
 impl Play {
     fn new() -> Self {
-        let config = config::parse(COPIES, Path::new("test")).unwrap().config;
+        Self::of(COPIES)
+    }
+
+    /// A play whose workers keep replies.
+    fn keeping() -> Self {
+        let route = "{near: {child: p, rules: [{name: r, ttl: 8ms, stale: 4ms, negative: 8ms}]}}";
+        let yaml = COPIES.replace("route: p", &format!("route: {route}"));
+        let mut play = Self::of(&yaml);
+        let config = config::parse(&yaml, Path::new("test")).unwrap().config;
+        let near = Arc::new(Near::new(16 << 20, [1, 2, 3, 4]));
+        let rules = near_rules(&config, &Rules::default());
+        for worker in &mut play.workers {
+            let kept = Some((Arc::clone(&near), rules.clone()));
+            worker.engine.tree = Rc::new(keeping(&config, kept).unwrap());
+            worker.engine.follow_near();
+        }
+        play.near = Some(near);
+        play
+    }
+
+    fn of(yaml: &str) -> Self {
+        let config = config::parse(yaml, Path::new("test")).unwrap().config;
         let locks = Arc::new(KeyLocks::new(2, [1, 2, 3, 4]));
         let mut workers = [0, 1].map(|worker| worker_of(&config, worker, Arc::clone(&locks)));
         let members = workers[0].engine.tree.members();
@@ -187,6 +215,7 @@ impl Play {
             swapped: 0,
             failed: false,
             asked: 0,
+            near: None,
         }
     }
 
@@ -424,6 +453,13 @@ impl Play {
         for worker in &self.workers {
             assert!(worker.is_idle());
         }
+        if let Some(near) = &self.near {
+            // Changes whose lanes were lost are counted a while longer.
+            self.workers
+                .iter_mut()
+                .for_each(|worker| worker.pass(Duration::from_secs(15)));
+            assert_eq!(near.words.open(), 0, "a change does not end");
+        }
     }
 }
 
@@ -447,6 +483,16 @@ proptest! {
     #[test]
     fn copies_agree_after_broken_connections(steps in prop::collection::vec(failing_step(), 1..400)) {
         let mut play = Play::new();
+        for step in &steps {
+            play.step(step);
+        }
+        play.settle();
+        play.check();
+    }
+
+    #[test]
+    fn kept_replies_are_no_older_than_answered_changes(steps in prop::collection::vec(failing_step(), 1..400)) {
+        let mut play = Play::keeping();
         for step in &steps {
             play.step(step);
         }

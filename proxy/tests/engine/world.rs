@@ -18,6 +18,7 @@ use proxima::{
     fleet::{Slot, Stay},
     members::{Here, Registry},
     micros::Micros,
+    near::{Near, Rules},
     peers::Role,
     protocol::Protocols,
     reactor::Conn,
@@ -115,8 +116,13 @@ fn tree(config: &Config) -> Tree {
     compiled(config).unwrap()
 }
 
-/// The tree of a configuration.
+/// The tree of a configuration, which keeps no replies.
 pub(crate) fn compiled(config: &Config) -> Result<Tree, CompileError> {
+    keeping(config, None)
+}
+
+/// The tree of a configuration, whose replies are kept there by these rules.
+pub(crate) fn keeping(config: &Config, near: Option<(Arc<Near>, Rules)>) -> Result<Tree, CompileError> {
     let servers: BTreeMap<_, _> = config
         .pools
         .iter()
@@ -132,6 +138,7 @@ pub(crate) fn compiled(config: &Config) -> Result<Tree, CompileError> {
         .map(|listener| listener.address.clone())
         .collect();
     let mut compiler = Compiler::new(config, &servers, &mut registry, Protocols::PLAIN, "test", 1)?;
+    compiler.keep_replies(near);
     Ok(compiler.tree(&mut registry, &listeners)?.tree)
 }
 
@@ -177,7 +184,12 @@ impl World {
 
     /// Connects a client to the first listener, and returns its seat.
     pub(crate) fn client(&mut self) -> usize {
-        let peer = self.engine.open_client(0).expect("a listener");
+        self.client_of(0)
+    }
+
+    /// Connects a client to this listener.
+    pub(crate) fn client_of(&mut self, listener: u16) -> usize {
+        let peer = self.engine.open_client(listener).expect("a listener");
         self.seat(peer, "")
     }
 

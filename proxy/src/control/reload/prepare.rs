@@ -20,7 +20,7 @@ use crate::{
     client::{Bound, bind, permit},
     config::{
         Loaded,
-        schema::{Config, Permissions, SpoolOptions},
+        schema::{Config, Permissions, Scripts, SpoolOptions},
         source::Lists,
     },
     copies::Departed,
@@ -266,6 +266,8 @@ fn near(
         Some((near, _)) => near,
         None => Arc::new(Near::new(config.near.memory, *seed)),
     };
+    near.store.set_memory(config.near.memory);
+    near.set_scripts(config.near.scripts == Scripts::Keys);
     *known = Some((Arc::clone(&near), rules.clone()));
     (!rules.is_empty()).then_some((near, rules))
 }

@@ -68,17 +68,21 @@ pub fn near_rules(config: &Config, before: &Rules) -> Rules {
     before.next(told.into_iter())
 }
 
-/// The text of what stands below a route, named routes included. Lists of servers are not in it.
+/// The text of what stands below a route, named routes and the pools' users and databases included. Lists of
+/// servers are not in it.
 fn below(config: &Config, route: &Route) -> String {
     let (mut pending, mut seen, mut text) = (vec![route], HashSet::new(), format!("{route:?}"));
     while let Some(route) = pending.pop() {
         pending.extend(route.children());
-        if let Some(name) = route.pool().filter(|&name| seen.insert(name))
-            && let Some(named) = config.routes.get(name)
-        {
-            // Writing to a string does not fail.
+        let Some(name) = route.pool().filter(|&name| seen.insert(name)) else {
+            continue;
+        };
+        // Writing to a string does not fail.
+        if let Some(named) = config.routes.get(name) {
             let _ = write!(text, " {name}: {named:?}");
             pending.push(named);
+        } else if let Some(pool) = config.pools.get(name) {
+            let _ = write!(text, " {name}: {:?} {}", pool.login.user, pool.login.database);
         }
     }
     text

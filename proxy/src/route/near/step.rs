@@ -58,6 +58,10 @@ impl Engine {
         if request.class != Class::Read || request.is_dedicated || key.is_empty() || walk.is_streamed() {
             return None;
         }
+        // A kept reply may be older than the watch: EXEC would succeed on what has changed before.
+        if walk.origin.is_kept {
+            return None;
+        }
         let rule = near.rule(request.command, key).filter(|rule| rule.is_on())?;
         let cacheable = walk.origin.protocol.cacheable()?;
         let login = walk.origin.login;

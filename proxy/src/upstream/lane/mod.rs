@@ -125,6 +125,9 @@ pub struct Lane {
     pub(super) changes: VecDeque<OpenChange>,
     /// Changes that are answered, and belong to what the server keeps for the lane's client.
     pub(super) queued_changes: Vec<OpenChange>,
+    /// The server may have queued changes before this worker counted them. They are executed by a later
+    /// request, which names no keys.
+    pub(super) has_uncounted: bool,
 }
 
 /// The phase of a lane. Requests may be given to it in every phase; before `Ready` they are held.

@@ -362,6 +362,7 @@ impl Engine {
                 client: None,
                 protocol,
                 hides_prefix: false,
+                is_kept: false,
             },
             request: &request,
             message: ask.message,

@@ -178,6 +178,7 @@ impl Engine {
                 client: None,
                 protocol,
                 hides_prefix: false,
+                is_kept: false,
             },
             request,
             message,
