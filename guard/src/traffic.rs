@@ -460,8 +460,8 @@ fn engine(scenario: &Scenario) -> Engine {
     let mut registry = Registry::new(Here::new(&[], None));
     let built = Compiler::new(&config, &servers, &mut registry, Protocols::PLAIN, "replay", 1)
         .and_then(|mut compiler| {
-            let rules = near_rules(&config, &Rules::default());
-            let near = Arc::new(Near::new(config.near.memory, [1, 2, 3, 4]));
+            let rules = near_rules(&config, &Rules::default(), &config);
+            let near = Arc::new(Near::new(config.near.memory(), [1, 2, 3, 4]));
             compiler.keep_replies((!rules.is_empty()).then_some((near, rules)));
             compiler.tree(&mut registry, &["127.0.0.1:11211".into()])
         })

@@ -10,6 +10,7 @@ mod health;
 mod mcrouter;
 mod members;
 mod metrics;
+mod near;
 mod orders;
 mod page;
 mod process;
@@ -56,6 +57,12 @@ proxima
   POST /orders/hold?pool=P       have its requests wait, if it has one writer (&for=2s)
   POST /orders/writer?pool=P&member=M  have this member take its writes (&for=10m)
   DELETE /orders/…               take an order back
+  /near                          the near cache: its rules, what they keep, what was counted (JSON)
+  /near/top                      the keys that were answered most often (?rule=R&count=20; JSON)
+  /near/explain?rule=R&key=K     what a rule does with a key
+  POST /near/set?rule=R&ttl=10s  change settings at once (&stale=… &negative=… &largest=… &keep=1; or ?memory=…)
+  POST /near/on?rule=R           switch a rule on (&ttl=10s), or off: POST /near/off?rule=R (&keep=1)
+  POST /near/drop?rule=R&key=K   drop a key (&prefix=P: all that begin so; &all=1: the whole rule)
   POST /reload                   read the configuration again (with the header X-Proxima: yes)
 ";
 
@@ -81,6 +88,13 @@ pub async fn serve(address: &str, tls: Option<Arc<Acceptor>>, proxy: Arc<Proxy>)
         .route("/orders/drain", post(orders::drain).delete(orders::end_drain))
         .route("/orders/hold", post(orders::hold).delete(orders::end_hold))
         .route("/orders/writer", post(orders::writer).delete(orders::end_writer))
+        .route("/near", get(near::show))
+        .route("/near/top", get(near::top))
+        .route("/near/explain", get(near::explain))
+        .route("/near/set", post(near::set))
+        .route("/near/on", post(near::on))
+        .route("/near/off", post(near::off))
+        .route("/near/drop", post(near::drop))
         .route("/reload", post(reload))
         .layer(from_fn_with_state(Arc::clone(&proxy), guard::guard))
         .with_state(proxy);

@@ -17,6 +17,8 @@ pub(super) enum BadQuery {
     NoNumber { name: String, value: String },
     #[error("`{name}={value}`: expected an IP address")]
     NoAddress { name: String, value: String },
+    #[error("`{name}={value}`: expected 1 or 0")]
+    NoFlag { name: String, value: String },
     #[error("which key? /explain?key=K")]
     NoKey,
     #[error(transparent)]
@@ -76,6 +78,21 @@ impl<'a> Query<'a> {
             })
         };
         self.text(name).map(address).transpose()
+    }
+
+    /// Is this asked for? Its value is 1 or 0; alone it is asked for.
+    ///
+    /// # Errors
+    /// The value is another one.
+    pub(super) fn flag(&self, name: &str) -> Result<bool, BadQuery> {
+        match self.text(name).as_deref() {
+            None | Some("0") => Ok(false),
+            Some("" | "1") => Ok(true),
+            Some(value) => Err(BadQuery::NoFlag {
+                name: name.to_owned(),
+                value: value.escape_debug().to_string(),
+            }),
+        }
     }
 
     /// A number.

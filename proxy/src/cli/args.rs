@@ -1,6 +1,6 @@
 //! The commands and their options. What is said here is the help, the manual page and the completions.
 
-use std::{net::IpAddr, path::PathBuf};
+use std::{ffi::OsString, net::IpAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -29,6 +29,8 @@ Examples:
     proxima check proxima.yaml
   Where does this key go, and why?
     proxima explain user:1 --config proxima.yaml
+  What does the near cache keep, and for how long?
+    proxima near list
   mcrouter's options and file; the same when called as `mcrouter`:
     proxima mcrouter --port=11211 --config=file:mcrouter.json
   twemproxy's options and file; the same when called as `nutcracker`:
@@ -42,6 +44,8 @@ pub(super) enum Command {
     Explain(Explain),
     #[command(subcommand)]
     Fleet(Fleet),
+    #[command(subcommand)]
+    Near(Near),
     /// Print what may stand in a configuration
     #[command(subcommand)]
     Config(Config),
@@ -278,6 +282,143 @@ pub(super) enum Fleet {
         #[arg(long)]
         force: bool,
     },
+}
+
+/// Look at the near cache, and change it while it runs
+///
+/// A near cache keeps replies by the rules of the configuration's `near` routes. Here a rule can be watched,
+/// changed, switched off and on, and emptied. What is changed holds at once, for what is kept
+/// already, too, until the next start; with --keep it is written to the file that the configuration names as
+/// `near: {settings: FILE}`.
+#[derive(Clone, Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  What does each rule keep, and how often is that an answer?
+    proxima near list
+  Keep replies of the rule `maps` for 10 s, and old ones for 5 s more while they are renewed:
+    proxima near set maps ttl 10s stale 5s
+  The same beyond the next start:
+    proxima near set maps ttl 10s stale 5s --keep
+  Give the near cache more memory, or less; what is above it goes at once:
+    proxima near set memory 512MiB
+  A reply is wrong: drop it, or all keys that begin so, or all of the rule:
+    proxima near drop maps map:eu
+    proxima near drop maps --prefix map:
+    proxima near drop maps --all
+  Something is odd: send all requests of the rule to the servers, and later keep again:
+    proxima near off maps
+    proxima near on maps")]
+pub(super) enum Near {
+    /// Print the rules: what they keep, by which settings, and how often that is an answer
+    List {
+        #[command(flatten)]
+        at: AdminPort,
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Change settings of a rule, or the memory of all of them
+    ///
+    /// The settings of a rule are `ttl`, `stale`, `stale_on_error`, `negative`, `largest` and `jitter`, each
+    /// with its value as in a configuration. `ttl 0s` switches the rule off.
+    #[command(after_help = "\
+Examples:
+  proxima near set maps ttl 10s
+  proxima near set maps ttl 1m stale 10s negative 1s largest 4MiB --keep
+  proxima near set memory 512MiB")]
+    Set {
+        /// The rule, or `memory`
+        #[arg(value_name = "RULE")]
+        rule: String,
+        /// Settings, each with its value; the size alone behind `memory`
+        #[arg(required = true, value_name = "SETTING VALUE")]
+        values: Vec<String>,
+        /// Keep it beyond the next start
+        #[arg(long)]
+        keep: bool,
+        #[command(flatten)]
+        at: AdminPort,
+    },
+    /// Keep replies of a rule again, as before it was switched off
+    On {
+        /// The rule
+        rule: String,
+        /// For how long; a rule that was off since the start needs it
+        #[arg(long, value_name = "TIME")]
+        ttl: Option<String>,
+        /// Keep it beyond the next start
+        #[arg(long)]
+        keep: bool,
+        #[command(flatten)]
+        at: AdminPort,
+    },
+    /// Send all requests of a rule to the servers, and free what it has kept
+    Off {
+        /// The rule
+        rule: String,
+        /// Keep it beyond the next start
+        #[arg(long)]
+        keep: bool,
+        #[command(flatten)]
+        at: AdminPort,
+    },
+    /// Drop what is kept: of one key, of all keys that begin so, or of a whole rule
+    ///
+    /// A reply that is being fetched meanwhile is not kept either. A single key is dropped in all rules, as by
+    /// a request that changes it.
+    #[command(after_help = "\
+Examples:
+  proxima near drop maps map:eu
+  proxima near drop maps --prefix map:
+  proxima near drop maps --all")]
+    Drop {
+        /// The rule
+        rule: String,
+        /// The key, as the server sees it
+        #[arg(required_unless_present_any = ["prefix", "all"], conflicts_with_all = ["prefix", "all"])]
+        key: Option<OsString>,
+        /// The beginning of the keys
+        #[arg(long, value_name = "BEGINNING", conflicts_with = "all")]
+        prefix: Option<OsString>,
+        /// All keys of the rule
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        at: AdminPort,
+    },
+    /// Print the keys that were answered most often, with bytes and age
+    Top {
+        /// Only keys of this rule
+        rule: Option<String>,
+        /// How many
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        count: usize,
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        at: AdminPort,
+    },
+    /// Say what a rule does with a key, what is kept of it, and what the next reader gets
+    Explain {
+        /// The rule
+        rule: String,
+        /// The key, as the server sees it
+        key: OsString,
+        #[command(flatten)]
+        at: AdminPort,
+    },
+}
+
+/// The proxy that is asked.
+#[derive(Clone, Debug, Args)]
+pub(super) struct AdminPort {
+    /// The admin port of the proxy; `https://ADDRESS` where it has TLS
+    #[arg(long, value_name = "ADDRESS", default_value = ADMIN)]
+    pub(super) admin: String,
+    /// The authority of the admin port's certificate; the default are those that this system trusts
+    #[arg(long, value_name = "FILE")]
+    pub(super) admin_ca: Option<PathBuf>,
 }
 
 /// The admin port of the examples.

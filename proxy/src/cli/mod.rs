@@ -1,9 +1,12 @@
 //! The command line: its commands, and the answers that need no data plane.
 
+mod admin;
 mod args;
 mod daemon;
 mod fleet;
 mod log;
+mod near;
+mod near_table;
 
 use std::{ffi::OsString, path::Path};
 
@@ -84,11 +87,16 @@ pub fn task(arguments: impl IntoIterator<Item = OsString>) -> Task {
             .map(|argument| argument.to_string_lossy());
         return door(texts.map(String::from).collect());
     }
+    // What is asked of a running proxy fails with one code, wherever the mistake is found.
+    let code = match arguments.get(1).is_some_and(|command| command == "near") {
+        true => 1,
+        false => 2,
+    };
     match Cli::try_parse_from(arguments) {
         Ok(cli) => of(cli.command),
         Err(error) => Task::Say(match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Answer::good(error.to_string()),
-            _ => Answer::bad(2, error.to_string()),
+            _ => Answer::bad(code, error.to_string()),
         }),
     }
 }
@@ -110,6 +118,7 @@ fn of(command: Command) -> Task {
         Command::Nutcracker { arguments } => return as_nutcracker(arguments),
         Command::Check(check) => self::check(&check.file),
         Command::Fleet(command) => fleet::fleet(command),
+        Command::Near(command) => near::near(command),
         Command::Config(Config::Schema) => Answer::good(describe::json_schema_text()),
         Command::Config(Config::Options) => Answer::good(describe::options()),
         Command::Config(Config::Routes) => Answer::good(describe::routes()),

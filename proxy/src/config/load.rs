@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::{
-    ConfigError, Diagnostic, check, file, foreign, passwords,
+    ConfigError, Diagnostic, check, file, foreign, near_settings, passwords,
     reading::{Kind, Reading},
     schema::{Config, Fleet, Peers, Pool},
     yaml::{self, PeerFile},
@@ -44,9 +44,14 @@ pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
     match read(&text, path, &mut cx) {
         Ok(mut config) => {
             let unread = passwords::read(&mut config, path).err().unwrap_or_default();
-            let mut refused = unusable_files(&config).into_iter().chain(unread);
+            let unkept = near_settings::load(&mut config).err();
+            let mut refused = unusable_files(&config).into_iter().chain(unread).chain(unkept);
             match refused.next() {
-                None => Ok(loaded(config, cx, &text, path)),
+                None => {
+                    let mut loaded = loaded(config, cx, &text, path);
+                    loaded.warnings.extend(near_settings::warnings(&loaded.config));
+                    Ok(loaded)
+                }
                 Some(first) => Err(ConfigError {
                     others: refused.collect(),
                     ..first
@@ -147,6 +152,9 @@ fn seen_from(path: &Path, mut config: Config) -> Config {
     let folder = path.parent().unwrap_or(Path::new(""));
     if let Some(state) = &mut config.state {
         *state = folder.join(&*state);
+    }
+    if let Some(settings) = &mut config.near.settings {
+        *settings = folder.join(&*settings);
     }
     if let Some(file) = &mut config.drain.file {
         *file = folder.join(&*file);

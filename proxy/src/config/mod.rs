@@ -12,6 +12,7 @@
 //! * `file`: reads one; `passwords`: reads those that the configuration names; `yaml`: our format;
 //!   [`source`]: where servers come from
 //! * `foreign`: tells other programs' files from bad ones of ours
+//! * `near_settings`: the file of settings that were kept while the proxy ran
 //! * `overrides`: what the command line puts in its place
 //! * `distribution`: hashes by their names
 //! * `check`: what only the whole can tell: unknown names, cycles, listeners in each other's way
@@ -32,6 +33,7 @@ pub(crate) mod file;
 mod foreign;
 mod form;
 mod load;
+pub(crate) mod near_settings;
 pub(crate) mod operations;
 mod overrides;
 mod passwords;

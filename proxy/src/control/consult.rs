@@ -8,7 +8,11 @@ use tokio::{
 };
 
 use super::Proxy;
-use crate::{client::Question, protocol::Control, worker::Order};
+use crate::{
+    client::Question,
+    protocol::{Control, NearFigures},
+    worker::Order,
+};
 
 /// So many questions are answered at a time.
 const AT_ONCE: usize = 16;
@@ -43,5 +47,9 @@ impl Control for Process<'_> {
         });
         drop(done);
         told.iter().any(|agreed| agreed)
+    }
+
+    fn near(&self) -> NearFigures {
+        self.0.near_figures()
     }
 }

@@ -33,6 +33,7 @@ mod follow;
 mod greet;
 mod host;
 mod monitor;
+mod near;
 mod nodes;
 mod offline;
 mod orders;
@@ -60,6 +61,7 @@ pub use self::{
     discovery::DiscoveryFailure,
     dns::{Asked, LookupFailure},
     monitor::monitor,
+    near::{Meant, NearError, NearStatus, NearTop, RuleStatus, passed, refused},
     nodes::{Agent, AgentError},
     offline::{OfflineError, check, explain},
     orders::{OrderError, OrderKind, StandingOrder},
@@ -70,8 +72,8 @@ pub use self::{
     start::{LogControl, Options, StartError},
 };
 use self::{
-    copies::Copies, descriptors::Descriptors, dns::Names, drain::Drain, ejections::Ejections, orders::Orders,
-    workers::Workers,
+    copies::Copies, descriptors::Descriptors, dns::Names, drain::Drain, ejections::Ejections,
+    near::NearOrders, orders::Orders, workers::Workers,
 };
 pub use self::{
     copies::CopyCounters,
@@ -128,6 +130,8 @@ pub struct Proxy {
     drain: Drain,
     /// What operators have ordered for pools.
     orders: Orders,
+    /// What they have ordered for the near cache.
+    near_orders: NearOrders,
     /// A client has asked for the end of the process.
     shutdown: Notify,
     /// Questions of clients about the process.

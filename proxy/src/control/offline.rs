@@ -11,9 +11,10 @@ use crate::{
     config::{ConfigError, Loaded, file, schema::Config, source::Lists},
     copies::Snapshot,
     members::{Here, Localities, Registry, host_id},
+    near::{Near, Rules},
     protocol::Protocols,
     random::Random,
-    route::{self, Asker, CompileError, Compiled, Compiler, ExplainError},
+    route::{self, Asker, CompileError, Compiled, Compiler, ExplainError, near_rules},
     tls::{Certificates, TlsError},
 };
 
@@ -68,6 +69,12 @@ fn ask_agent(config: &Config) -> Result<Option<Result<Localities, AgentError>>, 
 fn compile(loaded: &Loaded, servers: &Lists, registry: &mut Registry) -> Result<Compiled, CompileError> {
     let (config, version) = (&loaded.config, &loaded.version_hash);
     let mut compiler = Compiler::new(config, servers, registry, Protocols::PLAIN, version, host_id())?;
+    let rules = near_rules(config, &Rules::default(), config);
+    if !rules.is_empty() {
+        // Nothing is kept in it, but routes that keep replies are shown, and refused where they cannot.
+        let near = Near::new(config.near.memory(), [0; 4]);
+        compiler.keep_replies(Some((Arc::new(near), rules)));
+    }
     let listeners = config.listeners.iter().map(|listener| listener.address.clone());
     compiler.tree(registry, &listeners.collect::<Vec<_>>())
 }

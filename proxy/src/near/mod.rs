@@ -41,7 +41,9 @@ pub use self::{
     ready::Ready,
     rule::{Rule, RuleSettings},
     rules::{Rules, Told},
-    store::{Answer, Entries, Fill, Hot, Look, Question, Refusal, SMALL, Shown, Store, Usage},
+    store::{
+        Answer, Entries, Fill, Gone, Hot, Look, Question, Refusal, RuleUsage, SMALL, Shown, Store, Usage,
+    },
     words::{Note, Words},
     worker::{LINGER, WorkerNear},
 };

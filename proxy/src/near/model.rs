@@ -433,7 +433,7 @@ impl<'a> Run<'a> {
             let bytes = vec![b'x'; value as usize + 1];
             let reply = Reply::new(Outcome::Found, bytes.len());
             // A refusal is no failure: the value goes to those who wait all the same.
-            let _ = fill.keep(&reply, &bytes, false, NOW, 0);
+            let _ = fill.keep(&reply, bytes.into(), false, NOW, 0);
         }
         self.finish(who, value);
     }
@@ -741,7 +741,7 @@ fn threads_that_meet_anywhere_read_nothing_that_is_too_old() {
                                 Look::Miss(fill) => {
                                     let value = executed[key].load(SeqCst);
                                     let reply = Reply::new(Outcome::Found, 4);
-                                    let result = fill.keep(&reply, &value.to_le_bytes(), false, NOW, 0);
+                                    let result = fill.keep(&reply, value.to_le_bytes()[..].into(), false, NOW, 0);
                                     kept.fetch_add(u64::from(result.is_ok()), SeqCst);
                                     value
                                 }

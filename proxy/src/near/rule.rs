@@ -119,6 +119,22 @@ impl Rule {
 }
 
 impl RuleSettings {
+    /// These settings, with those that a configuration says otherwise than the one before it. What was
+    /// changed while the process runs stays as long as the configuration says the same.
+    pub fn following(&self, before: &Self, after: &Self) -> Self {
+        fn follow<T: PartialEq>(now: T, before: T, after: T) -> T {
+            if before == after { now } else { after }
+        }
+        Self {
+            ttl: follow(self.ttl, before.ttl, after.ttl),
+            jitter: follow(self.jitter, before.jitter, after.jitter),
+            stale: follow(self.stale, before.stale, after.stale),
+            stale_on_error: follow(self.stale_on_error, before.stale_on_error, after.stale_on_error),
+            negative: follow(self.negative, before.negative, after.negative),
+            largest: follow(self.largest, before.largest, after.largest),
+        }
+    }
+
     /// The time for which an entry is fresh. `chance`: the entry's own, from 0 to 255.
     #[inline]
     pub(super) fn fresh(&self, is_miss: bool, chance: u8) -> Micros {

@@ -7,7 +7,8 @@ use super::{Rule, RuleSettings};
 /// The rules of a configuration, by name.
 ///
 /// Invariant: a rule that is the same in the next configuration, with the same below it, stays the same rule
-/// with its entries and with what was changed while the process runs. Any other one begins without entries.
+/// with its entries. Any other one begins without entries. What was changed while the process runs stays with
+/// the name, as far as the configuration says the same as before.
 #[derive(Clone, Default)]
 pub struct Rules {
     rules: BTreeMap<String, Known>,
@@ -19,8 +20,6 @@ pub struct Rules {
 struct Known {
     /// What the configuration says of it and of what stands below it.
     told: String,
-    /// Its settings in the configuration.
-    configured: RuleSettings,
     rule: Arc<Rule>,
 }
 
@@ -32,6 +31,8 @@ pub struct Told {
     pub text: String,
     /// Its settings.
     pub settings: RuleSettings,
+    /// Its settings in the configuration before. `None`: it had no such rule.
+    pub before: Option<RuleSettings>,
 }
 
 impl Rules {
@@ -41,17 +42,26 @@ impl Rules {
             rules: BTreeMap::new(),
             slots: self.slots.clone(),
         };
-        for Told { name, text, settings } in told {
+        for told in told {
+            let Told {
+                name,
+                text,
+                settings,
+                before,
+            } = told;
             let same = self.rules.get(&name).filter(|known| known.told == text);
             let rule = match same {
                 Some(known) => Arc::clone(&known.rule),
-                None => Arc::new(Rule::new(&name, next.slot(&name), &settings)),
+                None => {
+                    let running = self.rules.get(&name).map(|known| known.rule.settings());
+                    let settings = match running.zip(before) {
+                        Some((running, before)) => running.following(&before, &settings),
+                        None => settings,
+                    };
+                    Arc::new(Rule::new(&name, next.slot(&name), &settings))
+                }
             };
-            let known = Known {
-                told: text,
-                configured: settings,
-                rule,
-            };
+            let known = Known { told: text, rule };
             next.rules.insert(name, known);
         }
         next
@@ -72,11 +82,6 @@ impl Rules {
         self.rules.get(name).map(|known| &known.rule)
     }
 
-    /// The settings of this rule in the configuration.
-    pub fn configured(&self, name: &str) -> Option<RuleSettings> {
-        self.rules.get(name).map(|known| known.configured)
-    }
-
     /// All rules, by name.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Rule>> {
         self.rules.values().map(|known| &known.rule)
@@ -85,5 +90,52 @@ impl Rules {
     /// Is there none?
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::micros::Micros;
+
+    fn settings(ttl: u64, stale: u64) -> RuleSettings {
+        RuleSettings {
+            ttl: Micros::secs(ttl),
+            jitter: 0,
+            stale: Micros::secs(stale),
+            stale_on_error: Micros::ZERO,
+            negative: Micros::ZERO,
+            largest: 1,
+        }
+    }
+
+    fn told(text: &str, settings: RuleSettings, before: Option<RuleSettings>) -> Told {
+        Told {
+            name: "maps".to_owned(),
+            text: text.to_owned(),
+            settings,
+            before,
+        }
+    }
+
+    #[test]
+    fn what_was_set_at_run_time_stays_where_the_next_configuration_says_the_same() {
+        let configured = settings(10, 1);
+        let first = Rules::default().next([told("one", configured, None)].into_iter());
+        let rule = Arc::clone(first.get("maps").unwrap());
+        rule.set(&settings(3, 2));
+        let same = first.next([told("one", configured, Some(configured))].into_iter());
+        assert!(
+            Arc::ptr_eq(&rule, same.get("maps").unwrap()),
+            "it keeps its entries"
+        );
+        let other = first.next([told("two", settings(20, 1), Some(configured))].into_iter());
+        let other = other.get("maps").unwrap();
+        assert!(other.number() != rule.number() && other.slot == rule.slot);
+        assert_eq!(
+            other.settings(),
+            settings(20, 2),
+            "the file's new ttl, the operator's stale"
+        );
     }
 }

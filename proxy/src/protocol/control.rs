@@ -1,4 +1,4 @@
-//! What a request may have the whole process do.
+//! What a request may have the whole process do, or say.
 
 /// What a codec may ask of the process, beside the workers, when it
 /// [answers](super::ClientSide::consulted) a request about all of it.
@@ -6,4 +6,18 @@ pub trait Control {
     /// Has a server end what it does for the client whose session has this number, whichever worker serves it.
     /// Returns whether the server has agreed; `false` also if it does nothing for that client.
     fn cancel(&self, session: u64) -> bool;
+
+    /// What the process says of its near cache; by default nothing.
+    fn near(&self) -> NearFigures {
+        NearFigures::default()
+    }
+}
+
+/// What a near cache says of itself: names, which have no spaces, with their values.
+#[derive(Clone, Debug, Default)]
+pub struct NearFigures {
+    /// Of the whole.
+    pub whole: Vec<(&'static str, u64)>,
+    /// Of each rule, by its name.
+    pub rules: Vec<(String, Vec<(String, String)>)>,
 }

@@ -47,7 +47,7 @@ pub use self::{
     channels::Channels,
     client::ClientSide,
     connection_facts::ConnectionFacts,
-    control::Control,
+    control::{Control, NearFigures},
     copied::Copied,
     credentials::{Access, Credentials},
     declared::{Declared, DeclaredCommands},

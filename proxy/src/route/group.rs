@@ -15,6 +15,8 @@ use crate::{
 pub(in crate::route) struct Group {
     rule: Arc<Rule>,
     number: u32,
+    /// What it is found by.
+    pub(in crate::route) identity: u64,
     key: Box<[u8]>,
     form: Box<[u8]>,
     /// When it was asked for.
@@ -69,10 +71,16 @@ impl Reader {
 }
 
 impl Group {
-    pub(in crate::route) fn new(question: &Question<'_>, fill: Option<Fill>, since: Micros) -> Self {
+    pub(in crate::route) fn new(
+        question: &Question<'_>,
+        identity: u64,
+        fill: Option<Fill>,
+        since: Micros,
+    ) -> Self {
         Self {
             rule: Arc::clone(question.rule),
             number: question.rule.number(),
+            identity,
             key: question.key.into(),
             form: question.form.into(),
             since,

@@ -35,7 +35,7 @@ mod way;
 
 pub use self::{
     answer::{Answer, Answers},
-    compile::{CompileError, Compiled, Compiler, near_rules},
+    compile::{CompileError, Compiled, Compiler, all_near_settings, near_rules, near_settings},
     explain::{Asker, ExplainError, explain},
     explained::{Explained, Step},
     fleet_pool::FleetPool,
@@ -45,7 +45,7 @@ pub use self::{
     origin::Origin,
     router::Router,
     stateful_pool::StatefulPool,
-    tree::{Children, Copies, Leaf, NearNode, NearRuleFor, Node, NodeId, Query, Tree, Wait},
+    tree::{Children, Copies, Leaf, NearNode, NearRuleFor, Node, NodeId, Query, Takes, Tree, Wait},
     walk::Walk,
 };
 pub(crate) use self::{

@@ -204,7 +204,7 @@ impl Play {
         let yaml = yaml(speech);
         let config = config::parse(&yaml, Path::new("test")).unwrap().config;
         let near = Arc::new(Near::new(16 << 20, [1, 2, 3, 4]));
-        let rules = near_rules(&config, &Rules::default());
+        let rules = near_rules(&config, &Rules::default(), &config);
         let locks = Arc::new(KeyLocks::new(2, [1, 2, 3, 4]));
         let mut workers = [0, 1].map(|worker| worker_of(&config, worker, Arc::clone(&locks)));
         for worker in &mut workers {

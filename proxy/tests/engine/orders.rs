@@ -177,7 +177,7 @@ impl Play {
         let mut play = Self::of(&yaml);
         let config = config::parse(&yaml, Path::new("test")).unwrap().config;
         let near = Arc::new(Near::new(16 << 20, [1, 2, 3, 4]));
-        let rules = near_rules(&config, &Rules::default());
+        let rules = near_rules(&config, &Rules::default(), &config);
         for worker in &mut play.workers {
             let kept = Some((Arc::clone(&near), rules.clone()));
             worker.engine.tree = Rc::new(keeping(&config, kept).unwrap());

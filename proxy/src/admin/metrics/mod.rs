@@ -9,6 +9,7 @@ mod discovery;
 mod embedded;
 mod fleet;
 mod members;
+mod near;
 mod program;
 mod requests;
 mod spool;
@@ -63,6 +64,7 @@ fn render(proxy: &Proxy, format: Format) -> String {
     members::members(proxy, &metrics, &mut page);
     dedicated::dedicated(proxy, &metrics, &mut page);
     embedded::embedded(proxy, &mut page);
+    near::near(proxy, &metrics, &mut page);
     fleet::fleet(proxy, &metrics, &mut page);
     process(&mut page);
     page.finish()

@@ -7,6 +7,7 @@ mod health;
 mod login;
 mod manner;
 mod near;
+mod near_rules;
 mod pool;
 mod route;
 mod server;
@@ -26,7 +27,7 @@ pub use self::{
     health::{Drain, HealthCheck, HealthListener, Network},
     login::{Access, Login, Password, PasswordSource, Secret},
     manner::Manner,
-    near::{NearCache, NearKeys, NearRule, Scripts},
+    near::{NearCache, NearKept, NearKeys, NearRule, NearValues, Scripts},
     pool::{Dedicated, Eject, EjectBy, KeepAlive, Pool, Rejoin, Replicated},
     route::{
         Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverPolicy, FailoverRules, Fault, HashOrder,

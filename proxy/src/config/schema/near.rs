@@ -1,9 +1,9 @@
 //! The near cache: kept replies, and the rules by which they are kept.
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 /// The near cache of the process.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NearCache {
     /// Bytes of kept replies and what finds them.
     pub memory: usize,
@@ -11,6 +11,15 @@ pub struct NearCache {
     pub scripts: Scripts,
     /// The file with the settings that were kept at run time. `None`: none are.
     pub settings: Option<PathBuf>,
+    /// What that file says.
+    pub kept: NearKept,
+}
+
+impl NearCache {
+    /// The memory, where nothing was changed since the files were read.
+    pub fn memory(&self) -> usize {
+        self.kept.memory.unwrap_or(self.memory)
+    }
 }
 
 impl Default for NearCache {
@@ -19,6 +28,7 @@ impl Default for NearCache {
             memory: 64 << 20,
             scripts: Scripts::Everything,
             settings: None,
+            kept: NearKept::default(),
         }
     }
 }
@@ -68,7 +78,70 @@ pub enum NearKeys {
     Pattern(String),
 }
 
+/// Settings that were kept at run time. They stand in place of the configuration's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NearKept {
+    /// The memory.
+    pub memory: Option<usize>,
+    /// Settings of rules, by name.
+    pub rules: BTreeMap<String, NearValues>,
+}
+
+/// Some settings of a rule.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "`NearRule` says it")]
+pub struct NearValues {
+    pub ttl: Option<Duration>,
+    pub jitter: Option<f64>,
+    pub stale: Option<Duration>,
+    pub stale_on_error: Option<Duration>,
+    pub negative: Option<Duration>,
+    pub largest: Option<usize>,
+}
+
+impl NearValues {
+    /// These values, and the others where there is none.
+    pub fn or(&self, others: &Self) -> Self {
+        Self {
+            ttl: self.ttl.or(others.ttl),
+            jitter: self.jitter.or(others.jitter),
+            stale: self.stale.or(others.stale),
+            stale_on_error: self.stale_on_error.or(others.stale_on_error),
+            negative: self.negative.or(others.negative),
+            largest: self.largest.or(others.largest),
+        }
+    }
+
+    /// Those of them that differ from the others.
+    pub fn other_than(&self, others: &Self) -> Self {
+        fn differing<T: PartialEq>(own: Option<T>, other: Option<T>) -> Option<T> {
+            if own == other { None } else { own }
+        }
+        let own = self.clone();
+        Self {
+            ttl: differing(own.ttl, others.ttl),
+            jitter: differing(own.jitter, others.jitter),
+            stale: differing(own.stale, others.stale),
+            stale_on_error: differing(own.stale_on_error, others.stale_on_error),
+            negative: differing(own.negative, others.negative),
+            largest: differing(own.largest, others.largest),
+        }
+    }
+}
+
 impl NearRule {
+    /// Its settings.
+    pub fn values(&self) -> NearValues {
+        NearValues {
+            ttl: Some(self.ttl),
+            jitter: Some(self.jitter),
+            stale: Some(self.stale),
+            stale_on_error: Some(self.stale_on_error),
+            negative: Some(self.negative),
+            largest: Some(self.largest),
+        }
+    }
+
     /// The part of `ttl` by which times are shortened by default.
     pub const JITTER: f64 = 0.1;
     /// The largest reply that is kept by default.

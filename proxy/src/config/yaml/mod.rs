@@ -7,7 +7,7 @@
 //! * `discovery`: what listeners tell clients of the proxies
 //! * `login`: keys about logins; `names`: what names in maps are the names of
 //! * `pool`, `hash`: how servers are treated and how keys choose them
-//! * `near`: the near cache and its routes
+//! * `near`: the near cache and its routes; `near_settings`: the file of what was changed while it ran
 //! * `redis_commands`: those that the configuration declares
 //! * `route`, `handles`, `parameters`, `forms`: the tree of routes
 
@@ -22,6 +22,7 @@ mod login;
 mod masked;
 mod names;
 mod near;
+mod near_settings;
 mod parameters;
 mod peer;
 mod pool;
@@ -33,6 +34,7 @@ mod top;
 pub(crate) use events::parse as parse_tree;
 pub(super) use handles::HANDLES;
 pub(crate) use masked::masked;
+pub(super) use near_settings::{parse_near_settings, read_near_values};
 pub(crate) use peer::PeerFile;
 pub(super) use peer::parse_peer;
 pub(super) use top::TopKeys;

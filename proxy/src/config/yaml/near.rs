@@ -8,7 +8,7 @@ use crate::config::{
     document::Node,
     form::{Choice, Form, List, Optional, PathText, Shape, Share, Size, Text, Time, Word},
     reading::Reading,
-    schema::{NearCache, NearKeys, NearRoute, NearRule, Scripts},
+    schema::{NearCache, NearKept, NearKeys, NearRoute, NearRule, Scripts},
     section::section,
 };
 
@@ -63,6 +63,7 @@ impl From<NearCacheKeys> for NearCache {
             memory,
             scripts,
             settings,
+            kept: NearKept::default(),
         }
     }
 }

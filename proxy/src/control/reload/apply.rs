@@ -48,9 +48,11 @@ impl Proxy {
     /// Gives every worker its tree, and waits until all serve by it.
     fn exchange(self: &Arc<Self>, change: &mut Change, close: &[u16]) {
         let (done, all) = mpsc::channel();
+        let left;
         {
             let state = &mut *self.state();
             state.members.clone_from(&change.members);
+            left = Self::follow_near(state, &change.setup.loaded.config, &change.tree);
             state.loaded = change.setup.loaded.clone();
             state.servers = mem::take(&mut change.setup.servers);
             state.departed = change.setup.departed.clone();
@@ -71,6 +73,7 @@ impl Proxy {
         }
         drop(done);
         wait(&all);
+        self.free_near(left);
     }
 
     fn send_trees(&self, state: &State, change: &mut Change, close: &[u16], done: &Sender<()>) {

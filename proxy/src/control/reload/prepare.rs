@@ -142,8 +142,11 @@ impl Preparer {
     ) -> Result<Change, ReloadError> {
         // A member that was removed while it was ejected must not return so: nobody probes it any more.
         self.registry.purge();
+        let near = self.near.clone();
         let prepared = self.try_prepare(running, setup);
         if prepared.is_err() {
+            // The rules that run are those with which the next configuration is compared.
+            self.near = near;
             self.registry.purge();
         }
         prepared
@@ -155,7 +158,7 @@ impl Preparer {
         let known = running.listeners.iter().map(|known| &*known.address);
         let listeners = numbered(known, config);
         let mut warnings = setup.loaded.warnings.clone();
-        let (tree, trees) = self.compile(&setup, &listeners, &mut warnings)?;
+        let (tree, trees) = self.compile(&setup, &running.config, &listeners, &mut warnings)?;
         let members = tree.members();
         let before = Side {
             version: &running.version,
@@ -195,6 +198,7 @@ impl Preparer {
     fn compile(
         &mut self,
         setup: &Setup,
+        running: &Config,
         listeners: &[String],
         warnings: &mut Vec<String>,
     ) -> Result<(Tree, Vec<Tree>), ReloadError> {
@@ -205,7 +209,7 @@ impl Preparer {
         compiler.keep(&setup.departed.servers(), registry)?;
         compiler.keep_deletes(spool(&mut self.spool, config)?);
         compiler.remember_leases(&self.leases);
-        let near = near(&mut self.near, &self.seed, config);
+        let near = near(&mut self.near, &self.seed, config, running);
         if let Some((_, spool)) = &self.spool {
             spool.follow_near(near.as_ref().map(|(near, _)| near));
         }
@@ -255,19 +259,27 @@ fn near(
     known: &mut Option<(Arc<Near>, Rules)>,
     seed: &[u64; 4],
     config: &Config,
+    running: &Config,
 ) -> Option<(Arc<Near>, Rules)> {
     let nothing = Rules::default();
     let before = known.as_ref().map_or(&nothing, |(_, rules)| rules);
-    let rules = near_rules(config, before);
+    let rules = near_rules(config, before, running);
     if rules.is_empty() && known.is_none() {
         return None;
     }
     let near = match known.take() {
-        Some((near, _)) => near,
-        None => Arc::new(Near::new(config.near.memory, *seed)),
+        Some((near, rules)) => {
+            if rules.is_empty() {
+                near.store.set_memory(config.near.memory());
+            }
+            near
+        }
+        None => {
+            let near = Near::new(config.near.memory(), *seed);
+            near.set_scripts(config.near.scripts == Scripts::Keys);
+            Arc::new(near)
+        }
     };
-    near.store.set_memory(config.near.memory);
-    near.set_scripts(config.near.scripts == Scripts::Keys);
     *known = Some((Arc::clone(&near), rules.clone()));
     (!rules.is_empty()).then_some((near, rules))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Question, Store, entry::Kept, shard::Shard};
+use super::{Gone, Question, Store, entry::Kept, shard::Shard};
 use crate::{
     micros::Micros,
     near::{Near, Rule},
@@ -81,7 +81,9 @@ impl Entries<'_> {
         self.0.words.begin(hash);
         let mut shard = self.0.store.shard(hash);
         let gone = shard.place_of(hash, key).map_or(0, |place| {
-            shard.thin(place as usize, &mut |_, kept| is_of(kept, rule))
+            shard.thin(place as usize, &mut |_, kept| {
+                is_of(kept, rule).then_some(Gone::Dropped)
+            })
         });
         self.0.words.end(hash.word() as u16);
         gone
@@ -90,14 +92,31 @@ impl Entries<'_> {
     /// Drops all keys of this rule that begin with these bytes. Returns how many replies went. No fill of the
     /// rule that is under way is kept.
     pub fn drop_prefix(&self, rule: &Rule, prefix: &[u8]) -> usize {
+        self.drop_those(rule, |key, _| key.starts_with(prefix))
+    }
+
+    /// Drops what this rule would not keep by its present settings, and forgets which replies were too large.
+    /// Returns how many replies went.
+    pub fn drop_unfit(&self, rule: &Rule) -> usize {
+        let largest = rule.settings().largest;
+        let is_fit = |bytes: &Arc<[u8]>| bytes.len() as u64 <= largest;
+        self.drop_those(rule, |_, kept| !kept.bytes.as_ref().is_some_and(is_fit))
+    }
+
+    fn drop_those(&self, rule: &Rule, is_meant: impl Fn(&[u8], &Kept) -> bool) -> usize {
         rule.begin_drop();
         let mut gone = 0;
         self.0.store.each(|shard, place| {
             gone += shard.thin(place, &mut |key, kept| {
-                key.starts_with(prefix) && is_of(kept, Some(rule))
+                (is_of(kept, Some(rule)) && is_meant(key, kept)).then_some(Gone::Dropped)
             });
         });
         gone
+    }
+
+    /// Is a change of this key under way?
+    pub fn is_changing(&self, key: &[u8]) -> bool {
+        self.0.words.note(self.0.store.hash(key)).is_none()
     }
 
     /// The kept reply to this question, or what is known of it.
@@ -107,7 +126,8 @@ impl Entries<'_> {
         let number = question.rule.number();
         let kept = shard.find(hash, question.key)?.kept.iter();
         let mut its = kept.filter(|kept| kept.answers(question, number));
-        let kept = its.find(|kept| self.0.words.is_current(kept.everything) && !kept.is_dead(now))?;
+        let kept =
+            its.find(|kept| self.0.words.is_current(kept.everything) && kept.why_dead(now).is_none())?;
         Some(show(kept, now))
     }
 
@@ -116,35 +136,22 @@ impl Entries<'_> {
         let hash = self.0.store.hash(key);
         let mut shard = self.0.store.shard(hash);
         let entry = shard.find(hash, key);
-        let is_current = |kept: &&Kept| self.0.words.is_current(kept.everything) && !kept.is_dead(now);
+        let is_current =
+            |kept: &&Kept| self.0.words.is_current(kept.everything) && kept.why_dead(now).is_none();
         entry.map_or(Vec::new(), |entry| {
             let kept = entry.kept.iter().filter(is_current);
             kept.map(|kept| show(kept, now)).collect()
         })
     }
 
-    /// Entries and bytes of this rule.
-    pub fn of_rule(&self, rule: &Arc<Rule>) -> (usize, usize) {
-        let (mut entries, mut bytes) = (0, 0);
-        self.0.store.each(|shard, place| {
-            let entry = shard.entries().get(place).and_then(Option::as_ref);
-            let kept = entry.map_or(&[][..], |entry| &entry.kept);
-            for kept in kept.iter().filter(|kept| kept.number == rule.number()) {
-                entries += 1;
-                bytes += kept.memory();
-            }
-        });
-        (entries, bytes)
-    }
-
-    /// The replies that were asked for most.
-    pub fn top(&self, count: usize, now: Micros) -> Vec<Hot> {
+    /// The replies of this rule, or of all of them, that were answers most often.
+    pub fn top(&self, rule: Option<&Rule>, count: usize, now: Micros) -> Vec<Hot> {
         let mut top: Vec<Hot> = Vec::new();
         self.0.store.each(|shard, place| {
             let Some(entry) = shard.entries().get(place).and_then(Option::as_ref) else {
                 return;
             };
-            for kept in &entry.kept {
+            for kept in entry.kept.iter().filter(|kept| is_of(kept, rule)) {
                 let least = top.last().map_or(0, |hot| hot.shown.hits);
                 if kept.hits > 0 && (top.len() < count || kept.hits > least) {
                     let at = top.partition_point(|hot| hot.shown.hits >= kept.hits);

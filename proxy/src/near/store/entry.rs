@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proxima_wire::message::Reply;
 
-use super::{KeyHash, Question};
+use super::{Gone, KeyHash, Question};
 use crate::{
     micros::Micros,
     near::{Rule, RuleSettings},
@@ -39,11 +39,15 @@ impl Kept {
         self.number == number && *self.form == *question.form
     }
 
-    /// Is it of no use to anybody any more?
-    pub(super) fn is_dead(&self, now: Micros) -> bool {
+    /// Why it is of no use to anybody any more. `None`: it still is, unless everything was changed.
+    pub(super) fn why_dead(&self, now: Micros) -> Option<Gone> {
         let settings = self.rule.settings();
         let is_emptied = self.number != self.rule.number() || settings.ttl == Micros::ZERO;
-        is_emptied || now - self.filled >= settings.useful(self.is_miss, self.chance)
+        let is_over = || now - self.filled >= settings.useful(self.is_miss, self.chance);
+        match is_emptied {
+            true => Some(Gone::Dropped),
+            false => is_over().then_some(Gone::Expired),
+        }
     }
 
     /// The span for which it is fresh.

@@ -67,7 +67,7 @@ impl Fill {
     /// May a reader that comes now have its reply? Nothing has changed since it began, and nothing is
     /// changing.
     pub fn may_be_joined(&self) -> bool {
-        self.near.words.is_same(self.hash, self.note)
+        self.rule.drops() == self.drops && self.near.words.is_same(self.hash, self.note)
     }
 
     /// Keeps the reply, unless something has changed since it was asked for. `chance`: by which its time is

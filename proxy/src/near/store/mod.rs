@@ -16,6 +16,7 @@ mod entries;
 mod entry;
 mod fill;
 mod shard;
+mod tally;
 #[cfg(test)]
 mod tests;
 
@@ -33,8 +34,9 @@ pub use self::{
     answer::{Answer, Look, Question, Refusal},
     entries::{Entries, Hot, Shown},
     fill::Fill,
+    tally::{Gone, RuleUsage},
 };
-use super::{KeyHash, Near, Words};
+use super::{KeyHash, Near, Rule, Words};
 use crate::micros::Micros;
 
 /// The number of shards.
@@ -109,10 +111,12 @@ impl Store {
         KeyHash(self.hasher.hash_one(key))
     }
 
-    /// Tells an answer from all others: its rule, key and form.
+    /// Tells an answer from all others: its rule, key and form. After a drop it is another one: nobody waits
+    /// for what was asked for before.
     fn identity(&self, hash: KeyHash, question: &Question<'_>) -> u64 {
+        let rule = question.rule;
         self.hasher
-            .hash_one((hash.0, question.rule.number(), question.form))
+            .hash_one((hash.0, rule.number(), rule.drops(), question.form))
     }
 
     fn shard(&self, hash: KeyHash) -> MutexGuard<'_, Shard> {
@@ -136,6 +140,17 @@ impl Store {
             sum.evictions += of.evictions;
             sum.expired += of.expired;
             sum.changed += of.changed;
+        }
+        sum
+    }
+}
+
+impl Store {
+    /// What is kept by this rule, and what went.
+    pub fn usage_of(&self, rule: &Rule) -> RuleUsage {
+        let mut sum = RuleUsage::default();
+        for line in &self.shards {
+            sum += line.0.lock().usage_of(rule.slot);
         }
         sum
     }

@@ -18,8 +18,9 @@ use std::{
 use proxima_wire::message::Reply;
 
 use super::{
-    Answer, KeyHash, Question, Refusal, SMALL, Usage,
+    Answer, Gone, KeyHash, Question, Refusal, RuleUsage, SMALL, Usage,
     entry::{Entry, Kept, MOST_FORMS},
+    tally::Tally,
 };
 use crate::{
     micros::Micros,
@@ -50,6 +51,7 @@ pub(super) struct Shard {
     /// The next place at which a dead entry is looked for.
     crawl: usize,
     usage: Usage,
+    tally: Tally,
 }
 
 impl Shard {
@@ -68,6 +70,7 @@ impl Shard {
             hand: 0,
             crawl: 0,
             usage: Usage::default(),
+            tally: Tally::default(),
         }
     }
 
@@ -76,6 +79,11 @@ impl Shard {
             keys: self.index.len() as u64,
             ..self.usage
         }
+    }
+
+    /// What it keeps of the rule at this place, and what went.
+    pub(super) fn usage_of(&self, slot: u16) -> RuleUsage {
+        self.tally.get(slot)
     }
 
     /// Tells the bytes that it takes now, with what finds entries and room for more.
@@ -208,7 +216,7 @@ impl Shard {
         &mut self,
         hash: KeyHash,
         key: &[u8],
-        kept: Kept,
+        mut kept: Kept,
         note: Note,
         now: Micros,
     ) -> Result<(), Refusal> {
@@ -216,21 +224,32 @@ impl Shard {
         let displaced = self.index.get(&hash.0).copied();
         let place = self.place_of(hash, key);
         if let (Some(other), None) = (displaced, place) {
-            self.remove_at(other);
+            self.remove_at(other, Gone::Evicted);
         }
         if !self.words.admit(hash, note, place.is_none()) {
             self.tell();
             return Err(Refusal::Changed);
         }
         let place = place.unwrap_or_else(|| self.new_entry(hash, key));
+        let Self { words, tally, .. } = self;
         if let Some(entry) = self.entries.get_mut(place as usize).and_then(Option::as_mut) {
             self.used -= entry.memory();
-            entry
-                .kept
-                .retain(|old| !(old.is_dead(now) || old.number == kept.number && old.form == kept.form));
+            let is_same = |old: &&Kept| old.number == kept.number && old.form == kept.form;
+            // What is renewed was asked for all the while.
+            kept.hits = entry.kept.iter().find(is_same).map_or(0, |old| old.hits);
+            entry.kept.retain(|old| {
+                let is_replaced = old.number == kept.number && old.form == kept.form;
+                let why = why_dead(old, words, now).filter(|_| !is_replaced);
+                let goes = is_replaced || why.is_some();
+                if goes {
+                    tally.went(old, why);
+                }
+                !goes
+            });
             if entry.kept.len() >= MOST_FORMS {
-                entry.kept.remove(0);
+                tally.went(&entry.kept.remove(0), Some(Gone::Evicted));
             }
+            tally.came(&kept);
             entry.kept.push(kept);
             self.used += entry.memory();
         }
@@ -261,37 +280,51 @@ impl Shard {
     /// Removes a key that a request changes.
     pub(super) fn remove_changed(&mut self, hash: KeyHash, key: &[u8]) {
         if let Some(place) = self.place_of(hash, key) {
-            self.remove_at(place);
+            self.remove_at(place, Gone::Changed);
             self.tell();
             self.usage.changed += 1;
         }
     }
 
-    fn remove_at(&mut self, place: u32) {
+    fn remove_at(&mut self, place: u32, why: Gone) {
         let Some(entry) = self.entries.get_mut(place as usize).and_then(Option::take) else {
             return;
         };
+        for kept in &entry.kept {
+            self.tally.went(kept, Some(why));
+        }
         self.used -= entry.memory();
         self.index.remove(&entry.hash.0);
         self.free.push(place);
         self.words.discount(entry.hash);
     }
 
-    /// Removes what of this entry `goes` names, and the entry if nothing is left. Returns how many replies
-    /// went.
-    pub(super) fn thin(&mut self, place: usize, goes: &mut dyn FnMut(&[u8], &Kept) -> bool) -> usize {
+    /// Removes what of this entry `goes` names with a reason, and the entry if nothing is left. Returns how
+    /// many replies went.
+    pub(super) fn thin(&mut self, place: usize, goes: &mut dyn FnMut(&[u8], &Kept) -> Option<Gone>) -> usize {
         let Some(entry) = self.entries.get_mut(place).and_then(Option::as_mut) else {
             return 0;
         };
-        self.used -= entry.memory();
+        let memory = entry.memory();
         let before = entry.kept.len();
-        let Entry { key, kept, .. } = entry;
-        kept.retain(|kept| !goes(key, kept));
+        let (Entry { key, kept, .. }, tally) = (&mut *entry, &mut self.tally);
+        kept.retain(|kept| {
+            let why = goes(key, kept);
+            if why.is_some() {
+                tally.went(kept, why);
+            }
+            why.is_none()
+        });
         let gone = before - kept.len();
-        self.used += entry.memory();
-        if entry.kept.is_empty() {
-            self.remove_at(place as u32);
+        if gone == 0 {
+            return 0;
         }
+        self.used = self.used + entry.memory() - memory;
+        if entry.kept.is_empty() {
+            // None of its replies is left that could be counted with this reason.
+            self.remove_at(place as u32, Gone::Dropped);
+        }
+        self.shrink();
         self.tell();
         gone
     }
@@ -309,11 +342,12 @@ impl Shard {
     /// Removes the dead of this entry.
     pub(super) fn bury(&mut self, place: usize, now: Micros) -> usize {
         let entry = self.entries.get(place).and_then(Option::as_ref);
-        let has_dead = |entry: &Entry| entry.kept.iter().any(|kept| kept.is_dead(now));
-        if !entry.is_some_and(has_dead) {
+        let is_dead = |kept: &Kept| why_dead(kept, &self.words, now).is_some();
+        if !entry.is_some_and(|entry| entry.kept.iter().any(is_dead)) {
             return 0;
         }
-        let gone = self.thin(place, &mut |_, kept| kept.is_dead(now));
+        let words = Arc::clone(&self.words);
+        let gone = self.thin(place, &mut |_, kept| why_dead(kept, &words, now));
         self.usage.expired += gone as u64;
         gone
     }
@@ -321,13 +355,18 @@ impl Shard {
     /// Evicts one entry, if there is any.
     pub(super) fn evict(&mut self, now: Micros) {
         if let Some(place) = self.victim(now) {
-            self.remove_at(place);
+            self.remove_at(place, Gone::Evicted);
             self.usage.evictions += 1;
         }
+        self.shrink();
+        self.tell();
+    }
+
+    /// Frees what finds entries, where there are none.
+    fn shrink(&mut self) {
         if self.index.is_empty() {
             (self.entries, self.free) = (Vec::new(), Vec::new());
         }
-        self.tell();
     }
 
     fn victim(&mut self, now: Micros) -> Option<u32> {
@@ -337,7 +376,11 @@ impl Shard {
             let Some(entry) = &self.entries[self.hand] else {
                 continue;
             };
-            if entry.kept.iter().all(|kept| kept.is_dead(now)) {
+            if entry
+                .kept
+                .iter()
+                .all(|kept| why_dead(kept, &self.words, now).is_some())
+            {
                 return Some(self.hand as u32);
             }
             let age = self.tick.wrapping_sub(entry.used) >> entry.hits.min(3);
@@ -350,6 +393,14 @@ impl Shard {
             }
         }
         best.map(|(_, place)| place)
+    }
+}
+
+/// Why this reply is of no use to anybody any more. `None`: it still is.
+fn why_dead(kept: &Kept, words: &Words, now: Micros) -> Option<Gone> {
+    match kept.why_dead(now) {
+        None if !words.is_current(kept.everything) => Some(Gone::Flushed),
+        why => why,
     }
 }
 

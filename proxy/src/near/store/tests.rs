@@ -7,7 +7,7 @@ use proxima_wire::message::{Outcome, Reply};
 use super::{Entries, Fill, Look, Question, Refusal};
 use crate::{
     micros::Micros,
-    near::{Changes, Near, Rule, RuleSettings},
+    near::{Changes, Gone, Near, Rule, RuleSettings},
 };
 
 const SETTINGS: RuleSettings = RuleSettings {
@@ -327,7 +327,80 @@ fn the_most_asked_keys_are_told_with_their_hits() {
         world.put(key, "g", "x");
         (0..hits).for_each(|_| drop(world.hit(key, "g")));
     }
-    let top = Entries(&world.near).top(2, world.now);
+    let top = Entries(&world.near).top(None, 2, world.now);
     let told: Vec<_> = top.iter().map(|hot| (&*hot.key, hot.shown.hits)).collect();
     assert_eq!(told, [(&b"b"[..], 9), (b"d", 5)]);
+}
+
+#[test]
+fn changed_settings_hold_for_what_is_kept_already() {
+    let mut world = World::new(SETTINGS, 1 << 20);
+    let set = |world: &World, change: fn(&mut RuleSettings)| {
+        let mut settings = world.rule.settings();
+        change(&mut settings);
+        world.rule.set(&settings);
+    };
+    world.put("a", "g", "one");
+    world.put("large", "g", &"x".repeat(1000));
+    world.fill("known", "g").keep_none(world.now, 0);
+    set(&world, |settings| settings.ttl = Micros::secs(20));
+    world.now += Micros::secs(15);
+    assert!(world.hit("a", "g").is_some(), "prolonged");
+    set(&world, |settings| settings.largest = 100);
+    assert_eq!(Entries(&world.near).drop_unfit(&world.rule), 2);
+    assert!(world.hit("a", "g").is_some() && world.hit("large", "g").is_none());
+    assert!(
+        matches!(world.look("known", "g").0, Look::Miss(_)),
+        "it is asked for anew"
+    );
+    set(&world, |settings| settings.ttl = Micros::secs(14));
+    assert_eq!(world.hit("a", "g"), None, "shortened");
+}
+
+#[test]
+fn nobody_waits_for_a_fill_that_began_before_a_drop() {
+    let world = World::new(SETTINGS, 1 << 20);
+    let fill = world.fill("a:1", "g");
+    assert!(matches!(world.look("a:1", "g").0, Look::Filling) && fill.may_be_joined());
+    Entries(&world.near).drop_prefix(&world.rule, b"a:");
+    assert!(!fill.may_be_joined());
+    let next = world.fill("a:1", "g");
+    assert_eq!(world.keep(fill, "old"), Err(Refusal::Changed));
+    world.keep(next, "new").unwrap();
+    assert_eq!(world.hit("a:1", "g").as_deref(), Some("new"));
+}
+
+#[test]
+fn what_went_is_counted_by_rule_and_reason() {
+    let mut world = World::new(SETTINGS, 1 << 20);
+    for key in ["a", "b", "c", "d", "e"] {
+        world.put(key, "g", "value");
+        world.put(key, "m", "value");
+    }
+    let usage = |world: &World| world.near.store.usage_of(&world.rule);
+    assert_eq!(usage(&world).entries, 10);
+    drop(world.changes.of_key(b"a"));
+    Entries(&world.near).drop_key(None, b"b");
+    Entries(&world.near).drop_prefix(&world.rule, b"c");
+    world.put("a", "g", "again");
+    assert!(world.hit("a", "g").is_some());
+    drop(world.changes.of_everything());
+    Entries(&world.near).sweep(world.now);
+    world.put("a", "g", "third");
+    world.now += Micros::secs(10);
+    Entries(&world.near).sweep(world.now);
+    world.put("a", "g", "fourth");
+    world.put("b", "g", "fifth");
+    world.near.store.set_memory(0);
+    Entries(&world.near).sweep(world.now);
+    let usage = usage(&world);
+    let gone = Gone::ALL.map(|why| usage.gone(why));
+    assert_eq!(
+        (usage.entries, usage.bytes),
+        (0, 0),
+        "a smaller memory evicts at once"
+    );
+    // In the order of `Gone::ALL`: changed, flushed, dropped, expired, evicted.
+    assert_eq!(gone, [2, 5, 4, 1, 2]);
+    assert_eq!(world.near.store.usage().bytes, 0);
 }

@@ -1,5 +1,7 @@
 //! What memcached does for its clients.
 
+use std::{fmt::Display, io::Write};
+
 use proxima_wire::{
     memcache::{self, Command, Discovery, error},
     message::{Bad, Class, NextKey, Outcome, Request},
@@ -7,9 +9,18 @@ use proxima_wire::{
 
 use super::{Memcache, mcrouter};
 use crate::{
-    protocol::{ClientSide, Failed, Join, Manner, Plan, Session},
+    protocol::{ClientSide, Control, Failed, Join, Manner, NearFigures, Plan, Session},
     protocols::errors::{mcrouters_text, twemproxys_text},
 };
+
+/// Is this `stats near`?
+fn is_about_near(message: &[u8]) -> bool {
+    let mut words = message
+        .trim_ascii()
+        .split(|&byte| byte == b' ')
+        .filter(|word| !word.is_empty());
+    words.next() == Some(b"stats") && words.next() == Some(b"near") && words.next().is_none()
+}
 
 /// The control thread answers when nothing else is due to the client.
 fn consult(session: &Session) -> Plan {
@@ -59,6 +70,7 @@ impl<const ANNOUNCES: bool> ClientSide for Memcache<ANNOUNCES> {
             FlushAll if self.manner == (Manner::Mcrouter { flush: false }) => mcrouter::DISABLED,
             FlushAll => return Plan::Broadcast,
             Stats if matches!(self.manner, Manner::Mcrouter { .. }) => return consult(session),
+            Stats if is_about_near(message) => return consult(session),
             Stats | LruCrawler => return Plan::Stats,
             Quit => return Plan::Close,
             Get | Gets | Gat | Gats | Set | Add | Replace | Append | Prepend | Cas | Delete | Incr | Decr
@@ -67,6 +79,23 @@ impl<const ANNOUNCES: bool> ClientSide for Memcache<ANNOUNCES> {
         };
         out.extend_from_slice(answer);
         Plan::Answer
+    }
+
+    fn consulted(&self, _: &[u8], process: &dyn Control, out: &mut Vec<u8>) {
+        let NearFigures { whole, rules } = process.near();
+        let mut row = |name: &str, value: &dyn Display| {
+            // Writing to a Vec cannot fail.
+            let _ = write!(out, "STAT {name} {value}\r\n");
+        };
+        for (name, value) in &whole {
+            row(name, value);
+        }
+        for (rule, rows) in &rules {
+            for (name, value) in rows {
+                row(&format!("{rule}:{name}"), value);
+            }
+        }
+        out.extend_from_slice(b"END\r\n");
     }
 
     fn silenced(&self, command: u16, outcome: Outcome) -> bool {

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     protocol::{
-        Admission, Admitting, ClientSide, ConnectionFacts, DeclaredCommands, Failed, Figures, Manner, Plan,
-        Session,
+        Admission, Admitting, ClientSide, ConnectionFacts, Control, DeclaredCommands, Failed, Figures,
+        Manner, Plan, Session,
     },
     protocols::errors::twemproxys_text,
 };
@@ -99,6 +99,12 @@ impl ClientSide for Redis {
             // The cursors are the server's own.
             Served::Walk if session.reach.is_one => Plan::Everywhere,
             Served::Walk => Plan::Visit,
+            Served::Alone if command.name == "info" && info::is_about_near(message) => {
+                match session.is_idle {
+                    true => Plan::Consult,
+                    false => Plan::Later,
+                }
+            }
             Served::Alone if command.name == "info" && !session.reach.is_one => Plan::Figures,
             Served::Alone => {
                 here::instead_of_one(session, command, message, out);
@@ -115,6 +121,10 @@ impl ClientSide for Redis {
                 Plan::Answer
             }
         }
+    }
+
+    fn consulted(&self, _: &[u8], process: &dyn Control, out: &mut Vec<u8>) {
+        info::about_near(&process.near(), out);
     }
 
     fn figures(&self, session: &Session, message: &[u8], figures: &Figures, out: &mut Vec<u8>) {

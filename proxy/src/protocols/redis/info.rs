@@ -3,7 +3,7 @@
 use proxima_wire::resp::Args;
 
 use super::{here::append_text, login};
-use crate::protocol::{Figures, Session};
+use crate::protocol::{Figures, NearFigures, Session};
 
 /// Names of all sections together.
 const ALL: [&str; 3] = ["default", "all", "everything"];
@@ -23,6 +23,32 @@ pub(super) fn answer(session: &Session, message: &[u8], figures: &Figures, out: 
         .filter(|(name, _)| wants_all || is_asked(&name.to_ascii_lowercase()));
     let text: Vec<_> = wanted.map(|(name, rows)| format!("# {name}\r\n{rows}")).collect();
     append_text(session.form, &text.join("\r\n"), out);
+}
+
+/// Is this `INFO near`? It is answered by the proxy alone, also where there is but one server.
+pub(super) fn is_about_near(message: &[u8]) -> bool {
+    let mut words = Args::of(message).skip(1).map(|word| word.of(message));
+    words
+        .next()
+        .is_some_and(|word| word.eq_ignore_ascii_case(b"near"))
+        && words.next().is_none()
+}
+
+/// Appends what the near cache says of itself, in the form of `INFO commandstats`, as a bulk string, which is
+/// the same in both versions of the protocol.
+pub(super) fn about_near(near: &NearFigures, out: &mut Vec<u8>) {
+    let mut text = String::from("# Near\r\n");
+    for (name, value) in &near.whole {
+        text.push_str(&format!("near_{name}:{value}\r\n"));
+    }
+    for (rule, rows) in &near.rules {
+        let rows: Vec<String> = rows
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        text.push_str(&format!("near_rule_{rule}:{}\r\n", rows.join(",")));
+    }
+    append_text(0, &text, out);
 }
 
 fn sections(session: &Session, figures: &Figures) -> [(&'static str, String); 5] {

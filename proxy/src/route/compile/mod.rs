@@ -28,7 +28,7 @@ use std::{
 use proxima_wire::hash::{Distribution, DistributionError};
 
 use self::maker::{KeptPrefix, Maker};
-pub use self::near::near_rules;
+pub use self::near::{all_near_settings, near_rules, near_settings};
 use super::{
     LeaseTable,
     tree::{Leaf, Node, Tree},

@@ -1,10 +1,14 @@
 //! The route `near`.
 
-use std::{collections::HashSet, fmt::Write, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt::Write,
+    sync::Arc,
+};
 
 use super::{CompileError, maker::Maker};
 use crate::{
-    config::schema::{Config, NearRoute, NearRule, Route},
+    config::schema::{Config, NearRoute, NearRule, NearValues, Route},
     near::{RuleSettings, Rules, Told},
     route::tree::{NearNode, NearRuleFor, Node, NodeId},
 };
@@ -37,33 +41,42 @@ impl<'a> Maker<'_, 'a> {
     }
 }
 
-/// The settings of a rule, as the configuration has them.
-pub(super) fn settings(rule: &NearRule) -> RuleSettings {
-    RuleSettings {
-        ttl: rule.ttl.into(),
-        jitter: (rule.jitter * 100.0) as u8,
-        stale: rule.stale.into(),
-        stale_on_error: rule.stale_on_error.into(),
-        negative: rule.negative.into(),
-        largest: rule.largest as u64,
-    }
+/// The settings of a rule. `None`: some of them are missing.
+pub fn near_settings(values: &NearValues) -> Option<RuleSettings> {
+    Some(RuleSettings {
+        ttl: values.ttl?.into(),
+        jitter: (values.jitter? * 100.0).round() as u8,
+        stale: values.stale?.into(),
+        stale_on_error: values.stale_on_error?.into(),
+        negative: values.negative?.into(),
+        largest: values.largest? as u64,
+    })
 }
 
-/// The rules of a configuration, those that stay the same taken over from `before`.
-pub fn near_rules(config: &Config, before: &Rules) -> Rules {
-    let entered = config.listeners.iter().map(|listener| &listener.route);
-    let mut pending: Vec<&Route> = config.routes.values().chain(entered).collect();
+/// The settings of all rules by name, as the files have them.
+pub fn all_near_settings(config: &Config) -> BTreeMap<&str, RuleSettings> {
+    let rules = config.near_rules().into_iter();
+    let settings = |rule: &'_ NearRule| near_settings(&config.near_values(rule));
+    rules
+        .filter_map(|rule| Some((&*rule.name, settings(rule)?)))
+        .collect()
+}
+
+/// The rules of a configuration, those that stay the same taken over from `before`. `running`: the
+/// configuration that runs.
+pub fn near_rules(config: &Config, before: &Rules, running: &Config) -> Rules {
+    let (settings, earlier) = (all_near_settings(config), all_near_settings(running));
     let mut told = Vec::new();
-    while let Some(route) = pending.pop() {
-        if let Route::Near(near) = route {
-            let below = below(config, &near.child);
-            told.extend(near.rules.iter().map(|rule| Told {
+    for near in config.near_routes() {
+        let below = below(config, &near.child);
+        told.extend(near.rules.iter().filter_map(|rule| {
+            Some(Told {
                 name: rule.name.clone(),
                 text: format!("{rule:?} {below}"),
-                settings: settings(rule),
-            }));
-        }
-        pending.extend(route.children());
+                settings: *settings.get(&*rule.name)?,
+                before: earlier.get(&*rule.name).copied(),
+            })
+        }));
     }
     before.next(told.into_iter())
 }

@@ -46,7 +46,7 @@ impl Engine {
             .flatten();
         drop(group.fill.take());
         let node = self.router.flights.peek(id).map(|flight| flight.node);
-        self.end_group(&tree, id, &group);
+        self.end_group(id, &group);
         let mut apart = Vec::new();
         for (number, reader) in group.readers.into_iter().enumerate() {
             let walk = reader.walk(&sent);
@@ -136,13 +136,8 @@ impl Engine {
         Some(old)
     }
 
-    fn end_group(&mut self, tree: &Rc<Tree>, id: FlightId, group: &Group) {
-        if let Some(flight) = self.router.flights.peek(id)
-            && let Node::Near(near) = tree.node(flight.node)
-        {
-            let identity = near.near.identity(&group.question());
-            self.router.groups.remove(identity, id);
-        }
+    fn end_group(&mut self, id: FlightId, group: &Group) {
+        self.router.groups.remove(group.identity, id);
         self.router.flights.close(id);
     }
 
@@ -154,7 +149,7 @@ impl Engine {
         let tree = Rc::clone(&flight.tree);
         let (origin, request, node) = (flight.origin, flight.request, flight.node);
         let message = std::mem::take(&mut flight.message);
-        self.end_group(&tree, id, &group);
+        self.end_group(id, &group);
         let Node::Near(near) = tree.node(node) else {
             return self.broken(MISPLACED);
         };
@@ -196,7 +191,7 @@ impl Engine {
             fill.keep_none(self.now, chance);
             self.metrics.near.of(group.question().rule.slot).refused_large += 1;
         }
-        self.end_group(&tree, id, &group);
+        self.end_group(id, &group);
         let Node::Near(near) = tree.node(node) else {
             self.broken(MISPLACED);
             return None;

@@ -127,7 +127,7 @@ impl Engine {
         walk: &Walk<'_>,
     ) {
         let identity = near.near.identity(question);
-        let mut group = Group::new(question, Some(fill), self.now);
+        let mut group = Group::new(question, identity, Some(fill), self.now);
         group
             .readers
             .extend(reader.map(|walk| Reader::of(walk, walk.message)));
@@ -156,7 +156,7 @@ impl Engine {
         }
         let (id, flight) = self.router.flights.open(node, &walk.to(ReplyTo::Nobody), 1);
         flight.message.extend_from_slice(walk.message);
-        let mut group = Group::new(question, None, self.now);
+        let mut group = Group::new(question, identity, None, self.now);
         group.readers.push(Reader::of(walk, walk.message));
         flight.group = Some(Box::new(group));
         self.router.groups.insert(identity, id);

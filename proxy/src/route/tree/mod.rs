@@ -32,7 +32,7 @@ pub(super) use self::{
     shapes::{Asking, Attempt, ByAddress, Choose, Fan, Of, Tried, Wrap, Wrapped},
 };
 pub use self::{
-    near::{NearNode, NearRuleFor},
+    near::{NearNode, NearRuleFor, Takes},
     shapes::{Query, Wait},
 };
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Class, Request};
 
+use super::{Node, Tree};
 use crate::{
     config::schema::NearKeys,
     near::{Near, Rule},
@@ -31,13 +32,16 @@ pub struct NearRuleFor {
 }
 
 impl NearRuleFor {
-    fn is_for(&self, command: u16, key: &[u8]) -> bool {
-        let is_its_key = match &self.keys {
+    fn is_for_key(&self, key: &[u8]) -> bool {
+        match &self.keys {
             NearKeys::All => true,
             NearKeys::Prefix(prefix) => key.starts_with(prefix.as_bytes()),
             NearKeys::Pattern(pattern) => glob(pattern.as_bytes(), key),
-        };
-        is_its_key && (self.commands.is_empty() || self.commands.contains(&command))
+        }
+    }
+
+    fn is_for(&self, command: u16, key: &[u8]) -> bool {
+        self.is_for_key(key) && (self.commands.is_empty() || self.commands.contains(&command))
     }
 }
 
@@ -53,5 +57,38 @@ impl NearNode {
     pub fn rule(&self, command: u16, key: &[u8]) -> Option<&Arc<Rule>> {
         let found = self.rules.iter().find(|rule| rule.is_for(command, key))?;
         Some(&found.rule)
+    }
+}
+
+/// Whether a rule is for a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// It is.
+    Key,
+    /// This one, which stands before it, takes the key.
+    ByOther(String),
+    /// It is not.
+    Not,
+}
+
+impl Tree {
+    /// Whether the rule of this name is for this key.
+    pub fn near_takes(&self, rule: &str, key: &[u8]) -> Takes {
+        let nodes = self.all().filter_map(|(_, node)| match node {
+            Node::Near(near) => Some(near),
+            _ => None,
+        });
+        for near in nodes {
+            let mut before: Vec<Box<str>> = Vec::new();
+            for own in near.rules.iter().filter(|own| own.is_for_key(key)) {
+                match (*own.rule.name == *rule, before.first()) {
+                    (true, None) => return Takes::Key,
+                    (true, Some(other)) => return Takes::ByOther(other.to_string()),
+                    (false, _) if own.commands.is_empty() => before.push(own.rule.name.clone()),
+                    (false, _) => {}
+                }
+            }
+        }
+        Takes::Not
     }
 }
