@@ -49,6 +49,11 @@ pub trait Cacheable: Send + Sync {
         login.is_empty()
     }
 
+    /// Does this reply say that the request is executed later, in a transaction? By default none does.
+    fn is_for_later(&self, _bytes: &[u8]) -> bool {
+        false
+    }
+
     /// What this request changes. `message` is the request, or the head of a streamed one. By default every
     /// request may change the keys that it names, but reads, and those about a server or a connection.
     fn changes(&self, request: &Request, _message: &[u8]) -> Changed {

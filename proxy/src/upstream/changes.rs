@@ -1,20 +1,19 @@
 //! Changes that are under way at servers, for the near cache.
 //!
 //! Invariant: a change begins before the first byte of its request can leave, and ends when its answer is
-//! taken off the lane. A change on a lane on which the server keeps something for a client (a transaction, to
-//! which it may belong) ends when nothing is kept any more. A change that has no answer ends some seconds
-//! after its lane.
+//! taken off the lane. A change whose answer says that it is executed later, in a transaction, ends with the
+//! next answer that does not. A change that has no answer ends some seconds after its lane.
 
 use std::{collections::VecDeque, mem};
 
-use proxima_wire::message::{Class, Request};
+use proxima_wire::message::{Class, Reply, Request};
 
 use super::Lane;
 use crate::{
     engine::{Engine, LaneId},
     micros::Micros,
     near::{Changes, OpenChange, WorkerNear},
-    protocol::{Changed, Lease, Protocol},
+    protocol::{Changed, Protocol},
 };
 
 impl Engine {
@@ -81,19 +80,19 @@ impl Engine {
         }
     }
 
-    /// A reply has come on a dedicated lane: changes on it have ended if its server keeps nothing any more.
-    pub(super) fn end_queued_changes(&mut self, id: LaneId) {
+    /// A reply has come on a dedicated lane: its server has executed all changes on it, unless the reply says
+    /// that it keeps them for later.
+    pub(super) fn end_queued_changes(&mut self, id: LaneId, reply: &Reply, bytes: &[u8]) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
         if lane.queued_changes.is_empty() && !lane.has_uncounted {
             return;
         }
-        let owner = lane.owner;
-        let lease = owner.and_then(|owner| self.clients.lease(owner));
-        if !matches!(lease, Some(Lease::Kept))
-            && let Some(lane) = self.servers.lanes.get_mut(id)
-        {
+        let cacheable = lane.member.protocol.cacheable();
+        // An error may be the answer to one command in the middle of a transaction. A late end does no harm.
+        let is_for_later = cacheable.is_some_and(|cacheable| cacheable.is_for_later(bytes));
+        if !is_for_later && !reply.outcome.is_error() {
             lane.queued_changes.clear();
             lane.has_uncounted = false;
         }

@@ -64,7 +64,7 @@ impl Engine {
         let mut parts = std::mem::take(&mut lane.parts);
         lane.part_bytes = 0;
         if is_own {
-            self.end_queued_changes(id);
+            self.end_queued_changes(id, reply, bytes);
         }
         let mut head = bytes.get(..reply.head as usize).unwrap_or(bytes);
         let slot = match waiter.to {

@@ -241,7 +241,7 @@ impl Engine {
                 };
                 self.note_reply(id, command, &reply, whole);
                 if is_own {
-                    self.end_queued_changes(id);
+                    self.end_queued_changes(id, &reply, whole);
                 }
                 if in_parts {
                     self.last_part(id, waiter.to, reply, whole);

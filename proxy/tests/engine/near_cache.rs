@@ -111,7 +111,7 @@ enum Due {
     /// A change of these keys to this, and where they were when it was sent.
     Change(Vec<usize>, Held, Vec<usize>),
     /// An answer that says nothing; this is sent then.
-    Next(Vec<(String, Due)>),
+    Next,
 }
 
 struct Client {
@@ -338,14 +338,14 @@ impl Play {
             (Speech::Memcached, _) => {
                 // The `mn` behind it is answered at once, and does not acknowledge it.
                 let silent = set.replacen("\r\n", " noreply\r\n", 1);
-                (format!("{silent}mn\r\n"), Due::Next(Vec::new()))
+                (format!("{silent}mn\r\n"), Due::Next)
             }
             (Speech::Redis, Ask::Whole | Ask::Unanswered) => {
                 let whole = [words("MULTI"), set, words("EXEC")].concat();
                 (whole, written(vec![key], Some(value)))
             }
             (Speech::Redis, Ask::Transaction { watches, commits }) => {
-                let silent = || Due::Next(Vec::new());
+                let silent = || Due::Next;
                 let end = match commits {
                     true => (words("EXEC"), written(vec![key], Some(value))),
                     false => (words("DISCARD"), silent()),
@@ -406,7 +406,7 @@ impl Play {
                         self.acknowledge(key, held, from);
                     }
                 }
-                Due::Next(_) => {}
+                Due::Next => {}
             }
             if self.clients[client].next.is_empty() {
                 return;

@@ -72,6 +72,10 @@ impl Cacheable for Redis {
         who.user == User::Pool && who.database.is_none()
     }
 
+    fn is_for_later(&self, bytes: &[u8]) -> bool {
+        bytes == b"+QUEUED\r\n"
+    }
+
     fn changes(&self, request: &Request, message: &[u8]) -> Changed {
         if request.command == DECLARED {
             return self.changes_by_class(request);
