@@ -7,6 +7,7 @@
 //!  rule    which keys are kept, for how long: settings that change while the process runs
 //!  rules   all of a configuration, and which of them stay the same with the next one
 //!  store   the kept replies of all rules, in shards with a lock each
+//!  origin  what is asked of HTTP origins, and how long their replies may be kept
 //!  ready   which workers count their changes: nothing is kept before all of them do
 //! ```
 //!
@@ -18,6 +19,7 @@
 
 mod change;
 mod key_hash;
+mod origin;
 mod ready;
 mod rule;
 mod rules;
@@ -33,10 +35,11 @@ use std::sync::{
 use self::key_hash::KeyHash;
 pub use self::{
     change::{Changes, OpenChange},
+    origin::{ERROR, Failure, Fetch, Fetched, Fields, HttpOrigin, Terms, VALUE, Validator, freshness},
     ready::Ready,
     rule::{Rule, RuleSettings},
     rules::{Rules, Told},
-    store::{Answer, Entries, Fill, Hot, Look, Question, Refusal, SMALL, Shown, Store, Usage},
+    store::{Answer, Entries, Fill, Hot, Look, Old, Question, Refusal, SMALL, Shown, Store, Usage},
     words::{Note, Words},
     worker::WorkerNear,
 };

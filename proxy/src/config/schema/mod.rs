@@ -7,6 +7,7 @@ mod health;
 mod login;
 mod manner;
 mod near;
+mod origin;
 mod pool;
 mod route;
 mod server;
@@ -27,10 +28,12 @@ pub use self::{
     login::{Access, Login, Password, PasswordSource, Secret},
     manner::Manner,
     near::{NearCache, NearKeys, NearRule, Scripts},
+    origin::{BadOriginUrl, NearOrigin, OriginUrl},
     pool::{Dedicated, Eject, EjectBy, KeepAlive, Pool, Rejoin, Replicated},
     route::{
         Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverPolicy, FailoverRules, Fault, HashOrder,
-        NearRoute, Queue, Rate, Rates, Route, Shadow, ShadowKeys, ShardCopies, SlowWarmUpSettings, TtlAction,
+        NearRoute, NearSource, Queue, Rate, Rates, Route, Shadow, ShadowKeys, ShardCopies,
+        SlowWarmUpSettings, TtlAction,
     },
     server::Server,
     socket::SocketOptions,

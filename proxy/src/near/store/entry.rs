@@ -7,7 +7,7 @@ use proxima_wire::message::Reply;
 use super::{KeyHash, Question};
 use crate::{
     micros::Micros,
-    near::{Rule, RuleSettings},
+    near::{Rule, RuleSettings, Terms},
 };
 
 /// The most replies that are kept for one key. A form is chosen by the client: without a limit, one key could
@@ -27,6 +27,8 @@ pub(super) struct Kept {
     /// The version of everything by then.
     pub(super) everything: u64,
     pub(super) is_miss: bool,
+    /// What an origin says of it. `None`: the rule alone decides.
+    pub(super) terms: Option<Box<Terms>>,
     /// By which its time is shortened.
     pub(super) chance: u8,
     pub(super) hits: u32,
@@ -43,13 +45,36 @@ impl Kept {
     pub(super) fn is_dead(&self, now: Micros) -> bool {
         let settings = self.rule.settings();
         let is_emptied = self.number != self.rule.number() || settings.ttl == Micros::ZERO;
-        is_emptied || now - self.filled >= settings.useful(self.is_miss, self.chance)
+        is_emptied || now - self.filled >= self.useful(&settings)
     }
 
     /// The span for which it is fresh.
     #[inline]
     pub(super) fn fresh(&self, settings: &RuleSettings) -> Micros {
-        settings.fresh(self.is_miss, self.chance)
+        let fresh = settings.fresh(self.is_miss, self.chance);
+        match &self.terms {
+            None => fresh,
+            Some(terms) => terms.fresh(fresh),
+        }
+    }
+
+    /// The span after which it is of no use any more.
+    fn useful(&self, settings: &RuleSettings) -> Micros {
+        match &self.terms {
+            None => settings.useful(self.is_miss, self.chance),
+            Some(terms) => terms.useful(settings.fresh(self.is_miss, self.chance), settings),
+        }
+    }
+
+    /// May it be given after its time, where the rule allows that?
+    #[inline]
+    pub(super) fn may_be_stale(&self) -> bool {
+        !self.is_miss && self.terms.as_ref().is_none_or(|terms| !terms.is_strict)
+    }
+
+    /// Is it an origin's failure?
+    pub(super) fn is_error(&self) -> bool {
+        self.terms.as_ref().is_some_and(|terms| terms.is_error)
     }
 
     /// Bytes of memory.
@@ -58,7 +83,8 @@ impl Kept {
             .bytes
             .as_ref()
             .map_or(0, |bytes| allocated(bytes.len() + COUNTS));
-        size_of::<Self>() + allocated(self.form.len()) + bytes
+        let terms = self.terms.as_ref().map_or(0, |terms| terms.memory());
+        size_of::<Self>() + allocated(self.form.len()) + bytes + terms
     }
 }
 

@@ -18,6 +18,9 @@ mod fill;
 mod shard;
 #[cfg(test)]
 mod tests;
+mod value;
+#[cfg(test)]
+mod value_tests;
 
 use std::sync::{
     Arc,
@@ -33,6 +36,7 @@ pub use self::{
     answer::{Answer, Look, Question, Refusal},
     entries::{Entries, Hot, Shown},
     fill::Fill,
+    value::Old,
 };
 use super::{KeyHash, Near, Words};
 use crate::micros::Micros;

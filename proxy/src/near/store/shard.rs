@@ -124,7 +124,7 @@ impl Shard {
         let bytes = kept.bytes.as_ref()?;
         let (age, fresh) = (now - kept.filled, kept.fresh(settings));
         let is_stale = age >= fresh;
-        let may_be_stale = !kept.is_miss && age < fresh + settings.stale;
+        let may_be_stale = kept.may_be_stale() && age < fresh + settings.stale;
         if is_stale && !may_be_stale || !self.words.is_current(kept.everything) {
             return None;
         }
@@ -157,7 +157,7 @@ impl Shard {
         let entry = self.find(hash, question.key)?;
         let kept = entry.kept.iter().find(|kept| kept.answers(question, number))?;
         let limit = kept.fresh(settings) + settings.stale_on_error;
-        let is_fit = !kept.is_miss && now - kept.filled < limit && words.is_current(kept.everything);
+        let is_fit = kept.may_be_stale() && now - kept.filled < limit && words.is_current(kept.everything);
         let bytes = kept.bytes.as_ref().filter(|_| is_fit)?;
         Some((kept.reply, Arc::clone(bytes)))
     }
@@ -225,9 +225,10 @@ impl Shard {
         let place = place.unwrap_or_else(|| self.new_entry(hash, key));
         if let Some(entry) = self.entries.get_mut(place as usize).and_then(Option::as_mut) {
             self.used -= entry.memory();
-            entry
-                .kept
-                .retain(|old| !(old.is_dead(now) || old.number == kept.number && old.form == kept.form));
+            entry.kept.retain(|old| {
+                let is_followed = old.form == kept.form || old.is_error();
+                !(old.is_dead(now) || old.number == kept.number && is_followed)
+            });
             if entry.kept.len() >= MOST_FORMS {
                 entry.kept.remove(0);
             }

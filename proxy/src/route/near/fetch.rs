@@ -114,7 +114,7 @@ impl Engine {
     }
 
     /// The old reply that stands for an error, if the rule has one.
-    fn stands_for_error(
+    pub(super) fn stands_for_error(
         &mut self,
         tree: &Rc<Tree>,
         id: FlightId,
@@ -130,7 +130,7 @@ impl Engine {
         Some(old)
     }
 
-    fn end_group(&mut self, tree: &Rc<Tree>, id: FlightId, group: &Group) {
+    pub(super) fn end_group(&mut self, tree: &Rc<Tree>, id: FlightId, group: &Group) {
         if let Some(flight) = self.router.flights.peek(id)
             && let Node::Near(near) = tree.node(flight.node)
         {

@@ -4,6 +4,8 @@
 //! ```text
 //!  step   on the way down: a hit, a fetch, a wait, or past
 //!  fetch  on the way up: what has come is kept and given to all who wait
+//!  origin the same for values that come from an HTTP origin: the way down
+//!  value  and the way up
 //! ```
 //!
 //! Invariant: a reader gets a kept reply, or the reply to a request that was sent after it had asked or
@@ -11,4 +13,6 @@
 //! leaves, stalls or is slow takes only itself away.
 
 mod fetch;
+mod origin;
 mod step;
+mod value;
