@@ -113,6 +113,14 @@ impl Proxy {
                     let _ = self.questions.send(question);
                     continue;
                 }
+                WorkerEvent::Fetch {
+                    worker,
+                    flight,
+                    fetch,
+                } => {
+                    self.fetch(worker, flight, *fetch);
+                    continue;
+                }
                 WorkerEvent::Shutdown => {
                     self.shutdown.notify_one();
                     continue;

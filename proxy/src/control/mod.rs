@@ -7,6 +7,7 @@
 //!  peers ◀─▶ fleet ─▶ views, channels, leases ─▶ workers
 //!  list, file, DNS, peers ─▶ announce ─▶ what clients are told of the proxies
 //!  certificates ─▶ what new connections show and trust
+//!  workers ─▶ origin ◀─▶ HTTP origins, whose values go back to the workers
 //!  node agent ─▶ nodes ─▶ orders of `nearest` ─▶ workers
 //!  ejections ◀─ workers                 admin ─▶ metrics, explain, ready, health
 //!      └─▶ probes ─▶ health               file, call, SIGTERM ─▶ drain ─▶ workers
@@ -37,6 +38,7 @@ mod near;
 mod nodes;
 mod offline;
 mod orders;
+mod origin;
 mod own_copies;
 mod pid_file;
 mod probe;
@@ -73,7 +75,7 @@ pub use self::{
 };
 use self::{
     copies::Copies, descriptors::Descriptors, dns::Names, drain::Drain, ejections::Ejections,
-    near::NearOrders, orders::Orders, workers::Workers,
+    near::NearOrders, orders::Orders, origin::Origins, workers::Workers,
 };
 pub use self::{
     copies::CopyCounters,
@@ -132,6 +134,8 @@ pub struct Proxy {
     orders: Orders,
     /// What they have ordered for the near cache.
     near_orders: NearOrders,
+    /// The clients of HTTP origins.
+    origins: Origins,
     /// A client has asked for the end of the process.
     shutdown: Notify,
     /// Questions of clients about the process.

@@ -2,8 +2,8 @@
 
 use std::{ops::Range, sync::Arc};
 
-use super::{ClientId, Endpoint, LaneId};
-use crate::{client::Question, copies, members::Member, peers, reactor::Conn};
+use super::{ClientId, Endpoint, FlightId, LaneId};
+use crate::{client::Question, copies, members::Member, near::Fetch, peers, reactor::Conn};
 
 /// What the worker does with its reactor after the events of a turn.
 #[derive(Default)]
@@ -56,6 +56,15 @@ pub enum WorkerEvent {
     Shutdown,
     /// A client asks what the control thread answers.
     Question(Question),
+    /// A value is wanted of an HTTP origin.
+    Fetch {
+        /// The number of the worker that waits for it.
+        worker: usize,
+        /// What waits there.
+        flight: FlightId,
+        /// What is asked.
+        fetch: Box<Fetch>,
+    },
     /// A worker has ended.
     Ended {
         /// The worker has left copies with changes that they have not answered.

@@ -7,6 +7,7 @@
 //!  rule    which keys are kept, for how long: settings that change while the process runs
 //!  rules   all of a configuration, and which of them stay the same with the next one
 //!  store   the kept replies of all rules, in shards with a lock each
+//!  origin  what is asked of HTTP origins, and how long their replies may be kept
 //!  ready   which workers count their changes: nothing is kept before all of them do
 //! ```
 //!
@@ -20,6 +21,7 @@ mod change;
 mod key_hash;
 #[cfg(test)]
 mod model;
+mod origin;
 mod ready;
 mod rule;
 mod rules;
@@ -38,11 +40,12 @@ use std::{
 use self::key_hash::KeyHash;
 pub use self::{
     change::{Changes, OpenChange},
+    origin::{ERROR, Failure, Fetch, Fetched, Fields, HttpOrigin, Terms, VALUE, Validator, freshness},
     ready::Ready,
     rule::{Rule, RuleSettings},
     rules::{Rules, Told},
     store::{
-        Answer, Entries, Fill, Gone, Hot, Look, Question, Refusal, RuleUsage, SMALL, Shown, Store, Usage,
+        Answer, Entries, Fill, Gone, Hot, Look, Old, Question, Refusal, RuleUsage, SMALL, Shown, Store, Usage,
     },
     words::{Note, Words},
     worker::{LINGER, WorkerNear},

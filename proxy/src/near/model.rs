@@ -741,7 +741,8 @@ fn threads_that_meet_anywhere_read_nothing_that_is_too_old() {
                                 Look::Miss(fill) => {
                                     let value = executed[key].load(SeqCst);
                                     let reply = Reply::new(Outcome::Found, 4);
-                                    let result = fill.keep(&reply, value.to_le_bytes()[..].into(), false, NOW, 0);
+                                    let result =
+                                        fill.keep(&reply, value.to_le_bytes()[..].into(), false, NOW, 0);
                                     kept.fetch_add(u64::from(result.is_ok()), SeqCst);
                                     value
                                 }

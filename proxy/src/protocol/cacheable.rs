@@ -28,6 +28,18 @@ pub enum Fit<'b> {
     Alone,
 }
 
+/// What stands in a reply beside the value of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Around {
+    /// Is the value in it at all?
+    pub has_value: bool,
+    /// What stands behind the value.
+    pub tail: &'static [u8],
+    /// The bytes of the tail that are left out when replies are joined: a reply's
+    /// [`trailer`](Reply::trailer).
+    pub trailer: u32,
+}
+
 /// How a protocol's replies are kept, and what ends them.
 pub trait Cacheable: Send + Sync {
     /// Appends all that decides the bytes of the reply to this request, beside its key: requests for one key
@@ -41,6 +53,18 @@ pub trait Cacheable: Send + Sync {
     /// Appends this request's own beginning of the kept reply, and returns for how many of its first bytes
     /// that stands. `None`: the reply is the same, as by default.
     fn own(&self, _: &Request, _message: &[u8], _bytes: &[u8], _out: &mut Vec<u8>) -> Option<usize> {
+        None
+    }
+
+    /// Appends what stands before a value of this length in the reply to this request, and returns the rest.
+    /// `None`: its reply does not follow from the value of one key alone. That is so by default.
+    fn around_value(&self, _: &Request, _message: &[u8], _len: usize, _out: &mut Vec<u8>) -> Option<Around> {
+        None
+    }
+
+    /// Appends the reply to a request that has removed its one key. `None`: this request does something else.
+    /// That is so by default.
+    fn removed(&self, _: &Request, _message: &[u8], _out: &mut Vec<u8>) -> Option<Reply> {
         None
     }
 

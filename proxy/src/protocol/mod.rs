@@ -43,7 +43,7 @@ pub(crate) use self::outgoing::Before;
 pub use self::{
     accounts::{Accounts, OneSecret},
     admission::{Admission, Admitting, Heard},
-    cacheable::{Cacheable, Changed, Fit},
+    cacheable::{Around, Cacheable, Changed, Fit},
     channels::Channels,
     client::ClientSide,
     connection_facts::ConnectionFacts,

@@ -14,7 +14,7 @@ use crate::{
     copies::Snapshot,
     members::{ClientSource, Distance, DistanceSource, Localities, Locality, Member},
     micros::Micros,
-    near::{Entries, Question, RuleSettings},
+    near::{Entries, HttpOrigin, Question, RuleSettings, VALUE},
     protocol::{Effect, Protocol, ProtocolSlot},
     random::Random,
 };
@@ -198,35 +198,63 @@ impl Recorder<'_> {
         }
     }
 
+    /// Where a value comes from that is not kept.
+    fn origin(&mut self, origin: &HttpOrigin, key: &[u8], depth: usize) {
+        let what = match origin.url.shown(key) {
+            Some(url) => format!("GET {url}"),
+            None => "an error: no URL of it can name this key".to_owned(),
+        };
+        self.line(depth, "else ", "origin", &what);
+    }
+
     /// Whether a request is answered from what is kept, and why not.
     fn why_near(&self, near: &NearNode, head: &Request, message: &[u8], key: &[u8]) -> String {
         let mut form = Vec::new();
+        let cacheable = self.protocol.cacheable();
+        if near.origin.is_some() && head.class == Class::Delete {
+            return match cacheable.and_then(|of| of.removed(head, message, &mut form)) {
+                Some(_) => "what is kept of the key is dropped".into(),
+                None => "passes: this command does not drop a key".into(),
+            };
+        }
+        let may = match (&near.origin, cacheable) {
+            (_, None) => false,
+            (Some(_), Some(of)) => of.around_value(head, message, 0, &mut form).is_some(),
+            // A client's own form is not known here; the plain one is the most frequent.
+            (None, Some(of)) => of.form(0, head, message, &mut form),
+        };
+        let form = if near.origin.is_some() { VALUE } else { &form };
         let Some(rule) = near.rule(head.command, key) else {
-            return "passes: no rule is for this request".into();
+            return match near.origin.is_some() && may && head.class == Class::Read {
+                true => "not kept: no rule is for this request".into(),
+                false => "passes: no rule is for this request".into(),
+            };
         };
         let RuleSettings { ttl, stale, .. } = rule.settings();
         let name = &rule.name;
-        let cacheable = self.protocol.cacheable();
-        // A client's own form is not known here; the plain one is the most frequent.
-        let may = cacheable.is_some_and(|of| of.form(0, head, message, &mut form));
         if head.class != Class::Read || !may {
             return format!("passes: no reply to this command is kept (rule {name})");
         }
         if !rule.is_on() {
-            return format!("passes: rule {name} is off (ttl 0)");
+            let word = if near.origin.is_some() {
+                "not kept"
+            } else {
+                "passes"
+            };
+            return format!("{word}: rule {name} is off (ttl 0)");
         }
         let until = Duration::from(ttl + stale);
         let promise = format!("what others change at the servers is seen after {until:?} at most");
         let Some(now) = self.asker.now else {
             return format!("rule {name}: kept for {:?}; {promise}", Duration::from(ttl));
         };
-        let question = Question {
-            rule,
-            key,
-            form: &form,
-        };
+        let question = Question { rule, key, form };
+        let failure = near
+            .origin
+            .as_ref()
+            .and_then(|_| near.near.failure(&question, now));
         match Entries(&near.near).of(&question, now) {
-            Some(shown) if shown.bytes == 0 => {
+            Some(shown) if shown.bytes == 0 && near.origin.is_none() => {
                 format!("passes: the reply is known to be too large for rule {name}")
             }
             Some(shown) => {
@@ -235,6 +263,12 @@ impl Recorder<'_> {
                 format!(
                     "{word} by rule {name}, {} bytes, {age:?} old; {promise}",
                     shown.bytes
+                )
+            }
+            None if let Some(failure) = &failure => {
+                format!(
+                    "the origin has failed a moment ago, and is left alone (rule {name}): {}",
+                    failure.text
                 )
             }
             None => format!(
@@ -443,7 +477,10 @@ impl Recorder<'_> {
             Node::Near(near) => {
                 let why = self.why_near(near, &head, message, key);
                 self.line(depth, note, "near", &why);
-                self.step(near.child, message, depth + 1, "else ");
+                match &near.origin {
+                    Some(origin) if !why.starts_with("passes") => self.origin(origin, key, depth + 1),
+                    _ => self.step(near.child, message, depth + 1, "else "),
+                }
             }
             Node::Copies(copies) => self.copies(copies, &head, message, depth, note),
             Node::Leaf(Leaf::Member(member)) => {

@@ -7,7 +7,7 @@ use proxima_wire::message::Request;
 use crate::{
     engine::{FlightId, ReplyTo},
     micros::Micros,
-    near::{Fill, Question, Rule},
+    near::{Fill, Old, Question, Rule},
     route::{Origin, Walk},
 };
 
@@ -24,6 +24,8 @@ pub(in crate::route) struct Group {
     /// What is being fetched. `None`: another worker does it.
     pub(in crate::route) fill: Option<Fill>,
     pub(in crate::route) readers: Vec<Reader>,
+    /// The kept value that an origin may confirm. `None`: there is none, or no origin is asked.
+    pub(in crate::route) old: Option<Old>,
 }
 
 /// A reader that waits.
@@ -86,6 +88,7 @@ impl Group {
             since,
             fill,
             readers: Vec::new(),
+            old: None,
         }
     }
 

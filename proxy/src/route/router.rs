@@ -28,6 +28,8 @@ pub struct Router {
     pub(super) own: Vec<u8>,
     /// Scratch buffer for the forms of requests.
     pub(super) form: Vec<u8>,
+    /// Tells keys of one request apart, of which each is asked for by itself.
+    pub(super) parted: u64,
     /// What is being fetched to be kept.
     pub(super) groups: Groups,
 }

@@ -87,8 +87,12 @@ impl Engine {
                 }
                 Node::Near(near) => {
                     node = near.child;
-                    if branches == Branches::Any && near.keeps(walk.request, key) {
-                        // Each key is an answer of its own.
+                    let parts = branches == Branches::Any && near.parts(walk.request, key);
+                    // Each key is an answer of its own. An origin has no answer to a key that comes twice.
+                    if parts && near.origin.is_some() {
+                        self.router.parted = self.router.parted.wrapping_add(1);
+                        apart(&self.router.parted.to_le_bytes(), take);
+                    } else if parts {
                         apart(key, take);
                     }
                 }

@@ -14,9 +14,10 @@ use crate::{
     client::AnswerPlace,
     config::schema::Limits,
     copies::CopyState,
-    engine::{ClientId, Endpoint},
+    engine::{ClientId, Endpoint, FlightId},
     members::{Localities, MemberId},
     metrics::Metrics,
+    near::Fetched,
     reactor::Reactor,
     route::{Orders, Tree},
     upstream::Close,
@@ -95,6 +96,13 @@ pub enum Order {
         place: AnswerPlace,
         /// The answer in the client's protocol.
         answer: Arc<[u8]>,
+    },
+    /// Take what an HTTP origin has answered.
+    Fetched {
+        /// What waits for it.
+        flight: FlightId,
+        /// The answer.
+        fetched: Box<Fetched>,
     },
     /// Accept no more clients, and close each client as soon as nothing is due to it.
     Drain {
@@ -202,6 +210,7 @@ impl<R: Reactor> Worker<R> {
                     let _ = to.send(metrics);
                 }
                 Order::Answer { place, answer } => self.engine.answered(place, &answer),
+                Order::Fetched { flight, fetched } => self.engine.take_fetched(flight, &fetched),
                 Order::Drain { done } => {
                     self.close_listener(None);
                     self.engine.clients.set_draining(true);

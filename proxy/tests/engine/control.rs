@@ -105,6 +105,7 @@ impl Control {
             | WorkerEvent::Broken(_)
             | WorkerEvent::Shutdown
             | WorkerEvent::Question(_)
+            | WorkerEvent::Fetch { .. }
             | WorkerEvent::Stranger(..)
             | WorkerEvent::Ended { .. } => None,
         }));

@@ -41,7 +41,7 @@ fn refuse(site: Option<&Site>, problem: String) -> Diagnostic {
 pub(super) fn unfit(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for (site, near) in routes(config, index) {
-        let (mut pending, mut seen) = (vec![&*near.child], HashSet::new());
+        let (mut pending, mut seen) = (near.child().into_iter().collect::<Vec<_>>(), HashSet::new());
         while let Some(route) = pending.pop() {
             pending.extend(route.children());
             if let Some(name) = route.pool().filter(|&name| seen.insert(name)) {
@@ -144,7 +144,7 @@ pub(in crate::config) fn warn_of_near(config: &Config, cx: &mut Reading) {
                 warnings.push(refuse(site, problem).with_remedy(remedy));
             }
         }
-        let (mut pending, mut seen) = (vec![&*near.child], HashSet::new());
+        let (mut pending, mut seen) = (near.child().into_iter().collect::<Vec<_>>(), HashSet::new());
         while let Some(route) = pending.pop() {
             pending.extend(route.children());
             let named = route.pool().filter(|&name| seen.insert(name));

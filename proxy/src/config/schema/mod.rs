@@ -8,6 +8,7 @@ mod login;
 mod manner;
 mod near;
 mod near_rules;
+mod origin;
 mod pool;
 mod route;
 mod server;
@@ -28,10 +29,12 @@ pub use self::{
     login::{Access, Login, Password, PasswordSource, Secret},
     manner::Manner,
     near::{NearCache, NearKept, NearKeys, NearRule, NearValues, Scripts},
+    origin::{BadOriginUrl, NearOrigin, OriginUrl},
     pool::{Dedicated, Eject, EjectBy, KeepAlive, Pool, Rejoin, Replicated},
     route::{
         Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverPolicy, FailoverRules, Fault, HashOrder,
-        NearRoute, Queue, Rate, Rates, Route, Shadow, ShadowKeys, ShardCopies, SlowWarmUpSettings, TtlAction,
+        NearRoute, NearSource, Queue, Rate, Rates, Route, Shadow, ShadowKeys, ShardCopies,
+        SlowWarmUpSettings, TtlAction,
     },
     server::Server,
     socket::SocketOptions,

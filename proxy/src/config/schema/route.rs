@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use proxima_wire::message::Outcome;
 
-use super::{Hash, NearRule};
+use super::{Hash, NearOrigin, NearRule};
 
 /// The children of a route.
 #[derive(Clone, Debug, PartialEq)]
@@ -213,9 +213,28 @@ pub enum Route {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NearRoute {
     /// Where what is not kept comes from.
-    pub child: Box<Route>,
+    pub source: NearSource,
     /// The rules; the first that matches a request counts.
     pub rules: Vec<NearRule>,
+}
+
+/// Where replies come from that a route `near` keeps.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NearSource {
+    /// From the servers below this route.
+    Child(Box<Route>),
+    /// From an HTTP origin.
+    Origin(NearOrigin),
+}
+
+impl NearRoute {
+    /// The route below it. `None`: there is an HTTP origin.
+    pub fn child(&self) -> Option<&Route> {
+        match &self.source {
+            NearSource::Child(child) => Some(child),
+            NearSource::Origin(_) => None,
+        }
+    }
 }
 
 impl Route {
@@ -316,7 +335,6 @@ impl Route {
             | Self::ModifyTtl { child, .. }
             | Self::Fault { child, .. }
             | Self::Spool { child, .. }
-            | Self::Near(NearRoute { child, .. })
             | Self::Log(child) => vec![child],
             Self::Migrate {
                 from: one, to: other, ..
@@ -341,6 +359,7 @@ impl Route {
             | Self::SizeSplit {
                 l1: one, l2: other, ..
             } => vec![one, other],
+            Self::Near(near) => near.child().into_iter().collect(),
             Self::ByKey { listed, default, .. } => vec![listed, default],
             Self::RateLimit { child, fallback, .. } => {
                 std::iter::once(&**child).chain(fallback.as_deref()).collect()

@@ -7,7 +7,7 @@ use proxima_wire::message::Reply;
 use super::{Gone, KeyHash, Question};
 use crate::{
     micros::Micros,
-    near::{Rule, RuleSettings},
+    near::{Rule, RuleSettings, Terms},
 };
 
 /// The most replies that are kept for one key. A form is chosen by the client: without a limit, one key could
@@ -27,6 +27,8 @@ pub(super) struct Kept {
     /// The version of everything by then.
     pub(super) everything: u64,
     pub(super) is_miss: bool,
+    /// What an origin says of it. `None`: the rule alone decides.
+    pub(super) terms: Option<Box<Terms>>,
     /// By which its time is shortened.
     pub(super) chance: u8,
     pub(super) hits: u32,
@@ -43,7 +45,7 @@ impl Kept {
     pub(super) fn why_dead(&self, now: Micros) -> Option<Gone> {
         let settings = self.rule.settings();
         let is_emptied = self.number != self.rule.number() || settings.ttl == Micros::ZERO;
-        let is_over = || now - self.filled >= settings.useful(self.is_miss, self.chance);
+        let is_over = || now - self.filled >= self.useful(&settings);
         match is_emptied {
             true => Some(Gone::Dropped),
             false => is_over().then_some(Gone::Expired),
@@ -53,7 +55,30 @@ impl Kept {
     /// The span for which it is fresh.
     #[inline]
     pub(super) fn fresh(&self, settings: &RuleSettings) -> Micros {
-        settings.fresh(self.is_miss, self.chance)
+        let fresh = settings.fresh(self.is_miss, self.chance);
+        match &self.terms {
+            None => fresh,
+            Some(terms) => terms.fresh(fresh),
+        }
+    }
+
+    /// The span after which it is of no use any more.
+    fn useful(&self, settings: &RuleSettings) -> Micros {
+        match &self.terms {
+            None => settings.useful(self.is_miss, self.chance),
+            Some(terms) => terms.useful(settings.fresh(self.is_miss, self.chance), settings),
+        }
+    }
+
+    /// May it be given after its time, where the rule allows that?
+    #[inline]
+    pub(super) fn may_be_stale(&self) -> bool {
+        !self.is_miss && self.terms.as_ref().is_none_or(|terms| !terms.is_strict)
+    }
+
+    /// Is it an origin's failure?
+    pub(super) fn is_error(&self) -> bool {
+        self.terms.as_ref().is_some_and(|terms| terms.is_error)
     }
 
     /// Bytes of memory.
@@ -62,7 +87,8 @@ impl Kept {
             .bytes
             .as_ref()
             .map_or(0, |bytes| allocated(bytes.len() + COUNTS));
-        size_of::<Self>() + allocated(self.form.len()) + bytes
+        let terms = self.terms.as_ref().map_or(0, |terms| terms.memory());
+        size_of::<Self>() + allocated(self.form.len()) + bytes + terms
     }
 }
 

@@ -7,7 +7,7 @@ use proxima_wire::message::{Outcome, Reply};
 use super::{KeyHash, Question, Refusal, entry::Kept};
 use crate::{
     micros::Micros,
-    near::{Near, Note, Rule},
+    near::{ERROR, Near, Note, Rule, Terms},
 };
 
 /// The right, and the duty, to fetch one reply for all who ask for it. While it lives, nobody else fetches
@@ -87,6 +87,43 @@ impl Fill {
         self.insert(kept, now)
     }
 
+    /// Keeps what an origin has for the key, on these terms. `None`: there is nothing.
+    ///
+    /// # Errors
+    /// It is not kept; the error says why.
+    pub fn keep_value(
+        mut self,
+        value: Option<Arc<[u8]>>,
+        terms: Terms,
+        now: Micros,
+        chance: u8,
+    ) -> Result<(), Refusal> {
+        let (outcome, is_miss) = match value {
+            Some(_) => (Outcome::Found, false),
+            None => (Outcome::NotFound, true),
+        };
+        let reply = Reply::new(outcome, 0);
+        let bytes = value.unwrap_or_else(|| [].into());
+        let mut kept = self.kept(&reply, Some(bytes), is_miss, now, chance);
+        kept.terms = Some(Box::new(terms));
+        self.insert(kept, now)
+    }
+
+    /// Keeps that the origin has failed, beside the value that there may be.
+    pub fn keep_failure(mut self, outcome: Outcome, text: &str, now: Micros) {
+        let reply = Reply::new(outcome, 0);
+        let mut kept = self.kept(&reply, Some(text.as_bytes().into()), false, now, 0);
+        kept.form = ERROR.into();
+        kept.terms = Some(Box::new(Terms::FAILED));
+        // Where this is refused, the next reader asks the origin.
+        let _ = self.insert(kept, now);
+    }
+
+    /// Keeps nothing, and forgets what was kept before: it is gone.
+    pub fn keep_nothing(self) {
+        self.near.forget(&self.question());
+    }
+
     /// Keeps that the reply to this question cannot be kept: who asks for it waits for nobody else.
     pub fn keep_none(mut self, now: Micros, chance: u8) {
         let reply = Reply::new(Outcome::Found, 0);
@@ -112,6 +149,7 @@ impl Fill {
             filled: now,
             everything: self.note.everything(),
             is_miss,
+            terms: None,
             chance,
             hits: 0,
         }

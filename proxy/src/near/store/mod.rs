@@ -19,6 +19,9 @@ mod shard;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod value;
+#[cfg(test)]
+mod value_tests;
 
 use std::sync::{
     Arc,
@@ -35,6 +38,7 @@ pub use self::{
     entries::{Entries, Hot, Shown},
     fill::Fill,
     tally::{Gone, RuleUsage},
+    value::Old,
 };
 use super::{KeyHash, Near, Rule, Words};
 use crate::micros::Micros;

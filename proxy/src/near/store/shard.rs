@@ -132,7 +132,7 @@ impl Shard {
         let bytes = kept.bytes.as_ref()?;
         let (age, fresh) = (now - kept.filled, kept.fresh(settings));
         let is_stale = age >= fresh;
-        let may_be_stale = !kept.is_miss && age < fresh + settings.stale;
+        let may_be_stale = kept.may_be_stale() && age < fresh + settings.stale;
         if is_stale && !may_be_stale || !self.words.is_current(kept.everything) {
             return None;
         }
@@ -165,7 +165,7 @@ impl Shard {
         let entry = self.find(hash, question.key)?;
         let kept = entry.kept.iter().find(|kept| kept.answers(question, number))?;
         let limit = kept.fresh(settings) + settings.stale_on_error;
-        let is_fit = !kept.is_miss && now - kept.filled < limit && words.is_current(kept.everything);
+        let is_fit = kept.may_be_stale() && now - kept.filled < limit && words.is_current(kept.everything);
         let bytes = kept.bytes.as_ref().filter(|_| is_fit)?;
         Some((kept.reply, Arc::clone(bytes)))
     }
@@ -238,7 +238,7 @@ impl Shard {
             // What is renewed was asked for all the while.
             kept.hits = entry.kept.iter().find(is_same).map_or(0, |old| old.hits);
             entry.kept.retain(|old| {
-                let is_replaced = old.number == kept.number && old.form == kept.form;
+                let is_replaced = old.number == kept.number && (old.form == kept.form || old.is_error());
                 let why = why_dead(old, words, now).filter(|_| !is_replaced);
                 let goes = is_replaced || why.is_some();
                 if goes {

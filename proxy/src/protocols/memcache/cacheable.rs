@@ -2,11 +2,11 @@
 
 use proxima_wire::{
     memcache::{self, Command},
-    message::{Class, Reply, Request},
+    message::{Class, Outcome, Reply, Request},
 };
 
 use super::Memcache;
-use crate::protocol::{Cacheable, Changed, Fit};
+use crate::protocol::{Around, Cacheable, Changed, Fit};
 
 /// The first byte of the form of `get`, and of that of `mg`, which its flags follow.
 const GET: u8 = b'g';
@@ -22,6 +22,37 @@ fn words(message: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// The opaque word of a request or of a reply.
 fn opaque(line: &[u8]) -> Option<&[u8]> {
     words(line).skip(1).find(|word| word[0] == b'O')
+}
+
+/// Appends a meta line: the code, and of the flags of the request those that a reply repeats.
+fn append_meta(code: &[u8], request: &Request, message: &[u8], len: Option<usize>, out: &mut Vec<u8>) {
+    out.extend_from_slice(code);
+    let mut digits = itoa::Buffer::new();
+    let len = len.map(|len| digits.format(len).as_bytes());
+    if let Some(len) = len.filter(|_| code == b"VA") {
+        out.push(b' ');
+        out.extend_from_slice(len);
+    }
+    for flag in words(message).skip(2) {
+        match flag {
+            b"k" => {
+                out.extend_from_slice(b" k");
+                out.extend_from_slice(request.key.of(message));
+                out.extend_from_slice(if request.base64_key { b" b" } else { b"" });
+            }
+            b"f" => out.extend_from_slice(b" f0"),
+            b"s" => {
+                out.extend_from_slice(b" s");
+                out.extend_from_slice(len.unwrap_or_default());
+            }
+            [b'O', ..] => {
+                out.push(b' ');
+                out.extend_from_slice(flag);
+            }
+            _ => {}
+        }
+    }
+    out.extend_from_slice(b"\r\n");
 }
 
 impl<const ANNOUNCES: bool> Cacheable for Memcache<ANNOUNCES> {
@@ -67,6 +98,58 @@ impl<const ANNOUNCES: bool> Cacheable for Memcache<ANNOUNCES> {
         out.extend_from_slice(&bytes[..at]);
         out.extend_from_slice(ours);
         Some(at + kept.len())
+    }
+
+    fn around_value(
+        &self,
+        request: &Request,
+        message: &[u8],
+        len: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<Around> {
+        let (has_value, tail, trailer): (bool, &[u8], u32) = match Command::from_number(request.command)? {
+            Command::Get if request.more_keys.is_empty() => {
+                out.extend_from_slice(b"VALUE ");
+                out.extend_from_slice(request.key.of(message));
+                out.extend_from_slice(b" 0 ");
+                out.extend_from_slice(itoa::Buffer::new().format(len).as_bytes());
+                out.extend_from_slice(b"\r\n");
+                (true, b"\r\nEND\r\n", 5)
+            }
+            Command::MetaGet => {
+                let is_known =
+                    |flag: &[u8]| matches!(flag, b"v" | b"f" | b"s" | b"k" | b"b" | b"q" | [b'O', ..]);
+                if !words(message).skip(2).all(is_known) {
+                    return None;
+                }
+                let has_value = words(message).skip(2).any(|flag| flag == b"v");
+                let code: &[u8] = if has_value { b"VA" } else { b"HD" };
+                append_meta(code, request, message, Some(len), out);
+                (has_value, if has_value { b"\r\n" } else { b"" }, 0)
+            }
+            _ => return None,
+        };
+        Some(Around {
+            has_value,
+            tail,
+            trailer,
+        })
+    }
+
+    fn removed(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Option<Reply> {
+        let begin = out.len();
+        match Command::from_number(request.command)? {
+            Command::Delete => out.extend_from_slice(b"DELETED\r\n"),
+            Command::MetaDelete => {
+                let is_known = |flag: &[u8]| matches!(flag, b"k" | b"b" | b"q" | [b'O', ..]);
+                if !words(message).skip(2).all(is_known) {
+                    return None;
+                }
+                append_meta(b"HD", request, message, None, out);
+            }
+            _ => return None,
+        }
+        Some(Reply::new(Outcome::Deleted, out.len() - begin))
     }
 
     fn changes(&self, request: &Request, message: &[u8]) -> Changed {
@@ -172,6 +255,60 @@ mod tests {
             let own = Memcache::PLAIN.own(&request, line.as_bytes(), kept.as_bytes(), &mut out);
             let own = own.map(|first| String::from_utf8_lossy(&out).into_owned() + &kept[first..]);
             assert_eq!(own.as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn a_value_is_given_in_the_words_of_each_request() {
+        for (line, expected) in [
+            ("get a\r\n", Some("VALUE a 0 3\r\nxyz\r\nEND\r\n")),
+            ("mg a v\r\n", Some("VA 3\r\nxyz\r\n")),
+            ("mg a s v f k O7 q\r\n", Some("VA 3 s3 f0 ka O7\r\nxyz\r\n")),
+            ("mg YQ== b k v\r\n", Some("VA 3 kYQ== b\r\nxyz\r\n")),
+            ("mg a s\r\n", Some("HD s3\r\n")),
+            ("mg a\r\n", Some("HD\r\n")),
+            ("get a b\r\n", None),
+            ("gets a\r\n", None),
+            ("gat 1 a\r\n", None),
+            ("mg a v c\r\n", None),
+            ("mg a v t\r\n", None),
+            ("mg a N1 v\r\n", None),
+            ("set a 0 0 1\r\n", None),
+        ] {
+            let Parsed::Head(request) = Memcache::PLAIN.head(line.as_bytes()) else {
+                panic!("{line:?}");
+            };
+            let mut out = Vec::new();
+            let around = Memcache::PLAIN.around_value(&request, line.as_bytes(), 3, &mut out);
+            if let Some(around) = around {
+                out.extend_from_slice(if around.has_value { b"xyz" } else { b"" });
+                out.extend_from_slice(around.tail);
+                assert_eq!(around.trailer > 0, out.ends_with(b"END\r\n"));
+            }
+            let given = around.map(|_| String::from_utf8(out).unwrap());
+            assert_eq!(given.as_deref(), expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_removed_key_is_told_where_a_request_removes_one() {
+        for (line, expected) in [
+            ("delete a\r\n", Some("DELETED\r\n")),
+            ("delete a noreply\r\n", Some("DELETED\r\n")),
+            ("md a\r\n", Some("HD\r\n")),
+            ("md a q k O1\r\n", Some("HD ka O1\r\n")),
+            ("md a I\r\n", None),
+            ("md a C1\r\n", None),
+            ("md a x\r\n", None),
+            ("set a 0 0 1\r\n", None),
+        ] {
+            let Parsed::Head(request) = Memcache::PLAIN.head(line.as_bytes()) else {
+                panic!("{line:?}");
+            };
+            let mut out = Vec::new();
+            let removed = Memcache::PLAIN.removed(&request, line.as_bytes(), &mut out);
+            let told = removed.map(|_| String::from_utf8(out).unwrap());
+            assert_eq!(told.as_deref(), expected, "{line:?}");
         }
     }
 

@@ -2,20 +2,24 @@
 
 use proxima_wire::{
     message::{Outcome, Reply, Request},
-    resp::{Changes, Command, DECLARED},
+    resp::{self, Changes, Command, DECLARED},
 };
 
 use super::{
     Redis, number,
     who::{User, Who},
 };
-use crate::protocol::{Cacheable, Changed, Fit, Requests};
+use crate::protocol::{Around, Cacheable, Changed, Fit, Requests};
 
 /// What a reply to `MGET` for one key has before the reply to `GET`.
 const LIST_OF_ONE: &[u8] = b"*1\r\n";
 
 fn is_mget(request: &Request) -> bool {
-    Command::of(request.command).is_some_and(|command| command.name == "mget")
+    is_one_of(request, &["mget"])
+}
+
+fn is_one_of(request: &Request, names: &[&str]) -> bool {
+    Command::of(request.command).is_some_and(|command| names.contains(&command.name))
 }
 
 impl Cacheable for Redis {
@@ -65,6 +69,30 @@ impl Cacheable for Redis {
         }
         out.extend_from_slice(LIST_OF_ONE);
         Some(0)
+    }
+
+    fn around_value(&self, request: &Request, _: &[u8], len: usize, out: &mut Vec<u8>) -> Option<Around> {
+        if !is_one_of(request, &["get", "mget"]) || !request.more_keys.is_empty() {
+            return None;
+        }
+        if is_mget(request) {
+            out.extend_from_slice(LIST_OF_ONE);
+        }
+        resp::append_number(b'$', len as i64, out);
+        Some(Around {
+            has_value: true,
+            tail: b"\r\n",
+            trailer: 0,
+        })
+    }
+
+    fn removed(&self, request: &Request, _: &[u8], out: &mut Vec<u8>) -> Option<Reply> {
+        let begin = out.len();
+        if !is_one_of(request, &["del", "unlink"]) || !request.more_keys.is_empty() {
+            return None;
+        }
+        out.extend_from_slice(b":1\r\n");
+        Some(Reply::new(Outcome::Found, out.len() - begin))
     }
 
     fn is_pools(&self, login: &[u8]) -> bool {
@@ -206,6 +234,40 @@ mod tests {
         let mut out = Vec::new();
         let own = Redis::PLAIN.own(&request, &message, bytes, &mut out);
         assert_eq!((own, &out[..]), (Some(0), &b"*1\r\n"[..]));
+    }
+
+    #[test]
+    fn a_value_is_given_in_the_words_of_each_request() {
+        for (words, expected) in [
+            ("get a", Some("$3\r\nxyz\r\n")),
+            ("mget a", Some("*1\r\n$3\r\nxyz\r\n")),
+            ("mget a b", None),
+            ("getrange a 0 1", None),
+            ("strlen a", None),
+            ("getdel a", None),
+            ("set a b", None),
+        ] {
+            let (request, message) = request(words);
+            let mut out = Vec::new();
+            let around = Redis::PLAIN.around_value(&request, &message, 3, &mut out);
+            if let Some(around) = around {
+                out.extend_from_slice(b"xyz");
+                out.extend_from_slice(around.tail);
+            }
+            let given = around.map(|_| String::from_utf8(out).unwrap());
+            assert_eq!(given.as_deref(), expected, "{words}");
+        }
+        for (words, is_removed) in [
+            ("del a", true),
+            ("unlink a", true),
+            ("del a b", false),
+            ("getdel a", false),
+        ] {
+            let (request, message) = request(words);
+            let mut out = Vec::new();
+            let removed = Redis::PLAIN.removed(&request, &message, &mut out);
+            assert_eq!(removed.is_some(), is_removed, "{words}");
+        }
     }
 
     #[test]

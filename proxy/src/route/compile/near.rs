@@ -8,14 +8,24 @@ use std::{
 
 use super::{CompileError, maker::Maker};
 use crate::{
-    config::schema::{Config, NearRoute, NearRule, NearValues, Route},
-    near::{RuleSettings, Rules, Told},
-    route::tree::{NearNode, NearRuleFor, Node, NodeId},
+    config::schema::{Config, NearRoute, NearRule, NearSource, NearValues, Route},
+    near::{HttpOrigin, RuleSettings, Rules, Told},
+    route::tree::{Leaf, NearNode, NearRuleFor, Node, NodeId},
 };
+
+/// The answer to what an origin does not serve.
+const NOT_SERVED: &str = "this route leads to an HTTP origin: get, mg, GET and MGET read it, delete and DEL drop \
+                          what is kept of a key, and nothing else is served";
 
 impl<'a> Maker<'_, 'a> {
     pub(super) fn near(&mut self, route: &'a NearRoute) -> Result<NodeId, CompileError> {
-        let child = self.node(&route.child)?;
+        let (child, origin) = match &route.source {
+            NearSource::Child(child) => (self.node(child)?, None),
+            NearSource::Origin(origin) => {
+                let refusal = self.push(Node::Leaf(Leaf::Error(NOT_SERVED.into())));
+                (refusal, Some(Arc::new(HttpOrigin::from(origin))))
+            }
+        };
         let Some((near, rules)) = self.compiler.near.clone() else {
             return Ok(child);
         };
@@ -37,7 +47,12 @@ impl<'a> Maker<'_, 'a> {
             })
         });
         let rules = made.collect();
-        Ok(self.push(Node::Near(NearNode { near, rules, child })))
+        Ok(self.push(Node::Near(NearNode {
+            near,
+            rules,
+            child,
+            origin,
+        })))
     }
 }
 
@@ -68,7 +83,10 @@ pub fn near_rules(config: &Config, before: &Rules, running: &Config) -> Rules {
     let (settings, earlier) = (all_near_settings(config), all_near_settings(running));
     let mut told = Vec::new();
     for near in config.near_routes() {
-        let below = below(config, &near.child);
+        let below = match &near.source {
+            NearSource::Child(child) => below(config, child),
+            NearSource::Origin(origin) => format!("{origin:?}"),
+        };
         told.extend(near.rules.iter().filter_map(|rule| {
             Some(Told {
                 name: rule.name.clone(),

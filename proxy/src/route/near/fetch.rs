@@ -97,6 +97,7 @@ impl Engine {
         };
         let is_miss = sent.has_missed(&reply, kept);
         if is_miss && settings.negative == Micros::ZERO {
+            fill.keep_nothing();
             return (Fit::Kept(reply, kept), None);
         }
         let shared: Arc<[u8]> = kept.into();
@@ -120,7 +121,7 @@ impl Engine {
     }
 
     /// The old reply that stands for an error, if the rule has one.
-    fn stands_for_error(
+    pub(super) fn stands_for_error(
         &mut self,
         tree: &Rc<Tree>,
         id: FlightId,
@@ -136,7 +137,7 @@ impl Engine {
         Some(old)
     }
 
-    fn end_group(&mut self, id: FlightId, group: &Group) {
+    pub(super) fn end_group(&mut self, id: FlightId, group: &Group) {
         self.router.groups.remove(group.identity, id);
         self.router.flights.close(id);
     }

@@ -5,6 +5,8 @@
 //!  step   on the way down: a hit, a fetch, a wait, or past
 //!  fetch  on the way up: what has come is kept and given to all who wait
 //!  given  a kept reply becomes one reader's own
+//!  origin the same for values that come from an HTTP origin: the way down
+//!  value  and the way up
 //! ```
 //!
 //! Invariant: a reader gets a kept reply, or the reply to a request that was sent after it had asked or
@@ -13,4 +15,6 @@
 
 mod fetch;
 mod given;
+mod origin;
 mod step;
+mod value;

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The time after which the store is looked at again for what another worker fetches.
-const AGAIN: Micros = Micros(500);
+pub(super) const AGAIN: Micros = Micros(500);
 
 impl Engine {
     /// Answers a request from what is kept, or has it wait for what is being fetched. Returns the node to go
@@ -31,6 +31,9 @@ impl Engine {
         key: &[u8],
         walk: &Walk<'_>,
     ) -> Option<NodeId> {
+        if let Some(origin) = &near.origin {
+            return self.step_origin(node, (near, origin), key, walk);
+        }
         let Some((rule, cacheable)) = self.kept_by(near, key, walk) else {
             return Some(near.child);
         };
@@ -143,7 +146,13 @@ impl Engine {
 
     /// Waits with others of this worker for what is being fetched, or for what another worker fetches.
     /// Returns `false` if neither may be waited for.
-    fn wait_near(&mut self, node: NodeId, near: &NearNode, question: &Question<'_>, walk: &Walk<'_>) -> bool {
+    pub(super) fn wait_near(
+        &mut self,
+        node: NodeId,
+        near: &NearNode,
+        question: &Question<'_>,
+        walk: &Walk<'_>,
+    ) -> bool {
         let identity = near.near.identity(question);
         self.metrics.near.of(question.rule.slot).joined += 1;
         if let Some(id) = self.router.groups.get(identity)
@@ -174,6 +183,9 @@ impl Engine {
         let (Node::Near(near), Some(mut group)) = (tree.node(node), flight.group.take()) else {
             return self.broken(MISPLACED);
         };
+        if let Some(origin) = &near.origin {
+            return self.look_again_for_value(id, (near, origin), group);
+        }
         let mut out = Vec::new();
         let look = near.near.look(&group.question(), self.now, &mut out);
         match look {

@@ -7,7 +7,7 @@ use proxima_wire::message::{Class, Request};
 use super::{Node, Tree};
 use crate::{
     config::schema::NearKeys,
-    near::{Near, Rule},
+    near::{HttpOrigin, Near, Rule},
     route::{NodeId, glob::glob},
 };
 
@@ -17,8 +17,11 @@ pub struct NearNode {
     pub near: Arc<Near>,
     /// The rules; the first that is for a request counts.
     pub rules: Vec<NearRuleFor>,
-    /// Where requests go that are not answered here.
+    /// Where requests go that are not answered here. With an origin it is an error: it takes what no value
+    /// can answer.
     pub child: NodeId,
+    /// The HTTP origin that values come from. `None`: replies come from the child.
+    pub origin: Option<Arc<HttpOrigin>>,
 }
 
 /// A rule, with what it is for.
@@ -46,10 +49,11 @@ impl NearRuleFor {
 }
 
 impl NearNode {
-    /// May the reply to this read of the key be kept, as far as the rules say?
-    pub(in crate::route) fn keeps(&self, request: &Request, key: &[u8]) -> bool {
+    /// Is each key of this request asked for or changed by itself?
+    pub(in crate::route) fn parts(&self, request: &Request, key: &[u8]) -> bool {
         let rule = || self.rule(request.command, key);
-        request.class == Class::Read && rule().is_some_and(|rule| rule.is_on())
+        let is_kept = || request.class == Class::Read && rule().is_some_and(|rule| rule.is_on());
+        self.origin.is_some() || is_kept()
     }
 
     /// The rule for this request. `None`: it passes.

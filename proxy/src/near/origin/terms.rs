@@ -1,0 +1,72 @@
+//! The terms on which an origin's reply is kept.
+
+use std::sync::Arc;
+
+use super::fields::Fields;
+use crate::{micros::Micros, near::RuleSettings};
+
+/// An error is kept for so long: a failing origin is asked once a second for each key.
+const ERROR: Micros = Micros::secs(1);
+/// A value that its origin can confirm is of use for so long after its time, if there is room: a reply
+/// without a body renews it.
+const CONFIRMED: Micros = Micros::secs(3600);
+
+/// What an origin says of how long its reply may be kept. It only ever shortens the rule's times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// The reply is fresh for so long at most. `None`: the origin does not say.
+    pub limit: Option<Micros>,
+    /// It may not be given after its time, whatever the rule says.
+    pub is_strict: bool,
+    /// What the origin is asked with whether the value is still its own.
+    pub validator: Option<Arc<Validator>>,
+    /// It is no reply of the origin but its failure.
+    pub is_error: bool,
+}
+
+/// What tells one version of a value from another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Validator {
+    /// The entity tag, as the origin wrote it.
+    pub etag: Box<[u8]>,
+    /// What the reply said of its freshness. A confirmation need not repeat it.
+    pub fields: Fields,
+}
+
+impl Terms {
+    /// Those of a failure.
+    pub const FAILED: Self = Self {
+        limit: None,
+        is_strict: true,
+        validator: None,
+        is_error: true,
+    };
+
+    /// The span for which an entry with these terms is fresh, where the rule's is `fresh`.
+    pub(in crate::near) fn fresh(&self, fresh: Micros) -> Micros {
+        match (self.is_error, self.limit) {
+            (true, _) => ERROR,
+            (false, Some(limit)) => fresh.min(limit),
+            (false, None) => fresh,
+        }
+    }
+
+    /// The span after which an entry is of no use any more.
+    pub(in crate::near) fn useful(&self, fresh: Micros, settings: &RuleSettings) -> Micros {
+        let stale = match self.is_strict {
+            true => Micros::ZERO,
+            false => settings.stale.max(settings.stale_on_error),
+        };
+        let confirmed = match self.validator {
+            Some(_) => CONFIRMED,
+            None => Micros::ZERO,
+        };
+        self.fresh(fresh) + stale.max(confirmed)
+    }
+
+    /// Bytes of memory.
+    pub(in crate::near) fn memory(&self) -> usize {
+        let validator = |of: &Arc<Validator>| size_of::<Validator>() + of.etag.len() + 32;
+        size_of::<Self>() + self.validator.as_ref().map_or(0, validator)
+    }
+}

@@ -1,0 +1,98 @@
+//! What is asked of the store about the values of origins, beside looks and fills.
+
+use std::sync::Arc;
+
+use super::{Gone, Question};
+use crate::{
+    micros::Micros,
+    near::{ERROR, Failure, Near, Rule, Validator},
+};
+
+/// A kept value that its origin may confirm.
+#[derive(Clone, Debug)]
+pub struct Old {
+    /// The value.
+    pub bytes: Arc<[u8]>,
+    /// What tells its version from others.
+    pub validator: Arc<Validator>,
+}
+
+impl Near {
+    /// The kept value of any age that the origin may confirm. `None`: there is none.
+    pub fn old(&self, question: &Question<'_>) -> Option<Old> {
+        let hash = self.store.hash(question.key);
+        let number = question.rule.number();
+        let mut shard = self.store.shard(hash);
+        let kept = shard.find(hash, question.key)?.kept.iter();
+        let kept = kept
+            .into_iter()
+            .find(|kept| kept.answers(question, number) && self.words.is_current(kept.everything))?;
+        Some(Old {
+            bytes: Arc::clone(kept.bytes.as_ref()?),
+            validator: Arc::clone(kept.terms.as_ref()?.validator.as_ref()?),
+        })
+    }
+
+    /// The failure of the origin that is kept for this key. `None`: it has not failed a moment ago.
+    pub fn failure(&self, question: &Question<'_>, now: Micros) -> Option<Failure> {
+        let hash = self.store.hash(question.key);
+        let settings = question.rule.settings();
+        let question = Question {
+            form: ERROR,
+            ..*question
+        };
+        let mut text = Vec::new();
+        let mut shard = self.store.shard(hash);
+        let found = shard.look(hash, &question, &settings, now, &mut text)?;
+        Some(Failure {
+            outcome: found.reply.outcome,
+            text: String::from_utf8_lossy(&text).into_owned(),
+            is_origins: true,
+        })
+    }
+
+    /// Forgets what is kept for this question: the origin has something else now that may not be kept.
+    pub fn forget(&self, question: &Question<'_>) {
+        let hash = self.store.hash(question.key);
+        let number = question.rule.number();
+        let mut shard = self.store.shard(hash);
+        if let Some(place) = shard.place_of(hash, question.key) {
+            shard.thin(place as usize, &mut |_, kept| {
+                kept.answers(question, number).then_some(Gone::Expired)
+            });
+        }
+    }
+
+    /// Drops this key in all rules, and refuses the fills that are under way. Returns whether a reader under
+    /// one of these rules would have got a value.
+    pub fn drop_value<'a>(
+        &self,
+        rules: impl Iterator<Item = &'a Arc<Rule>> + Clone,
+        key: &[u8],
+        now: Micros,
+    ) -> bool {
+        let hash = self.store.hash(key);
+        self.words.begin(hash);
+        let mut shard = self.store.shard(hash);
+        let entry = shard.find(hash, key);
+        let has_value = entry.is_some_and(|entry| {
+            entry.kept.iter().any(|kept| {
+                let mut its = rules.clone().filter(|rule| rule.number() == kept.number);
+                let is_value = kept.bytes.is_some() && !kept.is_miss && !kept.is_error();
+                let is_current = self.words.is_current(kept.everything);
+                its.next().is_some_and(|rule| {
+                    let settings = rule.settings();
+                    let stale = match kept.may_be_stale() {
+                        true => settings.stale,
+                        false => Micros::ZERO,
+                    };
+                    is_value && is_current && now - kept.filled < kept.fresh(&settings) + stale
+                })
+            })
+        });
+        shard.remove_changed(hash, key);
+        drop(shard);
+        self.words.end(hash.word() as u16);
+        has_value
+    }
+}

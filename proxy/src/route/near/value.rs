@@ -1,0 +1,195 @@
+//! The way up from an HTTP origin: what it has answered is kept, and given to all who wait, to each in the
+//! words of its protocol.
+
+use std::{rc::Rc, sync::Arc};
+
+use proxima_wire::message::{Outcome, Reply};
+
+use crate::{
+    engine::{Engine, FlightId, ReplyTo},
+    micros::Micros,
+    near::{Failure, Fetched, Near, SMALL, Terms},
+    protocol::Failed,
+    route::{Node, Tree, Walk, flight::MISPLACED, group::Group},
+};
+
+/// The error text for a value for which there is no room.
+const OUT_OF_MEMORY: Failed<'static> = Failed::here(Outcome::Overloaded, "out of memory for replies");
+/// The error text for a confirmation of what is not kept.
+const NOT_KEPT: Failed<'static> = Failed::here(
+    Outcome::RemoteError,
+    "the origin confirms a value that is not kept any more",
+);
+
+/// What a reader of a value gets.
+pub(super) enum Given<'a> {
+    Value(&'a [u8]),
+    Missing,
+    Failed(Failed<'a>),
+}
+
+/// The same, by itself.
+pub(super) enum Known {
+    Value(Arc<[u8]>),
+    Failed(Failure),
+}
+
+impl<'a> Given<'a> {
+    pub(super) fn kept(value: &'a [u8], is_miss: bool) -> Self {
+        match is_miss {
+            true => Self::Missing,
+            false => Self::Value(value),
+        }
+    }
+}
+
+impl Known {
+    pub(super) fn given(&self) -> Given<'_> {
+        match self {
+            Self::Value(value) => Given::Value(value),
+            Self::Failed(Failure { outcome, text, .. }) => Given::Failed(Failed::here(*outcome, text)),
+        }
+    }
+}
+
+impl Engine {
+    /// Gives a reader its answer.
+    pub(super) fn give_to(&mut self, walk: &Walk<'_>, given: &Given<'_>) {
+        let (protocol, form) = (walk.origin.protocol, walk.origin.form);
+        let value = match given {
+            Given::Failed(failed) => return self.fail(walk.to, failed),
+            Given::Value(value) => Some(*value),
+            Given::Missing => None,
+        };
+        let mut out = std::mem::take(&mut self.router.own);
+        let around = protocol.cacheable().zip(value).and_then(|(cacheable, value)| {
+            let around = cacheable.around_value(walk.request, walk.message, value.len(), &mut out)?;
+            Some((around, value))
+        });
+        let reply = match around {
+            Some((around, value)) => {
+                let head = out.len();
+                out.extend_from_slice(if around.has_value { value } else { b"" });
+                out.extend_from_slice(around.tail);
+                Reply {
+                    body: (out.len() - head) as u64,
+                    trailer: around.trailer,
+                    ..Reply::new(Outcome::Found, head)
+                }
+            }
+            None => protocol.miss(form, walk.request, walk.message, &mut out),
+        };
+        match self.takes_reply(walk.to, out.len()) {
+            true => self.deliver(walk.to, &reply, &out),
+            false => self.fail(walk.to, &OUT_OF_MEMORY),
+        }
+        out.clear();
+        if out.capacity() > SMALL * 2 {
+            out = Vec::new();
+        }
+        self.router.own = out;
+    }
+
+    /// Takes what an origin has answered.
+    pub fn take_fetched(&mut self, id: FlightId, fetched: &Fetched) {
+        let Some(flight) = self.router.flights.get(id) else {
+            return;
+        };
+        let tree = Rc::clone(&flight.tree);
+        let Node::Near(near) = tree.node(flight.node) else {
+            return self.broken(MISPLACED);
+        };
+        let mut group = flight.group.take();
+        let old = group.as_mut().and_then(|group| group.old.take());
+        let old = old.as_ref().map(|old| &old.bytes);
+        let mut given = match fetched {
+            Fetched::Value(value, _) => Given::Value(value),
+            Fetched::Missing(_) => Given::Missing,
+            Fetched::Same(_) => old.map_or(Given::Failed(NOT_KEPT), |old| Given::Value(old)),
+            Fetched::Failed(Failure { outcome, text, .. }) => Given::Failed(Failed::here(*outcome, text)),
+        };
+        let Some(mut group) = group else {
+            return self.leave_alone(id, &tree, &given);
+        };
+        let stood;
+        if let Given::Failed(_) = given {
+            stood = self.stands_for_error(&tree, id, &group);
+            if let Some((_, value)) = &stood {
+                given = Given::Value(value);
+            }
+        }
+        self.keep_fetched(&near.near, &mut group, fetched, old);
+        self.leave_group(id, &group, &given);
+    }
+
+    /// Keeps what an origin has answered, if it may be kept.
+    fn keep_fetched(&mut self, near: &Near, group: &mut Group, fetched: &Fetched, old: Option<&Arc<[u8]>>) {
+        let Some(fill) = group.fill.take() else {
+            return;
+        };
+        let rule = Arc::clone(group.question().rule);
+        let chance = self.random.bits() as u8;
+        let (value, terms): (Option<&Arc<[u8]>>, Option<&Terms>) = match (fetched, old) {
+            (Fetched::Value(value, terms), _) => (Some(value), terms.as_ref()),
+            (Fetched::Same(terms), Some(old)) => (Some(old), terms.as_ref()),
+            (Fetched::Missing(terms), _) => {
+                let is_kept = rule.settings().negative > Micros::ZERO;
+                (None, terms.as_ref().filter(|_| is_kept))
+            }
+            (Fetched::Same(_), None) => return,
+            (Fetched::Failed(failure), _) => {
+                self.metrics.near.of(rule.slot).refused_error += 1;
+                if failure.is_origins {
+                    fill.keep_failure(failure.outcome, &failure.text, self.now);
+                }
+                return;
+            }
+        };
+        let Some(terms) = terms else {
+            self.metrics.near.of(rule.slot).refused_unfit += 1;
+            return near.forget(&group.question());
+        };
+        let result = fill.keep_value(value.cloned(), terms.clone(), self.now, chance);
+        let took = self.now - group.since;
+        self.metrics.near.fetched(rule.slot, result, took);
+    }
+
+    /// Ends the flight of one reader that has asked for itself.
+    fn leave_alone(&mut self, id: FlightId, tree: &Rc<Tree>, given: &Given<'_>) {
+        let Some(flight) = self.router.flights.get(id) else {
+            return;
+        };
+        let (origin, request, to) = (flight.origin, flight.request, flight.parent);
+        let message = std::mem::take(&mut flight.message);
+        self.router.flights.close(id);
+        let walk = Walk {
+            tree,
+            origin,
+            request: &request,
+            message: &message,
+            to,
+        };
+        self.give_to(&walk, given);
+    }
+
+    /// Ends a group, and gives all its readers the same.
+    pub(super) fn leave_group(&mut self, id: FlightId, group: &Group, given: &Given<'_>) {
+        let Some(flight) = self.router.flights.get(id) else {
+            return;
+        };
+        let tree = Rc::clone(&flight.tree);
+        let (origin, request) = (flight.origin, flight.request);
+        let message = std::mem::take(&mut flight.message);
+        self.end_group(id, group);
+        let sent = Walk {
+            tree: &tree,
+            origin,
+            request: &request,
+            message: &message,
+            to: ReplyTo::Nobody,
+        };
+        for reader in &group.readers {
+            self.give_to(&reader.walk(&sent), given);
+        }
+    }
+}
