@@ -2,7 +2,7 @@
 
 import contextlib
 
-from . import ports, until
+from . import ports
 from .proxy import config
 
 RULE = {"name": "all", "ttl": "60s"}
@@ -55,17 +55,3 @@ def clients(proxy, count, listener=0):
     """So many clients, which spread over the workers."""
     with contextlib.ExitStack() as stack:
         yield [stack.enter_context(proxy.raw(listener)) for _ in range(count)]
-
-
-def until_kept(proxy, key, asked, most=200):
-    """Reads until no server is asked any more, as the workers hear of a change at their own times."""
-
-    def is_kept():
-        with proxy.raw() as client:
-            client.get(key)
-        asked()
-        with proxy.raw() as client:
-            client.get(key)
-        return asked() == 0
-
-    until(is_kept, f"{key} is kept")

@@ -81,7 +81,7 @@ fn ask() -> impl Strategy<Value = Ask> {
         1 => Just(Ask::Delete),
         1 => Just(Ask::Flush),
         1 => Just(Ask::Unanswered),
-        2 => flags.prop_map(|(watches, commits)| Ask::Transaction { watches, commits }),
+        5 => flags.prop_map(|(watches, commits)| Ask::Transaction { watches, commits }),
         1 => Just(Ask::Whole),
     ]
 }
