@@ -8,7 +8,15 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use libfuzzer_sys::fuzz_target;
 use proxima::near::freshness;
 
-const NAMES: [&str; 7] = ["cache-control", "age", "date", "expires", "vary", "etag", "x-other"];
+const NAMES: [&str; 7] = [
+    "cache-control",
+    "age",
+    "date",
+    "expires",
+    "vary",
+    "etag",
+    "x-other",
+];
 
 fuzz_target!(|bytes: &[u8]| {
     let mut fields = HeaderMap::new();

@@ -36,10 +36,19 @@ fuzz_target!(|key: &[u8]| {
         // A parser that changes nothing has found no dots, and nothing that it would have to escape.
         let rest = &with_key[url::Position::BeforePath..];
         assert_eq!(rest, target);
-        let segments = |url: &Url| url.path_segments().unwrap().map(str::to_owned).collect::<Vec<_>>();
+        let segments = |url: &Url| {
+            url.path_segments()
+                .unwrap()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
         let (ours, plains) = (segments(&with_key), segments(&plain));
         assert_eq!(ours.len(), plains.len());
-        assert!(ours.iter().zip(&plains).all(|(our, plain)| our == plain || plain.contains("plain")));
+        assert!(
+            ours.iter()
+                .zip(&plains)
+                .all(|(our, plain)| our == plain || plain.contains("plain"))
+        );
         let parts = |url: &Url| url.query().map_or(0, |query| query.split('&').count());
         assert_eq!(parts(&with_key), parts(&plain));
         let escaped = &target[url.before.len()..target.len() - url.after.len()];
