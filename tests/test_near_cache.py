@@ -827,3 +827,26 @@ def test_clients_that_leave_at_any_time_leave_nothing_behind(cache):
             return asked() == 0
 
         until(are_kept, "all keys are kept")
+
+
+def test_a_change_without_an_answer_ends_with_the_next_answer_of_its_server(cache):
+    server, proxy, asked = cache()
+    with proxy.raw() as client:
+        assert client.ask(b"set k 0 0 3 noreply\r\nget other\r\n") == b"END\r\n"
+        asked()
+        for _ in range(3):
+            assert client.ask(b"get k\r\n").startswith(b"VALUE k 0 3\r\n")
+        assert asked() == 1, "it is kept again"
+
+
+def test_a_flood_of_changes_without_answers_leaves_other_keys_in_the_near_cache(cache):
+    server, proxy, asked = cache()
+    server.set("hot", "value")
+    flood = b"".join(b"set k%d 0 0 1 noreply\r\nx\r\n" % number for number in range(20_000))
+    with proxy.raw() as client:
+        client.ask(flood + b"get hot\r\n")
+        client.ask(flood + b"get hot\r\n")
+        asked()
+        for _ in range(3):
+            assert client.ask(b"get hot\r\n") == b"VALUE hot 0 5\r\nvalue\r\nEND\r\n"
+        assert asked() <= 1

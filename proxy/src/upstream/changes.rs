@@ -2,7 +2,9 @@
 //!
 //! Invariant: a change begins before the first byte of its request can leave, and ends when its answer is
 //! taken off the lane. A change whose answer says that it is executed later, in a transaction, ends with the
-//! next answer that does not. A change that has no answer ends some seconds after its lane.
+//! next answer that does not. A change that has no answer ends with the answer to a later request on its lane, as
+//! servers execute in order, or some seconds after it was sent. One that misses its answer ends some seconds after
+//! its lane.
 
 use std::{collections::VecDeque, mem};
 
@@ -12,9 +14,12 @@ use super::Lane;
 use crate::{
     engine::{Engine, LaneId},
     micros::Micros,
-    near::{Changes, OpenChange, WorkerNear},
+    near::{Changes, LINGER, OpenChange, WorkerNear},
     protocol::{Changed, Protocol},
 };
+
+/// The most changes without an answer that a lane remembers. More are remembered by the worker, for their time.
+const MOST_UNANSWERED: usize = 32 * 1024;
 
 impl Engine {
     /// The change that begins with this request, which goes to several lanes. `None`: it changes nothing, or
@@ -47,7 +52,22 @@ impl Engine {
                 waiter.effects = waiter.effects.counted();
                 lane.changes.push_back(change);
             }
+            _ if lane.unanswered.len() < MOST_UNANSWERED => lane.unanswered.push_back(Unanswered {
+                end: lane.given as u32,
+                sent: self.now,
+                change,
+            }),
             _ => self.near.linger(change, self.now),
+        }
+    }
+
+    /// Ends changes without an answer behind which nothing was answered for long enough.
+    pub(super) fn end_unanswered(&mut self) {
+        if self.near.counts() {
+            for (_, lane) in self.servers.lanes.iter_mut() {
+                let is_over = |front: &mut Unanswered| self.now - front.sent >= LINGER;
+                while lane.unanswered.pop_front_if(is_over).is_some() {}
+            }
         }
     }
 
@@ -101,8 +121,13 @@ impl Engine {
     /// The changes of a lane that has ended. If anything was sent, its server may still execute them.
     pub(super) fn outlive(&mut self, changes: LaneChanges, was_sent: bool) {
         if was_sent {
-            let LaneChanges { waiting, queued } = changes;
-            for change in queued.into_iter().chain(waiting) {
+            let LaneChanges {
+                waiting,
+                queued,
+                unanswered,
+            } = changes;
+            let unanswered = unanswered.into_iter().map(|one| one.change);
+            for change in queued.into_iter().chain(waiting).chain(unanswered) {
                 self.near.linger(change, self.now);
             }
         }
@@ -113,21 +138,34 @@ impl Engine {
 pub(super) struct LaneChanges {
     waiting: VecDeque<OpenChange>,
     queued: Vec<OpenChange>,
+    unanswered: VecDeque<Unanswered>,
+}
+
+/// A change without an answer.
+pub(super) struct Unanswered {
+    /// The place behind its request among all bytes that the lane was given, modulo 2³².
+    end: u32,
+    sent: Micros,
+    change: OpenChange,
 }
 
 impl Lane {
     /// The first waiting request is taken off.
     #[inline]
     pub(super) fn end_change(&mut self) {
-        if !self.changes.is_empty() {
+        if !self.changes.is_empty() || !self.unanswered.is_empty() {
             self.end_counted();
         }
     }
 
     #[inline(never)]
     fn end_counted(&mut self) {
-        let first = self.waiters.first();
-        if first.is_some_and(|waiter| waiter.effects.is_counted()) {
+        let Some(first) = self.waiters.first() else {
+            return;
+        };
+        let is_before = |one: &mut Unanswered| first.at.wrapping_sub(one.end) < 1 << 31;
+        while self.unanswered.pop_front_if(is_before).is_some() {}
+        if first.effects.is_counted() {
             let change = self.changes.pop_front();
             if self.dedicated {
                 self.queued_changes.extend(change);
@@ -138,12 +176,10 @@ impl Lane {
     /// Bytes of memory that the lane's changes take.
     pub(super) fn changes_memory(&self) -> usize {
         let own = (self.changes.capacity() + self.queued_changes.capacity()) * size_of::<OpenChange>();
-        own + self
-            .changes
-            .iter()
-            .chain(&self.queued_changes)
-            .map(OpenChange::memory)
-            .sum::<usize>()
+        let unanswered = self.unanswered.iter().map(|one| &one.change);
+        let all = self.changes.iter().chain(&self.queued_changes).chain(unanswered);
+        let unanswered = self.unanswered.capacity() * size_of::<Unanswered>();
+        own + unanswered + all.map(OpenChange::memory).sum::<usize>()
     }
 
     /// All changes on the lane.
@@ -151,6 +187,7 @@ impl Lane {
         LaneChanges {
             waiting: mem::take(&mut self.changes),
             queued: mem::take(&mut self.queued_changes),
+            unanswered: mem::take(&mut self.unanswered),
         }
     }
 }

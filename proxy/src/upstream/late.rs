@@ -27,6 +27,7 @@ impl Engine {
     pub fn check_lanes(&mut self, refused: &dyn Fn(Conn) -> usize, unacknowledged: &dyn Fn(Conn) -> usize) {
         self.settle();
         self.near.end_due(self.now);
+        self.end_unanswered();
         self.release_behind();
         self.end_holds();
         self.end_dawdling();

@@ -60,6 +60,7 @@ impl Engine {
             hold: Hold::default(),
             pace: Pace::since(now),
             changes: VecDeque::new(),
+            unanswered: VecDeque::new(),
             queued_changes: Vec::new(),
             has_uncounted: false,
         });

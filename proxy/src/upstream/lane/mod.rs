@@ -23,6 +23,7 @@ pub(super) use self::{
     uptake::Uptake,
     waiter::{Effects, Trial, Waiter},
 };
+use super::changes::Unanswered;
 use crate::{
     config::schema::EjectBy,
     engine::{ClientId, ReplyTo, ids},
@@ -123,6 +124,8 @@ pub struct Lane {
     pub(super) pace: Pace,
     /// The changes of requests that wait for replies, in their order.
     pub(super) changes: VecDeque<OpenChange>,
+    /// Changes of requests without a reply, in their order.
+    pub(super) unanswered: VecDeque<Unanswered>,
     /// Changes that are answered, and belong to what the server keeps for the lane's client.
     pub(super) queued_changes: Vec<OpenChange>,
     /// The server may have queued changes before this worker counted them. They are executed by a later
