@@ -832,7 +832,7 @@ def test_clients_that_leave_at_any_time_leave_nothing_behind(cache):
 def test_a_change_without_an_answer_ends_with_the_next_answer_of_its_server(cache):
     server, proxy, asked = cache()
     with proxy.raw() as client:
-        assert client.ask(b"set k 0 0 3 noreply\r\nget other\r\n") == b"END\r\n"
+        assert client.ask(b"set k 0 0 3 noreply\r\nnew\r\nget other\r\n") == b"END\r\n"
         asked()
         for _ in range(3):
             assert client.ask(b"get k\r\n").startswith(b"VALUE k 0 3\r\n")

@@ -139,6 +139,7 @@ impl Engine {
     /// Returns whether anything waits until this client has taken what it was sent.
     pub fn is_awaited(&self, id: ClientId) -> bool {
         let client = self.clients.table.get(id);
-        client.is_some_and(|client| client.stalled || client.slots.is_leaving()) || self.servers.holds_lanes()
+        client.is_some_and(|client| client.stalled || client.slots.leaves_in_pieces())
+            || self.servers.holds_lanes()
     }
 }

@@ -79,6 +79,16 @@ impl Member {
         }
     }
 
+    /// Does the proxy log in with the same user and database as at the other? A password may change: connections
+    /// that have logged in stay good.
+    pub fn has_login_of(&self, other: &Self) -> bool {
+        let who = |member: &Self| {
+            let login = member.login.as_deref();
+            login.map_or((Vec::new(), 0), |login| (login.user.clone(), login.database))
+        };
+        who(self) == who(other)
+    }
+
     /// Is TLS with it the same as with the other?
     pub fn has_tls_of(&self, other: &Self) -> bool {
         match (&self.tls, &other.tls) {

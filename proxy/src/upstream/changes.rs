@@ -10,7 +10,7 @@ use std::{collections::VecDeque, mem};
 
 use proxima_wire::message::{Class, Reply, Request};
 
-use super::Lane;
+use super::{Lane, lane::Unanswered};
 use crate::{
     engine::{Engine, LaneId},
     micros::Micros,
@@ -139,14 +139,6 @@ pub(super) struct LaneChanges {
     waiting: VecDeque<OpenChange>,
     queued: Vec<OpenChange>,
     unanswered: VecDeque<Unanswered>,
-}
-
-/// A change without an answer.
-pub(super) struct Unanswered {
-    /// The place behind its request among all bytes that the lane was given, modulo 2³².
-    end: u32,
-    sent: Micros,
-    change: OpenChange,
 }
 
 impl Lane {

@@ -272,7 +272,8 @@ impl Engine {
     }
 
     /// Gives each lane the current settings of its member.
-    /// Those that were made with another TLS than it has now are closed as soon as nothing waits on them.
+    /// Those that were made with another TLS, user or database than it has now are closed as soon as nothing waits
+    /// on them.
     pub fn renew_lanes(&mut self) {
         let members = self.tree.members();
         let mut changed = BTreeSet::new();
@@ -280,7 +281,7 @@ impl Engine {
             if let Ok(at) = members.binary_search_by_key(&lane.member.id, |member| member.id)
                 && !Arc::ptr_eq(&members[at], &lane.member)
             {
-                if !members[at].has_tls_of(&lane.member) {
+                if !members[at].has_tls_of(&lane.member) || !members[at].has_login_of(&lane.member) {
                     changed.insert(lane.member.id);
                 }
                 lane.member = Arc::clone(&members[at]);

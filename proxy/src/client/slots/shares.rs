@@ -151,10 +151,15 @@ impl Slots {
         divided.is_some_and(|divided| divided.leaving.is_some())
     }
 
+    /// Does a joined or a lent reply leave, of which there is more when the client has taken what was there?
+    pub(in crate::client) fn leaves_in_pieces(&self) -> bool {
+        let front = self.queue.first().map(|slot| &slot.state);
+        self.is_leaving() || matches!(front, Some(State::Lent(_)))
+    }
+
     /// Lets more of a joined or lent reply leave: the client has taken what was there.
     pub(in crate::client) fn go_on(&mut self, out: &mut Vec<u8>) {
-        let front = self.queue.first().map(|slot| &slot.state);
-        if self.is_leaving() || matches!(front, Some(State::Lent(_))) {
+        if self.leaves_in_pieces() {
             self.release(out);
         }
     }

@@ -5,6 +5,7 @@ mod close;
 mod hold;
 mod pace;
 mod proofs;
+mod unanswered;
 mod unwritten;
 mod uptake;
 mod waiter;
@@ -19,11 +20,11 @@ pub(super) use self::{
     hold::Hold,
     pace::Pace,
     proofs::{Proof, Proofs},
+    unanswered::Unanswered,
     unwritten::Unwritten,
     uptake::Uptake,
     waiter::{Effects, Trial, Waiter},
 };
-use super::changes::Unanswered;
 use crate::{
     config::schema::EjectBy,
     engine::{ClientId, ReplyTo, ids},
