@@ -141,6 +141,7 @@ ROUTES = {
     "null": ("null", {**ANSWERING, "keyless": EMPTY}),
     "error": ({"error": "no way"}, by(ERROR, *WAYS)),
     "hash": ({"hash": ONE}, {}),
+    "near": ({"near": {"child": ONE, "rules": [{"name": ONE, "ttl": "10s"}]}}, {}),
     "nearest": ({"nearest": [ONE, "other"]}, {}),
     "by_operation": (
         {"by_operation": dict.fromkeys(("read", "write", "delete", "arithmetic", "touch"), ONE)},
