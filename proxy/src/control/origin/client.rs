@@ -225,5 +225,9 @@ impl Client {
 
 /// Has the connection ended before anything of the reply came?
 fn is_closed(error: &hyper::Error) -> bool {
-    error.is_canceled() || error.is_closed() || error.is_incomplete_message()
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    let is_cut =
+        |cause: &std::io::Error| matches!(cause.kind(), BrokenPipe | ConnectionAborted | ConnectionReset);
+    error.is_canceled() || error.is_closed() || error.is_incomplete_message() || cause.is_some_and(is_cut)
 }
