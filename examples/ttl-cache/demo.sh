@@ -53,4 +53,4 @@ svg=()
 [ -z "${FIGURES:-}" ] || svg=(--svg "$here/reads.svg" --json "$here/reads.json")
 "$python" "$here/measure.py" "$proxima" --reads "${READS:-300}" "${svg[@]}"
 echo
-"$proxima" near --admin 127.0.0.1:9711 list
+"$proxima" near list --admin 127.0.0.1:9711

@@ -80,7 +80,7 @@ class Cache:
 
 def switch(proxima, ttl):
     """Sets the time for which the rule keeps, as an operator does."""
-    command = [proxima, "near", "--admin", f"127.0.0.1:{ADMIN}", "set", "manager", "ttl", ttl]
+    command = [proxima, "near", "set", "manager", "ttl", ttl, "--admin", f"127.0.0.1:{ADMIN}"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
@@ -157,7 +157,7 @@ def changed(proxima):
     origin, cache = Origin(), Cache()
     before = plain(cache.read("osd_map.1000"))["epoch"]
     origin.order("/change")
-    command = [proxima, "near", "--admin", f"127.0.0.1:{ADMIN}", "drop", "manager", "osd_map.1000"]
+    command = [proxima, "near", "drop", "manager", "osd_map.1000", "--admin", f"127.0.0.1:{ADMIN}"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return before, plain(cache.read("osd_map.1000"))["epoch"]
 

@@ -57,6 +57,7 @@ class Map:
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = -1
+    disable_nagle_algorithm = True
     map = Map()
 
     def answer(self, status, body=b"", headers=()):
