@@ -52,6 +52,11 @@ struct Roles {
     orders: Arc<PoolOrders>,
 }
 
+/// A read that waits for a barrier which began after it came.
+fn must_be_fresh(asked: &Asked<'_>) -> bool {
+    asked.key.starts_with(b"fresh") && asked.class == Class::Read
+}
+
 impl Roles {
     fn writer(&self) -> Option<usize> {
         self.orders.writer().or(*self.writer.lock().unwrap())
@@ -67,11 +72,9 @@ impl PoolState for Roles {
         true
     }
 
-    /// Nothing is sent before it is known who takes writes. A read that has to be fresh waits for a barrier that
-    /// began after it came.
+    /// Nothing is sent before it is known who takes writes.
     fn holds(&self, asked: &Asked<'_>) -> bool {
-        let must_be_fresh = asked.key.starts_with(b"fresh") && asked.class == Class::Read;
-        self.writer().is_none() || must_be_fresh && self.fresh.load(Relaxed) < asked.since
+        self.writer().is_none() || must_be_fresh(asked) && self.fresh.load(Relaxed) < asked.since
     }
 
     fn hold_limit(&self) -> HoldLimit {
@@ -79,7 +82,7 @@ impl PoolState for Roles {
     }
 
     fn barrier(&self, asked: &Asked<'_>, _: &dyn PoolMembers) -> Option<PoolQuestion> {
-        let member = self.writer()?;
+        let member = self.writer().filter(|_| must_be_fresh(asked))?;
         Some(PoolQuestion {
             member,
             command: number("MARK"),
