@@ -12,7 +12,7 @@ use crate::{
     engine::{ClientId, LaneId, ids},
     members::{ClientSource, Locality},
     micros::Micros,
-    protocol::{Lease, Protocol},
+    protocol::Protocol,
     route::Origin,
     stream::Stream,
     table::Entry,
@@ -117,7 +117,6 @@ impl Client {
             locality: self.locality,
             protocol: self.protocol,
             hides_prefix: false,
-            is_kept: self.session.lease == Lease::Kept,
         }
     }
 

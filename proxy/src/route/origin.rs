@@ -19,7 +19,4 @@ pub struct Origin {
     pub protocol: &'static dyn Protocol,
     /// Whether routes look at the key without the routing prefix that it still has.
     pub hides_prefix: bool,
-    /// Whether a server keeps something for the client, as keys that it watches: what is read then is said by
-    /// a server.
-    pub is_kept: bool,
 }

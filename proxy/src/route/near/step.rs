@@ -10,7 +10,7 @@ use crate::{
     engine::{Engine, FlightId, ReplyTo, Sleeper},
     micros::Micros,
     near::{Fill, Look, Question, Rule, SMALL},
-    protocol::Cacheable,
+    protocol::{Cacheable, Lease},
     route::{
         NearNode, Node, NodeId, Walk,
         flight::{MISPLACED, child_of},
@@ -61,14 +61,16 @@ impl Engine {
         if request.class != Class::Read || request.is_dedicated || key.is_empty() || walk.is_streamed() {
             return None;
         }
-        // A kept reply may be older than the watch: EXEC would succeed on what has changed before.
-        if walk.origin.is_kept {
-            return None;
-        }
         let rule = near.rule(request.command, key).filter(|rule| rule.is_on())?;
         let cacheable = walk.origin.protocol.cacheable()?;
         let login = walk.origin.login;
         let is_common = login == 0 || cacheable.is_pools(&self.servers.login_words(login));
+        // A kept reply may be older than the keys that the client watches: EXEC would succeed on what has
+        // changed before.
+        let reader = self.slot_of(walk.to);
+        if reader.is_some_and(|(client, _)| self.clients.lease(client) == Some(Lease::Kept)) {
+            return None;
+        }
         (is_common && near.near.ready.is_complete(self.facts.workers)).then_some((rule, cacheable))
     }
 

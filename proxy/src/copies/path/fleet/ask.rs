@@ -362,7 +362,6 @@ impl Engine {
                 client: None,
                 protocol,
                 hides_prefix: false,
-                is_kept: false,
             },
             request: &request,
             message: ask.message,

@@ -178,7 +178,6 @@ impl Engine {
                 client: None,
                 protocol,
                 hides_prefix: false,
-                is_kept: false,
             },
             request,
             message,

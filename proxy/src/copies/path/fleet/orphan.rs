@@ -47,7 +47,6 @@ impl Engine {
                     client: None,
                     protocol: fleet.protocol,
                     hides_prefix: false,
-                    is_kept: false,
                 },
                 request: &request,
                 message: &message,
