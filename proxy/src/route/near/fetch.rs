@@ -1,17 +1,17 @@
 //! The way up: what has come is kept, and given to all who wait for it.
 
-use std::{rc::Rc, sync::Arc};
+use std::sync::Arc;
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::given::Given;
+use super::{given::Given, sent::Sent};
 use crate::{
     engine::{Engine, FlightId, ReplyTo},
     micros::Micros,
     near::Refusal,
     protocol::{Failed, Fit},
     route::{
-        Answer, Node, NodeId, Tree, Walk,
+        Answer, Node, Walk,
         flight::MISPLACED,
         group::{Group, Reader},
     },
@@ -26,30 +26,21 @@ impl Engine {
         let Some(mut group) = flight.group.take() else {
             return self.broken(MISPLACED);
         };
-        let tree = Rc::clone(&flight.tree);
-        let (origin, request) = (flight.origin, flight.request);
-        let message = std::mem::take(&mut flight.message);
-        let sent = Walk {
-            tree: &tree,
-            origin,
-            request: &request,
-            message: &message,
-            to: ReplyTo::Nobody,
+        let Some(sent) = self.take_sent(id) else {
+            return;
         };
+        let walk = sent.walk(ReplyTo::Nobody);
         let (fit, shared) = match answer {
-            Answer::Reply(reply, bytes) => self.keep_near(&mut group, &sent, reply, bytes),
+            Answer::Reply(reply, bytes) => self.keep_near(&mut group, &walk, reply, bytes),
             Answer::Failed(_) => (Fit::Shared, None),
         };
         let is_error = answer.outcome().is_error();
-        let old = is_error
-            .then(|| self.stands_for_error(&tree, id, &group))
-            .flatten();
+        let old = is_error.then(|| self.stands_for_error(&sent, &group)).flatten();
         drop(group.fill.take());
-        let node = self.router.flights.peek(id).map(|flight| flight.node);
         self.end_group(id, &group);
         let mut apart = Vec::new();
         for (number, reader) in group.readers.into_iter().enumerate() {
-            let walk = reader.walk(&sent);
+            let walk = reader.walk(&walk);
             match (&fit, &old) {
                 (Fit::Kept(reply, bytes), _) => self.give_fetched(
                     &walk,
@@ -59,16 +50,14 @@ impl Engine {
                     },
                 ),
                 (_, Some((reply, bytes))) => self.give_fetched(&walk, Given::shared(reply, bytes)),
-                (Fit::Shared, None) if reader.has_this_answer(&request, is_error) => {
+                (Fit::Shared, None) if reader.has_this_answer(&sent.request, is_error) => {
                     self.pass_on_answer(walk.to, answer);
                 }
                 (Fit::Alone, None) if number == 0 => self.pass_on_answer(walk.to, answer),
                 (Fit::Shared | Fit::Alone, None) => apart.push(reader),
             }
         }
-        if let Some(Node::Near(near)) = node.filter(|_| !apart.is_empty()).map(|node| tree.node(node)) {
-            self.pass_readers(near.child, &apart, &sent);
-        }
+        self.pass_readers(&apart, &sent);
     }
 
     /// Keeps a reply, if it may be kept, and says who may have it. What was made to be shared of its bytes
@@ -121,14 +110,8 @@ impl Engine {
     }
 
     /// The old reply that stands for an error, if the rule has one.
-    pub(super) fn stands_for_error(
-        &mut self,
-        tree: &Rc<Tree>,
-        id: FlightId,
-        group: &Group,
-    ) -> Option<(Reply, Arc<[u8]>)> {
-        let node = self.router.flights.peek(id)?.node;
-        let Node::Near(near) = tree.node(node) else {
+    pub(super) fn stands_for_error(&mut self, sent: &Sent, group: &Group) -> Option<(Reply, Arc<[u8]>)> {
+        let Node::Near(near) = sent.tree.node(sent.node) else {
             return None;
         };
         let old = near.near.look_on_error(&group.question(), self.now)?;
@@ -144,37 +127,28 @@ impl Engine {
 
     /// Answers all who wait for what another worker has fetched; `None`: each of them asks by itself.
     pub(super) fn answer_group(&mut self, id: FlightId, group: Group, answer: Option<Given<'_>>) {
-        let Some(flight) = self.router.flights.get(id) else {
+        let Some(sent) = self.take_sent(id) else {
             return;
         };
-        let tree = Rc::clone(&flight.tree);
-        let (origin, request, node) = (flight.origin, flight.request, flight.node);
-        let message = std::mem::take(&mut flight.message);
         self.end_group(id, &group);
-        let Node::Near(near) = tree.node(node) else {
-            return self.broken(MISPLACED);
+        let Some(given) = answer else {
+            return self.pass_readers(&group.readers, &sent);
         };
-        let sent = Walk {
-            tree: &tree,
-            origin,
-            request: &request,
-            message: &message,
-            to: ReplyTo::Nobody,
-        };
-        match answer {
-            Some(given) => {
-                for reader in &group.readers {
-                    self.give_fetched(&reader.walk(&sent), given);
-                }
-            }
-            None => self.pass_readers(near.child, &group.readers, &sent),
+        let walk = sent.walk(ReplyTo::Nobody);
+        for reader in &group.readers {
+            self.give_fetched(&reader.walk(&walk), given);
         }
     }
 
-    fn pass_readers(&mut self, child: NodeId, readers: &[Reader], sent: &Walk<'_>) {
+    /// Lets each of these readers ask by itself.
+    fn pass_readers(&mut self, readers: &[Reader], sent: &Sent) {
+        let Node::Near(near) = sent.tree.node(sent.node) else {
+            return self.broken(MISPLACED);
+        };
+        let walk = sent.walk(ReplyTo::Nobody);
         self.descend(|engine| {
             for reader in readers {
-                engine.walk(child, &reader.walk(sent));
+                engine.walk(near.child, &reader.walk(&walk));
             }
         });
     }
@@ -182,35 +156,21 @@ impl Engine {
     /// What was fetched is larger than the rule allows: it is passed on to the first reader as it comes, and
     /// the others ask by themselves. Returns whom it is for.
     pub(in crate::route) fn fetched_too_much(&mut self, id: FlightId) -> Option<ReplyTo> {
-        let flight = self.router.flights.get(id)?;
-        let mut group = flight.group.take()?;
-        let tree = Rc::clone(&flight.tree);
-        let (origin, request, node) = (flight.origin, flight.request, flight.node);
-        let message = std::mem::take(&mut flight.message);
+        let mut group = self.router.flights.get(id)?.group.take()?;
+        let sent = self.take_sent(id)?;
         if let Some(fill) = group.fill.take() {
             let chance = self.random.bits() as u8;
             fill.keep_none(self.now, chance);
             self.metrics.near.of(group.question().rule.slot).refused_large += 1;
         }
         self.end_group(id, &group);
-        let Node::Near(near) = tree.node(node) else {
-            self.broken(MISPLACED);
-            return None;
-        };
-        let sent = Walk {
-            tree: &tree,
-            origin,
-            request: &request,
-            message: &message,
-            to: ReplyTo::Nobody,
-        };
         let is_there = |reader: &&Reader| match reader.to {
             ReplyTo::Client { client, .. } => self.clients.is_open(client),
             _ => true,
         };
         let first = group.readers.iter().position(|reader| is_there(&reader));
         let first = first.map(|at| group.readers.remove(at).to);
-        self.pass_readers(near.child, &group.readers, &sent);
+        self.pass_readers(&group.readers, &sent);
         first
     }
 }

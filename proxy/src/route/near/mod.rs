@@ -4,6 +4,7 @@
 //! ```text
 //!  step   on the way down: a hit, a fetch, a wait, or past
 //!  fetch  on the way up: what has come is kept and given to all who wait
+//!  sent   what is taken from a flight then
 //!  given  a kept reply becomes one reader's own
 //!  origin the same for values that come from an HTTP origin: the way down
 //!  value  and the way up
@@ -16,5 +17,6 @@
 mod fetch;
 mod given;
 mod origin;
+mod sent;
 mod step;
 mod value;

@@ -1,16 +1,17 @@
 //! The way up from an HTTP origin: what it has answered is kept, and given to all who wait, to each in the
 //! words of its protocol.
 
-use std::{rc::Rc, sync::Arc};
+use std::sync::Arc;
 
 use proxima_wire::message::{Outcome, Reply};
 
+use super::sent::Sent;
 use crate::{
     engine::{Engine, FlightId, ReplyTo},
     micros::Micros,
     near::{Failure, Fetched, Near, SMALL, Terms},
     protocol::Failed,
-    route::{Node, Tree, Walk, flight::MISPLACED, group::Group},
+    route::{Node, Walk, flight::MISPLACED, group::Group},
 };
 
 /// The error text for a value for which there is no room.
@@ -95,11 +96,13 @@ impl Engine {
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };
-        let tree = Rc::clone(&flight.tree);
-        let Node::Near(near) = tree.node(flight.node) else {
+        let mut group = flight.group.take();
+        let Some(sent) = self.take_sent(id) else {
+            return;
+        };
+        let Node::Near(near) = sent.tree.node(sent.node) else {
             return self.broken(MISPLACED);
         };
-        let mut group = flight.group.take();
         let old = group.as_mut().and_then(|group| group.old.take());
         let old = old.as_ref().map(|old| &old.bytes);
         let mut given = match fetched {
@@ -109,17 +112,17 @@ impl Engine {
             Fetched::Failed(Failure { outcome, text, .. }) => Given::Failed(Failed::here(*outcome, text)),
         };
         let Some(mut group) = group else {
-            return self.leave_alone(id, &tree, &given);
+            return self.leave_alone(id, &sent, &given);
         };
         let stood;
         if let Given::Failed(_) = given {
-            stood = self.stands_for_error(&tree, id, &group);
+            stood = self.stands_for_error(&sent, &group);
             if let Some((_, value)) = &stood {
                 given = Given::Value(value);
             }
         }
         self.keep_fetched(&near.near, &mut group, fetched, old);
-        self.leave_group(id, &group, &given);
+        self.give_all(id, &group, &sent, &given);
     }
 
     /// Keeps what an origin has answered, if it may be kept.
@@ -155,41 +158,27 @@ impl Engine {
     }
 
     /// Ends the flight of one reader that has asked for itself.
-    fn leave_alone(&mut self, id: FlightId, tree: &Rc<Tree>, given: &Given<'_>) {
-        let Some(flight) = self.router.flights.get(id) else {
+    fn leave_alone(&mut self, id: FlightId, sent: &Sent, given: &Given<'_>) {
+        let Some(flight) = self.router.flights.peek(id) else {
             return;
         };
-        let (origin, request, to) = (flight.origin, flight.request, flight.parent);
-        let message = std::mem::take(&mut flight.message);
+        let to = flight.parent;
         self.router.flights.close(id);
-        let walk = Walk {
-            tree,
-            origin,
-            request: &request,
-            message: &message,
-            to,
-        };
-        self.give_to(&walk, given);
+        self.give_to(&sent.walk(to), given);
     }
 
     /// Ends a group, and gives all its readers the same.
     pub(super) fn leave_group(&mut self, id: FlightId, group: &Group, given: &Given<'_>) {
-        let Some(flight) = self.router.flights.get(id) else {
-            return;
-        };
-        let tree = Rc::clone(&flight.tree);
-        let (origin, request) = (flight.origin, flight.request);
-        let message = std::mem::take(&mut flight.message);
+        if let Some(sent) = self.take_sent(id) {
+            self.give_all(id, group, &sent, given);
+        }
+    }
+
+    fn give_all(&mut self, id: FlightId, group: &Group, sent: &Sent, given: &Given<'_>) {
         self.end_group(id, group);
-        let sent = Walk {
-            tree: &tree,
-            origin,
-            request: &request,
-            message: &message,
-            to: ReplyTo::Nobody,
-        };
+        let walk = sent.walk(ReplyTo::Nobody);
         for reader in &group.readers {
-            self.give_to(&reader.walk(&sent), given);
+            self.give_to(&reader.walk(&walk), given);
         }
     }
 }
