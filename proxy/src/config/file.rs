@@ -5,10 +5,10 @@
 //! (`/dev/stdin`, `<(…)` of a shell) may be a pipe, which has some seconds to end.
 
 use std::{
-    fs::File,
-    io::{self, Read as _},
+    fs::{self, File},
+    io::{self, Read as _, Write as _},
     os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
-    path::Path,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -48,6 +48,44 @@ pub(crate) fn read_bytes(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::other(format!("it has more than {limit} bytes")));
     }
     Ok(bytes)
+}
+
+/// Puts a file with these bytes in the place of the one at this path: whole or not at all, and not before it is
+/// on the disk.
+///
+/// # Errors
+/// The folder or the disk does not take it. The old file stays then.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (new, mut file) = create_beside(path)?;
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&new, path));
+    if written.is_err() {
+        // What is left of it serves nobody.
+        let _ = fs::remove_file(&new);
+    }
+    written?;
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    match File::open(folder.unwrap_or(Path::new(".")))?.sync_all() {
+        // Not every file system can do it.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        synced => synced,
+    }
+}
+
+/// A new file beside this one, which no other write has: two writers may replace one file, and a write that was
+/// not waited for goes on.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    let mut number = 0_u64;
+    loop {
+        let mut new = path.as_os_str().to_owned();
+        new.push(format!(".{number}.new"));
+        match File::create_new(&new) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            created => return Ok((new.into(), created?)),
+        }
+    }
 }
 
 /// Opens a file to read it, and waits for nobody.

@@ -1,12 +1,7 @@
 //! The file of settings of the near cache that were kept at run time: read with the configuration, and
 //! written by `proxima near set --keep`.
 
-use std::{
-    fmt::Write as _,
-    fs::{self, File},
-    io::{self, Write as _},
-    path::{Path, PathBuf},
-};
+use std::{fmt::Write as _, fs, io, path::Path};
 
 use super::{
     ConfigError, Diagnostic,
@@ -23,9 +18,6 @@ const HEAD: &str = "\
 # Settings of the near cache that `proxima near … --keep` has kept. They stand in place of those of the
 # configuration, and are read with it: at the start and at each reload.
 ";
-
-/// The temporary name under which the next version is written.
-const NEXT: &str = "next";
 
 /// Reads what was kept for this configuration.
 ///
@@ -90,23 +82,7 @@ fn parse(text: &str) -> Result<NearKept, Vec<Diagnostic>> {
 pub(crate) fn write(path: &Path, kept: &NearKept) -> io::Result<()> {
     // A link stays one: what it leads to is replaced.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mut next = path.as_os_str().to_owned();
-    next.push(format!(".{}.{NEXT}", std::process::id()));
-    let next = PathBuf::from(next);
-    let written = write_to(&next, &text(kept)).and_then(|()| fs::rename(&next, path));
-    if written.is_err() {
-        // What is left of it serves nobody.
-        let _ = fs::remove_file(&next);
-    }
-    written?;
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-}
-
-fn write_to(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
+    file::replace(path, text(kept).as_bytes())
 }
 
 fn text(kept: &NearKept) -> String {

@@ -2,8 +2,8 @@
 
 use std::{
     ffi::OsString,
-    fs::{self, File},
-    io::{self, Read, Write},
+    fs,
+    io::{self, Read},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -102,32 +102,8 @@ fn read(path: &Path) -> io::Result<NodeList> {
 /// Whole or not at all.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let folder = folder.unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let (new, mut file) = create_beside(path)?;
-    let kept = file
-        .write_all(text.as_bytes())
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&new, path));
-    if kept.is_err() {
-        // What is left of it serves nobody.
-        let _ = fs::remove_file(&new);
-    }
-    kept
-}
-
-/// A new file beside this one, which no other write has: two pools or proxies may follow one endpoint, and a
-/// write that was not waited for goes on.
-fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
-    let mut number = 0_u64;
-    loop {
-        let mut new = path.as_os_str().to_owned();
-        new.push(format!(".{number}.new"));
-        match File::create_new(&new) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-            created => return Ok((new.into(), created?)),
-        }
-    }
+    fs::create_dir_all(folder.unwrap_or(Path::new(".")))?;
+    file::replace(path, text.as_bytes())
 }
 
 #[cfg(test)]
