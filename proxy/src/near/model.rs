@@ -197,7 +197,7 @@ impl World {
     /// The value that is kept for a key. A value is as many bytes as it has versions, and one more.
     fn kept(&self, key: usize) -> Option<u32> {
         let shown = Entries(&self.near).of(&self.question(key), NOW);
-        shown.map(|shown| shown.bytes as u32 - 1)
+        Some(shown?.bytes? as u32 - 1)
     }
 }
 

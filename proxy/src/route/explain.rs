@@ -14,7 +14,7 @@ use crate::{
     copies::Snapshot,
     members::{ClientSource, Distance, DistanceSource, Localities, Locality, Member},
     micros::Micros,
-    near::{Entries, HttpOrigin, Question, RuleSettings, VALUE},
+    near::{Entries, HttpOrigin, Question, RuleSettings, Shown, VALUE},
     protocol::{Effect, Protocol, ProtocolSlot},
     random::Random,
 };
@@ -254,16 +254,17 @@ impl Recorder<'_> {
             .as_ref()
             .and_then(|_| near.near.failure(&question, now));
         match Entries(&near.near).of(&question, now) {
-            Some(shown) if shown.bytes == 0 && near.origin.is_none() => {
+            Some(Shown { bytes: None, .. }) => {
                 format!("passes: the reply is known to be too large for rule {name}")
             }
-            Some(shown) => {
-                let age = Duration::from_millis(shown.age.0 / 1000);
-                let word = if shown.age >= ttl { "a stale hit" } else { "a hit" };
-                format!(
-                    "{word} by rule {name}, {} bytes, {age:?} old; {promise}",
-                    shown.bytes
-                )
+            Some(Shown {
+                bytes: Some(bytes),
+                age,
+                ..
+            }) => {
+                let word = if age >= ttl { "a stale hit" } else { "a hit" };
+                let age = Duration::from_millis(age.0 / 1000);
+                format!("{word} by rule {name}, {bytes} bytes, {age:?} old; {promise}")
             }
             None if let Some(failure) = &failure => {
                 format!(

@@ -65,9 +65,9 @@ impl Proxy {
         for shown in own {
             let age = time(Duration::from_millis(shown.age.0 / 1000));
             line(match (shown.bytes, shown.age < ttl) {
-                (0, _) => format!("  the reply is known to be too large to be kept, for {age}"),
-                (bytes, true) => format!("  kept: {bytes} bytes, {age} old, {} hits", shown.hits),
-                (bytes, false) => format!(
+                (None, _) => format!("  the reply is known to be too large to be kept, for {age}"),
+                (Some(bytes), true) => format!("  kept: {bytes} bytes, {age} old, {} hits", shown.hits),
+                (Some(bytes), false) => format!(
                     "  kept: {bytes} bytes, {age} old, {} hits; its time is over, and the next read renews it",
                     shown.hits
                 ),

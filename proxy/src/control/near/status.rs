@@ -93,7 +93,7 @@ pub struct NearTop {
     pub rule: String,
     /// The key. Bytes that are no printable ASCII are escaped.
     pub key: String,
-    /// Bytes of its reply; 0: it is known to be too large.
+    /// Bytes of its reply.
     pub bytes: usize,
     /// Seconds since it was kept.
     pub age: f64,
@@ -287,7 +287,8 @@ impl Proxy {
         let rows = top.into_iter().map(|hot| NearTop {
             rule: hot.shown.rule.into(),
             key: hot.key.escape_ascii().to_string(),
-            bytes: hot.shown.bytes,
+            // What was an answer has bytes.
+            bytes: hot.shown.bytes.unwrap_or_default(),
             age: hot.shown.age.0 as f64 / 1e6,
             hits: hot.shown.hits,
         });

@@ -19,8 +19,8 @@ pub struct Entries<'a>(pub &'a Near);
 pub struct Shown {
     /// The rule's name.
     pub rule: Box<str>,
-    /// Bytes of the reply; 0: it is known not to be kept.
-    pub bytes: usize,
+    /// Bytes of the reply. `None`: it is known not to be kept.
+    pub bytes: Option<usize>,
     /// The time since it was kept.
     pub age: Micros,
     /// The times that it was an answer.
@@ -59,7 +59,7 @@ impl Store {
 fn show(kept: &Kept, now: Micros) -> Shown {
     Shown {
         rule: kept.rule.name.clone(),
-        bytes: kept.bytes.as_ref().map_or(0, |bytes| bytes.len()),
+        bytes: kept.bytes.as_ref().map(|bytes| bytes.len()),
         age: now - kept.filled,
         hits: kept.hits,
     }
@@ -68,9 +68,7 @@ fn show(kept: &Kept, now: Micros) -> Shown {
 impl Entries<'_> {
     /// Frees what is dead, and what is above the limit.
     pub fn sweep(&self, now: Micros) {
-        self.0.store.each(|shard, place| {
-            shard.bury(place, now);
-        });
+        self.0.store.each(|shard, place| shard.bury(place, now));
         self.0.store.make_room(0, now);
     }
 

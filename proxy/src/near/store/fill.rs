@@ -165,7 +165,7 @@ impl Fill {
         }
         self.near.store.make_room(kept.memory() + self.key.len(), now);
         let mut shard = self.near.store.shard(self.hash);
-        // Who drops some entries says so first, and comes to this shard then.
+        // A drop of some entries is counted by the rule before it comes to this shard.
         if self.rule.drops() != self.drops {
             return Err(Refusal::Changed);
         }

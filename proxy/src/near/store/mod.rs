@@ -64,19 +64,13 @@ pub struct Store {
     hand: AtomicUsize,
 }
 
-/// What a store has and has done.
+/// What a store has.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
     /// Keys that have entries.
     pub keys: u64,
     /// Bytes of all entries and what finds them.
     pub bytes: u64,
-    /// Entries that went to make room for others.
-    pub evictions: u64,
-    /// Entries that went because their time was over, or their rule was emptied.
-    pub expired: u64,
-    /// Keys that went because a request changed them.
-    pub changed: u64,
 }
 
 impl Store {
@@ -132,24 +126,14 @@ impl Store {
         self.shard(hash).remove_changed(hash, key);
     }
 
-    /// What the store has and has done.
+    /// What the store has.
     pub fn usage(&self) -> Usage {
-        let mut sum = Usage {
+        Usage {
+            keys: self.shards.iter().map(|line| line.0.lock().keys()).sum(),
             bytes: self.total.load(Relaxed) as u64,
-            ..Usage::default()
-        };
-        for line in &self.shards {
-            let of = line.0.lock().usage();
-            sum.keys += of.keys;
-            sum.evictions += of.evictions;
-            sum.expired += of.expired;
-            sum.changed += of.changed;
         }
-        sum
     }
-}
 
-impl Store {
     /// What is kept by this rule, and what went.
     pub fn usage_of(&self, rule: &Rule) -> RuleUsage {
         let mut sum = RuleUsage::default();
@@ -162,7 +146,7 @@ impl Store {
 
 impl Near {
     /// Looks for the answer to this question. Bytes of a small one are appended to `out`. `now` is the time
-    /// on the process's clock, and `fills` says whether the asker would ask a server and give its answer.
+    /// on the process's clock.
     pub fn look(self: &Arc<Self>, question: &Question<'_>, now: Micros, out: &mut Vec<u8>) -> Look {
         let hash = self.store.hash(question.key);
         let identity = self.store.identity(hash, question);

@@ -18,7 +18,7 @@ use std::{
 use proxima_wire::message::Reply;
 
 use super::{
-    Answer, Gone, KeyHash, Question, Refusal, RuleUsage, SMALL, Usage,
+    Answer, Gone, KeyHash, Question, Refusal, RuleUsage, SMALL,
     entry::{Entry, Kept, MOST_FORMS},
     tally::Tally,
 };
@@ -50,7 +50,6 @@ pub(super) struct Shard {
     hand: usize,
     /// The next place at which a dead entry is looked for.
     crawl: usize,
-    usage: Usage,
     tally: Tally,
 }
 
@@ -69,16 +68,12 @@ impl Shard {
             tick: 0,
             hand: 0,
             crawl: 0,
-            usage: Usage::default(),
             tally: Tally::default(),
         }
     }
 
-    pub(super) fn usage(&self) -> Usage {
-        Usage {
-            keys: self.index.len() as u64,
-            ..self.usage
-        }
+    pub(super) fn keys(&self) -> u64 {
+        self.index.len() as u64
     }
 
     /// What it keeps of the rule at this place, and what went.
@@ -282,7 +277,6 @@ impl Shard {
         if let Some(place) = self.place_of(hash, key) {
             self.remove_at(place, Gone::Changed);
             self.tell();
-            self.usage.changed += 1;
         }
     }
 
@@ -340,23 +334,20 @@ impl Shard {
     }
 
     /// Removes the dead of this entry.
-    pub(super) fn bury(&mut self, place: usize, now: Micros) -> usize {
+    pub(super) fn bury(&mut self, place: usize, now: Micros) {
         let entry = self.entries.get(place).and_then(Option::as_ref);
         let is_dead = |kept: &Kept| why_dead(kept, &self.words, now).is_some();
         if !entry.is_some_and(|entry| entry.kept.iter().any(is_dead)) {
-            return 0;
+            return;
         }
         let words = Arc::clone(&self.words);
-        let gone = self.thin(place, &mut |_, kept| why_dead(kept, &words, now));
-        self.usage.expired += gone as u64;
-        gone
+        self.thin(place, &mut |_, kept| why_dead(kept, &words, now));
     }
 
     /// Evicts one entry, if there is any.
     pub(super) fn evict(&mut self, now: Micros) {
         if let Some(place) = self.victim(now) {
             self.remove_at(place, Gone::Evicted);
-            self.usage.evictions += 1;
         }
         self.shrink();
         self.tell();

@@ -274,10 +274,11 @@ fn the_limit_holds_for_any_keys_and_sizes_and_nothing_is_left_of_what_is_gone() 
             );
         }
     }
-    let usage = world.near.store.usage();
+    let (usage, of_rule) = (world.near.store.usage(), world.near.store.usage_of(&world.rule));
+    let [evicted, changed] = [Gone::Evicted, Gone::Changed].map(|why| of_rule.gone(why));
     assert!(
-        usage.evictions > 0 && usage.keys > 0 && usage.changed > 0,
-        "{usage:?}"
+        evicted > 0 && usage.keys > 0 && changed > 0,
+        "{usage:?} {of_rule:?}"
     );
     world.rule.drop_all();
     Entries(&world.near).sweep(world.now);
