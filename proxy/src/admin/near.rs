@@ -17,9 +17,9 @@ use crate::control::{Meant, NearError, Proxy};
 /// The settings of a rule.
 const SETTINGS: [&str; 6] = ["ttl", "stale", "stale_on_error", "negative", "largest", "jitter"];
 
-/// So many keys are shown where nobody says how many.
+/// The number of keys that are shown where the query has none.
 const TOP: usize = 20;
-/// At most so many are.
+/// The most keys that are shown.
 const MOST: usize = 1000;
 
 /// The near cache with its rules.

@@ -16,8 +16,8 @@ pub trait Control {
 /// What a near cache says of itself: names, which have no spaces, with their values.
 #[derive(Clone, Debug, Default)]
 pub struct NearFigures {
-    /// Of the whole.
+    /// The figures of the whole.
     pub whole: Vec<(&'static str, u64)>,
-    /// Of each rule, by its name.
+    /// The figures of each rule, by its name.
     pub rules: Vec<(String, Vec<(String, String)>)>,
 }

@@ -213,7 +213,7 @@ fn of_keys(
     request: &Request,
     message: &[u8],
 ) -> OpenChange {
-    // Of a request that has not come whole, the protocol says that it has no other key.
+    // A request that has not come whole has no other key: the protocol says so.
     let is_streamed = (message.len() as u64) < request.len();
     if is_streamed || request.base64_key {
         let mut scratch = [0; 250];

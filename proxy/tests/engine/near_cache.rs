@@ -284,7 +284,7 @@ impl Play {
         }
         for client in 0..CLIENTS {
             self.hear(client);
-            // Who was in a transaction is closed when its connection to the server is lost.
+            // A client in a transaction is closed when its connection to the server is lost.
             let Client { worker, seat, .. } = self.clients[client];
             if self.workers[worker].seats[seat].closed.is_some() {
                 self.clients[client] = self.newcomer(client);

@@ -28,7 +28,7 @@ impl Choice for Scripts {
     ];
 }
 
-/// Who else changes the keys of a rule.
+/// Whether others change the keys of a rule, too.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Others {
     Some,
@@ -116,7 +116,7 @@ section! {
         negative: Time = Duration::ZERO,
         /// The largest reply that is kept. A larger one is passed on as it comes.
         largest: Size = NearRule::LARGEST,
-        /// Who else changes the keys: with `none`, a long `ttl` is not warned of.
+        /// Whether others change the keys, too. With `none`, a long `ttl` is not warned of.
         others: Word<Others> = Others::Some,
     }
 }
