@@ -9,17 +9,21 @@ from pymemcache.client.base import Client, PooledClient
 from pymemcache.client.hash import HashClient
 from pymemcache.exceptions import MemcacheClientError, MemcacheError
 
+from harness.near_cache import near
 from harness.proxy import config
 
 pytestmark = pytest.mark.either_io
 
 
-@pytest.fixture(params=["pool of four", "embedded store"])
+@pytest.fixture(params=["pool of four", "near cache", "embedded store"])
 def address(request, memcached, proxima, embedded):
     """The address at which the proxy serves."""
     if request.param == "embedded store":
         return embedded().address
-    return proxima(config("cache", {"cache": [server.address for server in memcached.several(4)]})).address
+    route = "cache"
+    if request.param == "near cache":
+        route = near("cache", negative="60s")
+    return proxima(config(route, {"cache": [server.address for server in memcached.several(4)]})).address
 
 
 def split(address):

@@ -329,7 +329,7 @@ def test_what_is_too_large_passes_and_nobody_waits_for_another(cache):
             assert reader.until(b"END\r\n").count(b"y") == HUGE
 
 
-JOINING = 300
+JOINING = 1000
 
 
 class Miss:

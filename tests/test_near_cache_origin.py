@@ -422,3 +422,14 @@ def test_explain_says_where_a_value_is_fetched(start):
     assert "a hit by rule all, 1 bytes" in at.proxy.explain("a")
     assert "dropped" in at.proxy.explain("a", "delete")
     assert "serve" in at.proxy.explain("a", "set") and "no URL" in at.proxy.explain("..")
+
+
+@pytest.mark.parametrize("order", ["key=osd", "prefix=os", "all=1"])
+def test_an_operators_drop_has_the_origin_asked_again(start, order):
+    at = start(lambda request: reply(b"map %d" % at.count()))
+    first = at.get("osd")
+    assert at.get("osd") == first and at.count() == 1
+    status, text = at.proxy.http(f"/near/drop?rule=all&{order}", "POST")
+    assert status == 200 and '"dropped":1' in text, text
+    assert at.get("osd") != first and at.count() == 2
+    assert at.redis.ask("GET", "osd") == b"$5\r\nmap 2\r\n" and at.count() == 2

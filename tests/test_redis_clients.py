@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from harness import until
+from harness.near_cache import near
 from harness.proxy import BINARY, ROOT, environment
 from harness.redis import Connection, array, config
 
@@ -19,9 +20,11 @@ redis = pytest.importorskip("redis")
 pytestmark = pytest.mark.either_io
 
 
-@pytest.fixture(params=[1, 4], ids=["one-server", "four-servers"])
+@pytest.fixture(params=["one-server", "four-servers", "near-cache"])
 def proxy(request, redis_server, proxima):
-    settings = config(redis_server.several(request.param))
+    settings = config(redis_server.several(1 if request.param == "one-server" else 4))
+    if request.param == "near-cache":
+        settings["listeners"][0]["route"] = near("redis", negative="60s")
     settings["pools"]["redis"]["hash"] = {"algorithm": "ketama", "tag": "{}"}
     return proxima(settings)
 
