@@ -17,6 +17,7 @@ mod hostile;
 mod load;
 mod lockstep;
 mod memcache;
+mod near;
 mod net;
 mod output;
 mod process;

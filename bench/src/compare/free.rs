@@ -13,6 +13,7 @@ use super::options::{Entrant, Options};
 use crate::{
     contender::{self, Contender, Distribution, Site, Spread},
     load::Report,
+    near::Near,
     net::connect,
     process::{Child, Launch, Placement, Usage, allowed, free_port, least_busy, resident_bytes},
     protocol::Protocol,
@@ -340,6 +341,7 @@ impl Arena<'_> {
             protocol: self.options.protocol,
             // No stand-in answers here: the servers have their own values.
             value_size: 0,
+            near: Near::None,
             tls: None,
         };
         let launch = contender.launch(program, &site)?;

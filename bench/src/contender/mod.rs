@@ -21,6 +21,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    near::Near,
     process::{Launch, find_program},
     protocol::Protocol,
     tls::Pair,
@@ -114,6 +115,8 @@ pub(crate) struct Site<'a> {
     pub(crate) protocol: Protocol,
     /// Bytes of a value.
     pub(crate) value_size: usize,
+    /// The near cache before the servers.
+    pub(crate) near: Near,
     /// The certificate for TLS with clients; none: they speak plainly.
     pub(crate) tls: Option<&'a Pair>,
 }
@@ -216,6 +219,9 @@ impl Contender {
         let proxima = matches!(self, Self::ProximaIoUring | Self::ProximaEpoll);
         if site.spread != Spread::Hash && !proxima {
             bail!("only Proxima is measured with requests to all servers");
+        }
+        if site.near != Near::None && !proxima {
+            bail!("only Proxima is measured with a near cache");
         }
         if !self.speaks(site.protocol) {
             bail!("it does not speak {}", site.protocol.name());

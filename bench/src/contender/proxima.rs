@@ -86,8 +86,9 @@ fn configuration(site: &Site<'_>, leaf: Leaf) -> String {
         Spread::All => (HASH, "all_sync"),
         Spread::Copies => ("replicated: true", "pool"),
     };
+    let (near, route) = site.near.wrap(&format!("{{{route}: cache}}"));
     format!(
-        "{listener}pools:\n  cache:\n    protocol: {protocol}\n    servers: [{}]\n    {pool}\nroutes:\n  main: {{{route}: cache}}\n",
+        "{near}{listener}pools:\n  cache:\n    protocol: {protocol}\n    servers: [{}]\n    {pool}\nroutes:\n  main: {route}\n",
         servers.join(", ")
     )
 }

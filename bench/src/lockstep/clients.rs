@@ -79,6 +79,11 @@ impl Clients {
         Rc::clone(&self.keys)
     }
 
+    /// What is asked for from now on.
+    pub(crate) fn follow(&mut self, operations: Operations) {
+        self.operations = operations;
+    }
+
     /// Requests of all clients in a round.
     pub(crate) fn batch(&self) -> usize {
         self.connections.len() * self.pipeline

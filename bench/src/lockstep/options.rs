@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     contender::{Binary, Contender, Spread},
     form::Form,
+    near::Near,
     protocol::Protocol,
     tls::Tls,
     workload::{Keys, Mix},
@@ -39,6 +40,7 @@ const LARGEST_BATCH: usize = 160 * 1024;
   proxima-bench lockstep --contender memcached --clients 10          a server: nothing behind it
   proxima-bench lockstep --contender proxima-epoll,haproxy --tls 1.3
   proxima-bench lockstep --contender accept-loop,twemproxy --clients 16 --connections fin
+  proxima-bench lockstep --contender proxima-epoll --near hits --mix 0:1
   proxima-bench lockstep --pid 4711 --address 127.0.0.1:11211 --backends 7001,7002,7003,7004"
 )]
 pub(crate) struct Options {
@@ -135,6 +137,10 @@ pub(crate) struct Shape {
     #[arg(long)]
     #[serde(default)]
     pub(crate) resume: bool,
+    /// Whether Proxima has a near cache before the servers, and what it is measured at
+    #[arg(long, value_enum, default_value_t)]
+    #[serde(default)]
+    pub(crate) near: Near,
     /// Whether a request goes to one server or to all
     #[arg(long, value_enum, default_value_t = Spread::Hash)]
     pub(crate) spread: Spread,
@@ -242,8 +248,18 @@ impl Shape {
         )
     }
 
-    /// Refuses options that cannot be run in lockstep.
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Requests of a round.
+    pub(crate) fn batch(&self) -> usize {
+        self.clients * self.pipeline
+    }
+
+    /// Rounds of a burst of at least so many requests.
+    pub(crate) fn rounds(&self, requests: usize) -> usize {
+        requests.div_ceil(self.batch()).max(2)
+    }
+
+    /// Refuses options that cannot be run in lockstep. `requests`: the least number in a burst.
+    pub(crate) fn check(&self, requests: usize) -> Result<()> {
         ensure!(
             self.clients > 0 && self.pipeline > 0,
             "there must be at least one client and one request"
@@ -255,6 +271,12 @@ impl Shape {
             "requests with several keys, and transactions, are measured with --protocol redis"
         );
         ensure!(self.tls != Tls::None || !self.resume, "--resume is about --tls");
+        ensure!(
+            self.near == Near::None || self.keys_a_request == 1 && !self.transaction,
+            "a near cache is measured with one key a request"
+        );
+        let burst = self.rounds(requests) * self.batch();
+        self.near.check(self.mix, self.keys, self.batch(), burst)?;
         let batch = self.pipeline * self.keys_a_request * (self.value_size + self.key_size + 32);
         ensure!(
             batch <= LARGEST_BATCH,

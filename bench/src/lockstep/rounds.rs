@@ -8,13 +8,18 @@ use super::{clients::Clients, options::Shape, target::Target};
 use crate::{
     contender::Spread,
     form::Check,
-    workload::{Keys, Operations, Popularity},
+    near::Near,
+    workload::{Keys, Mix, Operations, Popularity},
 };
 
-/// The clients of a run, and how many keys of a request reach servers.
+/// The clients of a run.
 pub(crate) struct Rounds {
     clients: Clients,
-    copies: usize,
+    /// The times that a request reaches servers.
+    arrivals: usize,
+    near: Near,
+    mix: Mix,
+    seed: u64,
 }
 
 impl Rounds {
@@ -24,13 +29,41 @@ impl Rounds {
             shape.spread != Spread::Copies || shape.mix.is_sets_only(),
             "copies are measured with sets only: --mix 1:0"
         );
-        let operations = Operations::new(keys.count(), Popularity::Uniform, shape.mix, seed)?;
+        let operations = operations(&keys, shape.near, shape.mix, seed)?;
         let clients = Clients::connect(target.address, shape, keys, operations, target.tls.clone())?;
-        let copies = match shape.spread {
+        let arrivals = match shape.spread {
+            _ if shape.near == Near::Hits => 0,
             Spread::Hash => shape.keys_a_request,
             Spread::All | Spread::Copies => shape.servers,
         };
-        Ok(Self { clients, copies })
+        Ok(Self {
+            clients,
+            arrivals,
+            near: shape.near,
+            mix: shape.mix,
+            seed,
+        })
+    }
+
+    /// Whether a burst leaves none of the replies that are to be kept.
+    pub(crate) fn writes_kept(&self) -> bool {
+        self.near == Near::Written
+    }
+
+    /// Where replies are to be kept: reads every key once, so that they are.
+    pub(crate) fn keep_all(&mut self, target: &mut Target) -> Result<()> {
+        if !self.near.keeps_all() {
+            return Ok(());
+        }
+        let keys = self.keys();
+        let turn = Operations::new(keys.count(), Popularity::InTurn, Mix::GETS, self.seed)?;
+        self.clients.follow(turn);
+        let arrivals = std::mem::replace(&mut self.arrivals, 1);
+        self.run(keys.count() as usize / self.batch(), Check::Framing, target)?;
+        self.arrivals = arrivals;
+        self.clients
+            .follow(operations(&keys, self.near, self.mix, self.seed)?);
+        Ok(())
     }
 
     /// The keys that are asked for.
@@ -54,10 +87,18 @@ impl Rounds {
 
     fn round(&mut self, check: Check, target: &mut Target) -> Result<()> {
         self.clients.send()?;
-        if let Some(backends) = &mut target.backends {
-            backends.collect(self.batch() * self.copies)?;
+        if let Some(backends) = target.backends.as_mut().filter(|_| self.arrivals > 0) {
+            backends.collect(self.batch() * self.arrivals)?;
             backends.answer()?;
         }
         self.clients.receive(check)
     }
+}
+
+fn operations(keys: &Keys, near: Near, mix: Mix, seed: u64) -> Result<Operations> {
+    let popularity = match near {
+        Near::Misses | Near::Written => Popularity::InTurn,
+        Near::None | Near::Off | Near::Hits => Popularity::Uniform,
+    };
+    Operations::new(keys.count(), popularity, mix, seed)
 }

@@ -78,6 +78,7 @@ impl Target {
                     distribution: Distribution::default(),
                     protocol: case.shape.protocol,
                     value_size: case.shape.value_size,
+                    near: case.shape.near,
                     tls: tls.as_ref().map(|_| &pair),
                 };
                 let launch = contender.launch(program, &site)?;

@@ -101,16 +101,17 @@ impl<'a> Trial<'a> {
 impl Running {
     fn start(case: &Case, settings: &Settings, cpu: usize, directory: PathBuf) -> Result<Self> {
         let shape = &case.shape;
-        shape.check()?;
+        shape.check(settings.burst_requests)?;
         let mut target = Target::start(case, cpu, &directory)?;
         let keys = Keys::new(shape.keys, shape.key_size)?;
         if target.backends.is_none() {
             fill(shape.protocol, target.address, &keys, shape.value_size)?;
         }
         let mut rounds = Rounds::connect(shape, keys.into(), &target, settings.seed)?;
+        rounds.keep_all(&mut target)?;
         let warm_up = WARM_UP.max(20 * shape.servers).div_ceil(rounds.batch()).max(20);
         rounds.run(warm_up, Check::Whole, &mut target)?;
-        let rounds_a_burst = settings.burst_requests.div_ceil(rounds.batch()).max(2);
+        let rounds_a_burst = shape.rounds(settings.burst_requests);
         Ok(Self {
             rounds,
             target,
@@ -127,6 +128,9 @@ impl Running {
             Check::Framing,
             &mut self.target,
         )?;
+        if self.rounds.writes_kept() {
+            self.rounds.keep_all(&mut self.target)?;
+        }
         let (before, own_before) = (Usage::of(pid)?, Usage::of(me)?);
         self.rounds
             .run(self.rounds_a_burst, Check::Framing, &mut self.target)?;

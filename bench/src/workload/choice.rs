@@ -14,6 +14,8 @@ pub(crate) enum Popularity {
     Uniform,
     /// The n-th key in proportion to `1 / n^exponent`.
     Zipf(f64),
+    /// Each in its turn, and after the last one the first again.
+    InTurn,
 }
 
 /// A text names no popularity. Whoever calls the program has to write another one.
@@ -21,7 +23,7 @@ pub(crate) enum Popularity {
 pub(crate) enum BadPopularity {
     #[error("'{0}' is not an exponent; a number above 0 is, as in zipf:0.99")]
     Exponent(String),
-    #[error("expected 'uniform', 'zipf' or 'zipf:EXPONENT'")]
+    #[error("expected 'uniform', 'zipf', 'zipf:EXPONENT' or 'in-turn'")]
     Word,
 }
 
@@ -32,6 +34,7 @@ impl FromStr for Popularity {
         match text.split_once(':') {
             None if text == "uniform" => Ok(Self::Uniform),
             None if text == "zipf" => Ok(Self::Zipf(0.99)),
+            None if text == "in-turn" => Ok(Self::InTurn),
             Some(("zipf", exponent)) => match exponent.parse() {
                 Ok(exponent) if exponent > 0.0 && f64::is_finite(exponent) => Ok(Self::Zipf(exponent)),
                 _ => Err(BadPopularity::Exponent(exponent.to_owned())),
@@ -46,6 +49,7 @@ impl fmt::Display for Popularity {
         match self {
             Self::Uniform => out.write_str("uniform"),
             Self::Zipf(exponent) => write!(out, "zipf:{exponent}"),
+            Self::InTurn => out.write_str("in-turn"),
         }
     }
 }
@@ -59,8 +63,15 @@ pub(crate) struct Mix {
 }
 
 impl Mix {
+    /// Nothing is only read.
+    pub(crate) const GETS: Self = Self { sets: 0, gets: 1 };
+
     pub(crate) fn is_sets_only(self) -> bool {
         self.gets == 0
+    }
+
+    pub(crate) fn is_gets_only(self) -> bool {
+        self.sets == 0
     }
 }
 
@@ -114,30 +125,37 @@ pub(crate) struct Operation {
 
 /// An endless, seeded sequence of operations.
 ///
-/// Keys are random; sets stand at fixed distances, so that every stretch of `sets + gets` operations costs
+/// Keys are random, unless each has its turn; sets stand at fixed distances, so that every stretch of `sets + gets` operations costs
 /// the same.
 pub(crate) struct Operations {
     random: SmallRng,
-    zipf: Option<Zipf<f64>>,
+    choice: Choice,
     keys: u32,
     mix: Mix,
     position: u64,
+}
+
+enum Choice {
+    Uniform,
+    Zipf(Zipf<f64>),
+    InTurn { next: u32 },
 }
 
 impl Operations {
     /// A sequence over the keys `0..keys`.
     pub(crate) fn new(keys: u32, popularity: Popularity, mix: Mix, seed: u64) -> Result<Self> {
         ensure!(keys > 0, "there must be at least one key");
-        let zipf = match popularity {
-            Popularity::Uniform => None,
-            Popularity::Zipf(exponent) => Some(
+        let choice = match popularity {
+            Popularity::Uniform => Choice::Uniform,
+            Popularity::InTurn => Choice::InTurn { next: 0 },
+            Popularity::Zipf(exponent) => Choice::Zipf(
                 Zipf::new(f64::from(keys), exponent)
                     .context("this Zipf distribution cannot be drawn from")?,
             ),
         };
         Ok(Self {
             random: SmallRng::seed_from_u64(seed),
-            zipf,
+            choice,
             keys,
             mix,
             position: 0,
@@ -149,9 +167,10 @@ impl Iterator for Operations {
     type Item = Operation;
 
     fn next(&mut self) -> Option<Operation> {
-        let key = match &self.zipf {
-            None => self.random.random_range(0..self.keys),
-            Some(zipf) => (zipf.sample(&mut self.random) as u32).clamp(1, self.keys) - 1,
+        let key = match &mut self.choice {
+            Choice::Uniform => self.random.random_range(0..self.keys),
+            Choice::Zipf(zipf) => (zipf.sample(&mut self.random) as u32).clamp(1, self.keys) - 1,
+            Choice::InTurn { next } => std::mem::replace(next, (*next + 1) % self.keys),
         };
         let (sets, all) = (
             u64::from(self.mix.sets),
@@ -208,6 +227,13 @@ mod tests {
             counts.iter().all(|&count| (800..1_200).contains(&count)),
             "{counts:?}"
         );
+    }
+
+    #[test]
+    fn each_key_has_its_turn() {
+        let operations = Operations::new(3, Popularity::InTurn, Mix::GETS, 7).unwrap();
+        let keys: Vec<u32> = operations.take(7).map(|operation| operation.key).collect();
+        assert_eq!(keys, [0, 1, 2, 0, 1, 2, 0]);
     }
 
     #[test]

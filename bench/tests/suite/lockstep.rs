@@ -118,6 +118,28 @@ fn lockstep_of_copies_takes_sets_only() {
     );
 }
 
+/// A hit wakes the proxy once a round, as no server answers; everything else twice.
+#[test]
+fn lockstep_of_a_near_cache_meets_hits_misses_and_kept_keys_alone() {
+    let rows = [
+        (&["hits", "--mix", "0:1"][..], 1.0),
+        (&["misses", "--mix", "0:1"], 2.0),
+        (&["written", "--mix", "1:0", "--keys", "200"], 2.0),
+        (&["off"], 2.0),
+    ];
+    each_row(rows, |&(near, wakeups)| {
+        let shape = ["--contender", "proxima-epoll", "--clients", "10", "--near"];
+        assert_in_step(&lockstep(&[&shape[..], near].concat())[0], wakeups);
+    });
+    let hits = ["--contender", "proxima-epoll", "--near", "hits"];
+    let (output, _) = run(&[&["lockstep"], &hits[..]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("--mix 0:1"),
+        "{output:?}"
+    );
+}
+
 #[test]
 fn lockstep_measures_large_values_and_sets_alone() {
     if !twemproxy_is_installed() {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     contender::{Contender, Spread},
     lockstep::{Connections, Shape},
+    near::Near,
     protocol::Protocol,
     tls::Tls,
 };
@@ -88,6 +89,7 @@ fn shape(clients: usize, pipeline: usize) -> Shape {
         connections: Connections::Kept,
         tls: Tls::None,
         resume: false,
+        near: Near::None,
     }
 }
 
@@ -267,7 +269,7 @@ mod tests {
                 );
             }
             assert!(
-                row.entries.iter().all(|entry| entry.shape.check().is_ok()),
+                row.entries.iter().all(|entry| entry.shape.check(1_100).is_ok()),
                 "{}",
                 row.name
             );
