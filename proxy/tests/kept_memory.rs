@@ -270,7 +270,8 @@ fn growing_fields(text: &str) -> BTreeSet<String> {
             part = word;
         }
         let behind = code.split_once([':', '(', '{']).map_or("", |(_, behind)| behind);
-        if grows(behind) {
+        // What is borrowed is kept elsewhere.
+        if grows(behind) && !code.contains(": &'") {
             found.insert(format!("{name}.{part}"));
         }
     }

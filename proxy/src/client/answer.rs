@@ -1,10 +1,8 @@
 //! Replies become a client's bytes.
 
-use std::sync::Arc;
-
 use proxima_wire::message::{Outcome, Reply, Request};
 
-use super::{Part, slots::Lent, stage::Stage};
+use super::{Loan, Part, slots::Lent, stage::Stage};
 use crate::{
     engine::{ClientId, Endpoint, Engine, Passed, ReplyTo, WorkerEvent},
     metrics::Metrics,
@@ -75,15 +73,8 @@ impl Engine {
     }
 
     /// Answers a client's request with a large reply that others get as well. It leaves in pieces, as the
-    /// client takes them. `own`: a head of its own, for so many bytes at the beginning. Returns `false` if the
-    /// client needs the reply in one piece, or has gone.
-    pub(crate) fn answer_lent(
-        &mut self,
-        (id, seq): (ClientId, u32),
-        reply: &Reply,
-        own: Option<(&[u8], usize)>,
-        bytes: &Arc<[u8]>,
-    ) -> bool {
+    /// client takes them. Returns `false` if the client needs the reply in one piece, or has gone.
+    pub(crate) fn answer_lent(&mut self, (id, seq): (ClientId, u32), reply: &Reply, loan: Loan<'_>) -> bool {
         let Some(client) = self.clients.table.get_mut(id) else {
             return false;
         };
@@ -98,9 +89,9 @@ impl Engine {
         let (command, micros) = (client.number(slot.command), (self.now - slot.started).0);
         self.metrics
             .replied(command, reply.outcome, micros, client.listener);
-        client.reply_size = client.reply_size.max(bytes.len());
+        client.reply_size = client.reply_size.max(loan.bytes.len());
         client.active = self.now;
-        let lent = Lent::new(bytes, own, trailer);
+        let lent = Lent::new(loan, trailer);
         client.slots.answer_lent(seq, lent, &mut client.stream.out);
         self.clients.room.charge(client, client.unsent);
         let stalled = client.stalled;

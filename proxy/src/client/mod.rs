@@ -51,6 +51,7 @@ mod timeouts;
 mod upload;
 
 pub(crate) use self::lane_event::LaneEvent;
+pub(crate) use self::slots::Loan;
 pub use self::{
     clients::Clients,
     connection::Client,

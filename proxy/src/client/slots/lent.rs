@@ -4,6 +4,17 @@ use std::sync::Arc;
 
 use crate::{client::HIGH_WATER, stream::append};
 
+/// Bytes that others have as well, and what makes them this reader's reply.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Loan<'a> {
+    /// A head of its own, which stands for so many of the first bytes.
+    pub(crate) own: Option<(&'a [u8], usize)>,
+    /// The bytes.
+    pub(crate) bytes: &'a Arc<[u8]>,
+    /// What follows them.
+    pub(crate) tail: &'static [u8],
+}
+
 /// A large reply whose bytes others have as well: they live until its last reader has taken them.
 #[derive(Debug)]
 pub(in crate::client) struct Lent {
@@ -13,20 +24,23 @@ pub(in crate::client) struct Lent {
     /// What is still to leave.
     next: usize,
     end: usize,
+    /// What leaves behind the bytes.
+    tail: &'static [u8],
     /// The part of the bytes that this reader is charged for.
     charged: usize,
 }
 
 impl Lent {
-    /// A reply whose last `trailer` bytes are not for the client. `own`: a head that stands for so many of the
-    /// first bytes.
-    pub(in crate::client) fn new(bytes: &Arc<[u8]>, own: Option<(&[u8], usize)>, trailer: usize) -> Self {
+    /// A reply whose last `trailer` bytes are not for the client.
+    pub(in crate::client) fn new(Loan { own, bytes, tail }: Loan<'_>, trailer: usize) -> Self {
         let (head, next) = own.unwrap_or_default();
+        let of_tail = trailer.min(tail.len());
         Self {
             head: head.into(),
             bytes: Arc::clone(bytes),
             next,
-            end: bytes.len().saturating_sub(trailer),
+            end: bytes.len().saturating_sub(trailer - of_tail),
+            tail: tail.get(..tail.len() - of_tail).unwrap_or_default(),
             // Those who have the same bytes pay for them together.
             charged: bytes.len() / Arc::strong_count(bytes),
         }
@@ -44,6 +58,10 @@ impl Lent {
         let now = self.end.min(self.next + room);
         append(self.bytes.get(self.next..now).unwrap_or_default(), out);
         self.next = now;
-        now == self.end
+        let is_last = now == self.end;
+        if is_last {
+            append(self.tail, out);
+        }
+        is_last
     }
 }

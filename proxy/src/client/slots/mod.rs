@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use proxima_wire::message::Reply;
 
+pub(crate) use self::lent::Loan;
 use self::{held::Held, joined::Joined, shares::Divided};
 pub(super) use self::{joined::Part, lent::Lent};
 use crate::{micros::Micros, protocol::Join, queue::Queue, stream::append};

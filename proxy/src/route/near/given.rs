@@ -5,6 +5,7 @@ use std::sync::Arc;
 use proxima_wire::message::Reply;
 
 use crate::{
+    client::Loan,
     engine::{Engine, ReplyTo},
     near::SMALL,
     route::{Answer, Walk},
@@ -50,10 +51,14 @@ impl Engine {
             head: (reply.head as usize + own.len()).saturating_sub(first) as u32,
             ..*reply
         };
-        let own_beginning = replaced.map(|_| (&own[..], first));
-        let is_given = match (walk.to, lent) {
-            (ReplyTo::Client { client, seq }, Some(lent))
-                if self.answer_lent((client, seq), &reply, own_beginning, lent) =>
+        let loan = lent.map(|bytes| Loan {
+            own: replaced.map(|_| (&own[..], first)),
+            bytes,
+            tail: b"",
+        });
+        let is_given = match (walk.to, loan) {
+            (ReplyTo::Client { client, seq }, Some(loan))
+                if self.answer_lent((client, seq), &reply, loan) =>
             {
                 true
             }

@@ -119,8 +119,7 @@ impl Engine {
                 self.metrics
                     .near
                     .hit(rule.slot, answer.age, answer.is_stale, answer.is_miss);
-                let value = answer.bytes.as_deref().unwrap_or(&out);
-                self.give_to(walk, &Given::kept(value, answer.is_miss));
+                self.give_to(walk, &Given::kept(&answer, &out));
                 // An origin that has failed a moment ago is left alone.
                 if let Some(fill) = renewal
                     && near.near.failure(&question, self.now).is_none()
@@ -241,8 +240,7 @@ impl Engine {
             (Look::Hit(answer, renewal), _) => {
                 // Another reader renews it soon enough.
                 drop(renewal);
-                let value = answer.bytes.as_deref().unwrap_or(&out);
-                self.leave_group(id, &group, &Given::kept(value, answer.is_miss));
+                self.leave_group(id, &group, &Given::kept(&answer, &out));
             }
             (_, None) => self.leave_group(id, &group, &Given::Failed(NO_URL)),
             (Look::Miss(fill), Some(target)) => {

@@ -7,9 +7,10 @@ use proxima_wire::message::{Outcome, Reply};
 
 use super::sent::Sent;
 use crate::{
+    client::Loan,
     engine::{Engine, FlightId, ReplyTo},
     micros::Micros,
-    near::{Failure, Fetched, Near, SMALL, Terms},
+    near::{Answer, Failure, Fetched, Near, SMALL, Terms},
     protocol::Failed,
     route::{Node, Walk, flight::MISPLACED, group::Group},
 };
@@ -24,7 +25,8 @@ const NOT_KEPT: Failed<'static> = Failed::here(
 
 /// What a reader of a value gets.
 pub(super) enum Given<'a> {
-    Value(&'a [u8]),
+    /// The value; where it is large and is not copied, also as others have it.
+    Value(&'a [u8], Option<&'a Arc<[u8]>>),
     Missing,
     Failed(Failed<'a>),
 }
@@ -36,18 +38,24 @@ pub(super) enum Known {
 }
 
 impl<'a> Given<'a> {
-    pub(super) fn kept(value: &'a [u8], is_miss: bool) -> Self {
-        match is_miss {
-            true => Self::Missing,
-            false => Self::Value(value),
+    /// What is kept: `small`, where it does not lie by itself.
+    pub(super) fn kept(answer: &'a Answer, small: &'a [u8]) -> Self {
+        match &answer.bytes {
+            _ if answer.is_miss => Self::Missing,
+            Some(value) => Self::shared(value),
+            None => Self::Value(small, None),
         }
+    }
+
+    fn shared(value: &'a Arc<[u8]>) -> Self {
+        Self::Value(value, Some(value).filter(|value| value.len() > SMALL))
     }
 }
 
 impl Known {
     pub(super) fn given(&self) -> Given<'_> {
         match self {
-            Self::Value(value) => Given::Value(value),
+            Self::Value(value) => Given::shared(value),
             Self::Failed(Failure { outcome, text, .. }) => Given::Failed(Failed::here(*outcome, text)),
         }
     }
@@ -59,36 +67,69 @@ impl Engine {
         let (protocol, form) = (walk.origin.protocol, walk.origin.form);
         let value = match given {
             Given::Failed(failed) => return self.fail(walk.to, failed),
-            Given::Value(value) => Some(*value),
+            Given::Value(value, lent) => Some((*value, *lent)),
             Given::Missing => None,
         };
         let mut out = std::mem::take(&mut self.router.own);
-        let around = protocol.cacheable().zip(value).and_then(|(cacheable, value)| {
-            let around = cacheable.around_value(walk.request, walk.message, value.len(), &mut out)?;
-            Some((around, value))
-        });
-        let reply = match around {
-            Some((around, value)) => {
-                let head = out.len();
-                out.extend_from_slice(if around.has_value { value } else { b"" });
-                out.extend_from_slice(around.tail);
-                Reply {
-                    body: (out.len() - head) as u64,
+        let around = protocol
+            .cacheable()
+            .zip(value)
+            .and_then(|(cacheable, (value, lent))| {
+                let around = cacheable.around_value(walk.request, walk.message, value.len(), &mut out)?;
+                let (value, lent) = if around.has_value {
+                    (value, lent)
+                } else {
+                    (&b""[..], None)
+                };
+                Some((around, value, lent))
+            });
+        let is_given = match around {
+            Some((around, value, lent)) => {
+                let reply = Reply {
+                    body: (value.len() + around.tail.len()) as u64,
                     trailer: around.trailer,
-                    ..Reply::new(Outcome::Found, head)
+                    ..Reply::new(Outcome::Found, out.len())
+                };
+                let loan = lent.map(|bytes| Loan {
+                    own: Some((&out, 0)),
+                    bytes,
+                    tail: around.tail,
+                });
+                match (walk.to, loan) {
+                    (ReplyTo::Client { client, seq }, Some(loan))
+                        if self.answer_lent((client, seq), &reply, loan) =>
+                    {
+                        true
+                    }
+                    _ => {
+                        out.extend_from_slice(value);
+                        out.extend_from_slice(around.tail);
+                        self.deliver_if_taken(walk.to, &reply, &out)
+                    }
                 }
             }
-            None => protocol.miss(form, walk.request, walk.message, &mut out),
+            None => {
+                let reply = protocol.miss(form, walk.request, walk.message, &mut out);
+                self.deliver_if_taken(walk.to, &reply, &out)
+            }
         };
-        match self.takes_reply(walk.to, out.len()) {
-            true => self.deliver(walk.to, &reply, &out),
-            false => self.fail(walk.to, &OUT_OF_MEMORY),
+        if !is_given {
+            self.fail(walk.to, &OUT_OF_MEMORY);
         }
         out.clear();
         if out.capacity() > SMALL * 2 {
             out = Vec::new();
         }
         self.router.own = out;
+    }
+
+    /// Delivers a reply if there is room for it.
+    fn deliver_if_taken(&mut self, to: ReplyTo, reply: &Reply, bytes: &[u8]) -> bool {
+        let is_taken = self.takes_reply(to, bytes.len());
+        if is_taken {
+            self.deliver(to, reply, bytes);
+        }
+        is_taken
     }
 
     /// Takes what an origin has answered.
@@ -106,9 +147,9 @@ impl Engine {
         let old = group.as_mut().and_then(|group| group.old.take());
         let old = old.as_ref().map(|old| &old.bytes);
         let mut given = match fetched {
-            Fetched::Value(value, _) => Given::Value(value),
+            Fetched::Value(value, _) => Given::shared(value),
             Fetched::Missing(_) => Given::Missing,
-            Fetched::Same(_) => old.map_or(Given::Failed(NOT_KEPT), |old| Given::Value(old)),
+            Fetched::Same(_) => old.map_or(Given::Failed(NOT_KEPT), Given::shared),
             Fetched::Failed(Failure { outcome, text, .. }) => Given::Failed(Failed::here(*outcome, text)),
         };
         let Some(mut group) = group else {
@@ -118,7 +159,7 @@ impl Engine {
         if let Given::Failed(_) = given {
             stood = self.stands_for_error(&sent, &group);
             if let Some((_, value)) = &stood {
-                given = Given::Value(value);
+                given = Given::shared(value);
             }
         }
         self.keep_fetched(&near.near, &mut group, fetched, old);
