@@ -67,3 +67,4 @@ pub mod protocol;
 mod queue;
 pub mod random;
 pub mod reactor;
+mod size_class;

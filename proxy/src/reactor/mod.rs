@@ -12,6 +12,7 @@
 mod buffer;
 mod ended;
 mod epoll;
+mod heap;
 mod prefetch;
 mod segfault;
 mod socket;
@@ -25,6 +26,7 @@ use socket2::{SockAddr, Socket, TcpKeepalive};
 pub use self::{
     buffer::Buffer,
     epoll::Epoll,
+    heap::give_back,
     prefetch::prefetch,
     segfault::log_segfaults,
     socket::{inherited, is_shortage, peer_process, reason},

@@ -18,7 +18,7 @@ use crate::{
     members::{Localities, MemberId},
     metrics::Metrics,
     near::Fetched,
-    reactor::Reactor,
+    reactor::{Reactor, give_back},
     route::{Orders, Tree},
     upstream::Close,
 };
@@ -104,6 +104,8 @@ pub enum Order {
         /// The answer.
         fetched: Box<Fetched>,
     },
+    /// Give back what others have freed of its memory.
+    GiveBack,
     /// Accept no more clients, and close each client as soon as nothing is due to it.
     Drain {
         /// Gets an ack once the order is carried out: every client that comes later is refused.
@@ -211,6 +213,7 @@ impl<R: Reactor> Worker<R> {
                 }
                 Order::Answer { place, answer } => self.engine.answered(place, &answer),
                 Order::Fetched { flight, fetched } => self.engine.take_fetched(flight, &fetched),
+                Order::GiveBack => give_back(),
                 Order::Drain { done } => {
                     self.close_listener(None);
                     self.engine.clients.set_draining(true);

@@ -107,6 +107,7 @@ impl Control {
             | WorkerEvent::Question(_)
             | WorkerEvent::Fetch { .. }
             | WorkerEvent::Stranger(..)
+            | WorkerEvent::Freed
             | WorkerEvent::Ended { .. } => None,
         }));
     }

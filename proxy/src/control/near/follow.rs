@@ -59,7 +59,7 @@ impl Proxy {
     }
 
     /// Frees what nobody can find any more, beside everything else.
-    pub(in crate::control) fn free_near(&self, left: Leftovers) {
+    pub(in crate::control) fn free_near(self: &Arc<Self>, left: Leftovers) {
         let Leftovers {
             near: Some(near),
             gone,
@@ -68,7 +68,7 @@ impl Proxy {
         else {
             return;
         };
-        let now = self.near_now();
+        let (proxy, now) = (Arc::clone(self), self.near_now());
         self.runtime.spawn_blocking(move || {
             let entries = Entries(&near);
             gone.iter().for_each(|rule| rule.drop_all());
@@ -76,6 +76,7 @@ impl Proxy {
                 entries.drop_unfit(rule);
             }
             entries.sweep(now);
+            proxy.give_back();
         });
     }
 }

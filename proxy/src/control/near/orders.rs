@@ -53,7 +53,7 @@ impl Proxy {
             self.keep_near(None, Some(memory))?;
         }
         near.store.set_memory(memory);
-        Entries(&near).sweep(self.near_now());
+        self.sweep_near(&near);
         tracing::info!(memory, keep, "near cache: memory set");
         Ok(())
     }
@@ -120,12 +120,18 @@ impl Proxy {
             Meant::All => {
                 let before = near.store.usage_of(&rule).entries;
                 rule.drop_all();
-                Entries(&near).sweep(self.near_now());
+                self.sweep_near(&near);
                 before
             }
         };
         tracing::info!(rule = name, gone, "near cache: dropped");
         Ok(gone)
+    }
+
+    /// Frees what nobody can find any more, and has it given back to the system.
+    fn sweep_near(&self, near: &Near) {
+        Entries(near).sweep(self.near_now());
+        self.give_back();
     }
 
     fn put_near_in_force(
@@ -148,7 +154,7 @@ impl Proxy {
         } else if settings.largest != before.largest {
             Entries(near).drop_unfit(rule);
         }
-        Entries(near).sweep(self.near_now());
+        self.sweep_near(near);
         let said: Vec<String> = shown(&values_of(&settings))
             .into_iter()
             .map(|(name, value)| format!("{name} {value}"))

@@ -8,7 +8,9 @@
 //! ```
 //!
 //! So a hit is one copy without formatting, and everything a request may ask of an item lies in the cache
-//! lines that this copy touches anyway. The allocation is rounded up to [`size_class`]; its tail is not used.
+//! lines that this copy touches anyway. The allocation is rounded up to its
+//! [`size_class`](crate::size_class::size_class): its tail is not used, and a value that changes its length a little
+//! finds room where it was.
 
 use super::keyspace::Keyspace;
 use crate::reactor::prefetch;
@@ -282,11 +284,4 @@ fn gather(into: &mut [u8], parts: &[&[u8]]) -> usize {
         at += part.len();
     }
     at
-}
-
-/// Rounds up to the sizes that mimalloc hands out (four steps from one power of two to the next), so that the
-/// bytes counted are the bytes taken, and a value that changes its length a little finds room where it was.
-pub(super) fn size_class(length: usize) -> usize {
-    let step = (length.next_power_of_two() / 8).max(16);
-    length.next_multiple_of(step)
 }

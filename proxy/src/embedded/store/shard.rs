@@ -17,6 +17,7 @@ use super::{
     keyspace::{KEYSPACES, Keyspace},
     table::{Hash, Life, Slot, Table},
 };
+use crate::size_class::size_class;
 
 /// Items among which one eviction chooses.
 const SAMPLE: usize = 16;
@@ -267,7 +268,7 @@ impl Shard {
     ) -> (usize, u64) {
         let length = value.iter().map(|part| part.len()).sum();
         let format = Format::new(keyspace, meta.flags, length);
-        let class = item::size_class(format.item_length(key, length));
+        let class = size_class(format.item_length(key, length));
         let cas = meta.cas.unwrap_or_else(|| self.draw_cas());
         let facts = (cas, meta.flags, meta.marks, seconds(now));
         let tick = self.tick;

@@ -1,8 +1,6 @@
 //! Looks at many entries, for operators. Each step locks one shard for a slice of its entries.
 
-use std::sync::Arc;
-
-use super::{Gone, Question, Store, entry::Kept, shard::Shard};
+use super::{Gone, Question, Store, bytes::Bytes, entry::Kept, shard::Shard};
 use crate::{
     micros::Micros,
     near::{Near, Rule},
@@ -66,10 +64,11 @@ fn show(kept: &Kept, now: Micros) -> Shown {
 }
 
 impl Entries<'_> {
-    /// Frees what is dead, and what is above the limit.
+    /// Frees what is dead, what is above the limit, and what waits to be used again.
     pub fn sweep(&self, now: Micros) {
         self.0.store.each(|shard, place| shard.bury(place, now));
         self.0.store.make_room(0, now);
+        self.0.store.blocks.clear();
     }
 
     /// Drops the key in this rule, or in all of them. Returns how many replies went. Fills that are under way
@@ -97,7 +96,7 @@ impl Entries<'_> {
     /// Returns how many replies went.
     pub fn drop_unfit(&self, rule: &Rule) -> usize {
         let largest = rule.settings().largest;
-        let is_fit = |bytes: &Arc<[u8]>| bytes.len() as u64 <= largest;
+        let is_fit = |bytes: &Bytes| bytes.len() as u64 <= largest;
         self.drop_those(rule, |_, kept| !kept.bytes.as_ref().is_some_and(is_fit))
     }
 
@@ -156,7 +155,7 @@ impl Entries<'_> {
                     top.insert(
                         at,
                         Hot {
-                            key: entry.key.clone(),
+                            key: (*entry.key).into(),
                             shown: show(kept, now),
                         },
                     );

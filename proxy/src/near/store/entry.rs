@@ -3,25 +3,30 @@
 use std::sync::Arc;
 
 use proxima_wire::message::Reply;
+use smallvec::SmallVec;
 
-use super::{Gone, KeyHash, Question};
+use super::{Gone, KeyHash, Question, blocks::Block, bytes::Bytes};
 use crate::{
     micros::Micros,
     near::{Rule, RuleSettings, Terms},
+    size_class::size_class,
 };
 
 /// The most replies that are kept for one key. A form is chosen by the client: without a limit, one key could
 /// have any number.
 pub(super) const MOST_FORMS: usize = 64;
 
+/// All else of a request that decides the bytes of its reply.
+pub(super) type Form = SmallVec<[u8; 16]>;
+
 /// One kept reply.
 pub(super) struct Kept {
     pub(super) rule: Arc<Rule>,
     /// The number that its rule had.
     pub(super) number: u32,
-    pub(super) form: Box<[u8]>,
+    pub(super) form: Form,
     /// `None`: the reply is known not to be kept.
-    pub(super) bytes: Option<Arc<[u8]>>,
+    pub(super) bytes: Option<Bytes>,
     pub(super) reply: Reply,
     pub(super) filled: Micros,
     /// The version of everything by then.
@@ -38,7 +43,7 @@ impl Kept {
     /// Is it an answer to this question, as far as nothing has ended it?
     #[inline]
     pub(super) fn answers(&self, question: &Question<'_>, number: u32) -> bool {
-        self.number == number && *self.form == *question.form
+        self.number == number && self.form[..] == *question.form
     }
 
     /// Why it is of no use to anybody any more. `None`: it still is, unless everything was changed.
@@ -81,48 +86,45 @@ impl Kept {
         self.terms.as_ref().is_some_and(|terms| terms.is_error)
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory, beside the reply's place in its list.
     pub(super) fn memory(&self) -> usize {
-        let bytes = self
-            .bytes
-            .as_ref()
-            .map_or(0, |bytes| allocated(bytes.len() + COUNTS));
+        let bytes = self.bytes.as_ref().map_or(0, |bytes| bytes.memory());
         let terms = self.terms.as_ref().map_or(0, |terms| terms.memory());
-        size_of::<Self>() + allocated(self.form.len()) + bytes + terms
+        let form = match self.form.spilled() {
+            true => size_class(self.form.capacity()),
+            false => 0,
+        };
+        form + bytes + terms
     }
 }
 
 /// All that is kept for one key.
 pub(super) struct Entry {
     pub(super) hash: KeyHash,
-    pub(super) key: Box<[u8]>,
+    pub(super) key: Block,
     /// When it was last used, in operations of its shard.
     pub(super) used: u32,
     pub(super) hits: u8,
-    pub(super) kept: Vec<Kept>,
+    /// Most keys have one reply.
+    pub(super) kept: SmallVec<[Kept; 1]>,
 }
 
 impl Entry {
     /// Bytes of memory, with what finds it.
     pub(super) fn memory(&self) -> usize {
         let kept: usize = self.kept.iter().map(Kept::memory).sum();
-        let spare = (self.kept.capacity() - self.kept.len()) * size_of::<Kept>();
-        size_of::<Option<Self>>() + INDEX + allocated(self.key.len()) + kept + spare
+        let list = match self.kept.spilled() {
+            true => size_class(self.kept.capacity() * size_of::<Kept>()),
+            false => 0,
+        };
+        Self::around(self.key.len()) + list + kept
+    }
+
+    /// Bytes of memory beside what one reply takes.
+    pub(super) fn around(key: usize) -> usize {
+        size_of::<Option<Self>>() + INDEX + size_class(key)
     }
 }
 
-/// The counts of an [`Arc`], beside its bytes.
-const COUNTS: usize = 16;
 /// A place in the table that finds entries by hash, and its share of the places that are empty.
 const INDEX: usize = 28;
-
-/// Bytes that the allocator takes for this many: its sizes are an eighth of a power of two apart.
-fn allocated(bytes: usize) -> usize {
-    match bytes {
-        0 => 0,
-        _ => {
-            let step = (bytes.next_power_of_two() / 16).max(8);
-            bytes.next_multiple_of(step)
-        }
-    }
-}

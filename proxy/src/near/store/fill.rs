@@ -1,10 +1,14 @@
 //! A reply that is being fetched.
 
-use std::{mem, sync::Arc};
+use std::sync::Arc;
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::{KeyHash, Question, Refusal, entry::Kept};
+use super::{
+    KeyHash, Question, Refusal,
+    bytes::Bytes,
+    entry::{Entry, Form, Kept},
+};
 use crate::{
     micros::Micros,
     near::{ERROR, Near, Note, Rule, Terms},
@@ -76,7 +80,7 @@ impl Fill {
     /// # Errors
     /// The reply is not kept; the error says why.
     pub fn keep(
-        mut self,
+        self,
         reply: &Reply,
         bytes: Arc<[u8]>,
         is_miss: bool,
@@ -92,7 +96,7 @@ impl Fill {
     /// # Errors
     /// It is not kept; the error says why.
     pub fn keep_value(
-        mut self,
+        self,
         value: Option<Arc<[u8]>>,
         terms: Terms,
         now: Micros,
@@ -110,10 +114,10 @@ impl Fill {
     }
 
     /// Keeps that the origin has failed, beside the value that there may be.
-    pub fn keep_failure(mut self, outcome: Outcome, text: &str, now: Micros) {
+    pub fn keep_failure(self, outcome: Outcome, text: &str, now: Micros) {
         let reply = Reply::new(outcome, 0);
         let mut kept = self.kept(&reply, Some(text.as_bytes().into()), false, now, 0);
-        kept.form = ERROR.into();
+        kept.form = Form::from_slice(ERROR);
         kept.terms = Some(Box::new(Terms::FAILED));
         // Where this is refused, the next reader asks the origin.
         let _ = self.insert(kept, now);
@@ -125,26 +129,19 @@ impl Fill {
     }
 
     /// Keeps that the reply to this question cannot be kept: who asks for it waits for nobody else.
-    pub fn keep_none(mut self, now: Micros, chance: u8) {
+    pub fn keep_none(self, now: Micros, chance: u8) {
         let reply = Reply::new(Outcome::Found, 0);
         let kept = self.kept(&reply, None, false, now, chance);
         // Where this is refused, the next reader finds out by itself.
         let _ = self.insert(kept, now);
     }
 
-    fn kept(
-        &mut self,
-        reply: &Reply,
-        bytes: Option<Arc<[u8]>>,
-        is_miss: bool,
-        now: Micros,
-        chance: u8,
-    ) -> Kept {
+    fn kept(&self, reply: &Reply, bytes: Option<Arc<[u8]>>, is_miss: bool, now: Micros, chance: u8) -> Kept {
         Kept {
             rule: Arc::clone(&self.rule),
             number: self.number,
-            form: mem::take(&mut self.form),
-            bytes,
+            form: Form::from_slice(&self.form),
+            bytes: bytes.map(|bytes| Bytes::new(bytes, &self.near.store.blocks)),
             reply: *reply,
             filled: now,
             everything: self.note.everything(),
@@ -155,7 +152,7 @@ impl Fill {
         }
     }
 
-    fn insert(&mut self, kept: Kept, now: Micros) -> Result<(), Refusal> {
+    fn insert(&self, kept: Kept, now: Micros) -> Result<(), Refusal> {
         if self.rule.number() != self.number || !self.rule.is_on() {
             return Err(Refusal::Off);
         }
@@ -163,7 +160,9 @@ impl Fill {
         if kept.memory() > self.near.store.memory() / 4 {
             return Err(Refusal::TooLarge);
         }
-        self.near.store.make_room(kept.memory() + self.key.len(), now);
+        self.near
+            .store
+            .make_room(Entry::around(self.key.len()) + kept.memory(), now);
         let mut shard = self.near.store.shard(self.hash);
         // A drop of some entries is counted by the rule before it comes to this shard.
         if self.rule.drops() != self.drops {

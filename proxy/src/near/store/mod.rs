@@ -12,6 +12,8 @@
 )]
 
 mod answer;
+mod blocks;
+mod bytes;
 mod entries;
 mod entry;
 mod fill;
@@ -25,14 +27,13 @@ mod value_tests;
 
 use std::sync::{
     Arc,
-    atomic::{AtomicUsize, Ordering::Relaxed},
+    atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 
 use ahash::RandomState;
 use parking_lot::{Mutex, MutexGuard};
 use proxima_wire::message::Reply;
 
-use self::shard::Shard;
 pub use self::{
     answer::{Answer, Look, Question, Refusal},
     entries::{Entries, Hot, Shown},
@@ -40,6 +41,7 @@ pub use self::{
     tally::{Gone, RuleUsage},
     value::Old,
 };
+use self::{blocks::Blocks, shard::Shard};
 use super::{KeyHash, Near, Rule, Words};
 use crate::micros::Micros;
 
@@ -48,6 +50,9 @@ const SHARDS: usize = 64;
 
 /// A reply up to this size is copied while its shard is locked. A larger one is not copied at all.
 pub const SMALL: usize = 64 << 10;
+
+/// Workers give back what is free of their memory no more often than this.
+const GIVES_BACK: Micros = Micros::millis(200);
 
 /// A shard alone in its cache lines, so that two workers on neighbouring shards do not disturb each other.
 #[repr(align(128))]
@@ -58,10 +63,23 @@ pub struct Store {
     shards: Box<[Line]>,
     hasher: RandomState,
     memory: AtomicUsize,
-    /// Bytes of all shards.
-    total: Arc<AtomicUsize>,
+    /// The part of it that is not for free blocks.
+    for_entries: AtomicUsize,
+    blocks: Arc<Blocks>,
+    total: Arc<Total>,
     /// The shard of which something is evicted next.
     hand: AtomicUsize,
+}
+
+/// What all shards take together.
+#[derive(Default)]
+struct Total {
+    /// Bytes of all entries and what finds them.
+    bytes: AtomicUsize,
+    /// Bytes that were freed since workers gave back theirs.
+    freed: AtomicUsize,
+    /// When they did.
+    given_back: AtomicU64,
 }
 
 /// What a store has.
@@ -69,18 +87,21 @@ pub struct Store {
 pub struct Usage {
     /// Keys that have entries.
     pub keys: u64,
-    /// Bytes of all entries and what finds them.
+    /// Bytes of all entries, what finds them, and what waits to be used again.
     pub bytes: u64,
 }
 
 impl Store {
     pub(super) fn new(memory: usize, words: Arc<Words>, seed: [u64; 4]) -> Self {
-        let total = Arc::new(AtomicUsize::new(0));
-        let shard = |_| Line(Mutex::new(Shard::new(Arc::clone(&words), Arc::clone(&total))));
+        let total = Arc::<Total>::default();
+        let blocks = Arc::<Blocks>::default();
+        let shard = || Shard::new(Arc::clone(&words), Arc::clone(&blocks), Arc::clone(&total));
         Self {
-            shards: (0..SHARDS).map(shard).collect(),
+            shards: (0..SHARDS).map(|_| Line(Mutex::new(shard()))).collect(),
             hasher: RandomState::with_seeds(seed[0], seed[1], seed[2], seed[3]),
             memory: AtomicUsize::new(memory),
+            for_entries: AtomicUsize::new(blocks.take_share(memory)),
+            blocks,
             total,
             hand: AtomicUsize::new(0),
         }
@@ -94,14 +115,34 @@ impl Store {
     /// Sets the limit. What is above it goes with the next reply that is kept, or is [swept](Entries::sweep).
     pub fn set_memory(&self, bytes: usize) {
         self.memory.store(bytes, Relaxed);
+        self.for_entries.store(self.blocks.take_share(bytes), Relaxed);
     }
 
     /// Evicts entries until there is room for this many bytes. No shard is locked.
     fn make_room(&self, bytes: usize, now: Micros) {
-        while self.total.load(Relaxed) + bytes > self.memory() && self.total.load(Relaxed) > 0 {
+        let total = || self.total.bytes.load(Relaxed);
+        while total() + bytes > self.for_entries.load(Relaxed) && total() > 0 {
             let number = self.hand.fetch_add(1, Relaxed) % SHARDS;
             self.shards[number].0.lock().evict(now);
         }
+    }
+
+    /// Was so much freed that every worker should give back what is free of its memory? What a worker has kept is
+    /// mostly freed by others. One caller is told so, and the next one after a while.
+    pub(super) fn has_freed_much(&self, now: Micros) -> bool {
+        let Total {
+            freed, given_back, ..
+        } = &*self.total;
+        if freed.load(Relaxed) < (self.memory() / 16).max(1 << 20) {
+            return false;
+        }
+        let last = given_back.load(Relaxed);
+        let is_told = now.0.saturating_sub(last) >= GIVES_BACK.0
+            && given_back.compare_exchange(last, now.0, Relaxed, Relaxed).is_ok();
+        if is_told {
+            freed.store(0, Relaxed);
+        }
+        is_told
     }
 
     #[inline]
@@ -130,7 +171,7 @@ impl Store {
     pub fn usage(&self) -> Usage {
         Usage {
             keys: self.shards.iter().map(|line| line.0.lock().keys()).sum(),
-            bytes: self.total.load(Relaxed) as u64,
+            bytes: (self.total.bytes.load(Relaxed) + self.blocks.bytes()) as u64,
         }
     }
 

@@ -9,16 +9,15 @@
 use std::{
     collections::HashMap,
     hash::{BuildHasherDefault, Hasher},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+    sync::{Arc, atomic::Ordering::Relaxed},
 };
 
 use proxima_wire::message::Reply;
+use smallvec::SmallVec;
 
 use super::{
-    Answer, Gone, KeyHash, Question, Refusal, RuleUsage, SMALL,
+    Answer, Gone, KeyHash, Question, Refusal, RuleUsage, Total,
+    blocks::Blocks,
     entry::{Entry, Kept, MOST_FORMS},
     tally::Tally,
 };
@@ -29,9 +28,12 @@ use crate::{
 
 /// Entries among which one eviction chooses.
 const SAMPLE: usize = 16;
+/// There is room for one entry in so many more.
+const SPARE: usize = 8;
 
 pub(super) struct Shard {
     words: Arc<Words>,
+    blocks: Arc<Blocks>,
     /// The place of each key's entry, by the key's hash. Two keys with one hash displace each other.
     index: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
     entries: Vec<Option<Entry>>,
@@ -42,8 +44,8 @@ pub(super) struct Shard {
     serial: u64,
     /// Bytes of all entries.
     used: usize,
-    /// Bytes of all shards, and how many of them are this one's.
-    total: Arc<AtomicUsize>,
+    /// What all shards take, and how many bytes of it are this one's.
+    total: Arc<Total>,
     told: usize,
     tick: u32,
     /// The next place that eviction looks at.
@@ -54,9 +56,10 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    pub(super) fn new(words: Arc<Words>, total: Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(words: Arc<Words>, blocks: Arc<Blocks>, total: Arc<Total>) -> Self {
         Self {
             words,
+            blocks,
             index: HashMap::default(),
             entries: Vec::new(),
             free: Vec::new(),
@@ -86,7 +89,7 @@ impl Shard {
         let spare = self.entries.capacity() - self.index.len();
         let tables = spare * size_of::<Option<Entry>>() + self.free.capacity() * size_of::<u32>();
         let now = self.used + tables;
-        self.total.fetch_add(now.wrapping_sub(self.told), Relaxed);
+        self.total.bytes.fetch_add(now.wrapping_sub(self.told), Relaxed);
         self.told = now;
     }
 
@@ -134,7 +137,7 @@ impl Shard {
         kept.hits = kept.hits.saturating_add(1);
         entry.used = tick;
         entry.hits = entry.hits.saturating_add(1);
-        let large = (bytes.len() > SMALL).then(|| Arc::clone(bytes));
+        let large = bytes.large().cloned();
         if large.is_none() {
             out.extend_from_slice(bytes);
         }
@@ -162,7 +165,7 @@ impl Shard {
         let limit = kept.fresh(settings) + settings.stale_on_error;
         let is_fit = kept.may_be_stale() && now - kept.filled < limit && words.is_current(kept.everything);
         let bytes = kept.bytes.as_ref().filter(|_| is_fit)?;
-        Some((kept.reply, Arc::clone(bytes)))
+        Some((kept.reply, bytes.share()))
     }
 
     /// Is the reply to this question known not to be kept?
@@ -255,15 +258,19 @@ impl Shard {
     fn new_entry(&mut self, hash: KeyHash, key: &[u8]) -> u32 {
         let entry = Entry {
             hash,
-            key: key.into(),
+            key: self.blocks.copy(key),
             used: self.tick,
             hits: 0,
-            kept: Vec::with_capacity(1),
+            kept: SmallVec::new(),
         };
         self.used += entry.memory();
         let place = self.free.pop().unwrap_or_else(|| {
+            let count = self.entries.len();
+            if count == self.entries.capacity() {
+                self.entries.reserve_exact(count / SPARE + 1);
+            }
             self.entries.push(None);
-            self.entries.len() as u32 - 1
+            count as u32
         });
         if let Some(free) = self.entries.get_mut(place as usize) {
             *free = Some(entry);
@@ -287,7 +294,9 @@ impl Shard {
         for kept in &entry.kept {
             self.tally.went(kept, Some(why));
         }
-        self.used -= entry.memory();
+        let memory = entry.memory();
+        self.used -= memory;
+        self.total.freed.fetch_add(memory, Relaxed);
         self.index.remove(&entry.hash.0);
         self.free.push(place);
         self.words.discount(entry.hash);

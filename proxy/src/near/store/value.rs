@@ -28,7 +28,7 @@ impl Near {
             .into_iter()
             .find(|kept| kept.answers(question, number) && self.words.is_current(kept.everything))?;
         Some(Old {
-            bytes: Arc::clone(kept.bytes.as_ref()?),
+            bytes: kept.bytes.as_ref()?.share(),
             validator: Arc::clone(kept.terms.as_ref()?.validator.as_ref()?),
         })
     }

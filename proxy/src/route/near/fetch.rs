@@ -6,7 +6,7 @@ use proxima_wire::message::{Outcome, Reply};
 
 use super::{given::Given, sent::Sent};
 use crate::{
-    engine::{Engine, FlightId, ReplyTo},
+    engine::{Engine, FlightId, ReplyTo, WorkerEvent},
     micros::Micros,
     near::Refusal,
     protocol::{Failed, Fit},
@@ -97,9 +97,16 @@ impl Engine {
                 Err(Refusal::TooLarge)
             }
         };
-        let took = self.now - group.since;
-        self.metrics.near.fetched(rule.slot, result, took);
+        self.note_fetched(rule.slot, result, group.since);
         (Fit::Kept(reply, kept), Some(shared))
+    }
+
+    /// Counts a reply that was fetched since then.
+    pub(super) fn note_fetched(&mut self, slot: u16, result: Result<(), Refusal>, since: Micros) {
+        self.metrics.near.fetched(slot, result, self.now - since);
+        if self.near.has_freed_much(self.now) {
+            self.actions.events.push(WorkerEvent::Freed);
+        }
     }
 
     fn give_fetched(&mut self, walk: &Walk<'_>, given: Given<'_>) {

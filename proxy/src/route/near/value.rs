@@ -194,8 +194,7 @@ impl Engine {
             return near.forget(&group.question());
         };
         let result = fill.keep_value(value.cloned(), terms.clone(), self.now, chance);
-        let took = self.now - group.since;
-        self.metrics.near.fetched(rule.slot, result, took);
+        self.note_fetched(rule.slot, result, group.since);
     }
 
     /// Ends the flight of one reader that has asked for itself.

@@ -1,0 +1,106 @@
+"""The memory of the near cache: it takes what it counts, and a large reply is there once for all its readers."""
+
+import json
+import random
+import select
+
+import pytest
+
+from harness import SOAK, ports, until
+from harness.near_cache import clients, kept, kept_redis
+from harness.origin import Origin, reply
+from harness.raw import Raw
+from harness.redis import array
+
+pytestmark = pytest.mark.either_io
+
+MIB = 1 << 20
+LARGE = 1_500_000
+
+
+def before_server(memcached, cleanup, body):
+    """A configuration with a near cache whose values a server has."""
+    server = memcached(item="4m")
+    server.set("k", body)
+    return kept([server], largest="2MiB")
+
+
+def before_origin(memcached, cleanup, body):
+    """The same with an HTTP origin."""
+    origin = Origin(lambda _: reply(body))
+    cleanup.callback(origin.stop)
+    rules = [{"name": "all", "ttl": "60s", "largest": "2MiB"}]
+    route = {"near": {"origin": f"http://{origin.address}/{{key}}", "rules": rules}}
+    return {"workers": 4, "listeners": [{"address": ports.address(), "route": route}]}
+
+
+@pytest.mark.parametrize("configuration", [before_server, before_origin])
+def test_a_large_reply_is_there_once_for_all_who_read_it(memcached, proxima, cleanup, configuration):
+    """Whoever stops reading takes no more than a socket's worth of it."""
+    body = bytes(random.Random(1).randbytes(LARGE // 10)) * 10
+    proxy = proxima(configuration(memcached, cleanup, body))
+    each = 4
+    with clients(proxy, 100) as readers:
+        assert readers[0].get("k") == body
+        before = proxy.memory()
+        for reader in readers:
+            reader.send(b"get k\r\n" * each)
+        sockets = [reader.sock for reader in readers]
+        until(lambda: len(select.select(sockets, [], [], 0)[0]) == len(readers), "each gets something")
+        assert proxy.memory("VmHWM") - before < 64 * MIB, "of the 600 MB that they have asked for"
+        whole = b"VALUE k 0 %d\r\n%b\r\nEND\r\n" % (LARGE, body)
+        for reader in readers[:10]:
+            assert reader.exactly(each * len(whole)) == each * whole
+        for reader in readers[10:]:
+            reader.abort()
+        with proxy.raw() as client:
+            assert client.get("k") == body
+
+
+MEMORY = 1024 * MIB if SOAK else 64 * MIB
+
+
+def traffic(proxy, chance, prefix, size, volume):
+    """Sets keys at the pool, and reads them through the near cache by one connection after the other, until their
+    values have so many bytes. `size` tells the size of each. Yields now and then."""
+    while volume > 0:
+        with Raw(proxy.config["listeners"][0]["address"]) as reader:
+            with Raw(proxy.config["listeners"][1]["address"]) as writer:
+                for _ in range(5):
+                    keys = [b"%b%x" % (prefix, chance.getrandbits(128)) for _ in range(50)]
+                    values = [b"v" * int(size(chance)) for _ in keys]
+                    writer.send(b"".join(array("SET", *pair) for pair in zip(keys, values)))
+                    assert writer.exactly(5 * len(keys)) == b"+OK\r\n" * len(keys)
+                    reader.send(b"".join(array("GET", key) for key in keys))
+                    for value in values:
+                        reply = reader.exactly(len(str(len(value))) + 5 + len(value))
+                        assert reply.count(b"v") == len(value)
+                    volume -= sum(map(len, values))
+                    yield
+
+
+@pytest.mark.timeout(900 if SOAK else 120)
+@pytest.mark.parametrize(
+    "size",
+    [lambda _: 400, lambda _: 8_000, lambda chance: 10 ** chance.uniform(0, 5)],
+    ids=["400", "8000", "any"],
+)
+def test_it_takes_what_it_counts(redis_server, proxima, size):
+    """Beside what the same traffic takes where nothing is kept. Here the workers are busy one after the other, and
+    the allocator keeps free blocks for each size and each of them."""
+    rule = {"name": "kept", "prefix": "kept:", "ttl": "1h"}
+    proxy = proxima(kept_redis([redis_server()], rule, top={"near": {"memory": f"{MEMORY // MIB}MiB"}}))
+    chance = random.Random(2)
+
+    def counted():
+        return json.loads(proxy.http("/near")[1])["bytes"]
+
+    for _ in traffic(proxy, chance, b"passes:", size, MEMORY):
+        pass
+    assert counted() == 0
+    before = proxy.memory()
+    for _ in traffic(proxy, chance, b"kept:", size, 2 * MEMORY):
+        assert counted() <= MEMORY
+    takes = proxy.memory() - before
+    assert counted() > 0.9 * MEMORY
+    assert 0.9 < takes / counted() < 1.75, f"{takes / MIB:.1f} MiB of {counted() / MIB:.1f}"
