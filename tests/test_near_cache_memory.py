@@ -1,12 +1,14 @@
-"""The memory of the near cache: it takes what it counts, and a large reply is there once for all its readers."""
+"""The memory of the near cache: about what it counts, and a large reply once for all who read it."""
 
 import json
 import random
 import select
+import subprocess
 
 import pytest
 
 from harness import SOAK, ports, until
+from harness.judge import BENCH
 from harness.near_cache import clients, kept, kept_redis
 from harness.origin import Origin, reply
 from harness.raw import Raw
@@ -61,8 +63,8 @@ MEMORY = 1024 * MIB if SOAK else 64 * MIB
 
 
 def traffic(proxy, chance, prefix, size, volume):
-    """Sets keys at the pool, and reads them through the near cache by one connection after the other, until their
-    values have so many bytes. `size` tells the size of each. Yields now and then."""
+    """Sets keys at the pool, and reads them through the near cache by one connection after the other, until
+    their values have so many bytes. `size` tells the size of each. Yields now and then."""
     while volume > 0:
         with Raw(proxy.config["listeners"][0]["address"]) as reader:
             with Raw(proxy.config["listeners"][1]["address"]) as writer:
@@ -86,7 +88,7 @@ def traffic(proxy, chance, prefix, size, volume):
     ids=["400", "8000", "any"],
 )
 def test_it_takes_what_it_counts(redis_server, proxima, size):
-    """Beside what the same traffic takes where nothing is kept. Here the workers are busy one after the other, and
+    """Beside what the same traffic takes where nothing is kept. Here the workers are busy one after another, and
     the allocator keeps free blocks for each size and each of them."""
     rule = {"name": "kept", "prefix": "kept:", "ttl": "1h"}
     proxy = proxima(kept_redis([redis_server()], rule, top={"near": {"memory": f"{MEMORY // MIB}MiB"}}))
@@ -104,3 +106,26 @@ def test_it_takes_what_it_counts(redis_server, proxima, size):
     takes = proxy.memory() - before
     assert counted() > 0.9 * MEMORY
     assert 0.9 < takes / counted() < 1.75, f"{takes / MIB:.1f} MiB of {counted() / MIB:.1f}"
+
+
+@pytest.mark.timeout(3600 if SOAK else 120)
+def test_misses_leave_nothing_behind(memcached, proxima):
+    """A hundred million of them in `make soak`."""
+    count = 100_000_000 if SOAK else 1_000_000
+    proxy = proxima(kept([memcached()]))
+
+    def miss(duration):
+        load = [BENCH, "load", "--address", proxy.address, "--mix", "0:1", "--keys", "1000000", "--strict"]
+        ran = subprocess.run([*load, "-c", "50", "-P", "50", "--duration", duration], capture_output=True)
+        assert ran.returncode == 0, ran.stderr
+        return proxy.metric("requests_total", command="get")
+
+    miss("1s")
+    before = proxy.memory()
+    while miss("10s" if SOAK else "1s") < count:
+        pass
+    # Fills that no reply was kept for ended with it: 300 bytes each would be this much.
+    assert proxy.memory() - before < 16 * MIB
+    near_cache = json.loads(proxy.http("/near")[1])
+    assert (near_cache["keys"], near_cache["bytes"]) == (0, 0)
+    assert proxy.metric("near_fills_total", rule="all") >= 0.9 * count
