@@ -1,0 +1,10 @@
+//! The codec of MySQL and MariaDB, checked with tables, recorded captures and random bytes.
+#![allow(clippy::disallowed_methods)]
+
+mod login;
+mod packets;
+mod replies;
+#[path = "../memcache/rows.rs"]
+mod rows;
+mod session;
+mod split;
