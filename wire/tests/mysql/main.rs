@@ -8,3 +8,4 @@ mod replies;
 mod rows;
 mod session;
 mod split;
+mod statements;
