@@ -51,7 +51,7 @@ impl<'a> OkPacket<'a> {
             return Ok(ok);
         }
         if !capabilities.has(Capabilities::SESSION_TRACK) {
-            ok.info = fields.take_rest();
+            ok.info = whole_text(fields);
             return Ok(ok);
         }
         if !fields.is_empty() {
@@ -79,16 +79,23 @@ impl<'a> OkPacket<'a> {
             };
             out.extend_from_slice(&status.to_le_bytes());
             out.extend_from_slice(&self.warnings.to_le_bytes());
-            match is_tracked {
-                true if !self.info.is_empty() || !trackers.is_empty() => {
-                    append_string(self.info, out);
-                    if !trackers.is_empty() {
-                        append_string(trackers, out);
-                    }
-                }
-                true => {}
-                false => out.extend_from_slice(self.info),
+            let has_trackers = is_tracked && !trackers.is_empty();
+            if has_trackers || !self.info.is_empty() {
+                append_string(self.info, out);
+            }
+            if has_trackers {
+                append_string(trackers, out);
             }
         });
+    }
+}
+
+/// The text that is the last field of a packet without trackers. Both servers put its length before it, though
+/// the protocol's description has it end with the packet.
+fn whole_text(mut fields: Fields<'_>) -> &[u8] {
+    let plain = fields.clone().take_rest();
+    match fields.string() {
+        Ok(text) if fields.is_empty() => text,
+        _ => plain,
     }
 }

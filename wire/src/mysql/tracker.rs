@@ -93,7 +93,8 @@ fn tracker(kind: u8, content: &[u8]) -> Result<Tracker<'_>, Fault> {
     let mut fields = Fields::of(content, NAME);
     let tracker = match kind {
         1 => Tracker::Schema(fields.string()?),
-        2 => Tracker::State(fields.string()?),
+        // This one has no length of its own.
+        2 => Tracker::State(fields.take_rest()),
         3 => {
             // The first byte tells how the text is written, and has one value only.
             fields.u8()?;

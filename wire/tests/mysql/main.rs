@@ -1,6 +1,9 @@
 //! The codec of MySQL and MariaDB, checked with tables, recorded captures and random bytes.
 #![allow(clippy::disallowed_methods)]
 
+#[path = "../memcache/capture.rs"]
+mod capture;
+mod captures;
 mod login;
 mod packets;
 mod replies;
