@@ -10,6 +10,9 @@ macro_rules! keywords {
             Other,
         }
 
+        /// All keywords, in capitals.
+        const ALL: &[&[u8]] = &[$($text,)*];
+
         impl Keyword {
             /// The keyword that is written so in capitals.
             fn of_capitals(word: &[u8]) -> Self {
@@ -46,11 +49,24 @@ keywords! {
 /// Bytes of the longest keyword.
 const LONGEST: usize = 19;
 
+/// The lengths of the keywords that begin with each letter, as bits. Most words are of none of these.
+const LENGTHS: [u32; 26] = {
+    let mut lengths = [0; 26];
+    let mut at = 0;
+    while at < ALL.len() {
+        lengths[(ALL[at][0] - b'A') as usize] |= 1 << ALL[at].len();
+        at += 1;
+    }
+    lengths
+};
+
 impl Keyword {
     /// The keyword that this word is, in any case.
     #[inline]
     pub(super) fn of(word: &[u8]) -> Self {
-        if word.len() < 2 || word.len() > LONGEST {
+        let letter = word.first().map_or(0, u8::to_ascii_uppercase).wrapping_sub(b'A');
+        let lengths = LENGTHS.get(usize::from(letter)).copied().unwrap_or(0);
+        if word.len() > LONGEST || lengths & 1 << word.len() == 0 {
             return Self::Other;
         }
         let mut capitals = [0; LONGEST];
@@ -59,5 +75,29 @@ impl Keyword {
             *capital = byte.to_ascii_uppercase();
         }
         Self::of_capitals(capitals)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALL, Keyword};
+
+    #[test]
+    fn every_keyword_is_found_in_any_case_and_nothing_longer_or_shorter() {
+        for word in ALL {
+            let found = Keyword::of(word);
+            assert_ne!(found, Keyword::Other, "{}", word.escape_ascii());
+            assert_eq!(Keyword::of(&word.to_ascii_lowercase()), found);
+            assert_eq!(Keyword::of(&[word, &b"_"[..]].concat()), Keyword::Other);
+        }
+        for word in [
+            &b""[..],
+            b"1",
+            b"users",
+            b"\xc3\xa4",
+            b"a_name_of_more_than_nineteen_bytes",
+        ] {
+            assert_eq!(Keyword::of(word), Keyword::Other);
+        }
     }
 }

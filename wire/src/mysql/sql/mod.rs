@@ -15,12 +15,15 @@
 
 mod charset;
 mod class;
+mod comment;
 mod function;
 mod keyword;
 mod number;
 mod scan;
 mod show;
 mod token;
+mod trigger;
+mod verb;
 
 pub use charset::Charset;
 pub use class::{Class, Statement};

@@ -18,10 +18,22 @@ pub(super) fn number(bytes: &[u8], at: usize) -> (usize, bool) {
     }
 }
 
+/// The bytes that a name without quotes may have.
+const NAMES: [bool; 256] = {
+    let mut names = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        names[byte] =
+            byte >= 0x80 || (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'_' | b'$');
+        byte += 1;
+    }
+    names
+};
+
 /// May the byte be part of a name that has no quotes?
 #[inline]
 pub(super) const fn is_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..)
+    NAMES[byte as usize]
 }
 
 fn digits(bytes: &[u8], at: usize) -> usize {

@@ -1,6 +1,6 @@
 //! The words, names, quotes and marks of a text.
 
-use memchr::{memchr, memchr2, memmem};
+use memchr::{memchr, memchr2};
 
 use super::{
     Charset, Mode,
@@ -15,13 +15,14 @@ pub(super) enum Comments {
     Skipped,
 }
 
-/// A part of a text.
+/// A part of a text. Positions are bytes from its beginning, of which there are at most
+/// [`LONGEST`](super::LONGEST).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// A word, which begins and ends here.
-    Word(Keyword, usize, usize),
+    Word(Keyword, u32, u32),
     /// A name in quotes: the bytes between them.
-    Name(usize, usize),
+    Name(u32, u32),
     /// A text in quotes.
     Text,
     Number,
@@ -61,12 +62,12 @@ impl Token {
 /// Reads a text from its beginning.
 #[derive(Debug)]
 pub(super) struct Tokens<'a> {
-    bytes: &'a [u8],
-    at: usize,
+    pub(super) bytes: &'a [u8],
+    pub(super) at: usize,
     mode: Mode,
-    how: Comments,
+    pub(super) how: Comments,
     /// The end of the executed comment around `at`, before its closing mark.
-    inner: Option<usize>,
+    pub(super) inner: Option<usize>,
     /// Comments that some servers execute.
     pub(super) comments: u32,
     /// A statement begins within such a comment.
@@ -90,8 +91,9 @@ impl<'a> Tokens<'a> {
     }
 
     /// The bytes of a word or name.
-    pub(super) fn slice(&self, start: usize, end: usize) -> &'a [u8] {
-        self.bytes.get(start..end).unwrap_or_default()
+    #[inline]
+    pub(super) fn slice(&self, start: u32, end: u32) -> &'a [u8] {
+        self.bytes.get(start as usize..end as usize).unwrap_or_default()
     }
 
     /// The next part. `None`: it cannot be read.
@@ -141,20 +143,20 @@ impl<'a> Tokens<'a> {
     }
 
     /// The byte so far ahead; 0: none.
-    fn byte(&self, ahead: usize) -> u8 {
+    pub(super) fn byte(&self, ahead: usize) -> u8 {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
 
     /// Goes to the end of the name that begins here, and returns where it begins and ends. `None`: it may be
     /// more than one, with blanks of the character set between them.
     #[inline]
-    fn name(&mut self) -> Option<(usize, usize)> {
-        let start = self.at;
+    fn name(&mut self) -> Option<(u32, u32)> {
+        let start = self.at as u32;
         while self.bytes.get(self.at).is_some_and(|&byte| is_name(byte)) {
             self.at += 1;
         }
-        let is_one = self.mode.charset == Charset::Utf8 || self.slice(start, self.at).is_ascii();
-        is_one.then_some((start, self.at))
+        let is_one = self.mode.charset == Charset::Utf8 || self.slice(start, self.at as u32).is_ascii();
+        is_one.then_some((start, self.at as u32))
     }
 
     fn number(&mut self) -> Option<Token> {
@@ -165,7 +167,7 @@ impl<'a> Tokens<'a> {
             return Some(Token::Number);
         }
         let (_, end) = self.name()?;
-        Some(Token::Word(Keyword::Other, start, end))
+        Some(Token::Word(Keyword::Other, start as u32, end))
     }
 
     /// A text in these quotes, which may stand in it twice or behind a backslash.
@@ -199,7 +201,7 @@ impl<'a> Tokens<'a> {
             self.at += memchr(quote, &self.bytes[self.at..])?;
             if self.byte(1) != quote {
                 self.at += 1;
-                return Some(Token::Name(start, self.at - 1));
+                return Some(Token::Name(start as u32, self.at as u32 - 1));
             }
             self.at += 2;
         }
@@ -232,85 +234,4 @@ impl<'a> Tokens<'a> {
         }
         Some(Token::UserVariable)
     }
-
-    /// Goes over blanks and comments. `None`: a comment has no end, or is hard to read.
-    #[inline]
-    fn blanks(&mut self) -> Option<()> {
-        loop {
-            match (self.byte(0), self.byte(1)) {
-                (b' ' | b'\t'..=b'\r', _) => self.at += 1,
-                (b'#', _) => self.line_comment()?,
-                (b'-', b'-') if self.is_line_comment() => self.line_comment()?,
-                (b'/', b'*') => self.comment()?,
-                (b'*', b'/') if self.inner == Some(self.at) => {
-                    self.inner = None;
-                    self.at += 2;
-                }
-                _ => return Some(()),
-            }
-        }
-    }
-
-    /// Behind two hyphens of a comment comes a blank, a control character, or the end of the text.
-    fn is_line_comment(&self) -> bool {
-        self.at + 2 >= self.bytes.len() || matches!(self.byte(2), 0..=b' ' | 0x7f)
-    }
-
-    fn line_comment(&mut self) -> Option<()> {
-        if self.inner.is_some() {
-            return None;
-        }
-        let rest = &self.bytes[self.at..];
-        self.at += memchr(b'\n', rest).unwrap_or(rest.len());
-        Some(())
-    }
-
-    fn comment(&mut self) -> Option<()> {
-        if self.inner.is_some() {
-            return None;
-        }
-        let begin = self.at + 2;
-        let rest = &self.bytes[begin..];
-        let end = begin + memmem::find(rest, b"*/")?;
-        let executed = match (self.byte(2), self.byte(3)) {
-            (b'!', _) => Some(begin + 1),
-            (b'M' | b'm', b'!') => Some(begin + 2),
-            // Optimizer hints have quotes of their own.
-            (b'+', _) if memchr2(b'"', b'`', &self.bytes[begin..end]).is_some() => return None,
-            _ => None,
-        };
-        match executed {
-            Some(content) => self.executable(content, end),
-            None => {
-                self.at = end + 2;
-                Some(())
-            }
-        }
-    }
-
-    /// A comment that some servers execute, from the version number that may stand here. Where it ends must not
-    /// depend on whether it is executed.
-    fn executable(&mut self, begin: usize, end: usize) -> Option<()> {
-        let content = self.bytes.get(begin..end)?;
-        let version = content.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        if !matches!(version, 0 | 5 | 6) || !is_plain(content) {
-            return None;
-        }
-        self.comments += 1;
-        match self.how {
-            Comments::Skipped => self.at = end + 2,
-            Comments::Executed => {
-                self.at = begin + version;
-                self.inner = Some(end);
-            }
-        }
-        Some(())
-    }
-}
-
-/// Has the content of a comment no comment within, and no second statement?
-fn is_plain(content: &[u8]) -> bool {
-    memchr2(b';', b'#', content).is_none()
-        && memmem::find(content, b"/*").is_none()
-        && memmem::find(content, b"--").is_none()
 }
