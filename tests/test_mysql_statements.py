@@ -50,8 +50,9 @@ WRITES = (
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server(mariadb):
+    """The server with objects that no test here can change."""
     mariadb.run(*OBJECTS)
     return mariadb
 

@@ -46,7 +46,8 @@ class MariaDB(Program):
         (data / "test").mkdir(exist_ok=True)
         address = ports.address()
         place = [f"--datadir={data}", f"--socket={self.socket}", f"--pid-file={folder}/pid"]
-        place += ["--bind-address=127.0.0.1", f"--port={address.rsplit(':', 1)[1]}"]
+        # Statements write no file elsewhere.
+        place += [f"--secure-file-priv={folder}", "--bind-address=127.0.0.1", f"--port={address.rsplit(':', 1)[1]}"]
         super().__init__([MARIADBD, "--no-defaults", *_user(), *place, *_OPTIONS, *options], address)
 
     def answers(self):

@@ -4,11 +4,13 @@
 #[path = "../memcache/capture.rs"]
 mod capture;
 mod captures;
+mod live;
 mod login;
 mod packets;
 mod replies;
 #[path = "../memcache/rows.rs"]
 mod rows;
+mod server;
 mod session;
 mod split;
 mod statements;

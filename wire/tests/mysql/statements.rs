@@ -10,12 +10,12 @@ use proptest::{
 use proxima_wire::mysql::sql::{Charset, Class, LONGEST, Mode, Statement, statement};
 
 /// A row of the table.
-struct Row {
+pub(crate) struct Row {
     place: String,
     /// The class and the flags.
     expected: (&'static str, String),
     mode: Mode,
-    text: Vec<u8>,
+    pub(crate) text: Vec<u8>,
 }
 
 impl fmt::Debug for Row {
@@ -24,7 +24,7 @@ impl fmt::Debug for Row {
     }
 }
 
-fn rows() -> Vec<Row> {
+pub(crate) fn rows() -> Vec<Row> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("statements/mysql.tsv");
     let text = std::fs::read_to_string(path).unwrap();
     let all = text
