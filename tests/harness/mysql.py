@@ -47,7 +47,11 @@ class MariaDB(Program):
         address = ports.address()
         place = [f"--datadir={data}", f"--socket={self.socket}", f"--pid-file={folder}/pid"]
         # Statements write no file elsewhere.
-        place += [f"--secure-file-priv={folder}", "--bind-address=127.0.0.1", f"--port={address.rsplit(':', 1)[1]}"]
+        place += [
+            f"--secure-file-priv={folder}",
+            "--bind-address=127.0.0.1",
+            f"--port={address.rsplit(':', 1)[1]}",
+        ]
         super().__init__([MARIADBD, "--no-defaults", *_user(), *place, *_OPTIONS, *options], address)
 
     def answers(self):

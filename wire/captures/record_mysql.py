@@ -6,8 +6,8 @@
 The form is that of `record.py`, but the requests are here and not in the files, since they are binary. Each
 file of `REPLIES` is one connection with its own capabilities, which stand in the first line of the file. Its
 first two exchanges are the greeting and the login. COM_STATISTICS follows every exchange and is not written
-down: its text tells where the recorded reply ends. `logins.txt` has the messages of logins one by one, and
-`clients.txt` what real clients say first.
+down: its text tells where the recorded reply ends. `logins.txt` has the messages of logins one by one,
+`clients.txt` has what real clients say first, and `collations.tsv` the numbers of collations.
 
 The server is the `mariadbd` in PATH or in /usr/sbin; MARIADBD names another binary.
 """
@@ -357,9 +357,27 @@ def record_clients(server):
     write("clients.txt", "the first messages of the mariadb client and of PyMySQL", exchanges)
 
 
+def record_collations(server):
+    """The numbers of collations, with their character sets."""
+    table = "information_schema.collation_character_set_applicability"
+    text = f"SELECT id, character_set_name FROM {table} ORDER BY id"
+    command = [
+        "mariadb",
+        "--no-defaults",
+        f"--socket={server.path}",
+        "--user=root",
+        "--batch",
+        "--execute",
+        text,
+    ]
+    told = subprocess.run(command, capture_output=True, check=True, text=True)
+    (FOLDER / "collations.tsv").write_text("# " + told.stdout)
+
+
 if __name__ == "__main__":
     with Server() as started:
         for file, (bits, asked) in REPLIES.items():
             record_replies(started, file, bits, asked)
         record_logins(started)
         record_clients(started)
+        record_collations(started)

@@ -63,8 +63,8 @@ impl<'a> ChangeUser<'a> {
         })
     }
 
-    /// Appends the message, whose number is 0. The names must have no zero byte. Of an answer only the first 255
-    /// bytes are used.
+    /// Appends the message, whose number is 0. The names must have no zero byte. Of an answer only the first
+    /// 255 bytes are used.
     pub fn append(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
         let answer = &self.answer[..self.answer.len().min(usize::from(u8::MAX))];
         append_packet(0, out, |out| {

@@ -10,7 +10,8 @@ const PROGRESS: u16 = 0xffff;
 pub struct ErrPacket<'a> {
     /// The server's number of the error.
     pub code: u16,
-    /// The SQL state. `None`: a server that greets with an error does not know yet that the client can read it.
+    /// The SQL state. `None`: a server that greets with an error does not know yet that the client can read
+    /// it.
     pub state: Option<[u8; 5]>,
     /// The error in words.
     pub message: &'a [u8],

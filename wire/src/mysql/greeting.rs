@@ -7,8 +7,8 @@ const NAME: &str = "greeting";
 /// Bytes of a salt, none of which is zero.
 pub const SALT: usize = 20;
 
-/// What a client and a server can agree on that this codec understands. A proxy offers no capability that is not
-/// here, and asks for none.
+/// What a client and a server can agree on that this codec understands. A proxy offers no capability that is
+/// not here, and asks for none.
 pub const SPOKEN: Capabilities = Capabilities(
     0x01ff_ffff & !Capabilities::COMPRESS.0 & !Capabilities::LOCAL_FILES.0
         // CLIENT_NO_SCHEMA and CLIENT_ODBC, which mean nothing today.

@@ -90,8 +90,8 @@ impl<'a> OkPacket<'a> {
     }
 }
 
-/// The text that is the last field of a packet without trackers. Both servers put its length before it, though
-/// the protocol's description has it end with the packet.
+/// The text that is the last field of a packet without trackers. Both servers put its length before it,
+/// though the protocol's description has it end with the packet.
 fn whole_text(mut fields: Fields<'_>) -> &[u8] {
     let plain = fields.clone().take_rest();
     match fields.string() {

@@ -31,8 +31,8 @@ impl Header {
     }
 }
 
-/// Appends a message whose payload `write` appends, as packets from this sequence number on. Returns the number
-/// of the next packet.
+/// Appends a message whose payload `write` appends, as packets from this sequence number on. Returns the
+/// number of the next packet.
 pub fn append_packet(sequence: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> u8 {
     let mut start = out.len();
     out.extend_from_slice(&[0; Header::LEN]);

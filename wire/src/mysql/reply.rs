@@ -43,8 +43,8 @@ pub struct Step<'a> {
     pub is_last: bool,
 }
 
-/// Reads the reply to one command. It takes memory only for a message that is understood and comes in parts, at
-/// most [`LONGEST_CONTROL`] bytes, and keeps this memory for the next reply.
+/// Reads the reply to one command. It takes memory only for a message that is understood and comes in parts,
+/// at most [`LONGEST_CONTROL`] bytes, and keeps this memory for the next reply.
 #[derive(Debug)]
 pub struct ReplyReader {
     packets: Packets,
@@ -64,8 +64,8 @@ enum Whole<'a> {
 }
 
 impl ReplyReader {
-    /// Reads a reply of this shape. `capabilities`: what both ends have agreed on; `sequence`: the number of the
-    /// reply's first packet, which is that of the command's last one and 1.
+    /// Reads a reply of this shape. `capabilities`: what both ends have agreed on; `sequence`: the number of
+    /// the reply's first packet, which is that of the command's last one and 1.
     pub const fn new(shape: Shape, capabilities: Capabilities, sequence: u8) -> Self {
         Self {
             packets: Packets::from(sequence),
@@ -99,8 +99,8 @@ impl ReplyReader {
         self.packets.skip(packets);
     }
 
-    /// Reads on. All bytes are taken, unless a message comes before their end that says something, or the reply
-    /// ends. After a [`Fault`] the connection is of no use.
+    /// Reads on. All bytes are taken, unless a message comes before their end that says something, or the
+    /// reply ends. After a [`Fault`] the connection is of no use.
     pub fn read<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Step<'a>, Fault> {
         let mut taken = 0;
         let mut whole = Whole::Absent;

@@ -207,8 +207,8 @@ impl Then {
     }
 }
 
-/// A row, or the end of rows. A row may begin with 0xfe as well, but only with a value of 16 MiB or more, whose
-/// first packet is full.
+/// A row, or the end of rows. A row may begin with 0xfe as well, but only with a value of 16 MiB or more,
+/// whose first packet is full.
 #[inline]
 const fn row(first: u8, packet: u32, capabilities: Capabilities) -> Role {
     let deprecated = capabilities.has(Capabilities::DEPRECATE_EOF);

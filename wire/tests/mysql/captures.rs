@@ -1,7 +1,9 @@
 //! What a real server and real clients said, replayed at every split.
 
+use std::path::Path;
+
 use proxima_wire::mysql::{
-    Capabilities, Command, Event, Greeting, Hello, ReplyReader, Shape, Status, Tracker,
+    Capabilities, Command, Event, Greeting, Hello, ReplyReader, Shape, Status, Tracker, sql::Charset,
 };
 
 use crate::{
@@ -228,4 +230,23 @@ fn a_cursor_ends_with_its_columns() {
         assert_eq!(read.end, Some(opened.reply.len()));
         assert!(read.events.last().expect("an event").1.contains("Status(66)"));
     }
+}
+
+#[test]
+fn the_number_of_a_captured_collation_means_the_same_as_the_name_of_its_character_set() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("captures/mysql/collations.tsv");
+    let text = std::fs::read_to_string(path).unwrap();
+    let rows = text.lines().filter(|line| !line.starts_with('#'));
+    let rows: Vec<(u16, &str)> = rows
+        .map(|line| line.split_once('\t').expect("two columns"))
+        .map(|(number, name)| (number.parse().expect("a number"), name))
+        .collect();
+    assert!(rows.len() > 300);
+    each_row(rows, |(number, name)| {
+        assert_eq!(
+            Charset::of_collation(*number),
+            Charset::of(name.as_bytes()),
+            "{number}, {name}"
+        );
+    });
 }

@@ -332,7 +332,8 @@ fn an_ok_packet_is_read_as_it_was_written_without_what_the_client_did_not_ask_fo
 
 #[test]
 fn trackers_say_what_has_changed() {
-    let bytes = b"\0\x0f\x0aautocommit\x03OFF\x01\x03\x02db\x02\x011\x03\x04\0\x02id\x04\x01\0\x05\x09\x08T_R_____\x07\x01x";
+    let bytes = b"\0\x0f\x0aautocommit\x03OFF\x01\x03\x02db\x02\x011\x03\x04\0\x02id\
+        \x04\x01\0\x05\x09\x08T_R_____\x07\x01x";
     let all: Vec<_> = Trackers::read(bytes).unwrap().collect();
     let expected = [
         Tracker::Variable {

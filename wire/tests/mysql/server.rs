@@ -97,8 +97,8 @@ impl Client {
     }
 }
 
-/// Does it tell of an open transaction or a change of the session? A read from a view of another database tells
-/// the database again, as the server was in the other one meanwhile.
+/// Does it tell of an open transaction or a change of the session? A read from a view of another database
+/// tells the database again, as the server was in the other one meanwhile.
 fn changes(ok: &OkPacket<'_>) -> bool {
     let mut trackers = ok.trackers;
     ok.status.has(Status::IN_TRANSACTION) || trackers.any(|tracker| tracker != Tracker::Schema(b"test"))

@@ -80,8 +80,8 @@ pub struct Statement {
     /// The result depends on what the server keeps for the connection: variables, the last generated id, the
     /// number of found rows.
     pub reads_session: bool,
-    /// The server keeps something for the connection from now on that it may not report: user variables that a
-    /// SELECT sets, locks by name, handlers, temporary tables.
+    /// The server keeps something for the connection from now on that it may not report: user variables that
+    /// a SELECT sets, locks by name, handlers, temporary tables.
     pub changes_session: bool,
     /// The text has several statements.
     pub is_several: bool,

@@ -60,8 +60,8 @@ impl Tokens<'_> {
         }
     }
 
-    /// A comment that some servers execute, from the version number that may stand here. Where it ends must not
-    /// depend on whether it is executed.
+    /// A comment that some servers execute, from the version number that may stand here. Where it ends must
+    /// not depend on whether it is executed.
     fn executable(&mut self, begin: usize, end: usize) -> Option<()> {
         let content = self.bytes.get(begin..end)?;
         let version = content.iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -1,7 +1,7 @@
 //! What a statement does, from its words: this is no parser.
 //!
-//! [`statement`] looks at the first word of each statement of a text, and for reads at the words behind it that
-//! make them something else: `INTO`, `FOR UPDATE`, `:=`, functions that change or tell the state of the
+//! [`statement`] looks at the first word of each statement of a text, and for reads at the words behind it
+//! that make them something else: `INTO`, `FOR UPDATE`, `:=`, functions that change or tell the state of the
 //! connection. It takes one pass, or two where a comment may be executed, and allocates nothing.
 //!
 //! **Unknown is always safe.** Such a statement goes to the server that takes writes. What is hard to read is
@@ -10,8 +10,8 @@
 //! meaning.
 //!
 //! **A read may still write.** A function that is stored at the server can do anything, and its name does not
-//! tell. A server that is only to be read from must reject writes itself (`SET SESSION TRANSACTION READ ONLY`;
-//! within `START TRANSACTION READ ONLY` alone, TRUNCATE and its like end the transaction and run).
+//! tell. A server that is only to be read from must reject writes itself (`SET SESSION TRANSACTION READ
+//! ONLY`; within `START TRANSACTION READ ONLY` alone, TRUNCATE and its like end the transaction and run).
 
 mod charset;
 mod class;
@@ -59,7 +59,8 @@ pub fn statement(text: &[u8], mode: Mode) -> Statement {
         return Statement::UNKNOWN;
     };
     let either = executed.or_without_comments(skipped);
-    // Of several comments some may be executed and others not, so that words meet which stand in neither text.
+    // Of several comments some may be executed and others not, so that words meet which stand in neither
+    // text.
     match tokens.comments > 1 && (either.class.is_read() || tokens.comment_begins_statement) {
         true => Statement {
             class: Class::Unknown,

@@ -1,8 +1,8 @@
-//! Where a number ends. Servers go on with the next word at once: `1e5FOR` is a number and a keyword, and `5FOR`
-//! is a name.
+//! Where a number ends. Servers go on with the next word at once: `1e5FOR` is a number and a keyword, and
+//! `5FOR` is a name.
 
-/// The end of what begins at `at` with a digit, or with a point before one; and whether it is a number. Else it
-/// is a name, which ends where the caller says.
+/// The end of what begins at `at` with a digit, or with a point before one; and whether it is a number. Else
+/// it is a name, which ends where the caller says.
 pub(super) fn number(bytes: &[u8], at: usize) -> (usize, bool) {
     let mut end = digits(bytes, at);
     match bytes.get(end) {
