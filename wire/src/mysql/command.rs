@@ -13,8 +13,8 @@ pub enum Target {
     Connection,
     /// One server, and not its data.
     Server,
-    /// It is not served: the connection would become something else, or no client sends it.
-    Refused,
+    /// It is answered with an error: the connection would become something else, or no client sends it.
+    Rejected,
 }
 
 /// The shape of a reply.
@@ -61,32 +61,32 @@ const fn row(number: u8, name: &'static str, target: Target, shape: Shape) -> Co
     }
 }
 
-use Target::{Connection, Prepared, Refused, Server, Session, Statement};
+use Target::{Connection, Prepared, Rejected, Server, Session, Statement};
 
 /// The commands of both servers. A server answers those that it does not know with ERR.
 static COMMANDS: [Command; 39] = [
-    row(0x00, "COM_SLEEP", Refused, Shape::Done),
+    row(0x00, "COM_SLEEP", Rejected, Shape::Done),
     row(0x01, "COM_QUIT", Connection, Shape::Nothing),
     row(0x02, "COM_INIT_DB", Session, Shape::Done),
     row(0x03, "COM_QUERY", Statement, Shape::Results),
     row(0x04, "COM_FIELD_LIST", Connection, Shape::Columns),
-    row(0x05, "COM_CREATE_DB", Refused, Shape::Done),
-    row(0x06, "COM_DROP_DB", Refused, Shape::Done),
+    row(0x05, "COM_CREATE_DB", Rejected, Shape::Done),
+    row(0x06, "COM_DROP_DB", Rejected, Shape::Done),
     row(0x07, "COM_REFRESH", Server, Shape::Done),
     row(0x08, "COM_SHUTDOWN", Server, Shape::Done),
     row(0x09, "COM_STATISTICS", Server, Shape::Text),
     row(0x0a, "COM_PROCESS_INFO", Server, Shape::Results),
-    row(0x0b, "COM_CONNECT", Refused, Shape::Done),
+    row(0x0b, "COM_CONNECT", Rejected, Shape::Done),
     row(0x0c, "COM_PROCESS_KILL", Server, Shape::Done),
     row(0x0d, "COM_DEBUG", Server, Shape::Done),
     row(0x0e, "COM_PING", Connection, Shape::Done),
-    row(0x0f, "COM_TIME", Refused, Shape::Done),
-    row(0x10, "COM_DELAYED_INSERT", Refused, Shape::Done),
+    row(0x0f, "COM_TIME", Rejected, Shape::Done),
+    row(0x10, "COM_DELAYED_INSERT", Rejected, Shape::Done),
     row(0x11, "COM_CHANGE_USER", Session, Shape::Login),
-    row(0x12, "COM_BINLOG_DUMP", Refused, Shape::Done),
-    row(0x13, "COM_TABLE_DUMP", Refused, Shape::Done),
-    row(0x14, "COM_CONNECT_OUT", Refused, Shape::Done),
-    row(0x15, "COM_REGISTER_SLAVE", Refused, Shape::Done),
+    row(0x12, "COM_BINLOG_DUMP", Rejected, Shape::Done),
+    row(0x13, "COM_TABLE_DUMP", Rejected, Shape::Done),
+    row(0x14, "COM_CONNECT_OUT", Rejected, Shape::Done),
+    row(0x15, "COM_REGISTER_SLAVE", Rejected, Shape::Done),
     row(0x16, "COM_STMT_PREPARE", Statement, Shape::Prepared),
     row(0x17, "COM_STMT_EXECUTE", Prepared, Shape::Results),
     row(0x18, "COM_STMT_SEND_LONG_DATA", Prepared, Shape::Nothing),
@@ -94,23 +94,23 @@ static COMMANDS: [Command; 39] = [
     row(0x1a, "COM_STMT_RESET", Prepared, Shape::Done),
     row(0x1b, "COM_SET_OPTION", Session, Shape::Done),
     row(0x1c, "COM_STMT_FETCH", Prepared, Shape::Rows),
-    row(0x1d, "COM_DAEMON", Refused, Shape::Done),
-    row(0x1e, "COM_BINLOG_DUMP_GTID", Refused, Shape::Done),
+    row(0x1d, "COM_DAEMON", Rejected, Shape::Done),
+    row(0x1e, "COM_BINLOG_DUMP_GTID", Rejected, Shape::Done),
     row(0x1f, "COM_RESET_CONNECTION", Session, Shape::Done),
     // MySQL's alone.
-    row(0x20, "COM_CLONE", Refused, Shape::Done),
+    row(0x20, "COM_CLONE", Rejected, Shape::Done),
     row(
         0x21,
         "COM_SUBSCRIBE_GROUP_REPLICATION_STREAM",
-        Refused,
+        Rejected,
         Shape::Done,
     ),
     // MariaDB's alone. Clients send these only where the server has offered them.
-    row(0xfa, "COM_STMT_BULK_EXECUTE", Refused, Shape::Results),
-    row(0xfb, "COM_SLAVE_WORKER", Refused, Shape::Done),
-    row(0xfc, "COM_SLAVE_IO", Refused, Shape::Done),
-    row(0xfd, "COM_SLAVE_SQL", Refused, Shape::Done),
-    row(0xfe, "COM_MULTI", Refused, Shape::Done),
+    row(0xfa, "COM_STMT_BULK_EXECUTE", Rejected, Shape::Results),
+    row(0xfb, "COM_SLAVE_WORKER", Rejected, Shape::Done),
+    row(0xfc, "COM_SLAVE_IO", Rejected, Shape::Done),
+    row(0xfd, "COM_SLAVE_SQL", Rejected, Shape::Done),
+    row(0xfe, "COM_MULTI", Rejected, Shape::Done),
 ];
 
 impl Command {

@@ -47,6 +47,6 @@ pub use ok::OkPacket;
 pub use packet::{Header, LARGEST_PACKET, append_packet};
 pub use packets::{Packets, Piece};
 pub use reply::{Event, LONGEST_CONTROL, ReplyReader, Step};
-pub use stage::Prepared;
+pub use stage::PrepareOk;
 pub use status::Status;
 pub use tracker::{Tracker, Trackers};

@@ -1,7 +1,7 @@
 //! The reply to one command, in parts of any size.
 
 use super::{
-    AuthMore, AuthSwitch, Capabilities, EofPacket, ErrPacket, Fault, OkPacket, Packets, Piece, Prepared,
+    AuthMore, AuthSwitch, Capabilities, EofPacket, ErrPacket, Fault, OkPacket, Packets, Piece, PrepareOk,
     Shape,
     packet::LARGEST_PACKET,
     stage::{Role, Stage},
@@ -11,6 +11,9 @@ use super::{
 /// [cut](OkPacket::is_cut), and the message of an error as well.
 pub const LONGEST_CONTROL: usize = 64 * 1024;
 
+/// The most bytes of memory that are kept from one reply to the next.
+const KEPT: usize = 1024;
+
 /// What a message says that is understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
@@ -19,7 +22,7 @@ pub enum Event<'a> {
     /// A result begins, with so many columns.
     Columns(u32),
     /// A statement was prepared.
-    Prepared(Prepared),
+    Prepared(PrepareOk),
     /// A statement is done, or the rows of a result end.
     Ok(OkPacket<'a>),
     /// Definitions or rows end.
@@ -44,7 +47,7 @@ pub struct Step<'a> {
 }
 
 /// Reads the reply to one command. It takes memory only for a message that is understood and comes in parts,
-/// at most [`LONGEST_CONTROL`] bytes, and keeps this memory for the next reply.
+/// at most [`LONGEST_CONTROL`] bytes, and keeps a little of it for the next reply.
 #[derive(Debug)]
 pub struct ReplyReader {
     packets: Packets,
@@ -82,6 +85,7 @@ impl ReplyReader {
         self.stage = Stage::of(shape);
         self.role = Role::Bytes;
         self.kept.clear();
+        self.kept.shrink_to(KEPT);
     }
 
     /// Has the reply ended? No further byte belongs to it.

@@ -52,9 +52,9 @@ pub(super) enum Role {
     More,
 }
 
-/// The reply to COM_STMT_PREPARE.
+/// The head of the reply to COM_STMT_PREPARE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prepared {
+pub struct PrepareOk {
     /// The server's number of the statement.
     pub id: u32,
     /// Columns of its result; 0: it has none.
@@ -65,7 +65,7 @@ pub struct Prepared {
     pub warnings: u16,
 }
 
-impl Prepared {
+impl PrepareOk {
     fn read(payload: &[u8]) -> Result<Self, Fault> {
         let mut fields = Fields::of(payload, "head of a prepared statement");
         fields.u8()?;
@@ -176,7 +176,7 @@ impl Stage {
                 (Self::Definitions(columns, Then::Rows), Event::Columns(columns))
             }
             Role::Prepared => {
-                let prepared = Prepared::read(payload)?;
+                let prepared = PrepareOk::read(payload)?;
                 let next = match prepared.parameters {
                     0 => Then::Columns(prepared.columns).stage(),
                     some => Self::Definitions(u32::from(some), Then::Columns(prepared.columns)),

@@ -1,4 +1,4 @@
-//! What both ends say at a login, read as it was written, and what is refused.
+//! What both ends say at a login, read as it was written, and what is a fault.
 
 use proxima_wire::mysql::{
     Attributes, AuthMore, AuthSwitch, Capabilities, ChangeUser, Fault, Greeting, Hello, LONGEST_HELLO, Login,
@@ -124,7 +124,7 @@ fn the_wish_for_tls_is_told_from_a_login() {
 }
 
 #[test]
-fn a_login_of_another_protocol_or_without_end_is_refused() {
+fn a_login_of_another_protocol_or_without_end_is_a_fault() {
     let mut out = Vec::new();
     login().append(1, &mut out);
     let good = &out[4..];
@@ -152,7 +152,7 @@ fn a_login_of_another_protocol_or_without_end_is_refused() {
 }
 
 #[test]
-fn a_greeting_of_another_protocol_is_refused() {
+fn a_greeting_of_another_protocol_is_a_fault() {
     for (bytes, fault) in [
         (&b"\x0910.0\0"[..], Fault::Version("greeting")),
         (b"\x0a5.0\0\x01\0\0\0saltsalt\0\0\0", Fault::Version("greeting")),

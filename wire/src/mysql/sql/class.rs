@@ -40,7 +40,7 @@ impl Class {
         matches!(self, Self::Read | Self::LockingRead | Self::Session)
     }
 
-    /// The place among the classes each of which may do what those before it do. `None`: it has none.
+    /// The rank among the classes each of which may do what those before it do. `None`: it has none.
     const fn rank(self) -> Option<u8> {
         match self {
             Self::Read => Some(0),

@@ -9,7 +9,7 @@ use super::{
 
 /// What the next word means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum State {
     /// It says what the statement does.
     First,
     /// It is an option of EXPLAIN, a table, or the first of a statement.
@@ -32,7 +32,7 @@ pub(super) enum Place {
 #[derive(Debug)]
 pub(super) struct Scan {
     pub(super) statement: Statement,
-    pub(super) place: Place,
+    pub(super) state: State,
     /// Parentheses that are open.
     pub(super) depth: u32,
     /// The last token opens the arguments of LAST_INSERT_ID.
@@ -46,7 +46,7 @@ impl Scan {
     pub(super) const fn new() -> Self {
         Self {
             statement: Statement::EMPTY,
-            place: Place::First,
+            state: State::First,
             depth: 0,
             opens_last_insert_id: false,
             last: Token::End,
@@ -56,7 +56,7 @@ impl Scan {
 
     /// What the statement does that has ended.
     pub(super) fn end(mut self) -> Statement {
-        if let Place::Second(verb) = self.place {
+        if let State::Second(verb) = self.state {
             self.second(verb, Keyword::Other, true);
         }
         let all = self.statement;
@@ -73,8 +73,8 @@ impl Scan {
     /// Takes the next token, which does not end the statement.
     #[inline]
     pub(super) fn take(&mut self, token: Token, tokens: &Tokens<'_>) {
-        if self.place != Place::Rest {
-            self.place(token, tokens);
+        if self.state != State::Rest {
+            self.advance(token, tokens);
         }
         self.trigger(token, tokens);
         match token {
@@ -86,46 +86,46 @@ impl Scan {
         self.last = token;
     }
 
-    pub(super) fn begin(&mut self, class: Class, place: Place) {
+    pub(super) fn begin(&mut self, class: Class, state: State) {
         self.statement.class = class;
         self.statement.is_empty = false;
-        self.place = place;
+        self.state = state;
     }
 
     pub(super) fn raise(&mut self, class: Class) {
         self.statement.class = self.statement.class.raised(class);
     }
 
-    fn place(&mut self, token: Token, tokens: &Tokens<'_>) {
-        match self.place {
-            Place::First => match token {
+    fn advance(&mut self, token: Token, tokens: &Tokens<'_>) {
+        match self.state {
+            State::First => match token {
                 Token::Mark(b'(') => self.statement.is_empty = false,
                 Token::Word(keyword, ..) => self.first(keyword),
-                _ => self.begin(Class::Unknown, Place::Rest),
+                _ => self.begin(Class::Unknown, State::Rest),
             },
-            Place::Explain => self.explain(token),
-            Place::With(depth) if self.depth == depth => self.with(token.keyword()),
-            Place::With(_) => {}
-            Place::Show => match token {
+            State::Explain => self.explain(token),
+            State::With(depth) if self.depth == depth => self.with(token.keyword()),
+            State::With(_) => {}
+            State::Show => match token {
                 Token::Word(
                     Keyword::Full | Keyword::Extended | Keyword::Global | Keyword::Session | Keyword::Local,
                     ..,
                 ) => {}
                 Token::Word(_, start, end) => {
                     let class = show::class(tokens.slice(start, end));
-                    self.begin(class, Place::Rest);
+                    self.begin(class, State::Rest);
                     self.statement.reads_session |= class == Class::Session;
                 }
-                _ => self.begin(Class::Admin, Place::Rest),
+                _ => self.begin(Class::Admin, State::Rest),
             },
-            Place::Set => self.set(token),
-            Place::SetStatement => {
+            State::Set => self.set(token),
+            State::SetStatement => {
                 if self.depth == 0 && token.is(Keyword::For) {
-                    self.place = Place::First;
+                    self.state = State::First;
                 }
             }
-            Place::Second(verb) => self.second(verb, token.keyword(), false),
-            Place::Rest => {}
+            State::Second(verb) => self.second(verb, token.keyword(), false),
+            State::Rest => {}
         }
     }
 
@@ -133,8 +133,8 @@ impl Scan {
     fn with(&mut self, keyword: Keyword) {
         match keyword {
             // What was found in the tables holds for the whole.
-            Keyword::Select | Keyword::Values | Keyword::Table => self.place = Place::Rest,
-            _ if is_verb(keyword) => self.begin(Class::Write, Place::Rest),
+            Keyword::Select | Keyword::Values | Keyword::Table => self.state = State::Rest,
+            _ if is_verb(keyword) => self.begin(Class::Write, State::Rest),
             _ => {}
         }
     }
@@ -143,15 +143,15 @@ impl Scan {
     pub(super) fn explain(&mut self, token: Token) {
         use Keyword as Key;
         match token {
-            Token::Mark(b'(') => self.place = Place::First,
+            Token::Mark(b'(') => self.state = State::First,
             Token::Mark(b'=') | Token::Text | Token::Number => {}
             _ if self.last == Token::Mark(b'=') => {}
             Token::Word(Key::Extended | Key::Format | Key::Partitions | Key::Analyze, ..) => {}
             // The statement of another connection.
-            Token::Word(Key::For, ..) => self.begin(Class::Admin, Place::Rest),
+            Token::Word(Key::For, ..) => self.begin(Class::Admin, State::Rest),
             Token::Word(Key::Into, ..) | Token::UserVariable => {}
             Token::Word(keyword, ..) if keyword == Key::With || is_verb(keyword) => self.first(keyword),
-            _ => self.place = Place::Rest,
+            _ => self.state = State::Rest,
         }
     }
 
@@ -163,14 +163,14 @@ impl Scan {
         match token {
             Token::Word(Key::Statement, ..) if is_second => {
                 self.statement.changes_session = true;
-                self.place = Place::SetStatement;
+                self.state = State::SetStatement;
             }
-            Token::Word(Key::Password | Key::Default, ..) if is_second => self.begin(Class::Ddl, Place::Rest),
-            Token::Word(Key::Resource, ..) if is_second => self.begin(Class::Admin, Place::Rest),
+            Token::Word(Key::Password | Key::Default, ..) if is_second => self.begin(Class::Ddl, State::Rest),
+            Token::Word(Key::Resource, ..) if is_second => self.begin(Class::Admin, State::Rest),
             Token::Word(Key::Global | Key::Persist | Key::PersistOnly, ..) | Token::SystemVariable(true)
                 if is_target =>
             {
-                self.begin(Class::Admin, Place::Rest);
+                self.begin(Class::Admin, State::Rest);
             }
             _ => {}
         }

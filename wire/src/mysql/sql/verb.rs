@@ -3,18 +3,18 @@
 use super::{
     Class,
     keyword::Keyword,
-    scan::{Place, Scan, is_verb},
+    scan::{Scan, State, is_verb},
 };
 
 impl Scan {
     /// The first word of a statement.
     pub(super) fn first(&mut self, keyword: Keyword) {
         use Keyword as Key;
-        let (class, place) = match keyword {
-            Key::Select | Key::Values | Key::Table | Key::Do | Key::Help => (Class::Read, Place::Rest),
-            Key::With => (Class::Read, Place::With(self.depth)),
-            Key::Explain | Key::Describe | Key::Desc => (Class::Read, Place::Explain),
-            Key::Insert | Key::Replace | Key::Update | Key::Delete | Key::Call => (Class::Write, Place::Rest),
+        let (class, state) = match keyword {
+            Key::Select | Key::Values | Key::Table | Key::Do | Key::Help => (Class::Read, State::Rest),
+            Key::With => (Class::Read, State::With(self.depth)),
+            Key::Explain | Key::Describe | Key::Desc => (Class::Read, State::Explain),
+            Key::Insert | Key::Replace | Key::Update | Key::Delete | Key::Call => (Class::Write, State::Rest),
             Key::Alter
             | Key::Grant
             | Key::Import
@@ -22,24 +22,24 @@ impl Scan {
             | Key::Rename
             | Key::Repair
             | Key::Revoke
-            | Key::Truncate => (Class::Ddl, Place::Rest),
-            Key::Commit | Key::Rollback | Key::Savepoint | Key::Xa => (Class::Transaction, Place::Rest),
-            Key::Use => (Class::Session, Place::Rest),
+            | Key::Truncate => (Class::Ddl, State::Rest),
+            Key::Commit | Key::Rollback | Key::Savepoint | Key::Xa => (Class::Transaction, State::Rest),
+            Key::Use => (Class::Session, State::Rest),
             // GET DIAGNOSTICS asks for what the statement before has left.
             Key::Get => {
                 self.statement.reads_session = true;
-                (Class::Session, Place::Rest)
+                (Class::Session, State::Rest)
             }
             Key::Handler | Key::Prepare | Key::Deallocate => {
                 self.statement.changes_session = true;
-                (Class::Session, Place::Rest)
+                (Class::Session, State::Rest)
             }
             Key::Execute => {
                 self.statement.changes_session = true;
-                (Class::Unknown, Place::Rest)
+                (Class::Unknown, State::Rest)
             }
-            Key::Set => (Class::Session, Place::Set),
-            Key::Show => (Class::Admin, Place::Show),
+            Key::Set => (Class::Session, State::Set),
+            Key::Show => (Class::Admin, State::Show),
             Key::Backup
             | Key::Binlog
             | Key::Cache
@@ -54,7 +54,7 @@ impl Scan {
             | Key::Restart
             | Key::Shutdown
             | Key::Stop
-            | Key::Uninstall => (Class::Admin, Place::Rest),
+            | Key::Uninstall => (Class::Admin, State::Rest),
             Key::Analyze
             | Key::Begin
             | Key::Create
@@ -64,14 +64,14 @@ impl Scan {
             | Key::Lock
             | Key::Release
             | Key::Start
-            | Key::Unlock => (Class::Unknown, Place::Second(keyword)),
-            _ => (Class::Unknown, Place::Rest),
+            | Key::Unlock => (Class::Unknown, State::Second(keyword)),
+            _ => (Class::Unknown, State::Rest),
         };
-        let is_explained = self.place == Place::Explain;
-        self.begin(class, place);
+        let is_explained = self.state == State::Explain;
+        self.begin(class, state);
         // What is explained can be a read or a change of data only.
         if is_explained && !matches!(class, Class::Read | Class::Write) {
-            self.begin(Class::Unknown, Place::Rest);
+            self.begin(Class::Unknown, State::Rest);
         }
     }
 
@@ -81,9 +81,9 @@ impl Scan {
         let class = match (verb, keyword) {
             (Key::Analyze, Key::Table | Key::Tables | Key::Local) => Class::Ddl,
             // ANALYZE executes the statement behind it.
-            (Key::Analyze, Key::Format) => return self.begin(Class::Read, Place::Explain),
+            (Key::Analyze, Key::Format) => return self.begin(Class::Read, State::Explain),
             (Key::Analyze, verb) if verb == Key::With || is_verb(verb) => {
-                self.place = Place::Explain;
+                self.state = State::Explain;
                 return self.first(verb);
             }
             (Key::Begin, _) if is_end => Class::Transaction,
@@ -122,6 +122,6 @@ impl Scan {
             (Key::Start, Key::Other) if !is_end => Class::Admin,
             _ => Class::Unknown,
         };
-        self.begin(class, Place::Rest);
+        self.begin(class, State::Rest);
     }
 }
