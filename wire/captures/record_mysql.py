@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Records what a real MariaDB says into the captures in mysql/.
 
-    ./record_mysql.py
+    ./record_mysql.py                   # MariaDB, which is started here
+    ./record_mysql.py SOCKET mysql97    # replies of a server that runs already, into mysql97-*.txt
 
 The form is that of `record.py`, but the requests are here and not in the files, since they are binary. Each
 file of `REPLIES` is one connection with its own capabilities, which stand in the first line of the file. Its
-first two exchanges are the greeting and the login. COM_STATISTICS follows every exchange and is not written
+first exchanges are the greeting and the login. COM_STATISTICS follows every exchange and is not written
 down: its text tells where the recorded reply ends. `logins.txt` has the messages of logins one by one,
 `clients.txt` has what real clients say first, and `collations.tsv` the numbers of collations.
 
-The server is the `mariadbd` in PATH or in /usr/sbin; MARIADBD names another binary.
+MariaDB is the `mariadbd` in PATH or in /usr/sbin; MARIADBD names another binary. A
+server that runs already has an empty database `test`, and a user `root` without a password.
 """
 
 import contextlib
@@ -20,6 +22,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -134,7 +137,7 @@ COMMANDS = [
     b"\x1b\x09\x00",
     b"\x0d",  # COM_DEBUG
     b"\x0c\xff\xff\xff\x7f",  # COM_PROCESS_KILL
-    b"\x21",  # No command of MariaDB.
+    b"\x7f",  # No command.
     b"\x1f",  # COM_RESET_CONNECTION
     b"\x02test",
     prepare("SELECT id, a, b FROM t WHERE id > ?"),
@@ -175,7 +178,10 @@ REPLIES = {
 
 
 class Server:
-    """A server on a Unix socket of its own."""
+    """A server on a Unix socket of its own, or one that runs already."""
+
+    def __init__(self, path=None):
+        self.path = path
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -191,11 +197,15 @@ class Server:
         options += [f"--datadir={data}", f"--socket={self.path}", f"--pid-file={self.path}.pid"]
         silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self.process = subprocess.Popen([program, "--no-defaults", *user, *options], **silent)
+        self.prepare()
+        return self
+
+    def prepare(self):
+        """Makes the objects that the statements are about."""
         with self.connect() as client:
             client.login(PLAIN)
             for statement in SCHEMA:
                 client.ask(query(statement))
-        return self
 
     def connect(self):
         for _ in range(200):
@@ -255,13 +265,11 @@ class Client:
         return self.packet()
 
     def login(self, capabilities):
-        """The greeting, the login, and its answer."""
-        greeting = self.packet()
-        request = login_of(capabilities)
-        reply = self.send(request)
-        if reply[4] != 0:
-            raise SystemExit(f"the login failed: {reply}")
-        return greeting, request, reply
+        """The exchanges of a login."""
+        exchanges = [(b"", self.packet()), *answered(self, login_of(capabilities))]
+        if exchanges[-1][1][4] != 0:
+            raise SystemExit(f"the login failed: {exchanges}")
+        return exchanges
 
     def ask(self, command):
         """The request and the reply to a command, or to what makes one of the last prepared statement's
@@ -294,8 +302,7 @@ def write(name, head, exchanges):
 
 def record_replies(server, name, capabilities, commands):
     with server.connect() as client:
-        greeting, request, reply = client.login(capabilities)
-        exchanges = [(b"", greeting), (request, reply)]
+        exchanges = client.login(capabilities)
         exchanges += [client.ask(command) for command in commands]
     write(name, f"capabilities {capabilities:#x}", exchanges)
 
@@ -374,10 +381,25 @@ def record_collations(server):
     (FOLDER / "collations.tsv").write_text("# " + told.stdout)
 
 
+def record_all():
+    with Server() as server:
+        for name, (capabilities, commands) in REPLIES.items():
+            record_replies(server, name, capabilities, commands)
+        record_logins(server)
+        record_clients(server)
+        record_collations(server)
+
+
+def record_other(path, prefix):
+    server = Server(path)
+    server.prepare()
+    for name, (capabilities, commands) in REPLIES.items():
+        if name != "large.txt":
+            record_replies(server, f"{prefix}-{name}", capabilities, commands)
+
+
 if __name__ == "__main__":
-    with Server() as started:
-        for file, (bits, asked) in REPLIES.items():
-            record_replies(started, file, bits, asked)
-        record_logins(started)
-        record_clients(started)
-        record_collations(started)
+    if sys.argv[1:]:
+        record_other(*sys.argv[1:])
+    else:
+        record_all()

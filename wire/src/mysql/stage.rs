@@ -18,6 +18,9 @@ pub(super) enum Stage {
     /// The EOF packet behind definitions.
     DefinitionsEnd(Then),
     Rows,
+    /// Rows with the output parameters of a procedure. Another result follows, which MySQL says only before
+    /// the rows.
+    OutputParameters,
     /// Definitions whose number is not known.
     Columns,
     /// OK, EOF or ERR.
@@ -104,7 +107,7 @@ impl Stage {
             return Ok(Role::Err);
         }
         let role = match self {
-            Self::Rows => return Ok(row(first, packet, capabilities)),
+            Self::Rows | Self::OutputParameters => return Ok(row(first, packet, capabilities)),
             Self::Definitions(..) => return Ok(Role::Bytes),
             Self::Columns => match row(first, packet, capabilities) {
                 Role::Ok if packet == eof::LEN => Role::Eof,
@@ -164,8 +167,7 @@ impl Stage {
             Role::Eof => {
                 let eof = EofPacket::read(payload)?;
                 let next = match self {
-                    Self::DefinitionsEnd(Then::Rows) if !eof.status.has(Status::CURSOR_EXISTS) => Self::Rows,
-                    Self::DefinitionsEnd(Then::Rows) => Self::Head.ended(eof.status),
+                    Self::DefinitionsEnd(Then::Rows) => Self::rows(eof.status),
                     Self::DefinitionsEnd(then) => then.stage(),
                     _ => self.ended(eof.status),
                 };
@@ -188,9 +190,22 @@ impl Stage {
         })
     }
 
+    /// The stage behind the definitions of a result, whose end has this status.
+    const fn rows(status: Status) -> Self {
+        let more = Status(Status::MORE_RESULTS.0 | Status::OUTPUT_PARAMETERS.0);
+        if status.has(Status::CURSOR_EXISTS) {
+            Self::Head.ended(status)
+        } else if status.has(more) {
+            Self::OutputParameters
+        } else {
+            Self::Rows
+        }
+    }
+
     /// The stage behind the end of a result.
     const fn ended(self, status: Status) -> Self {
         match self {
+            Self::OutputParameters => Self::Head,
             Self::Head | Self::Rows if status.has(Status::MORE_RESULTS) => Self::Head,
             _ => Self::End,
         }

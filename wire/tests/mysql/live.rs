@@ -141,7 +141,8 @@ fn modes() -> Vec<(Mode, String)> {
 /// A connection that only reads.
 fn connect(server: &Server, mode: &str) -> Client {
     let mut client = server.connect();
-    for statement in [mode, "SET SESSION TRANSACTION READ ONLY"] {
+    let tracks = "SET session_track_state_change = 1, session_track_transaction_info = 'STATE'";
+    for statement in [mode, tracks, "SET SESSION TRANSACTION READ ONLY"] {
         assert_eq!(client.ask(statement.as_bytes()).error, None, "{statement}");
     }
     client
@@ -154,7 +155,18 @@ fn no_text_that_is_classed_as_a_read_writes_or_changes_the_connection() {
         assert_eq!(server.connect().ask(object.as_bytes()).error, None, "{object}");
     }
     let rows = rows();
-    let all: Vec<&[u8]> = rows.iter().map(|row| &row.text[..]).collect();
+    // With another argument these take any time.
+    let is_slow = |text: &[u8]| {
+        let capitals = text.to_ascii_uppercase();
+        [&b"SLEEP"[..], b"BENCHMARK"]
+            .iter()
+            .any(|name| capitals.windows(name.len()).any(|part| part == *name))
+    };
+    let all: Vec<&[u8]> = rows
+        .iter()
+        .map(|row| &row.text[..])
+        .filter(|text| !is_slow(text))
+        .collect();
     let texts = std::env::var("TEXTS")
         .ok()
         .and_then(|number| number.parse().ok())

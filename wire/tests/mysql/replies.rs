@@ -178,6 +178,14 @@ fn a_cursor_has_columns_and_no_rows() {
 }
 
 #[test]
+fn output_parameters_are_followed_by_a_result_that_only_their_first_end_tells() {
+    let more = Status(Status::MORE_RESULTS.0 | Status::OUTPUT_PARAMETERS.0);
+    let begun = Server::new(PLAIN).raw(&[1]).definitions(1, more);
+    let bytes = begun.raw(b"\0\0\x07").eof(NONE).ok(NONE).bytes;
+    assert_eq!(read(Shape::Results, PLAIN, [&bytes[..]]).end, Some(bytes.len()));
+}
+
+#[test]
 fn a_command_without_reply_takes_no_byte() {
     let mut reader = ReplyReader::new(Shape::Nothing, PLAIN, 1);
     assert!(reader.is_ended());

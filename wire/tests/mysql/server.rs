@@ -97,11 +97,18 @@ impl Client {
     }
 }
 
-/// Does it tell of an open transaction or a change of the session? A read from a view of another database
-/// tells the database again, as the server was in the other one meanwhile.
+/// Does it tell of an open transaction or a change of the session? A read from a view of another database tells
+/// the database again, as the server was in the other one meanwhile.
 fn changes(ok: &OkPacket<'_>) -> bool {
     let mut trackers = ok.trackers;
-    ok.status.has(Status::IN_TRANSACTION) || trackers.any(|tracker| tracker != Tracker::Schema(b"test"))
+    let mut is_back = ok.trackers;
+    let is_back = is_back.any(|tracker| tracker == Tracker::Schema(b"test"));
+    let is_change = |tracker| match tracker {
+        Tracker::Schema(name) => name != b"test",
+        Tracker::State(_) => !is_back,
+        _ => true,
+    };
+    ok.status.has(Status::IN_TRANSACTION) || trackers.any(is_change)
 }
 
 /// Reads on, and notes what is said.
