@@ -9,6 +9,7 @@ needs='
 memcached  memcached            everything that is checked beside a real memcached
 redis-server redis-server       everything that is checked beside a real Redis
 redis-cli  redis-tools          the command line of Redis as a client
+mariadbd   mariadb-server       everything that is checked beside a real MariaDB
 memccat    libmemcached-tools   clients built on libmemcached
 nutcracker nutcracker           side by side with twemproxy
 haproxy    haproxy              side by side with HAProxy

@@ -15,6 +15,7 @@ from harness import ports
 from harness.fleet import Fleet, Node
 from harness.mcrouter import Router, written
 from harness.members import HOSTS
+from harness.mysql import MARIADBD, MariaDB
 from harness.netns import Network, forbidden
 from harness.nutcracker import Door, Twemproxy
 from harness.proxy import BINARY, Program, Proxy, environment
@@ -139,6 +140,16 @@ def redis_server(cleanup):
 
     start.several = lambda count, **options: [start(**options) for _ in range(count)]
     return start
+
+
+@pytest.fixture(scope="session")
+def mariadb():
+    """A real MariaDB, which all tests of a process share. A test that needs tables makes them anew."""
+    if not MARIADBD:
+        pytest.skip("mariadbd is missing: scripts/prepare.sh installs it")
+    server = MariaDB()
+    yield server
+    server.stop()
 
 
 @pytest.fixture(params=[1, 4], ids=["one-thread", "four-threads"])

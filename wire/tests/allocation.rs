@@ -5,6 +5,10 @@ use proxima_wire::memcache::{
     single,
 };
 use proxima_wire::message::{Parse, Parsed};
+use proxima_wire::mysql::{
+    Capabilities, Packets, ReplyReader, Shape,
+    sql::{Mode, statement},
+};
 use proxima_wire::resp;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
@@ -81,6 +85,30 @@ fn reading_and_rewriting_messages_allocates_nothing() {
     ] {
         black_box(resp::whole(bytes));
         let _ = black_box(resp::reply(&mut Parse::default(), resp::Expect::Reply, bytes));
+    }
+    for text in [
+        "SELECT id FROM t WHERE name = 'x' /*!50000 FOR UPDATE */",
+        "INSERT INTO t (a) VALUES (1); SELECT LAST_INSERT_ID()",
+        "SELECT 'nonsense",
+    ] {
+        black_box(statement(text.as_bytes(), Mode::default()));
+    }
+    // The reader keeps memory for messages in parts, which these are not.
+    let mut reader = ReplyReader::new(Shape::Results, Capabilities::PROTOCOL_41, 1);
+    for bytes in [
+        &b"\x07\0\0\x01\0\0\0\x02\0\0\0"[..],
+        b"\x01\0\0\x01\x01\x04\0\0\x02\x03def\x05\0\0\x03\xfe\0\0\x02\0",
+        b"\x01\0\0\x01\xfb",
+    ] {
+        reader.begin(Shape::Results, 1);
+        black_box(Packets::from(1).next(bytes).is_ok());
+        let mut rest = bytes;
+        while let Ok(step) = reader.read(rest) {
+            rest = &rest[step.taken..];
+            if rest.is_empty() {
+                break;
+            }
+        }
     }
     let change = region.change();
     assert!(out.len() > 100);

@@ -1,0 +1,89 @@
+//! What a statement does, from its words: this is no parser.
+//!
+//! [`statement`] looks at the first word of each statement of a text, and for reads at the words behind it
+//! that make them something else: `INTO`, `FOR UPDATE`, `:=`, functions that change or tell the state of the
+//! connection. It takes one pass, or two where a comment may be executed, and allocates nothing.
+//!
+//! **Unknown is always safe.** Such a statement goes to the server that takes writes. What is hard to read is
+//! unknown, therefore: more than [`LONGEST`] bytes, quotes and comments without an end, bytes that mean
+//! something else in another [`Charset`], a comment that only some servers execute and that would change the
+//! meaning.
+//!
+//! **A read may still write.** A function that is stored at the server can do anything, and its name does not
+//! tell. A server that is only to be read from must reject writes itself (`SET SESSION TRANSACTION READ
+//! ONLY`; within `START TRANSACTION READ ONLY` alone, TRUNCATE and its like end the transaction and run).
+
+mod charset;
+mod class;
+mod comment;
+mod function;
+mod keyword;
+mod number;
+mod scan;
+mod show;
+mod token;
+mod trigger;
+mod verb;
+
+pub use charset::Charset;
+pub use class::{Class, Statement};
+use scan::Scan;
+use token::{Comments, Tokens};
+
+/// The most bytes of a text that is looked at.
+pub const LONGEST: usize = 64 * 1024;
+
+/// What a server knows of a connection and decides how a text is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Mode {
+    /// `sql_mode` has ANSI_QUOTES: names stand in `"` as well.
+    pub ansi_quotes: bool,
+    /// `sql_mode` has NO_BACKSLASH_ESCAPES: `\` is a character as any other.
+    pub no_backslash_escapes: bool,
+    /// `character_set_client`.
+    pub charset: Charset,
+}
+
+/// What the statements of this text do.
+pub fn statement(text: &[u8], mode: Mode) -> Statement {
+    if text.len() > LONGEST || !mode.charset.is_readable(text) {
+        return Statement::UNKNOWN;
+    }
+    let mut tokens = Tokens::of(text, mode, Comments::Executed);
+    let executed = read(&mut tokens);
+    if tokens.comments == 0 {
+        return executed.unwrap_or(Statement::UNKNOWN);
+    }
+    let skipped = read(&mut Tokens::of(text, mode, Comments::Skipped));
+    let (Some(executed), Some(skipped)) = (executed, skipped) else {
+        return Statement::UNKNOWN;
+    };
+    let either = executed.or_without_comments(skipped);
+    // Of several comments some may be executed and others not, so that words meet which stand in neither
+    // text.
+    match tokens.comments > 1 && (either.class.is_read() || tokens.comment_begins_statement) {
+        true => Statement {
+            class: Class::Unknown,
+            ..either
+        },
+        false => either,
+    }
+}
+
+/// Reads all statements of a text. `None`: it cannot be read.
+fn read(tokens: &mut Tokens<'_>) -> Option<Statement> {
+    let mut all = Statement::EMPTY;
+    let mut scan = Scan::new();
+    loop {
+        let token = tokens.next()?;
+        if !token.ends_statement() {
+            scan.take(token, tokens);
+            continue;
+        }
+        all = all.then(scan.end());
+        if token.ends_text() {
+            return Some(all);
+        }
+        scan = Scan::new();
+    }
+}
