@@ -88,8 +88,8 @@ def traffic(proxy, chance, prefix, size, volume):
     ids=["400", "8000", "any"],
 )
 def test_it_takes_what_it_counts(redis_server, proxima, size):
-    """Beside what the same traffic takes where nothing is kept. Here the workers are busy one after another, and
-    the allocator keeps free blocks for each size and each of them."""
+    """Beside what the same traffic takes where nothing is kept. Here the workers are busy in turn, and the
+    allocator keeps free blocks for each size and each of them."""
     rule = {"name": "kept", "prefix": "kept:", "ttl": "1h"}
     proxy = proxima(kept_redis([redis_server()], rule, top={"near": {"memory": f"{MEMORY // MIB}MiB"}}))
     chance = random.Random(2)
