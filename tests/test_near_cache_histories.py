@@ -134,7 +134,27 @@ def test_a_server_that_stands_still_now_and_then(memcached, proxima):
     assert history.errors > 0, "no connection was given up"
 
 
-def test_copies_one_of_which_is_killed_and_one_frozen(memcached, proxima):
+def switch(history, proxy):
+    """Switches the rule off and on again, as an operator may: nothing is counted while it is off."""
+    while not history.is_over():
+        for order in ("off", "on"):
+            status, text = proxy.http(f"/near/{order}?rule=all", "POST")
+            assert status == 200, text
+            time.sleep(0.07)
+
+
+def test_a_rule_that_is_switched_off_and_on(memcached, proxima):
+    server = memcached(threads=2)
+    proxy = proxima(kept([server], pool={"timeout": PATIENT}, **RULES))
+    history = History(KEYS, SECONDS)
+    play(history, proxy, [0, 1])
+    history.run(lambda: switch(history, proxy))
+    history.check()
+    assert proxy.metric("near_hits_total") > 0
+
+
+@pytest.mark.parametrize("switched", [False, True])
+def test_copies_one_of_which_is_killed_and_one_frozen(memcached, proxima, switched):
     servers = memcached.several(3)
     pools = {
         "cache": {
@@ -160,6 +180,8 @@ def test_copies_one_of_which_is_killed_and_one_frozen(memcached, proxima):
             servers[2].thaw()
 
     history.run(hurt)
+    if switched:
+        history.run(lambda: switch(history, proxy))
     history.check()
 
 

@@ -76,7 +76,6 @@ impl WorkerNear {
         if let Some(changes) = self.changes.take() {
             drop(changes.of_everything());
         }
-        self.due.clear();
     }
 
     /// Keeps a change open whose request was sent, and whose answer never comes.
@@ -112,6 +111,8 @@ impl WorkerNear {
             self.lingering.pop_front();
         }
         let Some(changes) = &self.changes else {
+            // They count if something is kept again before they are over.
+            self.due.retain(|&(_, end)| end > now);
             return;
         };
         let begun: Vec<Micros> = self

@@ -14,7 +14,7 @@ use super::{Lane, lane::Unanswered};
 use crate::{
     engine::{Engine, LaneId},
     micros::Micros,
-    near::{Changes, LINGER, OpenChange, WorkerNear},
+    near::{Changes, LINGER, OpenChange, Rules, WorkerNear},
     protocol::{Changed, Protocol},
 };
 
@@ -71,9 +71,14 @@ impl Engine {
         }
     }
 
-    /// Begins or ends to count changes, as the tree has a near cache or not.
+    /// Begins or ends to count changes, as any rule of the tree's near cache is on or none is.
     pub fn follow_near(&mut self) {
-        let near = self.tree.near().cloned();
+        let keeps = |rules: &Rules| rules.all().any(|rule| rule.is_on());
+        let near = self
+            .tree
+            .near()
+            .filter(|_| self.tree.near_rules().is_some_and(keeps));
+        let near = near.cloned();
         match (near, self.near.counts()) {
             (Some(near), false) => {
                 self.near.begin(&near);
@@ -85,8 +90,8 @@ impl Engine {
         }
     }
 
-    /// Counts every request that waits on a lane as a change of everything: nobody knows what those change
-    /// that were sent before.
+    /// Counts every request that waits on a lane, and every operation on copies, as a change of everything:
+    /// nobody knows what those change that were sent before.
     fn count_those_under_way(&mut self) {
         let Some(changes) = self.near.changes() else {
             return;
@@ -98,6 +103,7 @@ impl Engine {
             }
             lane.has_uncounted = lane.owner.is_some();
         }
+        self.copies.count_changes(changes);
     }
 
     /// A reply has come on a dedicated lane: its server has executed all changes on it, unless the reply says

@@ -104,6 +104,8 @@ pub enum Order {
         /// The answer.
         fetched: Box<Fetched>,
     },
+    /// Count changes, or no more: a rule of the near cache is on, or none is.
+    FollowNear,
     /// Give back what others have freed of its memory.
     GiveBack,
     /// Accept no more clients, and close each client as soon as nothing is due to it.
@@ -213,6 +215,7 @@ impl<R: Reactor> Worker<R> {
                 }
                 Order::Answer { place, answer } => self.engine.answered(place, &answer),
                 Order::Fetched { flight, fetched } => self.engine.take_fetched(flight, &fetched),
+                Order::FollowNear => self.engine.follow_near(),
                 Order::GiveBack => give_back(),
                 Order::Drain { done } => {
                     self.close_listener(None);

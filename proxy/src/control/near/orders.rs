@@ -10,6 +10,7 @@ use crate::{
     micros::Micros,
     near::{Entries, Near, Rule},
     route::near_settings,
+    worker::Order,
 };
 
 use super::{NearError, values_of};
@@ -149,6 +150,9 @@ impl Proxy {
             self.keep_near(Some((&rule.name, values)), None)?;
         }
         rule.set(&settings);
+        if (before.ttl == Micros::ZERO) != (settings.ttl == Micros::ZERO) {
+            self.workers.order(|_| Order::FollowNear);
+        }
         if !rule.is_on() {
             rule.drop_all();
         } else if settings.largest != before.largest {

@@ -289,6 +289,11 @@ impl Operations {
     }
 
     /// All operations.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Operation> {
+        self.table.iter_mut().map(|(_, operation)| operation)
+    }
+
+    /// All operations.
     pub(super) fn iter(&self) -> impl Iterator<Item = (OperationId, &Operation)> {
         self.table.iter()
     }

@@ -9,6 +9,7 @@ use crate::{
     copies::{Holder, KeyLocks, Snapshot},
     engine::{OperationId, ReplyTo},
     members::MemberId,
+    near::Changes,
     route::Walk,
 };
 
@@ -69,6 +70,15 @@ impl WorkerCopies {
     #[inline]
     pub(crate) fn waits_for_peers(&self) -> bool {
         self.fleet.as_ref().is_some_and(|part| part.waits())
+    }
+
+    /// Counts the changes that are under way as changes of everything, each until its operation ends.
+    pub(crate) fn count_changes(&mut self, changes: &Changes) {
+        for operation in self.operations.iter_mut() {
+            if operation.change.is_none() && operation.request.class != Class::Read {
+                operation.change = Some(changes.of_everything());
+            }
+        }
     }
 
     /// Is no operation under way?

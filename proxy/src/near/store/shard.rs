@@ -3,8 +3,8 @@
 //!
 //! **Eviction** goes from shard to shard, looks at [`SAMPLE`] entries of one, and takes the one that was not
 //! used for the longest time, counted in operations of the shard and halved for each hit up to three, as the
-//! embedded store does. Dead entries go first. Each operation looks at one entry more, so that the dead do
-//! not stay where nobody asks for them.
+//! embedded store does. Dead entries go first. Every eighth operation looks at one entry more, so that the
+//! dead do not stay where nobody asks for them.
 
 use std::{
     collections::HashMap,
@@ -28,6 +28,8 @@ use crate::{
 
 /// Entries among which one eviction chooses.
 const SAMPLE: usize = 16;
+/// Operations for each entry that is looked at, whether it is dead.
+const CRAWLS: u32 = 8;
 /// There is room for one entry in so many more.
 const SPARE: usize = 8;
 
@@ -332,9 +334,12 @@ impl Shard {
         gone
     }
 
-    /// Looks whether the next entry is dead.
+    /// Looks whether the next entry is dead, once in a few operations.
     #[inline]
     fn crawl(&mut self, now: Micros) {
+        if !self.tick.is_multiple_of(CRAWLS) {
+            return;
+        }
         if self.crawl >= self.entries.len() {
             self.crawl = 0;
         }
