@@ -1,8 +1,7 @@
 //! The reply to one command, in parts of any size.
 
 use super::{
-    AuthMore, AuthSwitch, Capabilities, EofPacket, ErrPacket, Fault, OkPacket, Packets, Piece, PrepareOk,
-    Shape,
+    Capabilities, Event, Fault, Packets, Piece, Shape,
     packet::LARGEST_PACKET,
     stage::{Role, Stage},
 };
@@ -13,27 +12,6 @@ pub const LONGEST_CONTROL: usize = 64 * 1024;
 
 /// The most bytes of memory that are kept from one reply to the next.
 const KEPT: usize = 1024;
-
-/// What a message says that is understood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event<'a> {
-    /// There are only bytes to pass on.
-    Bytes,
-    /// A result begins, with so many columns.
-    Columns(u32),
-    /// A statement was prepared.
-    Prepared(PrepareOk),
-    /// A statement is done, or the rows of a result end.
-    Ok(OkPacket<'a>),
-    /// Definitions or rows end.
-    Eof(EofPacket),
-    /// The reply ends with an error.
-    Err(ErrPacket<'a>),
-    /// The server asks the client to log in by another method.
-    AuthSwitch(AuthSwitch<'a>),
-    /// The server goes on with the method of the login.
-    AuthMore(AuthMore<'a>),
-}
 
 /// What was read by one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

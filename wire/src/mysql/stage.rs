@@ -1,8 +1,8 @@
 //! Where in a reply its reader is, and what comes next.
 
 use super::{
-    AuthMore, AuthSwitch, Capabilities, EofPacket, ErrPacket, Event, Fault, OkPacket, Shape, Status,
-    bytes::Fields, eof, packet::LARGEST_PACKET,
+    AuthMore, AuthSwitch, Capabilities, EofPacket, ErrPacket, Event, Fault, OkPacket, PrepareOk, Shape,
+    Status, bytes::Fields, eof, packet::LARGEST_PACKET,
 };
 
 /// The most columns of a result. Servers allow 4096 in a table.
@@ -53,36 +53,6 @@ pub(super) enum Role {
     Prepared,
     Switch,
     More,
-}
-
-/// The head of the reply to COM_STMT_PREPARE.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PrepareOk {
-    /// The server's number of the statement.
-    pub id: u32,
-    /// Columns of its result; 0: it has none.
-    pub columns: u16,
-    /// Parameters that it takes.
-    pub parameters: u16,
-    /// Warnings that SHOW WARNINGS would list.
-    pub warnings: u16,
-}
-
-impl PrepareOk {
-    fn read(payload: &[u8]) -> Result<Self, Fault> {
-        let mut fields = Fields::of(payload, "head of a prepared statement");
-        fields.u8()?;
-        let (id, columns, parameters) = (fields.u32()?, fields.u16()?, fields.u16()?);
-        fields.u8()?;
-        let warnings = fields.u16()?;
-        fields.end()?;
-        Ok(Self {
-            id,
-            columns,
-            parameters,
-            warnings,
-        })
-    }
 }
 
 impl Stage {
