@@ -139,8 +139,10 @@ impl RuleSettings {
     #[inline]
     pub(super) fn fresh(&self, is_miss: bool, chance: u8) -> Micros {
         let span = if is_miss { self.negative } else { self.ttl };
-        let less = u128::from(span.0) * u128::from(self.jitter) * u128::from(chance) / (100 * 255);
-        span - Micros(less as u64)
+        let part = u64::from(self.jitter) * u64::from(chance);
+        // Above 22 years it is a smaller part.
+        let less = span.0.saturating_mul(part) / (100 * 255);
+        span - Micros(less)
     }
 
     /// The time after which an entry is of no use any more, with the same chance.
