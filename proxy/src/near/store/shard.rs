@@ -24,15 +24,12 @@ use super::{
 use crate::{
     micros::Micros,
     near::{Note, RuleSettings, Words},
-    reactor::prefetch,
 };
 
 /// Entries among which one eviction chooses.
 const SAMPLE: usize = 16;
 /// Operations for each entry that is looked at, whether it is dead.
 const CRAWLS: u32 = 8;
-/// Bytes of a reply that are loaded ahead.
-const AHEAD: usize = 512;
 /// There is room for one entry in so many more.
 const SPARE: usize = 8;
 
@@ -105,10 +102,6 @@ impl Shard {
     pub(super) fn place_of(&self, hash: KeyHash, key: &[u8]) -> Option<u32> {
         let place = *self.index.get(&hash.0)?;
         let entry = self.entries.get(place as usize)?.as_ref()?;
-        // They come while the key is compared.
-        if let Some(bytes) = entry.kept.first().and_then(|kept| kept.bytes.as_deref()) {
-            prefetch(bytes.get(..AHEAD).unwrap_or(bytes));
-        }
         (*entry.key == *key).then_some(place)
     }
 
