@@ -7,7 +7,7 @@ use super::{
 };
 
 /// The most bytes of a message that are kept to be understood. Behind them an OK packet is
-/// [cut](OkPacket::is_cut), and the message of an error as well.
+/// [cut](super::OkPacket::is_cut), and the message of an error as well.
 pub const LONGEST_CONTROL: usize = 64 * 1024;
 
 /// The most bytes of memory that are kept from one reply to the next.
