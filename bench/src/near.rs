@@ -23,6 +23,9 @@ pub(crate) enum Near {
     Written,
 }
 
+/// So many keys do not fit into the smaller memory.
+const MANY: usize = 20_000;
+
 impl Near {
     /// The lines of Proxima's configuration before `route`, and the route that stands in its place.
     pub(crate) fn wrap(self, route: &str) -> (&'static str, String) {
@@ -52,8 +55,9 @@ impl Near {
         match self {
             Self::None | Self::Off => {}
             Self::Misses => ensure!(
-                keys >= 20 * batch,
-                "--near misses is measured with at least 20 times as many keys as the {batch} requests of a round"
+                keys >= MANY && keys >= 20 * batch,
+                "--near misses is measured with at least {MANY} keys, and 20 times as many as the {batch} requests of a \
+                 round"
             ),
             Self::Hits => ensure!(
                 mix.is_gets_only() && keys.is_multiple_of(batch),

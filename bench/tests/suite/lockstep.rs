@@ -123,7 +123,7 @@ fn lockstep_of_copies_takes_sets_only() {
 fn lockstep_of_a_near_cache_meets_hits_misses_and_kept_keys_alone() {
     let rows = [
         (&["hits", "--mix", "0:1"][..], 1.0),
-        (&["misses", "--mix", "0:1"], 2.0),
+        (&["misses", "--mix", "0:1", "--keys", "20000"], 2.0),
         (&["written", "--mix", "1:0", "--keys", "200"], 2.0),
         (&["off"], 2.0),
     ];
