@@ -421,6 +421,23 @@ def test_a_flush_that_is_due_later_is_seen_when_it_comes(cache):
         until(is_flushed, "the flush has come")
 
 
+def test_a_flush_that_is_due_later_is_seen_by_a_rule_that_is_switched_on_meanwhile(cache):
+    server, proxy, _ = cache()
+    with proxy.raw() as client, proxy.raw(1) as plain:
+        client.set("k", "v")
+        assert proxy.http("/near/off?rule=all", "POST")[0] == 200
+        assert plain.ask(b"flush_all 2\r\n") == b"OK\r\n"
+        assert proxy.http("/near/on?rule=all", "POST")[0] == 200
+
+        def is_flushed():
+            is_gone = server.get("k") is None
+            held = client.get("k")
+            assert not (is_gone and held), "it is kept longer than the server had it"
+            return is_gone
+
+        until(is_flushed, "the flush has come")
+
+
 def test_a_change_reaches_who_reads_from_the_next_pool(memcached, proxima):
     servers = memcached.several(2)
     pools = {

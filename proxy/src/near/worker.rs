@@ -102,6 +102,12 @@ impl WorkerNear {
             false => now,
         };
         self.due.push((begin, due + LATE));
+        if self.changes.is_none() && self.due.len() > MOST_DUE {
+            // One span stands for all of them.
+            let begin = self.due.iter().map(|&(begin, _)| begin).min();
+            let end = self.due.iter().map(|&(_, end)| end).max();
+            self.due = begin.zip(end).into_iter().collect();
+        }
         self.end_due(now);
     }
 

@@ -61,6 +61,17 @@ impl Engine {
         }
     }
 
+    /// Remembers a flush that is due later, while no change is counted: something may be kept by then.
+    #[cold]
+    pub(super) fn note_flush(&mut self, id: LaneId, request: &Request, message: &[u8]) {
+        let lane = self.servers.lanes.get(id);
+        let cacheable = lane.and_then(|lane| lane.member.protocol.cacheable());
+        let changed = cacheable.map(|of| of.changes(request, message));
+        if let Some(Changed::EverythingLater(seconds)) = changed {
+            self.near.flush_later(seconds, self.now);
+        }
+    }
+
     /// Ends changes without an answer behind which nothing was answered for long enough.
     pub(super) fn end_unanswered(&mut self) {
         if self.near.counts() {

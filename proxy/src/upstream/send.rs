@@ -176,6 +176,8 @@ impl Engine {
         }
         if self.near.counts() {
             self.count_change(id, request, message);
+        } else if request.key.is_empty() && self.tree.near().is_some() {
+            self.note_flush(id, request, message);
         }
         if request.is_unanswered {
             // There is no reply: the sender learns only that the request is on its way.
