@@ -236,6 +236,16 @@ impl Engine {
         }
     }
 
+    /// This lane takes nothing more of the value that a client sends.
+    pub(crate) fn leave_lane_of_upload(&mut self, id: ClientId, lane: LaneId) {
+        if let Some(client) = self.clients.table.get_mut(id)
+            && let Stage::Upload(upload) = &mut client.stage
+        {
+            upload.lanes.retain(|&other| other != lane);
+            self.requeue(id);
+        }
+    }
+
     /// Counts the bytes of an open request that come next. Returns `false` if more of them are needed.
     pub(super) fn next_piece(&mut self, id: ClientId, input: &mut Input<'_>) -> bool {
         let most = self.limits.value_bytes as u64;

@@ -58,7 +58,7 @@ pub use self::{
     login::Login,
     manner::Manner,
     outcomes::OUTCOMES,
-    outgoing::Outgoing,
+    outgoing::{Outgoing, Written},
     plan::Plan,
     pool::{Asked, HoldLimit, MemberFacts, Monitor, PoolMembers, PoolQuestion, PoolSettings, PoolState},
     pool_changes::{PoolChanges, Wakers},

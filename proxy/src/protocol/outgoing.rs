@@ -1,10 +1,25 @@
 //! What leaves on a lane for one request, when the codec writes it for this lane.
 
+use proxima_wire::message::Reply;
+
 /// The bytes for one request, with the requests that go before it.
 #[derive(Debug)]
 pub struct Outgoing<'a> {
     bytes: &'a mut Vec<u8>,
     before: &'a mut Vec<Before>,
+    answer: &'a mut Vec<u8>,
+}
+
+/// What has become of a request that was to be written for its lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// It was written, behind what goes before it.
+    Whole,
+    /// Only what goes before it was written. The request is to be written when all of that is answered, and the
+    /// lane is given nothing else until then.
+    Waits,
+    /// Nothing of it is sent: what was appended to the [answer](Outgoing::answer) is its reply.
+    Answered(Reply),
 }
 
 /// A request that goes before another one.
@@ -18,8 +33,12 @@ pub(crate) struct Before {
 
 impl<'a> Outgoing<'a> {
     /// Appends to these.
-    pub(crate) fn new(bytes: &'a mut Vec<u8>, before: &'a mut Vec<Before>) -> Self {
-        Self { bytes, before }
+    pub(crate) fn new(bytes: &'a mut Vec<u8>, before: &'a mut Vec<Before>, answer: &'a mut Vec<u8>) -> Self {
+        Self {
+            bytes,
+            before,
+            answer,
+        }
     }
 
     /// Appends a request of this command that goes before the one that is written. It has a reply, which
@@ -35,5 +54,10 @@ impl<'a> Outgoing<'a> {
     /// The bytes to which the request itself is appended.
     pub fn request(&mut self) -> &mut Vec<u8> {
         self.bytes
+    }
+
+    /// The bytes to which the reply is appended, if the request is [answered](Written::Answered) here.
+    pub fn answer(&mut self) -> &mut Vec<u8> {
+        self.answer
     }
 }

@@ -93,8 +93,10 @@ impl Lane {
         self.suspect();
         let (held, waiters, changes) = self.take_again();
         let is_sharing = !self.dedicated && !self.bulk;
+        // What went before the first of them may be what has ended the connection: that one is not tried here again.
+        let tried = usize::from(self.awaits_before);
         let unwritten = match is_sharing {
-            true => mem::take(&mut self.unwritten),
+            true => self.unwritten.split_off(tried.min(self.unwritten.len())),
             false => Vec::new(),
         };
         Some(Next {

@@ -38,7 +38,10 @@ impl Engine {
 
     /// This lane's connection is made, after its login: its command is sent if none has come before it.
     pub(super) fn end_opening(&mut self, id: LaneId, number: u64) {
-        if let Some(lane) = self.servers.lanes.get_mut(id) {
+        // What has to go before the command was sent alone, and the command comes behind its answer.
+        if let Some(lane) = self.servers.lanes.get_mut(id)
+            && !lane.awaits_before
+        {
             lane.arrival = Arrival::Behind(number);
             lane.holding = true;
             lane.held = std::mem::take(&mut lane.stream.out);

@@ -25,7 +25,7 @@ impl Engine {
             .servers
             .lanes
             .get(id)
-            .is_some_and(|lane| lane.waiters.len() == 1 || lane.dedicated);
+            .is_some_and(|lane| (lane.waiters.len() == 1 || lane.dedicated) && lane.unwritten.is_empty());
         let collect = !(alone && self.make_bulk(id));
         let command = self
             .servers
@@ -128,6 +128,7 @@ impl Engine {
             let goes_on = hold && reader.is_some_and(|reader| self.reads_next(id, reader));
             self.hold_lane(id, goes_on);
             self.settle_lane(id);
+            self.release_answered(id);
         } else if hold {
             self.hold_lane(id, true);
         }
@@ -151,7 +152,7 @@ impl Engine {
         lane.pace.moved(bytes.len() as u64);
         lane.part_bytes += bytes.len() as u64;
         let large = lane.part_bytes > most;
-        if large && lane.waiters.len() == 1 {
+        if large && lane.waiters.len() == 1 && lane.unwritten.is_empty() {
             self.make_bulk(id);
         }
         if !matches!(
@@ -188,11 +189,9 @@ impl Engine {
 
     /// Passes on one part of a reply to the client that waits for it, if there is one.
     fn pass_part(&mut self, lane: LaneId, to: ReplyTo, bytes: &[u8]) {
-        let alone = self
-            .servers
-            .lanes
-            .get(lane)
-            .is_some_and(|lane| (lane.bulk || lane.dedicated) && lane.part_bytes > WHOLE);
+        let alone = self.servers.lanes.get(lane).is_some_and(|lane| {
+            (lane.bulk || lane.dedicated) && lane.unwritten.is_empty() && lane.part_bytes > WHOLE
+        });
         let waiting = match to {
             ReplyTo::Client { client: id, seq } => self.pass_piece((id, seq), bytes, false),
             _ => None,

@@ -2,6 +2,9 @@
 //!
 //! Invariant: a request is written when its lane has logged in, and not before: what its server knows, and
 //! what the login has agreed on, decide its bytes.
+//!
+//! Invariant: while a request waits for the answers to what goes before it, nothing behind it leaves on its
+//! lane. The codec writes it when it has seen all of these answers.
 
 use std::mem;
 
@@ -10,12 +13,12 @@ use proxima_wire::message::{Outcome, Reply, Request};
 use super::{LANE_BYTES, Lane, Pace, Trial, Unwritten, Waiter};
 use crate::{
     engine::{Endpoint, Engine, LaneId, ReplyTo},
-    protocol::{Before, Failed, Fate, Outgoing},
+    protocol::{Before, Failed, Fate, Outgoing, Written},
 };
 
 impl Engine {
-    /// Writes a request for this lane, or keeps it until the login has ended.
-    #[cold]
+    /// Writes a request for this lane, or keeps it until the login has ended or what goes before it is answered.
+    #[inline(never)]
     pub(super) fn give_fitted(&mut self, id: LaneId, request: &Request, message: &[u8], to: ReplyTo) {
         let now = self.now;
         let session = self.slot_of(to).map(|(client, _)| client);
@@ -24,11 +27,19 @@ impl Engine {
         };
         let streamed = (message.len() as u64) < request.len();
         if streamed {
+            // It is nobody's whose last byte has come while the request was not written yet.
             lane.uploading = self.servers.uploader;
             lane.active = now;
             lane.pace = Pace::since(now);
             self.servers.uploads.push(id);
         }
+        let uploader = lane.uploading.filter(|_| streamed);
+        let unwritten = || Unwritten {
+            to,
+            request: *request,
+            message: message.to_vec(),
+            uploader,
+        };
         if lane.holding {
             // Requests for which a client waits are bounded by the client's limit of requests in flight.
             if session.is_none() && lane.unwritten_memory() > LANE_BYTES {
@@ -41,33 +52,29 @@ impl Engine {
                 return self.fail(to, &failed);
             }
             self.servers.in_flight += 1;
-            return lane.unwritten.push(Unwritten {
-                to,
-                request: *request,
-                message: message.to_vec(),
-                uploader: lane.uploading.filter(|_| streamed),
-            });
+            return lane.unwritten.push(unwritten());
         }
         let out = lane.stream.filling(&mut self.buffers);
         let begun = out.len();
-        let mut before = mem::take(&mut self.servers.before);
-        lane.member.protocol.write(
+        let (mut before, mut answer) = (
+            mem::take(&mut self.servers.before),
+            mem::take(&mut self.servers.ending),
+        );
+        let written = lane.member.protocol.write(
             &mut lane.state,
             self.clients.session(session),
             request,
             message,
-            &mut Outgoing::new(out, &mut before),
+            &mut Outgoing::new(out, &mut before, &mut answer),
         );
-        let written = out.len() - begun;
-        let first = lane.given;
-        lane.given += written as u64;
-        let mut at = first as u32;
+        let size = (out.len() - begun) as u64;
+        let mut at = lane.given as u32;
+        lane.given += size;
         let waiter = Waiter {
             sent: now,
             trial: Trial::Large,
             ..Waiter::NOBODY
         };
-        let asked = before.len() + usize::from(!request.is_unanswered);
         for &Before { command, len } in &before {
             lane.waiters.push(Waiter {
                 at,
@@ -77,7 +84,32 @@ impl Engine {
             self.metrics.sent(command);
             at = at.wrapping_add(len);
         }
+        self.servers.in_flight += before.len();
+        before.clear();
+        self.servers.before = before;
+        if size > 0 {
+            self.flush_later(Endpoint::Lane(id));
+        }
+        match written {
+            Written::Whole => self.give_ending(answer),
+            Written::Waits => {
+                self.give_ending(answer);
+                return self.wait_for_before(id, unwritten());
+            }
+            Written::Answered(reply) => {
+                if streamed {
+                    self.leave_upload(id);
+                }
+                self.deliver(to, &reply, &answer);
+                self.give_ending(answer);
+                return self.settle_lane(id);
+            }
+        }
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
         if !request.is_unanswered {
+            self.servers.in_flight += 1;
             lane.waiters.push(Waiter {
                 to,
                 at,
@@ -86,11 +118,7 @@ impl Engine {
                 ..waiter
             });
         }
-        before.clear();
-        self.servers.before = before;
-        self.servers.in_flight += asked;
         self.metrics.sent(request.command);
-        self.flush_later(Endpoint::Lane(id));
         if self.near.counts() {
             self.count_change(id, request, message);
         }
@@ -100,30 +128,74 @@ impl Engine {
         }
     }
 
+    /// Has a request of this lane, and all that are given to it from now on, wait for the answers to what has
+    /// gone before it.
+    fn wait_for_before(&mut self, id: LaneId, unwritten: Unwritten) {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        if lane.waiters.is_empty() {
+            let text = "it waits for nothing";
+            self.leave_upload(id);
+            return self.fail(unwritten.to, &Failed::here(Outcome::LocalError, text));
+        }
+        (lane.holding, lane.awaits_before) = (true, true);
+        self.servers.in_flight += 1;
+        lane.unwritten.push(unwritten);
+    }
+
+    /// This lane has a reply: a request that has waited for what goes before it is written, if that is answered.
+    pub(super) fn release_answered(&mut self, id: LaneId) {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        if lane.awaits_before && lane.waiters.is_empty() && lane.download.is_none() {
+            lane.awaits_before = false;
+            self.release_held(id);
+            self.settle_lane(id);
+        }
+    }
+
+    /// Has a lane take no more of the value that comes for it: its request is not sent.
+    fn leave_upload(&mut self, id: LaneId) {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        lane.held.clear();
+        self.servers.uploads.retain(|&other| other != id);
+        if let Some(client) = lane.uploading.take() {
+            self.leave_lane_of_upload(client, id);
+        }
+    }
+
     /// Sends the requests that were held, and holds no more.
     pub(super) fn release_held(&mut self, id: LaneId) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
-        lane.holding = false;
-        // Where requests are written for their lane, this is what has come of a value meanwhile: it goes
-        // behind its request.
-        let held = mem::take(&mut lane.held);
-        if lane.unwritten.is_empty() {
-            return lane.stream.out.extend_from_slice(&held);
+        if lane.awaits_before {
+            return;
         }
-        let (member, begun) = (lane.member.clone(), mem::take(&mut lane.unwritten));
-        let uploader = self.servers.uploader;
-        self.servers.in_flight -= begun.len();
-        // Who is answered meanwhile sends nothing in the name of another's upload.
-        self.descend(|engine| {
-            for unwritten in begun {
-                engine.servers.uploader = unwritten.uploader;
-                engine.give(id, &member, &unwritten.request, &unwritten.message, unwritten.to);
-            }
-            engine.servers.uploader = uploader;
-        });
-        if let Some(lane) = self.servers.lanes.get_mut(id) {
+        lane.holding = false;
+        if !lane.unwritten.is_empty() {
+            let (member, begun) = (lane.member.clone(), mem::take(&mut lane.unwritten));
+            let uploader = self.servers.uploader;
+            self.servers.in_flight -= begun.len();
+            // Who is answered meanwhile sends nothing in the name of another's upload.
+            self.descend(|engine| {
+                for unwritten in begun {
+                    engine.servers.uploader = unwritten.uploader;
+                    engine.give(id, &member, &unwritten.request, &unwritten.message, unwritten.to);
+                }
+                engine.servers.uploader = uploader;
+            });
+        }
+        // Where requests are written for their lane, this is what has come of a value meanwhile: it goes
+        // behind its request, which may be waiting again.
+        if let Some(lane) = self.servers.lanes.get_mut(id)
+            && !lane.holding
+        {
+            let held = mem::take(&mut lane.held);
             lane.stream.out.extend_from_slice(&held);
         }
     }

@@ -26,6 +26,7 @@ impl Engine {
             phase: Phase::Connecting,
             state: StateSlot::NONE,
             fitted: member.protocol.fits_requests(),
+            awaits_before: false,
             unwritten: Vec::new(),
             part_left: 0,
             held: Vec::new(),

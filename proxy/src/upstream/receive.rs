@@ -258,6 +258,7 @@ impl Engine {
                 if let Some((_, ending)) = ending {
                     self.give_ending(ending);
                 }
+                self.release_answered(id);
                 Some(used)
             }
             _ => {

@@ -200,6 +200,9 @@ impl Engine {
         lane.pace.moved(piece.len() as u64);
         if is_last {
             lane.uploading = None;
+            lane.unwritten
+                .iter_mut()
+                .for_each(|unwritten| unwritten.uploader = None);
             // The client's time for its value is none of the server's time for the reply.
             lane.free = self.now;
         }

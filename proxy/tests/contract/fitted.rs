@@ -13,9 +13,9 @@ use crate::{
 static KNOWN: Lines = Lines::fitting(PASSWORD);
 static FITTING: Protocols = Protocols::new(&[&KNOWN]);
 
-const ROUTES: [&str; 3] = ["p", "{failover: p}", "{log: p}"];
+pub(crate) const ROUTES: [&str; 3] = ["p", "{failover: p}", "{log: p}"];
 
-fn one(name: &'static str, route: &str, test: impl Fn(&Proxy)) {
+pub(crate) fn one(name: &'static str, route: &str, test: impl Fn(&Proxy)) {
     over(route, &[move || server::start(name)], PATIENT, &FITTING, test);
 }
 
@@ -25,7 +25,7 @@ fn run(client: &mut Client, key: &str, text: &str) -> (usize, usize, String) {
     ran(&said, key, text)
 }
 
-fn ran(said: &str, key: &str, text: &str) -> (usize, usize, String) {
+pub(crate) fn ran(said: &str, key: &str, text: &str) -> (usize, usize, String) {
     let rest = said
         .strip_prefix(&format!("= {text} for {key}: text "))
         .unwrap_or_else(|| panic!("{said}"));

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use proxima::protocol::{EndState, Login, Message, Outgoing, ServerLogin, ServerSide, Session, StateSlot};
+use proxima::protocol::{
+    EndState, Login, Message, Outgoing, ServerLogin, ServerSide, Session, StateSlot, Written,
+};
 use proxima_wire::message::{Bad, Outcome, Parse, Parsed, Reply, Request};
 
 use crate::lines::{COMMANDS, Lines, UNKNOWN, answer, line, number as number_of};
@@ -19,8 +21,11 @@ struct Lane {
     is_terse: bool,
     /// The numbers of the texts that the server knows here.
     known: HashMap<Vec<u8>, usize>,
-    /// Texts that the server is being told of, in order, with what it has said of the last one if it took it not.
-    told: Vec<Vec<u8>>,
+    /// The number of the next text.
+    next: usize,
+    /// Texts that the server is being told of, in order, with their numbers, and what it has said of the last one
+    /// if it took it not.
+    told: Vec<(Vec<u8>, usize)>,
     failed: Option<Vec<u8>>,
 }
 
@@ -164,33 +169,38 @@ impl ServerSide for Lines {
         request: &Request,
         message: &[u8],
         out: &mut Outgoing<'_>,
-    ) {
+    ) -> Written {
         let Some(lane) = lane.get_mut::<Lane>() else {
-            return;
+            return Written::Whole;
         };
-        if COMMANDS[request.command as usize] != "RUN" {
-            return out.request().extend_from_slice(message);
-        }
         let key = request.key.of(message);
         let text = message[request.key.start as usize + key.len()..].trim_ascii();
-        let statement = match lane.known.get(text) {
-            Some(&known) => known,
-            None => {
-                let fresh = lane.known.len();
-                lane.known.insert(text.to_owned(), fresh);
-                lane.told.push(text.to_owned());
-                out.ask_before(number_of("PREP"), |out| {
-                    out.extend_from_slice(format!("PREP {fresh} ").as_bytes());
-                    out.extend_from_slice(text);
-                    out.push(b'\n');
+        match COMMANDS[request.command as usize] {
+            "RUN" => {
+                let number = lane.known.get(text).copied();
+                let number = number.unwrap_or_else(|| {
+                    let fresh = lane.tell(text, out);
+                    lane.known.insert(text.to_owned(), fresh);
+                    fresh
                 });
-                fresh
+                execute(number, key, out)
             }
-        };
-        out.request()
-            .extend_from_slice(format!("EXEC {statement} ").as_bytes());
-        out.request().extend_from_slice(key);
-        out.request().push(b'\n');
+            "SURE" => match lane.sure(text, out) {
+                Ok(number) => execute(number, key, out),
+                Err(written) => written,
+            },
+            "BLOB" if key.starts_with(b"sure") => match lane.sure(&[key, b" blob"].concat(), out) {
+                Ok(_) => {
+                    out.request().extend_from_slice(message);
+                    Written::Whole
+                }
+                Err(written) => written,
+            },
+            _ => {
+                out.request().extend_from_slice(message);
+                Written::Whole
+            }
+        }
     }
 
     fn finish(
@@ -205,11 +215,12 @@ impl ServerSide for Lines {
         let lane = lane.get_mut::<Lane>()?;
         match COMMANDS[command as usize] {
             "PREP" => {
-                let text = lane.told.remove(0);
+                let (text, number) = lane.told.remove(0);
                 lane.failed = reply.outcome.is_error().then(|| bytes.to_vec());
-                if lane.failed.is_some() {
-                    lane.known.remove(&text);
-                }
+                match lane.failed {
+                    Some(_) => lane.known.remove(&text),
+                    None => lane.known.insert(text, number),
+                };
                 None
             }
             "RUN" => {
@@ -228,6 +239,43 @@ impl ServerSide for Lines {
             }
             _ => None,
         }
+    }
+}
+
+/// Writes that a text is executed for a key.
+fn execute(number: usize, key: &[u8], out: &mut Outgoing<'_>) -> Written {
+    out.request()
+        .extend_from_slice(format!("EXEC {number} ").as_bytes());
+    out.request().extend_from_slice(key);
+    out.request().push(b'\n');
+    Written::Whole
+}
+
+impl Lane {
+    /// Has the server told of a text, by this number.
+    fn tell(&mut self, text: &[u8], out: &mut Outgoing<'_>) -> usize {
+        let fresh = self.next;
+        self.next += 1;
+        self.told.push((text.to_owned(), fresh));
+        out.ask_before(number_of("PREP"), |out| {
+            out.extend_from_slice(format!("PREP {fresh} ").as_bytes());
+            out.extend_from_slice(text);
+            out.push(b'\n');
+        });
+        fresh
+    }
+
+    /// The number of a text that the server has taken; otherwise what becomes of its request.
+    fn sure(&mut self, text: &[u8], out: &mut Outgoing<'_>) -> Result<usize, Written> {
+        if let Some(&number) = self.known.get(text) {
+            return Ok(number);
+        }
+        if let Some(said) = self.failed.take() {
+            out.answer().extend_from_slice(&said);
+            return Err(Written::Answered(Reply::new(Outcome::RemoteError, said.len())));
+        }
+        self.tell(text, out);
+        Err(Written::Waits)
     }
 }
 

@@ -33,6 +33,9 @@
 //!                                             RUN key text         = what came of it; the server knows the text by a
 //!                                                                  number of the connection: PREP number text, +, then
 //!                                                                  EXEC number key
+//!                                             SURE key text        as RUN, but EXEC is sent when the server has taken the
+//!                                                                  text, and not at all if it has not. So is a BLOB whose
+//!                                                                  key begins with `sure`
 //! ```
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -101,12 +104,12 @@ static KNOWN: Lines = Lines::new(PASSWORD);
 /// The protocols of a process that speaks only this protocol.
 pub(crate) static LINES: Protocols = Protocols::new(&[&KNOWN]);
 
-pub(crate) const COMMANDS: [&str; 32] = [
+pub(crate) const COMMANDS: [&str; 33] = [
     "GET", "PUT", "MANY", "BYE", "NEST", "BATCH", "TELL", "AS", "TAKE", "SOME", "PAIRS", "WHO", "WAIT",
     "HOLD", "FREE", "SPOIL", "WATCH", "USE", "WHOAMI", "BLOB", "RUN", "PREP", "EACH", "VAR", "TELLME",
-    "RESET", "RELOG", "ID", "CANCEL", "STOP", "MARK", "SUM",
+    "RESET", "RELOG", "ID", "CANCEL", "STOP", "MARK", "SUM", "SURE",
 ];
-const CLASSES: [Class; 32] = [
+const CLASSES: [Class; 33] = [
     Class::Read,
     Class::Write,
     Class::Read,
@@ -139,6 +142,7 @@ const CLASSES: [Class; 32] = [
     Class::Session,
     Class::Session,
     Class::Session,
+    Class::Read,
 ];
 pub(crate) const UNKNOWN: &[u8] = b"? no such command\n";
 /// No line is longer.

@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod admission;
+mod awaited;
 mod cancel;
 mod client;
 mod closing;

@@ -190,6 +190,17 @@ impl Talk {
         self.stream.write_all(&wire)
     }
 
+    /// Whether anything has come that was not heard, or does come within a moment.
+    fn has_more(&mut self) -> io::Result<bool> {
+        if !self.heard.is_empty() {
+            return Ok(true);
+        }
+        self.stream.set_read_timeout(Some(Duration::from_millis(20)))?;
+        let has_more = matches!(self.stream.peek(&mut [0]), Ok(1..));
+        self.stream.set_read_timeout(None)?;
+        Ok(has_more)
+    }
+
     /// Sends a push for this many changes of this key.
     fn watch(&mut self, key: &str, count: usize, values: &Mutex<HashMap<String, String>>) -> io::Result<()> {
         let value = || values.lock().unwrap().get(key).cloned();
@@ -274,6 +285,7 @@ impl Talk {
         };
         self.say(&format!("{welcome}\n! first news\n"))?;
         let mut texts: HashMap<String, String> = HashMap::new();
+        let mut refused: BTreeSet<String> = BTreeSet::new();
         let mut known = String::from("nothing");
         loop {
             let line = self.hear()?;
@@ -383,8 +395,29 @@ impl Talk {
                     let end = if name == "terse" { ';' } else { '.' };
                     self.say_slowly(&format!("{end} {count}\n! half of it now, half of it later\n"), 3)?;
                 }
-                "PREP" if rest.contains("bad") => self.say(&format!("? {name} takes no {rest}\n"))?,
+                "PREP" if rest.contains("sure") && self.has_more()? => self.say("? too early\n")?,
+                "PREP" if rest.contains("mute") => {
+                    self.hear()?;
+                }
+                "PREP" if rest.contains("lost at") && !rest.ends_with(name) => {
+                    texts.insert(key.to_owned(), rest.to_owned());
+                    self.say("+\n")?;
+                }
+                "PREP" if rest.contains("lost") => return Ok(()),
+                "PREP" if rest.contains("long") => {
+                    texts.insert(key.to_owned(), rest.to_owned());
+                    let parts = format!("- {}\n", "long".repeat(100)).repeat(1000);
+                    self.say_slowly(&format!("{parts}. 1000\n"), 3)?;
+                }
+                "PREP" if rest.contains("bad") => {
+                    if rest.contains("sure") {
+                        refused.insert(key.to_owned());
+                    }
+                    self.say(&format!("? {name} takes no {rest}\n"))?;
+                }
                 "PREP" if texts.insert(key.to_owned(), rest.to_owned()).is_none() => self.say("+\n")?,
+                // What was refused before it must never come.
+                "EXEC" if refused.contains(key) => return Ok(()),
                 "EXEC" => match texts.get(key) {
                     Some(text) => {
                         let of = texts.len();

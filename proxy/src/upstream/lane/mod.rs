@@ -54,7 +54,7 @@ pub struct Lane {
     pub(super) limited: bool,
     /// What its server has proved that it knows.
     pub(super) proofs: Proofs,
-    /// Requests are held: the login is under way, or a proof is awaited.
+    /// Requests are held: the login is under way, or a proof, or the answer to what goes before them, is awaited.
     pub(super) holding: bool,
     /// What the first command that lets its client wait waits for itself.
     pub(super) arrival: Arrival,
@@ -64,6 +64,8 @@ pub struct Lane {
     pub(super) lost: u8,
     /// The codec writes each request for this lane.
     pub(super) fitted: bool,
+    /// Requests are held until what goes before the first of them is answered.
+    pub(super) awaits_before: bool,
     pub(super) phase: Phase,
     /// What the codec keeps for the connection.
     pub(super) state: StateSlot,
@@ -110,7 +112,7 @@ pub struct Lane {
     /// Requests that wait for the end of the login, with whose bytes they must not mix, or for the server's
     /// proof.
     pub(super) held: Vec<u8>,
-    /// Requests that are written when the login has ended.
+    /// Requests that are written when the login has ended, or what goes before them is answered.
     pub(super) unwritten: Vec<Unwritten>,
     /// Why the server takes only some commands.
     pub(super) limit: String,
