@@ -6,10 +6,11 @@ use proxima_wire::message::Reply;
 use crate::{
     engine::{ClientId, Engine, LaneId},
     members::Member,
+    protocol::StateSlot,
 };
 
 /// What has happened on a lane that a client has for itself.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) enum LaneEvent<'a> {
     /// A request of the client is answered: this is the reply, or the head or last part of a large one.
     Answered {
@@ -28,8 +29,8 @@ pub(crate) enum LaneEvent<'a> {
     Freed,
     /// The server keeps nothing any more, and the lane is not free for others.
     Released,
-    /// The connection has ended, with what the server kept.
-    Lost,
+    /// The connection has ended, with what the server kept. This is what the codec had kept for it.
+    Lost(&'a StateSlot),
     /// The same, and what waited on it has its answer.
     Ended,
 }
@@ -55,7 +56,7 @@ impl Engine {
             LaneEvent::Overwhelmed => self.close_slow(owner),
             LaneEvent::Freed => self.clients.set_own_lane(owner, None),
             LaneEvent::Released => self.clients.end_lease(owner),
-            LaneEvent::Lost => self.lose_own_lane(owner, lane),
+            LaneEvent::Lost(state) => self.lose_own_lane(owner, lane, state),
             LaneEvent::Ended => self.lose_subscriptions(owner, member, lane),
         }
     }

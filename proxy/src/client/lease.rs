@@ -8,7 +8,7 @@ use super::{Clients, Part, input::Input};
 use crate::{
     engine::{ClientId, Endpoint, Engine, LaneId, ReplyTo},
     members::Member,
-    protocol::{Lease, Session},
+    protocol::{Lease, Session, StateSlot},
     route::{Branches, NodeId, Walk},
 };
 
@@ -184,15 +184,26 @@ impl Engine {
         true
     }
 
-    /// Notes that the client's own lane has broken. A client whose server kept something there is closed
-    /// after what is due.
-    pub(super) fn lose_own_lane(&mut self, id: ClientId, lane: LaneId) {
+    /// Notes that the client's own lane has ended. A client that has lost more there than its session has is
+    /// closed after what is due.
+    pub(super) fn lose_own_lane(&mut self, id: ClientId, lane: LaneId, state: &StateSlot) {
         let client = self.clients.table.get_mut(id);
         let Some(client) = client.filter(|client| client.own == Some(lane)) else {
             return;
         };
         client.own = None;
-        if client.session.lease != Lease::Clean {
+        let protocol = client.protocol;
+        if client.session.lease == Lease::Clean {
+            return;
+        }
+        let session = client.session.get_mut();
+        let outlives = session.is_some_and(|session| {
+            let outlives = protocol.outlives(session, state);
+            // No server keeps anything for it, whatever becomes of it.
+            session.lease = Lease::Clean;
+            outlives
+        });
+        if !outlives {
             client.closing = true;
             self.flush_later(Endpoint::Client(id));
         }

@@ -5,7 +5,7 @@ use proxima_wire::message::{Bad, Class, NextKey, Outcome, Reply, Request};
 
 use super::{
     Admission, Admitting, ConnectionFacts, Control, DeclaredCommands, Failed, Figures, Heard, Join, Plan,
-    Session,
+    Session, StateSlot,
 };
 
 /// What a protocol does for its clients: first what every protocol must say, then what has a default.
@@ -132,6 +132,16 @@ pub trait ClientSide: Send + Sync {
     /// what the client believes it to be, or what its next requests will be answered as; otherwise the client
     /// is closed, as by default.
     fn refused(&self, _: &mut Session, _command: u16, _has_lane: bool) -> bool {
+        false
+    }
+
+    /// The client's dedicated lane has ended, with what its server kept for the client; `_lane` is what the codec
+    /// kept for the lane. What waited there is answered with an error. Returns whether the session has all that
+    /// the client relies on, so that its next requests mean the same on another lane; otherwise the client is
+    /// closed, as by default. Its lease is [`Lease::Clean`] from then on; where it was so before, nothing is asked.
+    ///
+    /// [`Lease::Clean`]: super::Lease::Clean
+    fn outlives(&self, _: &mut Session, _lane: &StateSlot) -> bool {
         false
     }
 

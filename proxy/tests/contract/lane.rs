@@ -7,11 +7,11 @@ use proxima::protocol::{
 };
 use proxima_wire::message::{Bad, Outcome, Parse, Parsed, Reply, Request};
 
-use crate::lines::{COMMANDS, Lines, UNKNOWN, answer, line, number as number_of};
+use crate::lines::{COMMANDS, Client, Lines, UNKNOWN, answer, line, number as number_of};
 
 /// What the protocol keeps for a connection to a server.
 #[derive(Default)]
-struct Lane {
+pub(crate) struct Lane {
     step: Step,
     /// The words of the login, which wait until the transform is in place.
     login: Vec<u8>,
@@ -27,6 +27,8 @@ struct Lane {
     /// if it took it not.
     told: Vec<(Vec<u8>, usize)>,
     failed: Option<Vec<u8>>,
+    /// The value that the server knows here, or is being told.
+    value: Option<String>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -165,7 +167,7 @@ impl ServerSide for Lines {
     fn write(
         &self,
         lane: &mut StateSlot,
-        _: &Session,
+        session: &Session,
         request: &Request,
         message: &[u8],
         out: &mut Outgoing<'_>,
@@ -196,7 +198,18 @@ impl ServerSide for Lines {
                 }
                 Err(written) => written,
             },
-            _ => {
+            "TELLME" if Client::kept(session).is_some_and(|kept| lane.value.as_deref() != Some(kept)) => {
+                let value = Client::kept(session).unwrap_or_default();
+                lane.value = Some(value.to_owned());
+                out.ask_before(number_of("VAR"), |out| {
+                    out.extend_from_slice(format!("VAR k {value}\n").as_bytes());
+                });
+                Written::Waits
+            }
+            word => {
+                if matches!(word, "VAR" | "KEEP") {
+                    lane.value = Some(String::from_utf8_lossy(text).into_owned());
+                }
                 out.request().extend_from_slice(message);
                 Written::Whole
             }
@@ -252,6 +265,11 @@ fn execute(number: usize, key: &[u8], out: &mut Outgoing<'_>) -> Written {
 }
 
 impl Lane {
+    /// The value that the server knows on this lane.
+    pub(crate) fn knows(lane: &StateSlot) -> Option<&str> {
+        lane.get::<Self>()?.value.as_deref()
+    }
+
     /// Has the server told of a text, by this number.
     fn tell(&mut self, text: &[u8], out: &mut Outgoing<'_>) -> usize {
         let fresh = self.next;

@@ -30,6 +30,9 @@
 //!                                             EACH key             + (from here on each request has a connection of its own)
 //!                                             VAR key value        + (the connection knows the value until RESET)
 //!                                             TELLME key           = the value that the connection knows
+//!                                             KEEP key value       + (as VAR, but the proxy knows the value as well: a
+//!                                                                  connection that does not is told before the next
+//!                                                                  TELLME, and its answer is awaited)
 //!                                             RUN key text         = what came of it; the server knows the text by a
 //!                                                                  number of the connection: PREP number text, +, then
 //!                                                                  EXEC number key
@@ -42,11 +45,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use proxima::protocol::{
     Access, Admission, Admitting, ClientSide, Control, End, EndState, Failed, Heard, Join, Lease, Plan,
-    PoolSettings, PoolState, Protocol, Protocols, Requests, Session, Transform,
+    PoolSettings, PoolState, Protocol, Protocols, Requests, Session, StateSlot, Transform,
 };
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
-use crate::{scramble::Scramble, server::PASSWORD};
+use crate::{lane::Lane, scramble::Scramble, server::PASSWORD};
 
 /// The protocol, for clients and for servers.
 pub(crate) struct Lines {
@@ -66,7 +69,7 @@ pub(crate) struct Lines {
 
 /// What the protocol keeps for a client.
 #[derive(Default)]
-struct Client {
+pub(crate) struct Client {
     /// With which it proves that it knows the password.
     salt: String,
     /// It logs in once more.
@@ -79,6 +82,8 @@ struct Client {
     each: bool,
     /// The server keeps something for it that a reset removes (`VAR`).
     is_dirty: bool,
+    /// What each of its connections has to know (`KEEP`).
+    kept: Option<String>,
 }
 
 impl EndState for Client {
@@ -88,6 +93,11 @@ impl EndState for Client {
 }
 
 impl Client {
+    /// What the connection of this session has to know.
+    pub(crate) fn kept(session: &Session) -> Option<&str> {
+        Self::of(session)?.kept.as_deref()
+    }
+
     fn of(session: &Session) -> Option<&Self> {
         session.state.get()
     }
@@ -104,12 +114,12 @@ static KNOWN: Lines = Lines::new(PASSWORD);
 /// The protocols of a process that speaks only this protocol.
 pub(crate) static LINES: Protocols = Protocols::new(&[&KNOWN]);
 
-pub(crate) const COMMANDS: [&str; 33] = [
+pub(crate) const COMMANDS: [&str; 34] = [
     "GET", "PUT", "MANY", "BYE", "NEST", "BATCH", "TELL", "AS", "TAKE", "SOME", "PAIRS", "WHO", "WAIT",
     "HOLD", "FREE", "SPOIL", "WATCH", "USE", "WHOAMI", "BLOB", "RUN", "PREP", "EACH", "VAR", "TELLME",
-    "RESET", "RELOG", "ID", "CANCEL", "STOP", "MARK", "SUM", "SURE",
+    "RESET", "RELOG", "ID", "CANCEL", "STOP", "MARK", "SUM", "SURE", "KEEP",
 ];
-const CLASSES: [Class; 33] = [
+const CLASSES: [Class; 34] = [
     Class::Read,
     Class::Write,
     Class::Read,
@@ -143,6 +153,7 @@ const CLASSES: [Class; 33] = [
     Class::Session,
     Class::Session,
     Class::Read,
+    Class::Session,
 ];
 pub(crate) const UNKNOWN: &[u8] = b"? no such command\n";
 /// No line is longer.
@@ -335,8 +346,20 @@ impl ClientSide for Lines {
                 out.extend_from_slice(b"+\n");
                 Plan::Answer
             }
+            ("KEEP", _) => {
+                let value = message["KEEP ".len() + key.len()..].trim_ascii();
+                let value = String::from_utf8_lossy(value).into_owned();
+                session
+                    .state
+                    .change(|client: &mut Client| client.kept = Some(value));
+                session.lease = Lease::Kept;
+                Plan::Dedicated
+            }
             ("VAR" | "TELLME", _) => {
                 session.state.change(|client: &mut Client| client.is_dirty = true);
+                if Client::kept(session).is_some() {
+                    session.lease = Lease::Kept;
+                }
                 if session.lease != Lease::Kept {
                     session.lease = Lease::Dirty;
                 }
@@ -424,6 +447,12 @@ impl ClientSide for Lines {
         });
         out.extend_from_slice(key);
         out.push(b'\n');
+    }
+
+    /// What a client keeps is told to its next connection, unless this one knew more.
+    fn outlives(&self, session: &mut Session, lane: &StateSlot) -> bool {
+        let has_all = Client::of(session).is_some_and(|client| client.kept.is_some() && !client.holds);
+        has_all && Client::kept(session) == Lane::knows(lane)
     }
 
     fn answered(&self, session: &mut Session, command: u16, _: &Reply, _: &[u8]) {

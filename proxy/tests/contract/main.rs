@@ -17,6 +17,7 @@ mod lane;
 mod leaving;
 mod lines;
 mod logins;
+mod outliving;
 mod pools;
 mod protocols;
 mod proxy;

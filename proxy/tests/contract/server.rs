@@ -418,6 +418,13 @@ impl Talk {
                 "PREP" if texts.insert(key.to_owned(), rest.to_owned()).is_none() => self.say("+\n")?,
                 // What was refused before it must never come.
                 "EXEC" if refused.contains(key) => return Ok(()),
+                // The connection ends behind its answer.
+                "EXEC" if texts.get(key).is_some_and(|text| text == "leaves") => {
+                    return self.say(&format!(
+                        "= leaves for {rest}: text {key} of {}, connection {number} of {name}\n",
+                        texts.len()
+                    ));
+                }
                 "EXEC" => match texts.get(key) {
                     Some(text) => {
                         let of = texts.len();
@@ -431,7 +438,7 @@ impl Talk {
                     known = "sticky".into();
                     self.say("+\n")?;
                 }
-                "VAR" => {
+                "VAR" | "KEEP" => {
                     known = rest.to_owned();
                     self.say("+\n")?;
                 }

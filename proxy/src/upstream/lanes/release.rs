@@ -134,7 +134,7 @@ impl Engine {
         dedicated.idle.retain(|&idle| idle != id);
         lane.member.health.quota().give_back();
         if let Some(owner) = lane.owner {
-            self.lane_has(owner, id, &lane.member, LaneEvent::Lost);
+            self.lane_has(owner, id, &lane.member, LaneEvent::Lost(&lane.state));
         }
         if self.servers.queued > 0 {
             self.give_lanes(&lane.member);
