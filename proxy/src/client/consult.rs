@@ -1,6 +1,6 @@
 //! Requests that the control thread answers. Each waits in its slot until the answer comes.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use proxima_wire::message::{Outcome, Reply, Request};
 
@@ -22,6 +22,8 @@ pub struct Question {
     pub place: AnswerPlace,
     /// The protocol of the client.
     pub protocol: &'static dyn Protocol,
+    /// The login of the client, in the codec's words.
+    pub login: Arc<[u8]>,
     /// The request.
     pub message: Vec<u8>,
 }
@@ -55,6 +57,7 @@ impl Engine {
             worker: self.facts.worker,
             place: AnswerPlace { client: id, seq },
             protocol: client.protocol,
+            login: client.session.login.as_slice().into(),
             message: message.to_vec(),
         }));
     }

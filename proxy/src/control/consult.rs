@@ -28,21 +28,30 @@ pub(super) async fn answer_clients(proxy: Arc<Proxy>, mut questions: UnboundedRe
         spawn_blocking(move || {
             let mut answer = Vec::new();
             let protocol = question.protocol;
-            protocol.consulted(&question.message, &Process(&proxy), &mut answer);
+            let process = Process {
+                proxy: &proxy,
+                login: Arc::clone(&question.login),
+            };
+            protocol.consulted(&question.message, &process, &mut answer);
             proxy.answer(&question, answer.into());
             drop(place);
         });
     }
 }
 
-/// The process, as a codec may use it.
-struct Process<'a>(&'a Proxy);
+/// The process, as a codec may use it for a client.
+struct Process<'a> {
+    proxy: &'a Proxy,
+    /// The login of the client, in the codec's words.
+    login: Arc<[u8]>,
+}
 
 impl Control for Process<'_> {
     fn cancel(&self, session: u64) -> bool {
         let (done, told) = mpsc::channel();
-        self.0.workers.order(|_| Order::Cancel {
+        self.proxy.workers.order(|_| Order::Cancel {
             session,
+            by: Arc::clone(&self.login),
             done: done.clone(),
         });
         drop(done);
@@ -50,6 +59,6 @@ impl Control for Process<'_> {
     }
 
     fn near(&self) -> NearFigures {
-        self.0.near_figures()
+        self.proxy.near_figures()
     }
 }

@@ -94,6 +94,8 @@ pub struct Health {
     opening: AtomicU32,
     /// The connections to it that clients have for themselves.
     quota: Quota,
+    /// The connection to it by which something is ended there.
+    cancels: Quota,
     eject: Eject,
 }
 
@@ -110,6 +112,7 @@ impl Health {
             was_login: AtomicBool::new(false),
             opening: AtomicU32::new(0),
             quota: Quota::default(),
+            cancels: Quota::default(),
             eject,
         }
     }
@@ -150,6 +153,11 @@ impl Health {
     /// The connections to it that clients have for themselves, of all workers.
     pub fn quota(&self) -> &Quota {
         &self.quota
+    }
+
+    /// The connection to it by which something is ended there, of all workers.
+    pub fn cancels(&self) -> &Quota {
+        &self.cancels
     }
 
     /// Whether it may be asked.

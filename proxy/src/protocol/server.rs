@@ -79,10 +79,17 @@ pub trait ServerSide: Send + Sync {
         0
     }
 
-    /// Appends a request, for another connection, by which the server ends what it does on this lane, and returns
-    /// the number of its command. `None`: the server cannot be asked for that, as by default.
+    /// Appends a request, for another connection with the same login, by which the server ends what it does on
+    /// this lane, and returns the number of its command. It is also sent when the lane of a client that has left, or
+    /// that was late, is closed while its server works. `None`: the server cannot be asked for that, as by default.
     fn cancel(&self, _lane: &StateSlot, _out: &mut Vec<u8>) -> Option<u16> {
         None
+    }
+
+    /// May a client with the login `by` end what the server does for one with the login `of`? Both are in the
+    /// codec's words. By default only if they are the same.
+    fn may_cancel(&self, by: &[u8], of: &[u8]) -> bool {
+        by == of
     }
 
     /// Appends a request after which the server keeps nothing of its last client, and returns the number of its

@@ -1,18 +1,16 @@
 //! Who waits for the answers to requests of pools' own.
 
-use std::{
-    mem,
-    sync::{Arc, mpsc::Sender},
-};
+use std::{mem, sync::Arc};
 
+use super::lanes::Cancel;
 use crate::members::Pool;
 
 /// Who waits for the answer to a request of a pool's own.
 pub(super) enum Asker {
     /// The state of this pool; the token of its question, and the position of the member.
     State(Arc<Pool>, u64, usize),
-    /// Who has ordered that something ends. The answer is whether the server has agreed.
-    Order(Sender<bool>),
+    /// Who wants that something ends. The answer is whether the server has agreed.
+    Cancel(Cancel),
 }
 
 /// The questions that are under way, by number.

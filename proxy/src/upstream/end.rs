@@ -130,6 +130,8 @@ impl Engine {
         }
         lanes.bulk.forget(id, lane.bulk);
         lanes.own = lanes.own.filter(|&own| own != id);
+        self.forget_cancels(id, &lane.member);
+        self.cancel_abandoned(&lane, outcome);
         self.servers.held_lanes -= usize::from(lane.stream.paused);
         self.servers.held_own -= usize::from(lane.stream.paused && lane.dedicated);
         self.servers.logins.lane_closed(lane.login);

@@ -35,6 +35,7 @@ impl Engine {
         self.check_dedicated();
         self.end_queues();
         self.check_closings();
+        self.retry_cancels();
         let now = self.now;
         let queued = |conn| refused(conn) + unacknowledged(conn);
         let late: Vec<(LaneId, Late)> = self

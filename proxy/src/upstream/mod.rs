@@ -16,6 +16,7 @@
 mod again;
 mod arrival;
 mod askers;
+mod cancel;
 mod change_login;
 mod changes;
 mod download;
@@ -43,7 +44,7 @@ use self::{
     askers::{Asker, Askers},
     end::UNREPAIRED,
     lane::{Arrival, Download, Effects, Hold, Pace, Phase, Proof, Proofs, Trial, Unwritten, Uptake, Waiter},
-    lanes::{Closing, Lanes},
+    lanes::{Cancel, Closing, Lanes},
     limited::Unfit,
     logins::Logins,
     send::LANE_BYTES,

@@ -49,6 +49,7 @@ impl Engine {
             confirmation: Vec::new(),
             pushed: 0,
             charged: 0,
+            cancels: 0,
             resets: false,
             closes: None,
             waits_for_owner: false,

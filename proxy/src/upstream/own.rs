@@ -1,13 +1,13 @@
-//! Requests of a pool's own: what its state asks, and the end of what a server does for a client. They leave on
-//! lanes of the pool's own, where no request of a client delays them.
+//! Requests of a pool's own: what its state asks. They leave on lanes of the pool's own, where no request of a
+//! client delays them.
 
-use std::sync::{Arc, mpsc::Sender};
+use std::sync::Arc;
 
 use proxima_wire::message::{Class, Request};
 
 use super::Asker;
 use crate::{
-    engine::{ClientId, Engine, LaneId, ReplyTo},
+    engine::{Engine, LaneId, ReplyTo},
     members::Member,
     protocol::{Heard, PoolQuestion},
     route::{Answer, StatefulPool},
@@ -21,28 +21,6 @@ impl Engine {
         };
         let asker = Asker::State(Arc::clone(&kept.pool), question.token, question.member);
         self.ask_own(member, (question.command, &question.message), asker);
-    }
-
-    /// Has the server end what it does for the client with this number, on a connection of the client's own.
-    /// `done` is told whether it has agreed; at once, if nothing is to be ended.
-    pub fn cancel(&mut self, session: u64, done: Sender<bool>) {
-        let lane = self.clients.with_number(session).and_then(|client: ClientId| {
-            let own = self.clients.own_lane(client)??;
-            self.servers
-                .lanes
-                .get(own)
-                .filter(|lane| !lane.waiters.is_empty())
-        });
-        let mut message = Vec::new();
-        let asked = lane.and_then(|lane| {
-            let command = lane.member.protocol.cancel(&lane.state, &mut message)?;
-            Some((Arc::clone(&lane.member), command))
-        });
-        match asked {
-            Some((member, command)) => self.ask_own(&member, (command, &message), Asker::Order(done)),
-            // Whoever gave the order may have ended.
-            None => drop(done.send(false)),
-        }
     }
 
     /// Sends a request of the pool's own to this member.
@@ -75,7 +53,7 @@ impl Engine {
                     state.answered(token, member, heard);
                 }
             }
-            Some(Asker::Order(done)) => drop(done.send(!answer.outcome().is_error())),
+            Some(Asker::Cancel(cancel)) => self.canceled(&cancel, !answer.outcome().is_error()),
             None => {}
         }
     }

@@ -41,6 +41,8 @@ pub struct Servers {
     pub(super) upload_waits: bool,
     /// Questions of pools' own that are under way.
     pub(super) askers: Askers,
+    /// Requests that wait to be sent, by which something is ended.
+    pub(super) cancels: usize,
     /// Orders to close connections that have not been carried out to their end.
     pub(super) closings: Vec<Closing>,
     /// Scratch space for what goes before a request.

@@ -76,6 +76,8 @@ pub enum Order {
     Cancel {
         /// The number of the client's session. Another worker may have it.
         session: u64,
+        /// The login of the client that wants it, in the codec's words.
+        by: Arc<[u8]>,
         /// Is told whether the server has agreed.
         done: Sender<bool>,
     },
@@ -200,7 +202,7 @@ impl<R: Reactor> Worker<R> {
                     self.adopt(listener, socket, None);
                 }
                 Order::Fleet(order) => self.take_fleet_order(order),
-                Order::Cancel { session, done } => self.engine.cancel(session, done),
+                Order::Cancel { session, by, done } => self.engine.cancel(session, &by, done),
                 Order::Close { member, when, done } => self.engine.close_lanes(member, when, done),
                 Order::Report(to) => {
                     let mut metrics = self.engine.metrics.clone();

@@ -262,7 +262,10 @@ impl Process {
                 continue;
             };
             let mut answer = Vec::new();
-            question.protocol.consulted(&question.message, &self, &mut answer);
+            let asking = Asking(&self, Arc::clone(&question.login));
+            question
+                .protocol
+                .consulted(&question.message, &asking, &mut answer);
             let place = question.place;
             self.order(Order::Answer {
                 place,
@@ -272,10 +275,14 @@ impl Process {
     }
 }
 
-impl Control for Process {
+/// The process for a client with this login.
+struct Asking<'a>(&'a Process, Arc<[u8]>);
+
+impl Control for Asking<'_> {
     fn cancel(&self, session: u64) -> bool {
         let (done, told) = mpsc::channel();
-        self.order(Order::Cancel { session, done });
+        let by = Arc::clone(&self.1);
+        self.0.order(Order::Cancel { session, by, done });
         told.recv().is_ok_and(|agreed| agreed)
     }
 }

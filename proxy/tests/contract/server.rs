@@ -26,6 +26,27 @@ static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 /// The connections whose work somebody has asked to be stopped.
 static STOPPED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 
+/// The users of connections.
+static USERS: Mutex<BTreeMap<u64, String>> = Mutex::new(BTreeMap::new());
+
+/// The waits that are under way at each server, and the connections to it.
+static BUSY: Mutex<BTreeMap<SocketAddr, Busy>> = Mutex::new(BTreeMap::new());
+
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Busy {
+    pub(crate) waits: usize,
+    pub(crate) connections: usize,
+}
+
+/// How busy the server at this address is.
+pub(crate) fn busy(address: SocketAddr) -> Busy {
+    BUSY.lock().unwrap().get(&address).copied().unwrap_or_default()
+}
+
+fn change_busy(address: SocketAddr, change: impl FnOnce(&mut Busy)) {
+    change(BUSY.lock().unwrap().entry(address).or_default());
+}
+
 /// Starts a server that lives as long as the process. Its name is in its replies. The server `old` takes no
 /// batches.
 pub(crate) fn start(name: &'static str) -> SocketAddr {
@@ -41,7 +62,10 @@ pub(crate) fn start(name: &'static str) -> SocketAddr {
                     true => None,
                     false => Some(Box::new(Scramble::accepting())),
                 };
-                Talk::new(stream, transform).serve((name, address, nth), &values)
+                change_busy(address, |busy| busy.connections += 1);
+                let served = Talk::new(stream, transform).serve((name, address, nth), &values);
+                change_busy(address, |busy| busy.connections -= 1);
+                served
             });
         }
     });
@@ -270,6 +294,7 @@ impl Talk {
         {
             return self.say("DENIED\n");
         }
+        USERS.lock().unwrap().insert(number, user.clone());
         if name == "shut" {
             return Ok(());
         }
@@ -280,7 +305,7 @@ impl Talk {
         let welcome = match name {
             "old" => "WELCOME old",
             "terse" => "WELCOME terse",
-            "stoppable" => &format!("WELCOME number {number}"),
+            "stoppable" | "stoppable, late" => &format!("WELCOME number {number}"),
             _ => "WELCOME",
         };
         self.say(&format!("{welcome}\n! first news\n"))?;
@@ -295,7 +320,10 @@ impl Talk {
                 _ => {}
             }
             let mut words = line.splitn(3, ' ');
-            let [verb, key, rest] = [0; 3].map(|_| words.next().unwrap_or_default());
+            let [mut verb, key, rest] = [0; 3].map(|_| words.next().unwrap_or_default());
+            if key == "slow" {
+                verb = "WAIT";
+            }
             if let Some(port) = key.strip_prefix("at-")
                 && port != address.port().to_string()
             {
@@ -339,8 +367,9 @@ impl Talk {
                 }
                 "WHOAMI" => self.say(&format!("= {user}, connection {number} of {name}\n"))?,
                 "WHO" => self.say(&format!("= connection {number} of {name}\n"))?,
-                "WAIT" if name == "stoppable" => {
-                    let wait: u64 = rest.parse().unwrap_or(0);
+                "WAIT" if name.starts_with("stoppable") => {
+                    change_busy(address, |busy| busy.waits += 1);
+                    let wait: u64 = rest.parse().unwrap_or(20_000);
                     let begun = std::time::Instant::now();
                     let is_stopped = || STOPPED.lock().unwrap().remove(&number);
                     let stopped = loop {
@@ -352,9 +381,19 @@ impl Talk {
                         }
                         thread::sleep(Duration::from_millis(5));
                     };
+                    change_busy(address, |busy| busy.waits -= 1);
                     self.say(if stopped { "? stopped\n" } else { "+\n" })?;
                 }
+                "STOP"
+                    if name.starts_with("stoppable")
+                        && USERS.lock().unwrap().get(&key.parse().unwrap_or(0)) != Some(&user) =>
+                {
+                    self.say("? it is another user's\n")?;
+                }
                 "STOP" => {
+                    if name.ends_with("late") {
+                        thread::sleep(Duration::from_millis(300));
+                    }
                     STOPPED.lock().unwrap().insert(key.parse().unwrap_or(0));
                     self.say("+\n")?;
                 }

@@ -101,6 +101,8 @@ pub struct Lane {
     pub(super) pushed: u64,
     /// Bytes of the lane's buffers that are charged to its owner.
     pub(super) charged: usize,
+    /// So many times the server is being asked to end what it does on it.
+    pub(super) cancels: u32,
     /// The server is asked to forget its last client.
     pub(super) resets: bool,
     /// The lane is closed by an order.

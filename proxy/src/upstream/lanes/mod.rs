@@ -1,6 +1,7 @@
 //! The lanes of one worker to one member, by their kinds.
 
 mod bulk;
+mod cancels;
 mod close;
 mod dedicated;
 mod queue;
@@ -8,8 +9,8 @@ mod release;
 mod shared;
 
 pub use self::bulk::{BULK_LANES, STREAMED};
-pub(super) use self::close::Closing;
-use self::{bulk::Bulk, dedicated::Dedicated, shared::Shared};
+use self::{bulk::Bulk, cancels::Cancels, dedicated::Dedicated, shared::Shared};
+pub(super) use self::{cancels::Cancel, close::Closing};
 pub(crate) use self::{dedicated::ELSEWHERE, queue::Wants};
 use crate::{
     engine::{Engine, LaneId},
@@ -23,6 +24,8 @@ pub(super) struct Lanes {
     pub(super) bulk: Bulk,
     /// The lane for requests of the pool's own.
     pub(super) own: Option<LaneId>,
+    /// `None`: nothing was to be ended yet.
+    pub(super) cancels: Option<Box<Cancels>>,
     /// `None`: no client has had a dedicated lane yet.
     pub(super) dedicated: Option<Box<Dedicated>>,
 }

@@ -22,7 +22,7 @@ impl Engine {
         let Some(owner) = lane.owner else {
             return;
         };
-        if !lane.is_unused() || lane.is_streaming() {
+        if !lane.is_unused() || lane.is_streaming() || lane.cancels > 0 {
             return;
         }
         let ends = lane.closes == Some(Close::AfterReply);

@@ -1,0 +1,40 @@
+//! Requests by which something is ended that a server does.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, mpsc::Sender},
+};
+
+use crate::{engine::LaneId, members::Member};
+
+/// A worker's requests to one member by which something is ended.
+#[derive(Debug, Default)]
+pub(in crate::upstream) struct Cancels {
+    /// The connection on which they are sent.
+    pub(in crate::upstream) lane: Option<LaneId>,
+    pub(in crate::upstream) queue: VecDeque<Cancel>,
+}
+
+/// A request by which something is ended.
+#[derive(Debug)]
+pub(in crate::upstream) struct Cancel {
+    pub(in crate::upstream) member: Arc<Member>,
+    /// The login of the client.
+    pub(in crate::upstream) login: u16,
+    pub(in crate::upstream) command: u16,
+    pub(in crate::upstream) message: Vec<u8>,
+    /// The lane on which the server does it; `None`: that lane has ended.
+    pub(in crate::upstream) of: Option<LaneId>,
+    /// Who is told whether the server has agreed.
+    pub(in crate::upstream) done: Option<Sender<bool>>,
+}
+
+impl Cancel {
+    /// Tells who waits whether the server has agreed.
+    pub(in crate::upstream) fn answer(&self, agreed: bool) {
+        if let Some(done) = &self.done {
+            // Whoever gave the order may have ended.
+            let _ = done.send(agreed);
+        }
+    }
+}
