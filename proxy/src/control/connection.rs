@@ -91,9 +91,12 @@ impl<'a> Connection<'a> {
             self.shake_hands().await?;
         }
         let own = self.member.login.clone();
+        let (count, reached) = (self.member.pool.count.clone(), self.member.reached.clone());
         let mut with = ServerLogin {
             words: b"",
             own: own.as_deref(),
+            count: &count,
+            reached: &reached,
             is_shared: false,
             wants_tls: false,
             version: 0,

@@ -69,7 +69,11 @@ pub async fn monitor(member: &Member, position: usize, question: &Monitor) {
         if let Err(error) = ask(member, position, question, &**state).await {
             let what = error.to_string();
             let failed = Failed::at(&member.address, Outcome::ConnectError, &what);
-            state.answered(question.token, position, Heard::Failed(&failed));
+            state.answered(
+                question.token,
+                (position, &member.reached),
+                Heard::Failed(&failed),
+            );
         }
         sleep(question.interval).await;
     }
@@ -91,7 +95,11 @@ async fn ask(member: &Member, position: usize, question: &Monitor, state: &dyn P
         bytes.clear();
         let outcome = connection.receive(question.command, &mut bytes).await?;
         let reply = Reply::new(outcome, bytes.len());
-        state.answered(question.token, position, Heard::Reply(&reply, &bytes));
+        state.answered(
+            question.token,
+            (position, &member.reached),
+            Heard::Reply(&reply, &bytes),
+        );
         sleep(question.interval).await;
     }
 }

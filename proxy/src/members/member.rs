@@ -11,7 +11,7 @@ use socket2::SockAddr;
 use super::{Distance, DistanceSource, Draining, Health, Pool, ServerIdentity};
 use crate::{
     config::schema::{Dedicated, KeepAlive},
-    protocol::{Copied, Credentials, End, Protocol, Transform},
+    protocol::{Copied, Credentials, End, Protocol, Reached, Transform},
     tls::Connector,
 };
 
@@ -66,6 +66,8 @@ pub struct Member {
     pub copied: Option<&'static dyn Copied>,
     /// Whether an operator has ordered that it is given no new requests.
     pub draining: Draining,
+    /// How much it has of what its pool has counted.
+    pub reached: Reached,
     /// The health, shared with every pool that names the same server.
     pub health: Arc<Health>,
 }

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use crate::protocol::{PoolChanges, PoolOrders, PoolState};
+use crate::protocol::{PoolChanges, PoolCount, PoolOrders, PoolState};
 
 /// A pool's number, the same as long as the process lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,6 +28,8 @@ pub struct Pool {
     pub state: Option<Box<dyn PoolState>>,
     /// The changes of that.
     pub changes: PoolChanges,
+    /// What its protocol has counted in it.
+    pub count: PoolCount,
     /// What operators have ordered for it.
     pub orders: Arc<PoolOrders>,
 }

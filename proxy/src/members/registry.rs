@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     config::schema::{ClientTls, EjectBy, Login, Pool as PoolSpec, Server},
-    protocol::{Credentials, PoolChanges, PoolSettings, Protocol, Wakers},
+    protocol::{Credentials, PoolChanges, PoolCount, PoolSettings, Protocol, Reached, Wakers},
     tls::{Certificates, Connector, TlsError},
 };
 
@@ -34,7 +34,7 @@ pub struct Registry {
     hosts: BTreeMap<String, IpAddr>,
     /// By key, login and other settings.
     members: HashMap<(Key, Option<Credentials>, String), Arc<Member>>,
-    known: HashMap<Key, (MemberId, Draining)>,
+    known: HashMap<Key, Known>,
     health: HashMap<(String, Option<SockAddr>), Arc<Health>>,
     /// Every pool that there ever was, by name and protocol, with the settings that its protocol's state was made
     /// from. Its counters and that state go on when it is configured again with the same.
@@ -55,6 +55,14 @@ struct Key {
     is_copy: bool,
     /// The endpoint of its address. `None`: it has none yet.
     socket: Option<SockAddr>,
+}
+
+/// What a member has for as long as anything refers to it.
+#[derive(Clone, Debug)]
+struct Known {
+    id: MemberId,
+    draining: Draining,
+    reached: Reached,
 }
 
 /// A server's address cannot be used.
@@ -179,7 +187,11 @@ impl Registry {
             )),
             None => None,
         };
-        let (id, draining) = self.know(&key.0);
+        let Known {
+            id,
+            draining,
+            reached,
+        } = self.know(&key.0);
         // Where lost connections are counted, each pool counts for itself.
         let counted = match spec.eject.by {
             EjectBy::Suspicion => String::new(),
@@ -240,6 +252,7 @@ impl Registry {
             tls,
             copied: spec.replicated.and_then(|_| protocol.copied()),
             draining,
+            reached,
             health,
         });
         self.members.insert(key, Arc::clone(&member));
@@ -290,11 +303,13 @@ impl Registry {
         }
         let changes = PoolChanges::new(self.wakers.clone());
         let orders = known.map_or_else(Arc::default, |(_, pool)| Arc::clone(&pool.orders));
+        let count = known.map_or_else(PoolCount::default, |(_, pool)| pool.count.clone());
         let state = protocol.pool_state(&PoolSettings {
             name,
             own,
             timeout: spec.timeout,
             changes: changes.clone(),
+            count: count.clone(),
             orders: Arc::clone(&orders),
         });
         let before = known.map(|(_, pool)| pool);
@@ -305,13 +320,14 @@ impl Registry {
             version: AtomicU64::new(before.map_or(0, |pool| pool.version.load(Relaxed))),
             state,
             changes,
+            count,
             orders,
         });
         self.pools.insert(key, (settings, Arc::clone(&pool)));
         pool
     }
 
-    fn know(&mut self, key: &Key) -> (MemberId, Draining) {
+    fn know(&mut self, key: &Key) -> Known {
         if let Some(known) = self.known.get(key) {
             return known.clone();
         }
@@ -319,7 +335,11 @@ impl Registry {
             self.next += 1;
             self.next - 1
         }));
-        let known = (id, Draining::default());
+        let known = Known {
+            id,
+            draining: Draining::default(),
+            reached: Reached::default(),
+        };
         self.known.insert(key.clone(), known.clone());
         known
     }
@@ -329,7 +349,7 @@ impl Registry {
         self.members.retain(|_, member| Arc::strong_count(member) > 1);
         let held: HashSet<MemberId> = self.members.values().map(|member| member.id).collect();
         let free = &mut self.free;
-        self.known.retain(|_, (id, draining)| {
+        self.known.retain(|_, Known { id, draining, .. }| {
             let keep = held.contains(id);
             if !keep {
                 free.push(id.0);

@@ -29,6 +29,7 @@ mod plan;
 mod pool;
 mod pool_changes;
 mod pool_orders;
+mod pool_words;
 mod repair;
 mod requests;
 mod server;
@@ -63,6 +64,7 @@ pub use self::{
     pool::{Asked, HoldLimit, MemberFacts, Monitor, PoolMembers, PoolQuestion, PoolSettings, PoolState},
     pool_changes::{PoolChanges, Wakers},
     pool_orders::PoolOrders,
+    pool_words::{Mark, PoolCount, Reached},
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
     requests::{Change, Expiry, Requests},
     server::ServerSide,

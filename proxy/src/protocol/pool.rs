@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use proxima_wire::message::{Class, Request};
 
-use super::{Credentials, Heard, PoolChanges, PoolOrders, Session};
+use super::{Credentials, Heard, PoolChanges, PoolCount, PoolOrders, Reached, Session};
 
 /// State of one pool: a map of slots, roles of members, a clock. It is made from the pool's settings, made anew
 /// when they change, and shared by all workers. A member is named by its position in the configuration.
@@ -39,8 +39,9 @@ pub trait PoolState: Send + Sync {
     }
 
     /// Takes the answer to a question of the pool's own: a [barrier](Self::barrier) or the
-    /// [monitor's](Self::monitor). `member`: the position of the member that was asked.
-    fn answered(&self, _token: u64, _member: usize, _: Heard<'_>) {}
+    /// [monitor's](Self::monitor). `member`: the position of the member that was asked, with how much it has of what
+    /// was counted.
+    fn answered(&self, _token: u64, _member: (usize, &Reached), _: Heard<'_>) {}
 
     /// The member for this request. `None`: the pool's hash decides. By default it always does.
     fn member(&self, _: &Asked<'_>, _: &dyn PoolMembers) -> Option<usize> {
@@ -79,6 +80,8 @@ pub struct PoolSettings<'a> {
     pub timeout: Duration,
     /// Where the state notes that it has changed.
     pub changes: PoolChanges,
+    /// What has happened in the pool. It stays the same when the settings change.
+    pub count: PoolCount,
     /// What operators have ordered for the pool. Each order is noted as a change.
     pub orders: Arc<PoolOrders>,
 }
@@ -114,7 +117,7 @@ pub trait PoolMembers {
 }
 
 /// What is known of a member.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub struct MemberFacts<'a> {
     /// Its address.
     pub address: &'a str,
@@ -128,6 +131,8 @@ pub struct MemberFacts<'a> {
     pub distance: u8,
     /// Its failure domain, if that is known.
     pub zone: Option<&'a str>,
+    /// How much it has of what the pool has counted.
+    pub reached: &'a Reached,
 }
 
 /// A request of the pool's own.

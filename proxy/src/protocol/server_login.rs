@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Credentials;
+use super::{Credentials, PoolCount, Reached};
 
 /// What is known when the proxy logs in at a server.
 pub struct ServerLogin<'a> {
@@ -11,6 +11,10 @@ pub struct ServerLogin<'a> {
     pub words: &'a [u8],
     /// The pool's own login; `None`: servers ask for none.
     pub own: Option<&'a Credentials>,
+    /// What the pool has counted, for a lane's state that counts it or needs it.
+    pub count: &'a PoolCount,
+    /// How much of that the server has.
+    pub reached: &'a Reached,
     /// Clients share the connection.
     pub is_shared: bool,
     /// The login must be [upgraded](super::Login::Upgrade) to TLS before anything secret is said.

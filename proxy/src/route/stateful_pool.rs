@@ -50,6 +50,7 @@ impl PoolMembers for StatefulPool {
             weight: member.weight,
             distance: member.distance as u8,
             zone: member.zone.as_deref(),
+            reached: &member.reached,
         })
     }
 }

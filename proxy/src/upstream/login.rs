@@ -41,6 +41,8 @@ impl Engine {
         let mut with = ServerLogin {
             words: &words,
             own: lane.member.login.as_deref(),
+            count: &lane.member.pool.count,
+            reached: &lane.member.reached,
             is_shared: !lane.dedicated,
             wants_tls: lane.lacks_tls(),
             version: 0,

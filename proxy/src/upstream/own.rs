@@ -19,7 +19,11 @@ impl Engine {
         let Some(member) = kept.members.get(question.member) else {
             return;
         };
-        let asker = Asker::State(Arc::clone(&kept.pool), question.token, question.member);
+        let asker = Asker::State(
+            Arc::clone(&kept.pool),
+            question.token,
+            (question.member, member.reached.clone()),
+        );
         self.ask_own(member, (question.command, &question.message), asker);
     }
 
@@ -48,9 +52,9 @@ impl Engine {
             Answer::Failed(failed) => Heard::Failed(failed),
         };
         match self.servers.askers.take(question) {
-            Some(Asker::State(pool, token, member)) => {
+            Some(Asker::State(pool, token, (member, reached))) => {
                 if let Some(state) = &pool.state {
-                    state.answered(token, member, heard);
+                    state.answered(token, (member, &reached), heard);
                 }
             }
             Some(Asker::Cancel(cancel)) => self.canceled(&cancel, !answer.outcome().is_error()),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use proxima::protocol::{
-    EndState, Login, Message, Outgoing, ServerLogin, ServerSide, Session, StateSlot, Written,
+    EndState, Login, Message, Outgoing, PoolCount, ServerLogin, ServerSide, Session, StateSlot, Written,
 };
 use proxima_wire::message::{Bad, Outcome, Parse, Parsed, Reply, Request};
 
@@ -29,6 +29,8 @@ pub(crate) struct Lane {
     failed: Option<Vec<u8>>,
     /// The value that the server knows here, or is being told.
     value: Option<String>,
+    /// What its pool counts.
+    count: PoolCount,
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -139,7 +141,10 @@ impl ServerSide for Lines {
         out: &mut Vec<u8>,
     ) -> Login {
         let mut step = Login::More { used: 0 };
-        lane.change(|lane: &mut Lane| step = self.log_in(lane, with, bytes, out));
+        lane.change(|lane: &mut Lane| {
+            lane.count = with.count.clone();
+            step = self.log_in(lane, with, bytes, out);
+        });
         step
     }
 
@@ -227,6 +232,11 @@ impl ServerSide for Lines {
     ) -> Option<Reply> {
         let lane = lane.get_mut::<Lane>()?;
         match COMMANDS[command as usize] {
+            // It is counted before its client is told of it.
+            "PUT" if !reply.outcome.is_error() => {
+                lane.count.raise();
+                None
+            }
             "PREP" => {
                 let (text, number) = lane.told.remove(0);
                 lane.failed = reply.outcome.is_error().then(|| bytes.to_vec());

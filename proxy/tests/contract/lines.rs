@@ -249,6 +249,14 @@ impl Lines {
         }
     }
 
+    /// The same, which counts what is put where it is answered.
+    pub(crate) const fn counting(password: &'static str, state: StateOf) -> Self {
+        Self {
+            fits: true,
+            ..Self::stateful(password, state)
+        }
+    }
+
     /// A protocol that writes each request for the lane on which it leaves.
     pub(crate) const fn fitting(password: &'static str) -> Self {
         Self {

@@ -29,3 +29,4 @@ mod sessions;
 mod statements;
 mod tls;
 mod upgrades;
+mod words;

@@ -16,7 +16,7 @@ use proxima::{
     members::{Here, Registry},
     protocol::{
         Asked, Heard, HoldLimit, Monitor, PoolChanges, PoolMembers, PoolOrders, PoolQuestion, PoolState,
-        Protocols,
+        Protocols, Reached,
     },
 };
 use proxima_wire::message::Class;
@@ -91,7 +91,7 @@ impl PoolState for Roles {
         })
     }
 
-    fn answered(&self, token: u64, member: usize, heard: Heard<'_>) {
+    fn answered(&self, token: u64, (member, _): (usize, &Reached), heard: Heard<'_>) {
         match (token, heard) {
             (ROLE, Heard::Reply(_, bytes)) if bytes == WRITER.as_bytes() => {
                 *self.writer.lock().unwrap() = Some(member);
@@ -143,7 +143,11 @@ fn elect(proxy: &Proxy, position: usize) {
     let member = &proxy.members[position];
     let state = member.pool.state.as_ref().unwrap();
     let reply = proxima_wire::message::Reply::new(proxima_wire::message::Outcome::Found, WRITER.len());
-    state.answered(ROLE, position, Heard::Reply(&reply, WRITER.as_bytes()));
+    state.answered(
+        ROLE,
+        (position, &proxy.members[position].reached),
+        Heard::Reply(&reply, WRITER.as_bytes()),
+    );
 }
 
 fn server_of(said: &str) -> &str {
@@ -294,6 +298,13 @@ fn the_state_of_a_pool_is_made_anew_when_its_settings_change() {
     assert_eq!(state(&first), state(&same));
     assert_ne!(state(&first), state(&other));
     assert_eq!((first.id, member.id), (other.id, changed.id));
+    first.count.raise();
+    assert!(member.reached.raise(changed.reached.mark(1)));
+    assert_eq!(
+        (other.count.get(), changed.reached.get()),
+        (1, 1),
+        "what was counted stays"
+    );
     member.draining.set(true);
     assert!(changed.drains(), "it drains in either");
     member.draining.set(false);
