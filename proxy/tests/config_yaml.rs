@@ -250,6 +250,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         socket: SocketOptions::default(),
         manner: Manner::Own,
         tls: None,
+        server_version: None,
     };
     let announcing = |address: &str, discovery| Listener {
         protocol: Protocol::MEMCACHED,
@@ -323,6 +324,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
                 socket: SocketOptions::default(),
                 manner: Manner::Own,
                 tls: None,
+                server_version: None,
             },
             Listener {
                 protocol: Protocol::MEMCACHED,
@@ -334,6 +336,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
                 socket: SocketOptions::default(),
                 manner: Manner::Own,
                 tls: None,
+                server_version: None,
             },
             redis(
                 "127.0.0.1:6379",

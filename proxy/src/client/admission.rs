@@ -3,7 +3,7 @@
 //! Invariant: until a login is over, nothing that the client has sent is taken for a request, and no longer than
 //! `limits.request_timeout`.
 
-use std::rc::Rc;
+use std::{rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Outcome, Parsed, Request};
 
@@ -18,7 +18,8 @@ use crate::{
 impl Engine {
     /// Takes a step of the login. Returns the bytes used; `None`: more bytes are needed.
     pub(super) fn admit(&mut self, id: ClientId, bytes: &[u8]) -> Option<usize> {
-        let with = self.admitting(id)?;
+        let greeting = self.greeting(id);
+        let with = self.admitting(id, &greeting)?;
         let client = self.clients.table.get_mut(id)?;
         let said = client.stream.out.len();
         let step = client.protocol.admit(
@@ -47,7 +48,8 @@ impl Engine {
 
     /// A server has answered what a login has asked.
     pub(crate) fn admission_answered(&mut self, id: ClientId, answer: &Answer<'_>) {
-        let Some(with) = self.admitting(id) else {
+        let greeting = self.greeting(id);
+        let Some(with) = self.admitting(id, &greeting) else {
             return;
         };
         let client = self.clients.table.get_mut(id);
@@ -71,12 +73,21 @@ impl Engine {
         self.requeue(id);
     }
 
+    /// What this client is greeted with.
+    fn greeting(&self, id: ClientId) -> Arc<[u8]> {
+        let client = self.clients.table.get(id);
+        client.map_or_else(Arc::default, |client| {
+            self.tree.greeting(usize::from(client.listener))
+        })
+    }
+
     /// What a step of this client's login is given.
-    fn admitting(&mut self, id: ClientId) -> Option<Admitting> {
+    fn admitting<'a>(&mut self, id: ClientId, greeting: &'a [u8]) -> Option<Admitting<'a>> {
         let client = self.clients.table.get(id)?;
         let listener = client.listener;
         let is_plain = client.stream.transform.is_none();
         Some(Admitting {
+            greeting,
             random: [(); 4].map(|()| self.random.bits()),
             unix: self.unix().0,
             offers_tls: is_plain && self.tree.tls(usize::from(listener)).is_some(),

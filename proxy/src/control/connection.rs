@@ -99,6 +99,7 @@ impl<'a> Connection<'a> {
             reached: &reached,
             is_shared: false,
             wants_tls: false,
+            said: Vec::new(),
             version: 0,
         };
         loop {
@@ -107,6 +108,7 @@ impl<'a> Connection<'a> {
             let step = self
                 .protocol
                 .login(&mut self.state, &mut with, &self.heard, &mut said);
+            self.member.said.tell(&with.said);
             self.write(&said).await?;
             let used = match step {
                 Login::More { used } | Login::Ready { used } | Login::Limited { used, .. } => used,

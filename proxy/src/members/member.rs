@@ -8,7 +8,7 @@ use std::{
 
 use socket2::SockAddr;
 
-use super::{Distance, DistanceSource, Draining, Health, Pool, ServerIdentity};
+use super::{Distance, DistanceSource, Draining, Health, Pool, Said, ServerIdentity};
 use crate::{
     config::schema::{Dedicated, KeepAlive},
     protocol::{Copied, Credentials, End, Protocol, Reached, Transform},
@@ -68,6 +68,8 @@ pub struct Member {
     pub draining: Draining,
     /// How much it has of what its pool has counted.
     pub reached: Reached,
+    /// What it has told of itself.
+    pub said: Said,
     /// The health, shared with every pool that names the same server.
     pub health: Arc<Health>,
 }

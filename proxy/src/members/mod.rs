@@ -13,6 +13,7 @@ mod member;
 mod pool;
 mod quota;
 mod registry;
+mod said;
 
 pub use self::{
     address::Address,
@@ -28,4 +29,5 @@ pub use self::{
     pool::{Pool, PoolId},
     quota::Quota,
     registry::{AddressError, Registry},
+    said::Said,
 };

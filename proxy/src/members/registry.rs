@@ -16,7 +16,7 @@ use proxima_wire::hash::ketama_name;
 use socket2::SockAddr;
 
 use super::{
-    Address, Distance, DistanceSource, Draining, Eject, Health, Here, Member, MemberId, Pool, PoolId,
+    Address, Distance, DistanceSource, Draining, Eject, Health, Here, Member, MemberId, Pool, PoolId, Said,
     ServerIdentity,
 };
 use crate::{
@@ -63,6 +63,7 @@ struct Known {
     id: MemberId,
     draining: Draining,
     reached: Reached,
+    said: Said,
 }
 
 /// A server's address cannot be used.
@@ -191,6 +192,7 @@ impl Registry {
             id,
             draining,
             reached,
+            said,
         } = self.know(&key.0);
         // Where lost connections are counted, each pool counts for itself.
         let counted = match spec.eject.by {
@@ -253,6 +255,7 @@ impl Registry {
             copied: spec.replicated.and_then(|_| protocol.copied()),
             draining,
             reached,
+            said,
             health,
         });
         self.members.insert(key, Arc::clone(&member));
@@ -339,6 +342,7 @@ impl Registry {
             id,
             draining: Draining::default(),
             reached: Reached::default(),
+            said: Said::default(),
         };
         self.known.insert(key.clone(), known.clone());
         known

@@ -37,7 +37,9 @@ pub enum Admission {
 
 /// What a step of a login may need beside the session and the client's bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Admitting {
+pub struct Admitting<'a> {
+    /// What the codec [greets](super::ClientSide::greeting) clients of this listener with.
+    pub greeting: &'a [u8],
     /// Random bits, other ones in each step.
     pub random: [u64; 4],
     /// The time since 1970, in µs.

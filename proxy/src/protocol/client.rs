@@ -1,6 +1,8 @@
 //! The end of a protocol at which its clients are: who they are, what is done with a request, and what is
 //! answered.
 
+use std::sync::Arc;
+
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Reply, Request};
 
 use super::{
@@ -25,16 +27,22 @@ pub trait ClientSide: Send + Sync {
         true
     }
 
+    /// Appends what clients of a listener are greeted with, before a member is chosen for one. `_said`: what each member
+    /// that the listener leads to has told last of itself; the member that is the whole pool to a client, if there is
+    /// one, comes first. `_configured`: the version of servers that the listener names. It is asked again when any of
+    /// that has changed. By default clients are greeted with nothing.
+    fn greeting(&self, _said: &[Arc<[u8]>], _configured: Option<&str>, _out: &mut Vec<u8>) {}
+
     /// Takes one step of a client's login. The first call, without bytes, comes when the client connects: a
     /// protocol whose server speaks first writes its greeting here. A login may begin anew
     /// ([`Plan::Admit`]). By default clients do not log in.
-    fn admit(&self, _: &mut Session, _: &Admitting, _bytes: &[u8], _out: &mut Vec<u8>) -> Admission {
+    fn admit(&self, _: &mut Session, _: &Admitting<'_>, _bytes: &[u8], _out: &mut Vec<u8>) -> Admission {
         Admission::Ready { used: 0 }
     }
 
     /// Takes the step of a login for which a server was [asked](Admission::Ask). It uses no bytes. By default
     /// nothing is asked.
-    fn heard(&self, _: &mut Session, _: &Admitting, _: Heard<'_>, _out: &mut Vec<u8>) -> Admission {
+    fn heard(&self, _: &mut Session, _: &Admitting<'_>, _: Heard<'_>, _out: &mut Vec<u8>) -> Admission {
         Admission::Denied
     }
 

@@ -45,12 +45,14 @@ impl Engine {
             reached: &lane.member.reached,
             is_shared: !lane.dedicated,
             wants_tls: lane.lacks_tls(),
+            said: Vec::new(),
             version: 0,
         };
         let step = lane
             .member
             .protocol
             .login(&mut lane.state, &mut with, bytes, &mut lane.stream.out);
+        lane.member.said.tell(&with.said);
         if with.version != 0 {
             lane.member.pool.version.store(with.version, Relaxed);
         }

@@ -27,6 +27,12 @@ impl Client {
         Self(talk)
     }
 
+    /// What a client that connects is greeted with.
+    pub(crate) fn greeting(address: SocketAddr) -> String {
+        let greeting = Self::silent(address).hear().unwrap();
+        greeting.strip_prefix("HELLO ").unwrap().to_owned()
+    }
+
     /// Connects and logs in.
     pub(crate) fn connect(address: SocketAddr, password: &str) -> Self {
         // The client begins the transform's handshake. The proxy begins the protocol.
@@ -36,6 +42,17 @@ impl Client {
         talk.say(&format!("LOGIN app {}\n", answer(salt, password)))
             .unwrap();
         Self(talk)
+    }
+
+    /// Connects, and logs in where this greeting stands in place of a salt.
+    pub(crate) fn connect_greeted(address: SocketAddr, greeting: &str) -> Self {
+        let mut client = Self::silent(address);
+        client.hear().unwrap();
+        client
+            .say(&format!("LOGIN app {}\n", answer(greeting, "open sesame")))
+            .unwrap();
+        assert_eq!(client.hear().unwrap(), "WELCOME");
+        client
     }
 
     /// Connects, and asserts that the login succeeds.

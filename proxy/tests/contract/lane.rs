@@ -316,6 +316,10 @@ impl Lines {
                 Login::More { used: 0 }
             }
             (_, Parsed::More) => Login::More { used: 0 },
+            (Step::LoggingIn, Parsed::Head(line)) if line.starts_with("WELCOME version ") => {
+                with.said = line["WELCOME version ".len()..].trim().as_bytes().to_vec();
+                Login::Ready { used: line.len() }
+            }
             (Step::LoggingIn, Parsed::Head(line)) if line.starts_with("WELCOME number ") => {
                 lane.number = line["WELCOME number ".len()..].trim().parse().unwrap_or(0);
                 Login::Ready { used: line.len() }

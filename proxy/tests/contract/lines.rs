@@ -41,7 +41,10 @@
 //!                                                                  key begins with `sure`
 //! ```
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
 
 use proxima::protocol::{
     Access, Admission, Admitting, ClientSide, Control, End, EndState, Failed, Heard, Join, Lease, Plan,
@@ -63,6 +66,8 @@ pub(crate) struct Lines {
     state: Option<StateOf>,
     /// Whether it writes requests for each lane.
     pub(crate) fits: bool,
+    /// Whether it greets clients with what servers tell of themselves, in place of a salt.
+    greets: bool,
     /// The number of bytes of requests and replies that were parsed.
     pub(crate) read: AtomicU64,
 }
@@ -220,6 +225,7 @@ impl Lines {
             is_tls: false,
             state: None,
             fits: false,
+            greets: false,
             read: AtomicU64::new(0),
         }
     }
@@ -253,6 +259,14 @@ impl Lines {
     pub(crate) const fn counting(password: &'static str, state: StateOf) -> Self {
         Self {
             fits: true,
+            ..Self::stateful(password, state)
+        }
+    }
+
+    /// A protocol that greets clients with what servers tell of themselves, and keeps this for each pool.
+    pub(crate) const fn greeting(password: &'static str, state: StateOf) -> Self {
+        Self {
+            greets: true,
             ..Self::stateful(password, state)
         }
     }
@@ -318,6 +332,27 @@ impl Protocol for Lines {
 }
 
 impl ClientSide for Lines {
+    /// The version that the first server has told, and what all of them can.
+    fn greeting(&self, said: &[Arc<[u8]>], configured: Option<&str>, out: &mut Vec<u8>) {
+        if !self.greets {
+            return;
+        }
+        let words = |said: &Arc<[u8]>| String::from_utf8_lossy(said).into_owned();
+        let all: Vec<String> = said.iter().filter(|said| !said.is_empty()).map(words).collect();
+        let version = all.first().and_then(|said| said.split(' ').next());
+        out.extend_from_slice(version.or(configured).unwrap_or("unknown").as_bytes());
+        let common = |word: &&str| all.iter().all(|said| said.split(' ').any(|other| other == *word));
+        for word in all
+            .first()
+            .iter()
+            .flat_map(|said| said.split(' ').skip(1))
+            .filter(common)
+        {
+            out.push(b'+');
+            out.extend_from_slice(word.as_bytes());
+        }
+    }
+
     fn plan(&self, session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
         let key = request.key.of(message);
         match (COMMANDS[request.command as usize], request.class) {
@@ -482,11 +517,18 @@ impl ClientSide for Lines {
         out.extend_from_slice(format!("? proxy{to}: {failed}\n").as_bytes());
     }
 
-    fn admit(&self, session: &mut Session, with: &Admitting, bytes: &[u8], out: &mut Vec<u8>) -> Admission {
+    fn admit(
+        &self,
+        session: &mut Session,
+        with: &Admitting<'_>,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Admission {
         let begins = Client::of(session).is_none_or(|client| client.again);
         if begins {
             let is_first = Client::of(session).is_none();
             let salt = match is_first {
+                true if self.greets => String::from_utf8_lossy(with.greeting).into_owned(),
                 true => "pepper".to_owned(),
                 false => format!("{:016x}{:016x}", with.random[0], with.random[3]),
             };
@@ -526,7 +568,7 @@ impl ClientSide for Lines {
         }
     }
 
-    fn heard(&self, _: &mut Session, _: &Admitting, heard: Heard<'_>, out: &mut Vec<u8>) -> Admission {
+    fn heard(&self, _: &mut Session, _: &Admitting<'_>, heard: Heard<'_>, out: &mut Vec<u8>) -> Admission {
         match heard {
             Heard::Reply(reply, bytes) if !reply.outcome.is_error() => {
                 out.extend_from_slice(b"WELCOME ");

@@ -12,6 +12,7 @@ mod closing;
 mod conversation;
 mod dedicated;
 mod fitted;
+mod greetings;
 mod joins;
 mod lane;
 mod leaving;

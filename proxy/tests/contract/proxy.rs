@@ -137,6 +137,7 @@ impl Proxy {
         // A configuration file can name only protocols that the program speaks.
         for (Served { protocol, pool, .. }, listener) in served.iter().zip(&mut config.listeners) {
             listener.protocol = Protocol(protocol);
+            listener.server_version = Some("configured".to_owned());
             config.pools.get_mut(*pool).unwrap().protocol = Protocol(protocol);
         }
         let pools = config.pools.iter();

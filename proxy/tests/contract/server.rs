@@ -79,6 +79,13 @@ pub(crate) fn tell(address: SocketAddr, key: &str, value: &str) {
         .insert((address, key.to_owned()), value.to_owned());
 }
 
+/// Has the server at this address tell this of itself in its logins.
+pub(crate) fn set_version(address: SocketAddr, version: &str) {
+    VERSIONS.lock().unwrap().insert(address, version.to_owned());
+}
+
+static VERSIONS: Mutex<BTreeMap<SocketAddr, String>> = Mutex::new(BTreeMap::new());
+
 /// What servers know from the tests.
 static TOLD: Mutex<BTreeMap<(SocketAddr, String), String>> = Mutex::new(BTreeMap::new());
 
@@ -302,7 +309,10 @@ impl Talk {
             // The connection ends in its login.
             return Ok(());
         }
+        let version = VERSIONS.lock().unwrap().get(&address).cloned();
+        let version = version.map(|version| format!("WELCOME version {version}"));
         let welcome = match name {
+            _ if version.is_some() => version.as_deref().unwrap_or_default(),
             "old" => "WELCOME old",
             "terse" => "WELCOME terse",
             "stoppable" | "stoppable, late" => &format!("WELCOME number {number}"),

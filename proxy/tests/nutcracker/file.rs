@@ -23,6 +23,7 @@ fn twemproxy_defaults_are_those_of_the_pool() {
         },
         manner: Manner::Twemproxy { all_commands: false },
         tls: None,
+        server_version: None,
     };
     assert_eq!(config.listeners, [listener]);
     let pool = &config.pools["a"];

@@ -144,6 +144,9 @@ pub struct Listener {
     pub manner: Manner,
     /// TLS with its clients. `None`: they speak plainly.
     pub tls: Option<ServerTls>,
+    /// The version of servers that its clients are greeted with before any server has told its own, where the
+    /// protocol greets clients. `None`: that of the protocol.
+    pub server_version: Option<String>,
 }
 
 /// Permissions of a Unix socket.
@@ -247,6 +250,7 @@ impl Default for Config {
                 socket: SocketOptions::default(),
                 manner: Manner::Own,
                 tls: None,
+                server_version: None,
             }],
             admin: Some("127.0.0.1:9150".to_owned()),
             admin_hosts: Vec::new(),

@@ -295,6 +295,7 @@ impl Form for ListenerForm {
             socket: SocketOptions::default(),
             manner: Manner::Own,
             tls: keys.tls,
+            server_version: None,
         })
     }
 }

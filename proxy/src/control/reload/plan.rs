@@ -178,6 +178,7 @@ mod tests {
             socket: SocketOptions::default(),
             tls: None,
             manner: schema::Manner::Own,
+            server_version: None,
         };
         Config {
             listeners: addresses.iter().map(listener).collect(),

@@ -104,6 +104,7 @@ fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
             ..SocketOptions::default()
         },
         tls,
+        server_version: None,
         manner: Manner::Mcrouter {
             flush: flags.flag("enable-flush-cmd"),
         },

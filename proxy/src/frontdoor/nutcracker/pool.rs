@@ -87,6 +87,7 @@ pub(super) fn pool(
         discovery: None,
         manner: Manner::Twemproxy { all_commands },
         tls: None,
+        server_version: None,
     };
     let timeout = match settings.timeout {
         0 => NEVER,

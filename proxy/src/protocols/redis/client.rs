@@ -181,7 +181,7 @@ impl ClientSide for Redis {
         sessions::answered(session, command, reply.outcome.is_error());
     }
 
-    fn admit(&self, session: &mut Session, _: &Admitting, _: &[u8], _: &mut Vec<u8>) -> Admission {
+    fn admit(&self, session: &mut Session, _: &Admitting<'_>, _: &[u8], _: &mut Vec<u8>) -> Admission {
         access::begin(session);
         Admission::Ready { used: 0 }
     }

@@ -6,7 +6,7 @@ use super::{CompileError, maker::Maker, spoken};
 use crate::{
     config::schema::{self, ServerTls},
     protocol::{Access, Manner, OneSecret},
-    route::tree::{Leaf, Node, Root, Wait},
+    route::tree::{Greeting, Leaf, Node, Root, Wait},
     tls::Acceptor,
 };
 
@@ -48,6 +48,7 @@ impl Maker<'_, '_> {
             node,
             access: listener.map_or(Access::Open, |listener| access(&listener.access)),
             tls,
+            greeting: Greeting::new(listener.and_then(|listener| listener.server_version.as_deref())),
             spoken,
             has_store: members.iter().any(Option::is_none),
             reach: members.into_iter().flatten().collect(),

@@ -1,6 +1,7 @@
 //! The tree that a request walks.
 
 mod each_changed;
+mod greeting;
 mod near;
 mod script;
 mod shapes;
@@ -28,6 +29,7 @@ use crate::{
 
 pub(super) use self::{
     each_changed::EachChanged,
+    greeting::Greeting,
     script::{Ask, Asked, Begin, Give, Run, Script, Sent, Turn},
     shapes::{Asking, Attempt, ByAddress, Choose, Fan, Of, Tried, Wrap, Wrapped},
 };
@@ -159,6 +161,8 @@ pub(super) struct Root {
     pub(super) access: Access,
     /// TLS with its clients. `None`: they speak plainly.
     pub(super) tls: Option<Arc<Acceptor>>,
+    /// What its clients are greeted with.
+    pub(super) greeting: Greeting,
     /// Every member below it, for commands that go to all.
     pub(super) reach: Vec<Arc<Member>>,
     /// Those of them that serve requests, and do not only get copies of them.
@@ -292,6 +296,22 @@ impl Tree {
     /// TLS with the clients of listener number `listener`. `None`: they speak plainly.
     pub fn tls(&self, listener: usize) -> Option<&Acceptor> {
         self.roots.get(listener)?.tls.as_deref()
+    }
+
+    /// What the clients of listener number `listener` are greeted with, before a member is chosen for them.
+    pub fn greeting(&self, listener: usize) -> Arc<[u8]> {
+        let Some(root) = self.roots.get(listener) else {
+            return Arc::default();
+        };
+        let its = |member: &&Arc<Member>| root.servers.iter().any(|server| server.id == member.id);
+        let mut primaries = self.stateful.iter().filter_map(StatefulPool::primary);
+        let first = primaries.find(its).map(|primary| primary.id);
+        root.greeting.get(root.spoken.protocol, first, || {
+            let (first, others): (Vec<_>, Vec<_>) =
+                root.servers.iter().partition(|member| Some(member.id) == first);
+            let all = first.into_iter().chain(others);
+            all.map(|member| member.said.get()).collect()
+        })
     }
 
     /// What a session may know of the servers that listener number `listener` can reach.

@@ -1,0 +1,64 @@
+//! What servers tell of themselves when the proxy logs in.
+#![allow(
+    clippy::disallowed_types,
+    reason = "the lock is taken when a server tells something new, and once by each worker after that"
+)]
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// A server that tells more has nothing to say for the proxy.
+const MOST: usize = 1024;
+
+/// How often any member of this process has told something new. Who has seen the same number has seen all.
+static NEWS: AtomicU64 = AtomicU64::new(0);
+
+/// What a member has told last of itself, in the words of its protocol; empty: nothing. A member of the same pool at
+/// the same address has the same.
+#[derive(Clone, Debug, Default)]
+pub struct Said(Arc<Mutex<Arc<[u8]>>>);
+
+impl Said {
+    /// How often any member has told something new.
+    #[inline]
+    pub fn news() -> u64 {
+        NEWS.load(Ordering::Acquire)
+    }
+
+    /// What was told last.
+    pub fn get(&self) -> Arc<[u8]> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The member tells this. What it has told before, or what is too much, changes nothing.
+    pub fn tell(&self, said: &[u8]) {
+        if said.is_empty() || said.len() > MOST {
+            return;
+        }
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if **last != *said {
+            *last = said.into();
+            NEWS.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Said;
+
+    #[test]
+    fn only_what_is_new_is_news() {
+        let (one, other) = (Said::default(), Said::default());
+        let before = Said::news();
+        one.tell(b"8.0.36");
+        assert!(Said::news() > before, "other tests may tell something, too");
+        one.tell(b"");
+        one.clone().tell(&[b'x'; 1025]);
+        assert_eq!((&*one.get(), &*other.get()), (&b"8.0.36"[..], &b""[..]));
+        one.clone().tell(b"9.7");
+        assert_eq!(&*one.get(), b"9.7");
+    }
+}
