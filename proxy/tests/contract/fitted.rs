@@ -13,7 +13,16 @@ use crate::{
 static KNOWN: Lines = Lines::fitting(PASSWORD);
 static FITTING: Protocols = Protocols::new(&[&KNOWN]);
 
-pub(crate) const ROUTES: [&str; 3] = ["p", "{failover: p}", "{log: p}"];
+/// Routes that pass a request on as it is, by a walk of their own, through a flight or to several.
+pub(crate) const ROUTES: [&str; 7] = [
+    "p",
+    "{failover: p}",
+    "{log: p}",
+    "{all_sync: p}",
+    "{all_fastest: p}",
+    "{latest: p}",
+    "{miss_failover: p}",
+];
 
 pub(crate) fn one(name: &'static str, route: &str, test: impl Fn(&Proxy)) {
     over(route, &[move || server::start(name)], PATIENT, &FITTING, test);

@@ -1,7 +1,8 @@
 //! The protocol of MySQL and MariaDB: packets, logins, replies, and what a statement does.
 //!
 //! [`Packets`] reads messages in parts of any size; a message may span several packets. [`Greeting`],
-//! [`Hello`], [`ChangeUser`] and [`AuthSwitch`] are what both ends say at a login. [`Command`] is what is
+//! [`Hello`], [`ChangeUser`] and [`AuthSwitch`] are what both ends say at a login, and [`password`] how a password
+//! is proved in it. [`Command`] is what is
 //! known of a command, and [`ReplyReader`] finds the end of its reply. [`sql`] tells what a statement does.
 //!
 //! **Rows and column definitions are relayed as bytes.** The reader looks at the first byte and the length of
@@ -29,6 +30,7 @@ mod hello;
 mod ok;
 mod packet;
 mod packets;
+pub mod password;
 mod prepare_ok;
 mod reply;
 pub mod sql;

@@ -7,6 +7,7 @@ mod captures;
 mod live;
 mod login;
 mod packets;
+mod passwords;
 mod replies;
 #[path = "../memcache/rows.rs"]
 mod rows;

@@ -5,13 +5,14 @@ use std::{
     os::unix::{fs::MetadataExt, net::UnixStream},
     path::{Path, PathBuf},
     process::{Child, Command as Process, Stdio},
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
     thread::sleep,
     time::Duration,
 };
 
 use proxima_wire::mysql::{
     Attributes, Capabilities, Event, Fault, Greeting, Header, Hello, Login, OkPacket, Packets, ReplyReader,
-    SPOKEN, Shape, Status, Tracker, append_packet,
+    SALT, SPOKEN, Shape, Status, Tracker, append_packet,
 };
 
 /// What came of a statement.
@@ -32,20 +33,32 @@ pub(crate) struct Client {
 
 impl Client {
     /// Logs in as `root` without a password.
-    fn log_in(mut stream: UnixStream) -> Option<Self> {
+    fn log_in(stream: UnixStream) -> Option<Self> {
+        let (client, outcome) = Self::log_in_as(stream, b"root", |_| Vec::new())?;
+        assert_eq!(outcome.error, None, "the login fails");
+        Some(client)
+    }
+
+    /// Logs in as this user, who answers this to the server's salt.
+    fn log_in_as(
+        mut stream: UnixStream,
+        user: &[u8],
+        answer: impl FnOnce(&[u8; SALT]) -> Vec<u8>,
+    ) -> Option<(Self, Outcome)> {
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let greeting = message(&mut stream)?;
-        let offered = Greeting::read(&greeting).ok()?.capabilities;
+        let greeting = Greeting::read(&greeting).ok()?;
+        let answer = answer(&greeting.salt);
         let capabilities = SPOKEN
-            .both(offered)
+            .both(greeting.capabilities)
             .with(Capabilities::MYSQL)
             .without(Capabilities::TLS);
         let login = Login {
             capabilities,
             largest_packet: 1 << 24,
             collation: 45,
-            user: b"root",
-            answer: b"",
+            user,
+            answer: &answer,
             database: b"test",
             method: b"mysql_native_password",
             attributes: Attributes::default(),
@@ -61,8 +74,7 @@ impl Client {
             heard: Vec::new(),
         };
         let outcome = client.outcome();
-        assert_eq!(outcome.error, None, "the login fails");
-        Some(client)
+        Some((client, outcome))
     }
 
     /// Runs a text.
@@ -153,7 +165,9 @@ impl Server {
             println!("skipped: mariadbd is missing");
             return None;
         };
-        let folder = std::env::temp_dir().join(format!("proxima-mysql-{}", std::process::id()));
+        static SERVERS: AtomicU32 = AtomicU32::new(0);
+        let number = SERVERS.fetch_add(1, Relaxed);
+        let folder = std::env::temp_dir().join(format!("proxima-mysql-{}-{number}", std::process::id()));
         let data = folder.join("data");
         std::fs::create_dir_all(&folder).unwrap();
         // The server refuses to run as root unless it is told to.
@@ -179,6 +193,12 @@ impl Server {
         server.arg(option("--secure-file-priv", &folder));
         let process = server.spawn().unwrap();
         Some(Self { process, folder })
+    }
+
+    /// What comes of a login of this user, who answers this to the server's salt.
+    pub(crate) fn log_in(&self, user: &[u8], answer: impl FnOnce(&[u8; SALT]) -> Vec<u8>) -> Outcome {
+        let stream = UnixStream::connect(self.folder.join("socket")).unwrap();
+        Client::log_in_as(stream, user, answer).unwrap().1
     }
 
     /// A connection, once the server takes some.
