@@ -77,8 +77,16 @@ if can_make_venv; then
     fi
 fi
 
-# Valkey is in the next Debian release only. It is unpacked beside its own C library, and not installed.
-if command -v apt-get >/dev/null && [ ! -d target/servers/valkey-trixie/root ]; then
-    echo "prepare: unpacking Valkey"
-    python3 wire/commands/servers.py valkey trixie </dev/null | sed -n 's/^no /prepare: skipped, the corpus beside Valkey: no /p'
+# Servers of other Debian releases are unpacked beside their own C libraries, and not installed.
+if command -v apt-get >/dev/null; then
+    if [ ! -d target/servers/valkey-trixie/root ]; then
+        echo "prepare: unpacking Valkey"
+        python3 wire/commands/servers.py valkey trixie </dev/null |
+            sed -n 's/^no /prepare: skipped, the corpus beside Valkey: no /p'
+    fi
+    if [ ! -d target/servers/mariadb118/data ] || [ ! -d target/servers/mysql97/data ]; then
+        echo "prepare: unpacking MariaDB 11.8 and MySQL 9.7"
+        python3 wire/commands/databases.py </dev/null |
+            sed -n 's/^no /prepare: skipped, everything that is checked beside it: no /p'
+    fi
 fi

@@ -15,7 +15,7 @@ from harness import ports
 from harness.fleet import Fleet, Node
 from harness.mcrouter import Router, written
 from harness.members import HOSTS
-from harness.mysql import MARIADBD, MariaDB
+from harness.mysql import Database, databases
 from harness.netns import Network, forbidden
 from harness.nutcracker import Door, Twemproxy
 from harness.proxy import BINARY, Program, Proxy, environment
@@ -145,11 +145,33 @@ def redis_server(cleanup):
 @pytest.fixture(scope="session")
 def mariadb():
     """A real MariaDB, which all tests of a process share. A test that needs tables makes them anew."""
-    if not MARIADBD:
-        pytest.skip("mariadbd is missing: scripts/prepare.sh installs it")
-    server = MariaDB()
+    try:
+        kind = databases.installed()
+    except databases.Unavailable as error:
+        pytest.skip(str(error))
+    server = Database(kind)
     yield server
     server.stop()
+
+
+def _other_database(name):
+    if not databases.is_here(name):
+        pytest.skip(f"{name} was not fetched: scripts/prepare.sh does so, and says why it could not")
+    server = Database(databases.other(name))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def mariadb118():
+    """A MariaDB 11.8, as `mariadb`."""
+    yield from _other_database("mariadb118")
+
+
+@pytest.fixture(scope="session")
+def mysql97():
+    """A MySQL 9.7, as `mariadb`."""
+    yield from _other_database("mysql97")
 
 
 @pytest.fixture(params=[1, 4], ids=["one-thread", "four-threads"])
