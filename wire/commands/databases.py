@@ -35,7 +35,12 @@ class Server:
 
     def start(self, data, *options):
         """The words that start it with this data directory."""
-        return [*self._command, f"--datadir={data}", *self._options, *options]
+        return [*self._command, *self.places(data), *self._options, *options]
+
+    def places(self, data):
+        """Where it writes. A server that starts removes temporary tables that it finds, so that each has a
+        place of its own for them."""
+        return [f"--datadir={data}", f"--tmpdir={data.parent}"]
 
     def make(self, data):
         """Makes a data directory."""
@@ -51,8 +56,8 @@ class MariaDB(Server):
         super().__init__([program, "--no-defaults", *places], ["--innodb-log-file-size=8M"])
 
     def make(self, data):
-        options = ["--auth-root-authentication-method=normal", "--skip-test-db", f"--datadir={data}"]
-        debian.run(*self._install, *as_user(), *options, *self._options)
+        options = ["--auth-root-authentication-method=normal", "--skip-test-db", *self._options]
+        debian.run(*self._install, *as_user(), *self.places(data), *options)
         (data / "test").mkdir()
 
 
@@ -140,6 +145,6 @@ def other(name):
 if __name__ == "__main__":
     for name in OTHERS:
         try:
-            print(name, *other(name).start("DATA"))
+            print(name, *other(name).start(pathlib.Path("DATA")))
         except (Unavailable, subprocess.TimeoutExpired, OSError) as error:
             print(f"no {name} here: {error}")
