@@ -4,12 +4,15 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-# Each line has a program, its package, and what is skipped without it.
+# Each line has a program or a file, its package, and what is skipped without it.
 needs='
 memcached  memcached            everything that is checked beside a real memcached
 redis-server redis-server       everything that is checked beside a real Redis
 redis-cli  redis-tools          the command line of Redis as a client
 mariadbd   mariadb-server       everything that is checked beside a real MariaDB
+/usr/lib/galera/libgalera_smm.so galera-4 everything that is checked with a Galera cluster
+rsync      rsync                everything that is checked with a Galera cluster
+sysbench   sysbench             the witness in benchmarks of MySQL
 memccat    libmemcached-tools   clients built on libmemcached
 nutcracker nutcracker           side by side with twemproxy
 haproxy    haproxy              side by side with HAProxy
@@ -18,9 +21,16 @@ valgrind   valgrind             the guard on instructions per request
 '
 sbin="$PATH:/usr/sbin:/sbin"
 
+is_here() {
+    case $1 in
+        /*) [ -e "$1" ] ;;
+        *) PATH=$sbin command -v "$1" >/dev/null ;;
+    esac
+}
+
 missing() {
     echo "$needs" | while read -r program package skipped; do
-        [ -z "$program" ] || PATH=$sbin command -v "$program" >/dev/null || echo "$package $skipped"
+        [ -z "$program" ] || is_here "$program" || echo "$package $skipped"
     done
     can_make_venv || echo "python3-venv the end-to-end tests"
 }
@@ -77,8 +87,16 @@ if can_make_venv; then
     fi
 fi
 
-# Valkey is in the next Debian release only. It is unpacked beside its own C library, and not installed.
-if command -v apt-get >/dev/null && [ ! -d target/servers/valkey-trixie/root ]; then
-    echo "prepare: unpacking Valkey"
-    python3 wire/commands/servers.py valkey trixie </dev/null | sed -n 's/^no /prepare: skipped, the corpus beside Valkey: no /p'
+# Servers of other Debian releases are unpacked beside their own C libraries, and not installed.
+if command -v apt-get >/dev/null; then
+    if [ ! -d target/servers/valkey-trixie/root ]; then
+        echo "prepare: unpacking Valkey"
+        python3 wire/commands/servers.py valkey trixie </dev/null |
+            sed -n 's/^no /prepare: skipped, the corpus beside Valkey: no /p'
+    fi
+    if [ ! -d target/servers/mariadb118/data ] || [ ! -d target/servers/mysql97/data ]; then
+        echo "prepare: unpacking MariaDB 11.8 and MySQL 9.7"
+        python3 wire/commands/databases.py </dev/null |
+            sed -n 's/^no /prepare: skipped, everything that is checked beside it: no /p'
+    fi
 fi

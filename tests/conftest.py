@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -13,9 +14,10 @@ import pytest
 
 from harness import ports
 from harness.fleet import Fleet, Node
+from harness.galera import Cluster, why_not
 from harness.mcrouter import Router, written
 from harness.members import HOSTS
-from harness.mysql import MARIADBD, MariaDB
+from harness.mysql import Database, databases
 from harness.netns import Network, forbidden
 from harness.nutcracker import Door, Twemproxy
 from harness.proxy import BINARY, Program, Proxy, environment
@@ -68,7 +70,6 @@ def _io_uring_forbidden():
     """The reason why the kernel does not allow io_uring, or None. It says nothing about the proxy's own
     faults."""
     import ctypes
-    import os
 
     libc = ctypes.CDLL(None, use_errno=True)
     parameters = ctypes.create_string_buffer(120)
@@ -145,11 +146,61 @@ def redis_server(cleanup):
 @pytest.fixture(scope="session")
 def mariadb():
     """A real MariaDB, which all tests of a process share. A test that needs tables makes them anew."""
-    if not MARIADBD:
-        pytest.skip("mariadbd is missing: scripts/prepare.sh installs it")
-    server = MariaDB()
+    try:
+        kind = databases.installed()
+    except databases.Unavailable as error:
+        pytest.skip(str(error))
+    server = Database(kind)
     yield server
     server.stop()
+
+
+def _other_database(name):
+    if not databases.is_here(name):
+        pytest.skip(f"{name} was not fetched: scripts/prepare.sh does so, and says why it could not")
+    server = Database(databases.other(name))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def mariadb118():
+    """A MariaDB 11.8, as `mariadb`."""
+    yield from _other_database("mariadb118")
+
+
+@pytest.fixture(scope="session")
+def mysql97():
+    """A MySQL 9.7, as `mariadb`."""
+    yield from _other_database("mysql97")
+
+
+@pytest.fixture(scope="session")
+def galera_cluster(tmp_path_factory):
+    """A Galera cluster of three servers, which all processes of this run share. A test takes `galera` or
+    `galera_alone`."""
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    folder = tmp_path_factory.getbasetemp()
+    # Each process of a parallel run has a folder below the one of the run.
+    cluster = Cluster(folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder)
+    yield cluster
+    cluster.leave()
+
+
+@pytest.fixture
+def galera(galera_cluster):
+    """The cluster, beside other tests, with a schema and a user of this test: `galera.account`."""
+    with galera_cluster.used() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def galera_alone(galera_cluster):
+    """The same, while no other test has the cluster. What the test breaks is repaired behind it."""
+    with galera_cluster.used(alone=True) as cluster:
+        yield cluster
 
 
 @pytest.fixture(params=[1, 4], ids=["one-thread", "four-threads"])

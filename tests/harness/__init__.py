@@ -24,7 +24,7 @@ def number():
     return next(_numbers)
 
 
-def until(condition, what):
+def until(condition, what, every=0.01):
     """Polls `condition` until it returns something true, and returns that. If it never does, the test fails
     with `what`."""
     end = time.monotonic() + PATIENCE * 0.9
@@ -33,7 +33,7 @@ def until(condition, what):
         if result:
             return result
         assert time.monotonic() < end, f"never happened: {what}"
-        time.sleep(0.01)
+        time.sleep(every)
 
 
 def freeze(process):

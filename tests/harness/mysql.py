@@ -1,24 +1,23 @@
-"""MariaDB with a data directory of its own."""
+"""MariaDB and MySQL with a data directory of their own."""
 
-import os
 import pathlib
-import shutil
-import subprocess
+import sys
 import tempfile
 
 import pymysql
 from pymysql.constants import CLIENT
 
-from . import PATIENCE, ports
+from . import ports
 from .program import Program
+from .proxy import ROOT
 
-_SBIN = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
-MARIADBD = os.environ.get("MARIADBD", shutil.which("mariadbd", path=_SBIN))
+sys.path.insert(0, str(ROOT / "wire" / "commands"))
+
+import databases  # noqa: E402
 
 # What makes a start quick and a server small. Nothing outlives a test.
-_OPTIONS = (
+QUICK = (
     "--innodb-buffer-pool-size=16M",
-    "--innodb-log-file-size=8M",
     "--innodb-flush-log-at-trx-commit=0",
     "--innodb-fast-shutdown=2",
     "--key-buffer-size=1M",
@@ -27,32 +26,24 @@ _OPTIONS = (
 )
 
 
-def _user():
-    """The server refuses to run as root unless it is told to."""
-    return ["--user=root"] if os.geteuid() == 0 else []
-
-
-class MariaDB(Program):
+class Database(Program):
     """A server on a free port of 127.0.0.1 and on a Unix socket, with a user `root` without a password and an
     empty database `test`."""
 
-    def __init__(self, options=()):
+    def __init__(self, kind, options=()):
         self._folder = tempfile.TemporaryDirectory()
         folder = pathlib.Path(self._folder.name)
         data, self.socket = folder / "data", str(folder / "socket")
-        install = [shutil.which("mariadb-install-db", path=_SBIN), "--no-defaults", *_user()]
-        install += [f"--datadir={data}", "--auth-root-authentication-method=normal", "--skip-test-db"]
-        subprocess.run(install, check=True, capture_output=True, timeout=PATIENCE)
-        (data / "test").mkdir(exist_ok=True)
+        kind.make(data)
         address = ports.address()
-        place = [f"--datadir={data}", f"--socket={self.socket}", f"--pid-file={folder}/pid"]
+        place = [f"--socket={self.socket}", f"--pid-file={folder}/pid"]
         # Statements write no file elsewhere.
         place += [
             f"--secure-file-priv={folder}",
             "--bind-address=127.0.0.1",
             f"--port={address.rsplit(':', 1)[1]}",
         ]
-        super().__init__([MARIADBD, "--no-defaults", *_user(), *place, *_OPTIONS, *options], address)
+        super().__init__(kind.start(data, *databases.as_user(), *place, *QUICK, *options), address)
 
     def answers(self):
         try:

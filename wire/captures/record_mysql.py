@@ -1,24 +1,19 @@
 #!/usr/bin/env python3
-"""Records what a real MariaDB says into the captures in mysql/.
+"""Records what a real MariaDB or MySQL says into the captures in mysql/.
 
-    ./record_mysql.py                   # MariaDB, which is started here
-    ./record_mysql.py SOCKET mysql97    # replies of a server that runs already, into mysql97-*.txt
+    ./record_mysql.py                   # the MariaDB of this system
+    ./record_mysql.py mariadb118        # replies of another server of databases.py, into mariadb118-*.txt
 
 The form is that of `record.py`, but the requests are here and not in the files, since they are binary. Each
 file of `REPLIES` is one connection with its own capabilities, which stand in the first line of the file. Its
 first exchanges are the greeting and the login. COM_STATISTICS follows every exchange and is not written
 down: its text tells where the recorded reply ends. `logins.txt` has the messages of logins one by one,
 `clients.txt` has what real clients say first, and `collations.tsv` the numbers of collations.
-
-MariaDB is the `mariadbd` in PATH or in /usr/sbin; MARIADBD names another binary. A
-server that runs already has an empty database `test`, and a user `root` without a password.
 """
 
 import contextlib
-import getpass
 import os
 import pathlib
-import shutil
 import socket
 import struct
 import subprocess
@@ -29,8 +24,11 @@ import time
 
 from record import encode
 
-FOLDER = pathlib.Path(__file__).parent / "mysql"
-PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "commands"))
+import databases
+
+FOLDER = HERE / "mysql"
 
 # Capabilities by their bits: LONG_PASSWORD, LONG_FLAG, CONNECT_WITH_DB, PROTOCOL_41, TRANSACTIONS,
 # SECURE_CONNECTION, multiple statements and results, and PLUGIN_AUTH.
@@ -178,25 +176,20 @@ REPLIES = {
 
 
 class Server:
-    """A server on a Unix socket of its own, or one that runs already."""
+    """A server on a Unix socket of its own."""
 
-    def __init__(self, path=None):
-        self.path = path
+    def __init__(self, kind):
+        self.kind = kind
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory()
-        self.path = os.path.join(self.folder.name, "mariadb")
-        data = os.path.join(self.folder.name, "data")
-        user = [f"--user={getpass.getuser()}"]
-        install = [shutil.which("mariadb-install-db", path=PATH), "--no-defaults", *user, f"--datadir={data}"]
-        install += ["--auth-root-authentication-method=normal", "--skip-test-db"]
-        subprocess.run(install, check=True, capture_output=True)
-        os.makedirs(os.path.join(data, "test"), exist_ok=True)
-        program = os.environ.get("MARIADBD") or shutil.which("mariadbd", path=PATH)
-        options = ["--skip-networking", "--max-allowed-packet=64M", "--silent-startup"]
-        options += [f"--datadir={data}", f"--socket={self.path}", f"--pid-file={self.path}.pid"]
+        self.path = os.path.join(self.folder.name, "socket")
+        data = pathlib.Path(self.folder.name, "data")
+        self.kind.make(data)
+        options = ["--skip-networking", "--max-allowed-packet=64M"]
+        options += [f"--socket={self.path}", f"--pid-file={self.path}.pid"]
         silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self.process = subprocess.Popen([program, "--no-defaults", *user, *options], **silent)
+        self.process = subprocess.Popen(self.kind.start(data, *databases.as_user(), *options), **silent)
         self.prepare()
         return self
 
@@ -382,7 +375,7 @@ def record_collations(server):
 
 
 def record_all():
-    with Server() as server:
+    with Server(databases.installed()) as server:
         for name, (capabilities, commands) in REPLIES.items():
             record_replies(server, name, capabilities, commands)
         record_logins(server)
@@ -390,12 +383,11 @@ def record_all():
         record_collations(server)
 
 
-def record_other(path, prefix):
-    server = Server(path)
-    server.prepare()
-    for name, (capabilities, commands) in REPLIES.items():
-        if name != "large.txt":
-            record_replies(server, f"{prefix}-{name}", capabilities, commands)
+def record_other(prefix):
+    with Server(databases.other(prefix)) as server:
+        for name, (capabilities, commands) in REPLIES.items():
+            if name != "large.txt":
+                record_replies(server, f"{prefix}-{name}", capabilities, commands)
 
 
 if __name__ == "__main__":

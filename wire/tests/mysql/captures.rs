@@ -12,12 +12,21 @@ use crate::{
     session::read,
 };
 
-/// Captures of one connection, with its capabilities.
-const FILES: [(&str, Capabilities); 3] = [
+/// Captures of one connection, with its capabilities: of MariaDB 10.11 and of 11.8.
+const FILES: [(&str, Capabilities); 6] = [
     ("plain.txt", BASE),
     ("track.txt", TRACK),
     ("deprecate_eof.txt", TRACK.with(Capabilities::DEPRECATE_EOF)),
+    ("mariadb118-plain.txt", BASE),
+    ("mariadb118-track.txt", TRACK),
+    (
+        "mariadb118-deprecate_eof.txt",
+        TRACK.with(Capabilities::DEPRECATE_EOF),
+    ),
 ];
+
+/// The indexes of those that tell what a statement has changed.
+const TRACKED: [usize; 4] = [1, 2, 4, 5];
 
 /// The same statements, put to MySQL 9.7.
 const MYSQL: [(&str, Capabilities); 3] = [
@@ -111,6 +120,7 @@ fn captured_greetings_and_logins_are_written_as_they_came() {
         "track.txt",
         "logins.txt",
         "clients.txt",
+        "mariadb118-plain.txt",
         "mysql97-plain.txt",
     ];
     let mut logins = 0;
@@ -129,7 +139,7 @@ fn captured_greetings_and_logins_are_written_as_they_came() {
             logins += 1;
         }
     }
-    assert_eq!(logins, 8);
+    assert_eq!(logins, 9);
 }
 
 #[test]
@@ -197,7 +207,7 @@ fn captured_trackers_say_what_statements_have_changed() {
         ("CREATE TEMPORARY TABLE x (id INT)", vec![state]),
         ("SELEC 1", vec![]),
     ] {
-        for file in [1, 2] {
+        for file in TRACKED {
             assert_eq!(
                 tracked(FILES[file], statement),
                 trackers,
@@ -205,7 +215,9 @@ fn captured_trackers_say_what_statements_have_changed() {
                 FILES[file].0
             );
         }
-        assert!(tracked(FILES[0], statement).is_empty(), "{statement}");
+        for file in [0, 3] {
+            assert!(tracked(FILES[file], statement).is_empty(), "{statement}");
+        }
     }
 }
 
@@ -222,7 +234,7 @@ fn tracked((file, capabilities): (&str, Capabilities), statement: &str) -> Vec<S
 #[test]
 fn a_function_that_sets_a_variable_shows_in_the_status_behind_the_rows() {
     let changed = format!("{:?}", Status(Status::AUTOCOMMIT.0 | Status::SESSION_CHANGED.0));
-    for file in [1, 2] {
+    for file in TRACKED {
         let last = events(file, "SELECT sets()").pop().expect("an event");
         assert!(last.contains(&changed), "{last}");
     }
@@ -230,7 +242,7 @@ fn a_function_that_sets_a_variable_shows_in_the_status_behind_the_rows() {
 
 #[test]
 fn the_text_of_a_captured_ok_packet_begins_behind_its_length() {
-    for file in [0, 1, 2] {
+    for file in 0..FILES.len() {
         let [event] = &events(file, "UPDATE t SET a = 5 WHERE a = 4")[..] else {
             panic!("one event")
         };

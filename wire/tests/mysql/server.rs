@@ -170,13 +170,15 @@ impl Server {
         let folder = std::env::temp_dir().join(format!("proxima-mysql-{}-{number}", std::process::id()));
         let data = folder.join("data");
         std::fs::create_dir_all(&folder).unwrap();
-        // The server refuses to run as root unless it is told to.
+        // The server refuses to run as root unless it is told to. One that starts removes temporary tables
+        // that it finds, those of a server beside it, too.
         let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
         let options = |process: &mut Process| {
             process
                 .arg("--no-defaults")
                 .args(is_root.then_some("--user=root"))
-                .arg(option("--datadir", &data));
+                .arg(option("--datadir", &data))
+                .arg(option("--tmpdir", &folder));
             process.stdout(Stdio::null()).stderr(Stdio::null());
         };
         let mut install = Process::new(installed("mariadb-install-db")?);
