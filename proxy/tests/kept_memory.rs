@@ -89,6 +89,7 @@ const ROWS: [(&str, &[&str]); 11] = [
             "Change.parts",
             "Dedicated.queue",
             "Part.message",
+            "Question.login",
             "Question.message",
             "Wants.Answer",
         ],
@@ -98,6 +99,8 @@ const ROWS: [(&str, &[&str]); 11] = [
         &[
             "Askers.all",
             "Askers.free",
+            "Cancel.message",
+            "Cancels.queue",
             "Lane.changes",
             "Lane.held",
             "Lane.limit",

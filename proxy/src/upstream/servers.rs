@@ -158,7 +158,10 @@ impl Servers {
     pub(crate) fn holds(&self) -> usize {
         let lanes: usize = self.lanes.iter().map(|(_, lane)| lane.holds()).sum();
         let queues = self.by_member.iter().filter_map(|lanes| lanes.dedicated.as_ref());
-        lanes + queues.map(|dedicated| dedicated.queue_memory()).sum::<usize>()
+        let cancels = self.by_member.iter().filter_map(|lanes| lanes.cancels.as_ref());
+        lanes
+            + queues.map(|dedicated| dedicated.queue_memory()).sum::<usize>()
+            + cancels.map(|cancels| cancels.memory()).sum::<usize>()
     }
 
     /// Fills in the gauges of lanes.

@@ -29,6 +29,14 @@ pub(in crate::upstream) struct Cancel {
     pub(in crate::upstream) done: Option<Sender<bool>>,
 }
 
+impl Cancels {
+    /// Bytes of memory that the requests which wait take.
+    pub(in crate::upstream) fn memory(&self) -> usize {
+        let messages = self.queue.iter().map(|cancel| cancel.message.capacity());
+        messages.sum::<usize>() + self.queue.capacity() * size_of::<Cancel>()
+    }
+}
+
 impl Cancel {
     /// Tells who waits whether the server has agreed.
     pub(in crate::upstream) fn answer(&self, agreed: bool) {
