@@ -24,6 +24,8 @@ pub struct Question {
     pub protocol: &'static dyn Protocol,
     /// The login of the client, in the codec's words.
     pub login: Arc<[u8]>,
+    /// The number of the client's listener.
+    pub listener: u16,
     /// The request.
     pub message: Vec<u8>,
 }
@@ -58,6 +60,7 @@ impl Engine {
             place: AnswerPlace { client: id, seq },
             protocol: client.protocol,
             login: client.session.login.as_slice().into(),
+            listener: client.listener,
             message: message.to_vec(),
         }));
     }

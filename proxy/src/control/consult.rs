@@ -31,6 +31,7 @@ pub(super) async fn answer_clients(proxy: Arc<Proxy>, mut questions: UnboundedRe
             let process = Process {
                 proxy: &proxy,
                 login: Arc::clone(&question.login),
+                listener: question.listener,
             };
             protocol.consulted(&question.message, &process, &mut answer);
             proxy.answer(&question, answer.into());
@@ -44,6 +45,8 @@ struct Process<'a> {
     proxy: &'a Proxy,
     /// The login of the client, in the codec's words.
     login: Arc<[u8]>,
+    /// The number of its listener.
+    listener: u16,
 }
 
 impl Control for Process<'_> {
@@ -52,6 +55,7 @@ impl Control for Process<'_> {
         self.proxy.workers.order(|_| Order::Cancel {
             session,
             by: Arc::clone(&self.login),
+            listener: self.listener,
             done: done.clone(),
         });
         drop(done);

@@ -65,7 +65,8 @@ impl Engine {
         for waiter in next.waiters {
             self.fail(waiter.to, &failed);
         }
-        self.fail_unwritten(next.unwritten, &failed);
+        let fate = Fate::Unsent;
+        self.fail_unwritten(next.unwritten, &Failed { fate, ..failed });
     }
 }
 

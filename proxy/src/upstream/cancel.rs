@@ -1,8 +1,8 @@
 //! The end of what a server does for a client: by an order, or because nobody waits for it any more. A server goes
-//! on with what it was asked when the connection is closed, and lets nobody end what is another account's. It is
-//! therefore asked on another connection, with the login of the client.
+//! on with what it was asked when the connection is closed: it is asked to end that on another one. It lets nobody
+//! end what is another account's: that connection has the client's login.
 //!
-//! Invariant: all workers together have one such connection to a member at a time. It is not counted with those that
+//! Invariant: all workers together have one such connection to a server at a time. It is not counted with those that
 //! clients may have, so that there is room for it when these are all in use.
 //!
 //! Invariant: a lane whose request is being ended is given to no other client before the server has answered: what
@@ -19,23 +19,29 @@ use super::{Asker, Cancel, Lane, Phase};
 use crate::{
     engine::{ClientId, Engine, LaneId, ReplyTo},
     members::{Member, MemberId},
+    micros::Micros,
 };
 
 /// The most requests to one member that wait to be sent. What further ones would end goes on until it is done.
 const MOST: usize = 1024;
+/// The longest time for which one of them waits. By then the server may call another connection by the same number.
+const LONGEST: Micros = Micros::secs(10);
 
 impl Engine {
-    /// Has the server end what it does for the client with this number, if a client with the login `by` may end
-    /// that. `done` is told whether it has agreed; at once, if nothing is to be ended.
-    pub fn cancel(&mut self, session: u64, by: &[u8], done: Sender<bool>) {
+    /// Has the server end what it does for the client with this number, if a client of this listener with the login
+    /// `by` may end that: at a server to which its listener does not lead, the same words are another login. `done`
+    /// is told whether it has agreed; at once, if nothing is to be ended.
+    pub fn cancel(&mut self, session: u64, (by, listener): (&[u8], u16), done: Sender<bool>) {
         let own = self.clients.with_number(session).and_then(|client: ClientId| {
             let own = self.clients.own_lane(client)??;
             let lane = self.servers.lanes.get(own)?;
             let words = self.servers.logins.words(lane.login);
-            let is_allowed = lane.member.protocol.may_cancel(by, &words);
+            let mut reach = self.tree.reach(usize::from(listener)).iter();
+            let is_allowed = reach.any(|member| member.id == lane.member.id)
+                && lane.member.protocol.may_cancel(by, &words);
             (is_allowed && lane.is_working()).then_some((own, lane))
         });
-        match own.and_then(|(own, lane)| Some((own, lane.cancel()?))) {
+        match own.and_then(|(own, lane)| Some((own, lane.cancel(self.now)?))) {
             Some((own, cancel)) => self.ask_to_cancel(Cancel {
                 of: Some(own),
                 done: Some(done),
@@ -52,7 +58,7 @@ impl Engine {
         if lane.owner.is_some()
             && is_abandoned
             && lane.is_working()
-            && let Some(cancel) = lane.cancel()
+            && let Some(cancel) = lane.cancel(self.now)
         {
             self.ask_to_cancel(cancel);
         }
@@ -77,23 +83,22 @@ impl Engine {
 
     /// Sends what waits to be sent to this member, as far as it can be on one connection.
     fn send_cancels(&mut self, member: MemberId) {
-        while let Some(Some(cancels)) = self
-            .servers
-            .by_member
-            .get_mut(member.0 as usize)
-            .map(|lanes| &mut lanes.cancels)
-        {
-            let next = cancels
-                .queue
-                .front()
-                .map(|cancel| (Arc::clone(&cancel.member), cancel.login));
+        let mut has_closed = false;
+        loop {
+            let lanes = self.servers.by_member.get_mut(member.0 as usize);
+            let Some(cancels) = lanes.and_then(|lanes| lanes.cancels.as_mut()) else {
+                return;
+            };
+            let next = cancels.queue.front();
+            let next = next.map(|cancel| (Arc::clone(&cancel.member), cancel.login));
             let own = cancels.lane;
             let lane = own.and_then(|own| self.servers.lanes.get(own));
             match (own, next) {
                 (None, None) => return,
                 (None, Some((member, login))) => {
-                    if !member.health.cancels().take(1) {
-                        // Another worker has it, for a moment.
+                    let quota = member.health.cancels();
+                    // Another worker has it, or has waited for it meanwhile.
+                    if has_closed && quota.take_wanted() || !quota.take(1) {
                         return;
                     }
                     let id = self.open_lane(&member, login, false);
@@ -104,11 +109,13 @@ impl Engine {
                 (Some(own), Some((member, login))) if lane.is_some_and(|lane| lane.login == login) => {
                     self.send_cancel(own, &member);
                 }
+                (Some(_), _) if lane.is_some_and(|lane| !lane.is_unused()) => return,
                 (Some(own), _) => {
-                    if lane.is_some_and(|lane| !lane.is_unused()) {
-                        return;
-                    }
+                    has_closed = true;
                     self.drop_lane(own, "");
+                    if let Some(cancels) = &mut self.servers.by_member[member.0 as usize].cancels {
+                        cancels.lane = None;
+                    }
                 }
             }
         }
@@ -134,17 +141,33 @@ impl Engine {
             && let Some(lane) = self.servers.lanes.get_mut(of)
         {
             lane.cancels -= 1;
-            if lane.dedicated {
-                self.give_back(of);
+            if lane.dedicated && lane.cancels == 0 && lane.owner.is_none() && lane.is_unused() {
+                self.free_lane(of);
             }
         }
         self.send_cancels(cancel.member.id);
     }
 
-    /// Sends what has waited for another worker's connection.
+    /// Sends what has waited for another worker's connection, and gives up what has waited too long.
     pub(super) fn retry_cancels(&mut self) {
         if self.servers.cancels == 0 {
             return;
+        }
+        let (now, mut late) = (self.now, Vec::new());
+        for cancels in self
+            .servers
+            .by_member
+            .iter_mut()
+            .filter_map(|lanes| lanes.cancels.as_mut())
+        {
+            while let Some(cancel) = cancels.queue.pop_front_if(|cancel| now - cancel.since > LONGEST) {
+                late.push(cancel);
+            }
+        }
+        self.servers.cancels -= late.len();
+        for cancel in late {
+            self.servers.logins.lane_closed(cancel.login);
+            self.canceled(&cancel, false);
         }
         for number in 0..self.servers.by_member.len() {
             self.send_cancels(MemberId(number as u32));
@@ -168,7 +191,7 @@ impl Lane {
     }
 
     /// The request that ends what its server does. `None`: there is no such request.
-    fn cancel(&self) -> Option<Cancel> {
+    fn cancel(&self, now: Micros) -> Option<Cancel> {
         let mut message = Vec::new();
         let command = self.member.protocol.cancel(&self.state, &mut message)?;
         Some(Cancel {
@@ -176,6 +199,7 @@ impl Lane {
             login: self.login,
             command,
             message,
+            since: now,
             of: None,
             done: None,
         })

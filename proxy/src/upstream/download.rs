@@ -113,7 +113,7 @@ impl Engine {
             }
             // The reader is gone and no request waits behind it: closing is cheaper than reading and
             // discarding the rest.
-            None if !done && !collect => {
+            None if !done && !collect && !self.is_waited_for(id) => {
                 self.drop_lane(id, "its client left in the middle of a reply");
                 return bytes.len();
             }
@@ -190,7 +190,8 @@ impl Engine {
     /// Passes on one part of a reply to the client that waits for it, if there is one.
     fn pass_part(&mut self, lane: LaneId, to: ReplyTo, bytes: &[u8]) {
         let alone = self.servers.lanes.get(lane).is_some_and(|lane| {
-            (lane.bulk || lane.dedicated) && lane.unwritten.is_empty() && lane.part_bytes > WHOLE
+            let is_last = lane.waiters.len() == 1 && lane.unwritten.is_empty();
+            (lane.bulk || lane.dedicated) && is_last && lane.part_bytes > WHOLE
         });
         let waiting = match to {
             ReplyTo::Client { client: id, seq } => self.pass_piece((id, seq), bytes, false),
@@ -213,6 +214,12 @@ impl Engine {
         if waiting > self.most_waiting(!alone || is_share) && !is_due() {
             self.hold_lane(lane, true);
         }
+    }
+
+    /// Does any request wait behind the large reply that is being received on this lane?
+    fn is_waited_for(&self, id: LaneId) -> bool {
+        let lane = self.servers.lanes.get(id);
+        lane.is_some_and(|lane| !lane.waiters.is_empty() || !lane.unwritten.is_empty())
     }
 
     /// The most bytes of a large reply that may wait for its reader before the lane is held back.

@@ -8,14 +8,14 @@ use std::{
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::{Close, Phase};
+use super::{Arrival, Close, Lane, Phase};
 use crate::{
     client::LaneEvent,
     config::schema::EjectBy,
     copies,
     engine::{Endpoint, Engine, LaneId, Shortage, WorkerEvent},
-    members::{Failure, MemberId},
-    protocol::Failed,
+    members::{Failure, Member, MemberId},
+    protocol::{Failed, Fate, Lease},
     reactor::{is_shortage, reason},
 };
 
@@ -135,6 +135,9 @@ impl Engine {
         self.servers.held_lanes -= usize::from(lane.stream.paused);
         self.servers.held_own -= usize::from(lane.stream.paused && lane.dedicated);
         self.servers.logins.lane_closed(lane.login);
+        // What belongs to what the server kept is of no use elsewhere, although nothing is kept from now on.
+        let lease = lane.owner.and_then(|owner| self.clients.lease(owner));
+        let is_bound = lease.is_some_and(|lease| lease != Lease::Clean);
         if lane.dedicated {
             self.lost(id, &lane);
         }
@@ -193,10 +196,15 @@ impl Engine {
         };
         let is_ready = matches!(lane.phase, Phase::Ready);
         for waiter in lane.waiters {
-            let fate = waiter.fate(is_ready);
+            let fate = if is_bound {
+                Fate::Blamed
+            } else {
+                waiter.fate(is_ready)
+            };
             self.fail(waiter.to, &Failed { fate, ..failed });
         }
-        self.fail_unwritten(lane.unwritten, &failed);
+        let fate = if is_bound { Fate::Blamed } else { Fate::Unsent };
+        self.fail_unwritten(lane.unwritten, &Failed { fate, ..failed });
         if let Some(owner) = lane.owner {
             self.lane_has(owner, id, &lane.member, LaneEvent::Ended);
         }
@@ -279,13 +287,17 @@ impl Engine {
     pub fn renew_lanes(&mut self) {
         let members = self.tree.members();
         let mut changed = BTreeSet::new();
-        for (_, lane) in self.servers.lanes.iter_mut() {
+        for (id, lane) in self.servers.lanes.iter_mut() {
             if let Ok(at) = members.binary_search_by_key(&lane.member.id, |member| member.id)
                 && !Arc::ptr_eq(&members[at], &lane.member)
             {
                 if !members[at].has_tls_of(&lane.member) || !members[at].has_login_of(&lane.member) {
                     changed.insert(lane.member.id);
                 }
+                let number = lane.member.id.0 as usize;
+                let cancels = self.servers.by_member.get(number);
+                let cancels = cancels.and_then(|lanes| lanes.cancels.as_ref()?.lane) == Some(id);
+                lane.move_counts(&members[at], cancels);
                 lane.member = Arc::clone(&members[at]);
             }
         }
@@ -342,6 +354,29 @@ impl Engine {
         }
         if let Some(client) = uploading {
             self.requeue(client);
+        }
+    }
+}
+
+impl Lane {
+    /// Its member gets these settings, which may count connections anew. What it has taken of the old counts is given
+    /// back there, and is given back to the new ones when it ends. `cancels`: something is ended on it.
+    fn move_counts(&self, next: &Member, cancels: bool) {
+        let (old, new) = (&self.member.health, &next.health);
+        if Arc::ptr_eq(old, new) {
+            return;
+        }
+        let counts = [
+            (self.dedicated, old.quota(), new.quota()),
+            (cancels, old.cancels(), new.cancels()),
+        ];
+        for (_, old, new) in counts.into_iter().filter(|(has, ..)| *has) {
+            old.give_back();
+            let _ = new.take(u32::MAX);
+        }
+        if matches!(self.arrival, Arrival::Opening(_)) {
+            old.end_opening();
+            new.begin_opening();
         }
     }
 }

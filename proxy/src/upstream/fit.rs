@@ -27,7 +27,7 @@ impl Engine {
         };
         let streamed = (message.len() as u64) < request.len();
         if streamed {
-            // It is nobody's whose last byte has come while the request was not written yet.
+            // A value whose last byte has come while the request was not written yet is nobody's upload.
             lane.uploading = self.servers.uploader;
             lane.active = now;
             lane.pace = Pace::since(now);
@@ -137,7 +137,8 @@ impl Engine {
         if lane.waiters.is_empty() {
             let text = "it waits for nothing";
             self.leave_upload(id);
-            return self.fail(unwritten.to, &Failed::here(Outcome::LocalError, text));
+            self.fail(unwritten.to, &Failed::here(Outcome::LocalError, text));
+            return self.settle_lane(id);
         }
         (lane.holding, lane.awaits_before) = (true, true);
         self.servers.in_flight += 1;
@@ -177,17 +178,34 @@ impl Engine {
             return;
         }
         lane.holding = false;
-        if !lane.unwritten.is_empty() {
+        let releases = !lane.unwritten.is_empty();
+        // A command that has waited for its turn was written: it goes before what has come behind it.
+        if !lane.unwritten.iter().any(Unwritten::is_streamed) {
+            let held = mem::take(&mut lane.held);
+            lane.stream.out.extend_from_slice(&held);
+        }
+        if releases {
+            // One that is answered here ends nothing: those behind it are for the same client.
+            lane.gets_more = true;
             let (member, begun) = (lane.member.clone(), mem::take(&mut lane.unwritten));
             let uploader = self.servers.uploader;
             self.servers.in_flight -= begun.len();
             // Who is answered meanwhile sends nothing in the name of another's upload.
             self.descend(|engine| {
                 for unwritten in begun {
+                    if engine.servers.lanes.get(id).is_none() {
+                        let failed = Failed::at(&member.address, Outcome::ConnectError, Failed::CLOSED);
+                        let fate = Fate::Unsent;
+                        engine.fail(unwritten.to, &Failed { fate, ..failed });
+                        continue;
+                    }
                     engine.servers.uploader = unwritten.uploader;
                     engine.give(id, &member, &unwritten.request, &unwritten.message, unwritten.to);
                 }
                 engine.servers.uploader = uploader;
+                if let Some(lane) = engine.servers.lanes.get_mut(id) {
+                    lane.gets_more = false;
+                }
             });
         }
         // Where requests are written for their lane, this is what has come of a value meanwhile: it goes
@@ -197,6 +215,9 @@ impl Engine {
         {
             let held = mem::take(&mut lane.held);
             lane.stream.out.extend_from_slice(&held);
+        }
+        if releases {
+            self.settle_lane(id);
         }
     }
 
@@ -233,13 +254,7 @@ impl Engine {
     pub(super) fn fail_unwritten(&mut self, unwritten: Vec<Unwritten>, failed: &Failed<'_>) {
         self.servers.in_flight -= unwritten.len();
         for Unwritten { to, .. } in unwritten {
-            self.fail(
-                to,
-                &Failed {
-                    fate: Fate::Unsent,
-                    ..*failed
-                },
-            );
+            self.fail(to, failed);
         }
     }
 }

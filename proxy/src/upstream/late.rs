@@ -94,8 +94,8 @@ impl Lane {
             return ((now - self.free) > limit).then_some(Late::Connecting);
         }
         // The lane is held back for a slow reader, or the server has taken all bytes that a slow writer has
-        // given.
-        let took_all = matches!(self.phase, Phase::Ready) && self.unsent() == 0;
+        // given. While they are held here, it is the server that is waited for.
+        let took_all = matches!(self.phase, Phase::Ready) && !self.holding && self.unsent() == 0;
         if self.stream.paused || self.uploading.is_some() && took_all {
             return None;
         }

@@ -90,10 +90,10 @@ impl Servers {
         self.in_flight
     }
 
-    /// Does any request wait for a server?
+    /// Does any request wait for a server, or to be sent to one?
     #[inline]
     pub(crate) fn is_awaited(&self) -> bool {
-        self.in_flight > 0 || self.queued > 0
+        self.in_flight > 0 || self.queued > 0 || self.cancels > 0
     }
 
     /// Does this member serve requests on any lane?

@@ -72,12 +72,14 @@ pub enum Order {
     },
     /// An order about the fleet.
     Fleet(FleetOrder),
-    /// End what a server does for a client, on a connection of the client's own.
+    /// End what a server does for a client, on a connection with the client's login.
     Cancel {
         /// The number of the client's session. Another worker may have it.
         session: u64,
         /// The login of the client that wants it, in the codec's words.
         by: Arc<[u8]>,
+        /// The number of that client's listener.
+        listener: u16,
         /// Is told whether the server has agreed.
         done: Sender<bool>,
     },
@@ -202,7 +204,12 @@ impl<R: Reactor> Worker<R> {
                     self.adopt(listener, socket, None);
                 }
                 Order::Fleet(order) => self.take_fleet_order(order),
-                Order::Cancel { session, by, done } => self.engine.cancel(session, &by, done),
+                Order::Cancel {
+                    session,
+                    by,
+                    listener,
+                    done,
+                } => self.engine.cancel(session, (&by, listener), done),
                 Order::Close { member, when, done } => self.engine.close_lanes(member, when, done),
                 Order::Report(to) => {
                     let mut metrics = self.engine.metrics.clone();

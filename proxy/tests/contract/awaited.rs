@@ -10,7 +10,7 @@ use crate::{
     dedicated::{self, hear},
     fitted::{ROUTES, one, ran},
     lines::Lines,
-    proxy::PATIENT,
+    proxy::{PATIENT, Proxy},
     server::{self, PASSWORD, digest},
 };
 
@@ -19,6 +19,13 @@ static FITTING: Protocols = Protocols::new(&[&KNOWN]);
 
 fn ask(client: &mut Client, line: &str) -> String {
     dedicated::ask(client, line).unwrap()
+}
+
+/// A client whose requests have dedicated lanes.
+fn each(proxy: &Proxy) -> Client {
+    let mut client = Client::new(proxy.address);
+    assert_eq!(ask(&mut client, "EACH k"), "+");
+    client
 }
 
 /// The server says if anything has come behind a text before it has taken that.
@@ -220,4 +227,90 @@ fn a_lane_on_which_a_request_waits_is_not_free() {
         }
         assert!(proxy.metrics().open_lanes <= 2);
     });
+}
+
+/// What is behind a request that is answered here belongs to the same client, and its lane is not free yet.
+#[test]
+fn a_lane_that_is_released_is_free_behind_the_last_request() {
+    over("p", &[|| server::start("one")], PATIENT, &FITTING, |proxy| {
+        let (mut ann, mut bob) = (each(proxy), each(proxy));
+        ann.say("SURE k sure bad\nVAR k mine\n").unwrap();
+        assert_eq!(hear(&mut ann).unwrap(), "? one takes no sure bad");
+        assert_eq!(hear(&mut ann).unwrap(), "+");
+        thread::sleep(Duration::from_millis(100));
+        let said = ask(&mut bob, "TELLME k");
+        assert!(said.starts_with("= nothing, "), "{said}");
+    });
+}
+
+#[test]
+fn what_is_behind_a_request_that_is_answered_here_is_not_lost() {
+    over("p", &[|| server::start("one")], PATIENT, &FITTING, |proxy| {
+        let mut ann = each(proxy);
+        ann.say("SURE k sure bad\nSPOIL k\n").unwrap();
+        assert_eq!(hear(&mut ann).unwrap(), "? one takes no sure bad");
+        assert_eq!(hear(&mut ann).unwrap(), "+");
+        assert_eq!(ask(&mut ann, "GET k"), "= nothing");
+    });
+}
+
+#[test]
+fn what_needs_no_answer_frees_no_lane_on_which_more_is_written() {
+    over("p", &[|| server::start("one")], PATIENT, &FITTING, |proxy| {
+        let (mut ann, mut bob) = (each(proxy), each(proxy));
+        ann.say("TELL k v\nVAR k mine\n").unwrap();
+        assert_eq!(hear(&mut ann).unwrap(), "+");
+        thread::sleep(Duration::from_millis(100));
+        let said = ask(&mut bob, "TELLME k");
+        assert!(said.starts_with("= nothing, "), "{said}");
+    });
+}
+
+/// The value waits here, and the server has all that it was given.
+#[test]
+fn a_server_is_late_while_a_value_waits_for_its_answer() {
+    let settings = "timeout: 300ms, eject: {failures: 0}";
+    over("p", &[|| server::start("one")], settings, &FITTING, |proxy| {
+        for is_own in [false, true] {
+            let mut ann = match is_own {
+                true => each(proxy),
+                false => Client::new(proxy.address),
+            };
+            let value = "x".repeat(400_000);
+            ann.say(&format!("BLOB suremute 500000\n{value}")).unwrap();
+            let said = hear(&mut ann).unwrap();
+            assert!(said.ends_with("timeout"), "{said}");
+        }
+    });
+}
+
+#[test]
+fn a_long_answer_to_what_goes_before_a_request_ends_no_dedicated_lane() {
+    over("p", &[|| server::start("one")], PATIENT, &FITTING, |proxy| {
+        let mut ann = each(proxy);
+        let said = ask(&mut ann, "RUN k long");
+        assert!(said.starts_with("= long for k"), "{said}");
+    });
+}
+
+/// The second client's first request waits for the first one's, whose connection is still made.
+#[test]
+fn what_comes_behind_a_command_that_waits_for_its_turn_stays_behind_it() {
+    over(
+        "p",
+        &[|| server::start("slow first")],
+        PATIENT,
+        &FITTING,
+        |proxy| {
+            let (mut ann, mut bob) = (each(proxy), each(proxy));
+            ann.say("WAIT k 1\n").unwrap();
+            thread::sleep(Duration::from_millis(10));
+            bob.say("WAIT k 1\n").unwrap();
+            thread::sleep(Duration::from_millis(60));
+            bob.say("GET k\n").unwrap();
+            assert_eq!(hear(&mut bob).unwrap(), "+");
+            assert_eq!(hear(&mut bob).unwrap(), "= nothing");
+            assert_eq!(hear(&mut ann).unwrap(), "+");
+        },
+    );
 }

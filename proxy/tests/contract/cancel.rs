@@ -5,7 +5,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{client::Client, conversation::over, dedicated::ask, lines::LINES, proxy::Proxy, server};
+use crate::{
+    client::Client,
+    conversation::over,
+    dedicated::ask,
+    lines::LINES,
+    proxy::{PATIENT, Proxy, Served, back_ends},
+    server,
+};
 
 fn one(name: &'static str, test: impl Fn(&Proxy)) {
     let settings = "timeout: 1m, eject: {failures: 0}";
@@ -214,4 +221,138 @@ fn what_comes_late_ends_nothing_of_another_client() {
             assert_eq!(crate::dedicated::hear(&mut eve).unwrap(), "+");
         },
     );
+}
+
+/// A client whose requests have dedicated lanes.
+fn each(proxy: &Proxy) -> Client {
+    let mut client = Client::new(proxy.address);
+    assert_eq!(ask(&mut client, "EACH k").unwrap(), "+");
+    client
+}
+
+/// The cancel is late, and the client goes on at another server meanwhile.
+#[test]
+fn who_was_stopped_goes_on_elsewhere_at_once() {
+    let servers = [
+        || server::start("stoppable, late"),
+        || server::start("stoppable, late"),
+    ];
+    over("p", &servers, PATIENT, &LINES, |proxy| {
+        let mut ann = each(proxy);
+        let number = ask(&mut ann, "ID k").unwrap().replace("= ", "");
+        let mut eve = Client::new(proxy.address);
+        ann.say("WAIT k 150\n").unwrap();
+        thread::sleep(Duration::from_millis(50));
+        eve.say(&format!("CANCEL {number}\n")).unwrap();
+        assert_eq!(crate::dedicated::hear(&mut ann).unwrap(), "+");
+        for n in 0..8 {
+            assert_eq!(ask(&mut ann, &format!("GET k{n}")).unwrap(), "= nothing");
+        }
+        assert_eq!(crate::dedicated::hear(&mut eve).unwrap(), "+");
+    });
+}
+
+/// Each pool has a login of its own, and both are nobody's name.
+#[test]
+fn nobody_ends_what_is_done_in_a_pool_that_he_cannot_reach() {
+    for io in back_ends() {
+        let served = ["p", "q"].map(|pool| Served {
+            protocol: "lines",
+            pool,
+            servers: vec![server::start("stoppable").to_string()],
+            route: pool,
+            settings: PATIENT,
+            listener: "",
+        });
+        let proxy = Proxy::start(io, LINES, &served).unwrap();
+        let mut ann = Client::new(proxy.addresses[0]);
+        let number = ask(&mut ann, "ID k").unwrap().replace("= ", "");
+        ann.say("WAIT k 500\n").unwrap();
+        thread::sleep(Duration::from_millis(100));
+        let mut eve = Client::new(proxy.addresses[1]);
+        assert_eq!(
+            ask(&mut eve, &format!("CANCEL {number}")).unwrap(),
+            "? nothing to cancel"
+        );
+        assert_eq!(crate::dedicated::hear(&mut ann).unwrap(), "+");
+    }
+}
+
+/// The last client has left, and another worker has the connection by which something is ended.
+#[test]
+fn what_is_to_be_ended_waits_for_its_turn_when_every_client_has_left() {
+    over("p", &[|| server::start("stoppable")], PATIENT, &LINES, |proxy| {
+        let cancels = proxy.members[0].health.cancels();
+        let waits = || server::busy(proxy.members[0].address.parse().unwrap()).waits;
+        let becomes = |count| {
+            (0..200).any(|_| {
+                thread::sleep(Duration::from_millis(20));
+                waits() == count
+            })
+        };
+        let mut ann = Client::new(proxy.address);
+        ann.say("WAIT k 60000\n").unwrap();
+        assert!(becomes(1));
+        assert!(cancels.take(1));
+        drop(ann);
+        thread::sleep(Duration::from_millis(500));
+        assert_eq!(waits(), 1);
+        cancels.give_back();
+        assert!(becomes(0), "it goes on");
+    });
+}
+
+/// The member counts anew when its settings change, and what there is counts on.
+#[test]
+fn what_is_counted_of_connections_stays_when_settings_change() {
+    let settings = "timeout: 1m, eject: {failures: 3}, dedicated: {total: 2, wait: 100ms}";
+    over(
+        "p",
+        &[|| server::start("stoppable, late")],
+        settings,
+        &LINES,
+        |proxy| {
+            let [mut ann, mut bob, mut cid] = [(); 3].map(|()| Client::new(proxy.address));
+            let number = ask(&mut ann, "ID k").unwrap().replace("= ", "");
+            assert_eq!(ask(&mut ann, "HOLD k").unwrap(), "+");
+            ann.say("WAIT k 60000\n").unwrap();
+            thread::sleep(Duration::from_millis(100));
+            let mut eve = Client::new(proxy.address);
+            eve.say(&format!("CANCEL {number}\n")).unwrap();
+            thread::sleep(Duration::from_millis(100));
+            proxy.reload("failures: 3", "failures: 4");
+            assert_eq!(ask(&mut bob, "HOLD k").unwrap(), "+");
+            let said = ask(&mut cid, "HOLD k").unwrap();
+            assert!(said.contains("are in use"), "{said}");
+            assert_eq!(crate::dedicated::hear(&mut eve).unwrap(), "+");
+            assert_eq!(crate::dedicated::hear(&mut ann).unwrap(), "? stopped");
+            thread::sleep(Duration::from_millis(100));
+            let old = &proxy.members[0].health;
+            assert!(
+                old.cancels().take(1) && old.quota().take(1),
+                "another pool may have the old counts"
+            );
+            drop((ann, bob));
+            thread::sleep(Duration::from_millis(100));
+            proxy.reload("failures: 4", "failures: 3");
+        },
+    );
+}
+
+/// Another worker has the connection for ever.
+#[test]
+fn what_cannot_be_ended_in_time_is_answered() {
+    stoppable("timeout: 1m, eject: {failures: 0}", |proxy| {
+        let (mut ann, number) = client_of(proxy, "ann");
+        let (mut again, _) = client_of(proxy, "ann");
+        ann.say("WAIT k 12000\n").unwrap();
+        becomes("the server waits", || busy(proxy).waits == 1);
+        assert!(proxy.members[0].health.cancels().take(1));
+        assert_eq!(
+            ask(&mut again, &format!("CANCEL {number}")).unwrap(),
+            "? nothing to cancel"
+        );
+        assert_eq!(crate::dedicated::hear(&mut ann).unwrap(), "+");
+        assert_eq!(ask(&mut ann, "WAIT k 1").unwrap(), "+");
+    });
 }

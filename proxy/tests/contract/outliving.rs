@@ -25,6 +25,13 @@ fn ask(client: &mut Client, line: &str) -> String {
     dedicated::ask(client, line).unwrap()
 }
 
+/// A client whose requests have dedicated lanes.
+fn each(proxy: &Proxy) -> Client {
+    let mut client = Client::new(proxy.address);
+    assert_eq!(ask(&mut client, "EACH k"), "+");
+    client
+}
+
 /// A client whose connections have to know this, on a dedicated lane. Returns the lane.
 fn keeping(proxy: &Proxy, value: &str) -> (Client, String) {
     let mut client = Client::new(proxy.address);
@@ -125,4 +132,22 @@ fn a_client_that_relies_on_more_is_closed() {
             told(&mut bob, "yours");
         });
     }
+}
+
+/// The lane there would be nobody's, with what the server keeps.
+#[test]
+fn what_waited_on_a_lane_that_its_client_outlives_is_asked_nowhere_else() {
+    let servers = ["rude once", "two"].map(|name| move || server::start(name));
+    over("{failover: p}", &servers, PATIENT, &FITTING, |proxy| {
+        let mut ann = each(proxy);
+        let said = ask(&mut ann, "KEEP k mine");
+        proxy.reload("route: {failover: p}", "route: p");
+        let mut bob = each(proxy);
+        for n in 0..8 {
+            let said = ask(&mut bob, &format!("TELLME k{n}"));
+            assert!(said.starts_with("= nothing, "), "{said}");
+        }
+        assert!(said.starts_with("? proxy: "), "{said}");
+        assert!(ask(&mut ann, "TELLME k").starts_with("= mine, "));
+    });
 }

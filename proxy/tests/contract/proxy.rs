@@ -1,6 +1,7 @@
 //! One worker on a given back end, without a control thread.
 
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
     io::{self, Write},
     net::SocketAddr,
@@ -8,7 +9,7 @@ use std::{
     path::Path,
     sync::{
         Arc,
-        atomic::AtomicBool,
+        atomic::{AtomicBool, Ordering::Relaxed},
         mpsc::{self, Sender},
     },
     thread::{self, JoinHandle},
@@ -30,7 +31,7 @@ use proxima::{
     micros::Micros,
     protocol::{Control, Protocols},
     reactor::{Epoll, Reactor, Uring},
-    route::{CompileError, Compiler},
+    route::{CompileError, Compiler, Tree},
     worker::{Channels, Order, Worker},
 };
 use socket2::Socket;
@@ -68,6 +69,39 @@ pub(crate) struct Proxy {
     orders: Sender<Order>,
     bell: UnixStream,
     thread: Option<JoinHandle<()>>,
+    made: RefCell<Made>,
+}
+
+/// What a tree is made from.
+struct Made {
+    registry: Registry,
+    protocols: Protocols,
+    /// The protocol and the pool of each listener.
+    names: Vec<(&'static str, String)>,
+    addresses: Vec<String>,
+    text: String,
+}
+
+impl Made {
+    fn make(&mut self) -> Result<(Tree, config::schema::Limits), CompileError> {
+        let text = &self.text;
+        let mut config = config::parse(text, Path::new("contract"))
+            .unwrap_or_else(|error| panic!("{error}\n{text}"))
+            .config;
+        // A configuration file can name only protocols that the program speaks.
+        for ((protocol, pool), listener) in self.names.iter().zip(&mut config.listeners) {
+            listener.protocol = Protocol(protocol);
+            listener.server_version = Some("configured".to_owned());
+            config.pools.get_mut(pool).unwrap().protocol = Protocol(protocol);
+        }
+        let pools = config.pools.iter();
+        let listed = pools.map(|(name, pool)| (name.clone(), pool.source.fixed().unwrap().to_vec()));
+        let listed: BTreeMap<_, _> = listed.collect();
+        let registry = &mut self.registry;
+        let mut compiler = Compiler::new(&config, &listed, registry, self.protocols, "contract", 1)?;
+        let tree = compiler.tree(registry, &self.addresses)?.tree;
+        Ok((tree, config.limits))
+    }
 }
 
 /// The back ends that work here.
@@ -131,35 +165,38 @@ impl Proxy {
             let (address, like) = (&bound.address, like(settings));
             text += &format!("  - {{address: \"{address}\", {like}route: {route}, {listener}}}\n");
         }
-        let mut config = config::parse(&text, Path::new("contract"))
-            .unwrap_or_else(|error| panic!("{error}\n{text}"))
-            .config;
-        // A configuration file can name only protocols that the program speaks.
-        for (Served { protocol, pool, .. }, listener) in served.iter().zip(&mut config.listeners) {
-            listener.protocol = Protocol(protocol);
-            listener.server_version = Some("configured".to_owned());
-            config.pools.get_mut(*pool).unwrap().protocol = Protocol(protocol);
-        }
-        let pools = config.pools.iter();
-        let listed = pools.map(|(name, pool)| (name.clone(), pool.source.fixed().unwrap().to_vec()));
-        let listed: BTreeMap<_, _> = listed.collect();
-        let mut registry = Registry::new(Here::new(&[], None));
+        let names = served
+            .iter()
+            .map(|served| (served.protocol, served.pool.to_owned()));
+        let registry = Registry::new(Here::new(&[], None));
         let (bell, waker) = UnixStream::pair().unwrap();
         let woken = bell.try_clone().unwrap();
         // A bell that is full has been heard of.
         registry.wakers().add(move || drop((&woken).write(&[1])));
-        let mut compiler = Compiler::new(&config, &listed, &mut registry, protocols, "contract", 1)?;
         let addresses: Vec<_> = listeners
             .iter()
             .map(|listener| listener.address.clone())
             .collect();
-        let tree = compiler.tree(&mut registry, &addresses)?.tree;
+        let mut made = Made {
+            registry,
+            protocols,
+            names: names.collect(),
+            addresses: addresses.clone(),
+            text,
+        };
+        let (tree, limits) = made.make()?;
 
         waker.set_nonblocking(true).unwrap();
-        // This thread makes the worker check time-outs, as the control thread does. It ends with the worker.
-        let mut tick = bell.try_clone().unwrap();
+        // This thread makes a worker check time-outs that wants to, as the control thread does. It ends with the
+        // worker.
+        let mut ring = bell.try_clone().unwrap();
+        let tick = Arc::new(AtomicBool::new(false));
+        let wanted = Arc::clone(&tick);
         thread::spawn(move || {
-            while tick.write_all(&[1]).is_ok() {
+            while Arc::strong_count(&wanted) > 1 {
+                if wanted.load(Relaxed) && ring.write_all(&[1]).is_err() {
+                    break;
+                }
                 thread::sleep(Duration::from_millis(20));
             }
         });
@@ -170,8 +207,8 @@ impl Proxy {
             bell: bell.try_clone().unwrap(),
         };
         thread::spawn(move || process.answer(heard));
-        let limits = config.limits.clone();
         let work = Work {
+            tick,
             limits: limits.clone(),
             waker: Socket::from(std::os::fd::OwnedFd::from(waker)),
             inbox,
@@ -202,6 +239,7 @@ impl Proxy {
             orders,
             bell,
             thread: Some(thread),
+            made: RefCell::new(made),
         };
         proxy.order(Order::Swap {
             tree: Box::new(tree),
@@ -212,6 +250,23 @@ impl Proxy {
         });
         told.recv().unwrap();
         Ok(proxy)
+    }
+
+    /// Serves by a file in which this text has become that one.
+    pub(crate) fn reload(&self, from: &str, to: &str) {
+        let mut made = self.made.borrow_mut();
+        assert!(made.text.contains(from), "{}", made.text);
+        made.text = made.text.replace(from, to);
+        let (tree, limits) = made.make().unwrap();
+        let (done, told) = mpsc::channel();
+        self.order(Order::Swap {
+            tree: Box::new(tree),
+            limits,
+            open: Vec::new(),
+            close: Vec::new(),
+            done,
+        });
+        told.recv().unwrap();
     }
 
     pub(crate) fn order(&self, order: Order) {
@@ -238,6 +293,7 @@ impl Drop for Proxy {
 }
 
 struct Work {
+    tick: Arc<AtomicBool>,
     limits: config::schema::Limits,
     waker: Socket,
     inbox: mpsc::Receiver<Order>,
@@ -263,7 +319,7 @@ impl Process {
                 continue;
             };
             let mut answer = Vec::new();
-            let asking = Asking(&self, Arc::clone(&question.login));
+            let asking = Asking(&self, Arc::clone(&question.login), question.listener);
             question
                 .protocol
                 .consulted(&question.message, &asking, &mut answer);
@@ -276,14 +332,19 @@ impl Process {
     }
 }
 
-/// The process for a client with this login.
-struct Asking<'a>(&'a Process, Arc<[u8]>);
+/// The process for a client with this login, of this listener.
+struct Asking<'a>(&'a Process, Arc<[u8]>, u16);
 
 impl Control for Asking<'_> {
     fn cancel(&self, session: u64) -> bool {
         let (done, told) = mpsc::channel();
-        let by = Arc::clone(&self.1);
-        self.0.order(Order::Cancel { session, by, done });
+        let (by, listener) = (Arc::clone(&self.1), self.2);
+        self.0.order(Order::Cancel {
+            session,
+            by,
+            listener,
+            done,
+        });
         told.recv().is_ok_and(|agreed| agreed)
     }
 }
@@ -300,13 +361,12 @@ impl Work {
         let register = Arc::new(Register::new(1));
         let locks = Arc::new(KeyLocks::new(1, [1, 2, 3, 4]));
         let engine = Engine::new(self.limits, store, register, locks, facts, 1);
-        let tick = Arc::new(AtomicBool::new(false));
         let channels = Channels {
             started: Instant::now(),
             orders: self.inbox,
             waker: self.waker,
             events: self.events,
-            tick,
+            tick: self.tick,
             peers: Vec::new(),
         };
         Worker::new(reactor.unwrap(), engine, channels)

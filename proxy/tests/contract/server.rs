@@ -261,6 +261,9 @@ impl Talk {
             self.hear()?;
             return self.hear().map(|_| ());
         }
+        if name == "slow first" && nth == 0 {
+            thread::sleep(Duration::from_millis(150));
+        }
         if name == "late, behind TLS" {
             self.upgrade(Box::new(Tls::accepting()));
         }
@@ -327,6 +330,7 @@ impl Talk {
             match name {
                 "mute" => continue,
                 "rude" => return Ok(()),
+                "rude once" if nth == 0 => return Ok(()),
                 _ => {}
             }
             let mut words = line.splitn(3, ' ');

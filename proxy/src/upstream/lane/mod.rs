@@ -54,7 +54,8 @@ pub struct Lane {
     pub(super) limited: bool,
     /// What its server has proved that it knows.
     pub(super) proofs: Proofs,
-    /// Requests are held: the login is under way, or a proof, or the answer to what goes before them, is awaited.
+    /// Requests are held: the login is under way; a proof, the answer to what goes before them, or their turn is
+    /// awaited.
     pub(super) holding: bool,
     /// What the first command that lets its client wait waits for itself.
     pub(super) arrival: Arrival,
@@ -66,6 +67,8 @@ pub struct Lane {
     pub(super) fitted: bool,
     /// Requests are held until what goes before the first of them is answered.
     pub(super) awaits_before: bool,
+    /// More requests are about to be given to it.
+    pub(super) gets_more: bool,
     pub(super) phase: Phase,
     /// What the codec keeps for the connection.
     pub(super) state: StateSlot,
@@ -286,6 +289,7 @@ impl Lane {
     pub(super) fn is_unused(&self) -> bool {
         self.waiters.is_empty()
             && self.unwritten.is_empty()
+            && !self.gets_more
             && self.download.is_none()
             && self.uploading.is_none()
     }

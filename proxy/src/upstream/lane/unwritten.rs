@@ -12,3 +12,10 @@ pub(in crate::upstream) struct Unwritten {
     /// The client whose value follows, and is not here to its end.
     pub(in crate::upstream) uploader: Option<ClientId>,
 }
+
+impl Unwritten {
+    /// Is it the head of a value that is passed on as it comes?
+    pub(in crate::upstream) fn is_streamed(&self) -> bool {
+        (self.message.len() as u64) < self.request.len()
+    }
+}

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, mpsc::Sender},
 };
 
-use crate::{engine::LaneId, members::Member};
+use crate::{engine::LaneId, members::Member, micros::Micros};
 
 /// A worker's requests to one member by which something is ended.
 #[derive(Debug, Default)]
@@ -23,6 +23,8 @@ pub(in crate::upstream) struct Cancel {
     pub(in crate::upstream) login: u16,
     pub(in crate::upstream) command: u16,
     pub(in crate::upstream) message: Vec<u8>,
+    /// Since when it waits to be sent.
+    pub(in crate::upstream) since: Micros,
     /// The lane on which the server does it; `None`: that lane has ended.
     pub(in crate::upstream) of: Option<LaneId>,
     /// Who is told whether the server has agreed.

@@ -4,8 +4,9 @@
 //! Invariant: a client never gets a lane on which the server keeps state of another client. Only the codec
 //! knows what the server keeps (`protocol::Lease`). A lane whose state is in doubt is closed.
 //!
-//! Invariant: a client is closed when its lane is lost together with the state that the server kept. Without
-//! that state the client's next request would mean something else.
+//! Invariant: a client is closed when its lane is lost together with the state that the server kept, unless the
+//! codec can tell the next lane all of it. Without that state the client's next request would mean something
+//! else.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -103,11 +104,18 @@ impl Engine {
         let Some((mut before, message)) = message.split_at_checked(request.before as usize) else {
             return;
         };
+        let has_before = !before.is_empty();
+        if has_before {
+            self.get_more(id, true);
+        }
         while let Parsed::Head(first) = member.protocol.head(before)
             && let Some((one, rest)) = before.split_at_checked(first.len() as usize)
         {
             self.give(id, member, &first, one, ReplyTo::Nobody);
             before = rest;
+        }
+        if has_before {
+            self.get_more(id, false);
         }
         let request = &Request {
             head: request.head - request.before,
@@ -115,6 +123,13 @@ impl Engine {
             ..*request
         };
         self.give(id, member, request, message, to);
+    }
+
+    /// Notes whether more requests are about to be given to this lane: it is not free before.
+    fn get_more(&mut self, id: LaneId, gets_more: bool) {
+        if let Some(lane) = self.servers.lanes.get_mut(id) {
+            lane.gets_more = gets_more;
+        }
     }
 
     /// The dedicated lanes to this member; an empty set is made if there is none yet.

@@ -22,7 +22,7 @@ impl Engine {
         let Some(owner) = lane.owner else {
             return;
         };
-        if !lane.is_unused() || lane.is_streaming() || lane.cancels > 0 {
+        if !lane.is_unused() || lane.is_streaming() {
             return;
         }
         let ends = lane.closes == Some(Close::AfterReply);
@@ -121,6 +121,10 @@ impl Engine {
         let member = Arc::clone(&lane.member);
         if lane.closes.is_some() || !self.tree.names(member.id) {
             return self.drop_lane(id, "");
+        }
+        if lane.cancels > 0 {
+            // It is nobody's until the server has answered: its client goes on elsewhere.
+            return;
         }
         lane.free = self.now;
         self.dedicated_of(&member).idle.push(id);
