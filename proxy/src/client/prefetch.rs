@@ -6,17 +6,47 @@ use crate::{
 };
 
 impl Engine {
-    /// Lets the store begin to load what these bytes will most likely ask it for. Returns `false` if nothing
-    /// will be asked of it.
+    /// Lets the store, or the near cache, begin to load what these bytes will most likely ask it for. Returns
+    /// `false` if nothing will be asked of either.
     pub fn prefetch(&mut self, id: ClientId, bytes: &[u8]) -> bool {
         let Some(client) = self.clients.table.get_mut(id) else {
             return false;
         };
         let (listener, server) = (client.listener, client.protocol.embedded());
-        let Some(server) = server.filter(|_| self.serves_store(listener)) else {
-            return false;
-        };
-        embedded::prefetch(server, &self.store, bytes, &mut self.prefetch);
+        match (server, self.near.near()) {
+            (Some(server), _) if self.serves_store(listener) => {
+                embedded::prefetch(server, &self.store, bytes, &mut self.prefetch);
+            }
+            (Some(server), Some(near)) => {
+                if let Some(key) = embedded::likely_key(server, bytes) {
+                    near.preload(key, &mut self.preload);
+                }
+            }
+            _ => return false,
+        }
         true
+    }
+
+    /// Lets the near cache begin to load what the next request of a pipeline will most likely ask for, before this
+    /// one is served.
+    pub(super) fn preload_next(&mut self, id: ClientId, bytes: &[u8]) {
+        if let Some(near) = self.near.near()
+            && !bytes.is_empty()
+            && let Some(server) = self
+                .clients
+                .table
+                .get(id)
+                .and_then(|client| client.protocol.embedded())
+            && let Some(key) = embedded::likely_key(server, bytes)
+        {
+            near.preload_next(key, &mut self.preload);
+        }
+    }
+
+    /// The same for the bytes to which that leads, after this one was served.
+    pub(super) fn preload_rest(&mut self) {
+        if let Some(near) = self.near.near() {
+            near.preload_record(&mut self.preload);
+        }
     }
 }

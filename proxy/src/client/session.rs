@@ -311,7 +311,10 @@ impl Engine {
             // A reload may have made a request that waited for a place one that needs none.
             self.wait_for_place(id, None);
         }
+        let next = input.rest().get(len as usize..).unwrap_or_default();
+        self.preload_next(id, next);
         let taken = self.request(id, request, message, input);
+        self.preload_rest();
         input.at += len as usize * usize::from(taken);
         taken
     }

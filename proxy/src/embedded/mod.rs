@@ -98,13 +98,17 @@ pub fn out_of_memory(server: Embedded, out: &mut Vec<u8>) -> Reply {
 /// The error for a value that comes in pieces: the store takes it whole or not at all.
 pub const TOO_LARGE: Failed<'static> = Failed::here(Outcome::RemoteError, "object too large for cache");
 
-/// Starts loading what `bytes`, the beginning of a request, will most likely ask for.
-pub fn prefetch(server: Embedded, store: &Store, bytes: &[u8], prefetch: &mut Prefetch) {
-    let key = match server {
+/// The key for which `bytes`, the beginning of a request, will most likely ask.
+pub fn likely_key(server: Embedded, bytes: &[u8]) -> Option<&[u8]> {
+    match server {
         Embedded::Memcache => memcache::likely_key(bytes),
         Embedded::Redis => redis::likely_key(bytes),
-    };
-    if let Some(key) = key {
+    }
+}
+
+/// Starts loading what `bytes`, the beginning of a request, will most likely ask for.
+pub fn prefetch(server: Embedded, store: &Store, bytes: &[u8], prefetch: &mut Prefetch) {
+    if let Some(key) = likely_key(server, bytes) {
         store.prefetch(key, prefetch);
     }
 }

@@ -32,7 +32,7 @@ use crate::{
     members::Localities,
     metrics::Metrics,
     micros::Micros,
-    near::WorkerNear,
+    near::{Preload, WorkerNear},
     random::Random,
     route::{Router, Tree},
     stream::BufferPool,
@@ -68,6 +68,8 @@ pub struct Engine {
     pub(crate) prefetch: Prefetch,
     /// How this worker counts changes for the near cache.
     pub near: WorkerNear,
+    /// What the near cache will be asked for next.
+    pub(crate) preload: Preload,
     /// The counts of this worker.
     pub metrics: Metrics,
     /// What the worker has to do after the events of this turn.
@@ -125,6 +127,7 @@ impl Engine {
             store,
             prefetch: Prefetch::default(),
             near: WorkerNear::default(),
+            preload: Preload::default(),
             metrics: Metrics::default(),
             actions: Actions::default(),
             buffers: BufferPool::default(),

@@ -80,6 +80,14 @@ impl OpenChange {
         &self.counted.near.words
     }
 
+    /// Begins to load what its end will need.
+    #[inline]
+    pub fn preload(&self) {
+        if let Of::Key(word) = self.of {
+            self.words().preload_number(word);
+        }
+    }
+
     /// Bytes of memory beside the change itself.
     pub fn memory(&self) -> usize {
         match &self.of {

@@ -1,4 +1,6 @@
-//! The hash of a key, which finds its word and its shard.
+//! The hash of a key, which finds its word and its shard, and tables by what is hashed already.
+
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// The hash of a key, as the server sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,5 +15,28 @@ impl KeyHash {
     /// The number of its shard, of so many.
     pub(super) const fn shard(self, shards: usize) -> usize {
         (self.0 >> 32) as usize % shards
+    }
+}
+
+/// What builds tables by numbers that are hashes.
+pub type Hashed = BuildHasherDefault<Same>;
+
+/// The hash of what is a hash.
+#[derive(Default)]
+pub struct Same(u64);
+
+impl Hasher for Same {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
     }
 }

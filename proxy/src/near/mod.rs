@@ -40,12 +40,14 @@ use std::{
 use self::key_hash::KeyHash;
 pub use self::{
     change::{Changes, OpenChange},
+    key_hash::Hashed,
     origin::{ERROR, Failure, Fetch, Fetched, Fields, HttpOrigin, Terms, VALUE, Validator, freshness},
     ready::Ready,
     rule::{Rule, RuleSettings},
     rules::{Rules, Told},
     store::{
-        Answer, Entries, Fill, Gone, Hot, Look, Old, Question, Refusal, RuleUsage, SMALL, Shown, Store, Usage,
+        Answer, Asked, Bytes, Entries, Fill, Gone, Hot, Look, Old, Preload, Question, Refusal, RuleUsage,
+        SMALL, Shown, Store, Usage,
     },
     words::{Note, Words},
     worker::{LINGER, WorkerNear},

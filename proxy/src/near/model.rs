@@ -433,7 +433,7 @@ impl<'a> Run<'a> {
             let bytes = vec![b'x'; value as usize + 1];
             let reply = Reply::new(Outcome::Found, bytes.len());
             // A refusal is no failure: the value goes to those who wait all the same.
-            let _ = fill.keep(&reply, bytes.into(), false, NOW, 0);
+            let _ = fill.keep(&reply, bytes[..].into(), false, NOW, 0);
         }
         self.finish(who, value);
     }

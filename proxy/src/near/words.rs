@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use super::KeyHash;
+use crate::reactor::prefetch;
 
 /// The number of words.
 const WORDS: usize = 1 << 16;
@@ -56,6 +57,16 @@ impl Default for Words {
 impl Words {
     fn word(&self, hash: KeyHash) -> &AtomicU64 {
         &self.words[hash.word()]
+    }
+
+    /// Begins to load the word of a key that will be asked for or changed soon.
+    pub(super) fn preload(&self, hash: KeyHash) {
+        prefetch(self.word(hash));
+    }
+
+    /// Begins to load a word that will be needed soon.
+    pub(super) fn preload_number(&self, word: u16) {
+        prefetch(&self.words[usize::from(word)]);
     }
 
     /// What a fill for this key notes. `None`: a change is under way, and the reply could not be kept.

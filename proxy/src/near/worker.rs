@@ -39,6 +39,12 @@ impl WorkerNear {
         self.changes.as_ref()
     }
 
+    /// The near cache, if anything may be kept.
+    #[inline]
+    pub fn near(&self) -> Option<&Arc<Near>> {
+        self.changes.as_ref().and(self.near.as_ref())
+    }
+
     /// Does this worker count its changes?
     #[inline]
     pub fn counts(&self) -> bool {

@@ -164,6 +164,16 @@ impl Flights {
         }
     }
 
+    /// Takes back the memory of a message that was taken out of a flight before it ended.
+    pub(super) fn give_back(&mut self, mut message: Vec<u8>) {
+        if let Some((last, _)) = self.recycled.last_mut()
+            && (last.capacity()..=RECYCLED_BYTES).contains(&message.capacity())
+        {
+            message.clear();
+            *last = message;
+        }
+    }
+
     /// All flights.
     pub fn iter(&self) -> impl Iterator<Item = &Flight> {
         self.table.iter().map(|(_, flight)| flight)

@@ -1,29 +1,27 @@
 //! The readers of one worker that wait for one answer.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, rc::Rc};
 
 use proxima_wire::message::Request;
+use smallvec::SmallVec;
 
 use crate::{
     engine::{FlightId, ReplyTo},
     micros::Micros,
-    near::{Fill, Old, Question, Rule},
+    near::{Asked, Fill, Hashed, Old, Question},
     route::{Origin, Walk},
 };
 
 /// Readers that wait for one answer.
 pub(in crate::route) struct Group {
-    rule: Arc<Rule>,
-    number: u32,
+    asked: Rc<Asked>,
     /// What it is found by.
     pub(in crate::route) identity: u64,
-    key: Box<[u8]>,
-    form: Box<[u8]>,
     /// When it was asked for.
     pub(in crate::route) since: Micros,
     /// What is being fetched. `None`: another worker does it.
     pub(in crate::route) fill: Option<Fill>,
-    pub(in crate::route) readers: Vec<Reader>,
+    pub(in crate::route) readers: SmallVec<[Reader; 1]>,
     /// The kept value that an origin may confirm. `None`: there is none, or no origin is asked.
     pub(in crate::route) old: Option<Old>,
 }
@@ -73,46 +71,40 @@ impl Reader {
 }
 
 impl Group {
-    pub(in crate::route) fn new(
-        question: &Question<'_>,
-        identity: u64,
-        fill: Option<Fill>,
-        since: Micros,
-    ) -> Self {
+    /// A group that waits for what this fill fetches.
+    pub(in crate::route) fn of(fill: Fill, since: Micros) -> Self {
+        let (asked, identity) = (Rc::clone(fill.asked()), fill.identity());
         Self {
-            rule: Arc::clone(question.rule),
-            number: question.rule.number(),
+            fill: Some(fill),
+            ..Self::waiting(asked, identity, since)
+        }
+    }
+
+    /// A group that waits for what another worker fetches.
+    pub(in crate::route) fn waiting(asked: Rc<Asked>, identity: u64, since: Micros) -> Self {
+        Self {
+            asked,
             identity,
-            key: question.key.into(),
-            form: question.form.into(),
             since,
-            fill,
-            readers: Vec::new(),
+            fill: None,
+            readers: SmallVec::new(),
             old: None,
         }
     }
 
     pub(in crate::route) fn question(&self) -> Question<'_> {
-        Question {
-            rule: &self.rule,
-            key: &self.key,
-            form: &self.form,
-        }
-    }
-
-    fn asks(&self, question: &Question<'_>) -> bool {
-        self.number == question.rule.number() && *self.key == *question.key && *self.form == *question.form
+        self.asked.question()
     }
 
     /// May a reader that comes now with this question have the group's answer?
     pub(in crate::route) fn admits(&self, question: &Question<'_>) -> bool {
         // What another worker fetches is looked at again before anybody gets it.
-        self.asks(question) && self.fill.as_ref().is_none_or(Fill::may_be_joined)
+        self.asked.is(question) && self.fill.as_ref().is_none_or(Fill::may_be_joined)
     }
 
     /// The largest reply that it takes, in bytes.
     pub(in crate::route) fn largest(&self) -> u64 {
-        self.rule.settings().largest
+        self.question().rule.settings().largest
     }
 
     /// Bytes of memory.
@@ -123,15 +115,18 @@ impl Group {
                 .as_ref()
                 .map_or(0, |own| size_of_val(&**own) + own.1.len())
         };
-        let readers = self.readers.capacity() * size_of::<Reader>();
+        let readers = match self.readers.spilled() {
+            true => self.readers.capacity() * size_of::<Reader>(),
+            false => 0,
+        };
         let own: usize = self.readers.iter().map(own).sum();
-        size_of::<Self>() + self.key.len() + self.form.len() + readers + own
+        size_of::<Self>() + self.asked.memory() + readers + own
     }
 }
 
 /// The groups of a worker, by the identity of what they ask.
 #[derive(Default)]
-pub(in crate::route) struct Groups(HashMap<u64, FlightId>);
+pub(in crate::route) struct Groups(HashMap<u64, FlightId, Hashed>);
 
 impl Groups {
     pub(in crate::route) fn get(&self, identity: u64) -> Option<FlightId> {

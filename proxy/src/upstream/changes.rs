@@ -21,6 +21,9 @@ use crate::{
 /// The most changes without an answer that a lane remembers. More are remembered by the worker, for their time.
 const MOST_UNANSWERED: usize = 32 * 1024;
 
+/// The word of a change is loaded so many answers before it ends.
+const AHEAD: usize = 4;
+
 impl Engine {
     /// The change that begins with this request, which goes to several lanes. `None`: it changes nothing, or
     /// nothing is kept.
@@ -175,6 +178,9 @@ impl Lane {
         let is_before = |one: &mut Unanswered| first.at.wrapping_sub(one.end) < 1 << 31;
         while self.unanswered.pop_front_if(is_before).is_some() {}
         if first.effects.is_counted() {
+            if let Some(later) = self.changes.get(AHEAD) {
+                later.preload();
+            }
             let change = self.changes.pop_front();
             if self.dedicated {
                 self.queued_changes.extend(change);

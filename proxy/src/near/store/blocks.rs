@@ -1,128 +1,107 @@
-//! Blocks of memory for keys and small replies. A block that is free waits for the next bytes of its size.
+//! Blocks of memory for keys and small replies. A block that is free waits in its shard for the next bytes of its
+//! size.
 //!
 //! Each worker allocates from a heap of its own, and what it has kept goes when another one keeps something: that
 //! leaves places in its heap that it alone can fill again. Without blocks, a store of 64 MiB took up to 146 MiB
 //! where workers were busy one after the other.
 
 use std::{
-    collections::BTreeMap,
-    mem,
-    ops::Deref,
+    collections::VecDeque,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
 };
 
-use parking_lot::Mutex;
-
-use crate::size_class::size_class;
-
 /// One part in so many of a store's memory is for free blocks.
 const SHARE: usize = 32;
+/// The most free blocks of a shard, so that looking for one takes no time that matters.
+const MOST: usize = 64;
 
-/// The free blocks of a store.
+/// What the free blocks of all shards take, and may take.
 #[derive(Default)]
-pub(super) struct Blocks {
-    free: Mutex<Free>,
-    /// The most bytes of free blocks.
+pub(super) struct Share {
+    bytes: AtomicUsize,
     most: AtomicUsize,
 }
 
-#[derive(Default)]
-struct Free {
-    by_size: BTreeMap<usize, Vec<Box<[u8]>>>,
-    bytes: usize,
-}
-
-/// A block, and how many bytes at its beginning are in use.
-pub(super) struct Block {
-    room: Box<[u8]>,
-    length: u32,
-    blocks: Arc<Blocks>,
-}
-
-impl Blocks {
+impl Share {
     /// Sets the part of a store's memory that free blocks may take, and returns what is left.
-    pub(super) fn take_share(&self, memory: usize) -> usize {
+    pub(super) fn take(&self, memory: usize) -> usize {
         self.most.store(memory / SHARE, Relaxed);
         memory - memory / SHARE
     }
 
-    /// A block with a copy of these bytes, which are at most 4 GiB.
-    pub(super) fn copy(self: &Arc<Self>, bytes: &[u8]) -> Block {
-        let size = size_class(bytes.len());
-        let mut room = self
-            .free
-            .lock()
-            .take(size)
-            .unwrap_or_else(|| vec![0; size].into());
-        if let Some(begin) = room.get_mut(..bytes.len()) {
-            begin.copy_from_slice(bytes);
-        }
-        Block {
-            room,
-            length: bytes.len() as u32,
-            blocks: Arc::clone(self),
+    /// Bytes of the free blocks.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Relaxed)
+    }
+}
+
+/// The free blocks of a shard, of which that which was used last is last. Each is empty.
+pub(super) struct Blocks {
+    free: VecDeque<Vec<u8>>,
+    bytes: usize,
+    /// What all shards' free blocks take, and how many bytes of it are this one's.
+    share: Arc<Share>,
+    told: usize,
+}
+
+impl Blocks {
+    pub(super) fn new(share: Arc<Share>) -> Self {
+        Self {
+            free: VecDeque::new(),
+            bytes: 0,
+            share,
+            told: 0,
         }
     }
 
-    /// Bytes of the free blocks.
-    pub(super) fn bytes(&self) -> usize {
-        self.free.lock().bytes
+    /// Tells the bytes that the free blocks take now. A block that goes and comes in between costs no access to
+    /// memory that others write.
+    pub(super) fn tell(&mut self) {
+        if self.bytes != self.told {
+            self.share
+                .bytes
+                .fetch_add(self.bytes.wrapping_sub(self.told), Relaxed);
+            self.told = self.bytes;
+        }
+    }
+
+    /// An empty block with room for so many bytes, which are a size class.
+    pub(super) fn take(&mut self, size: usize) -> Vec<u8> {
+        let place = self.free.iter().rposition(|block| block.capacity() == size);
+        match place.and_then(|place| self.free.swap_remove_back(place)) {
+            Some(block) => {
+                self.bytes -= size;
+                block
+            }
+            None => Vec::with_capacity(size),
+        }
+    }
+
+    /// Keeps a block that is free, in place of those that nobody had a use for. Returns how many bytes were freed.
+    pub(super) fn put(&mut self, mut block: Vec<u8>) -> usize {
+        let (size, most) = (block.capacity(), self.share.most.load(Relaxed));
+        let others = self.share.bytes().saturating_sub(self.told);
+        let mut freed = 0;
+        while self.free.len() >= MOST || others + self.bytes + size > most {
+            let Some(oldest) = self.free.pop_front() else {
+                return freed + size;
+            };
+            self.bytes -= oldest.capacity();
+            freed += oldest.capacity();
+        }
+        block.clear();
+        self.bytes += size;
+        self.free.push_back(block);
+        freed
     }
 
     /// Frees the free blocks.
-    pub(super) fn clear(&self) {
-        drop(mem::take(&mut *self.free.lock()));
-    }
-
-    /// Keeps a block that is free. Where there is no room for it, one of the size of which most is free goes.
-    fn put(&self, room: Box<[u8]>) {
-        let most = self.most.load(Relaxed);
-        if room.is_empty() || room.len() > most {
-            return;
-        }
-        let mut free = self.free.lock();
-        while free.bytes + room.len() > most {
-            let bytes = |(&size, rooms): (&usize, &Vec<_>)| (size * rooms.len(), size);
-            let (_, size) = free.by_size.iter().map(bytes).max().unwrap_or_default();
-            if size == room.len() || free.take(size).is_none() {
-                return;
-            }
-        }
-        free.bytes += room.len();
-        free.by_size.entry(room.len()).or_default().push(room);
-    }
-}
-
-impl Free {
-    fn take(&mut self, size: usize) -> Option<Box<[u8]>> {
-        let room = self.by_size.get_mut(&size)?.pop()?;
-        self.bytes -= room.len();
-        Some(room)
-    }
-}
-
-impl Block {
-    /// Bytes of memory.
-    pub(super) fn memory(&self) -> usize {
-        self.room.len()
-    }
-}
-
-impl Deref for Block {
-    type Target = [u8];
-
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        self.room.get(..self.length as usize).unwrap_or_default()
-    }
-}
-
-impl Drop for Block {
-    fn drop(&mut self) {
-        self.blocks.put(mem::take(&mut self.room));
+    pub(super) fn clear(&mut self) {
+        (self.free, self.bytes) = (VecDeque::new(), 0);
+        self.tell();
     }
 }
 
@@ -130,36 +109,57 @@ impl Drop for Block {
 mod tests {
     use super::*;
 
-    #[test]
-    fn free_block_is_used_again_by_bytes_of_its_size() {
-        let blocks = Arc::new(Blocks::default());
-        assert_eq!(blocks.take_share(32 << 10), 31 << 10);
-        let block = blocks.copy(&[1; 400]);
-        assert_eq!((&*block, block.memory()), (&[1; 400][..], 448));
-        let place = block.as_ptr();
-        drop(block);
-        assert_eq!(blocks.bytes(), 448);
-        let other = blocks.copy(&[2; 500]);
-        assert!(other.as_ptr() != place && blocks.bytes() == 448);
-        let again = blocks.copy(&[3; 410]);
-        assert_eq!(
-            (again.as_ptr(), &*again, blocks.bytes()),
-            (place, &[3; 410][..], 0)
-        );
-        drop((again, other));
-        blocks.clear();
-        assert_eq!(blocks.bytes(), 0);
+    fn blocks(memory: usize) -> Blocks {
+        let share = Arc::<Share>::default();
+        assert_eq!(share.take(memory), memory - memory / 32);
+        Blocks::new(share)
+    }
+
+    fn written(blocks: &mut Blocks, size: usize) -> Vec<u8> {
+        let mut block = blocks.take(size);
+        block.resize(size, 1);
+        block
     }
 
     #[test]
-    fn free_blocks_take_no_more_than_their_share_and_give_way_to_rarer_sizes() {
-        let blocks = Arc::new(Blocks::default());
-        blocks.take_share(32 << 10);
-        drop([(); 5].map(|()| blocks.copy(&[0; 200])));
-        assert_eq!(blocks.bytes(), 4 * 224, "one had no room");
-        drop(blocks.copy(&[0; 400]));
-        assert_eq!(blocks.bytes(), 2 * 224 + 448);
-        drop(blocks.copy(&[0; 2000]));
-        assert_eq!(blocks.bytes(), 2 * 224 + 448, "it is more than the share");
+    fn free_block_is_used_again_by_bytes_of_its_size() {
+        let mut blocks = blocks(32 << 10);
+        let block = written(&mut blocks, 448);
+        let place = block.as_ptr();
+        assert_eq!(blocks.put(block), 0);
+        assert_eq!(blocks.bytes, 448);
+        let other = written(&mut blocks, 512);
+        assert!(other.as_ptr() != place && blocks.bytes == 448);
+        let again = blocks.take(448);
+        assert!(again.is_empty() && again.as_ptr() == place);
+        assert_eq!(blocks.bytes, 0);
+        blocks.put(again);
+        blocks.clear();
+        assert_eq!(blocks.bytes, 0);
+    }
+
+    #[test]
+    fn free_blocks_take_no_more_than_their_share_and_those_go_that_were_not_used() {
+        let mut blocks = blocks(32 << 10);
+        let taken = [(); 5].map(|()| written(&mut blocks, 224));
+        let freed = taken.map(|block| blocks.put(block));
+        assert_eq!((freed, blocks.bytes), ([0, 0, 0, 0, 224], 4 * 224));
+        let block = written(&mut blocks, 448);
+        assert_eq!((blocks.put(block), blocks.bytes), (448, 2 * 224 + 448));
+        let block = written(&mut blocks, 2048);
+        blocks.put(block);
+        assert_eq!(blocks.bytes, 0, "it is more than the share, and all others went");
+    }
+
+    #[test]
+    fn a_shard_has_no_more_free_blocks_than_can_be_looked_through() {
+        let mut blocks = blocks(32 << 20);
+        let taken: Vec<_> = (0..MOST + 9).map(|_| written(&mut blocks, 16)).collect();
+        let freed: usize = taken.into_iter().map(|block| blocks.put(block)).sum();
+        assert_eq!((freed, blocks.bytes), (9 * 16, MOST * 16));
+        blocks.tell();
+        assert_eq!(blocks.share.bytes(), MOST * 16);
+        blocks.clear();
+        assert_eq!(blocks.share.bytes(), 0);
     }
 }

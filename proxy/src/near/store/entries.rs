@@ -1,6 +1,6 @@
 //! Looks at many entries, for operators. Each step locks one shard for a slice of its entries.
 
-use super::{Gone, Question, Store, bytes::Bytes, entry::Kept, shard::Shard};
+use super::{Gone, Question, Store, entry::Entry, place::Place, shard::Shard};
 use crate::{
     micros::Micros,
     near::{Near, Rule},
@@ -35,40 +35,47 @@ pub struct Hot {
 }
 
 impl Store {
-    /// Calls `step` with each place of each shard.
+    /// Frees the free blocks.
+    fn clear_blocks(&self) {
+        for line in &self.shards {
+            line.0.lock().clear_blocks();
+        }
+    }
+
+    /// Calls `step` with each index of each shard.
     fn each(&self, mut step: impl FnMut(&mut Shard, usize)) {
         for line in &self.shards {
-            let mut place = 0;
+            let mut begin = 0;
             loop {
                 let mut shard = line.0.lock();
-                let end = shard.entries().len().min(place + SLICE);
-                if place >= end {
+                let end = shard.table().end().min(begin + SLICE);
+                if begin >= end {
                     break;
                 }
-                for place in place..end {
-                    step(&mut shard, place);
+                for index in begin..end {
+                    step(&mut shard, index);
                 }
-                place = end;
+                begin = end;
             }
         }
     }
 }
 
-fn show(kept: &Kept, now: Micros) -> Shown {
+fn show(entry: &Entry, now: Micros) -> Shown {
     Shown {
-        rule: kept.rule.name.clone(),
-        bytes: kept.bytes.as_ref().map(|bytes| bytes.len()),
-        age: now - kept.filled,
-        hits: kept.hits,
+        rule: entry.rule.name.clone(),
+        bytes: (!entry.is_unkept()).then(|| entry.len()),
+        age: now - entry.filled,
+        hits: entry.hits,
     }
 }
 
 impl Entries<'_> {
     /// Frees what is dead, what is above the limit, and what waits to be used again.
     pub fn sweep(&self, now: Micros) {
-        self.0.store.each(|shard, place| shard.bury(place, now));
+        self.0.store.each(|shard, index| shard.bury(index, now));
         self.0.store.make_room(0, now);
-        self.0.store.blocks.clear();
+        self.0.store.clear_blocks();
     }
 
     /// Drops the key in this rule, or in all of them. Returns how many replies went. Fills that are under way
@@ -77,11 +84,7 @@ impl Entries<'_> {
         let hash = self.0.store.hash(key);
         self.0.words.begin(hash);
         let mut shard = self.0.store.shard(hash);
-        let gone = shard.place_of(hash, key).map_or(0, |place| {
-            shard.thin(place as usize, &mut |_, kept| {
-                is_of(kept, rule).then_some(Gone::Dropped)
-            })
-        });
+        let gone = shard.remove_of(hash, key, |entry| is_of(entry, rule).then_some(Gone::Dropped));
         self.0.words.end(hash.word() as u16);
         gone
     }
@@ -89,24 +92,24 @@ impl Entries<'_> {
     /// Drops all keys of this rule that begin with these bytes. Returns how many replies went. No fill of the
     /// rule that is under way is kept.
     pub fn drop_prefix(&self, rule: &Rule, prefix: &[u8]) -> usize {
-        self.drop_those(rule, |key, _| key.starts_with(prefix))
+        self.drop_those(rule, |entry| entry.record.key().starts_with(prefix))
     }
 
     /// Drops what this rule would not keep by its present settings, and forgets which replies were too large.
     /// Returns how many replies went.
     pub fn drop_unfit(&self, rule: &Rule) -> usize {
         let largest = rule.settings().largest;
-        let is_fit = |bytes: &Bytes| bytes.len() as u64 <= largest;
-        self.drop_those(rule, |_, kept| !kept.bytes.as_ref().is_some_and(is_fit))
+        let is_fit = |entry: &Entry| !entry.is_unkept() && entry.len() as u64 <= largest;
+        self.drop_those(rule, |entry| !is_fit(entry))
     }
 
-    fn drop_those(&self, rule: &Rule, is_meant: impl Fn(&[u8], &Kept) -> bool) -> usize {
+    fn drop_those(&self, rule: &Rule, is_meant: impl Fn(&Entry) -> bool) -> usize {
         rule.begin_drop();
         let mut gone = 0;
-        self.0.store.each(|shard, place| {
-            gone += shard.thin(place, &mut |key, kept| {
-                (is_of(kept, Some(rule)) && is_meant(key, kept)).then_some(Gone::Dropped)
-            });
+        self.0.store.each(|shard, index| {
+            gone += usize::from(shard.remove_if(index, |_, entry| {
+                (is_of(entry, Some(rule)) && is_meant(entry)).then_some(Gone::Dropped)
+            }));
         });
         gone
     }
@@ -119,54 +122,42 @@ impl Entries<'_> {
     /// The kept reply to this question, or what is known of it.
     pub fn of(&self, question: &Question<'_>, now: Micros) -> Option<Shown> {
         let hash = self.0.store.hash(question.key);
-        let mut shard = self.0.store.shard(hash);
-        let number = question.rule.number();
-        let kept = shard.find(hash, question.key)?.kept.iter();
-        let mut its = kept.filter(|kept| kept.answers(question, number));
-        let kept =
-            its.find(|kept| self.0.words.is_current(kept.everything) && kept.why_dead(now).is_none())?;
-        Some(show(kept, now))
+        let shard = self.0.store.shard(hash);
+        let entry = shard.find(hash, question)?;
+        entry.why_dead(now).is_none().then(|| show(entry, now))
     }
 
     /// The replies that are kept for this key.
     pub fn of_key(&self, key: &[u8], now: Micros) -> Vec<Shown> {
         let hash = self.0.store.hash(key);
-        let mut shard = self.0.store.shard(hash);
-        let entry = shard.find(hash, key);
-        let is_current =
-            |kept: &&Kept| self.0.words.is_current(kept.everything) && kept.why_dead(now).is_none();
-        entry.map_or(Vec::new(), |entry| {
-            let kept = entry.kept.iter().filter(is_current);
-            kept.map(|kept| show(kept, now)).collect()
-        })
+        let shard = self.0.store.shard(hash);
+        let is_alive =
+            |entry: &&Entry| self.0.words.is_current(entry.everything) && entry.why_dead(now).is_none();
+        let entries = shard.table().of_key(hash, key).map(|(_, entry)| entry);
+        entries.filter(is_alive).map(|entry| show(entry, now)).collect()
     }
 
     /// The replies of this rule, or of all of them, that were answers most often.
     pub fn top(&self, rule: Option<&Rule>, count: usize, now: Micros) -> Vec<Hot> {
         let mut top: Vec<Hot> = Vec::new();
-        self.0.store.each(|shard, place| {
-            let Some(entry) = shard.entries().get(place).and_then(Option::as_ref) else {
+        self.0.store.each(|shard, index| {
+            let entry = Place::new(index).and_then(|place| shard.table().get(place));
+            let Some(entry) = entry.filter(|entry| is_of(entry, rule)) else {
                 return;
             };
-            for kept in entry.kept.iter().filter(|kept| is_of(kept, rule)) {
-                let least = top.last().map_or(0, |hot| hot.shown.hits);
-                if kept.hits > 0 && (top.len() < count || kept.hits > least) {
-                    let at = top.partition_point(|hot| hot.shown.hits >= kept.hits);
-                    top.insert(
-                        at,
-                        Hot {
-                            key: (*entry.key).into(),
-                            shown: show(kept, now),
-                        },
-                    );
-                    top.truncate(count);
-                }
+            let least = top.last().map_or(0, |hot| hot.shown.hits);
+            if entry.hits > 0 && (top.len() < count || entry.hits > least) {
+                let at = top.partition_point(|hot| hot.shown.hits >= entry.hits);
+                let key = entry.record.key().into();
+                let shown = show(entry, now);
+                top.insert(at, Hot { key, shown });
+                top.truncate(count);
             }
         });
         top
     }
 }
 
-fn is_of(kept: &Kept, rule: Option<&Rule>) -> bool {
-    rule.is_none_or(|rule| kept.number == rule.number())
+fn is_of(entry: &Entry, rule: Option<&Rule>) -> bool {
+    rule.is_none_or(|rule| entry.number == rule.number())
 }

@@ -1,49 +1,103 @@
-//! The entries of one key.
+//! One kept reply, with what finds it and what ends it.
 
 use std::sync::Arc;
 
 use proxima_wire::message::Reply;
-use smallvec::SmallVec;
 
-use super::{Gone, KeyHash, Question, blocks::Block, bytes::Bytes};
+use super::{
+    Gone, KeyHash, Question,
+    place::Place,
+    record::Record,
+    standing::{Links, Standing},
+};
 use crate::{
     micros::Micros,
     near::{Rule, RuleSettings, Terms},
-    size_class::size_class,
 };
 
-/// The most replies that are kept for one key. A form is chosen by the client: without a limit, one key could
-/// have any number.
-pub(super) const MOST_FORMS: usize = 64;
+/// The counts of an [`Arc`], beside its bytes.
+const COUNTS: usize = 16;
+/// mimalloc gives a larger block so many bytes of its own, and as many again: with huge pages, all of them are
+/// resident.
+const SLICE: usize = 64 << 10;
 
-/// All else of a request that decides the bytes of its reply.
-pub(super) type Form = SmallVec<[u8; 16]>;
+/// What an entry says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Says {
+    /// There is something.
+    Reply,
+    /// There is nothing.
+    Miss,
+    /// The reply is known not to be kept.
+    Unkept,
+}
 
-/// One kept reply.
-pub(super) struct Kept {
+/// One kept reply. A hit reads its two cache lines, which the processor loads together, and its record.
+#[repr(align(128))]
+pub(super) struct Entry {
+    pub(super) hash: KeyHash,
+    pub(super) record: Record,
     pub(super) rule: Arc<Rule>,
-    /// The number that its rule had.
-    pub(super) number: u32,
-    pub(super) form: Form,
-    /// `None`: the reply is known not to be kept.
-    pub(super) bytes: Option<Bytes>,
+    /// The parsed reply.
     pub(super) reply: Reply,
     pub(super) filled: Micros,
     /// The version of everything by then.
     pub(super) everything: u64,
-    pub(super) is_miss: bool,
-    /// What an origin says of it. `None`: the rule alone decides.
-    pub(super) terms: Option<Box<Terms>>,
+    /// What few replies have.
+    pub(super) extra: Option<Box<Extra>>,
+    /// The number that its rule had.
+    pub(super) number: u32,
+    /// The times that it was an answer, for operators.
+    pub(super) hits: u32,
+    /// The place of the key's next reply.
+    pub(super) next: Option<Place>,
+    /// Its neighbours in the order in which replies go.
+    pub(super) links: Links,
+    pub(super) standing: Standing,
     /// By which its time is shortened.
     pub(super) chance: u8,
-    pub(super) hits: u32,
+    pub(super) says: Says,
 }
 
-impl Kept {
-    /// Is it an answer to this question, as far as nothing has ended it?
+const _: () = assert!(size_of::<Entry>() == 128);
+
+/// What few replies have.
+pub(super) struct Extra {
+    /// The bytes of a large reply.
+    pub(super) large: Option<Arc<[u8]>>,
+    /// What an origin says of it. `None`: the rule alone decides.
+    pub(super) terms: Option<Terms>,
+}
+
+impl Extra {
+    /// Bytes of memory.
+    pub(super) fn memory(&self) -> usize {
+        let large = |bytes: &Arc<[u8]>| (bytes.len() + COUNTS).next_multiple_of(SLICE);
+        let terms = self.terms.as_ref().map_or(0, Terms::memory);
+        size_of::<Self>() + self.large.as_ref().map_or(0, large) + terms
+    }
+}
+
+impl Entry {
+    /// Bytes of memory around each: its place, and what the index and the keys that are remembered take for it, full
+    /// or not.
+    pub(super) const AROUND: usize = size_of::<Self>() + 16;
+
+    /// Is it an answer to this question, whose key it has, as far as nothing has ended it? `number`: that of
+    /// the question's rule.
     #[inline]
     pub(super) fn answers(&self, question: &Question<'_>, number: u32) -> bool {
-        self.number == number && self.form[..] == *question.form
+        self.number == number && self.record.form() == question.form
+    }
+
+    /// Is it an answer to the same question as this one of the same key?
+    pub(super) fn is_to_same_question(&self, other: &Self) -> bool {
+        self.number == other.number && self.record.form() == other.record.form()
+    }
+
+    /// Does it take the place of this older one of the same key? A failure stands until anything comes.
+    pub(super) fn replaces(&self, old: &Self) -> bool {
+        self.is_to_same_question(old) || self.number == old.number && old.is_error()
     }
 
     /// Why it is of no use to anybody any more. `None`: it still is, unless everything was changed.
@@ -57,11 +111,45 @@ impl Kept {
         }
     }
 
+    #[inline]
+    pub(super) fn is_miss(&self) -> bool {
+        self.says == Says::Miss
+    }
+
+    #[inline]
+    pub(super) fn is_unkept(&self) -> bool {
+        self.says == Says::Unkept
+    }
+
+    #[inline]
+    pub(super) fn terms(&self) -> Option<&Terms> {
+        self.extra.as_ref()?.terms.as_ref()
+    }
+
+    /// A large reply, as it lies.
+    #[inline]
+    pub(super) fn large(&self) -> Option<&Arc<[u8]>> {
+        self.extra.as_ref()?.large.as_ref()
+    }
+
+    /// Bytes of the reply.
+    pub(super) fn len(&self) -> usize {
+        self.large()
+            .map_or(self.record.reply().len(), |bytes| bytes.len())
+    }
+
+    /// The bytes of the reply for somebody who keeps them.
+    pub(super) fn share(&self) -> Arc<[u8]> {
+        self.large()
+            .cloned()
+            .unwrap_or_else(|| self.record.reply().into())
+    }
+
     /// The span for which it is fresh.
     #[inline]
     pub(super) fn fresh(&self, settings: &RuleSettings) -> Micros {
-        let fresh = settings.fresh(self.is_miss, self.chance);
-        match &self.terms {
+        let fresh = settings.fresh(self.is_miss(), self.chance);
+        match self.terms() {
             None => fresh,
             Some(terms) => terms.fresh(fresh),
         }
@@ -69,62 +157,25 @@ impl Kept {
 
     /// The span after which it is of no use any more.
     fn useful(&self, settings: &RuleSettings) -> Micros {
-        match &self.terms {
-            None => settings.useful(self.is_miss, self.chance),
-            Some(terms) => terms.useful(settings.fresh(self.is_miss, self.chance), settings),
+        match self.terms() {
+            None => settings.useful(self.is_miss(), self.chance),
+            Some(terms) => terms.useful(settings.fresh(self.is_miss(), self.chance), settings),
         }
     }
 
     /// May it be given after its time, where the rule allows that?
     #[inline]
     pub(super) fn may_be_stale(&self) -> bool {
-        !self.is_miss && self.terms.as_ref().is_none_or(|terms| !terms.is_strict)
+        !self.is_miss() && self.terms().is_none_or(|terms| !terms.is_strict)
     }
 
     /// Is it an origin's failure?
     pub(super) fn is_error(&self) -> bool {
-        self.terms.as_ref().is_some_and(|terms| terms.is_error)
+        self.terms().is_some_and(|terms| terms.is_error)
     }
 
-    /// Bytes of memory, beside the reply's place in its list.
+    /// Bytes of memory, beside its place in the table.
     pub(super) fn memory(&self) -> usize {
-        let bytes = self.bytes.as_ref().map_or(0, |bytes| bytes.memory());
-        let terms = self.terms.as_ref().map_or(0, |terms| terms.memory());
-        let form = match self.form.spilled() {
-            true => size_class(self.form.capacity()),
-            false => 0,
-        };
-        form + bytes + terms
+        self.record.memory() + self.extra.as_ref().map_or(0, |extra| extra.memory())
     }
 }
-
-/// All that is kept for one key.
-pub(super) struct Entry {
-    pub(super) hash: KeyHash,
-    pub(super) key: Block,
-    /// When it was last used, in operations of its shard.
-    pub(super) used: u32,
-    pub(super) hits: u8,
-    /// Most keys have one reply.
-    pub(super) kept: SmallVec<[Kept; 1]>,
-}
-
-impl Entry {
-    /// Bytes of memory, with what finds it.
-    pub(super) fn memory(&self) -> usize {
-        let kept: usize = self.kept.iter().map(Kept::memory).sum();
-        let list = match self.kept.spilled() {
-            true => size_class(self.kept.capacity() * size_of::<Kept>()),
-            false => 0,
-        };
-        Self::around(self.key.len()) + list + kept
-    }
-
-    /// Bytes of memory beside what one reply takes.
-    pub(super) fn around(key: usize) -> usize {
-        size_of::<Option<Self>>() + INDEX + size_class(key)
-    }
-}
-
-/// A place in the table that finds entries by hash, and its share of the places that are empty.
-const INDEX: usize = 28;

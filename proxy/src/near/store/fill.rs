@@ -1,17 +1,13 @@
 //! A reply that is being fetched.
 
-use std::sync::Arc;
+use std::{rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::{
-    KeyHash, Question, Refusal,
-    bytes::Bytes,
-    entry::{Entry, Form, Kept},
-};
+use super::{Asked, Bytes, KeyHash, Question, Refusal, candidate::Candidate, entry::Says};
 use crate::{
     micros::Micros,
-    near::{ERROR, Near, Note, Rule, Terms},
+    near::{ERROR, Near, Note, Terms},
 };
 
 /// The right, and the duty, to fetch one reply for all who ask for it. While it lives, nobody else fetches
@@ -20,15 +16,12 @@ pub struct Fill {
     near: Arc<Near>,
     hash: KeyHash,
     identity: u64,
-    serial: u64,
+    /// Its number in its shard. `None`: it has ended.
+    serial: Option<u64>,
     note: Note,
-    rule: Arc<Rule>,
-    /// The number of the rule when the fill began.
-    number: u32,
-    /// How often some of the rule's entries had been dropped by then.
+    /// How often some of the rule's entries had been dropped when it began.
     drops: u32,
-    key: Box<[u8]>,
-    form: Box<[u8]>,
+    asked: Rc<Asked>,
 }
 
 impl Fill {
@@ -44,34 +37,27 @@ impl Fill {
             near: Arc::clone(near),
             hash,
             identity,
-            serial,
+            serial: Some(serial),
             note,
-            rule: Arc::clone(question.rule),
-            number: question.rule.number(),
             drops: question.rule.drops(),
-            key: question.key.into(),
-            form: question.form.into(),
+            asked: Rc::new(Asked::new(question)),
         }
     }
 
     /// What it fetches, and for which rule.
-    pub fn question(&self) -> Question<'_> {
-        Question {
-            rule: &self.rule,
-            key: &self.key,
-            form: &self.form,
-        }
+    pub fn asked(&self) -> &Rc<Asked> {
+        &self.asked
     }
 
-    /// Is this its question?
-    pub fn answers(&self, question: &Question<'_>) -> bool {
-        self.number == question.rule.number() && *self.key == *question.key && *self.form == *question.form
+    /// Tells its question from all others.
+    pub fn identity(&self) -> u64 {
+        self.identity
     }
 
     /// May a reader that comes now have its reply? Nothing has changed since it began, and nothing is
     /// changing.
     pub fn may_be_joined(&self) -> bool {
-        self.rule.drops() == self.drops && self.near.words.is_same(self.hash, self.note)
+        self.asked.question().rule.drops() == self.drops && self.near.words.is_same(self.hash, self.note)
     }
 
     /// Keeps the reply, unless something has changed since it was asked for. `chance`: by which its time is
@@ -82,13 +68,13 @@ impl Fill {
     pub fn keep(
         self,
         reply: &Reply,
-        bytes: Arc<[u8]>,
+        bytes: Bytes<'_>,
         is_miss: bool,
         now: Micros,
         chance: u8,
     ) -> Result<(), Refusal> {
-        let kept = self.kept(reply, Some(bytes), is_miss, now, chance);
-        self.insert(kept, now)
+        let says = if is_miss { Says::Miss } else { Says::Reply };
+        self.insert(*reply, says, (bytes, None), (now, chance))
     }
 
     /// Keeps what an origin has for the key, on these terms. `None`: there is nothing.
@@ -97,90 +83,86 @@ impl Fill {
     /// It is not kept; the error says why.
     pub fn keep_value(
         self,
-        value: Option<Arc<[u8]>>,
+        value: Option<Bytes<'_>>,
         terms: Terms,
         now: Micros,
         chance: u8,
     ) -> Result<(), Refusal> {
-        let (outcome, is_miss) = match value {
-            Some(_) => (Outcome::Found, false),
-            None => (Outcome::NotFound, true),
+        let (outcome, says) = match value {
+            Some(_) => (Outcome::Found, Says::Reply),
+            None => (Outcome::NotFound, Says::Miss),
         };
-        let reply = Reply::new(outcome, 0);
-        let bytes = value.unwrap_or_else(|| [].into());
-        let mut kept = self.kept(&reply, Some(bytes), is_miss, now, chance);
-        kept.terms = Some(Box::new(terms));
-        self.insert(kept, now)
+        let bytes = value.unwrap_or(Bytes::Alone(&[]));
+        self.insert(Reply::new(outcome, 0), says, (bytes, Some(terms)), (now, chance))
     }
 
     /// Keeps that the origin has failed, beside the value that there may be.
     pub fn keep_failure(self, outcome: Outcome, text: &str, now: Micros) {
-        let reply = Reply::new(outcome, 0);
-        let mut kept = self.kept(&reply, Some(text.as_bytes().into()), false, now, 0);
-        kept.form = Form::from_slice(ERROR);
-        kept.terms = Some(Box::new(Terms::FAILED));
+        let failed = (Bytes::Alone(text.as_bytes()), Some(Terms::FAILED));
         // Where this is refused, the next reader asks the origin.
-        let _ = self.insert(kept, now);
+        let _ = self.insert(Reply::new(outcome, 0), Says::Reply, failed, (now, 0));
     }
 
     /// Keeps nothing, and forgets what was kept before: it is gone.
     pub fn keep_nothing(self) {
-        self.near.forget(&self.question());
+        self.near.forget(&self.asked.question());
     }
 
     /// Keeps that the reply to this question cannot be kept: who asks for it waits for nobody else.
     pub fn keep_none(self, now: Micros, chance: u8) {
-        let reply = Reply::new(Outcome::Found, 0);
-        let kept = self.kept(&reply, None, false, now, chance);
+        let nothing = (Bytes::Alone(&[]), None);
         // Where this is refused, the next reader finds out by itself.
-        let _ = self.insert(kept, now);
+        let _ = self.insert(
+            Reply::new(Outcome::Found, 0),
+            Says::Unkept,
+            nothing,
+            (now, chance),
+        );
     }
 
-    fn kept(&self, reply: &Reply, bytes: Option<Arc<[u8]>>, is_miss: bool, now: Micros, chance: u8) -> Kept {
-        Kept {
-            rule: Arc::clone(&self.rule),
-            number: self.number,
-            form: Form::from_slice(&self.form),
-            bytes: bytes.map(|bytes| Bytes::new(bytes, &self.near.store.blocks)),
-            reply: *reply,
-            filled: now,
-            everything: self.note.everything(),
-            is_miss,
-            terms: None,
-            chance,
-            hits: 0,
-        }
-    }
-
-    fn insert(&self, kept: Kept, now: Micros) -> Result<(), Refusal> {
-        if self.rule.number() != self.number || !self.rule.is_on() {
+    fn insert(
+        mut self,
+        reply: Reply,
+        says: Says,
+        (bytes, terms): (Bytes<'_>, Option<Terms>),
+        (now, chance): (Micros, u8),
+    ) -> Result<(), Refusal> {
+        let (store, number) = (&self.near.store, self.asked.number());
+        let mut question = self.asked.question();
+        if question.rule.number() != number || !question.rule.is_on() {
             return Err(Refusal::Off);
         }
+        if terms.as_ref().is_some_and(|terms| terms.is_error) {
+            question.form = ERROR;
+        }
+        let candidate = Candidate::new((question, number), reply, says, (bytes, terms), (now, chance));
+        let memory = candidate.memory();
         // A reply that took most of the memory would push out all others.
-        if kept.memory() > self.near.store.memory() / 4 {
+        if memory > store.memory() / 4 {
             return Err(Refusal::TooLarge);
         }
-        self.near
-            .store
-            .make_room(Entry::around(self.key.len()) + kept.memory(), now);
-        let mut shard = self.near.store.shard(self.hash);
+        let mut shard = store.room_for(self.hash, memory, now);
+        if let Some(serial) = self.serial.take() {
+            shard.end_fill(self.identity, serial);
+        }
         // A drop of some entries is counted by the rule before it comes to this shard.
-        if self.rule.drops() != self.drops {
+        if question.rule.drops() != self.drops {
+            shard.tell();
             return Err(Refusal::Changed);
         }
-        let kept = shard.insert(self.hash, &self.key, kept, self.note, now);
+        let kept = shard.insert(self.hash, candidate, self.note);
         drop(shard);
         // What finds entries has grown with them.
-        self.near.store.make_room(0, now);
+        store.make_room(0, now);
         kept
     }
 }
 
 impl Drop for Fill {
     fn drop(&mut self) {
-        self.near
-            .store
-            .shard(self.hash)
-            .end_fill(self.identity, self.serial);
+        if let Some(serial) = self.serial {
+            let mut shard = self.near.store.shard(self.hash);
+            shard.end_fill(self.identity, serial);
+        }
     }
 }

@@ -3,6 +3,14 @@
 //! The keys are spread over shards, each behind a lock of its own that is held for a look-up and a copy of at
 //! most [`SMALL`] bytes. A larger reply is handed out as it lies, and lives as long as somebody sends it.
 //!
+//! ```text
+//!  table   the entries, and the index that finds those of a key, which are a chain
+//!  entry   one reply: two cache lines, and a record with key, form and bytes in one block
+//!  queue   the order in which replies go, and ghosts: keys whose replies went too early
+//!  blocks  free memory for records
+//!  shard   all of them behind one lock
+//! ```
+//!
 //! Invariant: the replies with all that finds them take no more than the limit, but for those that are being
 //! sent. Invariant: no entry is found whose rule was emptied, whose time is over, or that is older than a
 //! change of everything.
@@ -12,12 +20,24 @@
 )]
 
 mod answer;
+mod asked;
 mod blocks;
 mod bytes;
+mod candidate;
 mod entries;
 mod entry;
 mod fill;
+mod ghosts;
+mod index;
+mod place;
+mod preload;
+mod queue;
+mod record;
 mod shard;
+#[cfg(test)]
+mod shard_tests;
+mod standing;
+mod table;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -36,12 +56,18 @@ use proxima_wire::message::Reply;
 
 pub use self::{
     answer::{Answer, Look, Question, Refusal},
+    asked::Asked,
+    bytes::Bytes,
     entries::{Entries, Hot, Shown},
     fill::Fill,
+    preload::Preload,
     tally::{Gone, RuleUsage},
     value::Old,
 };
-use self::{blocks::Blocks, shard::Shard};
+use self::{
+    blocks::Share,
+    shard::{Found, Shard},
+};
 use super::{KeyHash, Near, Rule, Words};
 use crate::micros::Micros;
 
@@ -50,6 +76,9 @@ const SHARDS: usize = 64;
 
 /// A reply up to this size is copied while its shard is locked. A larger one is not copied at all.
 pub const SMALL: usize = 64 << 10;
+
+/// The most replies that are evicted while a shard is locked.
+const AT_ONCE: usize = 4;
 
 /// Workers give back what is free of their memory no more often than this.
 const GIVES_BACK: Micros = Micros::millis(200);
@@ -65,7 +94,7 @@ pub struct Store {
     memory: AtomicUsize,
     /// The part of it that is not for free blocks.
     for_entries: AtomicUsize,
-    blocks: Arc<Blocks>,
+    free: Arc<Share>,
     total: Arc<Total>,
     /// The shard of which something is evicted next.
     hand: AtomicUsize,
@@ -94,14 +123,14 @@ pub struct Usage {
 impl Store {
     pub(super) fn new(memory: usize, words: Arc<Words>, seed: [u64; 4]) -> Self {
         let total = Arc::<Total>::default();
-        let blocks = Arc::<Blocks>::default();
-        let shard = || Shard::new(Arc::clone(&words), Arc::clone(&blocks), Arc::clone(&total));
+        let free = Arc::<Share>::default();
+        let shard = || Shard::new(Arc::clone(&words), Arc::clone(&free), Arc::clone(&total));
         Self {
             shards: (0..SHARDS).map(|_| Line(Mutex::new(shard()))).collect(),
             hasher: RandomState::with_seeds(seed[0], seed[1], seed[2], seed[3]),
             memory: AtomicUsize::new(memory),
-            for_entries: AtomicUsize::new(blocks.take_share(memory)),
-            blocks,
+            for_entries: AtomicUsize::new(free.take(memory)),
+            free,
             total,
             hand: AtomicUsize::new(0),
         }
@@ -115,16 +144,43 @@ impl Store {
     /// Sets the limit. What is above it goes with the next reply that is kept, or is [swept](Entries::sweep).
     pub fn set_memory(&self, bytes: usize) {
         self.memory.store(bytes, Relaxed);
-        self.for_entries.store(self.blocks.take_share(bytes), Relaxed);
+        self.for_entries.store(self.free.take(bytes), Relaxed);
     }
 
-    /// Evicts entries until there is room for this many bytes. No shard is locked.
+    /// How many bytes have to go before there is room for so many more.
+    fn lacks(&self, bytes: usize) -> usize {
+        let total = self.total.bytes.load(Relaxed) + bytes;
+        total.saturating_sub(self.for_entries.load(Relaxed))
+    }
+
+    /// Evicts replies until there is room for this many bytes. No shard is locked.
     fn make_room(&self, bytes: usize, now: Micros) {
-        let total = || self.total.bytes.load(Relaxed);
-        while total() + bytes > self.for_entries.load(Relaxed) && total() > 0 {
+        while self.lacks(bytes) > 0 && self.total.bytes.load(Relaxed) > 0 {
             let number = self.hand.fetch_add(1, Relaxed) % SHARDS;
-            self.shards[number].0.lock().evict(now);
+            let mut shard = self.shards[number].0.lock();
+            shard.evict(now);
+            shard.tell();
         }
+    }
+
+    /// The shard of this key, locked, with room for this many bytes. What goes for them comes from the same shard,
+    /// unless that has less than its part by far, or has to be unlocked for others in between.
+    fn room_for(&self, hash: KeyHash, bytes: usize, now: Micros) -> MutexGuard<'_, Shard> {
+        let mut shard = self.shard(hash);
+        let mut lacks = self.lacks(bytes);
+        for _ in 0..AT_ONCE {
+            if lacks == 0 || shard.told() < self.for_entries.load(Relaxed) / SHARDS / 8 * 7 {
+                break;
+            }
+            lacks = lacks.saturating_sub(shard.evict(now));
+        }
+        if lacks > 0 {
+            shard.tell();
+            drop(shard);
+            self.make_room(bytes, now);
+            shard = self.shard(hash);
+        }
+        shard
     }
 
     /// Was so much freed that every worker should give back what is free of its memory? What a worker has kept is
@@ -162,6 +218,11 @@ impl Store {
         self.shards[hash.shard(SHARDS)].0.lock()
     }
 
+    /// The shard of this key, if nobody has locked it.
+    fn try_shard(&self, hash: KeyHash) -> Option<MutexGuard<'_, Shard>> {
+        self.shards[hash.shard(SHARDS)].0.try_lock()
+    }
+
     /// Removes this key in all rules and forms.
     pub(super) fn remove(&self, hash: KeyHash, key: &[u8]) {
         self.shard(hash).remove_changed(hash, key);
@@ -170,8 +231,12 @@ impl Store {
     /// What the store has.
     pub fn usage(&self) -> Usage {
         Usage {
-            keys: self.shards.iter().map(|line| line.0.lock().keys()).sum(),
-            bytes: (self.total.bytes.load(Relaxed) + self.blocks.bytes()) as u64,
+            keys: self
+                .shards
+                .iter()
+                .map(|line| line.0.lock().table().keys() as u64)
+                .sum(),
+            bytes: (self.total.bytes.load(Relaxed) + self.free.bytes()) as u64,
         }
     }
 
@@ -190,33 +255,27 @@ impl Near {
     /// on the process's clock.
     pub fn look(self: &Arc<Self>, question: &Question<'_>, now: Micros, out: &mut Vec<u8>) -> Look {
         let hash = self.store.hash(question.key);
-        let identity = self.store.identity(hash, question);
-        let settings = question.rule.settings();
         let mut shard = self.store.shard(hash);
-        let found = shard.look(hash, question, &settings, now, out);
-        let renews = match &found {
-            Some(Answer { is_stale, .. }) => *is_stale,
-            None if shard.is_unkept(hash, question, &settings, now) => return Look::Unkept,
-            None => true,
+        let found = match shard.look(hash, question, now, out) {
+            Found::Answer(answer) if !answer.is_stale => return Look::Hit(answer, None),
+            Found::Unkept => return Look::Unkept,
+            Found::Answer(answer) => Some(answer),
+            Found::Nothing => None,
         };
-        if !renews {
-            return match found {
-                Some(answer) => Look::Hit(answer, None),
-                None => Look::Changing,
-            };
-        }
-        let note = self.words.note(hash);
-        let begun = note.map(|note| (note, shard.begin_fill(identity, note)));
+        let begun = self.words.note(hash).map(|note| {
+            let identity = self.store.identity(hash, question);
+            (identity, note, shard.begin_fill(identity, note))
+        });
         drop(shard);
         match (found, begun) {
-            (Some(answer), Some((note, Some(serial)))) => Look::Hit(
+            (Some(answer), Some((identity, note, Some(serial)))) => Look::Hit(
                 answer,
                 Some(Fill::new(self, hash, identity, serial, note, question)),
             ),
             (Some(answer), _) => Look::Hit(answer, None),
             (None, None) => Look::Changing,
-            (None, Some((_, None))) => Look::Filling,
-            (None, Some((note, Some(serial)))) => {
+            (None, Some((_, _, None))) => Look::Filling,
+            (None, Some((identity, note, Some(serial)))) => {
                 Look::Miss(Fill::new(self, hash, identity, serial, note, question))
             }
         }
@@ -230,9 +289,6 @@ impl Near {
     /// The old reply that may stand for an error.
     pub fn look_on_error(&self, question: &Question<'_>, now: Micros) -> Option<(Reply, Arc<[u8]>)> {
         let hash = self.store.hash(question.key);
-        let settings = question.rule.settings();
-        self.store
-            .shard(hash)
-            .look_on_error(hash, question, &settings, now)
+        self.store.shard(hash).look_on_error(hash, question, now)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use super::entry::Kept;
+use super::entry::Entry;
 
 /// Why a kept reply went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Gone {
 pub struct RuleUsage {
     /// Kept replies. Those that were dropped at once are among them until their memory is free.
     pub entries: u64,
-    /// Their bytes, without what finds them.
+    /// Their bytes, with keys and forms, without what finds them.
     pub bytes: u64,
     gone: [u64; Gone::ALL.len()],
 }
@@ -73,8 +73,8 @@ impl AddAssign for RuleUsage {
 pub(super) struct Tally(Vec<RuleUsage>);
 
 impl Tally {
-    fn of(&mut self, kept: &Kept) -> &mut RuleUsage {
-        let slot = usize::from(kept.rule.slot);
+    fn of(&mut self, entry: &Entry) -> &mut RuleUsage {
+        let slot = usize::from(entry.rule.slot);
         if slot >= self.0.len() {
             self.0.resize_with(slot + 1, RuleUsage::default);
         }
@@ -86,17 +86,17 @@ impl Tally {
     }
 
     /// A reply is kept from now on.
-    pub(super) fn came(&mut self, kept: &Kept) {
-        let usage = self.of(kept);
+    pub(super) fn came(&mut self, entry: &Entry) {
+        let usage = self.of(entry);
         usage.entries += 1;
-        usage.bytes += kept.memory() as u64;
+        usage.bytes += entry.memory() as u64;
     }
 
     /// A reply is kept no more. `None`: a newer one took its place.
-    pub(super) fn went(&mut self, kept: &Kept, why: Option<Gone>) {
-        let usage = self.of(kept);
+    pub(super) fn went(&mut self, entry: &Entry, why: Option<Gone>) {
+        let usage = self.of(entry);
         usage.entries -= 1;
-        usage.bytes -= kept.memory() as u64;
+        usage.bytes -= entry.memory() as u64;
         if let Some(why) = why {
             usage.gone[why as usize] += 1;
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Gone, Question};
+use super::{Gone, Question, entry::Says, shard::Found};
 use crate::{
     micros::Micros,
     near::{ERROR, Failure, Near, Rule, Validator},
@@ -21,29 +21,26 @@ impl Near {
     /// The kept value of any age that the origin may confirm. `None`: there is none.
     pub fn old(&self, question: &Question<'_>) -> Option<Old> {
         let hash = self.store.hash(question.key);
-        let number = question.rule.number();
-        let mut shard = self.store.shard(hash);
-        let kept = shard.find(hash, question.key)?.kept.iter();
-        let kept = kept
-            .into_iter()
-            .find(|kept| kept.answers(question, number) && self.words.is_current(kept.everything))?;
+        let shard = self.store.shard(hash);
+        let entry = shard.find(hash, question).filter(|entry| !entry.is_unkept())?;
         Some(Old {
-            bytes: kept.bytes.as_ref()?.share(),
-            validator: Arc::clone(kept.terms.as_ref()?.validator.as_ref()?),
+            bytes: entry.share(),
+            validator: Arc::clone(entry.terms()?.validator.as_ref()?),
         })
     }
 
     /// The failure of the origin that is kept for this key. `None`: it has not failed a moment ago.
     pub fn failure(&self, question: &Question<'_>, now: Micros) -> Option<Failure> {
         let hash = self.store.hash(question.key);
-        let settings = question.rule.settings();
         let question = Question {
             form: ERROR,
             ..*question
         };
         let mut text = Vec::new();
         let mut shard = self.store.shard(hash);
-        let found = shard.look(hash, &question, &settings, now, &mut text)?;
+        let Found::Answer(found) = shard.look(hash, &question, now, &mut text) else {
+            return None;
+        };
         Some(Failure {
             outcome: found.reply.outcome,
             text: String::from_utf8_lossy(&text).into_owned(),
@@ -56,11 +53,9 @@ impl Near {
         let hash = self.store.hash(question.key);
         let number = question.rule.number();
         let mut shard = self.store.shard(hash);
-        if let Some(place) = shard.place_of(hash, question.key) {
-            shard.thin(place as usize, &mut |_, kept| {
-                kept.answers(question, number).then_some(Gone::Expired)
-            });
-        }
+        shard.remove_of(hash, question.key, |entry| {
+            entry.answers(question, number).then_some(Gone::Expired)
+        });
     }
 
     /// Drops this key in all rules, and refuses the fills that are under way. Returns whether a reader under
@@ -74,20 +69,17 @@ impl Near {
         let hash = self.store.hash(key);
         self.words.begin(hash);
         let mut shard = self.store.shard(hash);
-        let entry = shard.find(hash, key);
-        let has_value = entry.is_some_and(|entry| {
-            entry.kept.iter().any(|kept| {
-                let mut its = rules.clone().filter(|rule| rule.number() == kept.number);
-                let is_value = kept.bytes.is_some() && !kept.is_miss && !kept.is_error();
-                let is_current = self.words.is_current(kept.everything);
-                its.next().is_some_and(|rule| {
-                    let settings = rule.settings();
-                    let stale = match kept.may_be_stale() {
-                        true => settings.stale,
-                        false => Micros::ZERO,
-                    };
-                    is_value && is_current && now - kept.filled < kept.fresh(&settings) + stale
-                })
+        let has_value = shard.table().of_key(hash, key).any(|(_, entry)| {
+            let mut its = rules.clone().filter(|rule| rule.number() == entry.number);
+            let is_value = entry.says == Says::Reply && !entry.is_error();
+            let is_current = self.words.is_current(entry.everything);
+            its.next().is_some_and(|rule| {
+                let settings = rule.settings();
+                let stale = match entry.may_be_stale() {
+                    true => settings.stale,
+                    false => Micros::ZERO,
+                };
+                is_value && is_current && now - entry.filled < entry.fresh(&settings) + stale
             })
         });
         shard.remove_changed(hash, key);

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use hyper::header::HeaderMap;
 use proxima_wire::message::Outcome;
 
-use super::{Fill, Look, Question, Refusal, SMALL};
+use super::{Bytes, Fill, Look, Question, Refusal, SMALL};
 use crate::{
     micros::Micros,
     near::{Near, Rule, RuleSettings, Terms, VALUE, freshness},
@@ -67,7 +67,7 @@ impl World {
     }
 
     fn keep(&self, value: Option<&[u8]>, terms: Terms) -> Result<(), Refusal> {
-        self.fill().keep_value(value.map(Arc::from), terms, self.now, 0)
+        self.fill().keep_value(value.map(Bytes::from), terms, self.now, 0)
     }
 
     fn drop_value(&self) -> bool {
@@ -134,7 +134,7 @@ fn confirm_a_value_of(size: usize) {
     );
     let kept = world
         .fill()
-        .keep_value(Some(Arc::clone(&old.bytes)), confirmed.unwrap(), world.now, 0);
+        .keep_value(Some(Bytes::Shared(&old.bytes)), confirmed.unwrap(), world.now, 0);
     assert_eq!(kept, Ok(()));
     assert!(world.read() == Some((value, false)), "{size}");
     let again = world.near.old(&world.question()).unwrap();

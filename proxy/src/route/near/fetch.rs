@@ -8,7 +8,7 @@ use super::{given::Given, sent::Sent};
 use crate::{
     engine::{Engine, FlightId, ReplyTo, WorkerEvent},
     micros::Micros,
-    near::Refusal,
+    near::{Bytes, Refusal, SMALL},
     protocol::{Failed, Fit},
     route::{
         Answer, Node, Walk,
@@ -58,6 +58,7 @@ impl Engine {
             }
         }
         self.pass_readers(&apart, &sent);
+        self.router.flights.give_back(sent.message());
     }
 
     /// Keeps a reply, if it may be kept, and says who may have it. What was made to be shared of its bytes
@@ -72,16 +73,16 @@ impl Engine {
         let (Some(fill), Some(cacheable)) = (group.fill.take(), sent.origin.protocol.cacheable()) else {
             return (Fit::Shared, None);
         };
-        let rule = Arc::clone(group.question().rule);
-        let settings = rule.settings();
+        let rule = group.question().rule;
+        let (slot, settings) = (rule.slot, rule.settings());
         if reply.outcome.is_error() {
-            self.metrics.near.of(rule.slot).refused_error += 1;
+            self.metrics.near.of(slot).refused_error += 1;
             return (Fit::Shared, None);
         }
         let chance = self.random.bits() as u8;
         let fit = cacheable.kept(sent.request, sent.message, reply, bytes);
         let Fit::Kept(reply, kept) = fit else {
-            self.metrics.near.of(rule.slot).refused_unfit += 1;
+            self.metrics.near.of(slot).refused_unfit += 1;
             return (fit, None);
         };
         let is_miss = sent.has_missed(&reply, kept);
@@ -89,16 +90,18 @@ impl Engine {
             fill.keep_nothing();
             return (Fit::Kept(reply, kept), None);
         }
-        let shared: Arc<[u8]> = kept.into();
+        // The store and each reader copy a small one.
+        let shared: Option<Arc<[u8]>> = (kept.len() > SMALL).then(|| kept.into());
+        let bytes = shared.as_ref().map_or(Bytes::Alone(kept), Bytes::Shared);
         let result = match kept.len() as u64 <= settings.largest {
-            true => fill.keep(&reply, Arc::clone(&shared), is_miss, self.now, chance),
+            true => fill.keep(&reply, bytes, is_miss, self.now, chance),
             false => {
                 fill.keep_none(self.now, chance);
                 Err(Refusal::TooLarge)
             }
         };
         self.note_fetched(rule.slot, result, group.since);
-        (Fit::Kept(reply, kept), Some(shared))
+        (Fit::Kept(reply, kept), shared)
     }
 
     /// Counts a reply that was fetched since then.

@@ -1,7 +1,7 @@
 //! The way down to an HTTP origin: a value that is kept is answered in the words of each protocol, one fetch
 //! is made for all who miss it, and a delete drops what is kept.
 
-use std::sync::Arc;
+use std::{rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Class, Outcome};
 
@@ -169,20 +169,20 @@ impl Engine {
         reader: Option<&Walk<'_>>,
         walk: &Walk<'_>,
     ) {
-        let question = fill.question();
+        let asked = Rc::clone(fill.asked());
+        let question = asked.question();
         let Some(target) = origin.url.target(question.key) else {
             if let Some(walk) = reader {
                 self.fail(walk.to, &NO_URL);
             }
             return;
         };
-        let identity = near.near.identity(&question);
-        let mut group = Group::new(&question, identity, None, self.now);
+        let identity = fill.identity();
+        let mut group = Group::of(fill, self.now);
         group
             .readers
             .extend(reader.map(|walk| Reader::of(walk, walk.message)));
         self.metrics.near.of(question.rule.slot).fills += 1;
-        group.fill = Some(fill);
         let (id, flight) = self.router.flights.open(node, &walk.to(ReplyTo::Nobody), 1);
         flight.message.extend_from_slice(walk.message);
         self.router.groups.insert(identity, id);
@@ -255,8 +255,7 @@ impl Engine {
             }
             (Look::Changing | Look::Unkept, Some(target)) => {
                 // A change is under way: who waits gets what is fetched from now on, and nobody else does.
-                let identity = near.near.identity(&group.question());
-                self.router.groups.remove(identity, id);
+                self.router.groups.remove(group.identity, id);
                 self.fetch_for_group(id, (near, origin), group, target);
             }
         }

@@ -29,6 +29,11 @@ impl Sent {
             to,
         }
     }
+
+    /// Its message, whose memory others may use.
+    pub(super) fn message(self) -> Vec<u8> {
+        self.message
+    }
 }
 
 impl Engine {

@@ -9,7 +9,7 @@ use super::given::Given;
 use crate::{
     engine::{Engine, FlightId, ReplyTo, Sleeper},
     micros::Micros,
-    near::{Fill, Look, Question, Rule, SMALL},
+    near::{Asked, Fill, Look, Question, Rule, SMALL},
     protocol::{Cacheable, Lease},
     route::{
         NearNode, Node, NodeId, Walk,
@@ -131,8 +131,8 @@ impl Engine {
         reader: Option<&Walk<'_>>,
         walk: &Walk<'_>,
     ) {
-        let identity = near.near.identity(question);
-        let mut group = Group::new(question, identity, Some(fill), self.now);
+        let identity = fill.identity();
+        let mut group = Group::of(fill, self.now);
         group
             .readers
             .extend(reader.map(|walk| Reader::of(walk, walk.message)));
@@ -167,7 +167,7 @@ impl Engine {
         }
         let (id, flight) = self.router.flights.open(node, &walk.to(ReplyTo::Nobody), 1);
         flight.message.extend_from_slice(walk.message);
-        let mut group = Group::new(question, identity, None, self.now);
+        let mut group = Group::waiting(Rc::new(Asked::new(question)), identity, self.now);
         group.readers.push(Reader::of(walk, walk.message));
         flight.group = Some(Box::new(group));
         self.router.groups.insert(identity, id);

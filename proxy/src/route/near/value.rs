@@ -10,7 +10,7 @@ use crate::{
     client::Loan,
     engine::{Engine, FlightId, ReplyTo},
     micros::Micros,
-    near::{Answer, Failure, Fetched, Near, SMALL, Terms},
+    near::{Answer, Bytes, Failure, Fetched, Near, SMALL, Terms},
     protocol::Failed,
     route::{Node, Walk, flight::MISPLACED, group::Group},
 };
@@ -193,7 +193,7 @@ impl Engine {
             self.metrics.near.of(rule.slot).refused_unfit += 1;
             return near.forget(&group.question());
         };
-        let result = fill.keep_value(value.cloned(), terms.clone(), self.now, chance);
+        let result = fill.keep_value(value.map(Bytes::Shared), terms.clone(), self.now, chance);
         self.note_fetched(rule.slot, result, group.since);
     }
 

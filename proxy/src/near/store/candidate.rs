@@ -1,0 +1,86 @@
+//! A reply that is about to be kept.
+
+use std::sync::Arc;
+
+use proxima_wire::message::Reply;
+
+use super::{
+    Bytes, KeyHash, Question,
+    entry::{Entry, Extra, Says},
+    record::Record,
+    standing::{Links, Standing},
+};
+use crate::{
+    micros::Micros,
+    near::{Note, Terms},
+};
+
+/// A reply that is about to be kept, and what it answers.
+pub(super) struct Candidate<'a> {
+    pub(super) question: Question<'a>,
+    /// The number that its rule had when it was asked for.
+    pub(super) number: u32,
+    pub(super) reply: Reply,
+    pub(super) says: Says,
+    pub(super) now: Micros,
+    pub(super) chance: u8,
+    /// The bytes that are copied.
+    bytes: &'a [u8],
+    extra: Option<Box<Extra>>,
+}
+
+impl<'a> Candidate<'a> {
+    pub(super) fn new(
+        (question, number): (Question<'a>, u32),
+        reply: Reply,
+        says: Says,
+        (bytes, terms): (Bytes<'a>, Option<Terms>),
+        (now, chance): (Micros, u8),
+    ) -> Self {
+        let (bytes, large) = bytes.split();
+        let has_more = large.is_some() || terms.is_some();
+        Self {
+            question,
+            number,
+            reply,
+            says,
+            now,
+            chance,
+            bytes,
+            extra: has_more.then(|| Box::new(Extra { large, terms })),
+        }
+    }
+
+    /// The size of the block that it takes.
+    pub(super) fn block(&self) -> usize {
+        Record::size(&self.question, self.bytes.len())
+    }
+
+    /// Bytes of memory that it will take, with what finds it.
+    pub(super) fn memory(&self) -> usize {
+        let extra = self.extra.as_ref().map_or(0, |extra| extra.memory());
+        Entry::AROUND + self.block() + extra
+    }
+
+    /// The entry, in this block.
+    pub(super) fn entry(self, hash: KeyHash, block: Vec<u8>, note: Note) -> Entry {
+        // The count is written first: it would wait until the block has taken its bytes.
+        let rule = Arc::clone(self.question.rule);
+        Entry {
+            hash,
+            record: Record::new(block, &self.question, self.bytes),
+            rule,
+            reply: self.reply,
+            filled: self.now,
+            everything: note.everything(),
+            extra: self.extra,
+            number: self.number,
+            hits: 0,
+            next: None,
+            links: Links::default(),
+            standing: Standing::default(),
+            chance: self.chance,
+            says: self.says,
+        }
+    }
+}

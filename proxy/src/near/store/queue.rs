@@ -1,0 +1,111 @@
+//! The order in which replies go: S3-FIFO (Yang and others, *FIFO queues are all you need for cache eviction*, 2023).
+//!
+//! A reply that comes waits in a short queue. If it was asked for again before its turn, it goes on to the main
+//! queue; if not, it goes, and only the hash of its key is remembered. A reply of a key that is remembered comes
+//! into the main queue. Whatever is at the end of that and was asked for meanwhile goes round once more. So a hit
+//! moves nothing, an eviction looks at few entries, and those that are never asked for again, however many, take
+//! the short queue alone.
+
+use super::{
+    place::Place,
+    standing::{Links, Standing},
+    table::Table,
+};
+
+/// The short queue has one part in so many of the bytes.
+const SHORT: usize = 20;
+
+/// What a reply at the end of its queue does.
+pub(super) enum End {
+    Goes,
+    /// It goes, and its key is to be remembered.
+    GoesFromShort,
+}
+
+/// One queue.
+#[derive(Default)]
+struct Queue {
+    newest: Option<Place>,
+    oldest: Option<Place>,
+    bytes: usize,
+}
+
+/// Both queues of a shard.
+#[derive(Default)]
+pub(super) struct Queues {
+    short: Queue,
+    main: Queue,
+}
+
+impl Queues {
+    /// Bytes of all replies in them.
+    pub(super) const fn bytes(&self) -> usize {
+        self.short.bytes + self.main.bytes
+    }
+
+    fn of(&mut self, standing: Standing) -> &mut Queue {
+        match standing.is_main() {
+            true => &mut self.main,
+            false => &mut self.short,
+        }
+    }
+
+    /// Puts a reply at the beginning of the queue in which it stands.
+    pub(super) fn push(&mut self, table: &mut Table, place: Place) {
+        let Some(entry) = table.get_mut(place) else { return };
+        let queue = self.of(entry.standing);
+        queue.bytes += entry.memory();
+        entry.links = Links {
+            newer: None,
+            older: queue.newest,
+        };
+        match queue.newest.replace(place).and_then(|older| table.get_mut(older)) {
+            Some(older) => older.links.newer = Some(place),
+            None => queue.oldest = Some(place),
+        }
+    }
+
+    /// Takes a reply out of its queue.
+    pub(super) fn unlink(&mut self, table: &mut Table, place: Place) {
+        let Some(entry) = table.get(place) else { return };
+        let Links { newer, older } = entry.links;
+        let queue = self.of(entry.standing);
+        queue.bytes -= entry.memory();
+        match newer.and_then(|newer| table.get_mut(newer)) {
+            Some(entry) => entry.links.older = older,
+            None => queue.newest = older,
+        }
+        match older.and_then(|older| table.get_mut(older)) {
+            Some(entry) => entry.links.newer = newer,
+            None => queue.oldest = newer,
+        }
+    }
+
+    /// The next reply that is at the end of its queue. `None`: there is no reply.
+    pub(super) fn last(&self) -> Option<Place> {
+        let is_long = self.short.bytes * SHORT > self.bytes();
+        let (first, second) = match is_long {
+            true => (&self.short, &self.main),
+            false => (&self.main, &self.short),
+        };
+        first.oldest.or(second.oldest)
+    }
+
+    /// Decides about the reply at the end of its queue. `None`: it goes on, or goes round.
+    pub(super) fn end(&mut self, table: &mut Table, place: Place, is_hurried: bool) -> Option<End> {
+        let standing = table.get(place)?.standing;
+        if standing.uses() == 0 || is_hurried {
+            return Some(match standing.is_main() {
+                true => End::Goes,
+                false => End::GoesFromShort,
+            });
+        }
+        self.unlink(table, place);
+        if let Some(entry) = table.get_mut(place) {
+            let uses = standing.uses() - 1;
+            entry.standing = Standing::in_main(if standing.is_main() { uses } else { 0 });
+        }
+        self.push(table, place);
+        None
+    }
+}

@@ -1,0 +1,171 @@
+//! What one shard keeps, and in which order it goes.
+
+use std::sync::Arc;
+
+use proxima_wire::message::{Outcome, Reply};
+
+use super::{
+    Bytes, Gone, KeyHash, Question, Total,
+    blocks::Share,
+    candidate::Candidate,
+    entry::Says,
+    shard::{Found, Shard},
+};
+use crate::{
+    micros::Micros,
+    near::{Rule, RuleSettings, Words},
+};
+
+const NOW: Micros = Micros::secs(100);
+
+struct World {
+    shard: Shard,
+    words: Arc<Words>,
+    rule: Arc<Rule>,
+}
+
+/// The hash of a test's key.
+fn hash(number: u64) -> KeyHash {
+    KeyHash(number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+fn question<'a>(rule: &'a Arc<Rule>, key: &'a str, form: &'a str) -> Question<'a> {
+    Question {
+        rule,
+        key: key.as_bytes(),
+        form: form.as_bytes(),
+    }
+}
+
+impl World {
+    fn new() -> Self {
+        let settings = RuleSettings {
+            ttl: Micros::secs(10),
+            jitter: 0,
+            stale: Micros::ZERO,
+            stale_on_error: Micros::ZERO,
+            negative: Micros::ZERO,
+            largest: 1 << 20,
+        };
+        let (words, share) = (Arc::<Words>::default(), Arc::<Share>::default());
+        share.take(1 << 20);
+        Self {
+            shard: Shard::new(Arc::clone(&words), share, Arc::<Total>::default()),
+            words,
+            rule: Arc::new(Rule::new("rule", 0, &settings)),
+        }
+    }
+
+    fn put_with(&mut self, hash: KeyHash, key: &str, form: &str) {
+        let rule = Arc::clone(&self.rule);
+        let question = question(&rule, key, form);
+        let candidate = Candidate::new(
+            (question, rule.number()),
+            Reply::new(Outcome::Found, 100),
+            Says::Reply,
+            (Bytes::Alone(&[b'v'; 100]), None),
+            (NOW, 0),
+        );
+        let note = self.words.note(hash).unwrap();
+        self.shard.insert(hash, candidate, note).unwrap();
+    }
+
+    fn has_with(&mut self, hash: KeyHash, key: &str, form: &str) -> bool {
+        let rule = Arc::clone(&self.rule);
+        let question = question(&rule, key, form);
+        let found = self.shard.look(hash, &question, NOW, &mut Vec::new());
+        matches!(found, Found::Answer(_))
+    }
+
+    fn put(&mut self, number: u64) {
+        self.put_with(hash(number), &number.to_string(), "g");
+    }
+
+    fn has(&mut self, number: u64) -> bool {
+        self.has_with(hash(number), &number.to_string(), "g")
+    }
+
+    fn evict(&mut self) {
+        self.shard.evict(NOW);
+        self.shard.tell();
+    }
+
+    fn keys(&self) -> usize {
+        self.shard.table().keys()
+    }
+}
+
+#[test]
+fn what_nobody_asks_for_again_goes_in_the_order_in_which_it_came() {
+    let mut world = World::new();
+    (0..20).for_each(|number| world.put(number));
+    (0..15).for_each(|_| world.evict());
+    let left: Vec<_> = (0..20).filter(|&number| world.has(number)).collect();
+    assert_eq!(left, [15, 16, 17, 18, 19]);
+}
+
+#[test]
+fn what_is_asked_for_again_outlives_any_number_of_keys_that_are_asked_for_once() {
+    let mut world = World::new();
+    (0..100).for_each(|number| world.put(number));
+    (0..20).for_each(|hot| assert!(world.has(hot)));
+    for scanned in 1000..11_000 {
+        // Each of twenty hot keys is asked for once in twenty others, which nobody asks for again.
+        let hot = scanned % 20;
+        assert!(world.has(hot), "{hot} went before {scanned}");
+        world.put(scanned);
+        world.evict();
+    }
+    assert_eq!((world.keys(), world.words.kept()), (100, 100));
+}
+
+#[test]
+fn key_that_comes_back_soon_after_it_went_stays_longer_than_those_that_came_with_it() {
+    let mut world = World::new();
+    (0..32).for_each(|number| world.put(number));
+    world.evict();
+    assert!(!world.has(0));
+    world.put(0);
+    (40..60).for_each(|number| world.put(number));
+    (0..40).for_each(|_| world.evict());
+    assert!(world.has(0) && !world.has(40));
+}
+
+#[test]
+fn keys_with_one_hash_displace_each_other_and_neither_gets_the_others_reply() {
+    let mut world = World::new();
+    let (one, same) = (KeyHash(7), KeyHash(7));
+    let similar = KeyHash(7 | 1 << 60);
+    world.put_with(one, "one", "g");
+    world.put_with(one, "one", "m");
+    assert!(!world.has_with(same, "two", "g") && world.has_with(one, "one", "m"));
+    for (hash, key) in [(same, "two"), (similar, "three"), (one, "one")] {
+        world.put_with(hash, key, "g");
+        assert!(world.has_with(hash, key, "g"));
+        assert_eq!((world.keys(), world.words.kept()), (1, 1), "{key}");
+    }
+    assert!(!world.has_with(similar, "three", "g") && !world.has_with(one, "one", "m"));
+    world.shard.remove_changed(similar, b"three");
+    assert!(world.has_with(one, "one", "g"), "another key was changed");
+    assert_eq!(world.shard.usage_of(0).gone(Gone::Evicted), 4);
+}
+
+#[test]
+fn forms_of_a_key_go_one_by_one_and_with_it_all_at_once() {
+    let mut world = World::new();
+    let forms: Vec<_> = (0..70).map(|number| number.to_string()).collect();
+    forms.iter().for_each(|form| world.put_with(hash(1), "key", form));
+    world.put(2);
+    let left = |world: &mut World| {
+        let all = forms.iter().map(|form| world.has_with(hash(1), "key", form));
+        all.filter(|has| *has).count()
+    };
+    assert_eq!(left(&mut world), 64, "a key has no more");
+    assert!(!world.has_with(hash(1), "key", "5"), "the oldest went");
+    assert_eq!(world.words.kept(), 2);
+    (0..10).for_each(|_| world.put_with(hash(1), "key", "69"));
+    assert_eq!(left(&mut world), 64, "what is renewed takes no other's place");
+    world.shard.remove_changed(hash(1), b"key");
+    assert_eq!((left(&mut world), world.keys(), world.words.kept()), (0, 1, 1));
+    assert_eq!(world.shard.usage_of(0).entries, 1);
+}

@@ -1,0 +1,42 @@
+//! Where a reply stands in the order in which replies go.
+
+use super::place::Place;
+
+/// The most rounds that hits are worth.
+const MOST_USES: u8 = 3;
+
+/// A reply's neighbours in its queue.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Links {
+    pub(super) newer: Option<Place>,
+    pub(super) older: Option<Place>,
+}
+
+/// Where a reply stands: the hits that count for it, and its queue.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Standing(u8);
+
+impl Standing {
+    const MAIN: u8 = 1 << 7;
+
+    /// The hits that count.
+    pub(super) const fn uses(self) -> u8 {
+        self.0 & !Self::MAIN
+    }
+
+    /// Is it in the main queue?
+    pub(super) const fn is_main(self) -> bool {
+        self.0 & Self::MAIN != 0
+    }
+
+    /// A hit.
+    #[inline]
+    pub(super) fn hit(&mut self) {
+        self.0 += u8::from(self.uses() < MOST_USES);
+    }
+
+    /// In the main queue, with so many hits.
+    pub(super) const fn in_main(uses: u8) -> Self {
+        Self(Self::MAIN | uses)
+    }
+}
