@@ -45,7 +45,7 @@ def test_the_limit_on_open_files_is_raised_at_the_start_and_by_a_reload(proxima)
     proxy.config["limits"]["clients"] = 100_000
     proxy.write(proxy.config)
     until(lambda: allowed(proxy) == 4096, "as many as may be")
-    assert "fewer open files are allowed" in proxy.log()
+    until(lambda: "fewer open files are allowed" in proxy.log(), "it is logged")
 
 
 def test_at_the_descriptor_limit_servers_and_operators_keep_their_connections(memcached, proxima):

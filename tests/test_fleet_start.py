@@ -102,7 +102,7 @@ def test_proxy_of_another_fleet_among_the_peers_is_an_alert_with_its_remedy(node
         "n9: it belongs to another fleet. Stop it, remove its `dir`, and start it again: it joins this one"
     )
     until(lambda: ours.status()["alerts"] == [alert], "the alert is among what it says of the fleet")
-    assert alert in ours.proxy.log()
+    until(lambda: alert in ours.proxy.log(), "it is logged")
     assert alert in command("fleet", "show", "--admin", ours.proxy.admin).stdout
     until(lambda: is_settled([ours]), "it goes on alone")
     assert ours.status()["fleet"] != foreign.status()["fleet"]

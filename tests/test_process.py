@@ -381,7 +381,7 @@ def test_a_fifo_in_place_of_a_followed_file_is_refused_and_holds_up_no_sigterm(p
     file.unlink()
     os.mkfifo(file)
     until(lambda: proxy.metric("config_failures_total") >= 1, "it is refused")
-    assert "it is a FIFO; put a regular file in its place" in proxy.log()
+    until(lambda: "it is a FIFO; put a regular file in its place" in proxy.log(), "it is logged")
     status, text = proxy.reload()
     assert status != 200 and "FIFO" in text
     proxy.signal(signal.SIGTERM)
