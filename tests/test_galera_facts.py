@@ -153,13 +153,25 @@ def test_a_user_may_log_in_at_another_server_behind_a_barrier(nodes):
 ends_servers = pytest.mark.skipif(not SOAK, reason="no proxy is between, and they take half a minute")
 
 
+def begin(cluster):
+    """Makes a table, which all servers have then."""
+    cluster.nodes[0].run(f"CREATE TABLE {cluster.account.name}.t (id INT PRIMARY KEY AUTO_INCREMENT)")
+    assert cluster.nodes[-1].barrier()
+    return cluster.account, *cluster.nodes
+
+
+def come_back(cluster, node):
+    """Starts a server that has ended, which then has what was made meanwhile."""
+    node.start()
+    cluster.wait_synced()
+    with node.connect(cluster.account) as direct:
+        assert rows(direct, "SELECT * FROM meanwhile") == ()
+
+
 @pytest.mark.alone
 @ends_servers
 def test_a_server_that_is_asked_to_end_says_so_and_comes_back(galera_alone):
-    account = galera_alone.account
-    first, _, third = galera_alone.nodes
-    first.run(f"CREATE TABLE {account.name}.t (id INT PRIMARY KEY AUTO_INCREMENT)")
-    assert third.barrier()
+    account, first, _, third = begin(galera_alone)
     written = 0
     with (
         load(first, account),
@@ -177,19 +189,13 @@ def test_a_server_that_is_asked_to_end_says_so_and_comes_back(galera_alone):
         assert rows(direct, "SELECT COUNT(*) FROM t")[0][0] in expected
         until(lambda: not third.is_running(), "it has ended")
         direct.query("CREATE TABLE meanwhile (id INT PRIMARY KEY)")
-    third.start()
-    galera_alone.wait_synced()
-    with third.connect(account) as direct:
-        assert rows(direct, "SELECT * FROM meanwhile") == ()
+    come_back(galera_alone, third)
 
 
 @pytest.mark.alone
 @ends_servers
 def test_the_others_go_on_when_a_server_is_killed(galera_alone):
-    account = galera_alone.account
-    first, second, third = galera_alone.nodes
-    first.run(f"CREATE TABLE {account.name}.t (id INT PRIMARY KEY AUTO_INCREMENT)")
-    assert third.barrier()
+    account, first, second, third = begin(galera_alone)
     with third.connect(account) as direct, pytest.raises(pymysql.err.MySQLError) as caught:
         third.kill()
         direct.query("INSERT INTO t () VALUES ()")
@@ -199,19 +205,13 @@ def test_the_others_go_on_when_a_server_is_killed(galera_alone):
         direct.query("CREATE TABLE meanwhile (id INT PRIMARY KEY)")
     assert second.barrier()
     assert second.status("cluster_size") == "2"
-    third.start()
-    galera_alone.wait_synced()
-    with third.connect(account) as direct:
-        assert rows(direct, "SELECT * FROM meanwhile") == ()
+    come_back(galera_alone, third)
 
 
 @pytest.mark.alone
 @ends_servers
 def test_only_a_barrier_tells_a_server_that_was_evicted_while_it_was_frozen(galera_alone):
-    account = galera_alone.account
-    first, _, third = galera_alone.nodes
-    first.run(f"CREATE TABLE {account.name}.t (a INT PRIMARY KEY)")
-    assert third.barrier()
+    account, first, _, third = begin(galera_alone)
     third.freeze()
     first.run(f"INSERT INTO {account.name}.t VALUES (1)")
     assert first.status("cluster_size") == "2"
