@@ -12,7 +12,6 @@ redis-cli  redis-tools          the command line of Redis as a client
 mariadbd   mariadb-server       everything that is checked beside a real MariaDB
 /usr/lib/galera/libgalera_smm.so galera-4 everything that is checked with a Galera cluster
 rsync      rsync                everything that is checked with a Galera cluster
-sysbench   sysbench             the witness in benchmarks of MySQL
 memccat    libmemcached-tools   clients built on libmemcached
 nutcracker nutcracker           side by side with twemproxy
 haproxy    haproxy              side by side with HAProxy
