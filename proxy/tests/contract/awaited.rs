@@ -10,7 +10,7 @@ use crate::{
     dedicated::{self, hear},
     fitted::{ROUTES, one, ran},
     lines::Lines,
-    proxy::{PATIENT, Proxy},
+    proxy::PATIENT,
     server::{self, PASSWORD, digest},
 };
 
@@ -19,13 +19,6 @@ static FITTING: Protocols = Protocols::new(&[&KNOWN]);
 
 fn ask(client: &mut Client, line: &str) -> String {
     dedicated::ask(client, line).unwrap()
-}
-
-/// A client whose requests have dedicated lanes.
-fn each(proxy: &Proxy) -> Client {
-    let mut client = Client::new(proxy.address);
-    assert_eq!(ask(&mut client, "EACH k"), "+");
-    client
 }
 
 /// The server says if anything has come behind a text before it has taken that.
@@ -233,7 +226,7 @@ fn a_lane_on_which_a_request_waits_is_not_free() {
 #[test]
 fn a_lane_that_is_released_is_free_behind_the_last_request() {
     over("p", &[|| server::start("one")], PATIENT, &FITTING, |proxy| {
-        let (mut ann, mut bob) = (each(proxy), each(proxy));
+        let (mut ann, mut bob) = (Client::each(proxy.address), Client::each(proxy.address));
         ann.say("SURE k sure bad\nVAR k mine\n").unwrap();
         assert_eq!(hear(&mut ann).unwrap(), "? one takes no sure bad");
         assert_eq!(hear(&mut ann).unwrap(), "+");
@@ -246,7 +239,7 @@ fn a_lane_that_is_released_is_free_behind_the_last_request() {
 #[test]
 fn what_is_behind_a_request_that_is_answered_here_is_not_lost() {
     over("p", &[|| server::start("one")], PATIENT, &FITTING, |proxy| {
-        let mut ann = each(proxy);
+        let mut ann = Client::each(proxy.address);
         ann.say("SURE k sure bad\nSPOIL k\n").unwrap();
         assert_eq!(hear(&mut ann).unwrap(), "? one takes no sure bad");
         assert_eq!(hear(&mut ann).unwrap(), "+");
@@ -257,7 +250,7 @@ fn what_is_behind_a_request_that_is_answered_here_is_not_lost() {
 #[test]
 fn what_needs_no_answer_frees_no_lane_on_which_more_is_written() {
     over("p", &[|| server::start("one")], PATIENT, &FITTING, |proxy| {
-        let (mut ann, mut bob) = (each(proxy), each(proxy));
+        let (mut ann, mut bob) = (Client::each(proxy.address), Client::each(proxy.address));
         ann.say("TELL k v\nVAR k mine\n").unwrap();
         assert_eq!(hear(&mut ann).unwrap(), "+");
         thread::sleep(Duration::from_millis(100));
@@ -273,7 +266,7 @@ fn a_server_is_late_while_a_value_waits_for_its_answer() {
     over("p", &[|| server::start("one")], settings, &FITTING, |proxy| {
         for is_own in [false, true] {
             let mut ann = match is_own {
-                true => each(proxy),
+                true => Client::each(proxy.address),
                 false => Client::new(proxy.address),
             };
             let value = "x".repeat(400_000);
@@ -287,7 +280,7 @@ fn a_server_is_late_while_a_value_waits_for_its_answer() {
 #[test]
 fn a_long_answer_to_what_goes_before_a_request_ends_no_dedicated_lane() {
     over("p", &[|| server::start("one")], PATIENT, &FITTING, |proxy| {
-        let mut ann = each(proxy);
+        let mut ann = Client::each(proxy.address);
         let said = ask(&mut ann, "RUN k long");
         assert!(said.starts_with("= long for k"), "{said}");
     });
@@ -302,7 +295,7 @@ fn what_comes_behind_a_command_that_waits_for_its_turn_stays_behind_it() {
         PATIENT,
         &FITTING,
         |proxy| {
-            let (mut ann, mut bob) = (each(proxy), each(proxy));
+            let (mut ann, mut bob) = (Client::each(proxy.address), Client::each(proxy.address));
             ann.say("WAIT k 1\n").unwrap();
             thread::sleep(Duration::from_millis(10));
             bob.say("WAIT k 1\n").unwrap();

@@ -223,13 +223,6 @@ fn what_comes_late_ends_nothing_of_another_client() {
     );
 }
 
-/// A client whose requests have dedicated lanes.
-fn each(proxy: &Proxy) -> Client {
-    let mut client = Client::new(proxy.address);
-    assert_eq!(ask(&mut client, "EACH k").unwrap(), "+");
-    client
-}
-
 /// The cancel is late, and the client goes on at another server meanwhile.
 #[test]
 fn who_was_stopped_goes_on_elsewhere_at_once() {
@@ -238,7 +231,7 @@ fn who_was_stopped_goes_on_elsewhere_at_once() {
         || server::start("stoppable, late"),
     ];
     over("p", &servers, PATIENT, &LINES, |proxy| {
-        let mut ann = each(proxy);
+        let mut ann = Client::each(proxy.address);
         let number = ask(&mut ann, "ID k").unwrap().replace("= ", "");
         let mut eve = Client::new(proxy.address);
         ann.say("WAIT k 150\n").unwrap();

@@ -62,6 +62,13 @@ impl Client {
         client
     }
 
+    /// The same, whose requests have a dedicated connection each.
+    pub(crate) fn each(address: SocketAddr) -> Self {
+        let mut client = Self::new(address);
+        assert_eq!(client.ask("EACH k").unwrap(), "+");
+        client
+    }
+
     /// Closes the connection with a reset.
     pub(crate) fn reset(self) {
         self.0.reset();

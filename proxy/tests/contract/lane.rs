@@ -23,8 +23,8 @@ pub(crate) struct Lane {
     known: HashMap<Vec<u8>, usize>,
     /// The number of the next text.
     next: usize,
-    /// Texts that the server is being told of, in order, with their numbers, and what it has said of the last one
-    /// if it took it not.
+    /// Texts that the server is being told of, in order, with their numbers, and what it has said of the last
+    /// one if it took it not.
     told: Vec<(Vec<u8>, usize)>,
     failed: Option<Vec<u8>>,
     /// The value that the server knows here, or is being told.

@@ -1,5 +1,5 @@
-//! A client whose dedicated lane has ended goes on if the proxy knows all that it relies on, and is closed if only
-//! the server knew that.
+//! A client whose dedicated lane has ended goes on if the proxy knows all that it relies on, and is closed if
+//! only the server knew that.
 
 use std::{sync::mpsc, thread, time::Duration};
 
@@ -23,13 +23,6 @@ fn one(settings: &str, test: impl Fn(&Proxy)) {
 
 fn ask(client: &mut Client, line: &str) -> String {
     dedicated::ask(client, line).unwrap()
-}
-
-/// A client whose requests have dedicated lanes.
-fn each(proxy: &Proxy) -> Client {
-    let mut client = Client::new(proxy.address);
-    assert_eq!(ask(&mut client, "EACH k"), "+");
-    client
 }
 
 /// A client whose connections have to know this, on a dedicated lane. Returns the lane.
@@ -139,10 +132,10 @@ fn a_client_that_relies_on_more_is_closed() {
 fn what_waited_on_a_lane_that_its_client_outlives_is_asked_nowhere_else() {
     let servers = ["rude once", "two"].map(|name| move || server::start(name));
     over("{failover: p}", &servers, PATIENT, &FITTING, |proxy| {
-        let mut ann = each(proxy);
+        let mut ann = Client::each(proxy.address);
         let said = ask(&mut ann, "KEEP k mine");
         proxy.reload("route: {failover: p}", "route: p");
-        let mut bob = each(proxy);
+        let mut bob = Client::each(proxy.address);
         for n in 0..8 {
             let said = ask(&mut bob, &format!("TELLME k{n}"));
             assert!(said.starts_with("= nothing, "), "{said}");

@@ -187,8 +187,8 @@ impl Proxy {
         let (tree, limits) = made.make()?;
 
         waker.set_nonblocking(true).unwrap();
-        // This thread makes a worker check time-outs that wants to, as the control thread does. It ends with the
-        // worker.
+        // This thread makes a worker check time-outs that wants to, as the control thread does. It ends with
+        // the worker.
         let mut ring = bell.try_clone().unwrap();
         let tick = Arc::new(AtomicBool::new(false));
         let wanted = Arc::clone(&tick);

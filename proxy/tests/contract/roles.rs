@@ -1,5 +1,5 @@
-//! A pool whose members have roles: one takes writes, the others are read. Its state asks them for their roles, and
-//! for what makes a read fresh.
+//! A pool whose members have roles: one takes writes, the others are read. Its state asks them for their
+//! roles, and for what makes a read fresh.
 
 use std::{
     sync::{

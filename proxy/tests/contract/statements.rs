@@ -27,12 +27,6 @@ fn ask(client: &mut Client, line: &str) -> String {
     dedicated::ask(client, line).unwrap()
 }
 
-fn each(proxy: &Proxy) -> Client {
-    let mut client = Client::new(proxy.address);
-    assert_eq!(ask(&mut client, "EACH k"), "+");
-    client
-}
-
 fn becomes(what: &str, is_so: impl Fn() -> bool) {
     let so = (0..1000).any(|_| {
         thread::sleep(Duration::from_millis(5));
@@ -44,7 +38,7 @@ fn becomes(what: &str, is_so: impl Fn() -> bool) {
 #[test]
 fn clients_take_turns_on_few_lanes_and_no_two_are_on_one_at_a_time() {
     one(PATIENT, &LINES, |proxy| {
-        let mut clients: Vec<Client> = (0..8).map(|_| each(proxy)).collect();
+        let mut clients: Vec<Client> = (0..8).map(|_| Client::each(proxy.address)).collect();
         for _ in 0..20 {
             for client in &mut clients {
                 client.say("WHO k\nPUT k v\nGET k\n").unwrap();
@@ -117,7 +111,7 @@ fn a_lane_is_reset_before_another_client_has_it_and_closed_if_that_fails() {
 fn the_idle_lane_that_suits_best_is_taken() {
     one(PATIENT, &FITTING, |proxy| {
         // Two lanes at a time, of which one knows two texts.
-        let (mut ann, mut bob) = (each(proxy), each(proxy));
+        let (mut ann, mut bob) = (Client::each(proxy.address), Client::each(proxy.address));
         assert_eq!(ask(&mut ann, "HOLD k"), "+");
         assert!(ask(&mut ann, "RUN k a").starts_with("= a for k: text 0 of 1"));
         assert!(ask(&mut ann, "RUN k b").starts_with("= b for k: text 1 of 2"));
@@ -146,7 +140,7 @@ fn a_server_that_answers_no_dedicated_request_is_ejected() {
             let begun = Instant::now();
             let most = Duration::from_secs(if name == "rude" { 1 } else { 10 });
             while proxy.members[0].is_up() && begun.elapsed() < most {
-                let mut client = each(proxy);
+                let mut client = Client::each(proxy.address);
                 let failed = ask(&mut client, "GET k");
                 assert!(failed.starts_with("? proxy: "), "{failed}");
             }
@@ -164,10 +158,10 @@ fn a_large_request_waits_for_a_dedicated_lane_in_its_turn() {
         }
         let value = "0123456789".repeat(50_000);
         let blob = format!("BLOB k {}\n{value}GET k\n", value.len());
-        let mut client = each(proxy);
+        let mut client = Client::each(proxy.address);
         client.say(&blob).unwrap();
         thread::sleep(Duration::from_millis(100));
-        let mut late = each(proxy);
+        let mut late = Client::each(proxy.address);
         late.say("GET k\n").unwrap();
         thread::sleep(Duration::from_millis(50));
         assert_eq!(ask(&mut holders[0], "FREE k"), "+");
@@ -177,13 +171,13 @@ fn a_large_request_waits_for_a_dedicated_lane_in_its_turn() {
         assert_eq!(hear(&mut late).unwrap(), expected, "it was behind");
         // One that waits too long is refused, its value is read to its end, and its client goes on.
         assert_eq!(ask(&mut holders[0], "HOLD k"), "+");
-        let mut refused = each(proxy);
+        let mut refused = Client::each(proxy.address);
         refused.say(&blob.replace("GET k", "AS ann")).unwrap();
         let answer = hear(&mut refused).unwrap();
         assert!(answer.ends_with("(dedicated.max) are in use"), "{answer}");
         assert_eq!(hear(&mut refused).unwrap(), "+");
         // One that leaves meanwhile takes no lane with it.
-        let mut gone = each(proxy);
+        let mut gone = Client::each(proxy.address);
         gone.say(&blob[..blob.len() / 2]).unwrap();
         thread::sleep(Duration::from_millis(50));
         drop(gone);
@@ -196,7 +190,7 @@ fn a_large_request_waits_for_a_dedicated_lane_in_its_turn() {
 fn idle_lanes_end_after_their_time() {
     let settings = "timeout: 1m, eject: {failures: 0}, dedicated: {idle: 4, idle_timeout: 300ms}";
     one(settings, &LINES, |proxy| {
-        let mut client = each(proxy);
+        let mut client = Client::each(proxy.address);
         let first = ask(&mut client, "WHO k");
         for _ in 0..5 {
             thread::sleep(Duration::from_millis(100));
@@ -215,7 +209,7 @@ fn lanes_of_all_workers_are_bounded_together() {
         for holder in &mut holders {
             assert_eq!(ask(holder, "HOLD k"), "+");
         }
-        let mut late = each(proxy);
+        let mut late = Client::each(proxy.address);
         let answer = ask(&mut late, "GET k");
         assert!(answer.contains("(dedicated.total) are in use"), "{answer}");
         assert_eq!(ask(&mut holders[1], "FREE k"), "+");

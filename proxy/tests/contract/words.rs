@@ -27,7 +27,8 @@ static FOLLOWED: Protocols = Protocols::new(&[&KNOWN]);
 const WRITER: usize = 0;
 const READER: usize = 1;
 
-/// The first member takes writes, and the second one is read when it has given a sign that it has all of them.
+/// The first member takes writes, and the second one is read when it has given a sign that it has all of
+/// them.
 struct Followed {
     count: PoolCount,
     changes: PoolChanges,
