@@ -687,8 +687,8 @@ fn each_rule_is_missed_where_it_is_switched_off() {
     }
 }
 
-/// The steps that no program above can divide, as what is compared under a shard's lock, are played by threads
-/// that meet there by chance.
+/// The steps that no program above can divide, as what is compared under a shard's lock, are played by
+/// threads that meet there by chance.
 #[test]
 fn threads_that_meet_anywhere_read_nothing_that_is_too_old() {
     const THREADS: usize = 4;

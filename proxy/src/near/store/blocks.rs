@@ -1,9 +1,9 @@
-//! Blocks of memory for keys and small replies. A block that is free waits in its shard for the next bytes of its
-//! size.
+//! Blocks of memory for keys and small replies. A block that is free waits in its shard for the next bytes of
+//! its size.
 //!
-//! Each worker allocates from a heap of its own, and what it has kept goes when another one keeps something: that
-//! leaves places in its heap that it alone can fill again. Without blocks, a store of 64 MiB took up to 146 MiB
-//! where workers were busy one after the other.
+//! Each worker allocates from a heap of its own, and what it has kept goes when another one keeps something:
+//! that leaves places in its heap that it alone can fill again. Without blocks, a store of 64 MiB took up to
+//! 146 MiB where workers were busy one after the other.
 
 use std::{
     collections::VecDeque,
@@ -57,8 +57,8 @@ impl Blocks {
         }
     }
 
-    /// Tells the bytes that the free blocks take now. A block that goes and comes in between costs no access to
-    /// memory that others write.
+    /// Tells the bytes that the free blocks take now. A block that goes and comes in between costs no access
+    /// to memory that others write.
     pub(super) fn tell(&mut self) {
         if self.bytes != self.told {
             self.share
@@ -80,7 +80,8 @@ impl Blocks {
         }
     }
 
-    /// Keeps a block that is free, in place of those that nobody had a use for. Returns how many bytes were freed.
+    /// Keeps a block that is free, in place of those that nobody had a use for. Returns how many bytes were
+    /// freed.
     pub(super) fn put(&mut self, mut block: Vec<u8>) -> usize {
         let (size, most) = (block.capacity(), self.share.most.load(Relaxed));
         let others = self.share.bytes().saturating_sub(self.told);

@@ -7,8 +7,8 @@ use proxima_wire::message::Reply;
 use super::{
     Bytes, KeyHash, Question,
     entry::{Entry, Extra, Says},
+    priority::{Links, Priority},
     record::Record,
-    standing::{Links, Standing},
 };
 use crate::{
     micros::Micros,
@@ -78,7 +78,7 @@ impl<'a> Candidate<'a> {
             hits: 0,
             next: None,
             links: Links::default(),
-            standing: Standing::default(),
+            priority: Priority::default(),
             chance: self.chance,
             says: self.says,
         }

@@ -7,8 +7,8 @@ use proxima_wire::message::Reply;
 use super::{
     Gone, KeyHash, Question,
     place::Place,
+    priority::{Links, Priority},
     record::Record,
-    standing::{Links, Standing},
 };
 use crate::{
     micros::Micros,
@@ -17,8 +17,8 @@ use crate::{
 
 /// The counts of an [`Arc`], beside its bytes.
 const COUNTS: usize = 16;
-/// mimalloc gives a larger block so many bytes of its own, and as many again: with huge pages, all of them are
-/// resident.
+/// mimalloc gives a larger block so many bytes of its own, and as many again: with huge pages, all of them
+/// are resident.
 const SLICE: usize = 64 << 10;
 
 /// What an entry says.
@@ -53,7 +53,7 @@ pub(super) struct Entry {
     pub(super) next: Option<Place>,
     /// Its neighbours in the order in which replies go.
     pub(super) links: Links,
-    pub(super) standing: Standing,
+    pub(super) priority: Priority,
     /// By which its time is shortened.
     pub(super) chance: u8,
     pub(super) says: Says,
@@ -79,8 +79,8 @@ impl Extra {
 }
 
 impl Entry {
-    /// Bytes of memory around each: its place, and what the index and the keys that are remembered take for it, full
-    /// or not.
+    /// Bytes of memory around each: its place, and what the index and the keys that are remembered take for
+    /// it, full or not.
     pub(super) const AROUND: usize = size_of::<Self>() + 16;
 
     /// Is it an answer to this question, whose key it has, as far as nothing has ended it? `number`: that of

@@ -5,8 +5,8 @@ use super::KeyHash;
 /// The fewest keys that are remembered.
 const LEAST: usize = 16;
 
-/// Two bytes of the hash of each key, at the place that other bits of the hash say: a later key takes the place of
-/// an earlier one. There are about as many places as the shard has entries.
+/// Two bytes of the hash of each key, at the place that other bits of the hash say: a later key takes the
+/// place of an earlier one. There are about as many places as the shard has entries.
 #[derive(Default)]
 pub(super) struct Ghosts(Box<[u16]>);
 

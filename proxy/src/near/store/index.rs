@@ -1,8 +1,9 @@
-//! Hash of a key → the place of its first reply: open addressing with linear probing, as the embedded store's.
+//! Hash of a key → the place of its first reply: open addressing with linear probing, as the embedded
+//! store's.
 //!
-//! A slot has 32 bits of the hash, so that a look-up reads one cache line here, and no entry but the right one.
-//! Removal shifts the rest of the run back instead of leaving a tombstone (Knuth, The Art of Computer Programming
-//! 3, §6.4, algorithm R).
+//! A slot has 32 bits of the hash, so that a look-up reads one cache line here, and no entry but the right
+//! one. Removal shifts the rest of the run back instead of leaving a tombstone (Knuth, The Art of Computer
+//! Programming 3, §6.4, algorithm R).
 
 use super::{KeyHash, place::Place};
 use crate::reactor::prefetch;

@@ -31,12 +31,12 @@ mod ghosts;
 mod index;
 mod place;
 mod preload;
+mod priority;
 mod queue;
 mod record;
 mod shard;
 #[cfg(test)]
 mod shard_tests;
-mod standing;
 mod table;
 mod tally;
 #[cfg(test)]
@@ -163,8 +163,8 @@ impl Store {
         }
     }
 
-    /// The shard of this key, locked, with room for this many bytes. What goes for them comes from the same shard,
-    /// unless that has less than its part by far, or has to be unlocked for others in between.
+    /// The shard of this key, locked, with room for this many bytes. What goes for them comes from the same
+    /// shard, unless that has less than its part by far, or has to be unlocked for others in between.
     fn room_for(&self, hash: KeyHash, bytes: usize, now: Micros) -> MutexGuard<'_, Shard> {
         let mut shard = self.shard(hash);
         let mut lacks = self.lacks(bytes);
@@ -183,8 +183,8 @@ impl Store {
         shard
     }
 
-    /// Was so much freed that every worker should give back what is free of its memory? What a worker has kept is
-    /// mostly freed by others. One caller is told so, and the next one after a while.
+    /// Was so much freed that every worker should give back what is free of its memory? What a worker has
+    /// kept is mostly freed by others. One caller is told so, and the next one after a while.
     pub(super) fn has_freed_much(&self, now: Micros) -> bool {
         let Total {
             freed, given_back, ..

@@ -1,9 +1,9 @@
-//! Keys that will be asked for soon: what is kept for them, and their words, are on their way to the processor's
-//! caches meanwhile.
+//! Keys that will be asked for soon: what is kept for them, and their words, are on their way to the
+//! processor's caches meanwhile.
 //!
-//! A hit waits for three accesses to far memory, one after the other: the slot of the index, the entry, and its
-//! record. So the slot of a key is asked for when the key is first seen, its entry when the next key is, and its
-//! record when the one after that is.
+//! A hit waits for three accesses to far memory, one after the other: the slot of the index, the entry, and
+//! its record. So the slot of a key is asked for when the key is first seen, its entry when the next key is,
+//! and its record when the one after that is.
 
 use super::{KeyHash, place::Place};
 use crate::near::Near;
@@ -16,9 +16,9 @@ pub struct Preload {
 }
 
 impl Near {
-    /// Begins to load the word and the slot of `key`, for which a request will come soon, and goes on with those before
-    /// it. This is only a hint: a key for which none comes, or for which a route asks under another name, costs nothing
-    /// but time.
+    /// Begins to load the word and the slot of `key`, for which a request will come soon, and goes on with
+    /// those before it. This is only a hint: a key for which none comes, or for which a route asks under
+    /// another name, costs nothing but time.
     pub fn preload(&self, key: &[u8], preload: &mut Preload) {
         let hash = self.store.hash(key);
         self.words.preload(hash);

@@ -1,14 +1,15 @@
-//! The order in which replies go: S3-FIFO (Yang and others, *FIFO queues are all you need for cache eviction*, 2023).
+//! The order in which replies go: S3-FIFO (Yang and others, *FIFO queues are all you need for cache
+//! eviction*, 2023).
 //!
-//! A reply that comes waits in a short queue. If it was asked for again before its turn, it goes on to the main
-//! queue; if not, it goes, and only the hash of its key is remembered. A reply of a key that is remembered comes
-//! into the main queue. Whatever is at the end of that and was asked for meanwhile goes round once more. So a hit
-//! moves nothing, an eviction looks at few entries, and those that are never asked for again, however many, take
-//! the short queue alone.
+//! A reply that comes waits in a short queue. If it was asked for again before its turn, it goes on to the
+//! main queue; if not, it goes, and only the hash of its key is remembered. A reply of a key that is
+//! remembered comes into the main queue. Whatever is at the end of that and was asked for meanwhile goes
+//! round once more. So a hit moves nothing, an eviction looks at few entries, and those that are never asked
+//! for again, however many, take the short queue alone.
 
 use super::{
     place::Place,
-    standing::{Links, Standing},
+    priority::{Links, Priority},
     table::Table,
 };
 
@@ -43,17 +44,17 @@ impl Queues {
         self.short.bytes + self.main.bytes
     }
 
-    fn of(&mut self, standing: Standing) -> &mut Queue {
-        match standing.is_main() {
+    fn of(&mut self, priority: Priority) -> &mut Queue {
+        match priority.is_main() {
             true => &mut self.main,
             false => &mut self.short,
         }
     }
 
-    /// Puts a reply at the beginning of the queue in which it stands.
+    /// Puts a reply at the beginning of its queue.
     pub(super) fn push(&mut self, table: &mut Table, place: Place) {
         let Some(entry) = table.get_mut(place) else { return };
-        let queue = self.of(entry.standing);
+        let queue = self.of(entry.priority);
         queue.bytes += entry.memory();
         entry.links = Links {
             newer: None,
@@ -69,7 +70,7 @@ impl Queues {
     pub(super) fn unlink(&mut self, table: &mut Table, place: Place) {
         let Some(entry) = table.get(place) else { return };
         let Links { newer, older } = entry.links;
-        let queue = self.of(entry.standing);
+        let queue = self.of(entry.priority);
         queue.bytes -= entry.memory();
         match newer.and_then(|newer| table.get_mut(newer)) {
             Some(entry) => entry.links.older = older,
@@ -93,17 +94,17 @@ impl Queues {
 
     /// Decides about the reply at the end of its queue. `None`: it goes on, or goes round.
     pub(super) fn end(&mut self, table: &mut Table, place: Place, is_hurried: bool) -> Option<End> {
-        let standing = table.get(place)?.standing;
-        if standing.uses() == 0 || is_hurried {
-            return Some(match standing.is_main() {
+        let priority = table.get(place)?.priority;
+        if priority.uses() == 0 || is_hurried {
+            return Some(match priority.is_main() {
                 true => End::Goes,
                 false => End::GoesFromShort,
             });
         }
         self.unlink(table, place);
         if let Some(entry) = table.get_mut(place) {
-            let uses = standing.uses() - 1;
-            entry.standing = Standing::in_main(if standing.is_main() { uses } else { 0 });
+            let uses = priority.uses() - 1;
+            entry.priority = Priority::in_main(if priority.is_main() { uses } else { 0 });
         }
         self.push(table, place);
         None

@@ -1,8 +1,9 @@
 //! One lock's worth of the store: its entries, the fills that are under way, and who must go when the memory
 //! is used up.
 //!
-//! **Eviction** takes the reply whose turn it is ([`queue`](super::queue)), of which those that are dead go at once.
-//! Every sixteenth operation looks at one entry more, so that the dead do not stay where nobody asks for them.
+//! **Eviction** takes the reply whose turn it is ([`queue`](super::queue)), of which those that are dead go
+//! at once. Every sixteenth operation looks at one entry more, so that the dead do not stay where nobody asks
+//! for them.
 
 use std::{
     collections::HashMap,
@@ -18,8 +19,8 @@ use super::{
     entry::Entry,
     ghosts::Ghosts,
     place::Place,
+    priority::Priority,
     queue::{End, Queues},
-    standing::Standing,
     table::Table,
     tally::Tally,
 };
@@ -99,8 +100,8 @@ impl Shard {
         self.queues.bytes() + self.table.memory() + self.ghosts.memory()
     }
 
-    /// Tells the bytes that it takes now. What goes and comes in between costs no access to memory that others
-    /// write.
+    /// Tells the bytes that it takes now. What goes and comes in between costs no access to memory that
+    /// others write.
     pub(super) fn tell(&mut self) {
         self.blocks.tell();
         let now = self.memory();
@@ -141,7 +142,7 @@ impl Shard {
                 return Found::Nothing;
             }
             entry.hits = entry.hits.saturating_add(1);
-            entry.standing.hit();
+            entry.priority.hit();
             let large = entry.large().cloned();
             if large.is_none() {
                 out.extend_from_slice(entry.record.reply());
@@ -227,10 +228,10 @@ impl Shard {
             .chain(first)
             .map(|(_, old)| old)
             .find(|old| entry.is_to_same_question(old));
-        match renewed.map(|old| (old.hits, old.standing)) {
+        match renewed.map(|old| (old.hits, old.priority)) {
             // What is renewed was asked for all the while.
-            Some(standing) => (entry.hits, entry.standing) = standing,
-            None if self.ghosts.take(hash) => entry.standing = Standing::in_main(0),
+            Some(priority) => (entry.hits, entry.priority) = priority,
+            None if self.ghosts.take(hash) => entry.priority = Priority::in_main(0),
             None => {}
         }
         self.tally.came(&entry);

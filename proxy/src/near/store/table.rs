@@ -1,8 +1,8 @@
 //! The entries of a shard, and the index that finds them.
 //!
-//! Invariant: the replies of one key are a chain that begins at the place which the index has for the key's hash,
-//! and no other key is found there: two keys with one hash, as far as the index tells them apart, displace each
-//! other.
+//! Invariant: the replies of one key are a chain that begins at the place which the index has for the key's
+//! hash, and no other key is found there: two keys with one hash, as far as the index tells them apart,
+//! displace each other.
 
 use slab::Slab;
 
@@ -76,8 +76,8 @@ impl Table {
         Place::new(self.entries.vacant_key())
     }
 
-    /// Puts a reply before the others of its key, at the place that is [vacant](Self::vacant). There is none of
-    /// another key with its hash.
+    /// Puts a reply before the others of its key, at the place that is [vacant](Self::vacant). There is none
+    /// of another key with its hash.
     pub(super) fn insert(&mut self, place: Place, mut entry: Entry) {
         let Self { index, entries } = self;
         let hash = entry.hash;

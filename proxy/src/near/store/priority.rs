@@ -1,4 +1,4 @@
-//! Where a reply stands in the order in which replies go.
+//! What decides when a reply goes.
 
 use super::place::Place;
 
@@ -12,11 +12,11 @@ pub(super) struct Links {
     pub(super) older: Option<Place>,
 }
 
-/// Where a reply stands: the hits that count for it, and its queue.
+/// The hits that count for a reply, and its queue.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Standing(u8);
+pub(super) struct Priority(u8);
 
-impl Standing {
+impl Priority {
     const MAIN: u8 = 1 << 7;
 
     /// The hits that count.
