@@ -205,8 +205,8 @@ const ROWS: [(&str, &[&str]); 11] = [
     ),
 ];
 
-/// Rows that count what other folders keep (the session in `protocol`, scripts in `route`), or what a server may
-/// send.
+/// Rows that count what other folders keep (the session in `protocol`, scripts in `route`), or what a server
+/// may send.
 const WITHOUT_FIELDS: [&str; 3] = [
     "a client's session",
     "a message without an end",

@@ -1,7 +1,7 @@
 //! A client's login: the greeting, its steps, and what a server is asked meanwhile.
 //!
-//! Invariant: until a login is over, nothing that the client has sent is taken for a request, and no longer than
-//! `limits.request_timeout`.
+//! Invariant: until a login is over, nothing that the client has sent is taken for a request, and no longer
+//! than `limits.request_timeout`.
 
 use std::{rc::Rc, sync::Arc};
 

@@ -1,5 +1,5 @@
-//! What happens on a lane that a client has for itself, as its client takes it: a lane of its own, or one with its
-//! subscriptions.
+//! What happens on a lane that a client has for itself, as its client takes it: a lane of its own, or one
+//! with its subscriptions.
 
 use proxima_wire::message::Reply;
 

@@ -27,8 +27,8 @@ impl Engine {
         true
     }
 
-    /// Lets the near cache begin to load what the next request of a pipeline will most likely ask for, before this
-    /// one is served.
+    /// Lets the near cache begin to load what the next request of a pipeline will most likely ask for, before
+    /// this one is served.
     pub(super) fn preload_next(&mut self, id: ClientId, bytes: &[u8]) {
         if let Some(near) = self.near.near()
             && !bytes.is_empty()

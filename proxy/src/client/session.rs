@@ -107,7 +107,8 @@ impl Engine {
         self.keep_within_room();
     }
 
-    /// Looks again whether a client is read: it may have got its connection to the server after it was stalled.
+    /// Looks again whether a client is read: it may have got its connection to the server after it was
+    /// stalled.
     pub(super) fn settle_reading(&mut self, id: ClientId) {
         if let Some(client) = self.clients.table.get_mut(id) {
             settle(client, self.clients.share, &self.servers, &mut self.actions.pause);
@@ -273,8 +274,8 @@ impl Engine {
         }
         let len = request.len();
         let is_there = input.rest().len() as u64 >= len;
-        // Keys and channels of several members are found in a request that is all there, and so is what goes to
-        // every member or is answered here.
+        // Keys and channels of several members are found in a request that is all there, and so is what goes
+        // to every member or is answered here.
         let is_spread = || {
             let has_no_key = request.key.is_empty() && matches!(request.class, Class::Admin | Class::Session);
             is_there && (has_no_key || !request.more_keys.is_empty())
@@ -371,8 +372,9 @@ impl Engine {
     }
 }
 
-/// Reads a client, or stops reading it. A stalled client is not read, so that what it sends next stays in its own
-/// socket. One whose server lets it wait is read a little further, because the end of what it sends is to be seen.
+/// Reads a client, or stops reading it. A stalled client is not read, so that what it sends next stays in its
+/// own socket. One whose server lets it wait is read a little further, because the end of what it sends is to
+/// be seen.
 #[inline]
 fn settle(client: &mut Client, share: usize, servers: &Servers, pause: &mut Vec<(Conn, bool)>) {
     let reads_on = client.stalled

@@ -224,8 +224,8 @@ impl Engine {
         used
     }
 
-    /// An upload that has waited for a dedicated lane goes on to these; none: its request was answered, and its
-    /// rest is thrown away.
+    /// An upload that has waited for a dedicated lane goes on to these; none: its request was answered, and
+    /// its rest is thrown away.
     pub(crate) fn begin_queued_upload(&mut self, id: ClientId, lanes: Vec<LaneId>) {
         if let Some(client) = self.clients.table.get_mut(id)
             && let Stage::Upload(upload) = &mut client.stage

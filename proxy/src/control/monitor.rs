@@ -1,5 +1,5 @@
-//! Asks the members of pools again and again what the state of their pool wants to know, on connections of the
-//! pool's own.
+//! Asks the members of pools again and again what the state of their pool wants to know, on connections of
+//! the pool's own.
 
 use std::{
     collections::HashMap,

@@ -83,8 +83,8 @@ impl Member {
         }
     }
 
-    /// Does the proxy log in with the same user and database as at the other? A password may change: connections
-    /// that have logged in stay good.
+    /// Does the proxy log in with the same user and database as at the other? A password may change:
+    /// connections that have logged in stay good.
     pub fn has_login_of(&self, other: &Self) -> bool {
         let who = |member: &Self| {
             let login = member.login.as_deref();

@@ -36,8 +36,8 @@ pub struct Registry {
     members: HashMap<(Key, Option<Credentials>, String), Arc<Member>>,
     known: HashMap<Key, Known>,
     health: HashMap<(String, Option<SockAddr>), Arc<Health>>,
-    /// Every pool that there ever was, by name and protocol, with the settings that its protocol's state was made
-    /// from. Its counters and that state go on when it is configured again with the same.
+    /// Every pool that there ever was, by name and protocol, with the settings that its protocol's state was
+    /// made from. Its counters and that state go on when it is configured again with the same.
     pools: HashMap<(String, &'static str), (String, Arc<Pool>)>,
     wakers: Wakers,
     free: Vec<u32>,

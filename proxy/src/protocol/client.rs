@@ -27,10 +27,10 @@ pub trait ClientSide: Send + Sync {
         true
     }
 
-    /// Appends what clients of a listener are greeted with, before a member is chosen for one. `_said`: what each member
-    /// that the listener leads to has told last of itself; the member that is the whole pool to a client, if there is
-    /// one, comes first. `_configured`: the version of servers that the listener names. It is asked again when any of
-    /// that has changed. By default clients are greeted with nothing.
+    /// Appends what clients of a listener are greeted with, before a member is chosen for one. `_said`: what
+    /// each member that the listener leads to has told last of itself; the member that is the whole pool to a
+    /// client, if there is one, comes first. `_configured`: the version of servers that the listener names.
+    /// It is asked again when any of that has changed. By default clients are greeted with nothing.
     fn greeting(&self, _said: &[Arc<[u8]>], _configured: Option<&str>, _out: &mut Vec<u8>) {}
 
     /// Takes one step of a client's login. The first call, without bytes, comes when the client connects: a
@@ -85,8 +85,8 @@ pub trait ClientSide: Send + Sync {
     /// Appends the reply to a request that asks for these [figures](Plan::Figures). By default none does.
     fn figures(&self, _: &Session, _message: &[u8], _: &Figures, _out: &mut Vec<u8>) {}
 
-    /// Appends the reply to a request that the control thread [answers](Plan::Consult), where no front door does.
-    /// It may take as long as a server needs. By default it is an error.
+    /// Appends the reply to a request that the control thread [answers](Plan::Consult), where no front door
+    /// does. It may take as long as a server needs. By default it is an error.
     fn consulted(&self, _message: &[u8], _: &dyn Control, out: &mut Vec<u8>) {
         let failed = Failed::here(Outcome::LocalError, "nobody answers this here");
         self.error(Session::NOBODY, &failed, out);
@@ -143,10 +143,11 @@ pub trait ClientSide: Send + Sync {
         false
     }
 
-    /// The client's dedicated lane has ended, with what its server kept for the client; `_lane` is what the codec
-    /// kept for the lane. What waited there is answered with an error. Returns whether the session has all that
-    /// the client relies on, so that its next requests mean the same on another lane; otherwise the client is
-    /// closed, as by default. Its lease is [`Lease::Clean`] from then on; where it was so before, nothing is asked.
+    /// The client's dedicated lane has ended, with what its server kept for the client; `_lane` is what the
+    /// codec kept for the lane. What waited there is answered with an error. Returns whether the session has
+    /// all that the client relies on, so that its next requests mean the same on another lane; otherwise the
+    /// client is closed, as by default. Its lease is [`Lease::Clean`] from then on; where it was so before,
+    /// nothing is asked.
     ///
     /// [`Lease::Clean`]: super::Lease::Clean
     fn outlives(&self, _: &mut Session, _lane: &StateSlot) -> bool {

@@ -3,9 +3,10 @@
 /// What a codec may ask of the process, beside the workers, when it
 /// [answers](super::ClientSide::consulted) a request about all of it.
 pub trait Control {
-    /// Has a server end what it does for the client whose session has this number, whichever worker serves it, on
-    /// a connection with that client's login. Returns whether the server has agreed; `false` also if it does
-    /// nothing for that client, or if the one who asks [may not](super::ServerSide::may_cancel) end it.
+    /// Has a server end what it does for the client whose session has this number, whichever worker serves
+    /// it, on a connection with that client's login. Returns whether the server has agreed; `false` also if
+    /// it does nothing for that client, or if the one who asks [may not](super::ServerSide::may_cancel) end
+    /// it.
     fn cancel(&self, session: u64) -> bool;
 
     /// What the process says of its near cache; by default nothing.

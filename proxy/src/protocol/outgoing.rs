@@ -15,8 +15,8 @@ pub struct Outgoing<'a> {
 pub enum Written {
     /// It was written, behind what goes before it.
     Whole,
-    /// Only what goes before it was written. The request is to be written when all of that is answered, and the
-    /// lane is given nothing else until then.
+    /// Only what goes before it was written. The request is to be written when all of that is answered, and
+    /// the lane is given nothing else until then.
     Waits,
     /// Nothing of it is sent: what was appended to the [answer](Outgoing::answer) is its reply, which
     /// [`answered`](super::ClientSide::answered) does not see. What goes before it leaves all the same.

@@ -6,11 +6,11 @@ use proxima_wire::message::{Class, Request};
 
 use super::{Credentials, Heard, PoolChanges, PoolCount, PoolOrders, Reached, Session};
 
-/// State of one pool: a map of slots, roles of members, a clock. It is made from the pool's settings, made anew
-/// when they change, and shared by all workers. A member is named by its position in the configuration.
+/// State of one pool: a map of slots, roles of members, a clock. It is made from the pool's settings, made
+/// anew when they change, and shared by all workers. A member is named by its position in the configuration.
 pub trait PoolState: Send + Sync {
-    /// Does one member take all writes? Then an operator may order that the pool is held, and which member that
-    /// is. By default all members do.
+    /// Does one member take all writes? Then an operator may order that the pool is held, and which member
+    /// that is. By default all members do.
     fn has_one_writer(&self) -> bool {
         false
     }
@@ -39,8 +39,8 @@ pub trait PoolState: Send + Sync {
     }
 
     /// Takes the answer to a question of the pool's own: a [barrier](Self::barrier) or the
-    /// [monitor's](Self::monitor). `member`: the position of the member that was asked, with how much it has of what
-    /// was counted.
+    /// [monitor's](Self::monitor). `member`: the position of the member that was asked, with how much it has
+    /// of what was counted.
     fn answered(&self, _token: u64, _member: (usize, &Reached), _: Heard<'_>) {}
 
     /// The member for this request. `None`: the pool's hash decides. By default it always does.

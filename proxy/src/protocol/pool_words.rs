@@ -1,9 +1,9 @@
-//! Words of a pool that all workers read and raise, without a lock: a count, and how much of what was counted each
-//! member has.
+//! Words of a pool that all workers read and raise, without a lock: a count, and how much of what was counted
+//! each member has.
 //!
-//! The state of a pool whose members follow each other counts what has happened at one of them. Before another one
-//! is asked for a sign that it has all of that, the count is noted ([`Reached::mark`]); when the sign has come, the
-//! member has what was counted by then ([`Reached::raise`]).
+//! The state of a pool whose members follow each other counts what has happened at one of them. Before
+//! another one is asked for a sign that it has all of that, the count is noted ([`Reached::mark`]); when the
+//! sign has come, the member has what was counted by then ([`Reached::raise`]).
 
 use std::sync::{
     Arc,
@@ -14,11 +14,11 @@ use std::sync::{
 #[derive(Clone, Debug, Default)]
 pub struct PoolCount(Arc<AtomicU64>);
 
-/// How much of the [count](PoolCount) one member has. A member that has become another server, or was emptied, has
-/// nothing: it is another incarnation.
+/// How much of the [count](PoolCount) one member has. A member that has become another server, or was
+/// emptied, has nothing: it is another incarnation.
 ///
-/// Invariant: what an earlier incarnation has reached is never taken for what this one has, however late the sign
-/// for it comes. Invariant: it never sinks while the incarnation is the same.
+/// Invariant: what an earlier incarnation has reached is never taken for what this one has, however late the
+/// sign for it comes. Invariant: it never sinks while the incarnation is the same.
 #[derive(Clone, Debug, Default)]
 pub struct Reached(Arc<AtomicU64>);
 
@@ -26,9 +26,9 @@ pub struct Reached(Arc<AtomicU64>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(u64);
 
-/// A word has the number of the incarnation above these bits, and below it what that has. At a million changes a
-/// second the count would take nine years to fill them. The incarnation has 16 bits: a sign would have to come
-/// 65,536 incarnations late.
+/// A word has the number of the incarnation above these bits, and below it what that has. At a million
+/// changes a second the count would take nine years to fill them. The incarnation has 16 bits: a sign would
+/// have to come 65,536 incarnations late.
 const COUNT_BITS: u32 = 48;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
 
@@ -53,14 +53,14 @@ impl Reached {
         self.0.load(SeqCst) & COUNT
     }
 
-    /// What this incarnation will have when it has given the sign that it is asked for next, where so much was
-    /// counted by now.
+    /// What this incarnation will have when it has given the sign that it is asked for next, where so much
+    /// was counted by now.
     pub fn mark(&self, count: u64) -> Mark {
         Mark(self.0.load(SeqCst) & !COUNT | count & COUNT)
     }
 
-    /// The sign has come for which this was noted. Returns whether it counts: the member may be another incarnation
-    /// since.
+    /// The sign has come for which this was noted. Returns whether it counts: the member may be another
+    /// incarnation since.
     pub fn raise(&self, Mark(mark): Mark) -> bool {
         let raised = self.0.fetch_update(SeqCst, SeqCst, |word| {
             let is_same = word & !COUNT == mark & !COUNT;
@@ -69,8 +69,8 @@ impl Reached {
         raised.is_ok()
     }
 
-    /// The member is another incarnation, which has nothing yet. It must be known before a connection to that is
-    /// used.
+    /// The member is another incarnation, which has nothing yet. It must be known before a connection to that
+    /// is used.
     pub fn begin_anew(&self) {
         let next = |word: u64| Some((word >> COUNT_BITS).wrapping_add(1) << COUNT_BITS);
         let _ = self.0.fetch_update(SeqCst, SeqCst, next);

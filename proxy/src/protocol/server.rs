@@ -9,10 +9,9 @@ use super::{Login, Outgoing, Question, ServerLogin, Session, StateSlot, Written}
 pub trait ServerSide: Send + Sync {
     /// Parses the next message from a server in answer to `command` (or [`UNASKED`](super::UNASKED)). `parse`
     /// holds what an earlier call noted about the beginning of these bytes, or about the part before them;
-    /// otherwise it is new. The last message of a reply leaves it new. A part of any size is passed
-    /// on as it comes; what was noted before it is there behind it. Pushes that are larger than a client may have
-    /// buffered break the connection. `lane`: what the codec
-    /// has kept for this connection since its login.
+    /// otherwise it is new. The last message of a reply leaves it new. A part of any size is passed on as it
+    /// comes; what was noted before it is there behind it. Pushes that are larger than a client may have
+    /// buffered break the connection. `lane`: what the codec has kept for this connection since its login.
     fn reply(&self, lane: &StateSlot, parse: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message>;
 
     /// A request that every healthy server answers and that changes nothing, with the number of its command.
@@ -32,18 +31,18 @@ pub trait ServerSide: Send + Sync {
     }
 
     /// Does the codec [write](Self::write) each request for the lane on which it leaves, and
-    /// [finish](Self::finish) each reply? A lane is given its requests only after its login then, and no request
-    /// is sent again when the connection is lost. By default requests leave as they are.
+    /// [finish](Self::finish) each reply? A lane is given its requests only after its login then, and no
+    /// request is sent again when the connection is lost. By default requests leave as they are.
     fn fits_requests(&self) -> bool {
         false
     }
 
     /// Writes a request for this lane, which has logged in: with the numbers that the server knows here, and
-    /// behind those that have to go before it. `_session`: that of the client that the request is for, or a new
-    /// one. `_message`: the request, or the head of a streamed one. What goes before it may have to be answered
-    /// first ([`Written::Waits`]): then this is called once more, as soon as [`finish`](Self::finish) has seen
-    /// the last of those replies. Called only where the codec [fits requests](Self::fits_requests). By default
-    /// the request leaves as it is.
+    /// behind those that have to go before it. `_session`: that of the client that the request is for, or a
+    /// new one. `_message`: the request, or the head of a streamed one. What goes before it may have to be
+    /// answered first ([`Written::Waits`]): then this is called once more, as soon as
+    /// [`finish`](Self::finish) has seen the last of those replies. Called only where the codec [fits
+    /// requests](Self::fits_requests). By default the request leaves as it is.
     fn write(
         &self,
         _lane: &mut StateSlot,
@@ -57,10 +56,11 @@ pub trait ServerSide: Send + Sync {
     }
 
     /// Sees a complete reply, or the head or last part of a large one: what it says about the state of the
-    /// lane, and what its client is to read in its place. `_command`: that of the request, or of one that went
-    /// [before](Outgoing::ask_before) it. Returns the reply in place of this one, which was appended to `_out`:
-    /// the outcome tells routes what the reply comes to. `None`: the reply stays as it is. What stands in place
-    /// of a head is ignored. Called only where the codec [fits requests](Self::fits_requests).
+    /// lane, and what its client is to read in its place. `_command`: that of the request, or of one that
+    /// went [before](Outgoing::ask_before) it. Returns the reply in place of this one, which was appended to
+    /// `_out`: the outcome tells routes what the reply comes to. `None`: the reply stays as it is. What
+    /// stands in place of a head is ignored. Called only where the codec [fits
+    /// requests](Self::fits_requests).
     fn finish(
         &self,
         _lane: &mut StateSlot,
@@ -79,9 +79,10 @@ pub trait ServerSide: Send + Sync {
         0
     }
 
-    /// Appends a request, for another connection with the same login, by which the server ends what it does on
-    /// this lane, and returns the number of its command. It is also sent when the lane of a client that has left, or
-    /// that was late, is closed while its server works. `None`: the server cannot be asked for that, as by default.
+    /// Appends a request, for another connection with the same login, by which the server ends what it does
+    /// on this lane, and returns the number of its command. It is also sent when the lane of a client that
+    /// has left, or that was late, is closed while its server works. `None`: the server cannot be asked for
+    /// that, as by default.
     fn cancel(&self, _lane: &StateSlot, _out: &mut Vec<u8>) -> Option<u16> {
         None
     }
@@ -92,9 +93,9 @@ pub trait ServerSide: Send + Sync {
         by == of
     }
 
-    /// Appends a request after which the server keeps nothing of its last client, and returns the number of its
-    /// command; it has a reply, and an error closes the lane. `None`: there is no such request, as by default, and
-    /// a lane that needs it is closed.
+    /// Appends a request after which the server keeps nothing of its last client, and returns the number of
+    /// its command; it has a reply, and an error closes the lane. `None`: there is no such request, as by
+    /// default, and a lane that needs it is closed.
     fn reset(&self, _lane: &mut StateSlot, _out: &mut Vec<u8>) -> Option<u16> {
         None
     }

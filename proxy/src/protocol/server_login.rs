@@ -19,8 +19,8 @@ pub struct ServerLogin<'a> {
     pub is_shared: bool,
     /// The login must be [upgraded](super::Login::Upgrade) to TLS before anything secret is said.
     pub wants_tls: bool,
-    /// What the server tells of itself that clients are [greeted](super::ClientSide::greeting) with, in the codec's
-    /// words, which sets it; empty: nothing.
+    /// What the server tells of itself that clients are [greeted](super::ClientSide::greeting) with, in the
+    /// codec's words, which sets it; empty: nothing.
     pub said: Vec<u8>,
     /// What the server tells of its version, in the codec's words, which sets it; 0: nothing.
     pub version: u64,

@@ -94,7 +94,8 @@ impl Lane {
         self.suspect();
         let (held, waiters, changes) = self.take_again();
         let is_sharing = !self.dedicated && !self.bulk;
-        // What went before the first of them may be what has ended the connection: that one is not tried here again.
+        // What went before the first of them may be what has ended the connection: that one is not tried here
+        // again.
         let tried = usize::from(self.awaits_before);
         let unwritten = match is_sharing {
             true => self.unwritten.split_off(tried.min(self.unwritten.len())),

@@ -1,9 +1,9 @@
 //! Commands that let their clients wait (`BLPOP`) get to a server in the order in which they came.
 //!
 //! The server serves those that wait for the same key in the order of their arrival. A command for which a
-//! connection has to be made arrives late. One that has come behind it and finds a connection waits until that
-//! one is sent, for a short time at most. This holds among the workers, too, except for two commands for which
-//! connections are made at the same time.
+//! connection has to be made arrives late. One that has come behind it and finds a connection waits until
+//! that one is sent, for a short time at most. This holds among the workers, too, except for two commands for
+//! which connections are made at the same time.
 
 use super::{Arrival, Lane, Phase};
 use crate::{

@@ -7,10 +7,10 @@ use crate::{members::Pool, protocol::Reached};
 
 /// Who waits for the answer to a request of a pool's own.
 pub(super) enum Asker {
-    /// The state of this pool; the token of its question, the position of the member, and how much that has of what
-    /// was counted.
+    /// The state of this pool; the token of its question, the position of the member, and how much that has
+    /// of what was counted.
     State(Arc<Pool>, u64, (usize, Reached)),
-    /// Who wants that something ends. The answer is whether the server has agreed.
+    /// A client or an order that wants something to end. The answer is whether the server has agreed.
     Cancel(Cancel),
 }
 

@@ -1,12 +1,12 @@
-//! The end of what a server does for a client: by an order, or because nobody waits for it any more. A server goes
-//! on with what it was asked when the connection is closed: it is asked to end that on another one. It lets nobody
-//! end what is another account's: that connection has the client's login.
+//! The end of what a server does for a client: by an order, or because nobody waits for it any more. A server
+//! goes on with what it was asked when the connection is closed: it is asked to end that on another one. It
+//! lets nobody end what is another account's: that connection has the client's login.
 //!
-//! Invariant: all workers together have one such connection to a server at a time. It is not counted with those that
-//! clients may have, so that there is room for it when these are all in use.
+//! Invariant: all workers together have one such connection to a server at a time. It is not counted with
+//! those that clients may have, so that there is room for it when these are all in use.
 //!
-//! Invariant: a lane whose request is being ended is given to no other client before the server has answered: what
-//! comes late ends nothing of another client.
+//! Invariant: a lane whose request is being ended is given to no other client before the server has answered:
+//! what comes late ends nothing of another client.
 
 use std::{
     mem,
@@ -22,15 +22,17 @@ use crate::{
     micros::Micros,
 };
 
-/// The most requests to one member that wait to be sent. What further ones would end goes on until it is done.
+/// The most requests to one member that wait to be sent. What further ones would end goes on until it is
+/// done.
 const MOST: usize = 1024;
-/// The longest time for which one of them waits. By then the server may call another connection by the same number.
+/// The longest time for which one of them waits. By then the server may call another connection by the same
+/// number.
 const LONGEST: Micros = Micros::secs(10);
 
 impl Engine {
-    /// Has the server end what it does for the client with this number, if a client of this listener with the login
-    /// `by` may end that: at a server to which its listener does not lead, the same words are another login. `done`
-    /// is told whether it has agreed; at once, if nothing is to be ended.
+    /// Has the server end what it does for the client with this number, if a client of this listener with the
+    /// login `by` may end that: at a server to which its listener does not lead, the same words are another
+    /// login. `done` is told whether it has agreed; at once, if nothing is to be ended.
     pub fn cancel(&mut self, session: u64, (by, listener): (&[u8], u16), done: Sender<bool>) {
         let own = self.clients.with_number(session).and_then(|client: ClientId| {
             let own = self.clients.own_lane(client)??;

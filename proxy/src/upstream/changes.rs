@@ -2,9 +2,9 @@
 //!
 //! Invariant: a change begins before the first byte of its request can leave, and ends when its answer is
 //! taken off the lane. A change whose answer says that it is executed later, in a transaction, ends with the
-//! next answer that does not. A change that has no answer ends with the answer to a later request on its lane, as
-//! servers execute in order, or some seconds after it was sent. One that misses its answer ends some seconds after
-//! its lane.
+//! next answer that does not. A change that has no answer ends with the answer to a later request on its
+//! lane, as servers execute in order, or some seconds after it was sent. One that misses its answer ends some
+//! seconds after its lane.
 
 use std::{collections::VecDeque, mem};
 
@@ -18,7 +18,8 @@ use crate::{
     protocol::{Changed, Protocol},
 };
 
-/// The most changes without an answer that a lane remembers. More are remembered by the worker, for their time.
+/// The most changes without an answer that a lane remembers. More are remembered by the worker, for their
+/// time.
 const MOST_UNANSWERED: usize = 32 * 1024;
 
 /// The word of a change is loaded so many answers before it ends.
@@ -36,8 +37,8 @@ impl Engine {
         begin(&mut self.near, protocol, request, message, self.now)
     }
 
-    /// The change of this request begins, which has been given to the lane and is not on its way yet. The last
-    /// that waits there is the one for its reply.
+    /// The change of this request begins, which has been given to the lane and is not on its way yet. The
+    /// last that waits there is the one for its reply.
     #[inline(never)]
     pub(super) fn count_change(&mut self, id: LaneId, request: &Request, message: &[u8]) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {

@@ -281,9 +281,8 @@ impl Engine {
         }
     }
 
-    /// Gives each lane the current settings of its member.
-    /// Those that were made with another TLS, user or database than it has now are closed as soon as nothing waits
-    /// on them.
+    /// Gives each lane the current settings of its member. Those that were made with another TLS, user or
+    /// database than it has now are closed as soon as nothing waits on them.
     pub fn renew_lanes(&mut self) {
         let members = self.tree.members();
         let mut changed = BTreeSet::new();
@@ -359,8 +358,9 @@ impl Engine {
 }
 
 impl Lane {
-    /// Its member gets these settings, which may count connections anew. What it has taken of the old counts is given
-    /// back there, and is given back to the new ones when it ends. `cancels`: something is ended on it.
+    /// Its member gets these settings, which may count connections anew. What it has taken of the old counts
+    /// is given back there, and is given back to the new ones when it ends. `cancels`: something is ended on
+    /// it.
     fn move_counts(&self, next: &Member, cancels: bool) {
         let (old, new) = (&self.member.health, &next.health);
         if Arc::ptr_eq(old, new) {

@@ -17,7 +17,8 @@ use crate::{
 };
 
 impl Engine {
-    /// Writes a request for this lane, or keeps it until the login has ended or what goes before it is answered.
+    /// Writes a request for this lane, or keeps it until the login has ended or what goes before it is
+    /// answered.
     #[inline(never)]
     pub(super) fn give_fitted(&mut self, id: LaneId, request: &Request, message: &[u8], to: ReplyTo) {
         let now = self.now;
@@ -145,7 +146,8 @@ impl Engine {
         lane.unwritten.push(unwritten);
     }
 
-    /// This lane has a reply: a request that has waited for what goes before it is written, if that is answered.
+    /// This lane has a reply: a request that has waited for what goes before it is written, if that is
+    /// answered.
     pub(super) fn release_answered(&mut self, id: LaneId) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
@@ -190,7 +192,7 @@ impl Engine {
             let (member, begun) = (lane.member.clone(), mem::take(&mut lane.unwritten));
             let uploader = self.servers.uploader;
             self.servers.in_flight -= begun.len();
-            // Who is answered meanwhile sends nothing in the name of another's upload.
+            // A client that is answered meanwhile sends nothing in the name of another's upload.
             self.descend(|engine| {
                 for unwritten in begun {
                     if engine.servers.lanes.get(id).is_none() {

@@ -188,13 +188,13 @@ impl<R: Reactor> Worker<R> {
         }
     }
 
-    /// The next event. The prefetch looks at those behind it as long as they are requests to the store or to the
-    /// near cache, so that their memory is on its way while other events are handled.
+    /// The next event. The prefetch looks at those behind it as long as they are requests to the store or to
+    /// the near cache, so that their memory is on its way while other events are handled.
     fn next(&mut self) -> Option<Event> {
-        let has_store = self.engine.tree.has_store() || self.engine.near.counts();
+        let prefetches = self.engine.tree.has_store() || self.engine.near.counts();
         while self.upcoming.len() < LOOKAHEAD {
             let Some(event) = self.reactor.next() else { break };
-            let prefetched = has_store && self.prefetch(&event);
+            let prefetched = prefetches && self.prefetch(&event);
             if !prefetched && self.upcoming.is_empty() {
                 return Some(event);
             }

@@ -1,9 +1,9 @@
 //! The protocol of MySQL and MariaDB: packets, logins, replies, and what a statement does.
 //!
 //! [`Packets`] reads messages in parts of any size; a message may span several packets. [`Greeting`],
-//! [`Hello`], [`ChangeUser`] and [`AuthSwitch`] are what both ends say at a login, and [`password`] how a password
-//! is proved in it. [`Command`] is what is
-//! known of a command, and [`ReplyReader`] finds the end of its reply. [`sql`] tells what a statement does.
+//! [`Hello`], [`ChangeUser`] and [`AuthSwitch`] are what both ends say at a login, and [`password`] how a
+//! password is proved in it. [`Command`] is what is known of a command, and [`ReplyReader`] finds the end of
+//! its reply. [`sql`] tells what a statement does.
 //!
 //! **Rows and column definitions are relayed as bytes.** The reader looks at the first byte and the length of
 //! a message, and understands only what changes the state of a connection: OK, EOF and ERR packets, the head

@@ -109,8 +109,8 @@ impl Client {
     }
 }
 
-/// Does it tell of an open transaction or a change of the session? A read from a view of another database tells
-/// the database again, as the server was in the other one meanwhile.
+/// Does it tell of an open transaction or a change of the session? A read from a view of another database
+/// tells the database again, as the server was in the other one meanwhile.
 fn changes(ok: &OkPacket<'_>) -> bool {
     let mut trackers = ok.trackers;
     let mut is_back = ok.trackers;

@@ -111,7 +111,8 @@ fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
         address,
         route: Route::Null,
     };
-    // The number is not looked at before it is used: a check of the configuration does not inherit the socket.
+    // The number is not looked at before it is used: a check of the configuration does not inherit the
+    // socket.
     match flags.text("listen-sock-fd").parse() {
         Ok(-1) | Err(_) => {}
         Ok(number @ 0..) => return Ok(vec![listener(format!("fd:{number}"), None)]),

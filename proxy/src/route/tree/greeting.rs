@@ -10,8 +10,8 @@ use crate::{
     protocol::Protocol,
 };
 
-/// What the codec has made of what members have told, for one listener and one worker. It is made anew when a member
-/// has told something new.
+/// What the codec has made of what members have told, for one listener and one worker. It is made anew when a
+/// member has told something new.
 pub(in crate::route) struct Greeting {
     /// The version of servers that the configuration names.
     configured: Option<Box<str>>,

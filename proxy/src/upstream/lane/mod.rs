@@ -54,8 +54,8 @@ pub struct Lane {
     pub(super) limited: bool,
     /// What its server has proved that it knows.
     pub(super) proofs: Proofs,
-    /// Requests are held: the login is under way; a proof, the answer to what goes before them, or their turn is
-    /// awaited.
+    /// Requests are held: the login is under way; a proof, the answer to what goes before them, or their turn
+    /// is awaited.
     pub(super) holding: bool,
     /// What the first command that lets its client wait waits for itself.
     pub(super) arrival: Arrival,

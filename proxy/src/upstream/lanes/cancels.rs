@@ -27,7 +27,7 @@ pub(in crate::upstream) struct Cancel {
     pub(in crate::upstream) since: Micros,
     /// The lane on which the server does it; `None`: that lane has ended.
     pub(in crate::upstream) of: Option<LaneId>,
-    /// Who is told whether the server has agreed.
+    /// Gets whether the server has agreed; `None`: nobody waits for that.
     pub(in crate::upstream) done: Option<Sender<bool>>,
 }
 
@@ -40,7 +40,7 @@ impl Cancels {
 }
 
 impl Cancel {
-    /// Tells who waits whether the server has agreed.
+    /// Tells the one that waits, if there is one, whether the server has agreed.
     pub(in crate::upstream) fn answer(&self, agreed: bool) {
         if let Some(done) = &self.done {
             // Whoever gave the order may have ended.

@@ -4,9 +4,9 @@
 //! Invariant: a client never gets a lane on which the server keeps state of another client. Only the codec
 //! knows what the server keeps (`protocol::Lease`). A lane whose state is in doubt is closed.
 //!
-//! Invariant: a client is closed when its lane is lost together with the state that the server kept, unless the
-//! codec can tell the next lane all of it. Without that state the client's next request would mean something
-//! else.
+//! Invariant: a client is closed when its lane is lost together with the state that the server kept, unless
+//! the codec can tell the next lane all of it. Without that state the client's next request would mean
+//! something else.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -194,8 +194,8 @@ impl Engine {
         );
     }
 
-    /// Passes on a message that no request has asked for to the client that owns the lane. On a shared lane such
-    /// a message is for no client and is dropped.
+    /// Passes on a message that no request has asked for to the client that owns the lane. On a shared lane
+    /// such a message is for no client and is dropped.
     pub(in crate::upstream) fn push(&mut self, id: LaneId, bytes: &[u8]) {
         if self.servers.lanes.get(id).is_some() {
             self.metrics.pushes += 1;

@@ -1,8 +1,8 @@
 //! How a client proves a password that it does not send, and how the proxy proves it to a server.
 //!
-//! What proves it to a server is a [`NativeKey`] or a [`Sha2Key`]. Neither is a password, but each is as good as
-//! one for its method: whoever has it can log in. A proxy gets it from a client's answer, if it has the hash that
-//! the server keeps, and so it needs no password to log in for the client.
+//! What proves it to a server is a [`NativeKey`] or a [`Sha2Key`]. Neither is a password, but each is as good
+//! as one for its method: whoever has it can log in. A proxy gets it from a client's answer, if it has the
+//! hash that the server keeps, and so it needs no password to log in for the client.
 
 mod native;
 mod sha2;
@@ -17,8 +17,8 @@ use super::SALT;
 /// The method in which the password itself is sent. It must be used within TLS alone.
 pub const CLEAR: &[u8] = b"mysql_clear_password";
 
-/// A salt of these random bits. It has no byte that ends a text or divides the parts of a stored password, `$`; each
-/// byte is of seven bits.
+/// A salt of these random bits. It has no byte that ends a text or divides the parts of a stored password,
+/// `$`; each byte is of seven bits.
 pub fn salt(random: [u64; 3]) -> [u8; SALT] {
     let mut salt = [0; SALT];
     let bytes = random.iter().flat_map(|word| word.to_le_bytes());

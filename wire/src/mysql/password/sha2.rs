@@ -1,6 +1,6 @@
-//! `caching_sha2_password`. The fast answer is SHA256(password) ⊕ SHA256(SHA256(SHA256(password)), salt). A server
-//! that has not the user in its cache asks for the password itself ([`FULL`]), which goes through TLS, or [hidden](hide)
-//! and encrypted with the server's [public key](PUBLIC_KEY).
+//! `caching_sha2_password`. The fast answer is SHA256(password) ⊕ SHA256(SHA256(SHA256(password)), salt). A
+//! server that has not the user in its cache asks for the password itself ([`FULL`]), which goes through TLS,
+//! or [hidden](hide) and encrypted with the server's [public key](PUBLIC_KEY).
 
 use std::fmt;
 
@@ -64,8 +64,8 @@ impl Sha2Key {
     }
 }
 
-/// The password as it is encrypted with the server's public key: with a zero byte behind it, each byte combined with
-/// one of the salt.
+/// The password as it is encrypted with the server's public key: with a zero byte behind it, each byte
+/// combined with one of the salt.
 pub fn hide(password: &[u8], salt: &[u8; SALT]) -> Vec<u8> {
     let ended = password.iter().chain(&[0]);
     ended
