@@ -1,5 +1,6 @@
 """The tests' tools: real servers, the proxy as a process, and clients that check every byte."""
 
+import contextlib
 import itertools
 import os
 import pathlib
@@ -42,7 +43,11 @@ def freeze(process):
     tasks = pathlib.Path(f"/proc/{process.pid}/task")
 
     def stands_still():
-        states = [(task / "stat").read_text().rsplit(")", 1)[1].split()[0] for task in tasks.iterdir()]
-        return set(states) == {"T"}
+        states = set()
+        for task in tasks.iterdir():
+            # A thread may have ended meanwhile.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                states.add((task / "stat").read_text().rsplit(")", 1)[1].split()[0])
+        return states == {"T"}
 
     until(stands_still, "every thread has stopped")
