@@ -97,7 +97,8 @@ pub struct Request {
     pub key: Span,
     /// The bytes from the second key to the last one, with what is between them; absent for one key.
     pub more_keys: Span,
-    /// Words from one key to the next; 0: the codec knows the keys by the command.
+    /// Words from one key to the next; 0: the codec knows the keys by the command. Of a request without keys: what
+    /// its codec has found in it, in the codec's words.
     pub key_step: u32,
     /// The expiry time as written in the request; absent when the command has none.
     pub ttl: Span,
@@ -116,6 +117,8 @@ pub struct Request {
     /// The request belongs to what a server keeps for its client (a transaction that comes step by step, watched
     /// keys): routes lead all such requests alike. The session sets this, and no codec does.
     pub is_of_transaction: bool,
+    /// The request is sent again, to where a reply has led it. The route sets this, and no codec does.
+    pub is_again: bool,
     /// No server replies to this request, and the client expects no reply. `is_quiet` is set too, for errors
     /// that are found before a server is asked.
     pub is_unanswered: bool,
@@ -152,6 +155,7 @@ impl Request {
             extra_timeout: 0,
             is_dedicated: false,
             is_of_transaction: false,
+            is_again: false,
             is_unanswered: false,
             before: 0,
             is_open: false,

@@ -182,7 +182,61 @@ impl Stage {
     }
 }
 
+impl Stage {
+    /// The stage in two words, for [`Self::unpacked`].
+    pub(super) const fn packed(self) -> [u32; 2] {
+        let (code, then, count) = match self {
+            Self::Head => (0, 0, 0),
+            Self::Definitions(count, then) => (1, then.packed(), count),
+            Self::DefinitionsEnd(then) => (2, then.packed(), 0),
+            Self::Rows => (3, 0, 0),
+            Self::OutputParameters => (4, 0, 0),
+            Self::Columns => (5, 0, 0),
+            Self::Single => (6, 0, 0),
+            Self::Text => (7, 0, 0),
+            Self::Prepared => (8, 0, 0),
+            Self::Login => (9, 0, 0),
+            Self::End => (10, 0, 0),
+        };
+        [code | then << 8, count]
+    }
+
+    /// The stage that was packed so.
+    pub(super) const fn unpacked([word, count]: [u32; 2]) -> Self {
+        let then = Then::unpacked(word >> 8);
+        match word & 0xff {
+            0 => Self::Head,
+            1 => Self::Definitions(count, then),
+            2 => Self::DefinitionsEnd(then),
+            3 => Self::Rows,
+            4 => Self::OutputParameters,
+            5 => Self::Columns,
+            6 => Self::Single,
+            7 => Self::Text,
+            8 => Self::Prepared,
+            9 => Self::Login,
+            _ => Self::End,
+        }
+    }
+}
+
 impl Then {
+    const fn packed(self) -> u32 {
+        match self {
+            Self::Rows => 0,
+            Self::End => 1,
+            Self::Columns(columns) => 2 | (columns as u32) << 8,
+        }
+    }
+
+    const fn unpacked(word: u32) -> Self {
+        match word & 0xff {
+            0 => Self::Rows,
+            1 => Self::End,
+            _ => Self::Columns((word >> 8) as u16),
+        }
+    }
+
     const fn stage(self) -> Stage {
         match self {
             Self::Rows => Stage::Rows,

@@ -1,6 +1,9 @@
 //! What an OK packet tells of the session's state.
 
-use super::{Fault, bytes::Fields};
+use super::{
+    Fault,
+    bytes::{Fields, append_string},
+};
 
 const NAME: &str = "list of session trackers";
 
@@ -86,6 +89,23 @@ impl<'a> Iterator for Trackers<'a> {
     fn next(&mut self) -> Option<Tracker<'a>> {
         self.step().ok().flatten()
     }
+}
+
+/// Appends that a variable has this value.
+pub fn append_variable(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    let mut content = Vec::with_capacity(name.len() + value.len() + 18);
+    append_string(name, &mut content);
+    append_string(value, &mut content);
+    out.push(0);
+    append_string(&content, out);
+}
+
+/// Appends that this is the default database.
+pub fn append_schema(schema: &[u8], out: &mut Vec<u8>) {
+    let mut content = Vec::with_capacity(schema.len() + 9);
+    append_string(schema, &mut content);
+    out.push(1);
+    append_string(&content, out);
 }
 
 /// The tracker of this type, which is not that of variables.

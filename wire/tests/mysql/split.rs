@@ -4,7 +4,10 @@ use proptest::{
     collection::vec,
     prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest},
 };
-use proxima_wire::mysql::{ChangeUser, Greeting, Hello, Shape, Status};
+use proxima_wire::{
+    message::Parse,
+    mysql::{Capabilities, ChangeUser, Fault, Found, Greeting, Hello, Shape, Status, find},
+};
 
 use crate::session::{ALL, PLAIN, Server, pieces, read};
 
@@ -45,6 +48,41 @@ fn results() -> impl Strategy<Value = Vec<Vec<Vec<u8>>>> {
     vec(vec(row, 0..6), 1..5)
 }
 
+/// Does the reply end in a buffer that gets these pieces as it does where each byte is read once? What is longer
+/// than one message may be is a fault there alone.
+fn grows_as_it_is_read(shape: Shape, capabilities: Capabilities, bytes: &[u8], sizes: &[usize]) -> bool {
+    let once = read(shape, capabilities, [bytes]);
+    let (mut parse, mut buffer, mut passed, mut skipped) = (Parse::default(), Vec::new(), 0, 0);
+    for piece in pieces(bytes, sizes) {
+        let skip = piece.len().min(skipped);
+        skipped -= skip;
+        buffer.extend_from_slice(&piece[skip..]);
+        loop {
+            match find(&mut parse, shape, capabilities, Some(1), &buffer) {
+                Ok(Found::More) => break,
+                Ok(Found::Part { len, .. }) => {
+                    let there = buffer.len().min(len as usize);
+                    buffer.drain(..there);
+                    skipped = len as usize - there;
+                    passed += len as usize;
+                    if skipped > 0 {
+                        break;
+                    }
+                }
+                Ok(Found::Last { len, end, .. }) => {
+                    return parse == Parse::default()
+                        && end <= len
+                        && once.end == Some(passed + len as usize);
+                }
+                Err(fault) => {
+                    return once.fault == Some(fault) || fault == Fault::TooLong("message of a reply");
+                }
+            }
+        }
+    }
+    once.end.is_none() || shape == Shape::Nothing
+}
+
 proptest! {
     #[test]
     fn noise_is_the_same_events_for_any_split(
@@ -71,6 +109,26 @@ proptest! {
             let whole = read(Shape::Results, capabilities, [&server.bytes[..]]);
             prop_assert_eq!(whole.end, Some(server.bytes.len()));
             prop_assert_eq!(read(Shape::Results, capabilities, pieces(&server.bytes, &sizes)), whole);
+        }
+    }
+
+    #[test]
+    fn a_buffer_that_grows_has_the_same_reply(
+        payloads in vec(payload(), 0..12),
+        results in results(),
+        shape in 0_usize..SHAPES.len(),
+        sizes in vec(1_usize..5000, 1..50),
+    ) {
+        for capabilities in [PLAIN, ALL] {
+            let noise = payloads.iter().fold(Server::new(capabilities), |server, all| server.raw(all));
+            prop_assert!(grows_as_it_is_read(SHAPES[shape], capabilities, &noise.bytes, &sizes));
+            let mut server = Server::new(capabilities);
+            for (at, rows) in results.iter().enumerate() {
+                let rows: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
+                let is_last = at + 1 == results.len();
+                server = server.rows(&rows, if is_last { Status(0) } else { Status::MORE_RESULTS });
+            }
+            prop_assert!(grows_as_it_is_read(Shape::Results, capabilities, &server.bytes, &sizes));
         }
     }
 

@@ -55,6 +55,16 @@ impl NativeKey {
         Self(Sha1::digest(password).into())
     }
 
+    /// The key of these bytes, which are as good as a password.
+    pub const fn from_bytes(bytes: [u8; LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes of the key.
+    pub const fn bytes(&self) -> &[u8; LEN] {
+        &self.0
+    }
+
     /// What servers keep of it.
     pub fn hash(&self) -> NativeHash {
         NativeHash(Sha1::digest(self.0).into())

@@ -89,6 +89,12 @@ pub struct Statement {
     pub(super) is_empty: bool,
 }
 
+impl Default for Statement {
+    fn default() -> Self {
+        Self::UNKNOWN
+    }
+}
+
 impl Statement {
     /// A text of which nothing is known.
     pub const UNKNOWN: Self = Self::of(Class::Unknown);
@@ -100,7 +106,7 @@ impl Statement {
     };
 
     /// A statement of this class that has nothing to do with the state of the connection.
-    pub(super) const fn of(class: Class) -> Self {
+    pub const fn of(class: Class) -> Self {
         Self {
             class,
             reads_session: false,

@@ -70,6 +70,41 @@ pub fn statement(text: &[u8], mode: Mode) -> Statement {
     }
 }
 
+/// The text without the blanks and comments that it begins with, as long as no server executes them.
+pub fn without_comments(text: &[u8]) -> &[u8] {
+    let mut rest = text.trim_ascii_start();
+    loop {
+        let behind = match rest {
+            [b'#', ..] => behind_line(rest),
+            [b'-', b'-', blank, ..] if blank.is_ascii_whitespace() => behind_line(rest),
+            [b'/', b'*', b'!' | b'M', ..] => return rest,
+            [b'/', b'*', ..] => memchr::memmem::find(rest, b"*/").map(|end| &rest[end + 2..]),
+            _ => return rest,
+        };
+        match behind {
+            Some(behind) => rest = behind.trim_ascii_start(),
+            None => return rest,
+        }
+    }
+}
+
+/// The name behind the first COLLATE of a text. `None`: there is none.
+pub fn collation(text: &[u8]) -> Option<&[u8]> {
+    const WORD: &[u8] = b"collate";
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let mut windows = text.windows(WORD.len());
+    let at = windows.position(|word| word.eq_ignore_ascii_case(WORD))?;
+    let rest = &text[at + WORD.len()..];
+    let start = rest.iter().position(is_part)?;
+    let name = &rest[start..];
+    let len = name.iter().position(|byte| !is_part(byte)).unwrap_or(name.len());
+    Some(&name[..len])
+}
+
+fn behind_line(text: &[u8]) -> Option<&[u8]> {
+    memchr::memchr(b'\n', text).map(|end| &text[end + 1..])
+}
+
 /// Reads all statements of a text. `None`: it cannot be read.
 fn read(tokens: &mut Tokens<'_>) -> Option<Statement> {
     let mut all = Statement::EMPTY;

@@ -161,6 +161,8 @@ impl Scan {
         let is_second = self.last.is(Key::Set);
         let is_target = is_second || (self.depth == 0 && self.last == Token::Mark(b','));
         match token {
+            // No server reports which user variables were set beside others.
+            Token::UserVariable if is_target => self.statement.changes_session = true,
             Token::Word(Key::Statement, ..) if is_second => {
                 self.statement.changes_session = true;
                 self.state = State::SetStatement;

@@ -40,8 +40,12 @@ impl Scan {
             }
             Key::Set => (Class::Session, State::Set),
             Key::Show => (Class::Admin, State::Show),
-            Key::Backup
-            | Key::Binlog
+            // Stages and locks of a backup are the connection's.
+            Key::Backup => {
+                self.statement.changes_session = true;
+                (Class::Admin, State::Rest)
+            }
+            Key::Binlog
             | Key::Cache
             | Key::Change
             | Key::Check
@@ -115,8 +119,16 @@ impl Scan {
             (Key::Flush, _) => Class::Admin,
             (Key::Load, Key::Data | Key::Xml) => Class::Write,
             (Key::Load, Key::Index) => Class::Admin,
-            (Key::Lock | Key::Unlock, Key::Table | Key::Tables) => Class::Transaction,
-            (Key::Lock | Key::Unlock, Key::Instance) => Class::Admin,
+            (Key::Lock, Key::Table | Key::Tables) => {
+                self.statement.changes_session = true;
+                Class::Transaction
+            }
+            (Key::Unlock, Key::Table | Key::Tables) => Class::Transaction,
+            (Key::Lock, Key::Instance) => {
+                self.statement.changes_session = true;
+                Class::Admin
+            }
+            (Key::Unlock, Key::Instance) => Class::Admin,
             (Key::Release, Key::Savepoint) => Class::Transaction,
             (Key::Start, Key::Transaction) => Class::Transaction,
             (Key::Start, Key::Other) if !is_end => Class::Admin,
