@@ -178,6 +178,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         ..server("10.0.0.2:11211")
     };
     let cache = Pool {
+        one_writer: None,
         protocol: Protocol::MEMCACHED,
         source: Source::new(vec![server("10.0.0.1:11211"), second]),
         hash: Hash {
@@ -208,6 +209,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         plain: Vec::new(),
     };
     let plain = |source| Pool {
+        one_writer: None,
         protocol: Protocol::MEMCACHED,
         source,
         hash: Hash::of(Algorithm::Ketama),
@@ -241,6 +243,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         ..plain(Source::new(vec![server("10.0.0.3:6379")]))
     };
     let redis = |address: &str, access| Listener {
+        door: Door::default(),
         protocol: Protocol::REDIS,
         address: address.into(),
         route: named("keys"),
@@ -315,6 +318,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         workers: Some(4),
         listeners: vec![
             Listener {
+                door: Door::default(),
                 protocol: Protocol::MEMCACHED,
                 address: "127.0.0.1:11211".into(),
                 route: named("main"),
@@ -327,6 +331,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
                 server_version: None,
             },
             Listener {
+                door: Door::default(),
                 protocol: Protocol::MEMCACHED,
                 address: "unix:/run/proxima.sock".into(),
                 route: Route::Nearest(pool("cache")),

@@ -389,7 +389,8 @@ impl Engine {
             return true;
         };
         // What a server keeps for a client (a transaction, a subscription) is not taken away from it.
-        let is_kept = client.own.is_some() || client.subscriptions.is_some();
+        let is_leased = client.own.is_some() && client.session.lease != Lease::Loose;
+        let is_kept = is_leased || client.subscriptions.is_some();
         let is_led_away = (self.clients.draining || client.retires) && !is_kept;
         let leaves = client.closing || client.eof || is_led_away;
         let sent = client.stream.out.is_empty() && client.stream.wire.is_empty();

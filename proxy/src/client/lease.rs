@@ -147,6 +147,24 @@ impl Engine {
         }
     }
 
+    /// The client's next request needs nothing that the server keeps on the client's lane: any lane will do for
+    /// it.
+    pub(super) fn leave_lane(&mut self, id: ClientId) {
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return;
+        };
+        let (Some(own), Some(session)) = (client.own, client.session.get_mut()) else {
+            return;
+        };
+        let lease = std::mem::replace(&mut session.lease, Lease::Clean);
+        self.give_back(own);
+        if let Some(client) = self.clients.table.get_mut(id)
+            && let Some(session) = client.session.get_mut()
+        {
+            session.lease = lease;
+        }
+    }
+
     /// Two of these keys that do not go the same way; or twice one that does not go to the client's own
     /// member. `None`: the request can be served.
     fn find_apart<'a>(

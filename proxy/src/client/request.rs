@@ -87,6 +87,7 @@ impl Engine {
         session.reach = input.tree.reach_of(usize::from(listener));
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = protocol.plan(session, request, message, &mut answer);
+        let leaves = std::mem::take(&mut session.leaves_lane) && is_idle;
         if std::mem::take(&mut session.has_named_library) {
             self.metrics.libraries.count(protocol.library(session));
         }
@@ -102,6 +103,9 @@ impl Engine {
         if !self.follow_login(id) {
             self.refuse_login(id);
             return true;
+        }
+        if leaves {
+            self.leave_lane(id);
         }
         let mut taken = true;
         let request = &Request {

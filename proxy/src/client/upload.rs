@@ -153,6 +153,9 @@ impl Engine {
         session.reach = self.tree.reach_of(usize::from(client.listener));
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = client.protocol.plan(session, request, rest, &mut answer);
+        if std::mem::take(&mut session.leaves_lane) {
+            self.leave_lane(id);
+        }
         if !self.follow_login(id) {
             self.refuse_login(id);
             return None;

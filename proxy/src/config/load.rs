@@ -8,6 +8,7 @@ use super::{
     ConfigError, Diagnostic, check, file, foreign, near_settings, passwords,
     reading::{Kind, Reading},
     schema::{Config, Fleet, Peers, Pool},
+    users,
     yaml::{self, PeerFile},
 };
 
@@ -43,7 +44,8 @@ pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
     let mut cx = Reading::default();
     match read(&text, path, &mut cx) {
         Ok(mut config) => {
-            let unread = passwords::read(&mut config, path).err().unwrap_or_default();
+            let mut unread = passwords::read(&mut config, path).err().unwrap_or_default();
+            unread.extend(users::read(&mut config).err().unwrap_or_default());
             let unkept = near_settings::load(&mut config).err();
             let mut refused = unusable_files(&config).into_iter().chain(unread).chain(unkept);
             match refused.next() {
@@ -189,6 +191,7 @@ fn seen_from(path: &Path, mut config: Config) -> Config {
         tls.below(folder);
     }
     passwords::below(folder, &mut config);
+    users::below(folder, &mut config);
     let below = |(name, pool): (String, Pool)| {
         let source = pool.source.below(folder).unwrap_or(pool.source);
         (name, Pool { source, ..pool })
@@ -235,7 +238,9 @@ fn loaded(config: Config, mut cx: Reading, text: &str, path: &Path) -> Loaded {
     check::warn_of_both(&config, &mut cx);
     check::warn_of_near(&config, &mut cx);
     let files = config.pools.values().filter_map(|pool| pool.source.file());
-    let files = files.chain(passwords::files(&config));
+    let files = files
+        .chain(passwords::files(&config))
+        .chain(users::files(&config));
     let files_watched = [path].into_iter().chain(files).map(Path::to_owned).collect();
     Loaded {
         config,

@@ -40,6 +40,7 @@ mod passwords;
 pub(crate) mod reading;
 mod section;
 pub(crate) mod suggest;
+mod users;
 mod yaml;
 
 pub use distribution::distribution;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use proxima_wire::{memcache::Command, message::Class, resp};
+use proxima_wire::{memcache::Command, message, mysql::sql::Class, resp};
 
 use super::schema::Protocol;
 
@@ -23,14 +23,21 @@ fn of_redis() -> impl Iterator<Item = &'static str> + Clone {
         .map(|command| command.name)
 }
 
+/// What statements of MySQL do.
+fn of_mysql() -> impl Iterator<Item = &'static str> + Clone {
+    Class::ALL.iter().map(|&(_, word)| word)
+}
+
 /// All words of all protocols. Those that are Redis' alone have no meaning here: they are too many to be
 /// listed.
 pub(crate) fn all_words() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
     let is_known = |name: &str| words().any(|(word, _)| word == name);
+    let statements = of_mysql().filter(move |name| !is_known(name));
     words().chain(
         of_redis()
             .filter(move |name| !is_known(name))
-            .map(|name| (name, "")),
+            .map(|name| (name, ""))
+            .chain(statements.map(|name| (name, "statements of MySQL"))),
     )
 }
 
@@ -39,6 +46,8 @@ pub(crate) fn is_word_of(protocol: Protocol, word: &str) -> bool {
     let is_group = GROUPS.iter().any(|(group, _)| *group == word);
     match protocol {
         Protocol::REDIS => is_group || of_redis().any(|name| name == word),
+        // Whatever does not only read goes where writes go, unless it is named.
+        Protocol::MYSQL => matches!(word, "read" | "write") || of_mysql().any(|name| name == word),
         _ => words().any(|(name, _)| name == word),
     }
 }
@@ -57,7 +66,8 @@ pub(crate) fn is_kept(protocol: Protocol, word: &str) -> bool {
 /// All words of memcached with their meanings: the groups, then the commands that have a key and are no
 /// group's name.
 pub(crate) fn words() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
-    let about_keys = |command: &Command| !matches!(command.class(), Class::Admin | Class::Session);
+    let about_keys =
+        |command: &Command| !matches!(command.class(), message::Class::Admin | message::Class::Session);
     let is_group = |name: &str| GROUPS.iter().any(|(group, _)| *group == name);
     let commands = Command::ALL
         .iter()
@@ -72,7 +82,12 @@ pub(crate) fn words() -> impl Iterator<Item = (&'static str, &'static str)> + Cl
 
 /// Commands that change what a server holds. An `mg` may do so as well, by its flags, but counts as a read.
 pub(crate) fn changes() -> impl Iterator<Item = Command> {
-    let classes = [Class::Write, Class::Delete, Class::Arithmetic, Class::Touch];
+    let classes = [
+        message::Class::Write,
+        message::Class::Delete,
+        message::Class::Arithmetic,
+        message::Class::Touch,
+    ];
     let of_class = |class| {
         Command::ALL
             .iter()

@@ -15,7 +15,7 @@ fn all(config: &mut Config) -> impl Iterator<Item = &mut Password> {
         .filter_map(|pool| pool.login.password.as_mut())
         .chain(listeners.filter_map(|listener| match &mut listener.access {
             Access::Password(password) => Some(password),
-            Access::Open | Access::Pass => None,
+            Access::Open | Access::Pass | Access::Users(_) => None,
         }))
 }
 
@@ -27,7 +27,7 @@ pub(super) fn files(config: &Config) -> impl Iterator<Item = &Path> {
         .filter_map(|pool| pool.login.password.as_ref())
         .chain(listeners.filter_map(|listener| match &listener.access {
             Access::Password(password) => Some(password),
-            Access::Open | Access::Pass => None,
+            Access::Open | Access::Pass | Access::Users(_) => None,
         }));
     passwords.filter_map(|password| match &password.source {
         PasswordSource::File(path) => Some(path.as_path()),
@@ -67,7 +67,8 @@ pub(super) fn read(config: &mut Config, path: &Path) -> Result<(), Vec<ConfigErr
     }
 }
 
-fn secret(text: &str) -> Result<Secret, Diagnostic> {
+/// The password in this text, which may end with a line end.
+pub(super) fn secret(text: &str) -> Result<Secret, Diagnostic> {
     let password = text.strip_suffix('\n').unwrap_or(text);
     let password = password.strip_suffix('\r').unwrap_or(password);
     match password.is_empty() {

@@ -92,11 +92,13 @@ impl<'a> Connection<'a> {
         }
         let own = self.member.login.clone();
         let (count, reached) = (self.member.pool.count.clone(), self.member.reached.clone());
+        let noted = self.member.noted.clone();
         let mut with = ServerLogin {
             words: b"",
             own: own.as_deref(),
             count: &count,
             reached: &reached,
+            noted: &noted,
             is_shared: false,
             wants_tls: false,
             said: Vec::new(),

@@ -22,12 +22,12 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Monitors the members of all pools whose state wants that, for as long as the process lives.
 pub(super) async fn watch_pools(proxy: Arc<Proxy>) {
-    let mut watched: HashMap<MemberId, (Weak<Member>, JoinHandle<()>)> = HashMap::new();
+    let mut watched: HashMap<(MemberId, u64), (Weak<Member>, JoinHandle<()>)> = HashMap::new();
     loop {
         let wanted = proxy.monitored();
         watched.retain(|id, (member, task)| {
-            let is_same = |(other, _, _): &(Arc<Member>, usize, Monitor)| {
-                other.id == *id && Weak::as_ptr(member) == Arc::as_ptr(other)
+            let is_same = |(other, _, question): &(Arc<Member>, usize, Monitor)| {
+                (other.id, question.token) == *id && Weak::as_ptr(member) == Arc::as_ptr(other)
             };
             let stays = wanted.iter().any(is_same) && !task.is_finished();
             if !stays {
@@ -36,7 +36,7 @@ pub(super) async fn watch_pools(proxy: Arc<Proxy>) {
             stays
         });
         for (member, position, question) in wanted {
-            watched.entry(member.id).or_insert_with(|| {
+            watched.entry((member.id, question.token)).or_insert_with(|| {
                 let weak = Arc::downgrade(&member);
                 let task = tokio::spawn(async move { monitor(&member, position, &question).await });
                 (weak, task)
@@ -51,7 +51,13 @@ impl Proxy {
     fn monitored(&self) -> Vec<(Arc<Member>, usize, Monitor)> {
         let state = self.state();
         let pools = state.tree.stateful().iter();
-        let asked = pools.filter_map(|pool| Some((pool, pool.pool.state.as_ref()?.monitor()?)));
+        let asked = pools.flat_map(|pool| {
+            let monitors = pool.pool.state.as_ref().map(|state| state.monitors());
+            monitors
+                .unwrap_or_default()
+                .into_iter()
+                .map(move |monitor| (pool, monitor))
+        });
         let members = asked.flat_map(|(pool, monitor)| {
             let numbered = pool.members.iter().enumerate();
             numbered.map(move |(position, member)| (Arc::clone(member), position, monitor.clone()))
@@ -69,11 +75,7 @@ pub async fn monitor(member: &Member, position: usize, question: &Monitor) {
         if let Err(error) = ask(member, position, question, &**state).await {
             let what = error.to_string();
             let failed = Failed::at(&member.address, Outcome::ConnectError, &what);
-            state.answered(
-                question.token,
-                (position, &member.reached),
-                Heard::Failed(&failed),
-            );
+            state.answered(question.token, &member.answerer(position), Heard::Failed(&failed));
         }
         sleep(question.interval).await;
     }
@@ -95,11 +97,8 @@ async fn ask(member: &Member, position: usize, question: &Monitor, state: &dyn P
         bytes.clear();
         let outcome = connection.receive(question.command, &mut bytes).await?;
         let reply = Reply::new(outcome, bytes.len());
-        state.answered(
-            question.token,
-            (position, &member.reached),
-            Heard::Reply(&reply, &bytes),
-        );
+        let heard = Heard::Reply(&reply, &bytes);
+        state.answered(question.token, &member.answerer(position), heard);
         sleep(question.interval).await;
     }
 }

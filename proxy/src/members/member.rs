@@ -11,7 +11,7 @@ use socket2::SockAddr;
 use super::{Distance, DistanceSource, Draining, Health, Pool, Said, ServerIdentity};
 use crate::{
     config::schema::{Dedicated, KeepAlive},
-    protocol::{Copied, Credentials, End, Protocol, Reached, Transform},
+    protocol::{Answerer, Copied, Credentials, End, Noted, Protocol, Reached, Transform},
     tls::Connector,
 };
 
@@ -68,6 +68,8 @@ pub struct Member {
     pub draining: Draining,
     /// How much it has of what its pool has counted.
     pub reached: Reached,
+    /// What the state of its pool has noted of it.
+    pub noted: Noted,
     /// What it has told of itself.
     pub said: Said,
     /// The health, shared with every pool that names the same server.
@@ -75,6 +77,17 @@ pub struct Member {
 }
 
 impl Member {
+    /// This member as the one that has answered a question of its pool's, at this position.
+    pub fn answerer(&self, position: usize) -> Answerer<'_> {
+        Answerer {
+            position,
+            address: &self.address,
+            is_up: self.is_up(),
+            reached: &self.reached,
+            noted: &self.noted,
+        }
+    }
+
     /// This member as the far end of a connection.
     pub fn end(&self) -> End<'_> {
         End::Server {

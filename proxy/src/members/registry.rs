@@ -20,8 +20,10 @@ use super::{
     ServerIdentity,
 };
 use crate::{
-    config::schema::{ClientTls, EjectBy, Login, Pool as PoolSpec, Server},
-    protocol::{Credentials, PoolChanges, PoolCount, PoolSettings, Protocol, Reached, Wakers},
+    config::schema::{ClientTls, EjectBy, Login, OneWriter as OneWriterSpec, Pool as PoolSpec, Server},
+    protocol::{
+        Credentials, Noted, OneWriter, PoolChanges, PoolCount, PoolSettings, Protocol, Reached, Wakers,
+    },
     tls::{Certificates, Connector, TlsError},
 };
 
@@ -63,6 +65,7 @@ struct Known {
     id: MemberId,
     draining: Draining,
     reached: Reached,
+    noted: Noted,
     said: Said,
 }
 
@@ -192,6 +195,7 @@ impl Registry {
             id,
             draining,
             reached,
+            noted,
             said,
         } = self.know(&key.0);
         // Where lost connections are counted, each pool counts for itself.
@@ -255,6 +259,7 @@ impl Registry {
             copied: spec.replicated.and_then(|_| protocol.copied()),
             draining,
             reached,
+            noted,
             said,
             health,
         });
@@ -296,7 +301,11 @@ impl Registry {
         own: Option<&Credentials>,
         protocol: &'static dyn Protocol,
     ) -> Arc<Pool> {
-        let settings = format!("{:?}\0{:?}\0{:?}", spec.timeout, spec.connect_timeout, own);
+        let one_writer = spec.one_writer.as_ref().map(one_writer);
+        let settings = format!(
+            "{:?}\0{:?}\0{:?}\0{:?}",
+            spec.timeout, spec.connect_timeout, own, one_writer
+        );
         let key = (name.to_owned(), protocol.name());
         let known = self.pools.get(&key);
         if let Some((made_from, pool)) = known
@@ -310,6 +319,7 @@ impl Registry {
         let state = protocol.pool_state(&PoolSettings {
             name,
             own,
+            one_writer: one_writer.as_ref(),
             timeout: spec.timeout,
             changes: changes.clone(),
             count: count.clone(),
@@ -342,6 +352,7 @@ impl Registry {
             id,
             draining: Draining::default(),
             reached: Reached::default(),
+            noted: Noted::default(),
             said: Said::default(),
         };
         self.known.insert(key.clone(), known.clone());
@@ -378,6 +389,15 @@ fn credentials(login: &Login) -> Option<Credentials> {
         database: login.database,
     };
     (credentials != Credentials::default()).then_some(credentials)
+}
+
+fn one_writer(spec: &OneWriterSpec) -> OneWriter {
+    OneWriter {
+        order: spec.order.clone(),
+        wait: spec.wait,
+        reads: spec.reads,
+        donors: spec.donors,
+    }
 }
 
 #[cfg(test)]

@@ -155,7 +155,8 @@ pub trait ClientSide: Send + Sync {
     }
 
     /// Notes in the session what the server keeps for the client after this reply on a dedicated lane. The
-    /// bytes are the complete reply, or its head or last part if it is large. By default nothing changes.
+    /// bytes are the complete reply, or its head or last part if it is large, or a part with a trailer, as the
+    /// server has sent them: [`finish`](super::ServerSide::finish) sees them behind this. By default nothing changes.
     fn answered(&self, _: &mut Session, _command: u16, _: &Reply, _bytes: &[u8]) {}
 
     /// Is a reply with this outcome kept from a client that asked for quiet? By default every one is: such a

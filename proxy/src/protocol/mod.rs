@@ -17,6 +17,7 @@ mod control;
 mod copied;
 mod credentials;
 mod declared;
+mod door;
 mod embedded;
 mod failed;
 mod figures;
@@ -52,6 +53,7 @@ pub use self::{
     copied::Copied,
     credentials::{Access, Credentials},
     declared::{Declared, DeclaredCommands},
+    door::Door,
     embedded::Embedded,
     failed::{Failed, Fate},
     figures::Figures,
@@ -61,10 +63,13 @@ pub use self::{
     outcomes::OUTCOMES,
     outgoing::{Outgoing, Written},
     plan::Plan,
-    pool::{Asked, HoldLimit, MemberFacts, Monitor, PoolMembers, PoolQuestion, PoolSettings, PoolState},
+    pool::{
+        Answerer, Asked, HoldLimit, MemberFacts, Monitor, OneWriter, PoolMembers, PoolQuestion, PoolSettings,
+        PoolState,
+    },
     pool_changes::{PoolChanges, Wakers},
     pool_orders::PoolOrders,
-    pool_words::{Mark, PoolCount, Reached},
+    pool_words::{Mark, Noted, PoolCount, Reached},
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
     requests::{Change, Expiry, Requests},
     server::ServerSide,
@@ -141,6 +146,11 @@ pub trait Protocol: ClientSide + ServerSide + Requests {
 
     /// The same protocol in this manner. `None`: it stays as it is.
     fn in_manner(&self, _: Manner) -> Option<&'static dyn Protocol> {
+        None
+    }
+
+    /// The same protocol at a listener that serves this. `None`: it stays as it is.
+    fn behind(&self, _: Door) -> Option<&'static dyn Protocol> {
         None
     }
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use proxima_wire::message::{Class, Request};
 
-use super::{Credentials, Heard, PoolChanges, PoolCount, PoolOrders, Reached, Session};
+use super::{Credentials, Failed, Heard, Noted, PoolChanges, PoolCount, PoolOrders, Reached, Session};
 
 /// State of one pool: a map of slots, roles of members, a clock. It is made from the pool's settings, made
 /// anew when they change, and shared by all workers. A member is named by its position in the configuration.
@@ -38,10 +38,9 @@ pub trait PoolState: Send + Sync {
         None
     }
 
-    /// Takes the answer to a question of the pool's own: a [barrier](Self::barrier) or the
-    /// [monitor's](Self::monitor). `member`: the position of the member that was asked, with how much it has
-    /// of what was counted.
-    fn answered(&self, _token: u64, _member: (usize, &Reached), _: Heard<'_>) {}
+    /// Takes the answer to a question of the pool's own: a [barrier](Self::barrier) or a
+    /// [monitor's](Self::monitors).
+    fn answered(&self, _token: u64, _: &Answerer<'_>, _: Heard<'_>) {}
 
     /// The member for this request. `None`: the pool's hash decides. By default it always does.
     fn member(&self, _: &Asked<'_>, _: &dyn PoolMembers) -> Option<usize> {
@@ -58,15 +57,22 @@ pub trait PoolState: Send + Sync {
         None
     }
 
+    /// A request has failed at this member. Returns whether it may be given anew to the member that is named for
+    /// it then, for which it may have to wait as well. By default it may not.
+    fn failed(&self, _: &Asked<'_>, _: &Answerer<'_>, _: &Failed<'_>) -> bool {
+        false
+    }
+
     /// The member that is the whole pool to a client: a primary whose replicas hold the same. What concerns
     /// every server goes there alone. By default each member is a server of its own.
     fn primary(&self, _: &dyn PoolMembers) -> Option<usize> {
         None
     }
 
-    /// What each member is asked again and again, on a connection of the pool's own. By default nothing is.
-    fn monitor(&self) -> Option<Monitor> {
-        None
+    /// What each member is asked again and again, each on a connection of the pool's own. By default nothing
+    /// is.
+    fn monitors(&self) -> Vec<Monitor> {
+        Vec::new()
     }
 }
 
@@ -76,6 +82,8 @@ pub struct PoolSettings<'a> {
     pub name: &'a str,
     /// How the proxy logs in at its members; `None`: servers ask for no login.
     pub own: Option<&'a Credentials>,
+    /// How the member is found that takes all writes. `None`: all members do.
+    pub one_writer: Option<&'a OneWriter>,
     /// The time for a reply.
     pub timeout: Duration,
     /// Where the state notes that it has changed.
@@ -84,6 +92,34 @@ pub struct PoolSettings<'a> {
     pub count: PoolCount,
     /// What operators have ordered for the pool. Each order is noted as a change.
     pub orders: Arc<PoolOrders>,
+}
+
+/// How the member of a pool is found that takes all writes, and what is expected of the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OneWriter {
+    /// Names of members, the first usable of which takes writes. Behind them come all others, by name.
+    pub order: Vec<String>,
+    /// The longest time that requests wait while there is none.
+    pub wait: Duration,
+    /// Does it serve reads as well, while others do?
+    pub reads: bool,
+    /// Does a member serve that brings another one up to date?
+    pub donors: bool,
+}
+
+/// The member that has answered a question of the pool's own.
+#[derive(Clone, Copy, Debug)]
+pub struct Answerer<'a> {
+    /// Its position.
+    pub position: usize,
+    /// Its address.
+    pub address: &'a str,
+    /// May it be asked?
+    pub is_up: bool,
+    /// How much it has of what the pool has counted.
+    pub reached: &'a Reached,
+    /// What the state has noted of it.
+    pub noted: &'a Noted,
 }
 
 /// A request, as a pool's state sees it.
@@ -133,6 +169,8 @@ pub struct MemberFacts<'a> {
     pub zone: Option<&'a str>,
     /// How much it has of what the pool has counted.
     pub reached: &'a Reached,
+    /// What the state has noted of it.
+    pub noted: &'a Noted,
 }
 
 /// A request of the pool's own.

@@ -7,7 +7,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU64, Ordering::SeqCst},
+    atomic::{AtomicU32, AtomicU64, Ordering::SeqCst},
 };
 
 /// A count of what has happened in a pool. It stays with the pool when that gets other settings.
@@ -22,6 +22,11 @@ pub struct PoolCount(Arc<AtomicU64>);
 #[derive(Clone, Debug, Default)]
 pub struct Reached(Arc<AtomicU64>);
 
+/// One word that the state of a pool keeps for a member, as long as anything refers to that: what the state has
+/// found out about it, in the codec's words. 0: nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Noted(Arc<AtomicU32>);
+
 /// What a member will have when it has given a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(u64);
@@ -31,6 +36,19 @@ pub struct Mark(u64);
 /// have to come 65,536 incarnations late.
 const COUNT_BITS: u32 = 48;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
+
+impl Noted {
+    /// What was noted last.
+    #[inline]
+    pub fn get(&self) -> u32 {
+        self.0.load(SeqCst)
+    }
+
+    /// Notes this in place of what was noted before.
+    pub fn set(&self, word: u32) {
+        self.0.store(word, SeqCst);
+    }
+}
 
 impl PoolCount {
     /// What was counted so far.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Credentials, PoolCount, Reached};
+use super::{Credentials, Noted, PoolCount, Reached};
 
 /// What is known when the proxy logs in at a server.
 pub struct ServerLogin<'a> {
@@ -15,6 +15,8 @@ pub struct ServerLogin<'a> {
     pub count: &'a PoolCount,
     /// How much of that the server has.
     pub reached: &'a Reached,
+    /// What the state of the pool has noted of the server.
+    pub noted: &'a Noted,
     /// Clients share the connection.
     pub is_shared: bool,
     /// The login must be [upgraded](super::Login::Upgrade) to TLS before anything secret is said.

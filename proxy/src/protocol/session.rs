@@ -20,6 +20,9 @@ pub struct Session {
     pub form: u16,
     /// What the server keeps for the client on its dedicated lane.
     pub lease: Lease,
+    /// The request that is planned needs nothing that the server keeps on the client's lane, which is given back
+    /// before.
+    pub leaves_lane: bool,
     /// The number of the client's connection, which no other client of the process has.
     pub id: u64,
     /// Every earlier request of the client is answered.
@@ -44,6 +47,7 @@ impl Session {
         has_named_library: false,
         form: 0,
         lease: Lease::Clean,
+        leaves_lane: false,
         id: 0,
         is_idle: false,
         reach: Reach {
@@ -102,6 +106,9 @@ pub enum Lease {
     /// The server keeps nothing: the lane is free for another client after its last reply.
     #[default]
     Clean,
+    /// The server keeps only what the last request has left. The lane stays the client's for a second, or until
+    /// another client waits for one; what is left is lost then.
+    Loose,
     /// The server keeps something, as the beginning of a transaction: the lane stays the client's.
     Kept,
     /// The server keeps nothing but the login that the session has now: after its last reply, the lane is

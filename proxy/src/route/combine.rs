@@ -170,6 +170,7 @@ impl Engine {
         if goes_on && let Some(&node) = children.get(tried.child) {
             flight.pending = 1;
             flight.tried = tried;
+            flight.request.is_again = true;
             self.metrics.failovers += 1;
             return self.resend(id, node, child_of(id, tried.child));
         }

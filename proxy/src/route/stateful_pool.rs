@@ -51,6 +51,7 @@ impl PoolMembers for StatefulPool {
             distance: member.distance as u8,
             zone: member.zone.as_deref(),
             reached: &member.reached,
+            noted: &member.noted,
         })
     }
 }

@@ -3,13 +3,12 @@
 use std::{mem, sync::Arc};
 
 use super::lanes::Cancel;
-use crate::{members::Pool, protocol::Reached};
+use crate::members::Member;
 
 /// Who waits for the answer to a request of a pool's own.
 pub(super) enum Asker {
-    /// The state of this pool; the token of its question, the position of the member, and how much that has
-    /// of what was counted.
-    State(Arc<Pool>, u64, (usize, Reached)),
+    /// The state of this member's pool; the token of its question, and the position of the member.
+    State(Arc<Member>, u64, usize),
     /// A client or an order that wants something to end. The answer is whether the server has agreed.
     Cancel(Cancel),
 }

@@ -43,6 +43,7 @@ impl Engine {
             own: lane.member.login.as_deref(),
             count: &lane.member.pool.count,
             reached: &lane.member.reached,
+            noted: &lane.member.noted,
             is_shared: !lane.dedicated,
             wants_tls: lane.lacks_tls(),
             said: Vec::new(),

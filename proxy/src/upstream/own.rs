@@ -19,11 +19,7 @@ impl Engine {
         let Some(member) = kept.members.get(question.member) else {
             return;
         };
-        let asker = Asker::State(
-            Arc::clone(&kept.pool),
-            question.token,
-            (question.member, member.reached.clone()),
-        );
+        let asker = Asker::State(Arc::clone(member), question.token, question.member);
         self.ask_own(member, (question.command, &question.message), asker);
     }
 
@@ -52,9 +48,9 @@ impl Engine {
             Answer::Failed(failed) => Heard::Failed(failed),
         };
         match self.servers.askers.take(question) {
-            Some(Asker::State(pool, token, (member, reached))) => {
-                if let Some(state) = &pool.state {
-                    state.answered(token, (member, &reached), heard);
+            Some(Asker::State(member, token, position)) => {
+                if let Some(state) = &member.pool.state {
+                    state.answered(token, &member.answerer(position), heard);
                 }
             }
             Some(Asker::Cancel(cancel)) => self.canceled(&cancel, !answer.outcome().is_error()),

@@ -206,6 +206,21 @@ impl Engine {
                 self.tell_owner(id, LaneEvent::Overwhelmed);
                 Some(rest.len())
             }
+            (Parsed::Head(Message::Part(reply)), Some(waiter))
+                if reply.trailer > 0
+                    && lane.fitted
+                    && let Some(part) = rest.get(..reply.len() as usize) =>
+            {
+                self.note_reply(id, command, &reply, part);
+                match self.finish_fitted(id, (waiter.to, command), &reply, part) {
+                    Some((_, ending)) => {
+                        self.part(id, waiter.to, &ending);
+                        self.give_ending(ending);
+                    }
+                    None => self.part(id, waiter.to, part),
+                }
+                Some(part.len())
+            }
             (Parsed::Head(Message::Part(reply)), Some(_)) => {
                 lane.part_left = reply.len();
                 Some(self.pass_part_on(id, rest))
@@ -234,12 +249,12 @@ impl Engine {
                 self.metrics
                     .served(pool, member, (self.now - waiter.sent).0, reply.outcome);
                 let used = whole.len();
+                self.note_reply(id, command, &reply, whole);
                 let ending = self.finish_fitted(id, (waiter.to, command), &reply, whole);
                 let (reply, whole) = match &ending {
                     Some((reply, ending)) => (*reply, &ending[..]),
                     None => (reply, whole),
                 };
-                self.note_reply(id, command, &reply, whole);
                 if is_own {
                     self.end_queued_changes(id, &reply, whole);
                 }

@@ -15,8 +15,8 @@ use proxima::{
     control,
     members::{Here, Registry},
     protocol::{
-        Asked, Heard, HoldLimit, Monitor, PoolChanges, PoolMembers, PoolOrders, PoolQuestion, PoolState,
-        Protocols, Reached,
+        Answerer, Asked, Heard, HoldLimit, Monitor, PoolChanges, PoolMembers, PoolOrders, PoolQuestion,
+        PoolState, Protocols,
     },
 };
 use proxima_wire::message::Class;
@@ -91,7 +91,8 @@ impl PoolState for Roles {
         })
     }
 
-    fn answered(&self, token: u64, (member, _): (usize, &Reached), heard: Heard<'_>) {
+    fn answered(&self, token: u64, of: &Answerer<'_>, heard: Heard<'_>) {
+        let member = of.position;
         match (token, heard) {
             (ROLE, Heard::Reply(_, bytes)) if bytes == WRITER.as_bytes() => {
                 *self.writer.lock().unwrap() = Some(member);
@@ -122,13 +123,13 @@ impl PoolState for Roles {
         self.writer()
     }
 
-    fn monitor(&self) -> Option<Monitor> {
-        Some(Monitor {
+    fn monitors(&self) -> Vec<Monitor> {
+        vec![Monitor {
             interval: Duration::from_millis(20),
             command: number("GET"),
             message: b"GET role\n".to_vec(),
             token: ROLE,
-        })
+        }]
     }
 }
 
@@ -145,7 +146,7 @@ fn elect(proxy: &Proxy, position: usize) {
     let reply = proxima_wire::message::Reply::new(proxima_wire::message::Outcome::Found, WRITER.len());
     state.answered(
         ROLE,
-        (position, &proxy.members[position].reached),
+        &proxy.members[position].answerer(position),
         Heard::Reply(&reply, WRITER.as_bytes()),
     );
 }
@@ -204,7 +205,7 @@ fn requests_wait_for_the_monitor_and_go_on_in_the_moment_of_the_change() {
             .build()
             .unwrap();
         let member = Arc::clone(&proxy.members[1]);
-        let question = member.pool.state.as_ref().unwrap().monitor().unwrap();
+        let question = member.pool.state.as_ref().unwrap().monitors().remove(0);
         server::tell(member.address.parse().unwrap(), "role", "writer");
         let watched = runtime.spawn(async move { control::monitor(&member, 1, &question).await });
         runtime.block_on(async {

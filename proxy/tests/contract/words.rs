@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 
 use proxima::protocol::{
-    Asked, Heard, Mark, PoolChanges, PoolCount, PoolMembers, PoolQuestion, PoolState, Protocols, Reached,
+    Answerer, Asked, Heard, Mark, PoolChanges, PoolCount, PoolMembers, PoolQuestion, PoolState, Protocols,
+    Reached,
 };
 use proxima_wire::message::Class;
 
@@ -59,9 +60,9 @@ impl PoolState for Followed {
         })
     }
 
-    fn answered(&self, token: u64, (_, reached): (usize, &Reached), heard: Heard<'_>) {
+    fn answered(&self, token: u64, of: &Answerer<'_>, heard: Heard<'_>) {
         if matches!(heard, Heard::Reply(..)) {
-            reached.raise(Mark::of(token));
+            of.reached.raise(Mark::of(token));
         }
         self.changes.note();
     }

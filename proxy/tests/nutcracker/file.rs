@@ -10,6 +10,7 @@ use crate::{parse, pool, server};
 fn twemproxy_defaults_are_those_of_the_pool() {
     let config = parse(&pool("")).unwrap();
     let listener = Listener {
+        door: Default::default(),
         protocol: Protocol::MEMCACHED,
         address: "127.0.0.1:22121".into(),
         route: Route::Pool("a".into()),

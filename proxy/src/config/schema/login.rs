@@ -1,28 +1,8 @@
 //! Logins: what the proxy says to servers, and what clients must say to the proxy.
 
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
-/// A password. Nothing shows it.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Secret(Arc<[u8]>);
-
-impl Secret {
-    /// This password.
-    pub fn new(password: &[u8]) -> Self {
-        Self(password.into())
-    }
-
-    /// Its bytes.
-    pub fn bytes(&self) -> &Arc<[u8]> {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
-    }
-}
+use super::{Secret, Users};
 
 /// Where a password is, and the password once it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,4 +45,6 @@ pub enum Access {
     Password(Password),
     /// What the servers ask for: a client's login is passed on to them.
     Pass,
+    /// That it is one of these users.
+    Users(Users),
 }

@@ -1,6 +1,7 @@
 //! The configuration as types. Every front door ends in them: our YAML, mcrouter's JSON and twemproxy's YAML.
 
 mod discovery;
+mod door;
 mod fleet;
 mod hash;
 mod health;
@@ -11,11 +12,13 @@ mod near_rules;
 mod origin;
 mod pool;
 mod route;
+mod secret;
 mod server;
 mod socket;
 mod source;
 mod spool;
 mod tls;
+mod users;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -23,24 +26,27 @@ use proxima_wire::message::Class;
 
 pub use self::{
     discovery::Discovery,
+    door::{Consistency, Door, Reads, Writes},
     fleet::{Fleet, PeerTls, Peers, Role},
     hash::{Algorithm, Hash, KeyHash, OnEject},
     health::{Drain, HealthCheck, HealthListener, Network},
-    login::{Access, Login, Password, PasswordSource, Secret},
+    login::{Access, Login, Password, PasswordSource},
     manner::Manner,
     near::{NearCache, NearKept, NearKeys, NearRule, NearValues, Scripts},
     origin::{BadOriginUrl, NearOrigin, OriginUrl},
-    pool::{Dedicated, Eject, EjectBy, KeepAlive, Pool, Rejoin, Replicated},
+    pool::{Dedicated, Eject, EjectBy, KeepAlive, OneWriter, Pool, Rejoin, Replicated},
     route::{
         Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverPolicy, FailoverRules, Fault, HashOrder,
         NearRoute, NearSource, Queue, Rate, Rates, Route, Shadow, ShadowKeys, ShardCopies,
         SlowWarmUpSettings, TtlAction,
     },
+    secret::Secret,
     server::Server,
     socket::SocketOptions,
     source::{Comparable, Dns, Endpoint, Question, Record, ServerSource, Source},
     spool::SpoolOptions,
     tls::{ClientTls, Identity, ServerTls, Verify},
+    users::{KnownUsers, Users},
 };
 
 /// A whole configuration.
@@ -121,6 +127,8 @@ impl Protocol {
     pub const MEMCACHED: Self = Self("memcached");
     /// Redis' protocol, which Valkey speaks too.
     pub const REDIS: Self = Self("redis");
+    /// The protocol of MySQL and MariaDB.
+    pub const MYSQL: Self = Self("mysql");
 }
 
 /// A listener: an address with its protocol and its route.
@@ -142,6 +150,8 @@ pub struct Listener {
     pub socket: SocketOptions,
     /// In whose manner it answers what no server has answered.
     pub manner: Manner,
+    /// What it serves.
+    pub door: Door,
     /// TLS with its clients. `None`: they speak plainly.
     pub tls: Option<ServerTls>,
     /// The version of servers that its clients are greeted with before any server has told its own, where the
@@ -249,6 +259,7 @@ impl Default for Config {
                 discovery: None,
                 socket: SocketOptions::default(),
                 manner: Manner::Own,
+                door: Door::default(),
                 tls: None,
                 server_version: None,
             }],

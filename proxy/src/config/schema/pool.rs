@@ -24,6 +24,8 @@ pub struct Pool {
     /// The rules for copies, if every server holds a copy of everything. `None`: each holds its share of the
     /// keys.
     pub replicated: Option<Replicated>,
+    /// How the server is found that takes all writes. `None`: all servers do, or routes know.
+    pub one_writer: Option<OneWriter>,
     /// How the proxy logs in at its servers.
     pub login: Login,
     /// Limits on connections that one client has for itself.
@@ -41,6 +43,29 @@ pub struct Pool {
     pub plain: Vec<String>,
 }
 
+/// How the server is found that takes all writes of a pool whose servers follow each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OneWriter {
+    /// Names of servers, the first usable of which takes writes.
+    pub order: Vec<String>,
+    /// The longest time that requests wait while there is none.
+    pub wait: Duration,
+    /// Whether it serves reads as well, while others do.
+    pub reads: bool,
+    /// Whether a server serves that brings another one up to date.
+    pub donors: bool,
+}
+
+impl OneWriter {
+    /// The defaults: by name, ten seconds, reads by others.
+    pub const DEFAULT: Self = Self {
+        order: Vec::new(),
+        wait: Duration::from_secs(10),
+        reads: false,
+        donors: false,
+    };
+}
+
 /// How the kernel looks after a silent peer. By default as the system is set: after hours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeepAlive {
@@ -50,6 +75,15 @@ pub struct KeepAlive {
     pub interval: Option<Duration>,
     /// Questions without an answer after which the connection is lost. `None`: the system's number.
     pub probes: Option<u32>,
+}
+
+impl KeepAlive {
+    /// For servers of MySQL, whose statements may take any time: one that is gone is noticed after 25 seconds.
+    pub const MYSQL: Self = Self {
+        idle: Some(Duration::from_secs(10)),
+        interval: Some(Duration::from_secs(5)),
+        probes: Some(3),
+    };
 }
 
 /// Limits on the connections to a server that one client has for itself, of each worker.
@@ -68,6 +102,38 @@ pub struct Dedicated {
 }
 
 impl Dedicated {
+    /// The defaults for MySQL, where every statement has a connection for itself while it runs: 1000
+    /// connections, of which 64 are kept for 5 minutes, and a wait of ten seconds.
+    pub const MYSQL: Self = Self {
+        max: 1000,
+        wait: Duration::from_secs(10),
+        idle: 64,
+        ..Self::DEFAULT
+    };
+    /// These limits, where what is the general default is that for MySQL.
+    #[must_use]
+    pub fn for_mysql(self) -> Self {
+        let (general, own) = (Self::DEFAULT, Self::MYSQL);
+        Self {
+            max: if self.max == general.max {
+                own.max
+            } else {
+                self.max
+            },
+            wait: if self.wait == general.wait {
+                own.wait
+            } else {
+                self.wait
+            },
+            idle: if self.idle == general.idle {
+                own.idle
+            } else {
+                self.idle
+            },
+            ..self
+        }
+    }
+
     /// The defaults: 64 connections, of which 4 are kept for 5 minutes, and a wait of a second.
     pub const DEFAULT: Self = Self {
         max: 64,
@@ -90,6 +156,7 @@ impl Pool {
             eject: Eject::DEFAULT,
             keep_routing_prefix: false,
             replicated: None,
+            one_writer: None,
             login: Login::default(),
             dedicated: Dedicated::DEFAULT,
             preconnect: false,

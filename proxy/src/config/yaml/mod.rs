@@ -5,7 +5,7 @@
 //!   section alone, beside another program's configuration
 //! * `health`: health listeners, and how clients are led away
 //! * `discovery`: what listeners tell clients of the proxies
-//! * `login`: keys about logins; `names`: what names in maps are the names of
+//! * `login`: keys about logins; `users`: the file of users; `names`: what names in maps are the names of
 //! * `pool`, `hash`: how servers are treated and how keys choose them
 //! * `near`: the near cache and its routes; `near_settings`: the file of what was changed while it ran
 //! * `redis_commands`: those that the configuration declares
@@ -30,6 +30,7 @@ mod redis_commands;
 mod route;
 mod tls;
 mod top;
+mod users;
 
 pub(crate) use events::parse as parse_tree;
 pub(super) use handles::HANDLES;
@@ -38,6 +39,7 @@ pub(super) use near_settings::{parse_near_settings, read_near_values};
 pub(crate) use peer::PeerFile;
 pub(super) use peer::parse_peer;
 pub(super) use top::TopKeys;
+pub(super) use users::{UserSecret, parse_users};
 
 use super::{Diagnostic, form::Form, reading::Reading, schema::Config};
 

@@ -8,9 +8,14 @@ use super::{
 use crate::config::{
     Diagnostic,
     document::Node,
-    form::{Choice, Count, Flag, Form, Optional, PathText, PositiveTime, Shape, Share, Text, Time, Word},
+    form::{
+        Choice, Count, Flag, Form, List, Optional, PathText, PositiveTime, Shape, Share, Text, Time, Word,
+    },
     reading::Reading,
-    schema::{Algorithm, Dedicated, Eject, EjectBy, Hash, Login, Pool, Protocol, Rejoin, Replicated},
+    schema::{
+        Algorithm, Dedicated, Eject, EjectBy, Hash, KeepAlive, Login, OneWriter, Pool, Protocol, Rejoin,
+        Replicated,
+    },
     section::section,
     source::SourceKeys,
 };
@@ -33,16 +38,20 @@ section! {
         /// Whether every server holds a copy of everything. The pool's name as a route then reads from the
         /// nearest copy and writes to all. `true` is enough.
         replicated: ReplicatedForm,
-        /// The user as whom the proxy logs in at Redis servers. The default is the servers' default user.
+        /// Whether this is a Galera cluster of MySQL servers. The pool's name as a route then sends reads to readers,
+        /// and all else to one writer. `true` is enough.
+        galera: GaleraForm,
+        /// The user as whom the proxy logs in at Redis servers, where the default is the servers' default user, and
+        /// at MySQL servers for what it asks itself.
         user: Optional<Text>,
-        /// A file with the password for Redis servers, relative to this file. It is read again when it
+        /// A file with the password for Redis or MySQL servers, relative to this file. It is read again when it
         /// changes.
         password_file: Optional<PathText>,
-        /// The environment variable with the password for Redis servers.
+        /// The environment variable with the password for Redis or MySQL servers.
         password_env: Optional<VariableName>,
         /// The number of the database at Redis servers.
         database: Count<0, 65535> = 0,
-        /// Limits on the connections to a Redis server that one client has for itself, of each worker.
+        /// Limits on the connections to a Redis or MySQL server that one client has for itself, of each worker.
         dedicated: DedicatedForm,
         /// TLS with its servers. Without it they speak plainly. The time for a connection includes the
         /// handshake.
@@ -222,6 +231,66 @@ impl Form for EjectForm {
     }
 }
 
+section! {
+    /// How the servers of a Galera cluster are used.
+    #[short(enabled)]
+    pub(super) struct GaleraKeys {
+        /// Whether this is a Galera cluster.
+        enabled: Flag = true,
+        /// Names of servers (`wsrep_node_name`): the first usable one takes writes. Behind them come all others,
+        /// by name, where `pxc-2` is before `pxc-10`.
+        writer: List<Text> = Vec::new(),
+        /// Time for which statements wait while no server can take writes; after that they are answered as the
+        /// servers answer them.
+        writer_wait: PositiveTime = OneWriter::DEFAULT.wait,
+        /// Whether the writer serves reads as well, while other servers do.
+        writer_reads: Flag = false,
+        /// Whether a server serves that brings another one up to date.
+        donors: Word<Donors> = Donors::Wait,
+    }
+}
+
+/// What a server does that brings another one up to date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Donors {
+    Serve,
+    Wait,
+}
+
+impl Choice for Donors {
+    const WHAT: &'static str = "what donors do";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("serve", Self::Serve, "they serve clients as well"),
+        ("wait", Self::Wait, "they serve no clients meanwhile"),
+    ];
+}
+
+/// How a Galera cluster is used, if the pool is one.
+#[derive(Debug)]
+pub(super) struct GaleraForm;
+
+impl Form for GaleraForm {
+    type Value = Option<OneWriter>;
+
+    fn shape() -> Shape {
+        GaleraKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Diagnostic> {
+        let keys = GaleraKeys::read(node, cx)?;
+        Ok(keys.enabled.then_some(OneWriter {
+            order: keys.writer,
+            wait: keys.writer_wait,
+            reads: keys.writer_reads,
+            donors: keys.donors == Donors::Serve,
+        }))
+    }
+
+    fn absent() -> Option<Self::Value> {
+        Some(None)
+    }
+}
+
 /// A pool as it stands in a configuration.
 #[derive(Debug)]
 pub(super) struct PoolForm;
@@ -242,6 +311,7 @@ impl Form for PoolForm {
             connect_timeout,
             eject,
             replicated,
+            galera,
             user,
             password_file,
             password_env,
@@ -251,10 +321,32 @@ impl Form for PoolForm {
         } = PoolKeys::read(node, cx)?;
         let login = login(user, (password_file, password_env), database, node.at, cx)?;
         let is_redis = protocol == Protocol::REDIS;
-        if !is_redis && (login != Login::default() || dedicated != Dedicated::DEFAULT) {
-            let problem = "`user`, `password_file`, `password_env`, `database` and `dedicated` are for Redis";
-            let remedy = "leave them out, or write `protocol: redis`";
+        let is_mysql = protocol == Protocol::MYSQL;
+        if !is_redis && !is_mysql && (login != Login::default() || dedicated != Dedicated::DEFAULT) {
+            let problem =
+                "`user`, `password_file`, `password_env`, `database` and `dedicated` are for Redis and MySQL";
+            let remedy = "leave them out, or write `protocol: redis` or `protocol: mysql`";
             return Err(cx.refuse(node.at, problem).with_remedy(remedy));
+        }
+        if !is_mysql && galera.is_some() {
+            let remedy = "leave it out, or write `protocol: mysql`";
+            return Err(cx.refuse(node.at, "`galera` is for MySQL").with_remedy(remedy));
+        }
+        if is_mysql && login.user.is_none() {
+            let problem = "a pool of MySQL servers needs `user`, with a password";
+            let remedy =
+                "write `user: NAME` and `password_file: PATH`: an account that may log in, and nothing else";
+            return Err(cx.refuse(node.at, problem).with_remedy(remedy));
+        }
+        if is_mysql && login.database != 0 {
+            let problem = "`database` is a number, for Redis";
+            let remedy = "leave it out: clients of MySQL name their schema";
+            return Err(cx.refuse(node.at, problem).with_remedy(remedy));
+        }
+        if is_mysql && replicated.is_some() {
+            let problem = "a pool of MySQL servers cannot be `replicated`: statements are copied by the servers \
+                           themselves";
+            return Err(cx.refuse(node.at, problem).with_remedy("leave it out"));
         }
         if is_redis && replicated.is_some() {
             let problem = "a pool of Redis servers cannot be `replicated`: values of many types, and what scripts do, \
@@ -271,6 +363,10 @@ impl Form for PoolForm {
                 )
                 .with_remedy("write `{address: …, weight: …, name: …}`"));
         }
+        let dedicated = match is_mysql {
+            true => dedicated.for_mysql(),
+            false => dedicated,
+        };
         let behind = tls.as_ref().and_then(|tls| source.behind(tls));
         Ok(Pool {
             protocol,
@@ -281,10 +377,11 @@ impl Form for PoolForm {
             eject,
             keep_routing_prefix: false,
             replicated,
+            one_writer: galera,
             login,
             dedicated,
             preconnect: false,
-            keepalive: None,
+            keepalive: is_mysql.then_some(KeepAlive::MYSQL),
             asks_version: true,
             tls,
             plain: Vec::new(),

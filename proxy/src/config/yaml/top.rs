@@ -1,6 +1,6 @@
 //! The keys at the top of the file, and small sections.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use super::{
     discovery::DiscoveryForm,
@@ -19,12 +19,12 @@ use crate::config::{
     document::{Name, Node, Value},
     form::{
         Apart, ByName, Choice, Count, Form, HostName, List, ListenAddress, Mode, Optional, Owner, PathText,
-        PositiveTime, Shape, Size, TcpAddress, Time, Word,
+        PositiveTime, Shape, Size, TcpAddress, Text, Time, Word,
     },
     reading::Reading,
     schema::{
-        Access, Config, Drain, Embedded, Limits, Listener, Manner, NearCache, Nodes, Permissions, Protocol,
-        SocketOptions,
+        Access, Config, Consistency, Door, Drain, Embedded, Limits, Listener, Manner, NearCache, Nodes,
+        Permissions, Protocol, Reads, SocketOptions, Users, Writes,
     },
     section::section,
 };
@@ -146,6 +146,17 @@ section! {
         /// The owner of a Unix socket, as `chown` takes it: `USER`, `USER:GROUP` or `:GROUP`, names or
         /// numbers. The default is the process' own.
         owner: Optional<Owner>,
+        /// The file of the users that clients of MySQL may be, relative to this file. It is read again when it
+        /// changes.
+        users: Optional<PathText>,
+        /// What becomes of statements of MySQL that write.
+        writes: Word<Writes> = Writes::Served,
+        /// Where reads of MySQL go.
+        reads: Word<Reads> = Reads::Readers,
+        /// How fresh reads of MySQL are.
+        consistency: Word<Consistency> = Consistency::Strict,
+        /// The version that clients of MySQL are greeted with before a server has told its own.
+        server_version: Optional<Text>,
         /// A file with the password that clients of Redis must say, relative to this file. It is read again
         /// when it changes.
         password_file: Optional<PathText>,
@@ -166,6 +177,39 @@ impl Choice for Protocol {
     const WORDS: &'static [(&'static str, Self, &'static str)] = &[
         ("memcached", Self::MEMCACHED, "text and meta commands"),
         ("redis", Self::REDIS, "Redis and Valkey: RESP2 and RESP3"),
+        ("mysql", Self::MYSQL, "MySQL and MariaDB"),
+    ];
+}
+
+impl Choice for Writes {
+    const WHAT: &'static str = "what becomes of writes";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("served", Self::Served, "they go to the server that takes writes"),
+        (
+            "rejected",
+            Self::Rejected,
+            "they are rejected with error 1290, as by a server that only reads",
+        ),
+    ];
+}
+
+impl Choice for Reads {
+    const WHAT: &'static str = "where reads go";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("readers", Self::Readers, "to servers that follow the writer"),
+        ("writer", Self::Writer, "to the server that takes writes"),
+    ];
+}
+
+impl Choice for Consistency {
+    const WHAT: &'static str = "a consistency";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        (
+            "strict",
+            Self::Strict,
+            "a read sees whatever any server had acknowledged before it came",
+        ),
+        ("eventual", Self::Eventual, "a read waits for nothing"),
     ];
 }
 
@@ -267,6 +311,33 @@ impl Form for ListenerForm {
         }
         let password = (keys.password_file, keys.password_env);
         let access = access(keys.auth, password, node.at, cx)?;
+        let door = Door {
+            writes: keys.writes,
+            reads: keys.reads,
+            consistency: keys.consistency,
+        };
+        let is_mysql = keys.protocol == Protocol::MYSQL;
+        if !is_mysql && (keys.users.is_some() || door != Door::default() || keys.server_version.is_some()) {
+            return Err(site
+                .refuse(
+                    "`users`, `writes`, `reads`, `consistency` and `server_version` are for clients of MySQL",
+                )
+                .with_remedy("leave them out, or write `protocol: mysql`"));
+        }
+        let users = match (is_mysql, keys.users) {
+            (true, None) => {
+                return Err(site.refuse("a listener for MySQL needs `users`").with_remedy(
+                    "write `users: FILE`, with a line `NAME: {password_file: PATH}` for each user",
+                ));
+            }
+            (_, users) => users.map(|file| {
+                Access::Users(Users {
+                    file,
+                    passwords: Vec::new(),
+                    known: Arc::default(),
+                })
+            }),
+        };
         if keys.protocol != Protocol::REDIS && access != Access::Open {
             return Err(site
                 .refuse("`password_file`, `password_env` and `auth` are for clients of Redis")
@@ -287,7 +358,8 @@ impl Form for ListenerForm {
         cx.index.listeners.push(site);
         Ok(Listener {
             discovery: keys.discovery,
-            access,
+            access: users.unwrap_or(access),
+            door,
             protocol: keys.protocol,
             address: keys.address,
             route: keys.route,
@@ -295,7 +367,7 @@ impl Form for ListenerForm {
             socket: SocketOptions::default(),
             manner: Manner::Own,
             tls: keys.tls,
-            server_version: None,
+            server_version: keys.server_version,
         })
     }
 }

@@ -179,6 +179,7 @@ mod tests {
             tls: None,
             manner: schema::Manner::Own,
             server_version: None,
+            door: schema::Door::default(),
         };
         Config {
             listeners: addresses.iter().map(listener).collect(),

@@ -16,7 +16,7 @@ use super::{
 use crate::config::{
     check_address, listen_address,
     schema::{
-        Access, Config, Embedded, Limits, Listener, Manner, Permissions, Protocol, Route, ServerTls,
+        Access, Config, Door, Embedded, Limits, Listener, Manner, Permissions, Protocol, Route, ServerTls,
         SocketOptions, SpoolOptions,
     },
 };
@@ -105,6 +105,7 @@ fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
         },
         tls,
         server_version: None,
+        door: Door::default(),
         manner: Manner::Mcrouter {
             flush: flags.flag("enable-flush-cmd"),
         },

@@ -231,6 +231,7 @@ impl Pools {
             keep_routing_prefix: object.take("keep_routing_prefix", cx, flag)?.unwrap_or(false),
             replicated: None,
             login: Login::default(),
+            one_writer: None,
             dedicated: Dedicated::DEFAULT,
             preconnect: false,
             keepalive: self.keepalive,

@@ -8,8 +8,8 @@ use crate::config::{
     document::Node,
     reading::Reading,
     schema::{
-        Access, Algorithm, Dedicated, Eject, EjectBy, Hash, KeepAlive, Listener, Login, Manner, OnEject,
-        Password, PasswordSource, Permissions, Pool, Protocol, Route, SocketOptions,
+        Access, Algorithm, Dedicated, Door, Eject, EjectBy, Hash, KeepAlive, Listener, Login, Manner,
+        OnEject, Password, PasswordSource, Permissions, Pool, Protocol, Route, SocketOptions,
     },
 };
 
@@ -88,6 +88,7 @@ pub(super) fn pool(
         manner: Manner::Twemproxy { all_commands },
         tls: None,
         server_version: None,
+        door: Door::default(),
     };
     let timeout = match settings.timeout {
         0 => NEVER,
@@ -110,6 +111,7 @@ pub(super) fn pool(
                 0
             },
         },
+        one_writer: None,
         dedicated: Dedicated::DEFAULT,
         preconnect: settings.preconnect,
         keepalive: settings.tcpkeepalive.then(KeepAlive::default),

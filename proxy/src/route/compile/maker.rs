@@ -519,13 +519,14 @@ impl<'a> Maker<'_, 'a> {
         }
         let with = |node: NodeId| [&[node], members.as_slice()].concat();
         let mut node = self.choose(Assigned(kept.clone()), with(chosen));
-        if redirects {
-            node = self.attempt(Redirected(kept.clone()), with(node));
-        }
         if holds {
-            node = self.wrap(Held(kept), node);
+            node = self.wrap(Held(kept.clone()), node);
         }
-        node
+        match redirects {
+            // What has failed begins anew behind the members, and may have to wait there.
+            true => self.attempt(Redirected(kept), [&*with(node), &[node]].concat()),
+            false => node,
+        }
     }
 
     /// The members of a pool. The copies of a fleet are never asked one by one: the pool stands for them.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{CompileError, maker::Maker, spoken};
 use crate::{
-    config::schema::{self, ServerTls},
-    protocol::{Access, Manner, OneSecret},
+    config::schema::{self, Consistency, KnownUsers, Reads, ServerTls, Writes},
+    protocol::{Access, Accounts, Door, Manner, OneSecret},
     route::tree::{Greeting, Leaf, Node, Root, Wait},
     tls::Acceptor,
 };
@@ -24,7 +24,10 @@ impl Maker<'_, '_> {
                 self.protocol = spoken.protocol;
                 let other = match listener.discovery {
                     Some(_) => spoken.protocol.announcing(),
-                    None => spoken.protocol.in_manner(manner(listener.manner)),
+                    None => spoken
+                        .protocol
+                        .in_manner(manner(listener.manner))
+                        .or_else(|| spoken.protocol.behind(door(listener.door))),
                 };
                 spoken.protocol = other.unwrap_or(spoken.protocol);
                 (spoken, self.node(&listener.route)?)
@@ -109,6 +112,14 @@ fn manner(manner: schema::Manner) -> Manner {
     }
 }
 
+fn door(door: schema::Door) -> Door {
+    Door {
+        rejects_writes: door.writes == Writes::Rejected,
+        reads_at_writer: door.reads == Reads::Writer,
+        is_eventual: door.consistency == Consistency::Eventual,
+    }
+}
+
 /// All users of the listener have this secret.
 fn one(secret: Arc<[u8]>) -> Access {
     Access::Accounts(Arc::new(OneSecret::new(secret)))
@@ -119,9 +130,17 @@ fn access(access: &schema::Access) -> Access {
     match access {
         schema::Access::Open => Access::Open,
         schema::Access::Pass => Access::Pass,
+        schema::Access::Users(users) => Access::Accounts(Arc::clone(&users.known) as Arc<dyn Accounts>),
         schema::Access::Password(password) => match &password.secret {
             Some(secret) => one(Arc::clone(secret.bytes())),
             None => one([].into()),
         },
+    }
+}
+
+impl Accounts for KnownUsers {
+    fn secret(&self, user: &[u8]) -> Option<&[u8]> {
+        let Self(users) = self;
+        users.get(user).map(|secret| &**secret.bytes())
     }
 }

@@ -61,7 +61,8 @@ impl Choose for Assigned {
     }
 }
 
-/// Goes on to the member that a reply names. The children are those of [`Assigned`], in the same order.
+/// Goes on to the member that a reply names, or begins anew where a member has failed. The children are those of
+/// [`Assigned`], in the same order, and the first once more.
 #[derive(Debug)]
 pub(in crate::route) struct Redirected(pub(in crate::route) StatefulPool);
 
@@ -77,11 +78,18 @@ impl Attempt for Redirected {
         children: &Children<'_>,
         answer: &Answer<'_>,
     ) -> Option<usize> {
-        let Answer::Reply(_, reply) = answer else {
-            return None;
+        let state = self.0.state()?;
+        let reply = match answer {
+            Answer::Reply(_, reply) => reply,
+            Answer::Failed(failed) => {
+                let mut members = self.0.members.iter().enumerate();
+                let (position, member) = members.find(|(_, member)| *member.address == *failed.server)?;
+                let begins_anew = state.failed(&query.asked(), &member.answerer(position), failed);
+                return begins_anew.then(|| children.len() - 1);
+            }
         };
-        let position = self.0.state()?.redirect(&query.asked(), reply, &self.0)?;
-        Some(1 + position).filter(|&next| next != tried.child && next < children.len())
+        let position = state.redirect(&query.asked(), reply, &self.0)?;
+        Some(1 + position).filter(|&next| next != tried.child && next < children.len() - 1)
     }
 
     fn follow(&self, _: &Query<'_>, _: &Tried, _: &Children<'_>) -> Option<usize> {

@@ -77,7 +77,7 @@ impl Engine {
         let rests = lane.is_unused() && !lane.is_streaming();
         let keeps = lane.owner.is_some_and(|owner| {
             let lease = self.clients.lease(owner);
-            lease.is_some_and(|lease| lease != Lease::Clean)
+            lease.is_some_and(|lease| !matches!(lease, Lease::Clean | Lease::Loose))
                 || self.clients.is_subscribed_on(owner, lane.member.id, id)
         });
         match lane.closes {

@@ -71,7 +71,7 @@ impl Engine {
                     .get(id)
                     .is_some_and(|lane| lane.member.id == member.id && lane.login == login);
                 if is_there {
-                    if request.extra_timeout > 0 {
+                    if request.extra_timeout > 0 && !member.protocol.fits_requests() {
                         self.keep_arrival_order(id);
                     }
                     self.give_dedicated(id, member, request, message, to);

@@ -12,6 +12,9 @@ use crate::{
     upstream::{Close, Lane, Trial, Waiter},
 };
 
+/// Time for which a lane stays its client's on which the server keeps only what the last request has left.
+const LOOSE: Micros = Micros::secs(1);
+
 impl Engine {
     /// A dedicated lane has no request in flight: it is returned to the idle lanes, if the server keeps no
     /// state.
@@ -32,6 +35,8 @@ impl Engine {
         match self.clients.lease(owner) {
             None => return self.drop_lane(id, ""),
             Some(Lease::Kept) if !ends => return,
+            Some(Lease::Loose) if !ends && self.servers.queued == 0 => return,
+            Some(Lease::Loose) => self.tell_owner(id, LaneEvent::Released),
             Some(Lease::Kept) => return self.drop_lane(id, CLOSED),
             Some(Lease::Dirty) => {
                 self.tell_owner(id, LaneEvent::Released);
@@ -156,9 +161,30 @@ impl Engine {
         }
     }
 
+    /// Frees the lanes on which servers keep only what has been left a second ago, or a moment ago if other clients
+    /// wait for lanes.
+    fn free_loose(&mut self) {
+        let (now, servers, clients) = (self.now, &self.servers, &self.clients);
+        let limit = if servers.queued > 0 { Micros::ZERO } else { LOOSE };
+        let is_loose = |lane: &Lane| {
+            let lease = lane.owner.and_then(|owner| clients.lease(owner));
+            lease == Some(Lease::Loose)
+                && lane.is_unused()
+                && !lane.is_streaming()
+                && now - lane.active >= limit
+        };
+        let all = servers.lanes.iter().filter(|(_, lane)| is_loose(lane));
+        let loose: Vec<LaneId> = all.map(|(id, _)| id).collect();
+        for id in loose {
+            self.tell_owner(id, LaneEvent::Released);
+            self.free_lane(id);
+        }
+    }
+
     /// Closes idle lanes that have rested for long, and those that other workers want. Clients that wait get
     /// what others have given back.
     pub(in crate::upstream) fn check_dedicated(&mut self) {
+        self.free_loose();
         let (now, mut gone, mut served) = (self.now, Vec::new(), Vec::new());
         for dedicated in self
             .servers

@@ -1,0 +1,100 @@
+//! Users are read from the files that the configuration names.
+
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+use super::{
+    ConfigError, Diagnostic, file, passwords,
+    reading::Reading,
+    schema::{Access, Config, KnownUsers, Secret, Users},
+    yaml::{self, UserSecret},
+};
+
+fn all(config: &mut Config) -> impl Iterator<Item = &mut Users> {
+    config
+        .listeners
+        .iter_mut()
+        .filter_map(|listener| match &mut listener.access {
+            Access::Users(users) => Some(users),
+            Access::Open | Access::Pass | Access::Password(_) => None,
+        })
+}
+
+/// The files of users that a configuration names, and those of their passwords.
+pub(super) fn files(config: &Config) -> impl Iterator<Item = &Path> {
+    let users = config
+        .listeners
+        .iter()
+        .filter_map(|listener| match &listener.access {
+            Access::Users(users) => Some(users),
+            Access::Open | Access::Pass | Access::Password(_) => None,
+        });
+    users.flat_map(|users| {
+        let passwords = users.passwords.iter().map(std::path::PathBuf::as_path);
+        [&*users.file].into_iter().chain(passwords)
+    })
+}
+
+/// Makes the paths of files of users relative to this folder.
+pub(super) fn below(folder: &Path, config: &mut Config) {
+    for users in all(config) {
+        users.file = folder.join(&users.file);
+    }
+}
+
+/// Reads all users.
+///
+/// # Errors
+/// A file cannot be read, or is refused. The errors never name what is in it.
+pub(super) fn read(config: &mut Config) -> Result<(), Vec<ConfigError>> {
+    let mut refused = Vec::new();
+    for users in all(config) {
+        match of(&users.file) {
+            Ok(read) => *users = read,
+            Err(error) => refused.push(error),
+        }
+    }
+    match refused.is_empty() {
+        true => Ok(()),
+        false => Err(refused),
+    }
+}
+
+/// The mistake without what was found in its place: it may be a password.
+fn without_words(mistake: Diagnostic) -> Diagnostic {
+    let problem = match mistake.problem.split_once(", found ") {
+        Some((expected, _)) => expected.to_owned(),
+        None => mistake.problem,
+    };
+    Diagnostic { problem, ..mistake }
+}
+
+/// The users in this file.
+fn of(path: &Path) -> Result<Users, ConfigError> {
+    let text = file::read(path).map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
+    let mut cx = Reading::default();
+    let read = yaml::parse_users(&text, &mut cx);
+    let read = read.map_err(|mistake| ConfigError::one(path, without_words(mistake)))?;
+    if !cx.mistakes.is_empty() {
+        let mistakes = cx.mistakes.into_iter().map(without_words).collect();
+        return Err(ConfigError::all(path, mistakes));
+    }
+    let (mut known, mut files) = (BTreeMap::new(), Vec::new());
+    for (name, secret) in read {
+        let secret = match secret {
+            UserSecret::Said(said) => Secret::new(said.as_bytes()),
+            UserSecret::File(file) => {
+                let file = path.parent().unwrap_or(Path::new("")).join(file);
+                let text = file::read(&file).and_then(|text| passwords::secret(&text));
+                let secret = text.map_err(|diagnostic| ConfigError::one(&file, diagnostic))?;
+                files.push(file);
+                secret
+            }
+        };
+        known.insert(name.into_bytes(), secret);
+    }
+    Ok(Users {
+        file: path.to_owned(),
+        passwords: files,
+        known: Arc::new(KnownUsers(known)),
+    })
+}

@@ -1,0 +1,33 @@
+//! What a listener serves of a protocol whose servers follow one that takes writes.
+
+/// What the clients of a listener may do, and how fresh their reads are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Door {
+    /// Whatever writes is rejected, as by a server that only reads.
+    pub rejects_writes: bool,
+    /// Every request goes to the server that takes writes.
+    pub reads_at_writer: bool,
+    /// Reads wait for nothing.
+    pub is_eventual: bool,
+}
+
+impl Door {
+    /// All is served, and reads are fresh.
+    pub const OPEN: Self = Self::of(0);
+    /// The number of different doors.
+    pub const COUNT: usize = 8;
+
+    /// The number of this door.
+    pub const fn number(self) -> usize {
+        (self.rejects_writes as usize) << 2 | (self.reads_at_writer as usize) << 1 | self.is_eventual as usize
+    }
+
+    /// The door with this number.
+    pub const fn of(number: usize) -> Self {
+        Self {
+            rejects_writes: number & 4 != 0,
+            reads_at_writer: number & 2 != 0,
+            is_eventual: number & 1 != 0,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Errors that the proxy itself answers, as a server would.
+
+use proxima_wire::{message::Outcome, mysql::ErrPacket};
+
+use crate::protocol::{Failed, Fate};
+
+/// An error with its number and its SQL state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Error(pub(super) u16, pub(super) [u8; 5]);
+
+/// A user or a password that is not known.
+pub(super) const ACCESS_DENIED: Error = Error(1045, *b"28000");
+/// A message that is not served, or that no server knows.
+pub(super) const UNKNOWN_COMMAND: Error = Error(1047, *b"08S01");
+/// KILL of a connection that is not there.
+pub(super) const NO_SUCH_THREAD: Error = Error(1094, *b"HY000");
+/// A prepared statement that is not there.
+pub(super) const NO_SUCH_STATEMENT: Error = Error(1243, *b"HY000");
+/// A cursor that is not open.
+pub(super) const NO_CURSOR: Error = Error(1421, *b"HY000");
+/// Too many prepared statements.
+pub(super) const TOO_MANY_STATEMENTS: Error = Error(1461, *b"42000");
+/// Anything else that the proxy cannot do.
+pub(super) const OTHER: Error = Error(1105, *b"HY000");
+/// What is said at a login cannot be understood.
+pub(super) const BAD_HANDSHAKE: Error = Error(1043, *b"08S01");
+/// A method of login that is not served.
+pub(super) const NO_METHOD: Error = Error(1251, *b"08004");
+/// The statement writes, and only reads are served.
+pub(super) const READ_ONLY: Error = Error(1290, *b"HY000");
+/// A transaction that only reads is to write.
+pub(super) const READ_ONLY_TRANSACTION: u16 = 1792;
+/// The connection is lost in the midst of a statement.
+const LOST: Error = Error(2013, *b"HY000");
+/// Too many requests wait.
+const BUSY: Error = Error(1041, *b"HY000");
+
+/// The text of [`READ_ONLY`], as a server has it.
+pub(super) const READ_ONLY_TEXT: &str =
+    "The server is running with the --read-only option so it cannot execute this statement";
+
+impl Error {
+    /// Appends the error as the packet with this number.
+    pub(super) fn append(self, sequence: u8, text: &str, out: &mut Vec<u8>) {
+        let Self(code, state) = self;
+        ErrPacket {
+            code,
+            state: Some(state),
+            message: text.as_bytes(),
+        }
+        .append(sequence, out);
+    }
+
+    /// The error for a request that has failed.
+    pub(super) const fn of(failed: &Failed<'_>) -> Self {
+        match (failed.fate, failed.outcome) {
+            (Fate::Lost | Fate::Blamed, _) => LOST,
+            (Fate::Unsent, Outcome::Overloaded) => BUSY,
+            (Fate::Unsent, _) => OTHER,
+        }
+    }
+}
+
+/// How a request ends that a server answers with this error.
+pub(super) fn outcome(error: &ErrPacket<'_>) -> Outcome {
+    match error.code {
+        // The number is also that of a command that is not known.
+        1047 if error.message.starts_with(b"WSREP") => Outcome::TryAgain,
+        1053 => Outcome::Shutdown,
+        _ => Outcome::ClientError,
+    }
+}

@@ -1,0 +1,146 @@
+//! What a server says of itself.
+
+use proxima_wire::mysql::Header;
+
+/// The answer to a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// Its status.
+    Status(Status),
+    /// Whether it has waited for the others.
+    Proof(bool),
+    /// It has not answered, for this reason.
+    Failed(String),
+}
+
+/// The status of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Status {
+    /// Its name in the cluster.
+    pub(super) name: String,
+    /// It takes no writes but those of the cluster.
+    pub(super) is_read_only: bool,
+    /// It brings another server up to date.
+    pub(super) is_donor: bool,
+    /// Why it serves nobody; empty: it does.
+    pub(super) why_not: String,
+}
+
+impl Answer {
+    /// Reads the names and values in a reply.
+    pub(super) fn read(reply: &[u8]) -> Self {
+        let mut status = Status::default();
+        let (mut is_ready, mut is_primary, mut state) = (false, false, String::new());
+        let mut why_not = Vec::new();
+        each_pair(reply, |name, value| {
+            let text = String::from_utf8_lossy(value).into_owned();
+            match name {
+                b"wsrep_ready" => is_ready = text == "ON",
+                b"wsrep_cluster_status" => is_primary = text == "Primary",
+                b"wsrep_local_state" => state = text,
+                b"wsrep_node_name" => status.name = text,
+                b"read_only" => status.is_read_only = text != "OFF",
+                b"wsrep_reject_queries" if text != "NONE" => why_not.push("it rejects queries"),
+                b"wsrep_desync" if text == "ON" => status.is_donor = true,
+                b"pxc_maint_mode" if text != "DISABLED" => why_not.push("it is in maintenance"),
+                _ => {}
+            }
+        });
+        match &*state {
+            "4" => {}
+            "2" => status.is_donor = true,
+            "" => why_not.push("it tells no state: is it a server of a Galera cluster?"),
+            _ => why_not.push("it is not synced"),
+        }
+        if !is_primary {
+            why_not.push("its part of the cluster is not the primary one");
+        }
+        if !is_ready {
+            why_not.push("it is not ready");
+        }
+        status.why_not = why_not.join(", ");
+        Self::Status(status)
+    }
+}
+
+/// Gives each row of two texts to `take`.
+fn each_pair(mut packets: &[u8], mut take: impl FnMut(&[u8], &[u8])) {
+    while let Some((header, rest)) = packets.split_first_chunk() {
+        let len = (Header::of(*header).len as usize).min(rest.len());
+        let (payload, behind) = rest.split_at(len);
+        packets = behind;
+        // Names and values are short: their lengths are one byte.
+        let Some((name, rest)) = text(payload) else {
+            continue;
+        };
+        let Some((value, [])) = text(rest) else { continue };
+        take(name, value);
+    }
+}
+
+fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (&len, rest) = bytes.split_first()?;
+    (len < 0xfb).then(|| rest.split_at_checked(usize::from(len)))?
+}
+
+#[cfg(test)]
+mod tests {
+    use proxima_wire::mysql::append_packet;
+
+    use super::{Answer, Status};
+
+    fn reply(pairs: &[(&str, &str)]) -> Vec<u8> {
+        let mut out = Vec::new();
+        append_packet(1, &mut out, |out| out.push(2));
+        append_packet(2, &mut out, |out| out.extend_from_slice(b"\x03def\x04test\x01x"));
+        for (number, (name, value)) in pairs.iter().enumerate() {
+            append_packet(3 + number as u8, &mut out, |out| {
+                for text in [name, value] {
+                    out.push(text.len() as u8);
+                    out.extend_from_slice(text.as_bytes());
+                }
+            });
+        }
+        append_packet(99, &mut out, |out| out.extend_from_slice(b"\xfe\0\0\x02\0\0\0"));
+        out
+    }
+
+    const WELL: [(&str, &str); 7] = [
+        ("wsrep_ready", "ON"),
+        ("wsrep_cluster_status", "Primary"),
+        ("wsrep_local_state", "4"),
+        ("wsrep_node_name", "pxc-1"),
+        ("read_only", "OFF"),
+        ("wsrep_reject_queries", "NONE"),
+        ("pxc_maint_mode", "DISABLED"),
+    ];
+
+    fn with(name: &str, value: &'static str) -> Status {
+        let changed = WELL.map(|(one, other)| (one, if one == name { value } else { other }));
+        match Answer::read(&reply(&changed)) {
+            Answer::Status(status) => status,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_server_serves_only_if_it_says_that_all_is_well() {
+        let well = with("", "");
+        assert_eq!(
+            (&*well.name, &*well.why_not, well.is_read_only),
+            ("pxc-1", "", false)
+        );
+        assert!(with("read_only", "ON").is_read_only);
+        assert!(with("wsrep_local_state", "2").is_donor);
+        for (name, value) in [
+            ("wsrep_ready", "OFF"),
+            ("wsrep_cluster_status", "non-Primary"),
+            ("wsrep_local_state", "1"),
+            ("wsrep_local_state", ""),
+            ("wsrep_reject_queries", "ALL"),
+            ("pxc_maint_mode", "MAINTENANCE"),
+        ] {
+            assert!(!with(name, value).why_not.is_empty(), "{name} {value}");
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! A Galera cluster: one server takes writes, and the others serve reads.
+//!
+//! Two questions are put to each server again and again, on connections of their own. The status says whether it
+//! serves; a read that waits for the other servers proves it. A server that was away is not asked for anything
+//! before it has proved it: one that was frozen and evicted tells for some seconds that all is well.
+//!
+//! Invariant: one server is the writer at a time, for all workers. It stays that until it fails.
+
+mod answer;
+mod node;
+
+use std::{
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    time::Duration,
+};
+
+use proxima_wire::{
+    message::{Class, Outcome},
+    mysql::{ErrPacket, Header},
+};
+
+pub(super) use self::node::Word;
+use self::{answer::Answer, node::Nodes};
+use super::{
+    commands::{self, append_query},
+    error::READ_ONLY_TRANSACTION,
+    state::Client,
+};
+use crate::protocol::{
+    Answerer, Asked, Failed, Fate, Heard, HoldLimit, MemberFacts, Monitor, OneWriter, PoolChanges,
+    PoolMembers, PoolOrders, PoolSettings, PoolState,
+};
+
+/// Time between two questions to a server.
+const INTERVAL: Duration = Duration::from_millis(250);
+
+/// By what the answers are told.
+const STATUS: u64 = 0;
+const PROOF: u64 = 1;
+
+/// What servers are asked for their status. A variable that a server does not know is left out.
+const ASK_STATUS: &[u8] =
+    b"SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_cluster_status', \
+                            'wsrep_local_state', 'wsrep_cluster_state_uuid'); \
+                            SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_node_name', 'read_only', \
+                            'wsrep_reject_queries', 'wsrep_desync', 'pxc_maint_mode')";
+/// What servers are asked so that they wait for what others have acknowledged.
+const ASK_PROOF: &[u8] = b"SET SESSION wsrep_sync_wait = 1; SELECT 1";
+
+/// The state of a pool that is a Galera cluster.
+pub(super) struct Galera {
+    settings: OneWriter,
+    changes: PoolChanges,
+    orders: std::sync::Arc<PoolOrders>,
+    nodes: Nodes,
+    /// The turn of readers.
+    turn: AtomicU32,
+}
+
+impl Galera {
+    /// The state of a pool with these settings, of whose servers nothing is known.
+    pub(super) fn new(settings: &PoolSettings<'_>, writer: &OneWriter) -> Self {
+        Self {
+            settings: writer.clone(),
+            changes: settings.changes.clone(),
+            orders: std::sync::Arc::clone(&settings.orders),
+            nodes: Nodes::default(),
+            turn: AtomicU32::new(0),
+        }
+    }
+
+    /// Notes what a server has answered, or that it has not.
+    fn note(&self, of: &Answerer<'_>, answer: Answer) {
+        self.nodes.heard(of, answer, &self.settings);
+        if self.nodes.take_news() {
+            self.changes.note();
+        }
+    }
+
+    /// The position of the writer.
+    fn writer(&self, members: &dyn PoolMembers) -> Option<usize> {
+        if let Some(ordered) = self.orders.writer() {
+            return Some(ordered);
+        }
+        let number = self.nodes.writer();
+        if number == 0 {
+            return None;
+        }
+        let is_writer = |member: MemberFacts<'_>| Word(member.noted.get()).number() == number;
+        let found = (0..members.count()).find(|&at| members.at(at).is_some_and(is_writer));
+        if found.is_none() {
+            // It is no member any more.
+            self.nodes.forget(number, &self.settings);
+            self.changes.note();
+        }
+        found
+    }
+
+    /// The position of a reader: of the nearest that serve, each in its turn.
+    fn reader(&self, writer: Option<usize>, members: &dyn PoolMembers) -> Option<usize> {
+        let serves = |at: usize| {
+            let member = members.at(at)?;
+            let may_read = writer != Some(at) || self.settings.reads;
+            let serves = may_read && member.is_up && Word(member.noted.get()).serves();
+            (serves && member.weight > 0.0).then_some((member.distance, member.weight))
+        };
+        let nearest = (0..members.count())
+            .filter_map(serves)
+            .map(|(distance, _)| distance)
+            .min()?;
+        let weight = |at: usize| {
+            serves(at)
+                .filter(|&(distance, _)| distance == nearest)
+                .map(|(_, weight)| weight)
+        };
+        let all: f64 = (0..members.count()).filter_map(weight).sum();
+        // The turns of the golden ratio are shared out evenly, however few there were.
+        let turn = self.turn.fetch_add(1, Relaxed).wrapping_mul(0x9e37_79b9);
+        let mut left = all * f64::from(turn) / (f64::from(u32::MAX) + 1.0);
+        let mut last = None;
+        for at in 0..members.count() {
+            let Some(weight) = weight(at) else { continue };
+            last = Some(at);
+            left -= weight;
+            if left < 0.0 {
+                break;
+            }
+        }
+        last
+    }
+}
+
+impl PoolState for Galera {
+    fn has_one_writer(&self) -> bool {
+        true
+    }
+
+    fn may_hold(&self) -> bool {
+        true
+    }
+
+    /// Whatever writes waits while nobody takes writes; and everything while nothing is known of any server.
+    fn holds(&self, asked: &Asked<'_>) -> bool {
+        let has_writer = self.nodes.writer() != 0 || self.orders.writer().is_some();
+        !has_writer && (asked.class != Class::Read || !self.nodes.has_reader())
+    }
+
+    fn hold_limit(&self) -> HoldLimit {
+        HoldLimit {
+            time: self.settings.wait,
+            ..HoldLimit::DEFAULT
+        }
+    }
+
+    fn answered(&self, token: u64, of: &Answerer<'_>, heard: Heard<'_>) {
+        let answer = match (token, heard) {
+            (STATUS, Heard::Reply(reply, bytes)) if !reply.outcome.is_error() => Answer::read(bytes),
+            (PROOF, Heard::Reply(reply, _)) => Answer::Proof(!reply.outcome.is_error()),
+            // That a server is late with it says nothing of this very server.
+            (PROOF, Heard::Failed(_)) => Answer::Proof(false),
+            (_, Heard::Reply(_, bytes)) => Answer::Failed(error_text(bytes)),
+            (_, Heard::Failed(failed)) => Answer::Failed(failed.to_string()),
+        };
+        self.note(of, answer);
+    }
+
+    fn member(&self, asked: &Asked<'_>, members: &dyn PoolMembers) -> Option<usize> {
+        let writer = self.writer(members);
+        let serves = |&at: &usize| {
+            members
+                .at(at)
+                .is_some_and(|member| Word(member.noted.get()).serves())
+        };
+        // Where there is none, the servers themselves say what is wrong.
+        let any = || writer.or_else(|| (0..members.count()).find(serves)).or(Some(0));
+        match asked.class {
+            Class::Read => self.reader(writer, members).or_else(any),
+            _ => any(),
+        }
+    }
+
+    fn may_redirect(&self) -> bool {
+        true
+    }
+
+    /// A read that has turned out to write, or whose server does not serve, goes to the writer.
+    fn redirect(&self, asked: &Asked<'_>, reply: &[u8], members: &dyn PoolMembers) -> Option<usize> {
+        if asked.class != Class::Read || !leads_on(reply) {
+            return None;
+        }
+        self.writer(members).filter(|_| !is_for_reads(asked))
+    }
+
+    /// A server that cannot be reached serves no longer, and what it has not executed goes to another one.
+    fn failed(&self, asked: &Asked<'_>, of: &Answerer<'_>, failed: &Failed<'_>) -> bool {
+        let is_gone = matches!(
+            failed.outcome,
+            Outcome::ConnectError | Outcome::ConnectTimeout | Outcome::Ejected | Outcome::Timeout
+        );
+        let may_go_on = match failed.fate {
+            Fate::Unsent => true,
+            // Only where it could not write, it has not written.
+            Fate::Lost => {
+                let has_only_read = !asked.request.is_again && !Word(of.noted.get()).writes();
+                asked.class == Class::Read && has_only_read && !is_for_reads(asked)
+            }
+            Fate::Blamed => false,
+        };
+        // A login, or a reply, may have failed because of the one whom it is for.
+        if is_gone && !of.is_up {
+            self.note(of, Answer::Failed(failed.what.to_owned()));
+        }
+        is_gone && may_go_on
+    }
+
+    fn primary(&self, members: &dyn PoolMembers) -> Option<usize> {
+        self.writer(members)
+    }
+
+    fn monitors(&self) -> Vec<Monitor> {
+        [(STATUS, ASK_STATUS), (PROOF, ASK_PROOF)]
+            .map(|(token, text)| {
+                let mut message = Vec::new();
+                append_query(text, &mut message);
+                Monitor {
+                    interval: INTERVAL,
+                    command: commands::MONITOR,
+                    message,
+                    token,
+                }
+            })
+            .into()
+    }
+}
+
+/// Does this come from a client of a listener that rejects writes?
+fn is_for_reads(asked: &Asked<'_>) -> bool {
+    Client::of(asked.session).is_some_and(|client| client.door.rejects_writes)
+}
+
+/// Is this the error of a server that has done nothing, where another one may do it?
+pub(super) fn leads_on(reply: &[u8]) -> bool {
+    let payload = reply
+        .get(Header::LEN..)
+        .filter(|payload| payload.first() == Some(&0xff));
+    let error = payload.and_then(|payload| ErrPacket::read(payload).ok());
+    error.is_some_and(|error| match error.code {
+        // A function writes; the server serves nobody; it could not wait for the others in time.
+        READ_ONLY_TRANSACTION | 1205 => true,
+        1047 => error.message.starts_with(b"WSREP"),
+        _ => false,
+    })
+}
+
+/// The text of an error packet.
+fn error_text(reply: &[u8]) -> String {
+    let error = reply
+        .get(Header::LEN..)
+        .and_then(|payload| ErrPacket::read(payload).ok());
+    error.map_or_else(
+        || "it answers nonsense".to_owned(),
+        |error| String::from_utf8_lossy(error.message).into_owned(),
+    )
+}

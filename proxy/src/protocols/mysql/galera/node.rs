@@ -1,0 +1,393 @@
+//! What is known of each server, and which one takes writes.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "servers answer the control thread, which has no turns"
+)]
+#![allow(
+    clippy::disallowed_types,
+    reason = "the lock is taken when a server has answered a question of the pool's, and not on the way of a request"
+)]
+
+use std::{
+    cmp::Ordering,
+    collections::BTreeMap,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU32, Ordering::SeqCst},
+    },
+    time::{Duration, Instant},
+};
+
+use super::answer::{Answer, Status};
+use crate::protocol::{Answerer, OneWriter};
+
+/// Time for which servers may answer first, before one of them is the writer that is not the first by name.
+const SETTLING: Duration = Duration::from_millis(500);
+/// The longest time for which a server that says that all is well is waited for.
+const LONGEST: Duration = Duration::from_secs(3);
+
+/// The servers of a cluster.
+#[derive(Default)]
+pub(super) struct Nodes {
+    all: Mutex<All>,
+    has_reader: AtomicBool,
+    has_news: AtomicBool,
+    /// The number of the writer; 0: none.
+    writer: AtomicU32,
+}
+
+#[derive(Default)]
+struct All {
+    /// By address.
+    nodes: BTreeMap<String, Node>,
+    last: u32,
+    /// The number of the writer; 0: none.
+    writer: u32,
+    /// The one that will be it when it has waited for the others once more, with how often it had before.
+    next: Option<(u32, u32)>,
+    /// When the first server has answered. Nothing is waited for once there was a writer.
+    begun: Option<Instant>,
+    had_writer: bool,
+}
+
+/// What is known of a server.
+#[derive(Default)]
+struct Node {
+    number: u32,
+    status: Status,
+    /// Why nobody is sent there; empty: it serves.
+    why_not: String,
+    /// How often it has waited for the others since it says that all is well. The first wait may have begun
+    /// before.
+    proofs: u32,
+}
+
+/// What the state of a pool notes of a server: its number, and whether it serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::protocols::mysql) struct Word(pub(in crate::protocols::mysql) u32);
+
+impl Word {
+    const SERVES: u32 = 1;
+    const WRITES: u32 = 2;
+
+    fn new(number: u32, serves: bool, writes: bool) -> Self {
+        let flag = |is: bool, flag: u32| if is { flag } else { 0 };
+        Self((number << 2) | flag(serves, Self::SERVES) | flag(writes, Self::WRITES))
+    }
+
+    /// The number of the server; 0: nothing is known of it.
+    pub(in crate::protocols::mysql) const fn number(self) -> u32 {
+        self.0 >> 2
+    }
+
+    /// May it be asked?
+    pub(in crate::protocols::mysql) const fn serves(self) -> bool {
+        self.0 & Self::SERVES != 0
+    }
+
+    /// Is it the writer?
+    pub(in crate::protocols::mysql) const fn writes(self) -> bool {
+        self.0 & Self::WRITES != 0
+    }
+}
+
+impl Nodes {
+    /// Does any server serve reads?
+    pub(super) fn has_reader(&self) -> bool {
+        self.has_reader.load(SeqCst)
+    }
+
+    /// The number of the writer; 0: there is none.
+    pub(super) fn writer(&self) -> u32 {
+        self.writer.load(SeqCst)
+    }
+
+    /// The server with this number is none of the cluster any more.
+    pub(super) fn forget(&self, number: u32, settings: &OneWriter) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.nodes.retain(|_, node| node.number != number);
+        self.decide(&mut all, settings);
+    }
+
+    /// Notes which server takes writes, and whether any serves reads.
+    fn decide(&self, all: &mut All, settings: &OneWriter) {
+        let writer = match all.is_settled(Instant::now()) {
+            true => all.elect(settings),
+            false => 0,
+        };
+        if writer != all.writer {
+            let address = all.nodes.iter().find(|(_, node)| node.number == writer);
+            let address = address.map_or("none", |(address, _)| address.as_str());
+            tracing::info!(server = address, "the writer has changed");
+            all.writer = writer;
+            self.has_news.store(true, SeqCst);
+        }
+        all.had_writer |= writer != 0;
+        self.writer.store(writer, SeqCst);
+        self.has_reader
+            .store(all.nodes.values().any(Node::serves), SeqCst);
+    }
+
+    /// Has anything changed since this was asked last?
+    pub(super) fn take_news(&self) -> bool {
+        self.has_news.swap(false, SeqCst)
+    }
+
+    /// Notes what this server has answered.
+    pub(super) fn heard(&self, of: &Answerer<'_>, answer: Answer, settings: &OneWriter) {
+        let mut guard = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = &mut *guard;
+        let next = all.last + 1;
+        let node = all.nodes.entry(of.address.to_owned()).or_insert_with(|| Node {
+            number: next,
+            why_not: "it has not answered yet".into(),
+            ..Node::default()
+        });
+        all.last = all.last.max(node.number);
+        let served = node.serves();
+        node.note(answer, settings);
+        let (serves, number) = (node.serves(), node.number);
+        if serves != served {
+            self.has_news.store(true, SeqCst);
+            match serves {
+                true => tracing::info!(server = of.address, "it serves"),
+                false => tracing::warn!(server = of.address, why = &*node.why_not, "it serves no longer"),
+            }
+        }
+        self.decide(all, settings);
+        of.noted.set(Word::new(number, serves, all.writer == number).0);
+    }
+}
+
+impl Node {
+    /// Has it said that all is well, and proved it since?
+    fn serves(&self) -> bool {
+        self.why_not.is_empty() && self.proofs > 1
+    }
+
+    fn note(&mut self, answer: Answer, settings: &OneWriter) {
+        match answer {
+            Answer::Status(status) => {
+                let is_donor = status.is_donor && !settings.donors;
+                self.why_not = match is_donor && status.why_not.is_empty() {
+                    true => "it brings another server up to date".into(),
+                    false => status.why_not.clone(),
+                };
+                self.status = status;
+            }
+            Answer::Failed(why) => self.why_not = why,
+            Answer::Proof(true) if self.why_not.is_empty() => self.proofs = self.proofs.saturating_add(1),
+            Answer::Proof(_) => {}
+        }
+        if !self.why_not.is_empty() {
+            self.proofs = 0;
+        }
+    }
+}
+
+impl All {
+    /// Is it known which servers there are to choose from? Otherwise the one that happens to answer first would take
+    /// writes at one proxy, and another one at the next.
+    fn is_settled(&mut self, now: Instant) -> bool {
+        let elapsed = now - *self.begun.get_or_insert(now);
+        let is_pending = |node: &Node| node.why_not.is_empty() && !node.serves();
+        let is_pending = elapsed < LONGEST && self.nodes.values().any(is_pending);
+        self.had_writer || elapsed >= SETTLING && !is_pending
+    }
+
+    /// The number of the server that takes writes: the one that does, as long as it can, and otherwise the first. One
+    /// that follows another waits for the others first, so that it has what that one has acknowledged.
+    fn elect(&mut self, settings: &OneWriter) -> u32 {
+        let can = |node: &&Node| node.serves() && !node.status.is_read_only;
+        let able = || self.nodes.values().filter(can);
+        if able().any(|node| node.number == self.writer) {
+            self.next = None;
+            return self.writer;
+        }
+        let rank = |node: &Node| settings.order.iter().position(|name| *name == node.status.name);
+        let first = able().min_by(|one, other| {
+            let ranks = (rank(one).unwrap_or(usize::MAX), rank(other).unwrap_or(usize::MAX));
+            let by_rank = ranks.0.cmp(&ranks.1);
+            by_rank.then_with(|| natural(&one.status.name, &other.status.name))
+        });
+        let Some((number, proofs)) = first.map(|node| (node.number, node.proofs)) else {
+            self.next = None;
+            return 0;
+        };
+        let (next, before) = *self.next.get_or_insert((number, proofs));
+        let is_same = next == number && proofs >= before;
+        if !is_same {
+            self.next = Some((number, proofs));
+        }
+        // The first wait may have begun before the one was lost that it follows.
+        match !self.had_writer || is_same && proofs >= before + 2 {
+            true => number,
+            false => 0,
+        }
+    }
+}
+
+/// Names in the order in which people count: `pxc-2` is before `pxc-10`.
+fn natural(one: &str, other: &str) -> Ordering {
+    let split = |name: &str| {
+        let stem = name.trim_end_matches(|last: char| last.is_ascii_digit()).len();
+        (name[..stem].to_owned(), name[stem..].parse::<u64>().unwrap_or(0))
+    };
+    split(one).cmp(&split(other)).then_with(|| one.cmp(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Noted, Reached};
+
+    const WRITER: OneWriter = OneWriter {
+        order: Vec::new(),
+        wait: std::time::Duration::ZERO,
+        reads: false,
+        donors: false,
+    };
+
+    struct Cluster {
+        nodes: Nodes,
+        noted: Vec<Noted>,
+        settings: OneWriter,
+    }
+
+    impl Cluster {
+        fn new(size: usize, settings: OneWriter) -> Self {
+            let nodes = Nodes::default();
+            // The servers had time to answer.
+            nodes.all.lock().unwrap().begun = Instant::now().checked_sub(SETTLING);
+            Self {
+                nodes,
+                noted: (0..size).map(|_| Noted::default()).collect(),
+                settings,
+            }
+        }
+
+        /// Returns the name of the writer.
+        fn hear(&self, at: usize, answer: Answer) -> u32 {
+            let of = Answerer {
+                is_up: true,
+                position: at,
+                address: &format!("10.0.0.{at}:3306"),
+                reached: &Reached::default(),
+                noted: &self.noted[at],
+            };
+            self.nodes.heard(&of, answer, &self.settings);
+            self.nodes.writer()
+        }
+
+        /// The server has waited for the others twice, so that it may follow a writer.
+        fn prove(&self, at: usize) -> u32 {
+            self.hear(at, Answer::Proof(true));
+            self.hear(at, Answer::Proof(true))
+        }
+
+        fn well(&self, at: usize, name: &str) -> u32 {
+            self.hear(at, Answer::Status(named(name)));
+            self.hear(at, Answer::Proof(true));
+            self.hear(at, Answer::Proof(true))
+        }
+
+        fn serves(&self, at: usize) -> bool {
+            Word(self.noted[at].get()).serves()
+        }
+    }
+
+    fn named(name: &str) -> Status {
+        Status {
+            name: name.into(),
+            ..Status::default()
+        }
+    }
+
+    #[test]
+    fn the_writer_stays_until_it_fails_and_the_next_is_the_first_by_number() {
+        let cluster = Cluster::new(3, WRITER);
+        assert_eq!(cluster.well(0, "pxc-10"), 1);
+        assert_eq!((cluster.well(1, "pxc-3"), cluster.well(2, "pxc-2")), (1, 1));
+        assert_eq!(
+            cluster.hear(0, Answer::Failed("refused".into())),
+            0,
+            "pxc-2 waits first"
+        );
+        assert_eq!(
+            cluster.hear(2, Answer::Proof(true)),
+            0,
+            "that may have begun before"
+        );
+        assert_eq!(cluster.hear(2, Answer::Proof(true)), 3);
+        assert_eq!(cluster.well(0, "pxc-1"), 3, "it stays");
+        let read_only = Status {
+            is_read_only: true,
+            ..named("pxc-2")
+        };
+        cluster.hear(2, Answer::Status(read_only));
+        assert_eq!(cluster.prove(0), 1);
+        assert!(cluster.serves(2));
+    }
+
+    #[test]
+    fn configured_names_come_first() {
+        let order = vec!["b".to_owned(), "a".to_owned()];
+        let cluster = Cluster::new(3, OneWriter { order, ..WRITER });
+        for (at, name) in ["a", "b", "c"].iter().enumerate() {
+            cluster.hear(at, Answer::Status(named(name)));
+            cluster.hear(at, Answer::Proof(true));
+        }
+        assert_eq!(
+            cluster.hear(2, Answer::Proof(true)),
+            0,
+            "others are about to prove it"
+        );
+        cluster.well(0, "a");
+        assert_eq!(cluster.well(1, "b"), 2);
+        cluster.hear(1, Answer::Failed("gone".into()));
+        assert_eq!(cluster.prove(0), 1);
+        cluster.hear(2, Answer::Failed("gone".into()));
+        assert_eq!(cluster.hear(0, Answer::Failed("gone".into())), 0);
+        assert!(!cluster.nodes.has_reader());
+    }
+
+    #[test]
+    fn a_server_serves_when_it_has_waited_for_the_others_since_it_was_well() {
+        let cluster = Cluster::new(1, WRITER);
+        cluster.hear(0, Answer::Proof(true));
+        cluster.hear(0, Answer::Proof(true));
+        cluster.hear(0, Answer::Status(named("a")));
+        assert!(!cluster.serves(0), "those were before");
+        cluster.hear(0, Answer::Proof(true));
+        assert!(!cluster.serves(0), "this one may have begun before");
+        cluster.hear(0, Answer::Proof(false));
+        cluster.hear(0, Answer::Proof(true));
+        assert!(cluster.serves(0));
+        cluster.hear(0, Answer::Proof(false));
+        assert!(cluster.serves(0), "it is late because of another one");
+        let donor = Status {
+            is_donor: true,
+            ..named("a")
+        };
+        cluster.hear(0, Answer::Status(donor));
+        assert!(!cluster.serves(0));
+        assert!(cluster.nodes.take_news() && !cluster.nodes.take_news());
+    }
+
+    #[test]
+    fn a_writer_that_is_no_member_any_more_is_followed() {
+        let cluster = Cluster::new(2, WRITER);
+        cluster.well(0, "a");
+        assert_eq!(cluster.well(1, "b"), 1);
+        cluster.nodes.forget(1, &WRITER);
+        assert_eq!(cluster.nodes.writer(), 0);
+        assert_eq!(cluster.prove(1), 2);
+    }
+
+    #[test]
+    fn names_are_counted_as_people_do() {
+        let mut names = ["pxc-10", "pxc-2", "a", "pxc", "pxc-02"];
+        names.sort_by(|one, other| natural(one, other));
+        assert_eq!(names, ["a", "pxc", "pxc-02", "pxc-2", "pxc-10"]);
+    }
+}

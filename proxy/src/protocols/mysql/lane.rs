@@ -1,0 +1,150 @@
+//! What is kept for one connection to a server.
+
+use std::{collections::HashSet, sync::Arc};
+
+use proxima_wire::mysql::{Capabilities, Status, Tracker};
+
+use super::{
+    galera::Word,
+    known::KnownStatements,
+    offer::Offer,
+    settings::Settings,
+    stage::Stage,
+    told::{End, Told},
+};
+use crate::protocol::{EndState, Noted};
+
+/// The most texts that are remembered to have been taken.
+const MOST_TAKEN: usize = 64;
+
+/// Rows have come of a statement that may have generated an id: nobody tells it.
+pub(super) const UNKNOWN_ID: u64 = u64::MAX;
+
+/// The variables by which a server is asked for that.
+const OF_READING: [&[u8]; 3] = [b"tx_read_only", b"transaction_read_only", b"wsrep_sync_wait"];
+
+/// The state of a connection.
+#[derive(Default)]
+pub(super) struct Lane {
+    /// The next step of the login.
+    pub(super) stage: Stage,
+    /// What the state of the pool has noted of the server.
+    pub(super) noted: Noted,
+    /// The number by which the server knows the connection.
+    pub(super) connection: u32,
+    /// What both ends have agreed on.
+    pub(super) capabilities: Capabilities,
+    /// The server is MariaDB.
+    pub(super) is_mariadb: bool,
+    /// The server follows others, and can wait until it has what they have.
+    pub(super) is_galera: bool,
+    /// What the server has said of itself, until it is told.
+    pub(super) offer: Option<Offer>,
+    /// The values that variables had behind the login.
+    pub(super) begun: Settings,
+    /// What the server has here, as far as it differs from that.
+    pub(super) settings: Settings,
+    /// The number of the session that has used the connection last.
+    pub(super) session: u64,
+    /// The number that the first packet of a reply must have. `None`: of a statement of several packets it is that
+    /// behind the last of them.
+    pub(super) first_number: Option<u8>,
+    /// The id that was generated here last.
+    pub(super) last_id: u64,
+    /// What the server is asked for beside the settings of that session.
+    pub(super) reading: Reading,
+    /// A statement has changed what the server was asked for so.
+    pub(super) has_lost_reading: bool,
+    /// Texts that the server has taken here.
+    taken: HashSet<Box<[u8]>>,
+    /// The prepared statements that the server knows here.
+    pub(super) statements: KnownStatements,
+    /// The numbers of those that are to be closed.
+    pub(super) closing: Vec<u32>,
+    /// What the server is being told.
+    pub(super) telling: Telling,
+    /// What the server has said to the text before a statement, if it has not taken it.
+    pub(super) failed: Option<Vec<u8>>,
+}
+
+/// What a connection is for beside the state of a session, for as long as it reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Reading {
+    /// The server rejects whatever writes.
+    pub(super) only: bool,
+    /// Each read waits until the server has what every server had acknowledged before.
+    pub(super) waits: bool,
+}
+
+/// A text, or a schema, that a server is being told before a statement.
+#[derive(Default)]
+pub(super) struct Telling {
+    pub(super) text: Vec<u8>,
+    /// What the server has when it has taken it.
+    pub(super) settings: Settings,
+    pub(super) reading: Reading,
+    /// The statement that it prepares, with the state of the session in which it does.
+    pub(super) statement: Option<(Arc<[u8]>, Arc<Settings>)>,
+}
+
+impl EndState for Lane {
+    fn memory(&self) -> usize {
+        let taken = self.taken.iter().map(|text| text.len() + size_of::<Box<[u8]>>());
+        self.begun.memory()
+            + self.settings.memory()
+            + self.telling.text.capacity()
+            + self.telling.settings.memory()
+            + self.statements.memory()
+            + taken.sum::<usize>()
+    }
+}
+
+impl Lane {
+    /// Is it a connection to a server of a pool that knows which one takes writes?
+    pub(super) fn is_of_galera_pool(&self) -> bool {
+        Word(self.noted.get()).number() != 0
+    }
+
+    /// Is it a connection to a server beside the one that takes writes? `is_alone`: there is no other one where the
+    /// pool does not know which one does.
+    pub(super) fn is_of_reader(&self, is_alone: bool) -> bool {
+        match self.is_of_galera_pool() {
+            true => !Word(self.noted.get()).writes(),
+            false => !is_alone,
+        }
+    }
+
+    /// Has the server taken this text here?
+    pub(super) fn has_taken(&self, text: &[u8]) -> bool {
+        self.taken.contains(text)
+    }
+
+    /// The server has taken this text.
+    pub(super) fn take(&mut self, text: &[u8]) {
+        if self.taken.len() < MOST_TAKEN {
+            self.taken.insert(text.into());
+        }
+    }
+
+    /// Notes what a reply says of the connection, whose session has these settings from then on.
+    /// `has_written`: the statement may have generated an id; `calls`: it has called a procedure.
+    pub(super) fn note(&mut self, end: &End<'_>, settings: &Settings, (has_written, calls): (bool, bool)) {
+        let is_of_reading =
+            |tracker| matches!(tracker, Tracker::Variable { name, .. } if OF_READING.contains(&name));
+        match end.told() {
+            Some(Told::Ok(ok)) if ok.last_insert_id > 0 => self.last_id = ok.last_insert_id,
+            Some(Told::Eof(_)) if has_written => self.last_id = UNKNOWN_ID,
+            Some(Told::Ok(ok)) if has_written && (ok.is_eof || calls) => self.last_id = UNKNOWN_ID,
+            _ => {}
+        }
+        match end.told() {
+            Some(Told::Ok(ok)) if !ok.trackers.bytes().is_empty() => {
+                self.has_lost_reading |= { ok.trackers }.any(is_of_reading);
+                self.settings.clone_from(settings);
+            }
+            // It is not told what has changed.
+            Some(Told::Eof(eof)) => self.has_lost_reading |= eof.status.has(Status::SESSION_CHANGED),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! The proxy's login at a server: as itself or as a client, with TLS if its pool asks for it; then the server is
+//! asked to tell what changes of a session.
+
+use proxima_wire::{
+    message::Parse,
+    mysql::{
+        AuthMore, AuthSwitch, Capabilities, ErrPacket, Event, Found, Greeting, Header, Login as Hello, SALT,
+        Shape, Status, TlsRequest, Tracker, append_packet, find,
+        password::{FAST, FULL},
+        sql::Charset,
+    },
+};
+
+use super::{
+    commands::append_query,
+    error::OTHER,
+    lane::Lane,
+    offer::Offer,
+    settings::STATEMENT_ID,
+    stage::{Method, Stage},
+    who::{Proof, Who},
+};
+use crate::protocol::{Login, MALFORMED, ServerLogin, StateSlot};
+
+/// The largest packet that the proxy takes: as large as any server allows.
+const LARGEST: u32 = 1 << 30;
+
+/// What a server is asked behind the login: to tell every change of a variable, of the schema, and of anything
+/// else that it keeps for a session.
+const TRACK: &[u8] = b"SET SESSION session_track_system_variables='*', session_track_schema=ON, \
+                       session_track_state_change=ON";
+/// Variables that every session has are set to what they are, so that the server tells their values.
+const TELL: &[u8] = b"SET SESSION character_set_client=@@character_set_client, \
+                      character_set_results=@@character_set_results, \
+                      character_set_connection=@@character_set_connection, \
+                      collation_connection=@@collation_connection, sql_mode=@@sql_mode, time_zone=@@time_zone";
+/// Only a server that may follow others knows this variable.
+const GALERA: &[u8] = b"SELECT @@wsrep_on";
+
+/// Takes one step.
+pub(super) fn step(
+    slot: &mut StateSlot,
+    with: &mut ServerLogin<'_>,
+    bytes: &[u8],
+    out: &mut Vec<u8>,
+) -> Login {
+    slot.change(|lane: &mut Lane| lane.noted = with.noted.clone());
+    let (Some(lane), Some(who)) = (slot.get_mut::<Lane>(), who(with)) else {
+        return Login::Rejected("the pool names no `user` with a password".into());
+    };
+    match lane.stage {
+        Stage::WithinTls(salt, collation, method) => {
+            lane.stage = Stage::Proof(salt, true);
+            say_hello(lane, &who, (salt, collation, method), 2, out);
+            Login::More { used: 0 }
+        }
+        Stage::Greeting | Stage::Proof(..) => match packet(bytes) {
+            None => Login::More { used: 0 },
+            Some((_, [])) => Login::Refused(MALFORMED.into()),
+            Some((header, payload)) => {
+                let used = Header::LEN + payload.len();
+                let step = match lane.stage {
+                    Stage::Proof(salt, is_secret) => {
+                        proof(lane, &who, with, (salt, is_secret), (header, payload), out)
+                    }
+                    _ => greeting(lane, &who, with, (header, payload), out),
+                };
+                step.unwrap_or_else(|is_upgrade| match is_upgrade {
+                    true => Login::Upgrade { used },
+                    false => Login::More { used },
+                })
+            }
+        },
+        Stage::Track | Stage::Tell | Stage::Galera => asked(lane, with, bytes, out),
+        Stage::Over => Login::Ready { used: 0 },
+    }
+}
+
+/// As whom the proxy logs in.
+fn who(with: &ServerLogin<'_>) -> Option<Who> {
+    if !with.words.is_empty() {
+        return Who::decode(with.words);
+    }
+    let own = with.own?;
+    Some(Who {
+        user: own.user.clone(),
+        proof: Proof::Password(own.password.as_deref().unwrap_or_default().to_vec()),
+        capabilities: Capabilities::DEPRECATE_EOF
+            .with(Capabilities::MULTI_STATEMENTS)
+            .with(Capabilities::MULTI_RESULTS),
+        collation: 45,
+        has_schema: true,
+    })
+}
+
+/// The first packet, which is there as a whole.
+fn packet(bytes: &[u8]) -> Option<(Header, &[u8])> {
+    let (header, rest) = bytes.split_first_chunk()?;
+    let header = Header::of(*header);
+    Some((header, rest.get(..header.len as usize)?))
+}
+
+/// The server has greeted. `Err`: the login goes on, behind TLS or as it is.
+fn greeting(
+    lane: &mut Lane,
+    who: &Who,
+    with: &mut ServerLogin<'_>,
+    (header, payload): (Header, &[u8]),
+    out: &mut Vec<u8>,
+) -> Result<Login, bool> {
+    if payload[0] == 0xff {
+        return Ok(refused(payload, with));
+    }
+    let Ok(greeting) = Greeting::read(payload) else {
+        return Ok(Login::Refused(MALFORMED.into()));
+    };
+    let wanted = who.wanted();
+    if !greeting.capabilities.has(wanted.without(Capabilities::LONG_FLAG)) {
+        return Ok(unsuitable(
+            "the server lacks what its clients have agreed on",
+            with,
+        ));
+    }
+    lane.connection = greeting.connection;
+    lane.capabilities = wanted.both(greeting.capabilities);
+    lane.is_mariadb = !greeting.capabilities.has(Capabilities::MYSQL)
+        || greeting.version.windows(7).any(|word| word == b"MariaDB");
+    lane.offer = Some(Offer::of(&greeting));
+    let (salt, method) = (greeting.salt, Method::of(greeting.method));
+    let sequence = header.sequence.wrapping_add(1);
+    if with.wants_tls {
+        if !greeting.capabilities.has(Capabilities::TLS) {
+            return Ok(Login::Refused(crate::protocol::NO_TLS.into()));
+        }
+        TlsRequest {
+            capabilities: lane.capabilities,
+            largest_packet: LARGEST,
+            collation: who.collation,
+        }
+        .append(out);
+        lane.stage = Stage::WithinTls(salt, who.collation, method);
+        return Err(true);
+    }
+    lane.stage = Stage::Proof(salt, false);
+    say_hello(lane, who, (salt, who.collation, method), sequence, out);
+    Err(false)
+}
+
+/// Appends who the proxy is, with the proof that the server's method asks for.
+fn say_hello(
+    lane: &Lane,
+    who: &Who,
+    (salt, collation, method): ([u8; SALT], u8, Method),
+    sequence: u8,
+    out: &mut Vec<u8>,
+) {
+    // A password itself is sent only when it was asked for.
+    let method = match method {
+        Method::Sha2 if who.proof.password().is_some() => Method::Sha2,
+        _ => Method::Native,
+    };
+    let is_secret = matches!(lane.stage, Stage::Proof(_, true));
+    let capabilities = match is_secret {
+        true => lane.capabilities.with(Capabilities::TLS),
+        false => lane.capabilities,
+    };
+    Hello {
+        capabilities: capabilities.with(Capabilities::MYSQL),
+        largest_packet: LARGEST,
+        collation,
+        user: &who.user,
+        answer: &answer(who, method, &salt),
+        database: b"",
+        method: method.name(),
+        attributes: proxima_wire::mysql::Attributes::default(),
+    }
+    .append(sequence, out);
+}
+
+/// The answer to a salt.
+fn answer(who: &Who, method: Method, salt: &[u8; SALT]) -> Vec<u8> {
+    match method {
+        Method::Sha2 => who
+            .proof
+            .sha2()
+            .map_or_else(Vec::new, |key| key.answer(salt).to_vec()),
+        _ => who
+            .proof
+            .native()
+            .map_or_else(Vec::new, |key| key.answer(salt).to_vec()),
+    }
+}
+
+/// The server goes on with the proof. `Err`: the login goes on.
+fn proof(
+    lane: &mut Lane,
+    who: &Who,
+    with: &ServerLogin<'_>,
+    (salt, is_secret): ([u8; SALT], bool),
+    (header, payload): (Header, &[u8]),
+    out: &mut Vec<u8>,
+) -> Result<Login, bool> {
+    let sequence = header.sequence.wrapping_add(1);
+    match payload[0] {
+        0 => {
+            lane.stage = Stage::Track;
+            append_query(TRACK, out);
+            Err(false)
+        }
+        0xff => Ok(refused(payload, with)),
+        0xfe => {
+            let Ok(switch) = AuthSwitch::read(payload) else {
+                return Ok(Login::Refused(MALFORMED.into()));
+            };
+            let method = Method::of(switch.method);
+            let fresh = switch.data.get(..SALT).and_then(|salt| salt.try_into().ok());
+            let salt: [u8; SALT] = fresh.unwrap_or(salt);
+            lane.stage = Stage::Proof(salt, is_secret);
+            let said = match method {
+                Method::Native | Method::Sha2 => answer(who, method, &salt),
+                Method::Clear => match password_in_clear(who, is_secret) {
+                    Ok(password) => password,
+                    Err(why) => return Ok(unsuitable(why, with)),
+                },
+                Method::Other => {
+                    let name = String::from_utf8_lossy(switch.method);
+                    return Ok(unsuitable(
+                        &format!("the server asks for the login method {name}"),
+                        with,
+                    ));
+                }
+            };
+            append_packet(sequence, out, |out| out.extend_from_slice(&said));
+            Err(false)
+        }
+        1 => match AuthMore::read(payload).map(|more| more.data) {
+            Ok(FAST) => Err(false),
+            Ok(FULL) => match password_in_clear(who, is_secret) {
+                Ok(password) => {
+                    append_packet(sequence, out, |out| out.extend_from_slice(&password));
+                    Err(false)
+                }
+                Err(why) => Ok(unsuitable(why, with)),
+            },
+            _ => Ok(Login::Refused(MALFORMED.into())),
+        },
+        _ => Ok(Login::Refused(MALFORMED.into())),
+    }
+}
+
+/// The password with its end, as it is sent within TLS.
+fn password_in_clear(who: &Who, is_secret: bool) -> Result<Vec<u8>, &'static str> {
+    let password = who
+        .proof
+        .password()
+        .ok_or("the server asks for the password, of which only a hash is known")?;
+    match is_secret {
+        true => Ok([password, &[0]].concat()),
+        false => Err(
+            "the server asks for the password itself, which is sent within TLS alone: give the pool `tls`",
+        ),
+    }
+}
+
+/// The server has answered what it was asked behind the login.
+fn asked(lane: &mut Lane, with: &mut ServerLogin<'_>, bytes: &[u8], out: &mut Vec<u8>) -> Login {
+    let mut parse = Parse::default();
+    let (len, event) = match find(&mut parse, Shape::Results, lane.capabilities, Some(1), bytes) {
+        Ok(Found::More) => return Login::More { used: 0 },
+        Ok(Found::Last { len, event, .. }) => (len as usize, event),
+        Ok(Found::Part { .. }) | Err(_) => return Login::Refused(MALFORMED.into()),
+    };
+    match (lane.stage, event) {
+        (Stage::Galera, event) => {
+            lane.is_galera = !matches!(event, Event::Err(_)) && has_value(bytes, b"1");
+            lane.stage = Stage::Over;
+            lane.first_number = Some(1);
+            return Login::Ready { used: len };
+        }
+        (Stage::Track, Event::Ok(_)) => {
+            lane.stage = Stage::Tell;
+            append_query(TELL, out);
+        }
+        (Stage::Tell, Event::Ok(ok)) => {
+            for tracker in ok.trackers {
+                if let Tracker::Variable { name, value } = tracker
+                    && name != STATEMENT_ID
+                {
+                    let _ = lane.begun.set(name, value);
+                }
+            }
+            tell_mode(lane, ok.status, with);
+            lane.stage = Stage::Galera;
+            append_query(GALERA, out);
+        }
+        (_, Event::Err(error)) => {
+            let text = String::from_utf8_lossy(error.message);
+            return Login::Refused(format!(
+                "the server does not tell what changes of a session: {text}"
+            ));
+        }
+        _ => return Login::Refused(MALFORMED.into()),
+    }
+    Login::More { used: len }
+}
+
+/// What clients are greeted with has how the server reads texts.
+fn tell_mode(lane: &mut Lane, status: Status, with: &mut ServerLogin<'_>) {
+    let Some(offer) = lane.offer.take() else { return };
+    let mode = lane.begun.mode(Charset::Utf8, status);
+    Offer {
+        ansi_quotes: mode.ansi_quotes,
+        no_backslash_escapes: mode.no_backslash_escapes,
+        ..offer
+    }
+    .encode(&mut with.said);
+}
+
+/// Has the result one row with this value?
+fn has_value(reply: &[u8], value: &[u8]) -> bool {
+    let mut rest = reply;
+    while let Some((header, payload)) = packet(rest) {
+        if payload.split_first() == Some((&(value.len() as u8), value)) {
+            return true;
+        }
+        rest = &rest[Header::LEN + header.len as usize..];
+    }
+    false
+}
+
+/// The server does not take the login.
+fn refused(payload: &[u8], with: &ServerLogin<'_>) -> Login {
+    let Ok(error) = ErrPacket::read(payload) else {
+        return Login::Refused(MALFORMED.into());
+    };
+    let text = String::from_utf8_lossy(error.message).into_owned();
+    // A server says to one client what it says of that one, or of how many there are: it is well.
+    match with.words.is_empty() {
+        true => match error.code {
+            1044 | 1045 | 1049 | 1251 | 1698 | 1820 | 1862 | 4151 => {
+                Login::Rejected(format!("login refused: {text}"))
+            }
+            _ => Login::Refused(text),
+        },
+        false => {
+            let mut reply = Vec::new();
+            let state = error.state.or(Some(*b"08004"));
+            ErrPacket { state, ..error }.append(1, &mut reply);
+            Login::Denied(reply)
+        }
+    }
+}
+
+/// The login cannot go on, for a reason that lies with whom it is for.
+fn unsuitable(why: &str, with: &ServerLogin<'_>) -> Login {
+    if with.words.is_empty() {
+        return Login::Rejected(why.into());
+    }
+    let mut reply = Vec::new();
+    OTHER.append(1, why, &mut reply);
+    Login::Denied(reply)
+}

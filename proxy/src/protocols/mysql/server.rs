@@ -1,0 +1,199 @@
+//! What MySQL does at its servers.
+
+use proxima_wire::{
+    message::{Bad, Message, Outcome, Parse, Parsed, Reply, Request},
+    mysql::{Capabilities, Event, Found, Header, append_packet, find},
+};
+
+use super::{
+    Mysql,
+    client::has_word,
+    commands::{self, append_query},
+    error,
+    lane::{Lane, Reading},
+    login,
+    replay::is_read,
+    rewrite,
+    state::Client,
+    told::End,
+    who::Who,
+};
+use crate::protocol::{Login, Outgoing, ServerLogin, ServerSide, Session, StateSlot, Written};
+
+/// COM_PING.
+const PING: &[u8] = b"\x01\0\0\0\x0e";
+
+impl ServerSide for Mysql {
+    fn reply(&self, lane: &StateSlot, parse: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message> {
+        let (capabilities, first) = agreed(lane);
+        match find(parse, commands::shape(command), capabilities, first, bytes) {
+            Ok(Found::More) => Parsed::More,
+            Ok(Found::Part { len, end }) => Parsed::Head(Message::Part(Reply {
+                trailer: end,
+                ..Reply::new(Outcome::Ok, len as usize)
+            })),
+            Ok(Found::Last { len, end, event }) => Parsed::Head(Message::Last(Reply {
+                trailer: end,
+                ..Reply::new(outcome(&event), len as usize)
+            })),
+            Err(_) => Parsed::Bad(Bad::fatal(b"")),
+        }
+    }
+
+    fn probe(&self) -> (u16, &'static [u8]) {
+        (commands::PING, PING)
+    }
+
+    fn login(
+        &self,
+        lane: &mut StateSlot,
+        with: &mut ServerLogin<'_>,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Login {
+        login::step(lane, with, bytes, out)
+    }
+
+    fn fits_requests(&self) -> bool {
+        true
+    }
+
+    fn write(
+        &self,
+        lane: &mut StateSlot,
+        session: &Session,
+        request: &Request,
+        message: &[u8],
+        out: &mut Outgoing<'_>,
+    ) -> Written {
+        let (Some(lane), Some(client)) = (lane.get_mut::<Lane>(), Client::of(session)) else {
+            out.request().extend_from_slice(message);
+            return Written::Whole;
+        };
+        let is_read = is_read(request) && !request.is_again;
+        // Whoever asks for what his statement has left is asked on his own connection, which stays as it is.
+        let stays = lane.session == session.id && client.asks_for_residue() && !mentions_reading(message);
+        let reading = match stays {
+            true => lane.reading,
+            false => Reading {
+                only: client.door.rejects_writes || is_read && lane.is_of_reader(session.reach.is_one),
+                waits: is_read && !client.door.is_eventual && lane.is_galera,
+            },
+        };
+        // What was called before may have opened the next transaction for writes, which no server reports.
+        lane.has_lost_reading |= client.door.rejects_writes && !client.is_in_transaction();
+        lane.write(session, client, (request, message), reading, out)
+    }
+
+    fn finish(
+        &self,
+        lane: &mut StateSlot,
+        session: &Session,
+        command: u16,
+        reply: &Reply,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Option<Reply> {
+        let lane = lane.get_mut::<Lane>()?;
+        match command {
+            _ if commands::goes_before(command) => {
+                lane.told(command, reply.outcome.is_error(), bytes);
+                return None;
+            }
+            commands::STATISTICS => return None,
+            _ => {}
+        }
+        let client = Client::of(session)?;
+        if command == commands::PREPARE && !reply.outcome.is_error() {
+            return prepared(lane, client, reply, bytes, out);
+        }
+        let end = End {
+            bytes,
+            last: reply.trailer as usize,
+            capabilities: lane.capabilities,
+        };
+        // What went before was not awaited, as it had been taken before: the statement ran in another state.
+        if let Some(failed) = lane.failed.take() {
+            out.extend_from_slice(end.before());
+            let packet = failed.get(Header::LEN..).unwrap_or_default();
+            let sequence = end.packet().get(3).copied().unwrap_or(1);
+            append_packet(sequence, out, |out| out.extend_from_slice(packet));
+            return Some(Reply::new(Outcome::RemoteError, out.len()));
+        }
+        if reply.outcome.is_error() {
+            return match client.door.rejects_writes {
+                true => rewrite::rejected(&end, out),
+                false => None,
+            };
+        }
+        if client.has_strayed && lane.is_of_galera_pool() && end.is_whole() {
+            return rewrite::strayed(out);
+        }
+        lane.note(&end, &client.settings, (client.may_generate_id(), client.calls));
+        rewrite::reply(&end, reply, client.capabilities, out)
+    }
+
+    fn suits(&self, lane: &StateSlot, session: &Session) -> u32 {
+        match (lane.get::<Lane>(), Client::of(session)) {
+            (Some(lane), Some(client)) => lane.suits(session, client),
+            _ => 0,
+        }
+    }
+
+    /// A server lets an account end what is its own.
+    fn may_cancel(&self, by: &[u8], of: &[u8]) -> bool {
+        match (Who::decode(by), Who::decode(of)) {
+            (Some(by), Some(of)) => by.user == of.user,
+            _ => false,
+        }
+    }
+
+    fn cancel(&self, lane: &StateSlot, out: &mut Vec<u8>) -> Option<u16> {
+        let number = lane.get::<Lane>()?.connection;
+        append_query(format!("KILL QUERY {number}").as_bytes(), out);
+        Some(commands::CANCEL)
+    }
+}
+
+/// Does the text ask for variables that the proxy sets for reads?
+fn mentions_reading(message: &[u8]) -> bool {
+    has_word(message, b"read_only") || has_word(message, b"sync_wait") || has_word(message, b"variables")
+}
+
+/// A server has prepared a statement: its client reads the proxy's own number in the head of the reply.
+fn prepared(
+    lane: &mut Lane,
+    client: &Client,
+    reply: &Reply,
+    bytes: &[u8],
+    out: &mut Vec<u8>,
+) -> Option<Reply> {
+    let is_head = bytes.get(Header::LEN) == Some(&0) && lane.telling.statement.is_some();
+    if !is_head {
+        return None;
+    }
+    lane.has_prepared(bytes);
+    let (head, rest) = bytes.split_at_checked(Header::LEN + 1)?;
+    out.extend_from_slice(head);
+    out.extend_from_slice(&client.prepared.last().to_le_bytes());
+    out.extend_from_slice(rest.get(4..)?);
+    Some(*reply)
+}
+
+/// What was agreed on with the server, and the number of the first packet of its reply.
+fn agreed(lane: &StateSlot) -> (Capabilities, Option<u8>) {
+    let lane = lane.get::<Lane>();
+    lane.map_or((Capabilities::default(), Some(1)), |lane| {
+        (lane.capabilities, lane.first_number)
+    })
+}
+
+/// How a request ends with this.
+fn outcome(event: &Event<'_>) -> Outcome {
+    match event {
+        Event::Err(error) => error::outcome(error),
+        Event::Eof(_) => Outcome::Found,
+        Event::Ok(ok) if ok.is_eof => Outcome::Found,
+        _ => Outcome::Ok,
+    }
+}

@@ -1,0 +1,285 @@
+//! What is kept for one client.
+
+use proxima_wire::mysql::{
+    Capabilities, OkPacket, SALT, Status, Tracker,
+    sql::{self, Charset, Class, Mode, Statement},
+};
+
+use super::{
+    prepared::{Prepared, PreparedStatements},
+    settings::{STATEMENT_ID, Settings},
+    step::Step,
+    told::{End, Told},
+    who::Who,
+};
+use crate::protocol::{Door, EndState, Session};
+
+/// The state of a session.
+#[derive(Default)]
+pub(super) struct Client {
+    /// The next step of the login.
+    pub(super) step: Step,
+    /// With which the client proves that it knows the password.
+    pub(super) salt: [u8; SALT],
+    /// What the client has agreed on with the proxy.
+    pub(super) capabilities: Capabilities,
+    /// The lowest byte of the number of the collation.
+    pub(super) collation: u8,
+    /// What the greeting has told of how servers read texts.
+    pub(super) reads: Mode,
+    /// What the client's listener serves.
+    pub(super) door: Door,
+    /// As whom the client's statements run.
+    pub(super) who: Option<Who>,
+    /// What every connection that it uses is to know.
+    pub(super) settings: Settings,
+    /// What a server has told last.
+    pub(super) status: Status,
+    /// Why the session stays at its connection.
+    pub(super) kept: Kept,
+    /// What the client has prepared, and what it prepares.
+    pub(super) prepared: PreparedStatements,
+    pub(super) preparing: Option<Prepared>,
+    /// The number of the one that is executed.
+    pub(super) executing: u32,
+    /// The number of the first packet of a reply that the proxy makes.
+    pub(super) sequence: u8,
+    /// What the statement does that was planned last.
+    pub(super) statement: Statement,
+    /// The collation that the statement names.
+    pub(super) collation_said: Option<Box<[u8]>>,
+    /// It was planned as a read, for which any server will do.
+    pub(super) is_read: bool,
+    /// It calls a procedure.
+    pub(super) calls: bool,
+    /// It was a read, and yet it changes what the reader keeps for the session.
+    pub(super) strays: bool,
+    /// The reply, or the part of one, that was noted last is one of those.
+    pub(super) has_strayed: bool,
+    /// The id that was generated last.
+    pub(super) last_id: u64,
+}
+
+/// Does a statement only ask for what the one before has left?
+pub(super) fn asks_for_residue(statement: Statement) -> bool {
+    statement.reads_session && statement.class == Class::Session && !statement.changes_session
+}
+
+/// A statement that sets more is looked at no further.
+const LONGEST_SET: usize = 4096;
+
+/// Is it `SET CHARACTER SET`? The connection then has the collation of the database.
+fn is_charset(text: &[u8]) -> bool {
+    let mut words = sql::without_comments(text)
+        .split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
+        .filter(|word| !word.is_empty());
+    let is =
+        |word: Option<&[u8]>, name: &str| word.is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
+    let (set, first) = (words.next(), words.next());
+    is(set, "set") && (is(first, "charset") || is(first, "character") && is(words.next(), "set"))
+}
+
+/// Why a session stays at one connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// For good, as the server keeps what nobody reports.
+    pub(super) reason: Option<&'static str>,
+    /// For one more transaction.
+    pub(super) once: bool,
+    /// For the statement behind the one under way.
+    pub(super) pends: bool,
+    /// For one more statement, if that asks for what the one before has left.
+    pub(super) residue: bool,
+}
+
+impl Kept {
+    /// Does it end by itself with a statement that asks for nothing?
+    pub(super) const fn is_loose(self) -> bool {
+        self.reason.is_none() && !self.once
+    }
+}
+
+impl EndState for Client {
+    fn memory(&self) -> usize {
+        self.settings.memory()
+            + self.prepared.memory()
+            + self.who.as_ref().map_or(0, |who| who.user.capacity())
+    }
+}
+
+impl Client {
+    /// The state of this session.
+    pub(super) fn of(session: &Session) -> Option<&Self> {
+        session.state.get()
+    }
+
+    /// How a text is read.
+    pub(super) fn mode(&self) -> Mode {
+        let own = self
+            .settings
+            .mode(Charset::of_collation(u16::from(self.collation)), self.status);
+        // The variable says more than the greeting, which tells what all sessions begin with.
+        match self.settings.get(b"sql_mode") {
+            Some(_) => own,
+            None => Mode {
+                ansi_quotes: own.ansi_quotes || self.reads.ansi_quotes,
+                no_backslash_escapes: own.no_backslash_escapes || self.reads.no_backslash_escapes,
+                ..own
+            },
+        }
+    }
+
+    /// Does the server keep nothing for the session but what the statement before has left?
+    pub(super) const fn is_loose(&self) -> bool {
+        self.kept.is_loose() && !self.prepared.is_any_open()
+    }
+
+    /// This statement is planned.
+    pub(super) fn begin(&mut self, statement: Statement, text: &[u8]) {
+        self.collation_said = None;
+        self.calls = statement.class == Class::Write && begins_with(text, &["call"]);
+        if statement.class == Class::Session && text.len() < LONGEST_SET {
+            self.collation_said = sql::collation(text).map(Into::into);
+            if is_charset(text) {
+                self.keep("a collation that no server reports");
+            }
+        }
+        self.statement = statement;
+        self.is_read = false;
+        (self.strays, self.has_strayed) = (false, false);
+        self.kept.pends = false;
+    }
+
+    /// What is agreed on with the servers of this client, as far as it decides how replies are read.
+    pub(super) fn agreed(&self) -> Capabilities {
+        self.who.as_ref().map_or(self.capabilities, Who::wanted)
+    }
+
+    /// May a statement that only reads run at any server that has the data?
+    pub(super) fn may_read_anywhere(&self) -> bool {
+        let isolation = |name: &[u8]| self.settings.get(name) == Some(b"SERIALIZABLE");
+        self.is_loose()
+            && !self.is_in_transaction()
+            && !isolation(b"tx_isolation")
+            && !isolation(b"transaction_isolation")
+    }
+
+    /// Has a read changed what its server keeps for the session? Without details a server may say so of one that has
+    /// changed nothing.
+    pub(super) fn is_changed_by(&self, end: &End<'_>) -> bool {
+        match end.told() {
+            Some(Told::Ok(ok)) => { ok.trackers }.any(|tracker| match tracker {
+                Tracker::Variable { name, .. } => name != STATEMENT_ID,
+                Tracker::Schema(schema) => schema != self.settings.schema,
+                Tracker::State(_) => true,
+                _ => false,
+            }),
+            Some(Told::Eof(eof)) => eof.status.has(Status::SESSION_CHANGED),
+            Some(Told::Error) | None => false,
+        }
+    }
+
+    /// Does the statement under way only ask for what the one before has left?
+    pub(super) fn asks_for_residue(&self) -> bool {
+        asks_for_residue(self.statement)
+    }
+
+    /// May the statement under way call a routine that asks for the id that was generated last?
+    pub(super) const fn may_call(&self) -> bool {
+        self.calls || matches!(self.statement.class, Class::Unknown | Class::LockingRead)
+    }
+
+    /// May the statement under way have generated an id?
+    pub(super) const fn may_generate_id(&self) -> bool {
+        self.calls
+            || self.statement.is_several
+            || matches!(self.statement.class, Class::Write | Class::Unknown)
+    }
+
+    /// Is a transaction open, or does the next statement begin one?
+    pub(super) fn is_in_transaction(&self) -> bool {
+        self.status.has(Status::IN_TRANSACTION)
+            || self.status.has(Status::IN_READ_ONLY_TRANSACTION)
+            || self.settings.get(b"autocommit") == Some(b"OFF")
+    }
+
+    /// Notes what the reply to the statement that was planned last has told, or a part of it.
+    pub(super) fn note(&mut self, end: &End<'_>) {
+        let told = end.told();
+        if !end.goes_on() {
+            // What was set for the next transaction counts until one has ended.
+            let ends = matches!(
+                self.statement.class,
+                Class::Write | Class::Ddl | Class::Transaction | Class::Unknown
+            );
+            self.kept.once = std::mem::take(&mut self.kept.pends) || self.kept.once && !ends;
+            // The numbers of found and changed rows, warnings, an id.
+            self.kept.residue = true;
+        }
+        match told {
+            Some(Told::Ok(ok)) => self.note_ok(&ok),
+            Some(Told::Eof(eof)) => {
+                if eof.status.has(Status::SESSION_CHANGED) {
+                    self.keep("a function has changed what is kept for the session");
+                }
+                self.note_status(eof.status);
+            }
+            Some(Told::Error) | None => {}
+        }
+        if self.statement.changes_session {
+            self.keep("its statements leave what no server reports");
+        }
+    }
+
+    fn note_ok(&mut self, ok: &OkPacket<'_>) {
+        let (mut explains, mut has_changed) = (false, ok.is_cut);
+        for tracker in ok.trackers {
+            explains |= match tracker {
+                Tracker::Variable { name, .. } => name != STATEMENT_ID,
+                Tracker::Schema(_) => true,
+                _ => false,
+            };
+            has_changed |= matches!(tracker, Tracker::State(_));
+        }
+        let said = self.collation_said.take();
+        if !self.settings.note(ok.trackers, said.as_deref()) {
+            self.keep("a variable that cannot be told another server");
+        }
+        // SET and USE report all that they change, but user variables, which the text shows.
+        let is_explained = explains && self.statement.class == Class::Session;
+        if has_changed && !is_explained {
+            self.keep("a statement has changed what is kept for the session");
+        }
+        if ok.last_insert_id > 0 {
+            self.last_id = ok.last_insert_id;
+        }
+        self.note_status(ok.status);
+    }
+
+    fn note_status(&mut self, status: Status) {
+        self.status = status;
+        let value: &[u8] = match status.has(Status::AUTOCOMMIT) {
+            true => b"ON",
+            false => b"OFF",
+        };
+        let known = self.settings.get(b"autocommit");
+        if known.is_some_and(|known| known != value) || known.is_none() && value == b"OFF" {
+            // It is a variable that every server has.
+            let _ = self.settings.set(b"autocommit", value);
+        }
+    }
+
+    /// Keeps the session at its connection for good.
+    pub(super) fn keep(&mut self, reason: &'static str) {
+        self.kept.reason.get_or_insert(reason);
+    }
+}
+
+/// Does the text begin with one of these words, in any case?
+pub(super) fn begins_with(text: &[u8], words: &[&str]) -> bool {
+    let text = sql::without_comments(text);
+    words.iter().any(|word| {
+        text.get(..word.len())
+            .is_some_and(|first| first.eq_ignore_ascii_case(word.as_bytes()))
+    })
+}

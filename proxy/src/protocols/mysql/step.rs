@@ -1,0 +1,27 @@
+//! Where a client is in its login.
+
+/// The next step of a login.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The client is greeted.
+    #[default]
+    Greet,
+    /// The client says who it is, or asks for TLS.
+    Hear,
+    /// TLS has begun: the client says who it is.
+    HearWithinTls,
+    /// The client says that it is somebody else, and is asked for a proof.
+    Again(Claim),
+    /// The client answers by the method for which it was asked.
+    Switched(Claim),
+    /// The client is a user.
+    Over,
+}
+
+/// Who a client says it is, until that is proved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Claim {
+    pub(super) user: Vec<u8>,
+    pub(super) schema: Vec<u8>,
+    pub(super) method: Vec<u8>,
+}

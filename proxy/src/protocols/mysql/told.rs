@@ -1,0 +1,73 @@
+//! What the last packet of a reply, or of a part of one, says of the state of its connection.
+
+use proxima_wire::mysql::{Capabilities, EofPacket, Header, OkPacket, Status};
+
+/// What one packet says.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Told<'a> {
+    /// A statement is done, or its rows end.
+    Ok(OkPacket<'a>),
+    /// Rows or definitions end.
+    Eof(EofPacket),
+    /// The reply ends with an error.
+    Error,
+}
+
+/// A reply, or a part of one, which ends with a packet that says something.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End<'a> {
+    /// All of its bytes.
+    pub(super) bytes: &'a [u8],
+    /// Bytes of the last packet, with its header.
+    pub(super) last: usize,
+    /// What both ends have agreed on.
+    pub(super) capabilities: Capabilities,
+}
+
+impl<'a> End<'a> {
+    /// The bytes before the last packet.
+    pub(super) fn before(&self) -> &'a [u8] {
+        &self.bytes[..self.bytes.len().saturating_sub(self.last)]
+    }
+
+    /// The last packet, with its header.
+    pub(super) fn packet(&self) -> &'a [u8] {
+        &self.bytes[self.before().len()..]
+    }
+
+    /// Do the rows wait in a cursor?
+    pub(super) fn has_cursor(&self) -> bool {
+        match self.told() {
+            Some(Told::Ok(ok)) => ok.status.has(Status::CURSOR_EXISTS),
+            Some(Told::Eof(eof)) => eof.status.has(Status::CURSOR_EXISTS),
+            Some(Told::Error) | None => false,
+        }
+    }
+
+    /// Does another result follow?
+    pub(super) fn goes_on(&self) -> bool {
+        match self.told() {
+            Some(Told::Ok(ok)) => ok.status.has(Status::MORE_RESULTS),
+            Some(Told::Eof(eof)) => eof.status.has(Status::MORE_RESULTS),
+            Some(Told::Error) | None => false,
+        }
+    }
+
+    /// Is this the reply from its first packet to its last?
+    pub(super) fn is_whole(&self) -> bool {
+        self.bytes.get(3) == Some(&1) && !self.goes_on()
+    }
+
+    /// What the last packet says. `None`: it says nothing of the connection.
+    pub(super) fn told(&self) -> Option<Told<'a>> {
+        let payload = self.packet().get(Header::LEN..)?;
+        match payload.first()? {
+            0xff => Some(Told::Error),
+            0xfe if payload.len() == 5 => EofPacket::read(payload).ok().map(Told::Eof),
+            0 | 0xfe => OkPacket::read(payload, self.capabilities, false)
+                .ok()
+                .map(Told::Ok),
+            _ => None,
+        }
+    }
+}
