@@ -12,7 +12,7 @@ import zlib
 
 import pytest
 
-from harness import ports
+from harness import ports, split
 from harness.fleet import Fleet, Node
 from harness.galera import Cluster, why_not
 from harness.mcrouter import Router, written
@@ -153,6 +153,43 @@ def mariadb():
     server = Database(kind)
     yield server
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def mysql_pair():
+    """Two MariaDBs that know nothing of each other, which all tests of a process share. They have the users
+    of `harness.split`; a test makes a schema of its own."""
+    try:
+        kind = databases.installed()
+    except databases.Unavailable as error:
+        pytest.skip(str(error))
+    with contextlib.ExitStack() as stack:
+        pair = []
+        for _ in range(2):
+            pair.append(Database(kind, ["--max-allowed-packet=64M"]))
+            stack.callback(pair[-1].stop)
+            split.prepare(pair[-1])
+        yield pair
+
+
+@pytest.fixture(scope="module")
+def splitting(io, mysql_pair, tmp_path_factory):
+    """A proxy over the two servers of `mysql_pair`, which all tests of a file share."""
+    folder = tmp_path_factory.mktemp("split")
+    proxy = Proxy(split.made(folder, *mysql_pair, split.Split.LISTENERS), io, folder)
+    yield split.Split(proxy, *mysql_pair)
+    proxy.stop()
+
+
+@pytest.fixture(scope="module")
+def twins(io, mysql_pair, tmp_path_factory):
+    """A proxy over the first server of `mysql_pair`, of which reads and all else are at connections of their
+    own, beside the second server. One worker has all sessions, which share as few connections as can be."""
+    folder = tmp_path_factory.mktemp("twins")
+    first, second = mysql_pair
+    proxy = Proxy(split.made(folder, first, first, workers=1), io, folder)
+    yield split.Beside(proxy, first, second)
+    proxy.stop()
 
 
 def _other_database(name):

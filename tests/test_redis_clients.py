@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from harness import until
+from harness.building import build
 from harness.near_cache import near
 from harness.proxy import BINARY, ROOT, environment
 from harness.redis import Connection, array, config
@@ -220,30 +221,6 @@ def test_a_library_that_caches_with_the_servers_help_reads(redis_server, proxima
         ):
             client.send(b"".join(array(*line.split()) for line in piece))
             assert [client.reply() for _ in piece][-1] == told
-
-
-CACHE = pathlib.Path(__file__).parents[1] / ".cache"
-
-
-def build(folder, command, made):
-    """Builds the program in this folder of the tests once, and returns what was made of it in .cache."""
-    source, target = pathlib.Path(__file__).parent / folder, CACHE / folder
-    if not shutil.which(command[0]):
-        pytest.skip(f"{command[0]} is not installed")
-    files = [file for file in source.iterdir() if file.is_file()]
-    with contextlib.suppress(FileNotFoundError):
-        if (
-            all((target / file.name).read_bytes() == file.read_bytes() for file in files)
-            and (target / made).exists()
-        ):
-            return target / made
-    target.mkdir(parents=True, exist_ok=True)
-    for file in files:
-        shutil.copy(file, target)
-    done = subprocess.run(command, cwd=target, capture_output=True, text=True, timeout=300)
-    if done.returncode:
-        pytest.skip(f"{folder} cannot be built here: {done.stderr[-300:]}")
-    return target / made
 
 
 def test_go_redis_connects_pipelines_transacts_subscribes_and_blocks(proxy):

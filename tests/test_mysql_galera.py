@@ -1,0 +1,187 @@
+"""A Galera cluster through the proxy: one server takes writes, the others serve reads, none of them stale."""
+
+import collections
+import contextlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pymysql
+import pytest
+
+from harness import SOAK, TRIES, ports, until
+from harness.galera import rows
+
+pytestmark = [pytest.mark.either_io, pytest.mark.timeout(300)]
+
+MONITOR = "monitor_of_proxima"
+"""The account with which the proxy asks servers itself. It may log in, and nothing else."""
+
+WHO = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_VARIABLES WHERE VARIABLE_NAME = 'WSREP_NODE_NAME'"
+"""A read that tells which server has answered it."""
+
+ROUNDS = 15 * TRIES
+
+
+class Door:
+    """The addresses of a proxy before a cluster: one that splits, and one for reads alone."""
+
+    def __init__(self, proxy, account):
+        self.proxy, self.account = proxy, account
+
+    def connect(self, listener=0, **options):
+        host, port = self.proxy.addresses[listener].rsplit(":", 1)
+        usual = {"user": self.account.name, "password": self.account.password, "database": self.account.name}
+        usual |= {"charset": "utf8mb4", "autocommit": True}
+        return pymysql.connect(host=host, port=int(port), **{**usual, **options})
+
+    def who(self, statement=WHO, **options):
+        """The server that answers a session's first read."""
+        with self.connect(**options) as client:
+            return rows(client, statement)[0][0]
+
+    def writer(self):
+        """The server that takes writes."""
+        return self.who(f"{WHO} FOR UPDATE")
+
+
+@pytest.fixture
+def before(proxima, tmp_path):
+    """Starts a proxy before a cluster."""
+
+    def start(cluster, workers=2, **keys):
+        cluster.nodes[0].run(f"CREATE USER IF NOT EXISTS {MONITOR} IDENTIFIED BY 'monitor'")
+        for node in cluster.nodes:
+            assert node.barrier(), f"{node.name} knows the account"
+        account = cluster.account
+        (tmp_path / "users.yaml").write_text(f"{account.name}: {{password: {account.password}}}\n")
+        (tmp_path / "monitor").write_text("monitor\n")
+        listener = {"protocol": "mysql", "route": "db", "users": "users.yaml"}
+        split, reads = (
+            {"address": ports.address(), **listener, **more} for more in ({}, {"writes": "rejected"})
+        )
+        # On a busy machine servers have much time to answer.
+        pool = {"protocol": "mysql", "user": MONITOR, "password_file": "monitor", "timeout": "20s"}
+        pool |= {"servers": [node.address for node in cluster.nodes], "galera": True, **keys}
+        proxy = proxima({"workers": workers, "listeners": [split, reads], "pools": {"db": pool}})
+        door = Door(proxy, account)
+        with door.connect() as client:
+            client.query("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT)")
+            client.query("INSERT INTO t VALUES (1, 0)")
+        return door
+
+    return start
+
+
+@contextlib.contextmanager
+def load(door, clients=3):
+    """Clients that write all the time. None of them sees an error."""
+    ended = threading.Event()
+
+    def write():
+        with door.connect() as client:
+            while not ended.is_set():
+                client.query("INSERT INTO loaded (text) VALUES (REPEAT('x', 1000))")
+
+    with door.connect() as client:
+        client.query("CREATE TABLE loaded (id INT PRIMARY KEY AUTO_INCREMENT, text TEXT)")
+    with ThreadPoolExecutor(clients) as threads:
+        writing = [threads.submit(write) for _ in range(clients)]
+        try:
+            yield
+        finally:
+            ended.set()
+        for client in writing:
+            client.result()
+
+
+def test_writes_go_to_one_server_and_reads_are_shared_out_among_the_others(galera, before):
+    door = before(galera)
+    writer = door.writer()
+    served = collections.Counter()
+    with door.connect() as client:
+        for _ in range(ROUNDS):
+            served[rows(client, WHO)[0][0]] += 1
+        assert rows(client, f"{WHO} LOCK IN SHARE MODE")[0][0] == writer
+        client.begin()
+        assert rows(client, WHO)[0][0] == writer
+        client.rollback()
+    names = {node.name for node in galera.nodes}
+    assert set(served) == names - {writer}
+    for count in served.values():
+        assert abs(count - ROUNDS / 2) <= ROUNDS / 20, served
+
+
+def test_no_read_is_stale(galera, before):
+    door = before(galera)
+    with load(door), door.connect() as writer, door.connect() as reader:
+        for value in range(ROUNDS):
+            writer.query(f"UPDATE t SET a = {value}")
+            assert rows(reader, "SELECT a FROM t") == ((value,),)
+
+
+def test_a_read_that_turns_out_to_write_runs_at_the_writer(galera, before):
+    door = before(galera)
+    with door.connect() as client:
+        writes = "RETURNS INT BEGIN INSERT INTO t (a) VALUES (7); RETURN ROW_COUNT(); END"
+        client.query(f"CREATE FUNCTION writes() {writes}")
+        client.query(
+            "CREATE FUNCTION where_it_writes() RETURNS VARCHAR(20) BEGIN "
+            "INSERT INTO t (a) VALUES (8); RETURN @@wsrep_node_name; END"
+        )
+        assert rows(client, "SELECT writes()") == ((1,),)
+        assert rows(client, "SELECT COUNT(*) FROM t WHERE a = 7") == ((1,),)
+        for _ in range(10):
+            assert rows(client, "SELECT where_it_writes()") == ((door.writer(),),)
+    with door.connect(1) as client:
+        with pytest.raises(pymysql.err.MySQLError) as caught:
+            rows(client, "SELECT writes()")
+        assert caught.value.args[0] == 1290
+        assert rows(client, "SELECT COUNT(*) FROM t WHERE a = 7") == ((1,),)
+
+
+def test_the_address_for_reads_leads_to_readers_alone(galera, before):
+    door = before(galera)
+    writer = door.writer()
+    with door.connect(1) as client:
+        for _ in range(10):
+            assert rows(client, WHO)[0][0] != writer
+        client.begin()
+        assert rows(client, WHO)[0][0] != writer
+        with pytest.raises(pymysql.err.MySQLError) as caught:
+            client.query("INSERT INTO t (a) VALUES (1)")
+        assert caught.value.args[0] == 1290
+        assert rows(client, "SELECT id FROM t") == ((1,),)
+
+
+def test_a_donor_or_a_server_that_rejects_queries_serves_no_reads(galera_alone, before):
+    door = before(galera_alone)
+    writer = door.writer()
+    readers = [node for node in galera_alone.nodes if node.name != writer]
+    for statement, undo in [
+        ("SET GLOBAL wsrep_reject_queries = 'ALL'", "SET GLOBAL wsrep_reject_queries = 'NONE'"),
+        ("SET GLOBAL wsrep_desync = ON", "SET GLOBAL wsrep_desync = OFF"),
+    ]:
+        readers[0].run(statement)
+        until(lambda: {door.who() for _ in range(10)} == {readers[1].name}, "it is left out")
+        with readers[0].connect() as direct:
+            direct.query(undo)
+        until(
+            lambda: {door.who() for _ in range(10)} == {reader.name for reader in readers}, "it serves again"
+        )
+
+
+@pytest.mark.skipif(not SOAK, reason="a minute")
+def test_writes_go_on_at_another_server_when_the_writer_is_killed(galera_alone, before):
+    door = before(galera_alone)
+    writer = door.writer()
+    [killed] = [node for node in galera_alone.nodes if node.name == writer]
+    with door.connect() as client:
+        client.query("UPDATE t SET a = 1")
+        killed.kill()
+        client.query("UPDATE t SET a = a + 1")
+        assert rows(client, "SELECT a FROM t") == ((2,),)
+    after = door.writer()
+    assert after != writer
+    galera_alone.repair()
+    until(lambda: writer in {door.who() for _ in range(10)}, "it serves reads")
+    assert door.writer() == after

@@ -1,0 +1,201 @@
+"""What a Galera cluster does when its servers lie, refuse and lose: relays in front of servers that are no
+cluster say how they are, so that it shows which of them has taken a statement."""
+
+import contextlib
+import threading
+
+import pymysql
+import pytest
+
+from harness import mysql_raw as raw
+from harness import until
+from harness.mysql_between import Between, Losing, galera
+from harness.mysql_between import error as error_packet
+from harness.mysql_raw import DEPRECATE_EOF, PLAIN, SESSION_TRACK, Connection
+from harness.split import PASSWORDS, connect, error, made, rows, schema, value
+
+pytestmark = pytest.mark.either_io
+
+WHO = "SELECT name FROM who"
+WRITER = WHO + " FOR UPDATE"
+
+FAR_BEHIND = {"wsrep_local_state": "1"}
+"""What a node says that takes part in nothing yet."""
+
+
+@pytest.fixture
+def name(mysql_pair):
+    """A schema with a table that tells which of the two servers answers."""
+    with schema(*mysql_pair) as name:
+        for server, answer in zip(mysql_pair, ("first", "second")):
+            server.run(
+                f"USE {name}",
+                "CREATE TABLE who (name VARCHAR(20))",
+                f"INSERT INTO who VALUES ('{answer}')",
+                "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT)",
+                "CREATE FUNCTION sets() RETURNS INT BEGIN SET @x = 'secret'; RETURN 1; END",
+                "CREATE FUNCTION writes() RETURNS INT BEGIN INSERT INTO t (a) VALUES (9); RETURN 1; END",
+            )
+        yield name
+
+
+@pytest.fixture
+def before(mysql_pair, proxima, tmp_path, cleanup):
+    """Starts a proxy before a cluster of these nodes, with one listener that has these keys."""
+
+    def start(*nodes, **listener):
+        for node in nodes:
+            cleanup.callback(node.stop)
+        users = {name: {"password": PASSWORDS[name]} for name in ("app", "other")}
+        config = made(tmp_path, *mysql_pair, [{"route": "db", **listener}], users, workers=1)
+        pool = {**config["pools"]["writer"], "timeout": "20s", "galera": True}
+        del config["routes"]
+        config["pools"] = {"db": {**pool, "servers": [node.address for node in nodes]}}
+        return proxima(config)
+
+    return start
+
+
+@pytest.fixture
+def healthy(mysql_pair):
+    """Makes a relay for each of the two servers, which are both well, and answer all else by `answer`."""
+
+    def make(answer=lambda packet: None):
+        return [
+            Between(server.address, galera(node, answer))
+            for server, node in zip(mysql_pair, ("first", "second"))
+        ]
+
+    return make
+
+
+def wait_for_reader(client):
+    """Waits until reads go to the second server."""
+    until(lambda: value(client, WHO) == "second", "the second server is read")
+
+
+def written(server, name):
+    with connect(server.address, database=name) as direct:
+        return rows(direct, "SELECT a FROM t")
+
+
+def test_the_first_server_that_is_well_takes_the_writes(before, healthy, name):
+    for _ in range(5):
+        proxy = before(*healthy())
+        with connect(proxy.address, database=name) as client:
+            assert value(client, WRITER) == "first"
+        proxy.stop()
+
+
+def test_a_write_that_a_read_hides_is_at_the_writer_and_no_reader_takes_it(before, healthy, mysql_pair, name):
+    proxy = before(*healthy())
+    with connect(proxy.address, database=name) as client:
+        wait_for_reader(client)
+        assert value(client, "SELECT writes()") == 1
+        # The text is the same, and so is where it ends up.
+        assert value(client, "SELECT writes()") == 1
+        assert value(client, WHO) == "second"
+    assert written(mysql_pair[1], name) == []
+    assert written(mysql_pair[0], name) == [(9,), (9,)]
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["with-a-reader", "alone"])
+def test_a_write_that_a_read_hides_is_not_run_again_when_its_reply_is_lost(before, mysql_pair, name, alone):
+    first, second = mysql_pair
+    losing = Losing(first.address, b"writes()", galera("first"))
+    proxy = before(losing, *([] if alone else [Between(second.address, galera("second"))]))
+    with connect(proxy.address, database=name) as client:
+        if not alone:
+            wait_for_reader(client)
+            assert value(client, WRITER) == "first"
+        assert error(client, "SELECT writes()") is not None
+        assert value(client, WHO) == ("first" if alone else "second")
+    assert losing.runs == 1
+    assert written(second, name) == []
+
+
+def test_where_writes_are_rejected_what_a_transaction_has_lost_is_not_run_elsewhere(before, mysql_pair, name):
+    nodes = [Losing(server.address, b"lost", galera(server.address)) for server in mysql_pair]
+    proxy = before(*nodes, writes="rejected")
+    with connect(proxy.address, database=name) as client:
+        rows(client, "BEGIN")
+        assert value(client, WHO) in ("first", "second")
+        assert error(client, "SELECT 'lost'") is not None
+    assert sum(node.runs for node in nodes) == 1
+
+
+def test_a_writer_that_is_no_member_any_more_gives_way_to_one_that_serves(before, mysql_pair, name):
+    first, second = mysql_pair
+    behind = Between(first.address, galera("behind", **FAR_BEHIND))
+    able = [Between(second.address, galera(node)) for node in ("one", "another")]
+    proxy = before(behind, *able)
+    with connect(proxy.address, database=name) as client:
+        assert value(client, WRITER) == "second"
+
+    def has_written(node):
+        return any(WRITER.encode() in packet for packet in node.log)
+
+    writer, other = sorted(able, key=has_written, reverse=True)
+    assert not has_written(other)
+    proxy.config["pools"]["db"]["servers"] = [node.address for node in (behind, other)]
+    proxy.write(proxy.config)
+    assert proxy.reload()[0] == 200
+
+    def write():
+        with contextlib.suppress(pymysql.err.MySQLError), connect(proxy.address, database=name) as client:
+            # The server that is behind takes no writes at any time.
+            assert value(client, WRITER) == "second"
+
+    until(lambda: write() or has_written(other), "the other server takes the writes")
+    before_it = len(writer.log)
+    write()
+    assert not any(WRITER.encode() in packet for packet in writer.log[before_it:])
+
+
+def test_a_user_whose_logins_are_refused_moves_no_writes_of_others(before, healthy, name):
+    refused = []
+
+    def answer(packet):
+        if b"other\0" in packet and b"mysql_native_password" in packet:
+            refused.append(packet)
+            return error_packet(1226, "User 'other' has exceeded the 'max_user_connections' resource", 2)
+
+    proxy = before(*healthy(answer))
+    ends = threading.Event()
+
+    def come_again():
+        while not ends.is_set():
+            with contextlib.suppress(pymysql.err.MySQLError):
+                with connect(proxy.address, "other") as client:
+                    error(client, "SELECT 1 FROM DUAL FOR UPDATE")
+
+    with connect(proxy.address, database=name) as client:
+        wait_for_reader(client)
+        assert value(client, WRITER) == "first"
+        thread = threading.Thread(target=come_again)
+        thread.start()
+        try:
+            seen = set()
+            until(lambda: seen.add(value(client, WRITER)) or len(refused) > 20, "many logins are refused")
+        finally:
+            ends.set()
+            thread.join()
+        assert seen == {"first"}
+
+
+@pytest.mark.parametrize("capabilities", [PLAIN, PLAIN | DEPRECATE_EOF | SESSION_TRACK])
+@pytest.mark.parametrize(
+    "text", ["SELECT sets(); SELECT 'second result'", "SELECT REPEAT('x', 100000); SELECT writes()"]
+)
+def test_a_text_of_several_reads_that_do_more_has_its_own_results_alone(
+    before, healthy, mysql_pair, name, text, capabilities
+):
+    """What the first result does, or the second one behind a large one, shows when it has been done."""
+    proxy = before(*healthy())
+    with Connection(proxy.address, schema=name, capabilities=capabilities) as client:
+        until(lambda: b"second" in client.query(WHO), "the second server is read")
+        client.query(text)
+        for place in range(3):
+            reply = client.query(f"SELECT 'answer {place}'")
+            assert f"answer {place}".encode() in reply, raw.shown(reply)
+    assert written(mysql_pair[1], name) == []
