@@ -30,8 +30,8 @@ pytestmark = pytest.mark.either_io
 
 READ_ONLY, READ_ONLY_TRANSACTION = 1290, 1792
 
-KEEPS = 1.3
-"""Seconds, a few more than those for which a connection stays with a session for what its last statement has
+KEEPS = 2.5
+"""Seconds, more than those for which a connection stays with a session for what its last statement has
 left. Nothing tells that they are over."""
 
 NO_ARGUMENTS, AS_TEXT = b"\0\1\0\0\0", b"\0\1\0\0\0" + b"\0\1\xfc\0"
