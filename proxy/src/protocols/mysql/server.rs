@@ -7,7 +7,6 @@ use proxima_wire::{
 
 use super::{
     Mysql,
-    client::has_word,
     commands::{self, append_query},
     error,
     lane::{Lane, Reading},
@@ -17,6 +16,7 @@ use super::{
     state::Client,
     told::End,
     who::Who,
+    words::has_word,
 };
 use crate::protocol::{Login, Outgoing, ServerLogin, ServerSide, Session, StateSlot, Written};
 

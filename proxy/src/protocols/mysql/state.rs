@@ -11,6 +11,7 @@ use super::{
     step::Step,
     told::{End, Told},
     who::Who,
+    words::{begins_with, is_charset},
 };
 use crate::protocol::{Door, EndState, Session};
 
@@ -67,17 +68,6 @@ pub(super) fn asks_for_residue(statement: Statement) -> bool {
 
 /// A statement that sets more is looked at no further.
 const LONGEST_SET: usize = 4096;
-
-/// Is it `SET CHARACTER SET`? The connection then has the collation of the database.
-fn is_charset(text: &[u8]) -> bool {
-    let mut words = sql::without_comments(text)
-        .split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
-        .filter(|word| !word.is_empty());
-    let is =
-        |word: Option<&[u8]>, name: &str| word.is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
-    let (set, first) = (words.next(), words.next());
-    is(set, "set") && (is(first, "charset") || is(first, "character") && is(words.next(), "set"))
-}
 
 /// Why a session stays at one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -273,13 +263,4 @@ impl Client {
     pub(super) fn keep(&mut self, reason: &'static str) {
         self.kept.reason.get_or_insert(reason);
     }
-}
-
-/// Does the text begin with one of these words, in any case?
-pub(super) fn begins_with(text: &[u8], words: &[&str]) -> bool {
-    let text = sql::without_comments(text);
-    words.iter().any(|word| {
-        text.get(..word.len())
-            .is_some_and(|first| first.eq_ignore_ascii_case(word.as_bytes()))
-    })
 }

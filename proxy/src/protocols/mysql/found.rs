@@ -1,0 +1,40 @@
+//! What was found in a text, as its request carries it from where it is read to where it is planned.
+
+use proxima_wire::{
+    message::Request,
+    mysql::sql::{Class, Statement},
+};
+
+use super::commands;
+
+/// What was found in a text, in one number: flags, and above them the number of the class.
+const READS_SESSION: u32 = 1;
+const CHANGES_SESSION: u32 = 2;
+const IS_SEVERAL: u32 = 4;
+const WAS_READ: u32 = 8;
+const CLASS: u32 = 8;
+
+/// What was found in a text, as a request carries it.
+pub(super) fn noted(statement: Statement) -> u32 {
+    let flag = |is: bool, flag: u32| if is { flag } else { 0 };
+    WAS_READ
+        | flag(statement.reads_session, READS_SESSION)
+        | flag(statement.changes_session, CHANGES_SESSION)
+        | flag(statement.is_several, IS_SEVERAL)
+        | (u32::from(commands::of_class(statement.class)) << CLASS)
+}
+
+/// What was found in the text of this request.
+pub(super) fn found(request: &Request) -> Statement {
+    let has = |flag: u32| request.key_step & flag != 0;
+    let class = Class::ALL.get((request.key_step >> CLASS) as usize);
+    let mut statement = match request.key_step {
+        // A text that is passed on as it comes is not read.
+        0 => Statement::UNKNOWN,
+        _ => Statement::of(class.map_or(Class::Unknown, |&(class, _)| class)),
+    };
+    statement.reads_session = has(READS_SESSION);
+    statement.changes_session = has(CHANGES_SESSION);
+    statement.is_several = has(IS_SEVERAL);
+    statement
+}

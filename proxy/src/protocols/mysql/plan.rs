@@ -1,0 +1,251 @@
+//! What is done with a client's statement.
+
+use std::sync::Arc;
+
+use proxima_wire::{
+    message::Request,
+    mysql::{
+        Capabilities, EofPacket, Header, OkPacket, Status,
+        sql::{self, Class, Statement},
+        statement_id,
+    },
+};
+
+use super::{
+    commands,
+    error::{
+        NO_CURSOR, NO_SUCH_STATEMENT, OTHER, READ_ONLY, READ_ONLY_TEXT, TOO_MANY_STATEMENTS, UNKNOWN_COMMAND,
+    },
+    found::found,
+    kill,
+    prepared::{MOST, Prepared},
+    replay::is_read,
+    state::{Client, asks_for_residue},
+    words::{SHOWS, begins_with, has_word, is_for_next_transaction, releases},
+};
+use crate::protocol::{Lease, Plan, Session};
+
+/// What a server says of a session, and not of a statement.
+const OF_SESSION: Status = Status(
+    Status::IN_TRANSACTION.0
+        | Status::AUTOCOMMIT.0
+        | Status::NO_BACKSLASH_ESCAPES.0
+        | Status::IN_READ_ONLY_TRANSACTION.0
+        | Status::ANSI_QUOTES.0,
+);
+
+/// Plans a statement.
+pub(super) fn statement(session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
+    let Some(client) = session.state.get_mut::<Client>() else {
+        return Plan::Close;
+    };
+    let text = message.get(Header::LEN + 1..).unwrap_or_default();
+    let statement = found(request);
+    if statement.class == Class::Admin && kill::target(sql::without_comments(text)).is_some() {
+        return Plan::Consult;
+    }
+    if client.door.rejects_writes && writes(client, statement, text) {
+        READ_ONLY.append(1, READ_ONLY_TEXT, out);
+        return Plan::Answer;
+    }
+    if statement.class == Class::Transaction && releases(text) {
+        client.keep("the session ends with its transaction");
+    }
+    let plan = begin(session, statement, is_read(request), text);
+    if is_for_next_transaction(statement, text)
+        && let Some(client) = session.state.get_mut::<Client>()
+    {
+        client.kept.pends = true;
+    }
+    plan
+}
+
+/// The connection on which the statement before has left something is given back, unless this request asks for
+/// that. A reader is not asked for what writes.
+pub(super) fn leave_loosely(session: &mut Session, request: &Request) {
+    let Some(client) = session
+        .state
+        .get_mut::<Client>()
+        .filter(|_| session.lease == Lease::Loose)
+    else {
+        return;
+    };
+    let is_text = commands::is_statement(request.command) || request.command == commands::EXECUTE;
+    let statement = found(request);
+    let asks = is_text && statement.reads_session;
+    if asks && (asks_for_residue(statement) || !client.is_read) {
+        return;
+    }
+    client.kept.residue = false;
+    (session.lease, session.leaves_lane) = (Lease::Clean, true);
+}
+
+/// A statement leaves.
+pub(super) fn begin(session: &mut Session, statement: Statement, is_read: bool, text: &[u8]) -> Plan {
+    let Some(client) = session.state.get_mut::<Client>() else {
+        return Plan::Close;
+    };
+    client.begin(statement, text);
+    client.is_read = is_read;
+    Plan::Dedicated
+}
+
+/// Plans COM_STMT_PREPARE. Any server tells what the statement is like.
+pub(super) fn prepare(session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
+    let Some(client) = session.state.get_mut::<Client>() else {
+        return Plan::Close;
+    };
+    let text = message.get(Header::LEN + 1..).unwrap_or_default();
+    let statement = found(request);
+    if client.door.rejects_writes && writes(client, statement, text) {
+        READ_ONLY.append(1, READ_ONLY_TEXT, out);
+        return Plan::Answer;
+    }
+    if request.body > 0 {
+        OTHER.append(
+            client.sequence,
+            "the proxy prepares no text of more than 64 KiB",
+            out,
+        );
+        return Plan::Answer;
+    }
+    if !client.prepared.has_room(text) {
+        let text =
+            format!("Can't create more than max_prepared_stmt_count statements (current value: {MOST})");
+        TOO_MANY_STATEMENTS.append(1, &text, out);
+        return Plan::Answer;
+    }
+    client.preparing = Some(Prepared {
+        text: text.into(),
+        settings: Arc::new(client.settings.clone()),
+        statement,
+        parameters: 0,
+        types: Vec::new(),
+        is_open: false,
+    });
+    begin(session, Statement::of(Class::Session), is_read(request), b"")
+}
+
+/// Plans what is about a prepared statement.
+pub(super) fn prepared(session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
+    let has_lane = matches!(session.lease, Lease::Kept | Lease::Loose);
+    let Some(client) = session.state.get_mut::<Client>() else {
+        return Plan::Close;
+    };
+    let number = statement_id(message.get(Header::LEN..).unwrap_or_default()).unwrap_or(0);
+    let Some(one) = client.prepared.get(number) else {
+        if !request.is_unanswered {
+            let name = match request.command {
+                commands::EXECUTE => "mysqld_stmt_execute",
+                commands::FETCH => "mysqld_stmt_fetch",
+                _ => "mysqld_stmt_reset",
+            };
+            let text = format!("Unknown prepared statement handler ({number}) given to {name}");
+            NO_SUCH_STATEMENT.append(client.sequence, &text, out);
+        }
+        return Plan::Answer;
+    };
+    let (statement, is_open, prepared_text) = (one.statement, one.is_open, Arc::clone(&one.text));
+    match request.command {
+        commands::EXECUTE => {
+            client.prepared.note_execute(number, message);
+            client.executing = number;
+            begin(session, statement, is_read(request), &prepared_text)
+        }
+        // The connection goes on with what it has.
+        commands::FETCH if has_lane => Plan::Dedicated,
+        commands::LONG_DATA => {
+            client.prepared.set_open(number, true);
+            session.lease = Lease::Kept;
+            Plan::Dedicated
+        }
+        commands::RESET_STATEMENT if has_lane && is_open => {
+            client.prepared.set_open(number, false);
+            Plan::Dedicated
+        }
+        commands::RESET_STATEMENT => {
+            append_ok(client, out);
+            Plan::Answer
+        }
+        commands::CLOSE => {
+            // The server closes it when another one needs its place; a cursor stays with its connection.
+            if is_open {
+                client.keep("a prepared statement was closed with its cursor");
+            }
+            client.prepared.remove(number);
+            Plan::Answer
+        }
+        _ => {
+            let text = format!("The statement ({number}) has no open cursor");
+            NO_CURSOR.append(1, &text, out);
+            Plan::Answer
+        }
+    }
+}
+
+/// Does this statement write, or may it open the session for writes, as far as its text shows it? What a single
+/// read hides is for its server to reject.
+fn writes(client: &Client, statement: Statement, text: &[u8]) -> bool {
+    match statement.class {
+        // The second of two statements may write behind what the first has hidden.
+        _ if statement.is_several => true,
+        Class::Read => false,
+        Class::Write | Class::Ddl | Class::LockingRead => true,
+        // A transaction that only reads is no longer one after these.
+        Class::Session | Class::Transaction => has_word(text, b"write") || has_word(text, b"read_only"),
+        Class::Admin => !begins_with(text, &SHOWS),
+        // What is too long to be read, or in a character set that hides quotes.
+        Class::Unknown => {
+            client.capabilities.has(Capabilities::MULTI_STATEMENTS)
+                || !begins_with(text, &["select", "with", "("])
+        }
+    }
+}
+
+/// COM_SET_OPTION: whether a text may have several statements.
+pub(super) fn set_option(session: &mut Session, message: &[u8], out: &mut Vec<u8>) -> Plan {
+    let has_lane = matches!(session.lease, Lease::Kept | Lease::Loose);
+    let Some(client) = session.state.get_mut::<Client>() else {
+        return Plan::Close;
+    };
+    let option = message.get(Header::LEN + 1..Header::LEN + 3);
+    client.capabilities = match option {
+        Some([0, 0]) if client.door.rejects_writes => client.capabilities,
+        Some([0, 0]) => client.capabilities.with(Capabilities::MULTI_STATEMENTS),
+        Some([1, 0]) => client.capabilities.without(Capabilities::MULTI_STATEMENTS),
+        _ => {
+            UNKNOWN_COMMAND.append(1, "Unknown command", out);
+            return Plan::Answer;
+        }
+    };
+    if has_lane {
+        client.keep("an option of the connection");
+        client.begin(Statement::UNKNOWN, b"");
+        return Plan::Dedicated;
+    }
+    if let Some(who) = &mut client.who {
+        who.capabilities = client.capabilities;
+        session.login = who.encode();
+    }
+    let status = Status(client.status.0 & OF_SESSION.0);
+    match client.capabilities.has(Capabilities::DEPRECATE_EOF) {
+        true => OkPacket {
+            status,
+            is_eof: true,
+            ..OkPacket::default()
+        }
+        .append(client.capabilities, 1, out),
+        false => EofPacket { warnings: 0, status }.append(1, out),
+    }
+    Plan::Answer
+}
+
+/// Appends that a command is done which no server has seen.
+pub(super) fn append_ok(client: &Client, out: &mut Vec<u8>) {
+    OkPacket {
+        // What a server has said of its last statement is not said of this one.
+        status: Status(client.status.0 & OF_SESSION.0),
+        ..OkPacket::default()
+    }
+    .append(client.capabilities, 1, out);
+}

@@ -1,0 +1,106 @@
+//! What the first words of a text say beside its class.
+
+use proxima_wire::mysql::sql::{self, Class, Statement};
+
+/// Does COMMIT or ROLLBACK end the session as well?
+pub(super) fn releases(text: &[u8]) -> bool {
+    let is = |word: &[u8], name: &str| word.eq_ignore_ascii_case(name.as_bytes());
+    let words = text
+        .split(|byte| !byte.is_ascii_alphabetic())
+        .filter(|word| !word.is_empty());
+    // RELEASE SAVEPOINT begins with the word, and NO RELEASE takes it back.
+    let mut before: &[u8] = b"no";
+    for word in words {
+        if is(word, "release") && !is(before, "no") {
+            return true;
+        }
+        before = word;
+    }
+    false
+}
+
+/// Is it `SET TRANSACTION`, which counts for the next transaction alone?
+pub(super) fn is_for_next_transaction(statement: Statement, text: &[u8]) -> bool {
+    statement.class == Class::Session && {
+        let mut words = sql::without_comments(text)
+            .split(|byte| !byte.is_ascii_alphabetic())
+            .filter(|word| !word.is_empty());
+        let is = |word: Option<&[u8]>, name: &str| {
+            word.is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()))
+        };
+        is(words.next(), "set") && is(words.next(), "transaction")
+    }
+}
+
+/// Does the text begin with a word that asks for no data, and so waits for nothing? A comment that some servers
+/// execute may hide one.
+pub(super) fn shows(text: &[u8]) -> bool {
+    begins_with(text, &SHOWS) || begins_with(text, &["/*"])
+}
+
+/// Words that ask for what tables, servers or statements are, and wait for nothing.
+pub(super) const SHOWS: [&str; 4] = ["show", "desc", "explain", "help"];
+
+/// Does this stand anywhere in the text, in any case?
+pub(super) fn has_word(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len())
+        .any(|part| part.eq_ignore_ascii_case(word))
+}
+
+/// Is it `SET CHARACTER SET`? The connection then has the collation of the database.
+pub(super) fn is_charset(text: &[u8]) -> bool {
+    let mut words = sql::without_comments(text)
+        .split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
+        .filter(|word| !word.is_empty());
+    let is =
+        |word: Option<&[u8]>, name: &str| word.is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
+    let (set, first) = (words.next(), words.next());
+    is(set, "set") && (is(first, "charset") || is(first, "character") && is(words.next(), "set"))
+}
+
+/// Does the text begin with one of these words, in any case?
+pub(super) fn begins_with(text: &[u8], words: &[&str]) -> bool {
+    let text = sql::without_comments(text);
+    words.iter().any(|word| {
+        text.get(..word.len())
+            .is_some_and(|first| first.eq_ignore_ascii_case(word.as_bytes()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proxima_wire::mysql::sql::{Class, Statement};
+
+    use super::{begins_with, is_charset, is_for_next_transaction, releases, shows};
+
+    #[test]
+    fn words_are_found_behind_comments_and_in_any_case() {
+        for text in [
+            "COMMIT RELEASE",
+            "rollback and no chain release",
+            "commit work Release;",
+        ] {
+            assert!(releases(text.as_bytes()), "{text}");
+        }
+        for text in ["COMMIT NO RELEASE", "RELEASE SAVEPOINT a", "COMMIT", ""] {
+            assert!(!releases(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "show tables",
+            " /* a */ DESC t",
+            "/*!40000 SHOW TABLES */",
+            "-- a\nexplain select 1",
+        ] {
+            assert!(shows(text.as_bytes()), "{text}");
+        }
+        assert!(!shows(b"/* show */ SELECT 1") && !begins_with(b"", &["show"]));
+        assert!(is_charset(b"set CHARACTER SET latin1") && is_charset(b"SET charset utf8"));
+        assert!(!is_charset(b"SET character_set_client = latin1"));
+        let session = Statement::of(Class::Session);
+        assert!(is_for_next_transaction(session, b"SET TRANSACTION READ ONLY"));
+        assert!(!is_for_next_transaction(
+            session,
+            b"SET SESSION TRANSACTION READ ONLY"
+        ));
+    }
+}
