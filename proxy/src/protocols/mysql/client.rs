@@ -191,11 +191,11 @@ impl ClientSide for Mysql {
             capabilities: client.agreed(),
         };
         // Nobody else may find it there, and the session has no use for it where nothing is written.
-        client.strays |= may_go_on && client.is_changed_by(&end);
-        client.has_strayed = client.strays;
-        if client.strays {
+        client.changes_session |= may_go_on && client.is_changed_by(&end);
+        client.has_changed_session = client.changes_session;
+        if client.changes_session {
             if !end.goes_on() {
-                (client.strays, client.is_read) = (false, false);
+                (client.changes_session, client.is_read) = (false, false);
             }
             session.lease = Lease::Spoilt;
             return;

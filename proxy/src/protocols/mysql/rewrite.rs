@@ -70,7 +70,7 @@ pub(super) fn rejected(end: &End<'_>, out: &mut Vec<u8>) -> Option<Reply> {
 }
 
 /// Appends a reply by which a read goes on to the server that takes writes: it has changed the session at another.
-pub(super) fn strayed(out: &mut Vec<u8>) -> Option<Reply> {
+pub(super) fn session_changed(out: &mut Vec<u8>) -> Option<Reply> {
     const TEXT: &str = "Cannot execute statement in a READ ONLY transaction: it changes the session";
     Error(READ_ONLY_TRANSACTION, *b"25006").append(1, TEXT, out);
     Some(Reply::new(Outcome::ClientError, out.len()))

@@ -126,8 +126,8 @@ impl ServerSide for Mysql {
                 false => None,
             };
         }
-        if client.has_strayed && lane.is_of_galera_pool() && end.is_whole() {
-            return rewrite::strayed(out);
+        if client.has_changed_session && lane.is_of_galera_pool() && end.is_whole() {
+            return rewrite::session_changed(out);
         }
         lane.note(&end, &client.settings, (client.may_generate_id(), client.calls));
         rewrite::reply(&end, reply, client.capabilities, out)

@@ -111,7 +111,7 @@ impl Settings {
             Err(place) => self.variables.insert(place, (name.into(), value.into())),
         }
         let is_known = !UNREPLAYABLE.iter().any(|other| other.as_bytes() == name);
-        // Who sets what the proxy is told by is told himself from then on.
+        // A client that sets what the proxy is told by is told as well from then on.
         is_known
             && !name.starts_with(b"session_track")
             && self.variables.len() <= MOST

@@ -54,9 +54,9 @@ pub(super) struct Client {
     /// It calls a procedure.
     pub(super) calls: bool,
     /// It was a read, and yet it changes what the reader keeps for the session.
-    pub(super) strays: bool,
+    pub(super) changes_session: bool,
     /// The reply, or the part of one, that was noted last is one of those.
-    pub(super) has_strayed: bool,
+    pub(super) has_changed_session: bool,
     /// The id that was generated last.
     pub(super) last_id: u64,
 }
@@ -136,7 +136,7 @@ impl Client {
         }
         self.statement = statement;
         self.is_read = false;
-        (self.strays, self.has_strayed) = (false, false);
+        (self.changes_session, self.has_changed_session) = (false, false);
         self.kept.pends = false;
     }
 

@@ -18,7 +18,7 @@ pub(super) enum Step {
     Over,
 }
 
-/// Who a client says it is, until that is proved.
+/// The user and the schema that a client names, until it has proved that it is that user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Claim {
     pub(super) user: Vec<u8>,
