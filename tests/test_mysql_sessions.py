@@ -409,6 +409,27 @@ def test_warnings_are_those_of_the_sessions_own_last_statement(splitting, name):
             assert value(second, "SELECT FOUND_ROWS()") == 20
 
 
+def test_a_setting_that_a_server_no_longer_takes_is_told_to_who_prepares(splitting):
+    """The reader has taken the setting before, and does not when its engine is gone."""
+    servers = splitting.writer, splitting.reader
+    for server in servers:
+        server.run("INSTALL SONAME 'ha_blackhole'")
+    try:
+        with raw.Connection(splitting.address) as client:
+            for engine in ("BLACKHOLE", "InnoDB", "BLACKHOLE", "InnoDB"):
+                assert raw.numbers(client.query(f"SET default_storage_engine = {engine}")) == []
+                assert raw.numbers(client.query("SELECT 1")) == []
+            assert raw.numbers(client.query("SET default_storage_engine = BLACKHOLE")) == []
+            splitting.reader.run("UNINSTALL SONAME 'ha_blackhole'")
+            assert raw.numbers(client.ask(raw.PREPARE, "SELECT 1")) == [1286]
+            assert raw.numbers(client.query("SET default_storage_engine = InnoDB")) == []
+            assert raw.numbers(client.query("SELECT 1")) == []
+    finally:
+        for server in servers:
+            with contextlib.suppress(Exception):
+                server.run("UNINSTALL SONAME 'ha_blackhole'")
+
+
 def test_sessions_of_which_a_server_keeps_nothing_share_connections(splitting, name):
     """What a statement has left is there for a second: after that its connection serves others as well."""
     with contextlib.ExitStack() as stack:

@@ -62,7 +62,7 @@ impl Lane {
                 };
                 if self.statements.get(prepared).is_none() {
                     // Where it is prepared in a new state, that is awaited first.
-                    if self.bring(&prepared.settings, Reading::default(), out) {
+                    if self.bring(&prepared.settings, Reading::default(), true, out) {
                         return Written::Waits;
                     }
                     return self.prepare(prepared, out);
@@ -71,7 +71,9 @@ impl Lane {
             }
             false => None,
         };
-        let is_new = self.bring(&client.settings, reading, out);
+        // Their replies have no place for the error of what went before.
+        let awaits = matches!(command, commands::PREPARE | commands::STATISTICS);
+        let is_new = self.bring(&client.settings, reading, awaits, out);
         let is_own = self.session == session.id;
         let has_id = self.last_id == client.last_id || is_own && self.last_id == UNKNOWN_ID;
         // Routines of the server may ask for it as well.
@@ -155,8 +157,8 @@ impl Lane {
     }
 
     /// Appends what goes before a request so that the server has this state. Returns whether the answers are
-    /// awaited.
-    fn bring(&mut self, settings: &Settings, reading: Reading, out: &mut Outgoing<'_>) -> bool {
+    /// awaited, as they are with `awaits`, or if the server has not taken the text before.
+    fn bring(&mut self, settings: &Settings, reading: Reading, awaits: bool, out: &mut Outgoing<'_>) -> bool {
         let changes_schema = self.settings.schema != settings.schema && !settings.schema.is_empty();
         if changes_schema {
             self.telling.settings.schema.clone_from(&settings.schema);
@@ -167,12 +169,18 @@ impl Lane {
                 });
             });
         }
-        self.change_variables(settings, reading, out) || changes_schema
+        self.change_variables(settings, reading, awaits, out) || changes_schema
     }
 
     /// Appends the statement by which the server gets the variables of the session, if it has others. Returns
     /// whether its answer is awaited.
-    fn change_variables(&mut self, settings: &Settings, reading: Reading, out: &mut Outgoing<'_>) -> bool {
+    fn change_variables(
+        &mut self,
+        settings: &Settings,
+        reading: Reading,
+        awaits: bool,
+        out: &mut Outgoing<'_>,
+    ) -> bool {
         let is_same = self.reading == reading && !self.has_lost_reading;
         if is_same && self.settings.has_variables_of(settings) {
             return false;
@@ -189,7 +197,7 @@ impl Lane {
                 });
             });
         }
-        let is_new = !is_empty && !self.has_taken(&text);
+        let is_new = !is_empty && (awaits || !self.has_taken(&text));
         self.telling.settings.copy_variables(settings);
         self.telling.reading = reading;
         self.telling.text = text;
