@@ -59,33 +59,24 @@ impl ClientSide for Mysql {
         message: &[u8],
     ) -> Option<Request> {
         let client = Client::of(session)?;
-        let (command, statement) = match request.command {
+        let whole = || message.get(Header::LEN + 1..);
+        let (command, statement, text) = match request.command {
             commands::UNKNOWN => {
-                let text = message.get(Header::LEN + 1..)?;
-                let statement = sql::statement(text, client.mode());
-                (commands::of_class(statement.class), statement)
+                let statement = sql::statement(whole()?, client.mode());
+                (commands::of_class(statement.class), statement, whole()?)
             }
-            commands::PREPARE => {
-                let text = message.get(Header::LEN + 1..)?;
-                (request.command, sql::statement(text, client.mode()))
-            }
-            // A cursor keeps the session at its connection, which has to take what comes behind.
-            commands::EXECUTE if opens_cursor(message) => (request.command, Statement::UNKNOWN),
+            commands::PREPARE => (request.command, sql::statement(whole()?, client.mode()), whole()?),
             commands::EXECUTE => {
-                let number = statement_id(message.get(Header::LEN..)?)?;
-                (request.command, client.prepared.get(number)?.statement)
+                let prepared = client.prepared.get(statement_id(message.get(Header::LEN..)?)?)?;
+                // A cursor keeps the session at its connection, which has to take what comes behind.
+                let statement = match opens_cursor(message) {
+                    true => Statement::UNKNOWN,
+                    false => prepared.statement,
+                };
+                (request.command, statement, &prepared.text[..])
             }
-            commands::FIELD_LIST => (request.command, Statement::of(Class::Read)),
+            commands::FIELD_LIST => (request.command, Statement::of(Class::Read), whole()?),
             _ => return None,
-        };
-        let text = match request.command {
-            commands::EXECUTE => {
-                &client
-                    .prepared
-                    .get(statement_id(message.get(Header::LEN..)?)?)?
-                    .text
-            }
-            _ => message.get(Header::LEN + 1..)?,
         };
         // What waits for nothing would be stale at a reader.
         let waits = request.command != commands::FIELD_LIST && !shows(text);

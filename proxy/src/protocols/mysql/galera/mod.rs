@@ -41,7 +41,7 @@ const PROOF: u64 = 1;
 /// What servers are asked for their status. A variable that a server does not know is left out.
 const ASK_STATUS: &[u8] =
     b"SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_cluster_status', \
-                            'wsrep_local_state', 'wsrep_cluster_state_uuid'); \
+                            'wsrep_local_state'); \
                             SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_node_name', 'read_only', \
                             'wsrep_reject_queries', 'wsrep_desync', 'pxc_maint_mode')";
 /// What servers are asked so that they wait for what others have acknowledged.
