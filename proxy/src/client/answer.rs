@@ -209,6 +209,20 @@ impl Engine {
         self.answer(id, seq, &reply, &line);
     }
 
+    /// Answers a request whose rest cannot be read in the codec's words. What servers say to it comes too late.
+    #[cold]
+    pub(super) fn answer_badly(&mut self, id: ClientId, seq: u32, text: &[u8]) {
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return;
+        };
+        if !client.slots.forget(seq) {
+            // The client must not take the error for the rest of a reply.
+            return self.close_client(id, true);
+        }
+        self.count_failed(id, seq);
+        self.answer(id, seq, &Reply::new(Outcome::ClientError, text.len()), text);
+    }
+
     /// A request of a client for which a server keeps something has failed. If it may have reached a server, it is
     /// not known what that keeps from now on: the client is closed.
     #[cold]

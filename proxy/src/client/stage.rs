@@ -47,6 +47,8 @@ pub(super) enum Stage {
 /// A request that is too large for a shared lane, on its way through. Its client is served no further before
 /// it is answered.
 pub(super) struct Upload {
+    /// The slot of the request; `None`: it was answered, and what follows is thrown away.
+    pub(super) seq: Option<u32>,
     /// Bytes of the request that are still to come, as far as they are counted.
     pub(super) remaining: u64,
     /// Behind these bytes come others, which the codec counts.

@@ -24,6 +24,8 @@ use crate::{
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// The error for a large request that carries no value.
 const TOO_LARGE: &str = "this request is too large";
+/// The error of a request whose rest cannot be read, for all but its client.
+const BROKEN_OFF: &str = "the client's request breaks off";
 
 /// The result of beginning a request that is too large for a shared lane.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -103,6 +105,7 @@ impl Engine {
         let (lanes, changes) = (self.servers.upload_lanes(), self.copies.take_streamed());
         if let Some(client) = self.clients.table.get_mut(id) {
             client.stage = Stage::Upload(Box::new(Upload {
+                seq: Some(seq),
                 remaining: request.body,
                 is_open: request.is_open,
                 lanes,
@@ -272,9 +275,12 @@ impl Engine {
                 // The servers wait for bytes that will not come.
                 let lanes = std::mem::take(&mut upload.lanes);
                 upload.is_open = false;
+                let seq = upload.seq;
                 client.close_as_failed();
-                let text = str::from_utf8(bad.reply.trim_ascii()).unwrap_or_default();
-                self.drop_upload(lanes, text.trim_start_matches("-ERR "));
+                if let Some(seq) = seq {
+                    self.answer_badly(id, seq, bad.reply);
+                }
+                self.drop_upload(lanes, BROKEN_OFF);
                 self.flush_later(Endpoint::Client(id));
                 true
             }
@@ -289,6 +295,7 @@ impl Engine {
         self.wait_for_place(id, None);
         if let Some(client) = self.clients.table.get_mut(id) {
             client.stage = Stage::Upload(Box::new(Upload {
+                seq: None,
                 remaining: request.body,
                 is_open: true,
                 lanes: Vec::new(),
