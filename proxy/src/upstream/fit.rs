@@ -16,6 +16,10 @@ use crate::{
     protocol::{Before, Failed, Fate, Outgoing, Written},
 };
 
+/// The most times in a row that a request waits for what goes before it: each answer brings it nearer, or the codec
+/// is wrong, and would have the server work for ever.
+const MOST_WAITS: u8 = 16;
+
 impl Engine {
     /// Writes a request for this lane, or keeps it until the login has ended or what goes before it is
     /// answered.
@@ -55,6 +59,15 @@ impl Engine {
             self.servers.in_flight += 1;
             return lane.unwritten.push(unwritten());
         }
+        if lane.waits == MOST_WAITS {
+            lane.waits = 0;
+            if streamed {
+                self.leave_upload(id);
+            }
+            let text = "what goes before it has no end";
+            self.fail(to, &Failed::here(Outcome::LocalError, text));
+            return self.settle_lane(id);
+        }
         let out = lane.stream.filling(&mut self.buffers);
         let begun = out.len();
         let (mut before, mut answer) = (
@@ -88,6 +101,9 @@ impl Engine {
         self.servers.in_flight += before.len();
         before.clear();
         self.servers.before = before;
+        if written != Written::Waits {
+            lane.waits = 0;
+        }
         if size > 0 {
             self.flush_later(Endpoint::Lane(id));
         }
@@ -142,6 +158,7 @@ impl Engine {
             return self.settle_lane(id);
         }
         (lane.holding, lane.awaits_before) = (true, true);
+        lane.waits += 1;
         self.servers.in_flight += 1;
         lane.unwritten.push(unwritten);
     }

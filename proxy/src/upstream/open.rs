@@ -27,6 +27,7 @@ impl Engine {
             state: StateSlot::NONE,
             fitted: member.protocol.fits_requests(),
             awaits_before: false,
+            waits: 0,
             gets_more: false,
             unwritten: Vec::new(),
             part_left: 0,

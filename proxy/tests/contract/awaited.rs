@@ -71,6 +71,21 @@ fn what_was_refused_before_a_request_is_its_answer_and_it_is_never_sent() {
     }
 }
 
+/// Otherwise its client would wait for ever, and the server would work for nobody.
+#[test]
+fn what_goes_before_a_request_without_an_end_is_its_error() {
+    for route in ROUTES {
+        one("one", route, |proxy| {
+            let mut client = Client::new(proxy.address);
+            for _ in 0..3 {
+                let said = ask(&mut client, "SURE k sure endless");
+                assert!(said.contains("what goes before it has no end"), "{route}: {said}");
+                ran(&ask(&mut client, "SURE k sure t"), "k", "sure t");
+            }
+        });
+    }
+}
+
 /// What is not answered in one piece is answered when its last one is here.
 #[test]
 fn a_long_answer_ends_the_wait() {

@@ -242,6 +242,8 @@ impl ServerSide for Lines {
                 lane.failed = reply.outcome.is_error().then(|| bytes.to_vec());
                 match lane.failed {
                     Some(_) => lane.known.remove(&text),
+                    // A mistake of the codec: the text is told for ever.
+                    None if text == b"sure endless" => None,
                     None => lane.known.insert(text, number),
                 };
                 None

@@ -55,6 +55,9 @@ pub(super) struct Lane {
     pub(super) reading: Reading,
     /// A statement has changed what the server was asked for so.
     pub(super) has_lost_reading: bool,
+    /// A statement has run since the server was told that it rejects whatever writes. What it has called may have
+    /// opened the next transaction for writes, which no server reports.
+    pub(super) may_be_open: bool,
     /// Texts that the server has taken here.
     taken: HashSet<Box<[u8]>>,
     /// The prepared statements that the server knows here.

@@ -211,7 +211,7 @@ impl Lane {
     pub(super) fn has_variables(&mut self) {
         self.settings.copy_variables(&self.telling.settings);
         self.reading = self.telling.reading;
-        self.has_lost_reading = false;
+        (self.has_lost_reading, self.may_be_open) = (false, false);
     }
 
     /// Appends the assignments that give the server each variable that it has not here.

@@ -80,8 +80,8 @@ impl ServerSide for Mysql {
                 waits: is_read && !client.door.is_eventual && lane.is_galera,
             },
         };
-        // What was called before may have opened the next transaction for writes, which no server reports.
-        lane.has_lost_reading |= client.door.rejects_writes && !client.is_in_transaction();
+        lane.has_lost_reading |=
+            lane.may_be_open && client.door.rejects_writes && !client.is_in_transaction();
         lane.write(session, client, (request, message), reading, out)
     }
 
@@ -101,7 +101,7 @@ impl ServerSide for Mysql {
                 return None;
             }
             commands::STATISTICS => return None,
-            _ => {}
+            _ => lane.may_be_open = true,
         }
         let client = Client::of(session)?;
         if command == commands::PREPARE && !reply.outcome.is_error() {
