@@ -43,12 +43,12 @@ def name(mysql_pair):
 def before(mysql_pair, proxima, tmp_path, cleanup):
     """Starts a proxy before a cluster of these nodes, with one listener that has these keys."""
 
-    def start(*nodes, **listener):
+    def start(*nodes, timeout="20s", **listener):
         for node in nodes:
             cleanup.callback(node.stop)
         users = {name: {"password": PASSWORDS[name]} for name in ("app", "other")}
         config = made(tmp_path, *mysql_pair, [{"route": "db", **listener}], users, workers=1)
-        pool = {**config["pools"]["writer"], "timeout": "20s", "galera": True}
+        pool = {**config["pools"]["writer"], "timeout": timeout, "galera": True}
         del config["routes"]
         config["pools"] = {"db": {**pool, "servers": [node.address for node in nodes]}}
         return proxima(config)
@@ -199,3 +199,87 @@ def test_a_text_of_several_reads_that_do_more_has_its_own_results_alone(
             reply = client.query(f"SELECT 'answer {place}'")
             assert f"answer {place}".encode() in reply, raw.shown(reply)
     assert written(mysql_pair[1], name) == []
+
+
+class Changing:
+    """What a node says of itself, until it says something else."""
+
+    def __init__(self, server, name):
+        self.says = {}
+        self.node = Between(server.address, lambda packet: galera(name, **self.says)(packet))
+
+
+@pytest.mark.parametrize(
+    "says",
+    [{"read_only": "ON"}, {"wsrep_reject_queries": "ALL"}, {"wsrep_local_state": "1"}],
+    ids=lambda says: next(iter(says)),
+)
+def test_a_transaction_at_a_former_writer_ends_before_another_server_takes_writes(
+    before, mysql_pair, name, says
+):
+    first, second = (Changing(server, node) for server, node in zip(mysql_pair, ("first", "second")))
+    proxy = before(first.node, second.node)
+    with connect(proxy.address, database=name) as client, connect(proxy.address, database=name) as other:
+        assert value(other, WRITER) == "first"
+        rows(client, "BEGIN")
+        rows(client, "INSERT INTO t (a) VALUES (1)")
+        first.says.update(says)
+        until(lambda: value(other, WRITER) == "second", "another server takes writes")
+        # It holds no lock any more, and nothing of it is there.
+        assert written(mysql_pair[0], name) == []
+        assert error(client, "COMMIT") is not None
+        rows(other, "INSERT INTO t (a) VALUES (2)")
+    assert (written(mysql_pair[0], name), written(mysql_pair[1], name)) == ([], [(2,)])
+
+
+class Silent:
+    """A node that answers nothing more once it is asked for `WHEN`."""
+
+    WHEN = b"'silent'"
+
+    def __init__(self, server, name):
+        self._says, self._ended = galera(name), threading.Event()
+        self.is_silent = False
+        self.node = Between(server.address, self._answer)
+
+    def _answer(self, packet):
+        self.is_silent |= self.WHEN in packet
+        if self.is_silent:
+            self._ended.wait()
+        return self._says(packet)
+
+    def end(self):
+        self._ended.set()
+
+
+def test_a_read_at_a_server_that_falls_silent_is_answered_by_another(before, mysql_pair, name, cleanup):
+    silent = Silent(mysql_pair[1], "second")
+    cleanup.callback(silent.end)
+    proxy = before(Between(mysql_pair[0].address, galera("first")), silent.node, timeout="1s")
+    with connect(proxy.address, database=name) as client:
+        wait_for_reader(client)
+        assert value(client, f"{WHO} WHERE 'silent' <> ''") == "first"
+        assert silent.is_silent
+
+
+def test_a_server_that_is_late_with_its_status_and_answers_clients_serves_on(
+    before, mysql_pair, name, cleanup
+):
+    ended, is_late = threading.Event(), threading.Event()
+    cleanup.callback(ended.set)
+    says, asked = galera("second"), []
+
+    def answer(packet):
+        if is_late.is_set() and b"SHOW GLOBAL STATUS" in packet:
+            asked.append(packet)
+            ended.wait()
+        return says(packet)
+
+    first, second = mysql_pair
+    nodes = Between(first.address, galera("first")), Between(second.address, answer)
+    proxy = before(*nodes, timeout="1s")
+    with connect(proxy.address, database=name) as client:
+        wait_for_reader(client)
+        is_late.set()
+        while len(asked) < 4:
+            assert value(client, WHO) == "second"

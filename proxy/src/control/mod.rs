@@ -20,6 +20,7 @@
 
 mod announce;
 mod certificates;
+mod closings;
 mod connection;
 mod consult;
 mod copies;
@@ -132,6 +133,8 @@ pub struct Proxy {
     drain: Drain,
     /// What operators have ordered for pools.
     orders: Orders,
+    /// The state of a pool has changed.
+    pool_changed: Arc<Notify>,
     /// What they have ordered for the near cache.
     near_orders: NearOrders,
     /// The clients of HTTP origins.

@@ -72,7 +72,9 @@ pub async fn monitor(member: &Member, position: usize, question: &Monitor) {
         return;
     };
     loop {
-        if let Err(error) = ask(member, position, question, &**state).await {
+        if let Err(error) = ask(member, position, question, &**state).await
+            && !is_busy(member, &error)
+        {
             let what = error.to_string();
             let failed = Failed::at(&member.address, Outcome::ConnectError, &what);
             state.answered(question.token, &member.answerer(position), Heard::Failed(&failed));
@@ -81,9 +83,15 @@ pub async fn monitor(member: &Member, position: usize, question: &Monitor) {
     }
 }
 
+/// Does a member that is late with its answer still answer clients? Then it has much to do, and is not lost.
+fn is_busy(member: &Member, error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::TimedOut && member.health.is_heard()
+}
+
 /// Asks on one connection until that breaks.
 async fn ask(member: &Member, position: usize, question: &Monitor, state: &dyn PoolState) -> io::Result<()> {
     let late = |_| io::Error::from(io::ErrorKind::TimedOut);
+    member.health.listen();
     let opened = async {
         let mut connection = Connection::open(member).await?;
         connection.log_in().await?;
@@ -93,6 +101,7 @@ async fn ask(member: &Member, position: usize, question: &Monitor, state: &dyn P
     let mut connection = tokio::time::timeout(limit, opened).await.map_err(late)??;
     let mut bytes = Vec::new();
     loop {
+        member.health.listen();
         connection.send(&question.message).await?;
         bytes.clear();
         let outcome = connection.receive(question.command, &mut bytes).await?;

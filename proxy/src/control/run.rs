@@ -12,6 +12,7 @@ use super::{
     Proxy,
     announce::announce,
     certificates::follow_certificates,
+    closings::close_connections,
     consult::answer_clients,
     drain::{drain, look_for_file},
     follow::follow,
@@ -87,6 +88,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         tokio::spawn(look_for_file(Arc::clone(&proxy)));
         tokio::spawn(drain(Arc::clone(&proxy)));
         tokio::spawn(announce(Arc::clone(&proxy)));
+        tokio::spawn(close_connections(Arc::clone(&proxy)));
         tokio::spawn(watch_pools(Arc::clone(&proxy)));
         if let Some(door) = &options.door {
             let (door, log) = (Arc::clone(door), options.log.clone());

@@ -204,6 +204,9 @@ pub(super) fn start(
     };
     let workers = Workers::start(engines, io, shared.started, &tell)?;
     workers.wake_by(preparer.registry.wakers());
+    let pool_changed = Arc::new(Notify::new());
+    let changed = Arc::clone(&pool_changed);
+    preparer.registry.wakers().add(move || changed.notify_one());
     let (fleet, peering) = fleet
         .map(|(fleet, peering)| {
             let (tell, events) = mpsc::unbounded_channel();
@@ -228,6 +231,7 @@ pub(super) fn start(
         requests: ask,
         drain: Drain::new(),
         orders: Orders::default(),
+        pool_changed,
         near_orders: NearOrders::default(),
         origins: Origins::default(),
         shutdown: Notify::new(),

@@ -90,6 +90,8 @@ pub struct Health {
     was_late: AtomicBool,
     /// It was last ejected because it did not accept the proxy's login.
     was_login: AtomicBool,
+    /// Bytes have come from it since somebody began to [listen](Self::listen).
+    is_heard: AtomicBool,
     /// Commands that let their client wait, and themselves wait for a connection that is being made.
     opening: AtomicU32,
     /// The connections to it that clients have for themselves.
@@ -110,6 +112,7 @@ impl Health {
             ejected_at: AtomicU64::new(0),
             was_late: AtomicBool::new(false),
             was_login: AtomicBool::new(false),
+            is_heard: AtomicBool::new(false),
             opening: AtomicU32::new(0),
             quota: Quota::default(),
             cancels: Quota::default(),
@@ -132,6 +135,24 @@ impl Health {
     /// Whether its last ejection was for not accepting the proxy's login.
     pub fn was_login(&self) -> bool {
         self.was_login.load(Relaxed)
+    }
+
+    /// Whatever comes from it from now on counts.
+    pub fn listen(&self) {
+        self.is_heard.store(false, Relaxed);
+    }
+
+    /// Bytes have come from it.
+    pub fn heard(&self) {
+        // Workers that serve the same server write the same word: once is enough.
+        if !self.is_heard.load(Relaxed) {
+            self.is_heard.store(true, Relaxed);
+        }
+    }
+
+    /// Have bytes come from it since somebody has begun to [listen](Self::listen)?
+    pub fn is_heard(&self) -> bool {
+        self.is_heard.load(Relaxed)
     }
 
     /// A connection is being made for a command that lets its client wait.

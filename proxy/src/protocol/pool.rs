@@ -69,6 +69,15 @@ pub trait PoolState: Send + Sync {
         None
     }
 
+    /// The address of a member all connections to which are to end, in every worker, before the state goes on: one that
+    /// took writes, before another one does. It is asked when the state has changed. By default there is none.
+    fn closing(&self) -> Option<String> {
+        None
+    }
+
+    /// No connection to this address is left that was there when it was [named](Self::closing).
+    fn closed(&self, _address: &str) {}
+
     /// What each member is asked again and again, each on a connection of the pool's own. By default nothing
     /// is.
     fn monitors(&self) -> Vec<Monitor> {

@@ -15,7 +15,7 @@ use std::{
 
 use proxima_wire::message::{Class, Outcome, Request};
 
-use super::{Asker, Cancel, Lane, Phase};
+use super::{Asker, Cancel, Close, Lane, Phase};
 use crate::{
     engine::{ClientId, Engine, LaneId, ReplyTo},
     members::{Member, MemberId},
@@ -56,7 +56,8 @@ impl Engine {
     /// A lane ends, and nobody waits any more for what its server does there.
     pub(super) fn cancel_abandoned(&mut self, lane: &Lane, outcome: Outcome) {
         // Where the connection was lost, its server knows that, or does nothing any more.
-        let is_abandoned = matches!(outcome, Outcome::ClientError | Outcome::Timeout);
+        let is_abandoned =
+            matches!(outcome, Outcome::ClientError | Outcome::Timeout) || lane.closes == Some(Close::Now);
         if lane.owner.is_some()
             && is_abandoned
             && lane.is_working()

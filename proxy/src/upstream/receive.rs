@@ -19,6 +19,9 @@ impl Engine {
         };
         lane.active = now;
         lane.received += bytes.len() as u64;
+        if lane.fitted {
+            lane.member.health.heard();
+        }
         let is_own = lane.owner.is_some();
         if lane.waits_for_owner {
             lane.stream.read_buffer.extend_from_slice(bytes);

@@ -2,6 +2,8 @@
 
 use std::sync::mpsc::Sender;
 
+use proxima_wire::message::Outcome;
+
 use crate::{
     engine::{Engine, LaneId},
     members::MemberId,
@@ -39,8 +41,9 @@ impl Engine {
             }
         }
         if when == Close::Now {
+            self.fail_queue(member);
             for &id in &lanes {
-                self.drop_lane(id, CLOSED);
+                self.end_lane(id, Outcome::ConnectError, CLOSED);
             }
         }
         self.servers.closings.push(Closing { lanes, done });

@@ -1,12 +1,13 @@
 //! Requests that wait for a dedicated lane of their client, in turn.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, mem::take, sync::Arc};
 
 use proxima_wire::message::{Outcome, Request};
 
+use super::close::CLOSED;
 use crate::{
     engine::{ClientId, Engine, ReplyTo},
-    members::Member,
+    members::{Member, MemberId},
     micros::Micros,
     protocol::Failed,
 };
@@ -153,6 +154,20 @@ impl Engine {
             && let Some(id) = self.dedicated_of(member).idle.pop()
         {
             self.drop_lane(id, "");
+        }
+    }
+
+    /// Fails the requests that wait for a lane to this member, none of which was sent.
+    pub(super) fn fail_queue(&mut self, member: MemberId) {
+        let lanes = self.servers.by_member.get_mut(member.0 as usize);
+        let dedicated = lanes.and_then(|lanes| lanes.dedicated.as_mut());
+        let queue = dedicated.map(|dedicated| take(&mut dedicated.queue));
+        for queued in queue.unwrap_or_default() {
+            self.servers.queued -= 1;
+            self.clients
+                .charge_for_lane(queued.client, queued.wants.memory(), 0);
+            let failed = Failed::at(&queued.member.address, Outcome::Ejected, CLOSED);
+            self.fail_wants(queued.client, &queued.wants, &failed);
         }
     }
 

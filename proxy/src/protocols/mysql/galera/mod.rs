@@ -217,6 +217,15 @@ impl PoolState for Galera {
         self.writer(members)
     }
 
+    fn closing(&self) -> Option<String> {
+        self.nodes.closing()
+    }
+
+    fn closed(&self, address: &str) {
+        self.nodes.closed(address, &self.settings);
+        self.changes.note();
+    }
+
     fn monitors(&self) -> Vec<Monitor> {
         [(STATUS, ASK_STATUS), (PROOF, ASK_PROOF)]
             .map(|(token, text)| {

@@ -45,6 +45,9 @@ struct All {
     writer: u32,
     /// The one that will be it when it has waited for the others once more, with how often it had before.
     next: Option<(u32, u32)>,
+    /// The addresses to which every connection ends before anything is decided: of one that took writes, and of those
+    /// that are silent, so that nobody waits for them.
+    closing: Vec<String>,
     /// When the first server has answered. Nothing is waited for once there was a writer.
     begun: Option<Instant>,
     had_writer: bool,
@@ -116,16 +119,33 @@ impl Nodes {
             false => 0,
         };
         if writer != all.writer {
-            let address = all.nodes.iter().find(|(_, node)| node.number == writer);
-            let address = address.map_or("none", |(address, _)| address.as_str());
-            tracing::info!(server = address, "the writer has changed");
+            let former = all.address_of(all.writer);
+            let address = all.address_of(writer);
+            tracing::info!(
+                server = address.as_deref().unwrap_or("none"),
+                "the writer has changed"
+            );
             all.writer = writer;
+            all.close(former);
             self.has_news.store(true, SeqCst);
         }
         all.had_writer |= writer != 0;
         self.writer.store(writer, SeqCst);
         self.has_reader
             .store(all.nodes.values().any(Node::serves), SeqCst);
+    }
+
+    /// The first address to which all connections are to end.
+    pub(super) fn closing(&self) -> Option<String> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.closing.first().cloned()
+    }
+
+    /// They have ended.
+    pub(super) fn closed(&self, address: &str, settings: &OneWriter) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.closing.retain(|one| one != address);
+        self.decide(&mut all, settings);
     }
 
     /// Has anything changed since this was asked last?
@@ -145,6 +165,7 @@ impl Nodes {
         });
         all.last = all.last.max(node.number);
         let served = node.serves();
+        let is_silent = matches!(answer, Answer::Failed(_));
         node.note(answer, settings);
         let (serves, number) = (node.serves(), node.number);
         if serves != served {
@@ -153,6 +174,9 @@ impl Nodes {
                 true => tracing::info!(server = of.address, "it serves"),
                 false => tracing::warn!(server = of.address, why = &*node.why_not, "it serves no longer"),
             }
+        }
+        if served && is_silent {
+            all.close(Some(of.address.to_owned()));
         }
         self.decide(all, settings);
         of.noted.set(Word::new(number, serves, all.writer == number).0);
@@ -195,6 +219,18 @@ impl All {
         self.had_writer || elapsed >= SETTLING && !is_pending
     }
 
+    fn address_of(&self, number: u32) -> Option<String> {
+        let found = self.nodes.iter().find(|(_, node)| node.number == number);
+        found.map(|(address, _)| address.clone())
+    }
+
+    /// Has all connections to this address end.
+    fn close(&mut self, address: Option<String>) {
+        let is_new = |address: &String| !self.closing.contains(address);
+        let address = address.filter(is_new);
+        self.closing.extend(address);
+    }
+
     /// The number of the server that takes writes: the one that does, as long as it can, and otherwise the first. One
     /// that follows another waits for the others first, so that it has what that one has acknowledged.
     fn elect(&mut self, settings: &OneWriter) -> u32 {
@@ -203,6 +239,11 @@ impl All {
         if able().any(|node| node.number == self.writer) {
             self.next = None;
             return self.writer;
+        }
+        // What a server may still acknowledge has to be there before the next one waits for the others.
+        if !self.closing.is_empty() {
+            self.next = None;
+            return 0;
         }
         let rank = |node: &Node| settings.order.iter().position(|name| *name == node.status.name);
         let first = able().min_by(|one, other| {
@@ -291,6 +332,13 @@ mod tests {
             self.hear(at, Answer::Proof(true))
         }
 
+        /// All connections have ended that were to.
+        fn close(&self) {
+            while let Some(address) = self.nodes.closing() {
+                self.nodes.closed(&address, &self.settings);
+            }
+        }
+
         fn serves(&self, at: usize) -> bool {
             Word(self.noted[at].get()).serves()
         }
@@ -313,6 +361,7 @@ mod tests {
             0,
             "pxc-2 waits first"
         );
+        cluster.close();
         assert_eq!(
             cluster.hear(2, Answer::Proof(true)),
             0,
@@ -325,6 +374,7 @@ mod tests {
             ..named("pxc-2")
         };
         cluster.hear(2, Answer::Status(read_only));
+        cluster.close();
         assert_eq!(cluster.prove(0), 1);
         assert!(cluster.serves(2));
     }
@@ -345,6 +395,7 @@ mod tests {
         cluster.well(0, "a");
         assert_eq!(cluster.well(1, "b"), 2);
         cluster.hear(1, Answer::Failed("gone".into()));
+        cluster.close();
         assert_eq!(cluster.prove(0), 1);
         cluster.hear(2, Answer::Failed("gone".into()));
         assert_eq!(cluster.hear(0, Answer::Failed("gone".into())), 0);
@@ -372,6 +423,43 @@ mod tests {
         cluster.hear(0, Answer::Status(donor));
         assert!(!cluster.serves(0));
         assert!(cluster.nodes.take_news() && !cluster.nodes.take_news());
+    }
+
+    #[test]
+    fn nobody_follows_a_writer_before_the_connections_to_it_have_ended() {
+        let read_only = || Status {
+            is_read_only: true,
+            ..named("a")
+        };
+        for answer in [Answer::Failed("gone".into()), Answer::Status(read_only())] {
+            let cluster = Cluster::new(3, WRITER);
+            cluster.well(0, "a");
+            cluster.well(1, "b");
+            assert_eq!((cluster.well(2, "c"), cluster.nodes.closing()), (1, None));
+            cluster.hear(0, answer);
+            assert_eq!(cluster.nodes.closing().as_deref(), Some("10.0.0.0:3306"));
+            assert_eq!((cluster.prove(1), cluster.prove(1)), (0, 0), "they are open");
+            cluster.close();
+            assert_eq!(cluster.hear(1, Answer::Proof(true)), 0, "it begins to wait now");
+            assert_eq!(cluster.prove(1), 2);
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_a_reader_that_is_silent() {
+        let cluster = Cluster::new(2, WRITER);
+        cluster.well(0, "a");
+        cluster.well(1, "b");
+        let donor = Status {
+            is_donor: true,
+            ..named("b")
+        };
+        cluster.hear(1, Answer::Status(donor));
+        assert_eq!(cluster.nodes.closing(), None, "it answers what it was asked");
+        cluster.well(1, "b");
+        cluster.hear(1, Answer::Failed("late".into()));
+        assert_eq!(cluster.nodes.closing().as_deref(), Some("10.0.0.1:3306"));
+        assert_eq!(cluster.nodes.writer(), 1, "that stays");
     }
 
     #[test]
