@@ -150,6 +150,70 @@ def test_a_transaction_is_at_the_writer_from_its_begin_to_its_end(client, begin,
     assert asks(client) == "reader"
 
 
+def hinted(hint, statement="SELECT name FROM who"):
+    return f"/* proxima: {hint} */ {statement}"
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (hinted("member=writer"), "writer"),
+        (hinted("member=reader"), "reader"),
+        (hinted("later=1, consistency=eventual member=writer"), "writer"),
+        (hinted("consistency=strict"), "reader"),
+        (hinted("member=reader", "SELECT name FROM who FOR UPDATE"), "writer"),
+        (
+            hinted("member=reader", "INSERT INTO t (a) VALUES (3) RETURNING (SELECT name FROM who)"),
+            "writer",
+        ),
+        ("SELECT name FROM who /* proxima: member=writer */", "reader"),
+    ],
+)
+def test_a_hint_says_which_server_is_asked_and_no_reader_is_given_a_write(asking, statement, expected):
+    assert {row for (row,) in rows(asking, statement)} == {expected}
+    assert asks(asking) == "reader"
+
+
+def test_a_hint_of_a_prepared_statement_counts_when_it_is_executed(splitting, asked):
+    with raw.Connection(splitting.address, schema=asked) as client:
+        for member in ("writer", "reader"):
+            prepared = client.ask(raw.PREPARE, hinted(f"member={member}"))
+            assert member.encode() in client.ask(raw.EXECUTE, prepared[5:9] + b"\0\1\0\0\0")
+
+
+def test_a_hint_moves_nothing_out_of_a_transaction_or_through_a_door(asking, splitting, asked):
+    rows(asking, "BEGIN")
+    assert value(asking, hinted("member=reader")) == "writer"
+    rows(asking, "ROLLBACK")
+    for address, expected in ((splitting.only_reads, "reader"), (splitting.at_writer, "writer")):
+        with splitting.connect(address=address, database=asked) as client:
+            for member in ("writer", "reader"):
+                assert value(client, hinted(f"member={member}")) == expected
+
+
+def test_what_shows_is_asked_where_the_hint_says(client, splitting, name):
+    splitting.reader.run(f"CREATE TABLE {name}.only_here (id INT)")
+    show = "SHOW TABLES LIKE 'only_here'"
+    assert rows(client, show) == []
+    for hint in ("consistency=eventual", "member=reader"):
+        assert rows(client, hinted(hint, show)) == [("only_here",)]
+    assert rows(client, hinted("consistency=eventual, member=writer", show)) == []
+
+
+def test_a_transaction_that_only_reads_and_waits_for_nothing_is_at_the_reader(client):
+    for begin in ("START TRANSACTION READ ONLY", "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"):
+        rows(client, hinted("consistency=eventual", begin))
+        assert [asks(client) for _ in range(3)] == ["reader"] * 3
+        assert error(client, "INSERT INTO t (a) VALUES (1)") == READ_ONLY_TRANSACTION
+        assert value(client, "SELECT @@tx_read_only") == 0
+        rows(client, "COMMIT")
+        assert error(client, "INSERT INTO t (a) VALUES (1)") is None
+        rows(client, hinted("consistency=eventual", "START TRANSACTION READ WRITE"))
+        assert asks(client) == "writer"
+        rows(client, "COMMIT")
+        assert asks(client) == "reader"
+
+
 def test_a_transaction_goes_on_after_a_chained_end_and_ends_with_a_ddl(client):
     rows(client, "BEGIN")
     rows(client, "COMMIT AND CHAIN")

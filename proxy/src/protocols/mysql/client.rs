@@ -15,7 +15,9 @@ use super::{
     Mysql, admit, commands,
     error::{BAD_HANDSHAKE, Error, NO_SUCH_THREAD, UNKNOWN_COMMAND},
     found::noted,
-    galera, kill,
+    galera,
+    hint::{Hint, Role},
+    kill,
     offer::Offer,
     plan::{append_ok, begin, leave_loosely, prepare, prepared, set_option, statement},
     prepared::{Prepared, PreparedStatements, opens_cursor},
@@ -23,7 +25,7 @@ use super::{
     settings::Settings,
     state::{Client, Kept},
     told::End,
-    words::shows,
+    words::{begins_read_only, shows},
 };
 use crate::protocol::{
     Admission, Admitting, ClientSide, Control, DeclaredCommands, Failed, Lease, Plan, Session, StateSlot,
@@ -80,16 +82,25 @@ impl ClientSide for Mysql {
         };
         // What waits for nothing would be stale at a reader.
         let waits = request.command != commands::FIELD_LIST && !shows(text);
-        let is_fresh = waits || self.door.is_eventual;
-        let is_read = statement.class == Class::Read && !statement.is_several && client.may_read_anywhere();
-        let goes_to_reader = self.door.rejects_writes || is_read && is_fresh && !self.door.reads_at_writer;
+        let hint = Hint::of(text);
+        let is_eventual = hint.is_eventual.unwrap_or(self.door.is_eventual);
+        let is_fresh = waits || is_eventual || hint.member == Some(Role::Reader);
+        let is_read = match statement.class {
+            Class::Read => is_fresh,
+            // A server waits before a transaction, and its first read may come long after that.
+            Class::Transaction => is_eventual && begins_read_only(text),
+            _ => false,
+        };
+        let may_be_read = is_read && !statement.is_several && client.may_read_anywhere();
+        let is_for_writer = self.door.reads_at_writer || hint.member == Some(Role::Writer);
+        let goes_to_reader = self.door.rejects_writes || may_be_read && !is_for_writer;
         Some(Request {
             command,
             class: match goes_to_reader {
                 true => proxima_wire::message::Class::Read,
                 false => proxima_wire::message::Class::Write,
             },
-            key_step: noted(statement),
+            key_step: noted(statement, !is_eventual),
             ..*request
         })
     }

@@ -12,16 +12,23 @@ const READS_SESSION: u32 = 1;
 const CHANGES_SESSION: u32 = 2;
 const IS_SEVERAL: u32 = 4;
 const WAS_READ: u32 = 8;
+const WAITS: u32 = 16;
 const CLASS: u32 = 8;
 
-/// What was found in a text, as a request carries it.
-pub(super) fn noted(statement: Statement) -> u32 {
+/// What was found in a text, as a request carries it. `waits`: a read of it is to be fresh.
+pub(super) fn noted(statement: Statement, waits: bool) -> u32 {
     let flag = |is: bool, flag: u32| if is { flag } else { 0 };
     WAS_READ
         | flag(statement.reads_session, READS_SESSION)
         | flag(statement.changes_session, CHANGES_SESSION)
         | flag(statement.is_several, IS_SEVERAL)
+        | flag(waits, WAITS)
         | (u32::from(commands::of_class(statement.class)) << CLASS)
+}
+
+/// Does this request wait for what other servers have acknowledged, if it reads?
+pub(super) const fn waits(request: &Request) -> bool {
+    request.key_step & WAITS != 0
 }
 
 /// What was found in the text of this request.

@@ -18,6 +18,7 @@ mod commands;
 mod error;
 mod found;
 mod galera;
+mod hint;
 mod kill;
 mod known;
 mod lane;

@@ -2,13 +2,14 @@
 
 use proxima_wire::{
     message::{Bad, Message, Outcome, Parse, Parsed, Reply, Request},
-    mysql::{Capabilities, Event, Found, Header, append_packet, find},
+    mysql::{Capabilities, Event, Found, Header, Status, append_packet, find},
 };
 
 use super::{
     Mysql,
     commands::{self, append_query},
     error,
+    found::waits,
     lane::{Lane, Reading},
     login,
     replay::is_read,
@@ -71,13 +72,16 @@ impl ServerSide for Mysql {
             return Written::Whole;
         };
         let is_read = is_read(request) && !request.is_again;
-        // Whoever asks for what his statement has left is asked on his own connection, which stays as it is.
-        let stays = lane.session == session.id && client.asks_for_residue() && !mentions_reading(message);
+        // Whoever asks for what his statement has left is asked on his own connection, which stays as it is. So it does
+        // within a transaction that only reads.
+        let stays = lane.session == session.id
+            && (client.asks_for_residue() || client.status.has(Status::IN_READ_ONLY_TRANSACTION))
+            && !mentions_reading(message);
         let reading = match stays {
             true => lane.reading,
             false => Reading {
                 only: client.door.rejects_writes || is_read && lane.is_of_reader(session.reach.is_one),
-                waits: is_read && !client.door.is_eventual && lane.is_galera,
+                waits: is_read && waits(request) && lane.is_galera,
             },
         };
         lane.has_lost_reading |=

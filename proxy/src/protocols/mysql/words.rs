@@ -32,6 +32,14 @@ pub(super) fn is_for_next_transaction(statement: Statement, text: &[u8]) -> bool
     }
 }
 
+/// Does it begin a transaction that only reads?
+pub(super) fn begins_read_only(text: &[u8]) -> bool {
+    begins_with(text, &["start"]) && !has_word(text, b"write") && {
+        let mut words = text.split(|byte| !byte.is_ascii_alphabetic());
+        words.any(|word| word.eq_ignore_ascii_case(b"read"))
+    }
+}
+
 /// Does the text begin with a word that asks for no data, and so waits for nothing? A comment that some servers
 /// execute may hide one.
 pub(super) fn shows(text: &[u8]) -> bool {
@@ -71,7 +79,7 @@ pub(super) fn begins_with(text: &[u8], words: &[&str]) -> bool {
 mod tests {
     use proxima_wire::mysql::sql::{Class, Statement};
 
-    use super::{begins_with, is_charset, is_for_next_transaction, releases, shows};
+    use super::{begins_read_only, begins_with, is_charset, is_for_next_transaction, releases, shows};
 
     #[test]
     fn words_are_found_behind_comments_and_in_any_case() {
@@ -94,6 +102,10 @@ mod tests {
             assert!(shows(text.as_bytes()), "{text}");
         }
         assert!(!shows(b"/* show */ SELECT 1") && !begins_with(b"", &["show"]));
+        assert!(begins_read_only(
+            b"/* a */ start transaction with consistent snapshot, READ ONLY"
+        ));
+        assert!(!begins_read_only(b"START TRANSACTION READ WRITE") && !begins_read_only(b"BEGIN"));
         assert!(is_charset(b"set CHARACTER SET latin1") && is_charset(b"SET charset utf8"));
         assert!(!is_charset(b"SET character_set_client = latin1"));
         let session = Statement::of(Class::Session);
