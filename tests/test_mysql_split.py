@@ -8,7 +8,7 @@ import pytest
 
 from harness import mysql_raw as raw
 from harness import until
-from harness.split import error, rows, schema, value
+from harness.split import connect, error, made, rows, schema, value
 
 pytestmark = pytest.mark.either_io
 
@@ -505,3 +505,19 @@ def test_statements_are_counted_by_what_they_do(client, splitting):
     rows(client, "CREATE TABLE counted (id INT)")
     rows(client, "SELECT * FROM t FOR UPDATE")
     until(lambda: all(counted(one) == before[one] + 1 for one in before), "all four are counted")
+
+
+def test_a_session_that_idles_in_a_transaction_is_closed_and_its_locks_are_free(
+    mysql_pair, proxima, tmp_path, name
+):
+    proxy = proxima(made(tmp_path, *mysql_pair, limits={"idle_in_transaction": "500ms"}))
+    with connect(proxy.address, database=name) as idle, connect(proxy.address, database=name) as other:
+        rows(other, "SET autocommit = 0")
+        rows(idle, "BEGIN")
+        rows(idle, "UPDATE t SET a = 3 WHERE id = 1")
+        until(lambda: proxy.metric("clients_closed_total", reason="idle_in_transaction") == 1, "it is closed")
+        # Nothing has begun there yet.
+        rows(other, "UPDATE t SET a = 4 WHERE id = 1")
+        rows(other, "COMMIT")
+        assert error(idle, "COMMIT") is not None
+        assert value(other, "SELECT a FROM t WHERE id = 1") == 4

@@ -149,3 +149,18 @@ def test_a_resp3_subscriber_that_publishes_in_one_piece_keeps_the_order(one):
             assert counts == [b":1\r\n", b":0\r\n", b":1\r\n"], heard
             assert not any(b"lost" in reply for reply in heard)
             assert client.is_silent(0.01)
+
+
+def test_a_client_that_idles_in_a_transaction_is_closed_and_others_stay(redis_server, proxima):
+    proxy = proxima(config([redis_server()], limits={"idle_in_transaction": "400ms"}))
+    begins, watches, done, silent = (Connection(proxy.address) for _ in range(4))
+    for client, request in ((begins, "MULTI"), (watches, "WATCH k"), (done, "MULTI")):
+        assert client.ask(*request.split()) == b"+OK\r\n"
+    # From the first command on a server keeps it.
+    assert begins.ask("SET", "k", "v") == b"+QUEUED\r\n"
+    assert done.ask("EXEC") == b"*0\r\n"
+    until(lambda: proxy.metric("clients_closed_total", reason="idle_in_transaction") == 2, "they are closed")
+    assert (begins.rest(), watches.rest()) == (b"", b"")
+    for client in (silent, done):
+        assert client.ask("PING") == b"+PONG\r\n"
+        client.close()

@@ -15,6 +15,7 @@ impl Engine {
     pub fn check_clients(&mut self, refused: &dyn Fn(Conn) -> usize, unacknowledged: &dyn Fn(Conn) -> usize) {
         let (now, idle) = (self.now, Micros::from(self.limits.idle));
         let write_timeout = Micros::from(self.limits.write_timeout);
+        let in_transaction = Micros::from(self.limits.idle_in_transaction);
         let age = Micros::from(self.limits.age);
         let mut old: Vec<Endpoint> = Vec::new();
         let (mut gone, mut subscribers): (Vec<ClientId>, Vec<ClientId>) = Default::default();
@@ -37,6 +38,8 @@ impl Engine {
             if outstanding == 0 || outstanding != client.stuck_backlog {
                 (client.stuck, client.stuck_backlog) = (now, outstanding);
             }
+            let rests = due == 0 && client.slots.is_empty();
+            let is_over = |limit: Micros| limit > Micros::ZERO && now - client.active > limit;
             // In the middle of a value the client holds a lane, and others wait for one.
             let silent = client.is_uploading() && !client.stalled && now - client.active > write_timeout;
             if silent || waiting > 0 && now - client.stuck > write_timeout {
@@ -45,9 +48,11 @@ impl Engine {
             } else if now - client.half > unfinished {
                 self.metrics.clients.unfinished += 1;
                 gone.push(id);
-            } else if idle > Micros::ZERO && due == 0 && client.slots.is_empty() && now - client.active > idle
-            {
+            } else if rests && is_over(idle) {
                 self.metrics.clients.idle += 1;
+                gone.push(id);
+            } else if rests && is_over(in_transaction) && client.protocol.is_in_transaction(&client.session) {
+                self.metrics.clients.idle_in_transaction += 1;
                 gone.push(id);
             } else if !client.retires && client.is_old(id.index(), age, now) {
                 self.metrics.clients.old += 1;

@@ -72,6 +72,8 @@ pub struct Clients {
     pub over_limit: u64,
     /// Clients closed because they asked for nothing for too long.
     pub idle: u64,
+    /// Clients closed because they were in a transaction and asked for nothing for too long.
+    pub idle_in_transaction: u64,
     /// Clients closed because of their age.
     pub old: u64,
     /// Clients closed because they took nothing of what was due to them.
@@ -414,6 +416,7 @@ impl Metrics {
         mine.uploads += theirs.uploads;
         mine.over_limit += theirs.over_limit;
         mine.idle += theirs.idle;
+        mine.idle_in_transaction += theirs.idle_in_transaction;
         mine.old += theirs.old;
         mine.slow += theirs.slow;
         mine.unfinished += theirs.unfinished;

@@ -165,6 +165,12 @@ pub trait ClientSide: Send + Sync {
         true
     }
 
+    /// Is the client in a transaction, so that others may wait for what it holds? By default it is if a server keeps
+    /// something for it.
+    fn is_in_transaction(&self, session: &Session) -> bool {
+        session.lease == super::Lease::Kept
+    }
+
     /// The name of the client's library, as the client has told it. By default clients tell none.
     fn library<'a>(&self, _: &'a Session) -> &'a [u8] {
         b""

@@ -25,6 +25,7 @@ pub(super) fn clients(metrics: &Metrics, page: &mut Page) {
     for (reason, count) in [
         ("limit", metrics.clients.over_limit),
         ("idle", metrics.clients.idle),
+        ("idle_in_transaction", metrics.clients.idle_in_transaction),
         ("age", metrics.clients.old),
         ("slow", metrics.clients.slow),
         ("request_timeout", metrics.clients.unfinished),

@@ -201,6 +201,8 @@ pub struct Limits {
     pub value_bytes: usize,
     /// Time after which a client that neither sends nor waits for a reply is closed; 0: never.
     pub idle: Duration,
+    /// Time after which a client in a transaction that neither sends nor waits for a reply is closed; 0: never.
+    pub idle_in_transaction: Duration,
     /// The greatest age of a client, at which it is closed when nothing is due to it; 0: there is none.
     pub age: Duration,
     /// Time after which a client that takes no bytes that wait for it is closed.
@@ -224,6 +226,7 @@ impl Limits {
         total_bytes: 1 << 30,
         value_bytes: 64 << 20,
         idle: Duration::ZERO,
+        idle_in_transaction: Duration::ZERO,
         age: Duration::ZERO,
         write_timeout: Duration::from_secs(10),
         request_timeout: Duration::from_secs(30),

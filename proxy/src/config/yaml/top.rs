@@ -229,6 +229,9 @@ section! {
         value_size: Size = Limits::DEFAULT.value_bytes,
         /// Time after which a client that neither sends nor waits for a reply is closed; 0s: never.
         idle: Time = Limits::DEFAULT.idle,
+        /// The same for a client in a transaction, which holds locks of a server, or a connection to it (`MULTI` and
+        /// `WATCH` of Redis); 0s: never.
+        idle_in_transaction: Time = Limits::DEFAULT.idle_in_transaction,
         /// The greatest age of a client, so that new backends of a balancer get their share; 0s: there is
         /// none. A client is closed when nothing is due to it, after four fifths to the whole of this time:
         /// not all of those that came together leave together.
@@ -450,6 +453,7 @@ fn limits(keys: LimitsKeys) -> Limits {
         total_bytes,
         value_size,
         idle,
+        idle_in_transaction,
         age,
         write_timeout,
         request_timeout,
@@ -463,6 +467,7 @@ fn limits(keys: LimitsKeys) -> Limits {
         total_bytes,
         value_bytes: value_size,
         idle,
+        idle_in_transaction,
         age,
         write_timeout,
         request_timeout,

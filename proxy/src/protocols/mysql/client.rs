@@ -249,6 +249,13 @@ impl ClientSide for Mysql {
         })
     }
 
+    fn is_in_transaction(&self, session: &Session) -> bool {
+        let status = Client::of(session).map(|client| client.status);
+        status.is_some_and(|status| {
+            status.has(Status::IN_TRANSACTION) || status.has(Status::IN_READ_ONLY_TRANSACTION)
+        })
+    }
+
     fn silenced(&self, command: u16, _: Outcome) -> bool {
         matches!(command, commands::CLOSE | commands::LONG_DATA)
     }
