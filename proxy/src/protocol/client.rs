@@ -171,6 +171,17 @@ pub trait ClientSide: Send + Sync {
         session.lease == super::Lease::Kept
     }
 
+    /// The user as whom the client has logged in; empty: as none, as by default.
+    fn user<'a>(&self, _: &'a Session) -> &'a [u8] {
+        b""
+    }
+
+    /// The schema that this message is about: the client's own, or the one that it names to be that. Empty: none, as
+    /// by default.
+    fn schema<'a>(&self, _: &'a Session, _message: &'a [u8]) -> &'a [u8] {
+        b""
+    }
+
     /// The name of the client's library, as the client has told it. By default clients tell none.
     fn library<'a>(&self, _: &'a Session) -> &'a [u8] {
         b""

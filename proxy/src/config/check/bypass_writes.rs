@@ -110,6 +110,7 @@ fn bypasses(route: &Route) -> Option<(&'static str, &str)> {
         | Route::Error(_)
         | Route::ByOperation { .. }
         | Route::ByPrefix { .. }
+        | Route::ByLogin { .. }
         | Route::ByKeyPattern { .. }
         | Route::ByRoutingPrefix { .. }
         | Route::ModifyKey { .. }

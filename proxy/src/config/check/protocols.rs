@@ -6,10 +6,10 @@ use crate::config::{
     Diagnostic,
     operations::is_word_of,
     reading::Index,
-    schema::{Config, Route},
+    schema::{Config, Protocol, Route},
 };
 
-/// Each listener whose route chooses by an operation of another protocol.
+/// Each listener whose route chooses by an operation of another protocol, or by what its clients do not say.
 pub(super) fn operations(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for (listener, site) in config.listeners.iter().zip(&index.listeners) {
@@ -18,10 +18,21 @@ pub(super) fn operations(config: &Config, index: &Index) -> Vec<Diagnostic> {
             pending.extend(route.children());
             let name = route.pool().filter(|&name| seen.insert(name));
             pending.extend(name.and_then(|name| config.routes.get(name)));
+            let protocol = listener.protocol;
+            if let Route::ByLogin { of, .. } = route
+                && protocol != Protocol::MYSQL
+            {
+                let problem = format!(
+                    "its route chooses by {}, and clients of {} have none",
+                    of.noun(),
+                    protocol.0
+                );
+                let remedy = format!("take `{}` away: it is for MySQL", of.route());
+                diagnostics.push(site.refuse(problem).with_remedy(remedy));
+            }
             let Route::ByOperation { operations, .. } = route else {
                 continue;
             };
-            let protocol = listener.protocol;
             for word in operations.keys().filter(|word| !is_word_of(protocol, word)) {
                 let problem = format!(
                     "its route chooses by `{word}`, which is no operation of {}",

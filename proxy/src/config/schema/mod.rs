@@ -37,7 +37,7 @@ pub use self::{
     pool::{Dedicated, Eject, EjectBy, KeepAlive, OneWriter, Pool, Rejoin, Replicated},
     route::{
         Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverPolicy, FailoverRules, Fault, HashOrder,
-        NearRoute, NearSource, Queue, Rate, Rates, Route, Shadow, ShadowKeys, ShardCopies,
+        NearRoute, NearSource, OfLogin, Queue, Rate, Rates, Route, Shadow, ShadowKeys, ShardCopies,
         SlowWarmUpSettings, TtlAction,
     },
     secret::Secret,

@@ -43,6 +43,12 @@ pub enum Route {
         prefixes: BTreeMap<String, Route>,
         default: Option<Box<Route>>,
     },
+    /// The child by what a client has said of itself.
+    ByLogin {
+        of: OfLogin,
+        names: BTreeMap<String, Route>,
+        default: Option<Box<Route>>,
+    },
     /// The first pattern that matches wins. Patterns are globs (`*`, `?`).
     ByKeyPattern {
         patterns: Vec<(String, Route)>,
@@ -280,6 +286,7 @@ impl Route {
             | Self::Error(_)
             | Self::ByOperation { .. }
             | Self::ByPrefix { .. }
+            | Self::ByLogin { .. }
             | Self::ByKeyPattern { .. }
             | Self::ByRoutingPrefix { .. }
             | Self::ModifyKey { .. }
@@ -319,6 +326,11 @@ impl Route {
             | Self::ByPrefix {
                 prefixes: routes,
                 default,
+            }
+            | Self::ByLogin {
+                names: routes,
+                default,
+                ..
             } => routes.values().chain(default.as_deref()).collect(),
             Self::ByKeyPattern { patterns, default } => {
                 let routes = patterns.iter().map(|(_, route)| route);
@@ -393,6 +405,33 @@ impl Route {
         match self.choice() {
             Some(Children::List(listed)) => own.into_iter().chain(listed).collect(),
             Some(Children::Pool(_)) | None => own,
+        }
+    }
+}
+
+/// What a client says of itself at its login.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfLogin {
+    /// The user.
+    User,
+    /// The default schema, which it may change later.
+    Schema,
+}
+
+impl OfLogin {
+    /// The name of the route that looks at it.
+    pub const fn route(self) -> &'static str {
+        match self {
+            Self::User => "by_user",
+            Self::Schema => "by_schema",
+        }
+    }
+
+    /// Its name.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Schema => "schema",
         }
     }
 }

@@ -70,6 +70,14 @@ impl Named for Prefix {
     const WHAT: &'static str = "prefix";
 }
 
+/// Names of schemas.
+#[derive(Debug)]
+pub(super) struct SchemaName;
+
+impl Named for SchemaName {
+    const WHAT: &'static str = "schema";
+}
+
 /// Patterns of keys.
 #[derive(Debug)]
 pub(super) struct Pattern;

@@ -11,7 +11,7 @@ use crate::config::{
     document::Node,
     form::{Form, Shape},
     reading::Reading,
-    schema::{ErrorReply, Fault, Rates, Route, SlowWarmUpSettings},
+    schema::{ErrorReply, Fault, OfLogin, Rates, Route, SlowWarmUpSettings},
 };
 
 /// One handle.
@@ -87,6 +87,19 @@ handles! {
     /// The child whose prefix the key begins with. If there are several, the longest prefix wins.
     by_prefix: ByPrefixKeys => |keys: ByPrefixKeys| Route::ByPrefix {
         prefixes: keys.prefixes.into_iter().map(|(name, route)| (name.text, route)).collect(),
+        default: keys.default.map(Box::new),
+    };
+    /// The child of the user as whom a client has logged in, for MySQL.
+    by_user: ByUserKeys => |keys: ByUserKeys| Route::ByLogin {
+        of: OfLogin::User,
+        names: keys.users.into_iter().map(|(name, route)| (name.text, route)).collect(),
+        default: keys.default.map(Box::new),
+    };
+    /// The child of the schema that a client uses, for MySQL. `USE` goes to the route of the schema that it names,
+    /// and any other statement to that of the client's own, whatever schemas its text names.
+    by_schema: BySchemaKeys => |keys: BySchemaKeys| Route::ByLogin {
+        of: OfLogin::Schema,
+        names: keys.schemas.into_iter().map(|(name, route)| (name.text, route)).collect(),
         default: keys.default.map(Box::new),
     };
     /// The child of the first pattern that the whole key matches.

@@ -6,10 +6,12 @@ use proxima_wire::message::Outcome;
 
 use super::{
     forms::{
-        ErrorText, ErrorsForm, Pattern, PolicyForm, Prefix, RateForm, ShadowForm, Shard, ShardCopiesForm,
+        ErrorText, ErrorsForm, Pattern, PolicyForm, Prefix, RateForm, SchemaName, ShadowForm, Shard,
+        ShardCopiesForm,
     },
     hash::HashForm,
     route::{ChildrenForm, RouteForm},
+    users::UserName,
 };
 use crate::config::{
     form::{Amount, ByName, Character, Count, Flag, List, Optional, Seconds, Share, Size, Text, Time, Word},
@@ -34,6 +36,27 @@ section! {
         /// Prefix: route.
         prefixes: ByName<RouteForm, Prefix>,
         /// The route for keys with no such prefix. Without it they are answered with an error.
+        default: Optional<RouteForm>,
+    }
+}
+
+section! {
+    /// Routes by user.
+    pub(super) struct ByUserKeys {
+        /// User: route.
+        users: ByName<RouteForm, UserName>,
+        /// The route for other users. Without it their statements are answered with an error.
+        default: Optional<RouteForm>,
+    }
+}
+
+section! {
+    /// Routes by schema.
+    pub(super) struct BySchemaKeys {
+        /// Schema: route.
+        schemas: ByName<RouteForm, SchemaName>,
+        /// The route for other schemas, and for clients that have named none. Without it their statements are
+        /// answered with an error.
         default: Optional<RouteForm>,
     }
 }

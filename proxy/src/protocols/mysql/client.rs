@@ -25,7 +25,7 @@ use super::{
     settings::Settings,
     state::{Client, Kept},
     told::End,
-    words::{begins_read_only, shows},
+    words::{begins_read_only, shows, used},
 };
 use crate::protocol::{
     Admission, Admitting, ClientSide, Control, DeclaredCommands, Failed, Lease, Plan, Session, StateSlot,
@@ -247,6 +247,16 @@ impl ClientSide for Mysql {
             client.kept.residue = false;
             outlives
         })
+    }
+
+    fn user<'a>(&self, session: &'a Session) -> &'a [u8] {
+        let who = Client::of(session).and_then(|client| client.who.as_ref());
+        who.map_or(b"", |who| &who.user)
+    }
+
+    fn schema<'a>(&self, session: &'a Session, message: &'a [u8]) -> &'a [u8] {
+        let own = || Client::of(session).map_or(&b""[..], |client| &client.settings.schema);
+        used(message).unwrap_or_else(own)
     }
 
     fn is_in_transaction(&self, session: &Session) -> bool {

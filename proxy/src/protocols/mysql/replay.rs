@@ -17,6 +17,7 @@ use super::{
     prepared::{Prepared, append_execute},
     settings::{COLLATION, CONNECTION, Settings, append_value},
     state::Client,
+    words::used,
 };
 use crate::protocol::{Outgoing, Session, Written};
 
@@ -73,7 +74,12 @@ impl Lane {
         };
         // Their replies have no place for the error of what went before.
         let awaits = matches!(command, commands::PREPARE | commands::STATISTICS);
-        let is_new = self.bring(&client.settings, reading, awaits, out);
+        // The schema that the session leaves may be none of this server.
+        let leaves_schema = self.settings.schema != client.settings.schema && used(message).is_some();
+        let is_new = match leaves_schema {
+            true => self.change_variables(&client.settings, reading, awaits, out),
+            false => self.bring(&client.settings, reading, awaits, out),
+        };
         let is_own = self.session == session.id;
         let has_id = self.last_id == client.last_id || is_own && self.last_id == UNKNOWN_ID;
         // Routines of the server may ask for it as well.

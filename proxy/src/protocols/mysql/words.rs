@@ -1,6 +1,9 @@
 //! What the first words of a text say beside its class.
 
-use proxima_wire::mysql::sql::{self, Class, Statement};
+use proxima_wire::mysql::{
+    Header,
+    sql::{self, Class, Statement},
+};
 
 /// Does COMMIT or ROLLBACK end the session as well?
 pub(super) fn releases(text: &[u8]) -> bool {
@@ -29,6 +32,28 @@ pub(super) fn is_for_next_transaction(statement: Statement, text: &[u8]) -> bool
             word.is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()))
         };
         is(words.next(), "set") && is(words.next(), "transaction")
+    }
+}
+
+/// The schema that a message makes the client's own. `None`: it does not.
+pub(super) fn used(message: &[u8]) -> Option<&[u8]> {
+    match message.get(Header::LEN..)? {
+        [0x02, schema @ ..] => Some(schema),
+        [0x03, text @ ..] if begins_with(text, &["use"]) => {
+            let rest = sql::without_comments(text).get(3..)?;
+            let is_word = rest
+                .first()
+                .is_some_and(|first| first.is_ascii_whitespace() || *first == b'`');
+            let name = rest.trim_ascii();
+            let name = name.strip_suffix(b";").unwrap_or(name).trim_ascii_end();
+            if let Some(quoted) = name.strip_prefix(b"`") {
+                return quoted.strip_suffix(b"`").filter(|name| !name.contains(&b'`'));
+            }
+            let is_part =
+                |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"_$".contains(byte);
+            (is_word && name.iter().all(is_part)).then_some(name)
+        }
+        _ => None,
     }
 }
 
@@ -79,7 +104,26 @@ pub(super) fn begins_with(text: &[u8], words: &[&str]) -> bool {
 mod tests {
     use proxima_wire::mysql::sql::{Class, Statement};
 
-    use super::{begins_read_only, begins_with, is_charset, is_for_next_transaction, releases, shows};
+    use super::{begins_read_only, begins_with, is_charset, is_for_next_transaction, releases, shows, used};
+
+    #[test]
+    fn a_schema_is_that_of_use_or_of_its_message() {
+        for (message, expected) in [
+            (&b"\x02shop"[..], Some(&b"shop"[..])),
+            (b"\x03USE shop", Some(b"shop")),
+            (b"\x03/* a */ use  `my shop` ;", Some(b"my shop")),
+            (b"\x03use`shop`", Some(b"shop")),
+            (b"\x03USE shop; DROP TABLE t", None),
+            (b"\x03USER shop", None),
+            (b"\x03SELECT 1", None),
+            (b"\x03USE", None),
+            (b"", None),
+        ] {
+            let message = [&[0; 4], message].concat();
+            let found = used(&message);
+            assert_eq!(found, expected, "{}", message.escape_ascii());
+        }
+    }
 
     #[test]
     fn words_are_found_behind_comments_and_in_any_case() {

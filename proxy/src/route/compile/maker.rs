@@ -191,6 +191,7 @@ impl<'a> Maker<'_, 'a> {
                 self.by_operation(operations, default.as_deref())?
             }
             Route::ByPrefix { prefixes, default } => self.by_prefix(prefixes, default.as_deref())?,
+            Route::ByLogin { of, names, default } => self.by_login(*of, names, default.as_deref())?,
             Route::ByKeyPattern { patterns, default } => self.by_key_pattern(patterns, default.as_deref())?,
             Route::Random(children) => {
                 let nodes = self.children(children)?;

@@ -9,11 +9,11 @@ use super::{
     maker::{KeptPrefix, Maker},
 };
 use crate::{
-    config::schema::Route,
+    config::schema::{OfLogin, Route},
     route::{
         handle::{
-            ByKeyPattern, ByOperation, ByPrefix, ByPrefixPattern, ByRoutingPrefix, CLASSES, HashStop,
-            HidePrefix, Parts, StripPrefix,
+            ByKeyPattern, ByLogin, ByOperation, ByPrefix, ByPrefixPattern, ByRoutingPrefix, CLASSES,
+            HashStop, HidePrefix, Parts, StripPrefix,
         },
         tree::{Leaf, Node, NodeId},
     },
@@ -149,6 +149,23 @@ impl<'a> Maker<'_, 'a> {
             default: nodes.len() - 1,
         };
         Ok(self.choose(handle, nodes))
+    }
+
+    pub(super) fn by_login(
+        &mut self,
+        of: OfLogin,
+        routes: &'a BTreeMap<String, Route>,
+        default: Option<&'a Route>,
+    ) -> Result<NodeId, CompileError> {
+        let mut nodes = Vec::new();
+        let mut names = BTreeMap::new();
+        for (name, route) in routes {
+            names.insert(name.as_bytes().to_vec(), nodes.len());
+            nodes.push(self.node(route)?);
+        }
+        nodes.push(self.default(default, &format!("no route for this client's {}", of.noun()))?);
+        let default = nodes.len() - 1;
+        Ok(self.choose(ByLogin { of, names, default }, nodes))
     }
 
     /// The route `child`, in which every choice looks at these parts of the key alone.

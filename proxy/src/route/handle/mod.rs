@@ -5,6 +5,7 @@ mod big_value;
 mod by_client;
 mod by_key;
 mod by_key_pattern;
+mod by_login;
 mod by_operation;
 mod by_prefix;
 mod by_routing_prefix;
@@ -51,6 +52,7 @@ pub(super) use self::{
     by_client::ByClient,
     by_key::ByKey,
     by_key_pattern::ByKeyPattern,
+    by_login::ByLogin,
     by_operation::{ByOperation, CLASSES},
     by_prefix::ByPrefix,
     by_routing_prefix::{ByPrefixPattern, ByRoutingPrefix},
