@@ -43,12 +43,12 @@ def name(mysql_pair):
 def before(mysql_pair, proxima, tmp_path, cleanup):
     """Starts a proxy before a cluster of these nodes, with one listener that has these keys."""
 
-    def start(*nodes, timeout="20s", **listener):
+    def start(*nodes, timeout="20s", galera=True, **listener):
         for node in nodes:
             cleanup.callback(node.stop)
         users = {name: {"password": PASSWORDS[name]} for name in ("app", "other")}
         config = made(tmp_path, *mysql_pair, [{"route": "db", **listener}], users, workers=1)
-        pool = {**config["pools"]["writer"], "timeout": timeout, "galera": True}
+        pool = {**config["pools"]["writer"], "timeout": timeout, "galera": galera}
         del config["routes"]
         config["pools"] = {"db": {**pool, "servers": [node.address for node in nodes]}}
         return proxima(config)
@@ -283,3 +283,19 @@ def test_a_server_that_is_late_with_its_status_and_answers_clients_serves_on(
         is_late.set()
         while len(asked) < 4:
             assert value(client, WHO) == "second"
+
+
+@pytest.mark.parametrize(
+    ("listener", "expected"),
+    [({}, "eventual"), ({"consistency": "strict"}, "strict")],
+    ids=["pool", "listener"],
+)
+def test_a_pool_says_how_fresh_reads_are_where_the_listener_says_nothing(
+    before, healthy, mysql_pair, name, listener, expected
+):
+    mysql_pair[1].run(f"CREATE TABLE {name}.only_here (id INT)")
+    proxy = before(*healthy(), galera={"consistency": "eventual"}, **listener)
+    with connect(proxy.address, database=name) as client:
+        wait_for_reader(client)
+        found = rows(client, "SHOW TABLES LIKE 'only_here'")
+        assert found == ([("only_here",)] if expected == "eventual" else [])

@@ -17,6 +17,7 @@ from harness.tls import Authority
 pytestmark = pytest.mark.either_io
 
 DENIED = 1045
+TOO_MANY = 1203
 
 
 def users(proxy):
@@ -269,3 +270,40 @@ def test_the_version_that_clients_are_told_is_the_servers_or_the_configured_one(
     until(lambda: told().removeprefix("5.5.5-") == expected.removeprefix("5.5.5-"), "it is the servers'")
     proxy = proxima(made(tmp_path, *mysql_pair, listeners=[{"server_version": "8.0.99-ours"}]))
     assert told() == "8.0.99-ours"
+
+
+def wait_for_clients(proxy, count):
+    until(lambda: proxy.metric("clients") == count, f"{count} clients are there")
+
+
+def test_a_user_has_as_many_clients_as_its_limit_allows(mysql_pair, proxima, tmp_path):
+    limited = {user: {"password": PASSWORDS[user]} for user in ("app", "other")}
+    limited["app"]["clients"] = 2
+    proxy = proxima(made(tmp_path, *mysql_pair, users=limited))
+    with contextlib.ExitStack() as clients:
+        first, _, *_ = [clients.enter_context(connect(proxy.address)) for _ in range(2)]
+        for _ in range(4):
+            assert denied(proxy.address, "app", PASSWORDS["app"])[0] == TOO_MANY
+        # Who does not know the password is told nothing of that.
+        assert denied(proxy.address, "app", "wrong")[0] == DENIED
+        other = clients.enter_context(connect(proxy.address, "other"))
+        assert value(other, "SELECT 1") == 1
+        wait_for_clients(proxy, 3)
+        # Another limit holds for those who come later.
+        limited["app"]["clients"] = 3
+        users(proxy).write_text(yaml.safe_dump(limited))
+        assert proxy.reload()[0] == 200
+        with connect(proxy.address):
+            assert denied(proxy.address, "app", PASSWORDS["app"])[0] == TOO_MANY
+        wait_for_clients(proxy, 3)
+        # A client may become the same user once more, and leaves its place when it becomes another one.
+        assert value(first, "SELECT CURRENT_USER()") == "app@%"
+        with raw.Connection(proxy.address) as changes:
+            assert raw.change_user(changes, "app", PASSWORDS["app"])[:1] == b"\0"
+            assert denied(proxy.address, "app", PASSWORDS["app"])[0] == TOO_MANY
+            assert raw.change_user(changes, "other", PASSWORDS["other"])[:1] == b"\0"
+            with connect(proxy.address):
+                reply = raw.change_user(changes, "app", PASSWORDS["app"])
+                assert int.from_bytes(reply[1:3], "little") == TOO_MANY
+    wait_for_clients(proxy, 0)
+    connect(proxy.address).close()

@@ -8,7 +8,7 @@ import pytest
 
 from harness import mysql_raw as raw
 from harness import until
-from harness.split import connect, error, made, rows, schema, value
+from harness.split import PASSWORDS, connect, error, made, rows, schema, value
 
 pytestmark = pytest.mark.either_io
 
@@ -521,3 +521,28 @@ def test_a_session_that_idles_in_a_transaction_is_closed_and_its_locks_are_free(
         rows(other, "COMMIT")
         assert error(idle, "COMMIT") is not None
         assert value(other, "SELECT a FROM t WHERE id = 1") == 4
+
+
+@pytest.mark.parametrize(
+    ("listener", "user", "expected"),
+    [
+        (None, None, "strict"),
+        (None, "eventual", "eventual"),
+        ("eventual", None, "eventual"),
+        ("eventual", "strict", "strict"),
+        ("strict", "eventual", "eventual"),
+    ],
+)
+def test_a_user_counts_for_more_than_the_listener_in_how_fresh_reads_are(
+    mysql_pair, proxima, tmp_path, name, listener, user, expected
+):
+    mysql_pair[1].run(f"CREATE TABLE {name}.only_here (id INT)")
+    users = {"app": {"password": PASSWORDS["app"], **({"consistency": user} if user else {})}}
+    listeners = [{"consistency": listener} if listener else {}]
+    proxy = proxima(made(tmp_path, *mysql_pair, listeners, users))
+    with connect(proxy.address, database=name) as client:
+        # What shows waits for nothing, and goes to a reader only where nothing has to.
+        found = rows(client, "SHOW TABLES LIKE 'only_here'")
+        assert found == ([("only_here",)] if expected == "eventual" else [])
+        counter = {"eventual": "strict", "strict": "eventual"}[expected]
+        assert rows(client, hinted(f"consistency={counter}", "SHOW TABLES LIKE 'only_here'")) != found

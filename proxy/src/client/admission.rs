@@ -11,7 +11,7 @@ use super::{WHOLE, stage::Stage};
 use crate::{
     engine::{ClientId, Endpoint, Engine, ReplyTo},
     micros::Micros,
-    protocol::{Admission, Admitting, End, Failed, Heard, Session},
+    protocol::{Admission, Admitting, End, Failed, Heard, Seats, Session},
     route::{Answer, Walk},
 };
 
@@ -19,7 +19,8 @@ impl Engine {
     /// Takes a step of the login. Returns the bytes used; `None`: more bytes are needed.
     pub(super) fn admit(&mut self, id: ClientId, bytes: &[u8]) -> Option<usize> {
         let greeting = self.greeting(id);
-        let with = self.admitting(id, &greeting)?;
+        let seats = Arc::clone(&self.clients.register().seats);
+        let with = self.admitting(id, &greeting, &seats)?;
         let client = self.clients.table.get_mut(id)?;
         let said = client.stream.out.len();
         let step = client.protocol.admit(
@@ -49,7 +50,8 @@ impl Engine {
     /// A server has answered what a login has asked.
     pub(crate) fn admission_answered(&mut self, id: ClientId, answer: &Answer<'_>) {
         let greeting = self.greeting(id);
-        let Some(with) = self.admitting(id, &greeting) else {
+        let seats = Arc::clone(&self.clients.register().seats);
+        let Some(with) = self.admitting(id, &greeting, &seats) else {
             return;
         };
         let client = self.clients.table.get_mut(id);
@@ -82,12 +84,18 @@ impl Engine {
     }
 
     /// What a step of this client's login is given.
-    fn admitting<'a>(&mut self, id: ClientId, greeting: &'a [u8]) -> Option<Admitting<'a>> {
+    fn admitting<'a>(
+        &mut self,
+        id: ClientId,
+        greeting: &'a [u8],
+        seats: &'a Arc<Seats>,
+    ) -> Option<Admitting<'a>> {
         let client = self.clients.table.get(id)?;
         let listener = client.listener;
         let is_plain = client.stream.transform.is_none();
         Some(Admitting {
             greeting,
+            seats,
             random: [(); 4].map(|()| self.random.bits()),
             unix: self.unix().0,
             offers_tls: is_plain && self.tree.tls(usize::from(listener)).is_some(),

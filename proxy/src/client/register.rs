@@ -17,7 +17,7 @@ use std::{
 
 use super::stats::Tally;
 use crate::embedded::{Connection, Connections};
-use crate::protocol::ConnectionFacts;
+use crate::protocol::{ConnectionFacts, Seats};
 
 /// The clients of all workers. Each worker has a part of its own, so that accepting takes no contended lock.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub struct Register {
     /// What clients are told of the proxies that they may use, by the number of the listener.
     announced: Mutex<Vec<Announced>>,
     pub(super) tally: Tally,
+    /// How many clients are which user.
+    pub(super) seats: Arc<Seats>,
 }
 
 /// What the clients of a listener are told of the proxies that they may use: an answer for each form in which
@@ -92,6 +94,7 @@ impl Register {
             listening: Mutex::default(),
             announced: Mutex::default(),
             tally: Tally::new(workers),
+            seats: Arc::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 use super::{
     ConfigError, Diagnostic, file, passwords,
     reading::Reading,
-    schema::{Access, Config, KnownUsers, Secret, Users},
+    schema::{Access, Config, KnownUser, KnownUsers, Secret, Users},
     yaml::{self, UserSecret},
 };
 
@@ -79,8 +79,8 @@ fn of(path: &Path) -> Result<Users, ConfigError> {
         return Err(ConfigError::all(path, mistakes));
     }
     let (mut known, mut files) = (BTreeMap::new(), Vec::new());
-    for (name, secret) in read {
-        let secret = match secret {
+    for (name, user) in read {
+        let secret = match user.secret {
             UserSecret::Said(said) => Secret::new(said.as_bytes()),
             UserSecret::File(file) => {
                 let file = path.parent().unwrap_or(Path::new("")).join(file);
@@ -90,7 +90,12 @@ fn of(path: &Path) -> Result<Users, ConfigError> {
                 secret
             }
         };
-        known.insert(name.into_bytes(), secret);
+        let user = KnownUser {
+            secret,
+            clients: user.clients,
+            consistency: user.consistency,
+        };
+        known.insert(name.into_bytes(), user);
     }
     Ok(Users {
         file: path.to_owned(),

@@ -1,8 +1,10 @@
 //! What one step of a client's login comes to, and what the codec is given for it.
 
+use std::sync::Arc;
+
 use proxima_wire::message::Reply;
 
-use super::{Failed, Reach};
+use super::{Failed, Reach, Seats};
 
 /// The result of one step of a client's login.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +48,8 @@ pub struct Admitting<'a> {
     pub unix: u64,
     /// Whom the client's requests will reach.
     pub reach: Reach,
+    /// How many clients are which user.
+    pub seats: &'a Arc<Seats>,
     /// The login may be [upgraded](Admission::Upgrade) to TLS.
     pub offers_tls: bool,
 }

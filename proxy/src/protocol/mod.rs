@@ -33,6 +33,7 @@ mod pool_orders;
 mod pool_words;
 mod repair;
 mod requests;
+mod seats;
 mod server;
 mod server_login;
 mod session;
@@ -43,7 +44,7 @@ mod transform;
 
 pub(crate) use self::outgoing::Before;
 pub use self::{
-    accounts::{Accounts, OneSecret},
+    accounts::{Accounts, OneSecret, Terms},
     admission::{Admission, Admitting, Heard},
     cacheable::{Around, Cacheable, Changed, Fit},
     channels::Channels,
@@ -72,6 +73,7 @@ pub use self::{
     pool_words::{Mark, Noted, PoolCount, Reached},
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
     requests::{Change, Expiry, Requests},
+    seats::{Seat, Seats},
     server::ServerSide,
     server_login::ServerLogin,
     session::{Lease, Reach, Session},

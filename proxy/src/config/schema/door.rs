@@ -7,8 +7,8 @@ pub struct Door {
     pub writes: Writes,
     /// Where reads go.
     pub reads: Reads,
-    /// How fresh reads are.
-    pub consistency: Consistency,
+    /// How fresh reads are; `None`: as the pools say.
+    pub consistency: Option<Consistency>,
 }
 
 /// What becomes of statements that write.

@@ -20,7 +20,11 @@ mod spool;
 mod tls;
 mod users;
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    path::PathBuf,
+    time::Duration,
+};
 
 use proxima_wire::message::Class;
 
@@ -46,7 +50,7 @@ pub use self::{
     source::{Comparable, Dns, Endpoint, Question, Record, ServerSource, Source},
     spool::SpoolOptions,
     tls::{ClientTls, Identity, ServerTls, Verify},
-    users::{KnownUsers, Users},
+    users::{KnownUser, KnownUsers, Users},
 };
 
 /// A whole configuration.
@@ -88,6 +92,28 @@ pub struct Config {
     pub fleet: Option<Fleet>,
     /// Where deletes are kept that servers have not taken, of pools that have a name there. `None`: nowhere.
     pub spool: Option<SpoolOptions>,
+}
+
+impl Config {
+    /// How fresh reads of MySQL are below this route, where its listener says nothing: as all pools say whose
+    /// servers follow a writer. Where they differ, reads are fresh.
+    pub fn consistency_below(&self, route: &Route) -> Consistency {
+        let (mut pending, mut seen) = (vec![route], HashSet::new());
+        let mut says = Vec::new();
+        while let Some(route) = pending.pop() {
+            pending.extend(route.children());
+            let Some(name) = route.pool().filter(|&name| seen.insert(name)) else {
+                continue;
+            };
+            pending.extend(self.routes.get(name));
+            let pool = self.pools.get(name).and_then(|pool| pool.one_writer.as_ref());
+            says.extend(pool.map(|pool| pool.consistency));
+        }
+        match says.is_empty() || says.contains(&Consistency::Strict) {
+            true => Consistency::Strict,
+            false => Consistency::Eventual,
+        }
+    }
 }
 
 /// A command that the configuration declares.

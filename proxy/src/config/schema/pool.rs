@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Algorithm, ClientTls, Hash, Login, Protocol, Server, Source};
+use super::{Algorithm, ClientTls, Consistency, Hash, Login, Protocol, Server, Source};
 
 /// A named set of servers.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +54,8 @@ pub struct OneWriter {
     pub reads: bool,
     /// Whether a server serves that brings another one up to date.
     pub donors: bool,
+    /// How fresh reads are, where their listener says nothing.
+    pub consistency: Consistency,
 }
 
 impl OneWriter {
@@ -63,6 +65,7 @@ impl OneWriter {
         wait: Duration::from_secs(10),
         reads: false,
         donors: false,
+        consistency: Consistency::Strict,
     };
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
-use super::Secret;
+use super::{Consistency, Secret};
 
 /// The file of a listener's users, and what is in it once it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,9 +15,20 @@ pub struct Users {
     pub known: Arc<KnownUsers>,
 }
 
-/// Users with what is known of their passwords. Nothing shows it.
+/// Users with what is known of them. Nothing shows it.
 #[derive(Default, PartialEq, Eq)]
-pub struct KnownUsers(pub BTreeMap<Vec<u8>, Secret>);
+pub struct KnownUsers(pub BTreeMap<Vec<u8>, KnownUser>);
+
+/// What is known of one user.
+#[derive(PartialEq, Eq)]
+pub struct KnownUser {
+    /// The password, or a hash of it.
+    pub secret: Secret,
+    /// The most clients of the process that may be this user at a time; `None`: there is no limit.
+    pub clients: Option<u32>,
+    /// How fresh the user's reads are; `None`: the listener decides.
+    pub consistency: Option<Consistency>,
+}
 
 impl fmt::Debug for KnownUsers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,8 +13,8 @@ use crate::config::{
     },
     reading::Reading,
     schema::{
-        Algorithm, Dedicated, Eject, EjectBy, Hash, KeepAlive, Login, OneWriter, Pool, Protocol, Rejoin,
-        Replicated,
+        Algorithm, Consistency, Dedicated, Eject, EjectBy, Hash, KeepAlive, Login, OneWriter, Pool, Protocol,
+        Rejoin, Replicated,
     },
     section::section,
     source::SourceKeys,
@@ -247,6 +247,9 @@ section! {
         writer_reads: Flag = false,
         /// Whether a server serves that brings another one up to date.
         donors: Word<Donors> = Donors::Wait,
+        /// How fresh reads are, where a listener says nothing. `eventual` counts if all pools say it to which the
+        /// listener's route leads.
+        consistency: Word<Consistency> = Consistency::Strict,
     }
 }
 
@@ -283,6 +286,7 @@ impl Form for GaleraForm {
             wait: keys.writer_wait,
             reads: keys.writer_reads,
             donors: keys.donors == Donors::Serve,
+            consistency: keys.consistency,
         }))
     }
 

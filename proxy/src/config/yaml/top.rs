@@ -153,8 +153,8 @@ section! {
         writes: Word<Writes> = Writes::Served,
         /// Where reads of MySQL go.
         reads: Word<Reads> = Reads::Readers,
-        /// How fresh reads of MySQL are.
-        consistency: Word<Consistency> = Consistency::Strict,
+        /// How fresh reads of MySQL are. Without it, as the pools say to which its route leads (`galera.consistency`).
+        consistency: Optional<Word<Consistency>>,
         /// The version that clients of MySQL are greeted with before a server has told its own.
         server_version: Optional<Text>,
         /// A file with the password that clients of Redis must say, relative to this file. It is read again

@@ -6,8 +6,9 @@ use super::events;
 use crate::config::{
     Diagnostic,
     document::Node,
-    form::{ByName, Form, Named, Optional, PathText, Shape, Text},
+    form::{ByName, Count, Form, Named, Optional, PathText, Shape, Text, Word},
     reading::Reading,
+    schema::Consistency,
     section::section,
 };
 
@@ -22,6 +23,11 @@ section! {
         /// The hash of the password as `mysql.user` shows it for `mysql_native_password`: `*` and forty
         /// hexadecimal digits.
         native_hash: Optional<NativeHash>,
+        /// The most clients of this process that may be this user at a time. Further ones are answered with error
+        /// 1203. Without it there is no limit.
+        clients: Optional<Count<1>>,
+        /// How fresh the user's reads are, whatever the listener says.
+        consistency: Optional<Word<Consistency>>,
     }
 }
 
@@ -70,32 +76,49 @@ pub(in crate::config) enum UserSecret {
 
 /// A user as it stands in the file.
 #[derive(Debug)]
+pub(in crate::config) struct ReadUser {
+    pub(in crate::config) secret: UserSecret,
+    pub(in crate::config) clients: Option<u32>,
+    pub(in crate::config) consistency: Option<Consistency>,
+}
+
+/// A user.
+#[derive(Debug)]
 pub(super) struct UserForm;
 
 impl Form for UserForm {
-    type Value = UserSecret;
+    type Value = ReadUser;
 
     fn shape() -> Shape {
         UserKeys::shape()
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<UserSecret, Diagnostic> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<ReadUser, Diagnostic> {
         let UserKeys {
             password,
             password_file,
             native_hash,
+            clients,
+            consistency,
         } = UserKeys::read(node, cx)?;
-        match (password.or(native_hash.clone()), password_file, native_hash) {
-            (Some(said), None, None) if !said.is_empty() => Ok(UserSecret::Said(said)),
-            (Some(said), None, Some(hash)) if said == hash => Ok(UserSecret::Said(said)),
-            (None, Some(file), None) => Ok(UserSecret::File(file)),
-            _ => Err(cx
-                .refuse(
-                    node.at,
-                    "a user needs one of `password`, `password_file` and `native_hash`",
-                )
-                .with_remedy("write `NAME: {password_file: PATH}`")),
-        }
+        let secret = match (password.or(native_hash.clone()), password_file, native_hash) {
+            (Some(said), None, None) if !said.is_empty() => UserSecret::Said(said),
+            (Some(said), None, Some(hash)) if said == hash => UserSecret::Said(said),
+            (None, Some(file), None) => UserSecret::File(file),
+            _ => {
+                return Err(cx
+                    .refuse(
+                        node.at,
+                        "a user needs one of `password`, `password_file` and `native_hash`",
+                    )
+                    .with_remedy("write `NAME: {password_file: PATH}`"));
+            }
+        };
+        Ok(ReadUser {
+            secret,
+            clients,
+            consistency,
+        })
     }
 }
 
@@ -103,10 +126,7 @@ impl Form for UserForm {
 pub(in crate::config) fn parse_users(
     text: &str,
     cx: &mut Reading,
-) -> Result<Vec<(String, UserSecret)>, Diagnostic> {
+) -> Result<Vec<(String, ReadUser)>, Diagnostic> {
     let users = ByName::<UserForm, UserName>::read(&events::parse(text)?, cx)?;
-    Ok(users
-        .into_iter()
-        .map(|(name, secret)| (name.text, secret))
-        .collect())
+    Ok(users.into_iter().map(|(name, user)| (name.text, user)).collect())
 }

@@ -12,14 +12,14 @@ use proxima_wire::mysql::{
 
 use super::{
     accounts::Secret,
-    error::{ACCESS_DENIED, BAD_HANDSHAKE, Error, NO_METHOD},
+    error::{ACCESS_DENIED, BAD_HANDSHAKE, Error, NO_METHOD, TOO_MANY_CLIENTS},
     offer::Offer,
     settings::Settings,
     state::Client,
     step::{Claim, Step},
     who::{Proof, Who},
 };
-use crate::protocol::{Access, Admission, Admitting, Session};
+use crate::protocol::{Access, Admission, Admitting, Door, Session, Terms};
 
 /// Takes a step.
 pub(super) fn step(
@@ -55,7 +55,7 @@ pub(super) fn step(
     let used = Header::LEN + payload.len();
     let sequence = header.sequence.wrapping_add(1);
     if let Step::Switched(claim) = step {
-        return prove(session, &claim, payload, sequence, used, out);
+        return prove(session, with, (&claim, payload), sequence, used, out);
     }
     match Hello::read(payload) {
         Ok(Hello::Tls(_)) if step == Step::Hear && with.offers_tls => {
@@ -64,7 +64,7 @@ pub(super) fn step(
                 .change(|client: &mut Client| client.step = Step::HearWithinTls);
             Admission::Upgrade { used }
         }
-        Ok(Hello::Login(login)) => hello(session, &login, sequence, used, out),
+        Ok(Hello::Login(login)) => hello(session, with, &login, sequence, used, out),
         Ok(Hello::Tls(_)) | Err(_) => denied(BAD_HANDSHAKE, "Bad handshake", sequence, out),
     }
 }
@@ -139,6 +139,7 @@ fn fresh(with: &Admitting<'_>) -> [u8; SALT] {
 /// The client says who it is.
 fn hello(
     session: &mut Session,
+    with: &Admitting<'_>,
     login: &Login<'_>,
     sequence: u8,
     used: usize,
@@ -162,7 +163,7 @@ fn hello(
     };
     let secret = secret(&session.access, &claim.user);
     if secret.takes(&claim.method) {
-        return prove(session, &claim, login.answer, sequence, used, out);
+        return prove(session, with, (&claim, login.answer), sequence, used, out);
     }
     if !client.capabilities.has(Capabilities::PLUGIN_AUTH) {
         return denied(
@@ -196,8 +197,8 @@ fn ask(client: &mut Client, claim: Claim, salt: [u8; SALT], sequence: u8, out: &
 /// The client proves who it is.
 fn prove(
     session: &mut Session,
-    claim: &Claim,
-    answer: &[u8],
+    with: &Admitting<'_>,
+    (claim, answer): (&Claim, &[u8]),
     sequence: u8,
     used: usize,
     out: &mut Vec<u8>,
@@ -215,12 +216,21 @@ fn prove(
         let text = format!("Access denied for user '{user}' (using password: {using})");
         return denied(ACCESS_DENIED, &text, sequence, out);
     };
+    let terms = terms(&session.access, &claim.user);
+    // A client that becomes another user, or the same once more, has left the place that it had.
+    session.seat = None;
+    session.seat = with.seats.take(&claim.user, terms.clients);
+    if session.seat.is_none() {
+        let user = String::from_utf8_lossy(&claim.user);
+        let text = format!("User {user} already has as many clients as it may have at this proxy");
+        return denied(TOO_MANY_CLIENTS, &text, sequence, out);
+    }
     let mut sequence = sequence;
     if claim.method == CACHING_SHA2 {
         AuthMore { data: FAST }.append(sequence, out);
         sequence = sequence.wrapping_add(1);
     }
-    welcome(session, claim, proof);
+    welcome(session, claim, proof, terms);
     OkPacket {
         status: Status::AUTOCOMMIT,
         ..OkPacket::default()
@@ -238,8 +248,16 @@ fn secret<'a>(access: &'a Access, user: &[u8]) -> Secret<'a> {
     Secret::of(words.unwrap_or(b"nobody"))
 }
 
+/// What holds for this user.
+fn terms(access: &Access, user: &[u8]) -> Terms {
+    match access {
+        Access::Accounts(accounts) => accounts.terms(user),
+        Access::Open | Access::Pass => Terms::default(),
+    }
+}
+
 /// The client is a user from now on, whose session begins.
-fn welcome(session: &mut Session, claim: &Claim, proof: Proof) {
+fn welcome(session: &mut Session, claim: &Claim, proof: Proof, terms: Terms) {
     let Some(client) = session.state.get_mut::<Client>() else {
         return;
     };
@@ -253,7 +271,10 @@ fn welcome(session: &mut Session, claim: &Claim, proof: Proof) {
     session.login = who.encode();
     *client = Client {
         step: Step::Over,
-        door: client.door,
+        door: Door {
+            is_eventual: terms.is_eventual.unwrap_or(client.door.is_eventual),
+            ..client.door
+        },
         salt: client.salt,
         capabilities: client.capabilities,
         collation: client.collation,

@@ -83,7 +83,7 @@ impl ClientSide for Mysql {
         // What waits for nothing would be stale at a reader.
         let waits = request.command != commands::FIELD_LIST && !shows(text);
         let hint = Hint::of(text);
-        let is_eventual = hint.is_eventual.unwrap_or(self.door.is_eventual);
+        let is_eventual = hint.is_eventual.unwrap_or(client.door.is_eventual);
         let is_fresh = waits || is_eventual || hint.member == Some(Role::Reader);
         let is_read = match statement.class {
             Class::Read => is_fresh,

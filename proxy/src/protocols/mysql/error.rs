@@ -24,6 +24,8 @@ pub(super) const TOO_MANY_STATEMENTS: Error = Error(1461, *b"42000");
 pub(super) const OTHER: Error = Error(1105, *b"HY000");
 /// What is said at a login cannot be understood.
 pub(super) const BAD_HANDSHAKE: Error = Error(1043, *b"08S01");
+/// As many clients are this user as may be.
+pub(super) const TOO_MANY_CLIENTS: Error = Error(1203, *b"42000");
 /// A method of login that is not served.
 pub(super) const NO_METHOD: Error = Error(1251, *b"08004");
 /// The statement writes, and only reads are served.

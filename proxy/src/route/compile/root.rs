@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{CompileError, maker::Maker, spoken};
 use crate::{
     config::schema::{self, Consistency, KnownUsers, Reads, ServerTls, Writes},
-    protocol::{Access, Accounts, Door, Manner, OneSecret},
+    protocol::{Access, Accounts, Door, Manner, OneSecret, Terms},
     route::tree::{Greeting, Leaf, Node, Root, Wait},
     tls::Acceptor,
 };
@@ -24,10 +24,10 @@ impl Maker<'_, '_> {
                 self.protocol = spoken.protocol;
                 let other = match listener.discovery {
                     Some(_) => spoken.protocol.announcing(),
-                    None => spoken
-                        .protocol
-                        .in_manner(manner(listener.manner))
-                        .or_else(|| spoken.protocol.behind(door(listener.door))),
+                    None => spoken.protocol.in_manner(manner(listener.manner)).or_else(|| {
+                        let pools = config.consistency_below(&listener.route);
+                        spoken.protocol.behind(door(listener.door, pools))
+                    }),
                 };
                 spoken.protocol = other.unwrap_or(spoken.protocol);
                 (spoken, self.node(&listener.route)?)
@@ -112,11 +112,12 @@ fn manner(manner: schema::Manner) -> Manner {
     }
 }
 
-fn door(door: schema::Door) -> Door {
+/// What the listener says; where it says nothing of how fresh reads are, what its pools say.
+fn door(door: schema::Door, pools: Consistency) -> Door {
     Door {
         rejects_writes: door.writes == Writes::Rejected,
         reads_at_writer: door.reads == Reads::Writer,
-        is_eventual: door.consistency == Consistency::Eventual,
+        is_eventual: door.consistency.unwrap_or(pools) == Consistency::Eventual,
     }
 }
 
@@ -141,6 +142,14 @@ fn access(access: &schema::Access) -> Access {
 impl Accounts for KnownUsers {
     fn secret(&self, user: &[u8]) -> Option<&[u8]> {
         let Self(users) = self;
-        users.get(user).map(|secret| &**secret.bytes())
+        users.get(user).map(|user| &**user.secret.bytes())
+    }
+
+    fn terms(&self, user: &[u8]) -> Terms {
+        let Self(users) = self;
+        users.get(user).map_or_else(Terms::default, |user| Terms {
+            clients: user.clients,
+            is_eventual: user.consistency.map(|said| said == Consistency::Eventual),
+        })
     }
 }
