@@ -1,6 +1,8 @@
 //! A request that passes only choose routes (hash, nearest, operation, prefix …) allocates nothing once its
 //! buffers have grown, nor does one on a connection of its client's own.
 
+#[path = "engine/statements.rs"]
+mod statements;
 #[path = "../../guard/src/traffic.rs"]
 mod traffic;
 #[path = "engine/world.rs"]
@@ -12,6 +14,7 @@ use std::alloc::System;
 use proxima::engine::{Endpoint, Engine};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use traffic::{SCENARIOS, Traffic};
+use world::World;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -20,6 +23,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 #[test]
 fn ten_thousand_requests_allocate_nothing() {
     dedicated_requests_allocate_nothing();
+    statements_allocate_nothing();
     for scenario in &SCENARIOS {
         let mut traffic = Traffic::record(scenario);
         // Lanes take their buffers in turns, and each of them has to grow.
@@ -54,6 +58,23 @@ fn dedicated_requests_allocate_nothing() {
     world.say(client, ask);
     world.say(world.lane("a"), answer);
     assert_eq!(world.heard(client).as_bytes(), answer);
+    rounds_allocate_nothing(&mut world, client, (ask, answer), "dedicated");
+}
+
+/// Each statement of MySQL has a connection for itself as well, and its codec writes it there.
+fn statements_allocate_nothing() {
+    let mut statements = statements::Statements::begin();
+    let (ask, answer) = (&statements.ask[..], &statements.answer[..]);
+    rounds_allocate_nothing(
+        &mut statements.world,
+        statements.client,
+        (ask, answer),
+        "statements",
+    );
+}
+
+/// The client asks again and again, and the only server answers.
+fn rounds_allocate_nothing(world: &mut World, client: usize, (ask, answer): (&[u8], &[u8]), what: &str) {
     let (client, lane) = (world.seats[client].peer, world.seats[world.lane("a")].peer);
     let engine = &mut world.engine;
     let mut round = || {
@@ -69,7 +90,7 @@ fn dedicated_requests_allocate_nothing() {
     assert_eq!(
         (change.allocations, change.reallocations),
         (0, 0),
-        "dedicated: {change:?}"
+        "{what}: {change:?}"
     );
 }
 

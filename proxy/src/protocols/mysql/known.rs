@@ -93,7 +93,8 @@ impl KnownStatements {
     /// Bytes of memory that they take.
     pub(super) fn memory(&self) -> usize {
         let texts: usize = self.all.keys().map(|text| text.len() + 64).sum();
-        texts + self.count * size_of::<KnownStatement>()
+        let types = self.all.values().flatten().map(|known| known.types.capacity());
+        texts + types.sum::<usize>() + self.count * size_of::<KnownStatement>()
     }
 }
 

@@ -97,6 +97,9 @@ impl EndState for Lane {
             + self.settings.memory()
             + self.telling.text.capacity()
             + self.telling.settings.memory()
+            + self.telling.statement.as_ref().map_or(0, |(text, _)| text.len())
+            + self.failed.as_ref().map_or(0, Vec::capacity)
+            + self.closing.capacity() * size_of::<u32>()
             + self.statements.memory()
             + taken.sum::<usize>()
     }

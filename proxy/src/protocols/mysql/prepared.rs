@@ -36,12 +36,21 @@ pub(super) struct Prepared {
     pub(super) is_open: bool,
 }
 
+impl Prepared {
+    /// Bytes of memory that it takes.
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>() + self.text.len() + self.settings.memory() + self.types.capacity()
+    }
+}
+
 /// All statements of a client, by number.
 #[derive(Default)]
 pub(super) struct PreparedStatements {
     all: BTreeMap<u32, Prepared>,
     last: u32,
     /// Bytes of all texts.
+    texts: usize,
+    /// Bytes of all that is kept of them.
     bytes: usize,
     /// Of how many a server keeps something.
     open: u32,
@@ -50,7 +59,7 @@ pub(super) struct PreparedStatements {
 impl PreparedStatements {
     /// Is there room for one more with this text?
     pub(super) fn has_room(&self, text: &[u8]) -> bool {
-        self.all.len() < MOST && self.bytes + text.len() <= MOST_BYTES
+        self.all.len() < MOST && self.texts + text.len() <= MOST_BYTES
     }
 
     /// The number that the next statement gets.
@@ -71,7 +80,8 @@ impl PreparedStatements {
     /// Adds a statement, which gets the [next](Self::next) number.
     pub(super) fn add(&mut self, prepared: Prepared) {
         self.last = self.next();
-        self.bytes += prepared.text.len();
+        self.texts += prepared.text.len();
+        self.bytes += prepared.memory();
         self.all.insert(self.last, prepared);
     }
 
@@ -89,7 +99,9 @@ impl PreparedStatements {
         if let Some(types) = types(message, prepared.parameters)
             && prepared.types != types
         {
+            self.bytes -= prepared.memory();
             prepared.types = types.to_vec();
+            self.bytes += prepared.memory();
         }
         self.set_open(number, opens_cursor(message));
     }
@@ -112,13 +124,14 @@ impl PreparedStatements {
     pub(super) fn remove(&mut self, number: u32) {
         self.set_open(number, false);
         if let Some(prepared) = self.all.remove(&self.resolved(number)) {
-            self.bytes -= prepared.text.len();
+            self.texts -= prepared.text.len();
+            self.bytes -= prepared.memory();
         }
     }
 
     /// Bytes of memory that they take.
     pub(super) fn memory(&self) -> usize {
-        self.bytes + self.all.len() * (size_of::<(u32, Prepared)>() + 64)
+        self.bytes + self.all.len() * size_of::<u32>()
     }
 
     const fn resolved(&self, number: u32) -> u32 {
@@ -235,9 +248,12 @@ mod tests {
         all.set_open(1, true);
         all.set_open(LAST, true);
         assert!(all.is_any_open());
+        let before = all.memory();
+        all.note_execute(1, &execute(Some([3, 0, 8, 0])));
+        assert_eq!(all.memory(), before + 4);
         all.remove(1);
         assert!(!all.is_any_open());
-        assert_eq!(all.bytes, 0);
+        assert_eq!((all.memory(), all.texts), (0, 0));
     }
 
     #[test]

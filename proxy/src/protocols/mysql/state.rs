@@ -91,9 +91,13 @@ impl Kept {
 
 impl EndState for Client {
     fn memory(&self) -> usize {
+        let preparing = self.preparing.as_ref();
         self.settings.memory()
             + self.prepared.memory()
+            + preparing.map_or(0, Prepared::memory)
+            + self.collation_said.as_ref().map_or(0, |said| said.len())
             + self.who.as_ref().map_or(0, |who| who.user.capacity())
+            + self.step.memory()
     }
 }
 

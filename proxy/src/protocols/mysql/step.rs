@@ -25,3 +25,15 @@ pub(super) struct Claim {
     pub(super) schema: Vec<u8>,
     pub(super) method: Vec<u8>,
 }
+
+impl Step {
+    /// Bytes of memory that the client fills in it.
+    pub(super) fn memory(&self) -> usize {
+        match self {
+            Self::Again(claim) | Self::Switched(claim) => {
+                claim.user.capacity() + claim.schema.capacity() + claim.method.capacity()
+            }
+            Self::Greet | Self::Hear | Self::HearWithinTls | Self::Over => 0,
+        }
+    }
+}
