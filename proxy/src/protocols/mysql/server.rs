@@ -107,7 +107,11 @@ impl ServerSide for Mysql {
             commands::STATISTICS => return None,
             _ => lane.may_be_open = true,
         }
-        let client = Client::of(session)?;
+        let Some(client) = Client::of(session) else {
+            // The error of what went before was for a client that has left, and not for the next one here.
+            lane.failed = None;
+            return None;
+        };
         if command == commands::PREPARE && !reply.outcome.is_error() {
             return prepared(lane, client, reply, bytes, out);
         }
