@@ -70,6 +70,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
                     stream: TcpStream::from(accepted),
                     conversation: options.protocol.conversation(),
                 };
+                let mut greeting = Vec::new();
+                connection.conversation.greet(&mut greeting);
+                if connection.stream.write_all(&greeting).is_err() {
+                    continue;
+                }
                 // Most often the request has come with the connection. What comes later is told of, as the
                 // connection is registered behind this look.
                 if !connection.serve(options.value_size, &mut scratch, &mut reply)? {

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{net::connect, protocol::Protocol, workload::Keys};
+use crate::{mysql, net::connect, protocol::Protocol, workload::Keys};
 
 /// Requests of one write, bytes; small enough that a server which answers before it reads on cannot block
 /// both sides.
@@ -16,6 +16,9 @@ const BATCH: usize = 64 * 1024;
 
 /// Sets all `keys` at `address`.
 pub(crate) fn fill(protocol: Protocol, address: SocketAddr, keys: &Keys, value_size: usize) -> Result<()> {
+    if protocol.is_mysql() {
+        return mysql::fill(address, keys, value_size);
+    }
     let mut stream = connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
     stream.set_write_timeout(Some(Duration::from_secs(10)))?;

@@ -29,6 +29,8 @@ pub(crate) struct Form {
     value_size: usize,
     /// Bytes of the reply to a get that finds its value.
     hit_length: usize,
+    /// What stands before a value, of one of the keys.
+    announcement: Vec<u8>,
 }
 
 impl Form {
@@ -39,14 +41,15 @@ impl Form {
         value_size: usize,
         keys: &Keys,
     ) -> Self {
-        let mut hit = Vec::new();
-        protocol.append_announcement(keys.get(0), value_size, &mut hit);
+        let mut announcement = Vec::new();
+        protocol.append_announcement(keys.get(0), value_size, &mut announcement);
         Self {
             protocol,
             keys: count,
             transaction,
             value_size,
-            hit_length: hit.len() + value_size + protocol.hit_end().len(),
+            hit_length: announcement.len() + value_size + protocol.hit_end().len(),
+            announcement,
         }
     }
 
@@ -156,14 +159,13 @@ impl Form {
         let end = self.protocol.hit_end();
         let (announcement, data) = reply.split_at(reply.len() - end.len() - self.value_size);
         let is_announced = match self.protocol {
-            Protocol::Memcached => announcement
-                .strip_prefix(b"VALUE ")
-                .is_some_and(|rest| rest.starts_with(key)),
-            Protocol::Redis => announcement.starts_with(b"$"),
+            Protocol::Memcached => {
+                let key_first = announcement.strip_prefix(b"VALUE ");
+                key_first.is_some_and(|rest| rest.starts_with(key)) && announcement.ends_with(b"\r\n")
+            }
+            Protocol::Redis => announcement.starts_with(b"$") && announcement.ends_with(b"\r\n"),
+            Protocol::Mysql | Protocol::MysqlPrepared => announcement == self.announcement,
         };
-        is_announced
-            && announcement.ends_with(b"\r\n")
-            && data.starts_with(&key[..key.len().min(self.value_size)])
-            && data.ends_with(end)
+        is_announced && data.starts_with(&key[..key.len().min(self.value_size)]) && data.ends_with(end)
     }
 }

@@ -17,6 +17,7 @@ mod hostile;
 mod load;
 mod lockstep;
 mod memcache;
+mod mysql;
 mod near;
 mod net;
 mod output;
@@ -36,7 +37,7 @@ use clap::{Parser, Subcommand};
 
 use self::memcache::stale;
 
-/// Measure proxies of memcached and Redis: latency under load, processor time per request, stale reads,
+/// Measure proxies of memcached, Redis and MySQL: latency under load, processor time per request, stale reads,
 /// hostile clients, side by side
 #[derive(Parser)]
 #[command(version)]

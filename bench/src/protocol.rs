@@ -1,10 +1,16 @@
 //! The protocols of a run: each request and reply in its words.
 
+use std::net::TcpStream;
+
 use anyhow::Result;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::{memcache, redis, verdict::Verdict};
+use crate::{
+    memcache, mysql, redis,
+    tls::{Connector, Stream},
+    verdict::Verdict,
+};
 
 /// A protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -15,12 +21,17 @@ pub(crate) enum Protocol {
     Memcached,
     /// Redis' protocol, RESP2
     Redis,
+    /// MySQL's protocol, statements as texts
+    Mysql,
+    /// MySQL's protocol, statements that each connection prepares once
+    MysqlPrepared,
 }
 
 /// The server's side of one connection.
 pub(crate) enum Conversation {
     Memcached(memcache::Conversation),
     Redis(redis::Conversation),
+    Mysql(mysql::Conversation),
 }
 
 impl Protocol {
@@ -29,6 +40,39 @@ impl Protocol {
         match self {
             Self::Memcached => "memcached",
             Self::Redis => "redis",
+            Self::Mysql | Self::MysqlPrepared => "mysql",
+        }
+    }
+
+    /// Whether a session waits for each reply before it asks on, and has a login first.
+    pub(crate) const fn is_mysql(self) -> bool {
+        matches!(self, Self::Mysql | Self::MysqlPrepared)
+    }
+
+    /// Makes clients of these connections, by TLS if there is a connector: shakes hands, and logs in where that
+    /// comes first. `wait` returns when a connection may have something to read, and lets servers in this thread
+    /// answer before.
+    pub(crate) fn enter(
+        self,
+        sockets: Vec<TcpStream>,
+        tls: Option<&Connector>,
+        wait: &mut dyn FnMut(&TcpStream) -> Result<()>,
+    ) -> Result<Vec<Stream>> {
+        let first = tls.filter(|_| !self.is_mysql());
+        let streams = sockets.into_iter().map(|socket| Stream::new(socket, first));
+        let mut streams = streams.collect::<Result<Vec<_>>>()?;
+        if self.is_mysql() {
+            let prepares = self == Self::MysqlPrepared;
+            mysql::log_in(streams.iter_mut().collect(), prepares, tls, wait)?;
+        }
+        Ok(streams)
+    }
+
+    /// What a client says before it closes its connection.
+    pub(crate) const fn goodbye(self) -> &'static [u8] {
+        match self {
+            Self::Memcached | Self::Redis => b"",
+            Self::Mysql | Self::MysqlPrepared => mysql::request::GOODBYE,
         }
     }
 
@@ -37,6 +81,8 @@ impl Protocol {
         match self {
             Self::Memcached => memcache::request::append_get(key, out),
             Self::Redis => redis::request::append_get(key, out),
+            Self::Mysql => mysql::request::append_get(key, out),
+            Self::MysqlPrepared => mysql::request::append_prepared_get(key, out),
         }
     }
 
@@ -45,6 +91,8 @@ impl Protocol {
         match self {
             Self::Memcached => memcache::request::append_set(key, size, out),
             Self::Redis => redis::request::append_set(key, size, out),
+            Self::Mysql => mysql::request::append_set(key, size, out),
+            Self::MysqlPrepared => mysql::request::append_prepared_set(key, size, out),
         }
     }
 
@@ -53,6 +101,7 @@ impl Protocol {
         match self {
             Self::Memcached => b"STORED\r\n",
             Self::Redis => b"+OK\r\n",
+            Self::Mysql | Self::MysqlPrepared => mysql::reply::STORED,
         }
     }
 
@@ -61,6 +110,7 @@ impl Protocol {
         match self {
             Self::Memcached => b"\r\nEND\r\n",
             Self::Redis => b"\r\n",
+            Self::Mysql | Self::MysqlPrepared => mysql::reply::END,
         }
     }
 
@@ -69,14 +119,18 @@ impl Protocol {
         match self {
             Self::Memcached => b"END\r\n",
             Self::Redis => b"$-1\r\n",
+            Self::Mysql | Self::MysqlPrepared => mysql::reply::EMPTY,
         }
     }
 
-    /// Appends the line that stands before the value of a hit.
+    /// Appends what stands before the value of a hit.
     pub(crate) fn append_announcement(self, key: &[u8], size: usize, out: &mut Vec<u8>) {
         match self {
             Self::Memcached => memcache::request::append_value_line(key, size, out),
             Self::Redis => redis::request::append_length(b'$', size, out),
+            Self::Mysql | Self::MysqlPrepared => {
+                mysql::reply::append_announcement(self == Self::MysqlPrepared, size, out);
+            }
         }
     }
 
@@ -92,6 +146,9 @@ impl Protocol {
         match self {
             Self::Memcached => memcache::reply::judge(bytes, key, set, value_size),
             Self::Redis => redis::reply::judge(bytes, key, set, value_size),
+            Self::Mysql | Self::MysqlPrepared => {
+                mysql::reply::judge(bytes, self == Self::MysqlPrepared, key, set, value_size)
+            }
         }
     }
 
@@ -101,6 +158,16 @@ impl Protocol {
         match self {
             Self::Memcached => answer.ends_with(b"END\r\n"),
             Self::Redis => answer.starts_with(b"$") && answer.ends_with(b"\r\n"),
+            Self::Mysql | Self::MysqlPrepared => mysql::reply::is_result(answer),
+        }
+    }
+
+    /// Whether these bytes are an error, whole.
+    pub(crate) fn is_refusal(self, answer: &[u8]) -> bool {
+        match self {
+            Self::Memcached => answer.starts_with(b"SERVER_ERROR") && answer.ends_with(b"\r\n"),
+            Self::Redis => answer.starts_with(b"-") && answer.ends_with(b"\r\n"),
+            Self::Mysql | Self::MysqlPrepared => mysql::reply::is_refusal(answer),
         }
     }
 
@@ -109,11 +176,19 @@ impl Protocol {
         match self {
             Self::Memcached => Conversation::Memcached(memcache::Conversation::default()),
             Self::Redis => Conversation::Redis(redis::Conversation::default()),
+            Self::Mysql | Self::MysqlPrepared => Conversation::Mysql(mysql::Conversation::default()),
         }
     }
 }
 
 impl Conversation {
+    /// Appends what the server says before the client has said a word.
+    pub(crate) fn greet(&self, out: &mut Vec<u8>) {
+        if let Self::Mysql(_) = self {
+            mysql::Conversation::greet(out);
+        }
+    }
+
     /// Takes the next `bytes` of the connection, appends the replies they complete to `out` and returns how
     /// many keys were read or written. Values are `value_size` bytes long.
     ///
@@ -123,6 +198,7 @@ impl Conversation {
         match self {
             Self::Memcached(conversation) => conversation.feed(bytes, value_size, out),
             Self::Redis(conversation) => conversation.feed(bytes, value_size, out),
+            Self::Mysql(conversation) => conversation.feed(bytes, value_size, out),
         }
     }
 }

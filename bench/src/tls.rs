@@ -130,6 +130,14 @@ impl Stream {
         }
     }
 
+    /// Goes on by TLS, if there is a connector, over a connection that was plain.
+    pub(crate) fn upgrade(&mut self, tls: Option<&Connector>) -> Result<()> {
+        if let Some(tls) = tls {
+            *self = tls.connect(self.socket().try_clone()?)?;
+        }
+        Ok(())
+    }
+
     /// The socket.
     pub(crate) fn socket(&self) -> &TcpStream {
         match self {

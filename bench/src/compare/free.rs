@@ -129,8 +129,8 @@ pub(super) fn servers(
     directory: &Path,
 ) -> Result<Option<(Vec<Child>, Vec<u16>)>> {
     let server = match options.protocol {
-        Protocol::Memcached => Contender::Memcached,
         Protocol::Redis => Contender::Redis,
+        _ => Contender::Memcached,
     };
     let Ok(program) = server.program(&[]) else {
         let name = server.name();
@@ -140,8 +140,8 @@ pub(super) fn servers(
     let ports = (0..count).map(|_| free_port()).collect::<Result<Vec<u16>>>()?;
     let start = |port: &u16| {
         let launch = match options.protocol {
-            Protocol::Memcached => contender::memcached(&program, *port),
             Protocol::Redis => contender::redis(&program, *port),
+            _ => contender::memcached(&program, *port),
         };
         Child::start(&launch, &places.others, directory)
     };
@@ -342,6 +342,7 @@ impl Arena<'_> {
             // No stand-in answers here: the servers have their own values.
             value_size: 0,
             near: Near::None,
+            galera: false,
             tls: None,
         };
         let launch = contender.launch(program, &site)?;

@@ -89,6 +89,7 @@ fn costs(page: &mut String, results: &Results, section: Section, title: &str) {
     let reference = match (section, results.protocol) {
         (Section::Servers, Protocol::Memcached) => Contender::Memcached,
         (Section::Servers, Protocol::Redis) => Contender::Redis,
+        (_, Protocol::Mysql | Protocol::MysqlPrepared) => Contender::Haproxy,
         _ => Contender::Twemproxy,
     };
     let shown = if labels.contains(&reference.name()) {

@@ -39,6 +39,7 @@ impl Results {
         let protocol = match options.protocol {
             Protocol::Memcached => "",
             Protocol::Redis => "-redis",
+            Protocol::Mysql | Protocol::MysqlPrepared => "-mysql",
         };
         let quick = if options.quick { "-quick" } else { "" };
         let file = folder.join(format!("{name}{protocol}{quick}"));

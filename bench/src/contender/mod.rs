@@ -117,6 +117,8 @@ pub(crate) struct Site<'a> {
     pub(crate) value_size: usize,
     /// The near cache before the servers.
     pub(crate) near: Near,
+    /// Whether the servers of MySQL are a Galera cluster to the proxy.
+    pub(crate) galera: bool,
     /// The certificate for TLS with clients; none: they speak plainly.
     pub(crate) tls: Option<&'a Pair>,
 }
@@ -154,7 +156,8 @@ impl Contender {
         match self {
             Self::Mcrouter | Self::MemcachedProxy | Self::Memcached => protocol == Protocol::Memcached,
             Self::Predixy | Self::Redis => protocol == Protocol::Redis,
-            _ => true,
+            Self::ProximaIoUring | Self::ProximaEpoll | Self::Haproxy | Self::AcceptLoop => true,
+            _ => !protocol.is_mysql(),
         }
     }
 
@@ -228,6 +231,9 @@ impl Contender {
         }
         if site.tls.is_some() && !proxima && self != Self::Haproxy {
             bail!("only Proxima and HAProxy are measured with TLS");
+        }
+        if site.protocol.is_mysql() && site.tls.is_some() && !proxima {
+            bail!("TLS begins behind MySQL's greeting, which only Proxima speaks");
         }
         match self {
             Self::ProximaIoUring => proxima::launch(program, site, "io_uring", proxima::Leaf::Pool),

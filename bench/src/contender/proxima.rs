@@ -8,7 +8,10 @@ use std::{
 use anyhow::Result;
 
 use super::{Site, Spread, write};
-use crate::process::{Launch, find_program, free_port};
+use crate::{
+    mysql::account::{PASSWORD, USER},
+    process::{Launch, find_program, free_port},
+};
 
 /// The end of the route.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,6 +34,10 @@ pub(super) fn find() -> Option<PathBuf> {
 
 /// One worker on the back end `io`.
 pub(super) fn launch(program: &Path, site: &Site<'_>, io: &str, leaf: Leaf) -> Result<Launch> {
+    if site.protocol.is_mysql() {
+        write(site, "users.yaml", &format!("{USER}: {{password: {PASSWORD}}}\n"))?;
+        write(site, "password", PASSWORD)?;
+    }
     let file = write(site, "proxima.yaml", &configuration(site, leaf))?;
     let file = file.into_os_string();
     Ok(Launch::new(
@@ -71,7 +78,12 @@ fn configuration(site: &Site<'_>, leaf: Leaf) -> String {
         let (certificate, key) = (pair.certificate.display(), pair.key.display());
         format!("    tls: {{certificate: {certificate}, key: {key}}}\n")
     });
-    let listener = format!("{listener}{tls}");
+    let users = if site.protocol.is_mysql() {
+        "    users: users.yaml\n"
+    } else {
+        ""
+    };
+    let listener = format!("{listener}{users}{tls}");
     if leaf == Leaf::Embedded {
         return format!("{listener}routes:\n  main: embedded\n");
     }
@@ -81,7 +93,14 @@ fn configuration(site: &Site<'_>, leaf: Leaf) -> String {
         .map(|port| format!("\"127.0.0.1:{port}\""))
         .collect();
     const HASH: &str = "hash: {algorithm: ketama_twemproxy, key_hash: fnv1a_64}";
+    // A reply to the pool's own questions may be late by what is measured between two bursts of a case.
+    let sessions = format!(
+        "user: {USER}\n    password_file: password\n    galera: {}\n    timeout: 30s\n    \
+         dedicated: {{max: 20000, idle: 20000}}",
+        site.galera
+    );
     let (pool, route) = match site.spread {
+        _ if site.protocol.is_mysql() => (&*sessions, "pool"),
         Spread::Hash => (HASH, "pool"),
         Spread::All => (HASH, "all_sync"),
         Spread::Copies => ("replicated: true", "pool"),

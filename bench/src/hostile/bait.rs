@@ -34,11 +34,11 @@ pub(super) fn lay(address: SocketAddr, protocol: Protocol) -> Result<()> {
         (CANARY, b"smuggled".to_vec()),
     ] {
         let bytes = match protocol {
-            Protocol::Memcached => {
+            Protocol::Redis => request::command(&[b"SET", key.as_bytes(), value.as_slice()]),
+            _ => {
                 let head = format!("set {key} 0 0 {}\r\n", value.len());
                 [head.as_bytes(), &value, b"\r\n"].concat()
             }
-            Protocol::Redis => request::command(&[b"SET", key.as_bytes(), value.as_slice()]),
         };
         let refused = || format!("{address} does not take a value of {} bytes", value.len());
         stream.write_all(&bytes).with_context(refused)?;

@@ -204,8 +204,8 @@ impl<'a> Client<'a> {
 
     fn append(&mut self, request: &Request, out: &mut Vec<u8>) {
         match self.options.protocol {
-            Protocol::Memcached => self.append_line(request, out),
             Protocol::Redis => self.append_command(request, out),
+            _ => self.append_line(request, out),
         }
     }
 
@@ -292,8 +292,8 @@ impl<'a> Client<'a> {
         let keys = self.names(request);
         loop {
             let parsed = match self.options.protocol {
-                Protocol::Memcached => parse(request.kind(), &self.replies),
                 Protocol::Redis => redis_reply::parse(request.kind(), &keys, &self.replies),
+                _ => parse(request.kind(), &self.replies),
             };
             if let Some((length, reply)) = parsed {
                 let checked = check(&mut self.cells, &mut self.counter, request, reply);

@@ -122,6 +122,10 @@ pub(crate) struct Options {
 impl Options {
     /// Refuses options that cannot be run.
     pub(super) fn check(&self) -> Result<()> {
+        ensure!(
+            !self.protocol.is_mysql(),
+            "attacks are made in the protocols memcached and redis"
+        );
         ensure!(!self.timeout.is_zero(), "--timeout must be above 0");
         ensure!(!self.duration.is_zero(), "--duration must be above 0");
         for attack in &self.attack {

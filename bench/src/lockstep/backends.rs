@@ -5,11 +5,12 @@ use std::{
     collections::HashMap,
     io::{ErrorKind, Read, Write},
     net::TcpListener,
+    os::fd::AsRawFd,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
-use mio::{Events, Interest, Poll, Token, net::TcpStream};
+use mio::{Events, Interest, Poll, Token, net::TcpStream, unix::SourceFd};
 use socket2::SockRef;
 
 use crate::protocol::{Conversation, Protocol};
@@ -122,6 +123,19 @@ impl Backends {
         if self.arrived > 0 { self.answer() } else { Ok(()) }
     }
 
+    /// Serves like any server, without holding replies, until something happens here or on this socket.
+    pub(crate) fn serve_beside(&mut self, socket: &std::net::TcpStream) -> Result<()> {
+        let fd = socket.as_raw_fd();
+        // No connection has this number.
+        let token = Token(usize::MAX - 1);
+        self.poll
+            .registry()
+            .register(&mut SourceFd(&fd), token, Interest::READABLE)?;
+        let served = self.serve(STUCK);
+        self.poll.registry().deregister(&mut SourceFd(&fd))?;
+        served
+    }
+
     /// Serves like any server, each connection by itself, for at most `wait`.
     pub(crate) fn answer_at_once(&mut self, wait: Duration) -> Result<()> {
         self.holds = false;
@@ -182,13 +196,15 @@ fn accept_all(
         *next += 1;
         poll.registry()
             .register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
-        let conversation = protocol.conversation();
+        let (conversation, mut replies) = (protocol.conversation(), Vec::new());
+        // It leaves with the event that tells that the connection is writable.
+        conversation.greet(&mut replies);
         connections.insert(
             token,
             Connection {
                 stream,
                 conversation,
-                replies: Vec::new(),
+                replies,
                 written: 0,
                 held: 0,
             },

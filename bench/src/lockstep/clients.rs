@@ -12,12 +12,14 @@ use anyhow::{Context, Result, bail, ensure};
 use socket2::SockRef;
 
 use super::{
-    backends::STUCK,
+    backends::{Backends, STUCK},
     options::{Connections, Shape},
+    target::Target,
 };
 use crate::{
     form::{Check, Form},
-    net::{connect, connect_many},
+    net::{connect, connect_many, wait_for_words},
+    protocol::Protocol,
     tls::{Connector, Stream},
     workload::{Keys, Operation, Operations},
 };
@@ -29,12 +31,14 @@ pub(crate) struct Clients {
     operations: Operations,
     pipeline: usize,
     form: Form,
+    protocol: Protocol,
     received: Vec<u8>,
     address: SocketAddr,
     after: Connections,
     tls: Option<Connector>,
 }
 
+#[derive(Default)]
 struct Connection {
     /// `None`: it is made with the next batch.
     stream: Option<Stream>,
@@ -45,33 +49,46 @@ struct Connection {
 impl Clients {
     /// Connects the clients of `shape`.
     pub(crate) fn connect(
-        address: SocketAddr,
+        target: &mut Target,
         shape: &Shape,
         keys: Rc<Keys>,
         operations: Operations,
-        tls: Option<Connector>,
     ) -> Result<Self> {
-        let connections = connect_many(&vec![address; shape.clients])?
-            .into_iter()
-            .map(|stream| {
-                Ok(Connection {
-                    stream: Some(Stream::new(limited(stream)?, tls.as_ref())?),
-                    requests: Vec::new(),
-                    batch: Vec::new(),
-                })
-            })
-            .collect::<Result<_>>()?;
-        Ok(Self {
+        let mut connections = Vec::new();
+        connections.resize_with(shape.clients, Connection::default);
+        let mut clients = Self {
             connections,
             form: shape.form(&keys),
             keys,
             operations,
             pipeline: shape.pipeline,
+            protocol: shape.protocol,
             received: Vec::new(),
-            address,
+            address: target.address,
             after: shape.connections,
-            tls,
-        })
+            tls: target.tls.clone(),
+        };
+        clients.open(target.backends.as_mut())?;
+        Ok(clients)
+    }
+
+    /// Connects those that have no connection, while the servers behind the proxy serve.
+    fn open(&mut self, mut backends: Option<&mut Backends>) -> Result<()> {
+        let closed = |connection: &&mut Connection| connection.stream.is_none();
+        let places: Vec<_> = self.connections.iter_mut().filter(closed).collect();
+        let sockets = connect_many(&vec![self.address; places.len()])?
+            .into_iter()
+            .map(limited);
+        let sockets = sockets.collect::<Result<_>>()?;
+        let mut wait = |socket: &TcpStream| match &mut backends {
+            Some(backends) => backends.serve_beside(socket),
+            None => wait_for_words(socket),
+        };
+        let streams = self.protocol.enter(sockets, self.tls.as_ref(), &mut wait)?;
+        for (place, stream) in places.into_iter().zip(streams) {
+            place.stream = Some(stream);
+        }
+        Ok(())
     }
 
     /// The keys that are asked for.
@@ -89,8 +106,8 @@ impl Clients {
         self.connections.len() * self.pipeline
     }
 
-    /// Lets every client write its next batch, in one write each.
-    pub(crate) fn send(&mut self) -> Result<()> {
+    /// Lets every client write its next batch, in one write each. `backends`: the servers behind the proxy.
+    pub(crate) fn send(&mut self, backends: Option<&mut Backends>) -> Result<()> {
         for connection in &mut self.connections {
             connection.requests.clear();
             connection.batch.clear();
@@ -102,6 +119,10 @@ impl Clients {
             for request in connection.batch.chunks(self.form.operations()) {
                 self.form.append(request, &self.keys, &mut connection.requests);
             }
+        }
+        if self.protocol.is_mysql() {
+            // A login waits for the other side: all are over before the first request leaves.
+            self.open(backends)?;
         }
         for connection in &mut self.connections {
             let stream = match &mut connection.stream {
@@ -144,6 +165,7 @@ impl Clients {
             if self.after == Connections::Rst {
                 SockRef::from(stream.socket()).set_linger(Some(Duration::ZERO))?;
             } else {
+                stream.write_all(self.protocol.goodbye())?;
                 stream.end()?;
             }
         }

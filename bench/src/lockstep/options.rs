@@ -41,6 +41,7 @@ const LARGEST_BATCH: usize = 160 * 1024;
   proxima-bench lockstep --contender proxima-epoll,haproxy --tls 1.3
   proxima-bench lockstep --contender accept-loop,twemproxy --clients 16 --connections fin
   proxima-bench lockstep --contender proxima-epoll --near hits --mix 0:1
+  proxima-bench lockstep --contender proxima-epoll,haproxy --protocol mysql --key-size 15 -d 10 --mix 0:1
   proxima-bench lockstep --pid 4711 --address 127.0.0.1:11211 --backends 7001,7002,7003,7004"
 )]
 pub(crate) struct Options {
@@ -141,6 +142,10 @@ pub(crate) struct Shape {
     #[arg(long, value_enum, default_value_t)]
     #[serde(default)]
     pub(crate) near: Near,
+    /// The servers are a Galera cluster: Proxima reads at those that are not the writer
+    #[arg(long)]
+    #[serde(default)]
+    pub(crate) galera: bool,
     /// Whether a request goes to one server or to all
     #[arg(long, value_enum, default_value_t = Spread::Hash)]
     pub(crate) spread: Spread,
@@ -270,6 +275,18 @@ impl Shape {
             self.protocol == Protocol::Redis || self.keys_a_request == 1 && !self.transaction,
             "requests with several keys, and transactions, are measured with --protocol redis"
         );
+        ensure!(
+            !self.protocol.is_mysql() || self.pipeline == 1,
+            "MySQL's clients wait for each reply: no --pipeline"
+        );
+        ensure!(
+            !self.protocol.is_mysql() || self.spread == Spread::Hash && self.near == Near::None,
+            "--spread and --near are about keys, which MySQL's statements have not"
+        );
+        ensure!(
+            self.protocol.is_mysql() || !self.galera,
+            "--galera is about --protocol mysql"
+        );
         ensure!(self.tls != Tls::None || !self.resume, "--resume is about --tls");
         ensure!(
             self.near == Near::None || self.keys_a_request == 1 && !self.transaction,
@@ -277,7 +294,9 @@ impl Shape {
         );
         let burst = self.rounds(requests) * self.batch();
         self.near.check(self.mix, self.keys, self.batch(), burst)?;
-        let batch = self.pipeline * self.keys_a_request * (self.value_size + self.key_size + 32);
+        // A text of MySQL has two digits for each byte of a value.
+        let digits = if self.protocol == Protocol::Mysql { 2 } else { 1 };
+        let batch = self.pipeline * self.keys_a_request * (digits * self.value_size + self.key_size + 32);
         ensure!(
             batch <= LARGEST_BATCH,
             "one client's batch of {batch} bytes does not fit a socket's buffer; pipeline × value size must stay \

@@ -24,13 +24,13 @@ pub(crate) struct Rounds {
 
 impl Rounds {
     /// Connects the clients.
-    pub(crate) fn connect(shape: &Shape, keys: Rc<Keys>, target: &Target, seed: u64) -> Result<Self> {
+    pub(crate) fn connect(shape: &Shape, keys: Rc<Keys>, target: &mut Target, seed: u64) -> Result<Self> {
         ensure!(
             shape.spread != Spread::Copies || shape.mix.is_sets_only(),
             "copies are measured with sets only: --mix 1:0"
         );
         let operations = operations(&keys, shape.near, shape.mix, seed)?;
-        let clients = Clients::connect(target.address, shape, keys, operations, target.tls.clone())?;
+        let clients = Clients::connect(target, shape, keys, operations)?;
         let arrivals = match shape.spread {
             _ if shape.near == Near::Hits => 0,
             Spread::Hash => shape.keys_a_request,
@@ -86,7 +86,7 @@ impl Rounds {
     }
 
     fn round(&mut self, check: Check, target: &mut Target) -> Result<()> {
-        self.clients.send()?;
+        self.clients.send(target.backends.as_mut())?;
         if let Some(backends) = target.backends.as_mut().filter(|_| self.arrivals > 0) {
             backends.collect(self.batch() * self.arrivals)?;
             backends.answer()?;

@@ -18,7 +18,7 @@ use crate::{
     contender::{Distribution, Site},
     process::{Child, Placement, free_port, listen_anywhere, move_to},
     protocol::Protocol,
-    tls::{Connector, Pair, Stream},
+    tls::{Connector, Pair},
 };
 
 /// A proxy (or server) has to answer within this time after its start.
@@ -79,6 +79,7 @@ impl Target {
                     protocol: case.shape.protocol,
                     value_size: case.shape.value_size,
                     near: case.shape.near,
+                    galera: case.shape.galera,
                     tls: tls.as_ref().map(|_| &pair),
                 };
                 let launch = contender.launch(program, &site)?;
@@ -149,7 +150,9 @@ impl Target {
     fn ask(&mut self, protocol: Protocol) -> Result<Vec<u8>> {
         let stream = TcpStream::connect_timeout(&self.address, START)?;
         stream.set_read_timeout(Some(START))?;
-        let mut stream = Stream::new(stream, self.tls.as_ref())?;
+        let tls = self.tls.clone();
+        let mut streams = protocol.enter(vec![stream], tls.as_ref(), &mut |_| self.serve())?;
+        let mut stream = streams.pop().context("no client was made")?;
         stream.socket().set_read_timeout(Some(Duration::from_millis(5)))?;
         let mut request = Vec::new();
         protocol.append_get(b"proxima-bench", &mut request);
@@ -164,8 +167,7 @@ impl Target {
                 // The read timed out without bytes.
                 Err(_) => continue,
             }
-            let is_error = answer.starts_with(b"SERVER_ERROR") || answer.starts_with(b"-");
-            if protocol.is_ready(&answer) || is_error && answer.ends_with(b"\r\n") {
+            if protocol.is_ready(&answer) || protocol.is_refusal(&answer) {
                 break;
             }
         }

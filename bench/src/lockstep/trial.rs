@@ -107,7 +107,7 @@ impl Running {
         if target.backends.is_none() {
             fill(shape.protocol, target.address, &keys, shape.value_size)?;
         }
-        let mut rounds = Rounds::connect(shape, keys.into(), &target, settings.seed)?;
+        let mut rounds = Rounds::connect(shape, keys.into(), &mut target, settings.seed)?;
         rounds.keep_all(&mut target)?;
         let warm_up = WARM_UP.max(20 * shape.servers).div_ceil(rounds.batch()).max(20);
         rounds.run(warm_up, Check::Whole, &mut target)?;
@@ -190,7 +190,7 @@ impl Running {
             groups.push(Rounds::connect(
                 &shape,
                 self.rounds.keys(),
-                &self.target,
+                &mut self.target,
                 settings.seed,
             )?);
         }

@@ -4,6 +4,7 @@ mod common;
 mod hostile;
 mod load;
 mod lockstep;
+mod mysql;
 mod redis;
 mod relay;
 #[path = "../../../wire/tests/memcache/rows.rs"]

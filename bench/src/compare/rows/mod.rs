@@ -1,6 +1,7 @@
 //! The rows of the comparison as data: who is asked what, and what Proxima's cost may be at most.
 
 mod memcached;
+mod mysql;
 mod redis;
 
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,7 @@ pub(super) fn all(protocol: Protocol) -> Vec<Row> {
     match protocol {
         Protocol::Memcached => memcached::rows(),
         Protocol::Redis => redis::rows(),
+        Protocol::Mysql | Protocol::MysqlPrepared => mysql::rows(),
     }
 }
 
@@ -90,12 +92,22 @@ fn shape(clients: usize, pipeline: usize) -> Shape {
         tls: Tls::None,
         resume: false,
         near: Near::None,
+        galera: false,
     }
 }
 
 fn entry(contender: Contender, shape: &Shape) -> Entry {
     Entry {
         label: contender.name().into(),
+        contender,
+        shape: shape.clone(),
+    }
+}
+
+/// The same contender in another shape.
+fn entry_of(contender: Contender, words: &str, shape: &Shape) -> Entry {
+    Entry {
+        label: format!("{}, {words}", contender.name()),
         contender,
         shape: shape.clone(),
     }
@@ -250,7 +262,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_bars_name_entries() {
-        for rows in [Protocol::Memcached, Protocol::Redis].map(all) {
+        for rows in [Protocol::Memcached, Protocol::Redis, Protocol::Mysql].map(all) {
             check(rows);
         }
     }

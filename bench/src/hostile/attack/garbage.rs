@@ -18,8 +18,8 @@ pub(super) fn run(ground: &Ground<'_>, number: u32) {
     let mut greetings = greetings();
     // To a Redis, none of the others is more than the beginning of a line.
     let awaited = match ground.protocol {
-        Protocol::Memcached => AWAITED,
         Protocol::Redis => 0,
+        _ => AWAITED,
     };
     if ground.protocol == Protocol::Redis {
         greetings.extend(requests::garbage());

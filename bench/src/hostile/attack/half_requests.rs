@@ -14,8 +14,8 @@ const RETURN: Duration = Duration::from_millis(200);
 
 pub(super) fn run(ground: &Ground<'_>, number: u32) {
     let half = match ground.protocol {
-        Protocol::Memcached => half(number),
         Protocol::Redis => requests::half(number),
+        _ => half(number),
     };
     while !ground.is_over() {
         let Some(mut connection) = ground.connect() else {

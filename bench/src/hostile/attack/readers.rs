@@ -32,8 +32,8 @@ pub(super) fn stopped(ground: &Ground<'_>, number: u32) {
 
 fn read(ground: &Ground<'_>, number: u32, take: impl Fn(&mut Connection<'_>) -> bool) {
     let request = match ground.protocol {
-        Protocol::Memcached => request(number),
         Protocol::Redis => requests::repeated(LARGE, VALUES, number),
+        _ => request(number),
     };
     // They do not all come at once.
     ground.pause(BETWEEN_SIPS * (number % 10) / 10);

@@ -1,0 +1,84 @@
+//! Clients log in, many at a time, as the servers behind their proxy may be in this very thread.
+
+use std::{
+    io::{ErrorKind, Read, Write},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+
+use super::login::Login;
+use crate::tls::{Connector, Stream};
+
+/// No login takes as long.
+const STUCK: Duration = Duration::from_secs(5);
+
+/// Logs in over each of these connections, all of which are plain yet. `wait` returns when the one that it is
+/// given may have something to read, and lets servers in this thread answer before.
+pub(crate) fn log_in(
+    streams: Vec<&mut Stream>,
+    prepares: bool,
+    tls: Option<&Connector>,
+    wait: &mut dyn FnMut(&TcpStream) -> Result<()>,
+) -> Result<()> {
+    let deadline = Instant::now() + STUCK;
+    let mut waiting = Vec::with_capacity(streams.len());
+    for stream in streams {
+        stream.socket().set_nonblocking(true)?;
+        waiting.push(Client {
+            stream,
+            login: Login::new(tls.is_some(), prepares),
+            said: Vec::new(),
+        });
+    }
+    while let Some(first) = waiting.first() {
+        if Instant::now() > deadline {
+            bail!("{} clients were not logged in within {STUCK:?}", waiting.len());
+        }
+        wait(first.stream.socket())?;
+        for client in &mut waiting {
+            client.go_on(tls)?;
+        }
+        waiting.retain(|client| !client.login.is_over());
+    }
+    Ok(())
+}
+
+struct Client<'a> {
+    stream: &'a mut Stream,
+    login: Login,
+    /// What the other side has said and has not ended.
+    said: Vec<u8>,
+}
+
+impl Client<'_> {
+    /// Reads what has come, and says what there is to say to it.
+    fn go_on(&mut self, tls: Option<&Connector>) -> Result<()> {
+        let mut part = [0; 4_096];
+        loop {
+            match self.stream.read(&mut part) {
+                Ok(0) => bail!("the connection was closed during the login"),
+                Ok(length) => self.said.extend_from_slice(&part[..length]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+            let mut words = Vec::new();
+            let used = self.login.take(&self.said, &mut words)?;
+            self.said.drain(..used);
+            self.stream.write_all(&words)?;
+            if self.login.wants_tls() {
+                self.stream.socket().set_nonblocking(false)?;
+                self.stream.upgrade(tls)?;
+                words.clear();
+                self.login.go_on_within_tls(&mut words);
+                self.stream.write_all(&words)?;
+                self.stream.socket().set_nonblocking(true)?;
+            }
+            if self.login.is_over() {
+                self.stream.socket().set_nonblocking(false)?;
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The part of MySQL's protocol that a measuring client and a stand-in server need.
+//!
+//! Packets and results are separate from the product's codec on purpose: a judge that shares the code which it
+//! judges shares its errors. Only logins, which no figure is about, are read and written by that codec.
+
+pub(crate) mod account;
+mod answer;
+mod client;
+mod login;
+mod node;
+mod packet;
+pub(crate) mod reply;
+pub(crate) mod request;
+mod result_set;
+mod server;
+mod table;
+
+pub(crate) use client::log_in;
+pub(crate) use server::Conversation;
+pub(crate) use table::fill;
