@@ -8,7 +8,12 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{mysql, net::connect, protocol::Protocol, workload::Keys};
+use crate::{
+    mysql,
+    net::connect,
+    protocol::{Protocol, Statements},
+    workload::Keys,
+};
 
 /// Requests of one write, bytes; small enough that a server which answers before it reads on cannot block
 /// both sides.
@@ -28,7 +33,7 @@ pub(crate) fn fill(protocol: Protocol, address: SocketAddr, keys: &Keys, value_s
         let first = next;
         requests.clear();
         while next < keys.count() && (requests.is_empty() || requests.len() < BATCH) {
-            protocol.append_set(keys.get(next), value_size, &mut requests);
+            protocol.append_set(keys.get(next), value_size, Statements::default(), &mut requests);
             next += 1;
         }
         stream.write_all(&requests)?;

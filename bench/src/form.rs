@@ -1,7 +1,7 @@
 //! The form of a run's requests and replies: one key, many keys, or a transaction.
 
 use crate::{
-    protocol::Protocol,
+    protocol::{Protocol, Statements},
     redis::{reply, request},
     verdict::Verdict,
     workload::{Keys, Operation},
@@ -58,15 +58,22 @@ impl Form {
         if self.transaction { 1 } else { self.keys }
     }
 
-    /// Appends the request of these operations, the first of which says whether it reads or writes.
-    pub(crate) fn append(&self, operations: &[Operation], keys: &Keys, out: &mut Vec<u8>) {
+    /// Appends the request of these operations, the first of which says whether it reads or writes, on a
+    /// connection that has prepared these statements.
+    pub(crate) fn append(
+        &self,
+        operations: &[Operation],
+        keys: &Keys,
+        statements: Statements,
+        out: &mut Vec<u8>,
+    ) {
         let [first, ..] = operations else { return };
         let one = |out: &mut Vec<u8>| {
             let key = keys.get(first.key);
             if first.set {
-                self.protocol.append_set(key, self.value_size, out);
+                self.protocol.append_set(key, self.value_size, statements, out);
             } else {
-                self.protocol.append_get(key, out);
+                self.protocol.append_get(key, statements, out);
             }
         };
         let all = operations.iter().map(|operation| keys.get(operation.key));

@@ -12,6 +12,8 @@ use crate::{
     verdict::Verdict,
 };
 
+pub(crate) use mysql::{Login, Statements};
+
 /// A protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -50,22 +52,32 @@ impl Protocol {
     }
 
     /// Makes clients of these connections, by TLS if there is a connector: shakes hands, and logs in where that
-    /// comes first. `wait` returns when a connection may have something to read, and lets servers in this thread
+    /// comes first, with what each has prepared. `wait` returns when a connection may have something to read, and lets servers in this thread
     /// answer before.
     pub(crate) fn enter(
         self,
         sockets: Vec<TcpStream>,
         tls: Option<&Connector>,
         wait: &mut dyn FnMut(&TcpStream) -> Result<()>,
-    ) -> Result<Vec<Stream>> {
+    ) -> Result<Vec<(Stream, Statements)>> {
         let first = tls.filter(|_| !self.is_mysql());
         let streams = sockets.into_iter().map(|socket| Stream::new(socket, first));
         let mut streams = streams.collect::<Result<Vec<_>>>()?;
-        if self.is_mysql() {
-            let prepares = self == Self::MysqlPrepared;
-            mysql::log_in(streams.iter_mut().collect(), prepares, tls, wait)?;
+        if !self.is_mysql() {
+            return Ok(streams
+                .into_iter()
+                .map(|stream| (stream, Statements::default()))
+                .collect());
         }
-        Ok(streams)
+        let prepares = self == Self::MysqlPrepared;
+        let prepared = mysql::log_in(streams.iter_mut().collect(), prepares, tls, wait)?;
+        Ok(streams.into_iter().zip(prepared).collect())
+    }
+
+    /// The login that a connection begins with, message by message.
+    pub(crate) fn login(self) -> Option<Login> {
+        self.is_mysql()
+            .then(|| Login::new(false, self == Self::MysqlPrepared))
     }
 
     /// What a client says before it closes its connection.
@@ -76,23 +88,24 @@ impl Protocol {
         }
     }
 
-    /// Appends a request for the value of a key.
-    pub(crate) fn append_get(self, key: &[u8], out: &mut Vec<u8>) {
+    /// Appends a request for the value of a key. `statements`: what its connection has prepared.
+    pub(crate) fn append_get(self, key: &[u8], statements: Statements, out: &mut Vec<u8>) {
         match self {
             Self::Memcached => memcache::request::append_get(key, out),
             Self::Redis => redis::request::append_get(key, out),
             Self::Mysql => mysql::request::append_get(key, out),
-            Self::MysqlPrepared => mysql::request::append_prepared_get(key, out),
+            Self::MysqlPrepared => mysql::request::append_prepared_get(statements, key, out),
         }
     }
 
-    /// Appends a request that stores the value of `size` bytes that belongs to the key.
-    pub(crate) fn append_set(self, key: &[u8], size: usize, out: &mut Vec<u8>) {
+    /// Appends a request that stores the value of `size` bytes that belongs to the key. `statements`: what its
+    /// connection has prepared.
+    pub(crate) fn append_set(self, key: &[u8], size: usize, statements: Statements, out: &mut Vec<u8>) {
         match self {
             Self::Memcached => memcache::request::append_set(key, size, out),
             Self::Redis => redis::request::append_set(key, size, out),
             Self::Mysql => mysql::request::append_set(key, size, out),
-            Self::MysqlPrepared => mysql::request::append_prepared_set(key, size, out),
+            Self::MysqlPrepared => mysql::request::append_prepared_set(statements, key, size, out),
         }
     }
 

@@ -130,6 +130,14 @@ impl Stream {
         }
     }
 
+    /// The socket alone, for those that speak plainly.
+    pub(crate) fn into_socket(self) -> TcpStream {
+        match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(stream) => stream.into_parts().1,
+        }
+    }
+
     /// Goes on by TLS, if there is a connector, over a connection that was plain.
     pub(crate) fn upgrade(&mut self, tls: Option<&Connector>) -> Result<()> {
         if let Some(tls) = tls {

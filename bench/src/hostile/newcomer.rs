@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::protocol::Protocol;
+use crate::protocol::{Protocol, Statements};
 
 /// A new client that is not served by then is not waited for any longer.
 const GIVE_UP: Duration = Duration::from_secs(5);
@@ -31,7 +31,7 @@ fn is_served(address: SocketAddr, protocol: Protocol) -> std::io::Result<bool> {
     let mut stream = TcpStream::connect_timeout(&address, ATTEMPT)?;
     stream.set_read_timeout(Some(ATTEMPT))?;
     let mut request = Vec::new();
-    protocol.append_get(b"~newcomer", &mut request);
+    protocol.append_get(b"~newcomer", Statements::default(), &mut request);
     stream.write_all(&request)?;
     let mut reply = vec![0; protocol.miss().len()];
     stream.read_exact(&mut reply)?;

@@ -11,7 +11,11 @@ use std::{
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use crate::{output::as_seconds, process::waited_for_processor, protocol::Protocol};
+use crate::{
+    output::as_seconds,
+    process::waited_for_processor,
+    protocol::{Protocol, Statements},
+};
 
 /// Time between two looks.
 const STEP: Duration = Duration::from_millis(5);
@@ -105,7 +109,7 @@ fn ask(server: SocketAddr, protocol: Protocol, stream: &mut Option<TcpStream>) -
         }
     };
     let mut request = Vec::new();
-    protocol.append_get(b"~control", &mut request);
+    protocol.append_get(b"~control", Statements::default(), &mut request);
     stream.write_all(&request)?;
     let mut reply = vec![0; protocol.miss().len()];
     stream.read_exact(&mut reply)

@@ -13,6 +13,7 @@ use mio::{Interest, Registry, Token, net::TcpStream};
 use super::tally::Tally;
 use crate::{
     form::Form,
+    protocol::{Login, Protocol, Statements},
     verdict::Verdict,
     workload::{Keys, Operation},
 };
@@ -20,10 +21,17 @@ use crate::{
 /// A connection, or the place of one.
 pub(super) struct Connection {
     address: SocketAddr,
+    protocol: Protocol,
     /// Operations of a request.
     operations: usize,
     stream: Option<TcpStream>,
     connected: bool,
+    /// The login that is under way, before which no request leaves.
+    login: Option<Login>,
+    /// What was prepared with it.
+    statements: Statements,
+    /// What the login has to say.
+    words: Vec<u8>,
     /// The operations of requests without a reply, oldest first, each with the time from which the latency
     /// of its request counts.
     waiting: VecDeque<(Operation, Instant)>,
@@ -34,12 +42,16 @@ pub(super) struct Connection {
 
 impl Connection {
     /// A place for a connection to `address`, on which each request has so many operations.
-    pub(super) fn new(address: SocketAddr, operations: usize) -> Self {
+    pub(super) fn new(address: SocketAddr, protocol: Protocol, operations: usize) -> Self {
         Self {
             address,
+            protocol,
             operations,
             stream: None,
             connected: false,
+            login: None,
+            statements: Statements::default(),
+            words: Vec::new(),
             waiting: VecDeque::new(),
             requests: Vec::new(),
             written: 0,
@@ -54,13 +66,14 @@ impl Connection {
         registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
         self.stream = Some(stream);
         self.connected = false;
+        self.login = self.protocol.login();
         Ok(())
     }
 
-    /// Takes over an established connection.
+    /// Takes over an established connection, which is logged in where a login comes first.
     pub(super) fn adopt(
         &mut self,
-        stream: std::net::TcpStream,
+        (stream, statements): (std::net::TcpStream, Statements),
         registry: &Registry,
         token: Token,
     ) -> Result<()> {
@@ -68,6 +81,7 @@ impl Connection {
         let mut stream = TcpStream::from_std(stream);
         registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
         self.stream = Some(stream);
+        self.statements = statements;
         self.connected = true;
         Ok(())
     }
@@ -79,7 +93,16 @@ impl Connection {
         for (operation, since) in self.waiting.drain(..).step_by(operations) {
             tally.lose(operation.set, now.saturating_duration_since(since), why);
         }
-        self.stream = None;
+        if let Some(mut stream) = self
+            .stream
+            .take()
+            .filter(|_| self.connected && self.login.is_none())
+        {
+            // Nobody waits for it: a connection that is lost is closed anyway.
+            let _ = stream.write(self.protocol.goodbye());
+        }
+        self.login = None;
+        self.words.clear();
         self.requests.clear();
         self.written = 0;
         self.replies.clear();
@@ -95,9 +118,11 @@ impl Connection {
         self.waiting.len() / self.operations
     }
 
-    /// Appends a request, which leaves with the next [`Connection::flush`].
+    /// Appends a request, which leaves with the next [`Connection::flush`], or behind the login.
     pub(super) fn ask(&mut self, operations: &[Operation], since: Instant, keys: &Keys, form: &Form) {
-        form.append(operations, keys, &mut self.requests);
+        if self.login.is_none() {
+            form.append(operations, keys, self.statements, &mut self.requests);
+        }
         self.waiting
             .extend(operations.iter().map(|&operation| (operation, since)));
     }
@@ -121,6 +146,14 @@ impl Connection {
             };
             self.connected = true;
             tally.connects += 1;
+        }
+        if self.login.is_some() {
+            let length = match stream.write(&self.words) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
+                other => other?,
+            };
+            self.words.drain(..length);
+            return Ok(());
         }
         while self.written < self.requests.len() {
             match stream.write(&self.requests[self.written..]) {
@@ -152,6 +185,7 @@ impl Connection {
             };
             match stream.read(scratch) {
                 Ok(0) => bail!("the connection was closed by the other side"),
+                Ok(length) if self.login.is_some() => self.log_in(&scratch[..length], keys, form)?,
                 Ok(length) if self.replies.is_empty() => {
                     let used = self.judge_all(&scratch[..length], keys, form, tally)?;
                     self.replies.extend_from_slice(&scratch[used..length]);
@@ -169,6 +203,23 @@ impl Connection {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// Goes on with the login by what the other side has said. When it is over, the requests that wait for it leave.
+    fn log_in(&mut self, bytes: &[u8], keys: &Keys, form: &Form) -> Result<()> {
+        self.replies.extend_from_slice(bytes);
+        if let Some(login) = &mut self.login {
+            let used = login.take(&self.replies, &mut self.words)?;
+            self.replies.drain(..used);
+        }
+        if let Some(login) = self.login.take_if(|login| login.is_over()) {
+            self.statements = login.statements();
+            let waiting: Vec<_> = self.waiting.iter().map(|(operation, _)| *operation).collect();
+            for request in waiting.chunks(self.operations) {
+                form.append(request, keys, self.statements, &mut self.requests);
+            }
+        }
+        Ok(())
     }
 
     /// Judges the complete replies at the start of `bytes` and returns their length.

@@ -12,7 +12,10 @@ use crate::{
     workload::{Mix, Popularity},
 };
 
-/// Load a memcached or a Redis, or a proxy before some, and measure how long replies take
+/// Bytes of a value of MySQL at most.
+const LARGEST_ROW: usize = 4 << 20;
+
+/// Load a memcached, a Redis or a MySQL, or a proxy before some, and measure how long replies take
 ///
 /// Closed loop (the default): each connection keeps --pipeline requests under way and sends the next when a
 /// reply came. This finds the greatest rate; its latencies are those of a server that is never asked more
@@ -34,7 +37,8 @@ use crate::{
   proxima-bench load --address 127.0.0.1:11211 --fill                       how much does it take?
   proxima-bench load --rate 20000 --duration 60s --json open.json           how long do replies take at 20,000/s?
   proxima-bench load --connections 1000 --pipeline 16 --popularity zipf     many clients, deep pipelines, hot keys
-  proxima-bench load --reconnect --connections 20                           a connection for every request"
+  proxima-bench load --reconnect --connections 20                           a connection for every request
+  proxima-bench load --protocol mysql --address 127.0.0.1:3306 --fill       as app, in the database proxima_bench"
 )]
 pub(crate) struct Options {
     /// Where to connect; of several, each connection takes the next
@@ -119,6 +123,14 @@ impl Options {
         ensure!(
             self.keys_a_request == 1 || self.protocol == Protocol::Redis,
             "requests with several keys are for --protocol redis"
+        );
+        ensure!(
+            self.pipeline == 1 || !self.protocol.is_mysql(),
+            "MySQL's clients wait for each reply: no --pipeline"
+        );
+        ensure!(
+            self.value_size <= LARGEST_ROW || !self.protocol.is_mysql(),
+            "values of MySQL are measured up to {LARGEST_ROW} bytes, whose text fits one packet"
         );
         ensure!(
             !self.reconnect || self.pipeline == 1,

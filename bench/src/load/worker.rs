@@ -17,11 +17,11 @@ use rustix::time::{
 use super::{connection::Connection, options::Options, pace::Pace, tally::Tally};
 use crate::{
     form::Form,
-    net::connect_many,
+    net::{connect_many, wait_for_words},
     workload::{Keys, Operation, Operations},
 };
 
-/// Time to wait for replies after the last request.
+/// Time to wait for replies after the last request, and for words of a login.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Time until the next try after a connection failed.
@@ -87,11 +87,18 @@ impl<'a> Worker<'a> {
         let form = Form::new(options.protocol, request, options.value_size, keys);
         let mut connections: Vec<Connection> = addresses
             .iter()
-            .map(|&address| Connection::new(address, form.operations()))
+            .map(|&address| Connection::new(address, options.protocol, form.operations()))
             .collect();
         if !options.reconnect {
-            let streams = connect_many(addresses)?;
-            for (number, (connection, stream)) in connections.iter_mut().zip(streams).enumerate() {
+            let sockets = connect_many(addresses)?;
+            for socket in &sockets {
+                socket.set_read_timeout(Some(GRACE))?;
+            }
+            let streams = options.protocol.enter(sockets, None, &mut wait_for_words)?;
+            for (number, (connection, (stream, statements))) in
+                connections.iter_mut().zip(streams).enumerate()
+            {
+                let stream = (stream.into_socket(), statements);
                 connection.adopt(stream, poll.registry(), Token(number))?;
             }
         }
@@ -233,6 +240,11 @@ impl<'a> Worker<'a> {
             return;
         }
         let now = Instant::now();
+        let opened = if connection.is_open() {
+            Ok(())
+        } else {
+            connection.open(self.poll.registry(), Token(number))
+        };
         for _ in 0..wanted {
             self.asked.clear();
             self.asked
@@ -244,11 +256,6 @@ impl<'a> Worker<'a> {
             place.sent += u64::from(pace.is_some());
             connection.ask(&self.asked, since, self.keys, &self.form);
         }
-        let opened = if connection.is_open() {
-            Ok(())
-        } else {
-            connection.open(self.poll.registry(), Token(number))
-        };
         if opened.is_err() {
             self.tally.failed_connects += 1;
         }

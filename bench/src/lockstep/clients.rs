@@ -19,7 +19,7 @@ use super::{
 use crate::{
     form::{Check, Form},
     net::{connect, connect_many, wait_for_words},
-    protocol::Protocol,
+    protocol::{Protocol, Statements},
     tls::{Connector, Stream},
     workload::{Keys, Operation, Operations},
 };
@@ -42,6 +42,8 @@ pub(crate) struct Clients {
 struct Connection {
     /// `None`: it is made with the next batch.
     stream: Option<Stream>,
+    /// What it has prepared.
+    statements: Statements,
     requests: Vec<u8>,
     batch: Vec<Operation>,
 }
@@ -85,8 +87,9 @@ impl Clients {
             None => wait_for_words(socket),
         };
         let streams = self.protocol.enter(sockets, self.tls.as_ref(), &mut wait)?;
-        for (place, stream) in places.into_iter().zip(streams) {
+        for (place, (stream, statements)) in places.into_iter().zip(streams) {
             place.stream = Some(stream);
+            place.statements = statements;
         }
         Ok(())
     }
@@ -108,6 +111,10 @@ impl Clients {
 
     /// Lets every client write its next batch, in one write each. `backends`: the servers behind the proxy.
     pub(crate) fn send(&mut self, backends: Option<&mut Backends>) -> Result<()> {
+        if self.protocol.is_mysql() {
+            // A login waits for the other side: all are over before the first request leaves.
+            self.open(backends)?;
+        }
         for connection in &mut self.connections {
             connection.requests.clear();
             connection.batch.clear();
@@ -117,12 +124,10 @@ impl Clients {
                     .take(self.pipeline * self.form.operations()),
             );
             for request in connection.batch.chunks(self.form.operations()) {
-                self.form.append(request, &self.keys, &mut connection.requests);
+                let statements = connection.statements;
+                self.form
+                    .append(request, &self.keys, statements, &mut connection.requests);
             }
-        }
-        if self.protocol.is_mysql() {
-            // A login waits for the other side: all are over before the first request leaves.
-            self.open(backends)?;
         }
         for connection in &mut self.connections {
             let stream = match &mut connection.stream {

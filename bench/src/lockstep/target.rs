@@ -152,10 +152,10 @@ impl Target {
         stream.set_read_timeout(Some(START))?;
         let tls = self.tls.clone();
         let mut streams = protocol.enter(vec![stream], tls.as_ref(), &mut |_| self.serve())?;
-        let mut stream = streams.pop().context("no client was made")?;
+        let (mut stream, statements) = streams.pop().context("no client was made")?;
         stream.socket().set_read_timeout(Some(Duration::from_millis(5)))?;
         let mut request = Vec::new();
-        protocol.append_get(b"proxima-bench", &mut request);
+        protocol.append_get(b"proxima-bench", statements, &mut request);
         stream.write_all(&request)?;
         let mut answer = Vec::new();
         for _ in 0..300 {

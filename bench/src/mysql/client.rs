@@ -8,25 +8,27 @@ use std::{
 
 use anyhow::{Result, bail};
 
-use super::login::Login;
+use super::{login::Login, statements::Statements};
 use crate::tls::{Connector, Stream};
 
 /// No login takes as long.
 const STUCK: Duration = Duration::from_secs(5);
 
-/// Logs in over each of these connections, all of which are plain yet. `wait` returns when the one that it is
+/// Logs in over each of these connections, all of which are plain yet, and returns what each has prepared. `wait` returns when the one that it is
 /// given may have something to read, and lets servers in this thread answer before.
 pub(crate) fn log_in(
     streams: Vec<&mut Stream>,
     prepares: bool,
     tls: Option<&Connector>,
     wait: &mut dyn FnMut(&TcpStream) -> Result<()>,
-) -> Result<()> {
+) -> Result<Vec<Statements>> {
     let deadline = Instant::now() + STUCK;
+    let mut prepared = vec![Statements::default(); streams.len()];
     let mut waiting = Vec::with_capacity(streams.len());
-    for stream in streams {
+    for (number, stream) in streams.into_iter().enumerate() {
         stream.socket().set_nonblocking(true)?;
         waiting.push(Client {
+            number,
             stream,
             login: Login::new(tls.is_some(), prepares),
             said: Vec::new(),
@@ -39,13 +41,16 @@ pub(crate) fn log_in(
         wait(first.stream.socket())?;
         for client in &mut waiting {
             client.go_on(tls)?;
+            prepared[client.number] = client.login.statements();
         }
         waiting.retain(|client| !client.login.is_over());
     }
-    Ok(())
+    Ok(prepared)
 }
 
 struct Client<'a> {
+    /// Its place among all.
+    number: usize,
     stream: &'a mut Stream,
     login: Login,
     /// What the other side has said and has not ended.

@@ -10,6 +10,7 @@ use super::{
     account::{PASSWORD, SCHEMA, USER},
     packet,
     request::{PREPARE, PREPARED, append_command},
+    statements::Statements,
 };
 
 /// What a client asks for; drivers of today ask for this and more.
@@ -33,6 +34,7 @@ pub(crate) struct Login {
     stage: Stage,
     tls: bool,
     prepares: bool,
+    statements: Statements,
 }
 
 /// What comes next.
@@ -42,7 +44,7 @@ enum Stage {
     /// TLS, and in it the login with the answer to this salt.
     Tls([u8; SALT]),
     Outcome,
-    /// The head of a prepared statement, the number of which is one more.
+    /// The head of the prepared statement at this place.
     Head(usize),
     /// So many definitions of the parameters and columns of that statement.
     Definitions(usize, usize),
@@ -56,12 +58,18 @@ impl Login {
             stage: Stage::Greeting,
             tls,
             prepares,
+            statements: Statements { get: 0, set: 0 },
         }
     }
 
     /// Whether it is done.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Over)
+    }
+
+    /// What was prepared.
+    pub(crate) const fn statements(&self) -> Statements {
+        self.statements
     }
 
     /// Whether TLS comes next, which [`Login::go_on_within_tls`] is said after.
@@ -129,11 +137,10 @@ impl Login {
                     bail!("no prepared statement: {}", payload.escape_ascii());
                 };
                 let known = u32::from_le_bytes([a, b, c, d]);
-                ensure!(
-                    known as usize == number + 1,
-                    "statement {} has the number {known}",
-                    number + 1
-                );
+                match number {
+                    0 => self.statements.get = known,
+                    _ => self.statements.set = known,
+                }
                 self.stage = Stage::Definitions(number, usize::from(columns + parameters));
             }
             Stage::Definitions(number, 1) => self.prepare(number + 1, out),

@@ -13,8 +13,11 @@ pub(crate) mod reply;
 pub(crate) mod request;
 mod result_set;
 mod server;
+mod statements;
 mod table;
 
 pub(crate) use client::log_in;
+pub(crate) use login::Login;
 pub(crate) use server::Conversation;
+pub(crate) use statements::Statements;
 pub(crate) use table::fill;

@@ -1,6 +1,6 @@
 //! Requests of clients: texts, and statements that were prepared with the login.
 
-use super::packet;
+use super::{packet, statements::Statements};
 use crate::workload::value;
 
 /// What reads a value stands before its key.
@@ -8,7 +8,7 @@ pub(super) const SELECT: &[u8] = b"SELECT v FROM bench WHERE k='";
 /// What writes a value stands before its key.
 pub(super) const REPLACE: &[u8] = b"REPLACE INTO bench VALUES('";
 
-/// The statements that are prepared with the login, whose numbers at proxies and at servers are 1 and 2.
+/// The statements that are prepared with the login, in this order.
 pub(super) const PREPARED: [&[u8]; 2] = [
     b"SELECT v FROM bench WHERE k=?",
     b"REPLACE INTO bench VALUES(?,?)",
@@ -72,17 +72,17 @@ pub(super) fn append_pair(key: &[u8], size: usize, out: &mut Vec<u8>) {
 }
 
 /// Appends an execution of the statement that reads.
-pub(crate) fn append_prepared_get(key: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn append_prepared_get(statements: Statements, key: &[u8], out: &mut Vec<u8>) {
     packet::append(0, out, |out| {
-        append_execution(1, &[TEXT], out);
+        append_execution(statements.get, &[TEXT], out);
         packet::append_text(key, out);
     });
 }
 
 /// Appends an execution of the statement that writes.
-pub(crate) fn append_prepared_set(key: &[u8], size: usize, out: &mut Vec<u8>) {
+pub(crate) fn append_prepared_set(statements: Statements, key: &[u8], size: usize, out: &mut Vec<u8>) {
     packet::append(0, out, |out| {
-        append_execution(2, &[TEXT; 2], out);
+        append_execution(statements.set, &[TEXT; 2], out);
         packet::append_text(key, out);
         packet::append_length(size, out);
         value::append(key, size, out);
@@ -118,7 +118,7 @@ mod tests {
         append_set(b"key7", 4, &mut out);
         assert_eq!(out[5..], *b"REPLACE INTO bench VALUES('key7',x'6b657937')");
         out.clear();
-        append_prepared_set(b"key7", 4, &mut out);
+        append_prepared_set(Statements { get: 1, set: 2 }, b"key7", 4, &mut out);
         let expected = b"\x1b\0\0\0\x17\x02\0\0\0\0\x01\0\0\0\0\x01\xfd\0\xfd\0\x04key7\x04key7";
         assert_eq!(out.len(), expected.len());
         assert_eq!(out[1..], expected[1..]);

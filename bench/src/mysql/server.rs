@@ -182,9 +182,11 @@ fn query(agreed: Capabilities, text: &[u8], value_size: usize, out: &mut Vec<u8>
 
 #[cfg(test)]
 mod tests {
-    use super::super::{login::Login, reply::judge, request::*};
+    use super::super::{login::Login, reply::judge, request::*, statements::Statements};
     use super::*;
     use crate::verdict::Verdict;
+
+    const NUMBERS: Statements = Statements { get: 1, set: 2 };
 
     type Append = fn(&mut Vec<u8>);
 
@@ -201,6 +203,7 @@ mod tests {
                 assert_eq!(server.feed(part, 10, &mut said).unwrap(), 0);
             }
         }
+        assert_eq!(login.statements(), NUMBERS);
         assert!(said.is_empty(), "{}", said.escape_ascii());
         server
     }
@@ -212,8 +215,8 @@ mod tests {
             let forms: [(Append, bool, bool); 4] = [
                 (|out| append_get(b"key7", out), false, false),
                 (|out| append_set(b"key7", 10, out), false, true),
-                (|out| append_prepared_get(b"key7", out), true, false),
-                (|out| append_prepared_set(b"key7", 10, out), true, true),
+                (|out| append_prepared_get(NUMBERS, b"key7", out), true, false),
+                (|out| append_prepared_set(NUMBERS, b"key7", 10, out), true, true),
             ];
             for (append, binary, set) in forms {
                 let (mut request, mut reply, mut served) = (Vec::new(), Vec::new(), 0);

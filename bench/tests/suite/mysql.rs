@@ -1,8 +1,130 @@
-//! MySQL: lockstep through proxies.
+//! MySQL: load against a real server, lockstep through proxies.
 
-use std::path::Path;
+use std::{
+    fs,
+    net::TcpStream,
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
 
-use super::{common::run, rows::each_row};
+use super::{
+    common::{free_port, run},
+    rows::each_row,
+};
+
+/// The account of the clients, and the value of one key, which has its length and the key but another byte.
+const SQL: &str = "CREATE DATABASE proxima_bench;\n\
+    CREATE USER app IDENTIFIED BY 'secret';\n\
+    GRANT ALL ON proxima_bench.* TO app;\n\
+    CREATE TABLE proxima_bench.bench (k VARBINARY(250) PRIMARY KEY, v LONGBLOB NOT NULL);\n\
+    INSERT INTO proxima_bench.bench VALUES ('0:proxim', '0:proximxxxxxxxxxxxx');\n";
+
+/// A MariaDB that ends with the test.
+struct MariaDb {
+    child: Child,
+    port: u16,
+    _folder: tempfile::TempDir,
+}
+
+impl MariaDb {
+    /// `None`, after words about it: it is not installed.
+    fn start() -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = |name: &str| folder.path().join(name).display().to_string();
+        fs::write(place("sql"), SQL).expect("it can be written");
+        let datadir = format!("--datadir={}", place("data"));
+        let made = Command::new("mariadb-install-db")
+            .args(["--no-defaults", &datadir, "--user=root", "--skip-test-db"])
+            .stdout(Stdio::null())
+            .status();
+        if !made.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: mariadb-server is not installed");
+            return None;
+        }
+        let port = free_port();
+        let child = Command::new("mariadbd")
+            .args([
+                "--no-defaults",
+                &datadir,
+                "--user=root",
+                "--bind-address=127.0.0.1",
+            ])
+            .args([format!("--port={port}"), format!("--socket={}", place("socket"))])
+            .args([format!("--init-file={}", place("sql"))])
+            .args([
+                "--innodb-buffer-pool-size=16M",
+                "--innodb-flush-log-at-trx-commit=0",
+            ])
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it is where mariadb-install-db is");
+        let mut server = Self {
+            child,
+            port,
+            _folder: folder,
+        };
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let ended = server.child.try_wait().expect("it can be asked");
+            assert!(ended.is_none(), "mariadbd on port {port}: {ended:?}");
+            thread::sleep(Duration::from_millis(10));
+        }
+        Some(server)
+    }
+
+    fn load(&self, more: &[&str]) -> (std::process::Output, serde_json::Value) {
+        let address = format!("127.0.0.1:{}", self.port);
+        let words = [
+            "load",
+            "--address",
+            &address,
+            "--connections=8",
+            "--quiet",
+            "--json=-",
+        ];
+        run(&[&words[..], &["--duration=500ms"], more].concat())
+    }
+}
+
+impl Drop for MariaDb {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn rows_that_mariadb_was_filled_with_are_read_back_and_a_wrong_byte_is_an_error() {
+    let Some(server) = MariaDb::start() else { return };
+    let forms = [
+        &["--protocol=mysql", "--fill"][..],
+        &["--protocol=mysql", "--threads=3", "--rate=500"],
+        &["--protocol=mysql-prepared"],
+        &["--protocol=mysql", "--reconnect"],
+        &["--protocol=mysql-prepared", "--reconnect"],
+    ];
+    each_row(forms, |&form| {
+        let (output, report) = server.load(&[&["--keys=200"], form].concat());
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert!(report["hits"].as_u64() > Some(0), "{report}");
+        assert!(report["stored"].as_u64() > Some(0), "{report}");
+        for nothing in ["misses", "wrong", "refused", "lost"] {
+            assert_eq!(report[nothing], 0, "{report}");
+        }
+    });
+    let one_key = ["--keys=1", "--key-size=8", "--value-size=20", "--mix=0:1"];
+    for protocol in ["--protocol=mysql", "--protocol=mysql-prepared"] {
+        let (output, report) = server.load(&[&one_key[..], &[protocol]].concat());
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(report["wrong"].as_u64() > Some(0), "{report}");
+        let (_, report) = server.load(&["--keys=1", "--key-size=9", "--mix=0:1", protocol]);
+        assert_eq!(
+            (&report["hits"], &report["misses"]),
+            (&0.into(), &report["replies"])
+        );
+    }
+}
 
 fn lockstep(more: &[&str]) -> serde_json::Value {
     let start = [
