@@ -2,7 +2,7 @@
 //!
 //! * [`load`] drives a server or proxy from many connections and measures latencies;
 //! * [`lockstep`] measures a proxy's processor time per request, repeatably;
-//! * [`memcache::stale`] looks for reads that bring what was replaced before;
+//! * [`stale`] looks for reads that bring what was replaced before;
 //! * [`hostile`] attacks a server or proxy, and sees what its other clients notice;
 //! * [`compare`] runs both over every proxy that is found, and writes dated results.
 #![forbid(unsafe_code)]
@@ -26,6 +26,7 @@ mod protocol;
 mod redis;
 mod servers;
 mod session;
+mod stale;
 mod tls;
 mod verdict;
 mod workload;
@@ -34,8 +35,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-
-use self::memcache::stale;
 
 /// Measure proxies of memcached, Redis and MySQL: latency under load, processor time per request, stale reads,
 /// hostile clients, side by side

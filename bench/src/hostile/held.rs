@@ -1,6 +1,6 @@
 //! The expected values of a well-behaved client's keys, which only that client writes.
 
-use crate::memcache::stale::value;
+use crate::stale::value;
 
 /// One key.
 pub(super) struct Cell {

@@ -1,5 +1,4 @@
-//! The part of memcached's text protocol that a measuring client and a stand-in server need, and what is
-//! judged by it alone: stale reads (`stale`).
+//! The part of memcached's text protocol that a measuring client and a stand-in server need.
 //!
 //! It is separate from the product's codec on purpose: a judge that shares the code which it judges shares
 //! its errors.
@@ -7,6 +6,5 @@
 pub(crate) mod reply;
 pub(crate) mod request;
 mod server;
-pub(crate) mod stale;
 
 pub(crate) use server::Conversation;

@@ -30,6 +30,15 @@ pub(crate) const GOODBYE: &[u8] = &[1, 0, 0, 0, QUIT];
 /// A parameter that is a text.
 const TEXT: [u8; 2] = [0xfd, 0];
 
+/// What makes the table. A value has a key of its own, so that a read finds one row.
+pub(crate) const CREATE: &[u8] =
+    b"CREATE TABLE IF NOT EXISTS bench (k VARBINARY(250) PRIMARY KEY, v LONGBLOB NOT NULL) ENGINE=InnoDB";
+
+/// Appends a text.
+pub(crate) fn append_query(text: &[u8], out: &mut Vec<u8>) {
+    append_command(QUERY, text, out);
+}
+
 /// Appends a command with these bytes behind its number.
 pub(super) fn append_command(command: u8, text: &[u8], out: &mut Vec<u8>) {
     packet::append(0, out, |out| {
@@ -48,22 +57,27 @@ pub(crate) fn append_get(key: &[u8], out: &mut Vec<u8>) {
     });
 }
 
-/// Appends the text that stores the value of `size` bytes that belongs to the key. The value is written in
-/// hexadecimal digits, which no character set and no `sql_mode` reads in another way.
+/// Appends the text that stores the value of `size` bytes that belongs to the key.
 pub(crate) fn append_set(key: &[u8], size: usize, out: &mut Vec<u8>) {
+    let mut value = Vec::with_capacity(size);
+    value::append(key, size, &mut value);
+    append_replace(key, &value, out);
+}
+
+/// Appends the text that stores this value.
+pub(crate) fn append_replace(key: &[u8], value: &[u8], out: &mut Vec<u8>) {
     packet::append(0, out, |out| {
         out.push(QUERY);
         out.extend_from_slice(REPLACE);
-        append_pair(key, size, out);
+        append_pair(key, value, out);
         out.push(b')');
     });
 }
 
-/// Appends a key within its quotes, the first of which is there, and its value.
-pub(super) fn append_pair(key: &[u8], size: usize, out: &mut Vec<u8>) {
+/// Appends a key within its quotes, the first of which is there, and a value. That is written in hexadecimal
+/// digits, which no character set and no `sql_mode` reads in another way.
+pub(super) fn append_pair(key: &[u8], value: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut value = Vec::with_capacity(size);
-    value::append(key, size, &mut value);
     out.extend_from_slice(key);
     out.extend_from_slice(b"',x'");
     let digits = |byte: &u8| [byte >> 4, byte & 0xf].map(|half| DIGITS[usize::from(half)]);

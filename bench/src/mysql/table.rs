@@ -11,17 +11,13 @@ use anyhow::{Context, Result, ensure};
 use super::{
     client::log_in,
     packet,
-    request::{QUERY, append_command, append_pair},
+    request::{CREATE, append_pair, append_query},
 };
 use crate::{
     net::{connect, wait_for_words},
     tls::Stream,
-    workload::Keys,
+    workload::{Keys, value},
 };
-
-/// A value of the table has a key of its own, so that a read finds one row.
-const CREATE: &[u8] =
-    b"CREATE TABLE IF NOT EXISTS bench (k VARBINARY(250) PRIMARY KEY, v LONGBLOB NOT NULL) ENGINE=InnoDB";
 
 /// Bytes of a statement that stores values; above that it has one alone.
 const BATCH: usize = 64 * 1024;
@@ -33,7 +29,7 @@ pub(crate) fn fill(address: SocketAddr, keys: &Keys, value_size: usize) -> Resul
     let mut stream = Stream::new(socket, None)?;
     log_in(vec![&mut stream], false, None, &mut wait_for_words)?;
     run(&mut stream, CREATE).with_context(|| format!("{address} has no table"))?;
-    let (mut next, mut text) = (0, Vec::new());
+    let (mut next, mut text, mut value) = (0, Vec::new(), Vec::new());
     while next < keys.count() {
         text.clear();
         text.extend_from_slice(b"REPLACE INTO bench VALUES");
@@ -41,7 +37,9 @@ pub(crate) fn fill(address: SocketAddr, keys: &Keys, value_size: usize) -> Resul
         while next < keys.count() && (separator.is_empty() || text.len() < BATCH) {
             text.extend_from_slice(separator);
             text.extend_from_slice(b"('");
-            append_pair(keys.get(next), value_size, &mut text);
+            value.clear();
+            value::append(keys.get(next), value_size, &mut value);
+            append_pair(keys.get(next), &value, &mut text);
             text.push(b')');
             separator = b",";
             next += 1;
@@ -54,7 +52,7 @@ pub(crate) fn fill(address: SocketAddr, keys: &Keys, value_size: usize) -> Resul
 /// Runs a statement, the reply to which is one packet.
 fn run(stream: &mut Stream, text: &[u8]) -> Result<()> {
     let (mut command, mut reply) = (Vec::new(), Vec::new());
-    append_command(QUERY, text, &mut command);
+    append_query(text, &mut command);
     stream.write_all(&command)?;
     let packet = loop {
         let mut part = [0; 4_096];

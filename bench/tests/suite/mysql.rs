@@ -1,4 +1,4 @@
-//! MySQL: load against a real server, lockstep through proxies.
+//! MySQL: load and stale reads against real servers, lockstep through proxies.
 
 use std::{
     fs,
@@ -73,8 +73,12 @@ impl MariaDb {
         Some(server)
     }
 
+    fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
     fn load(&self, more: &[&str]) -> (std::process::Output, serde_json::Value) {
-        let address = format!("127.0.0.1:{}", self.port);
+        let address = self.address();
         let words = [
             "load",
             "--address",
@@ -141,6 +145,47 @@ fn lockstep(more: &[&str]) -> serde_json::Value {
         assert!(cost > Some(0.1), "{report}");
     }
     reports
+}
+
+#[test]
+fn reads_of_another_mariadb_than_is_written_to_are_stale() {
+    let (Some(written), Some(read)) = (MariaDb::start(), MariaDb::start()) else {
+        return;
+    };
+    let stale = |more: &[&str]| {
+        let address = written.address();
+        let start = [
+            "stale",
+            "--protocol=mysql",
+            "--duration=700ms",
+            "--quiet",
+            "--json=-",
+        ];
+        run(&[&start[..], &["--keys=20", "--write", &address], more].concat())
+    };
+    let (output, report) = stale(&[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    for nothing in [
+        "misses",
+        "refused_writes",
+        "lost_writes",
+        "refused_reads",
+        "lost_reads",
+        "wrong",
+    ] {
+        assert_eq!(report[nothing], 0, "{report}");
+    }
+    assert_eq!(
+        (&report["stale_reads"], &report["stale_share"]),
+        (&0.into(), &0.0.into())
+    );
+    let address = read.address();
+    // Only where it is written to is the table made by the run.
+    read.load(&["--protocol=mysql", "--keys=1", "--fill", "--duration=0s"]);
+    let (output, report) = stale(&["--read", &address]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(report["stale_reads"].as_u64() > Some(10), "{report}");
+    assert!(report["stale_share"].as_f64() > Some(0.5), "{report}");
 }
 
 /// This test needs a `proxima` beside `proxima-bench`, which every build of the workspace makes.

@@ -20,7 +20,12 @@ use super::{
 pub(super) fn fill(options: &Options, keys: &[String]) -> Result<()> {
     let everywhere: BTreeSet<SocketAddr> = options.write.iter().chain(&options.read).copied().collect();
     for address in everywhere {
-        let mut link = Link::new(address, options.timeout);
+        let mut link = Link::new(address, options);
+        if options.write.contains(&address)
+            && let Err(Failure::Refused(words) | Failure::Lost(words) | Failure::Wrong(words)) = link.create()
+        {
+            bail!("cannot make the table at {address}: {words}");
+        }
         for key in keys {
             let value = value::encode(key, Ledger::FIRST, options.value_size as usize);
             match link.set(key, options.ttl.as_secs(), &value) {
@@ -35,13 +40,20 @@ pub(super) fn fill(options: &Options, keys: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Deletes the values of this run, where they do not expire. What cannot be deleted is left behind.
+pub(super) fn clear(options: &Options, prefix: &str) {
+    for address in &options.write {
+        let _ = Link::new(*address, options).delete(prefix);
+    }
+}
+
 /// Writes the keys that are writer `number`'s in turn, until the run is over.
 pub(super) fn run(run: &Run<'_>, number: u32) {
     let options = run.options;
     let mut links: Vec<Link> = options
         .write
         .iter()
-        .map(|address| Link::new(*address, options.timeout))
+        .map(|address| Link::new(*address, options))
         .collect();
     // Writers begin at different addresses.
     links.rotate_left(number as usize % options.write.len());

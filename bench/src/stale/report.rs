@@ -18,6 +18,8 @@ pub(super) struct Report<'a> {
     took: Duration,
     #[serde(flatten)]
     counts: Counts,
+    /// Stale reads among those that brought a value.
+    stale_share: f64,
     stale_age_seconds: Option<Ages>,
     stale_by_address: &'a BTreeMap<SocketAddr, u64>,
     worst_stale_read: &'a Option<Stale>,
@@ -42,6 +44,7 @@ impl<'a> Report<'a> {
             options,
             took,
             counts: tally.counts,
+            stale_share: tally.counts.stale_reads as f64 / tally.counts.hits.max(1) as f64,
             stale_age_seconds: tally.worst.as_ref().map(|worst| Ages {
                 p50: at(0.5),
                 p99: at(0.99),
@@ -65,7 +68,11 @@ impl<'a> Report<'a> {
             counts.hits,
             self.took.as_secs_f64()
         );
-        println!("  stale reads: {}", counts.stale_reads);
+        println!(
+            "  stale reads: {} ({:.4} %)",
+            counts.stale_reads,
+            100.0 * self.stale_share
+        );
         if let (Some(ages), Some(worst)) = (&self.stale_age_seconds, self.worst_stale_read) {
             println!(
                 "    age, from the acknowledgement of a newer version to the beginning of the read: p50 {}, p99 {}, \

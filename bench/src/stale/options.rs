@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::{
     net::look_up,
     output::{Output, as_seconds},
+    protocol::Protocol,
     session::prefix,
 };
 
@@ -35,7 +36,9 @@ const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// reaches is found stale, rather than empty. Half of the reads ask for the key that was acknowledged last,
 /// where a write on its way is caught; the others for any key, where an old copy that has come back is.
 ///
-/// Keys have a new name in each run and expire by themselves after --ttl.
+/// Keys have a new name in each run and expire by themselves after --ttl. In MySQL each key has a row in the table
+/// `bench` of the database `proxima_bench`, which the user `app` (password `secret`) may make; rows of the run are
+/// deleted at its end.
 ///
 /// The longest spell is the longest time, from the beginning of a write that failed, in which no write to the
 /// same key was acknowledged. Ctrl-C ends the run early, with its report.
@@ -53,7 +56,9 @@ const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
   proxima-bench stale --write 10.0.0.1:11311,10.0.0.2:11311 --json stale.json
       written and read through both: is each of them seen through the other?
   proxima-bench stale --write 10.0.0.1:11211,10.0.0.2:11211 --write-all
-      two memcached that the application itself keeps alike"
+      two memcached that the application itself keeps alike
+  proxima-bench stale --protocol mysql --write 10.0.0.1:3306 --read 10.0.0.1:3306,10.0.0.2:3306 --pause 0s
+      written and read through two proxies of a Galera cluster"
 )]
 pub(crate) struct Options {
     /// Where to write; names are looked up once
@@ -68,6 +73,9 @@ pub(crate) struct Options {
     /// Where to read; without it the addresses of --write
     #[arg(long, value_name = "HOST:PORT,…", value_delimiter = ',', value_parser = look_up)]
     pub(super) read: Vec<SocketAddr>,
+    /// The protocol of all addresses: memcached or mysql
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) protocol: Protocol,
     /// Every write goes to all addresses of --write
     #[arg(long)]
     pub(super) write_all: bool,
@@ -113,6 +121,14 @@ impl Options {
         ensure!(
             self.writers <= self.keys,
             "each of the --writers needs a key of its own"
+        );
+        ensure!(
+            matches!(self.protocol, Protocol::Memcached | Protocol::Mysql),
+            "versions are written and read in the protocols memcached and mysql"
+        );
+        ensure!(
+            !self.prefix.contains(['\'', '\\']) || !self.protocol.is_mysql(),
+            "a --prefix of MySQL has no quote and no backslash"
         );
         ensure!(!self.timeout.is_zero(), "--timeout must be above 0");
         ensure!(

@@ -16,7 +16,7 @@ pub(super) fn run(run: &Run<'_>, number: u32) {
     let addresses = options.read_addresses();
     let mut links: Vec<Link> = addresses
         .iter()
-        .map(|address| Link::new(*address, options.timeout))
+        .map(|address| Link::new(*address, options))
         .collect();
     let mut random = SmallRng::seed_from_u64(u64::from(number));
     for turn in number as usize.. {

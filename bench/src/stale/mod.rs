@@ -10,6 +10,8 @@
 mod history;
 mod ledger;
 mod link;
+mod memcached;
+mod mysql;
 mod options;
 mod reader;
 mod report;
@@ -102,6 +104,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         follow(&run, start);
     });
 
+    writer::clear(options, &prefix);
     let mut tally = run.tally.into_inner();
     tally.longest_spell = tally
         .longest_spell
