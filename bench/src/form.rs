@@ -1,6 +1,7 @@
 //! The form of a run's requests and replies: one key, many keys, or a transaction.
 
 use crate::{
+    mysql,
     protocol::{Protocol, Statements},
     redis::{reply, request},
     verdict::Verdict,
@@ -58,15 +59,31 @@ impl Form {
         if self.transaction { 1 } else { self.keys }
     }
 
-    /// Appends the request of these operations, the first of which says whether it reads or writes, on a
-    /// connection that has prepared these statements.
+    /// Steps of a request, each of which has a reply. A transaction of MySQL has one for each statement.
+    pub(crate) fn steps(&self) -> usize {
+        if self.has_steps() { self.keys + 2 } else { 1 }
+    }
+
+    fn has_steps(&self) -> bool {
+        self.transaction && self.protocol.is_mysql()
+    }
+
+    /// Appends this step of the request of these operations, the first of which says whether it reads or writes,
+    /// on a connection that has prepared these statements.
     pub(crate) fn append(
         &self,
         operations: &[Operation],
+        step: usize,
         keys: &Keys,
         statements: Statements,
         out: &mut Vec<u8>,
     ) {
+        if self.has_steps() && step == 0 {
+            return mysql::transaction::append_begin(out);
+        }
+        if self.has_steps() && step > self.keys {
+            return mysql::transaction::append_commit(out);
+        }
         let [first, ..] = operations else { return };
         let one = |out: &mut Vec<u8>| {
             let key = keys.get(first.key);
@@ -77,7 +94,9 @@ impl Form {
             }
         };
         let all = operations.iter().map(|operation| keys.get(operation.key));
-        if self.transaction {
+        if self.has_steps() {
+            one(out);
+        } else if self.transaction {
             out.extend_from_slice(b"*1\r\n$5\r\nMULTI\r\n");
             (0..self.keys).for_each(|_| one(out));
             out.extend_from_slice(b"*1\r\n$4\r\nEXEC\r\n");
@@ -131,13 +150,41 @@ impl Form {
         }
     }
 
-    /// Bytes of a good reply.
-    pub(crate) fn reply_length(&self, set: bool) -> usize {
+    /// Bytes of a good reply to this step.
+    pub(crate) fn reply_length(&self, set: bool, step: usize) -> usize {
+        if self.has_steps() {
+            let is_end = step == 0 || step > self.keys;
+            return self.part_length(set || is_end);
+        }
         self.head(set).len() + self.parts(set) * self.part_length(set)
     }
 
-    /// Whether `reply`, of a good one's length, is one.
-    pub(crate) fn is_good(&self, reply: &[u8], operations: &[Operation], keys: &Keys, check: Check) -> bool {
+    /// Whether `reply`, of a good one's length, is one to this step.
+    pub(crate) fn is_good(
+        &self,
+        reply: &[u8],
+        (operations, step): (&[Operation], usize),
+        keys: &Keys,
+        check: Check,
+    ) -> bool {
+        match step {
+            _ if !self.has_steps() => self.is_whole(reply, operations, keys, check),
+            0 => reply == mysql::transaction::BEGUN,
+            _ if step > self.keys => reply == mysql::transaction::COMMITTED,
+            _ => mysql::transaction::as_outside(reply).is_some_and(|reply| {
+                let one = Self {
+                    keys: 1,
+                    transaction: false,
+                    announcement: self.announcement.clone(),
+                    ..*self
+                };
+                one.is_whole(&reply, operations, keys, check)
+            }),
+        }
+    }
+
+    /// Whether `reply`, of a good one's length, is one to a request of a single step.
+    fn is_whole(&self, reply: &[u8], operations: &[Operation], keys: &Keys, check: Check) -> bool {
         let Some(set) = operations.first().map(|operation| operation.set) else {
             return reply.is_empty();
         };

@@ -52,8 +52,8 @@ impl Protocol {
     }
 
     /// Makes clients of these connections, by TLS if there is a connector: shakes hands, and logs in where that
-    /// comes first, with what each has prepared. `wait` returns when a connection may have something to read, and lets servers in this thread
-    /// answer before.
+    /// comes first, with what each has prepared. `wait` returns when a connection may have something to read, and
+    /// lets servers in this thread answer before.
     pub(crate) fn enter(
         self,
         sockets: Vec<TcpStream>,

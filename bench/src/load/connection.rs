@@ -121,7 +121,7 @@ impl Connection {
     /// Appends a request, which leaves with the next [`Connection::flush`], or behind the login.
     pub(super) fn ask(&mut self, operations: &[Operation], since: Instant, keys: &Keys, form: &Form) {
         if self.login.is_none() {
-            form.append(operations, keys, self.statements, &mut self.requests);
+            form.append(operations, 0, keys, self.statements, &mut self.requests);
         }
         self.waiting
             .extend(operations.iter().map(|&operation| (operation, since)));
@@ -216,7 +216,7 @@ impl Connection {
             self.statements = login.statements();
             let waiting: Vec<_> = self.waiting.iter().map(|(operation, _)| *operation).collect();
             for request in waiting.chunks(self.operations) {
-                form.append(request, keys, self.statements, &mut self.requests);
+                form.append(request, 0, keys, self.statements, &mut self.requests);
             }
         }
         Ok(())

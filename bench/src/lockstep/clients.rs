@@ -109,24 +109,29 @@ impl Clients {
         self.connections.len() * self.pipeline
     }
 
-    /// Lets every client write its next batch, in one write each. `backends`: the servers behind the proxy.
-    pub(crate) fn send(&mut self, backends: Option<&mut Backends>) -> Result<()> {
+    /// Steps of each request.
+    pub(crate) fn steps(&self) -> usize {
+        self.form.steps()
+    }
+
+    /// Lets every client write this step of its next batch, in one write each. `backends`: the servers behind the
+    /// proxy.
+    pub(crate) fn send(&mut self, step: usize, backends: Option<&mut Backends>) -> Result<()> {
         if self.protocol.is_mysql() {
             // A login waits for the other side: all are over before the first request leaves.
             self.open(backends)?;
         }
         for connection in &mut self.connections {
             connection.requests.clear();
-            connection.batch.clear();
-            connection.batch.extend(
-                self.operations
-                    .by_ref()
-                    .take(self.pipeline * self.form.operations()),
-            );
+            if step == 0 {
+                let count = self.pipeline * self.form.operations();
+                connection.batch.clear();
+                connection.batch.extend(self.operations.by_ref().take(count));
+            }
             for request in connection.batch.chunks(self.form.operations()) {
                 let statements = connection.statements;
                 self.form
-                    .append(request, &self.keys, statements, &mut connection.requests);
+                    .append(request, step, &self.keys, statements, &mut connection.requests);
             }
         }
         for connection in &mut self.connections {
@@ -141,11 +146,12 @@ impl Clients {
         Ok(())
     }
 
-    /// Lets every client read and judge the replies to its batch, and close its connection if it is not kept.
-    pub(crate) fn receive(&mut self, check: Check) -> Result<()> {
+    /// Lets every client read and judge the replies to this step of its batch, and close its connection behind the
+    /// last one if it is not kept.
+    pub(crate) fn receive(&mut self, step: usize, check: Check) -> Result<()> {
         for connection in &mut self.connections {
             let requests = || connection.batch.chunks(self.form.operations());
-            let length = |request: &[Operation]| self.form.reply_length(request[0].set);
+            let length = |request: &[Operation]| self.form.reply_length(request[0].set, step);
             self.received.resize(requests().map(length).sum(), 0);
             let Some(stream) = &mut connection.stream else {
                 continue;
@@ -155,9 +161,12 @@ impl Clients {
             for request in requests() {
                 let (reply, following) = rest.split_at(length(request));
                 rest = following;
-                let good = self.form.is_good(reply, request, &self.keys, check);
+                let good = self.form.is_good(reply, (request, step), &self.keys, check);
                 ensure!(good, "a client got a wrong reply; it begins {}", begin(reply));
             }
+        }
+        if step + 1 < self.steps() {
+            return Ok(());
         }
         self.close()
     }

@@ -120,7 +120,8 @@ pub(crate) struct Shape {
     /// Keys of a request; above 1: MGET and MSET
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub(crate) keys_a_request: usize,
-    /// A request is a transaction in one piece, with --keys-a-request commands on one key
+    /// A request is a transaction with --keys-a-request commands on one key: in one piece, or of MySQL each behind
+    /// the reply to the one before
     #[arg(long)]
     pub(crate) transaction: bool,
     /// Servers behind a contender that is started
@@ -272,8 +273,12 @@ impl Shape {
         ensure!(self.servers > 0, "there must be at least one server");
         ensure!(self.keys_a_request > 0, "a request must have at least one key");
         ensure!(
-            self.protocol == Protocol::Redis || self.keys_a_request == 1 && !self.transaction,
-            "requests with several keys, and transactions, are measured with --protocol redis"
+            self.protocol == Protocol::Redis || self.keys_a_request == 1 || self.transaction,
+            "requests with several keys are measured with --protocol redis"
+        );
+        ensure!(
+            self.protocol != Protocol::Memcached || !self.transaction,
+            "memcached has no transactions"
         );
         ensure!(
             !self.protocol.is_mysql() || self.pipeline == 1,

@@ -15,7 +15,7 @@ use crate::{
 /// The clients of a run.
 pub(crate) struct Rounds {
     clients: Clients,
-    /// The times that a request reaches servers.
+    /// The times that a step of a request reaches servers.
     arrivals: usize,
     near: Near,
     mix: Mix,
@@ -33,6 +33,7 @@ impl Rounds {
         let clients = Clients::connect(target, shape, keys, operations)?;
         let arrivals = match shape.spread {
             _ if shape.near == Near::Hits => 0,
+            _ if clients.steps() > 1 => 1,
             Spread::Hash => shape.keys_a_request,
             Spread::All | Spread::Copies => shape.servers,
         };
@@ -86,12 +87,15 @@ impl Rounds {
     }
 
     fn round(&mut self, check: Check, target: &mut Target) -> Result<()> {
-        self.clients.send(target.backends.as_mut())?;
-        if let Some(backends) = target.backends.as_mut().filter(|_| self.arrivals > 0) {
-            backends.collect(self.batch() * self.arrivals)?;
-            backends.answer()?;
+        for step in 0..self.clients.steps() {
+            self.clients.send(step, target.backends.as_mut())?;
+            if let Some(backends) = target.backends.as_mut().filter(|_| self.arrivals > 0) {
+                backends.collect(self.batch() * self.arrivals)?;
+                backends.answer()?;
+            }
+            self.clients.receive(step, check)?;
         }
-        self.clients.receive(check)
+        Ok(())
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod result_set;
 mod server;
 mod statements;
 mod table;
+pub(crate) mod transaction;
 
 pub(crate) use client::log_in;
 pub(crate) use login::Login;

@@ -18,6 +18,7 @@ use super::{
         CLOSE, EXECUTE, INIT_DB, PING, PREPARE, PREPARED, QUERY, QUIT, REPLACE, RESET_CONNECTION, SELECT,
     },
     result_set,
+    transaction::{self, BEGIN, BEGUN, COMMIT, COMMITTED},
 };
 
 /// Bytes of a request of a run at most. A proxy that sends a longer one is wrong.
@@ -40,6 +41,7 @@ pub(crate) struct Conversation {
     agreed: Option<Capabilities>,
     /// Which of the statements of a run were prepared, by their number less one.
     prepared: Vec<usize>,
+    in_transaction: bool,
 }
 
 impl Conversation {
@@ -105,8 +107,26 @@ impl Conversation {
     ) -> Result<usize> {
         let (&command, text) = payload.split_first().context("a command without a byte")?;
         match command {
-            QUERY => return query(agreed, text, value_size, out),
-            EXECUTE => return self.execute(text, value_size, out),
+            QUERY if text == BEGIN => {
+                self.in_transaction = true;
+                out.extend_from_slice(BEGUN);
+                return Ok(1);
+            }
+            QUERY if text == COMMIT => {
+                self.in_transaction = false;
+                out.extend_from_slice(COMMITTED);
+                return Ok(1);
+            }
+            QUERY | EXECUTE => {
+                let served = match command {
+                    QUERY => query(agreed, text, value_size, out)?,
+                    _ => self.execute(text, value_size, out)?,
+                };
+                if self.in_transaction {
+                    transaction::set_open(out);
+                }
+                return Ok(served);
+            }
             PREPARE => self.prepare(text, out)?,
             INIT_DB | PING => Answer::new(agreed, 1, out).ok(&[], false),
             RESET_CONNECTION => {

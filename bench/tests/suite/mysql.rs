@@ -202,13 +202,21 @@ fn every_form_of_statement_is_measured_in_lockstep() {
             "--galera",
             "--mix=1:0",
         ],
-        &["--protocol=mysql", "--clients=5", "--value-size=32768"],
         &[
             "--protocol=mysql",
             "--clients=4",
-            "--connections=fin",
-            "--tls=1.3",
+            "--transaction",
+            "--keys-a-request=3",
+            "--galera",
         ],
+        &[
+            "--protocol=mysql-prepared",
+            "--clients=4",
+            "--transaction",
+            "--connections=fin",
+        ],
+        &["--protocol=mysql", "--clients=5", "--value-size=1000"],
+        &["--protocol=mysql", "--clients=10", "--tls=1.3"],
         &["--protocol=mysql-prepared", "--clients=4", "--connections=rst"],
     ];
     each_row(forms, |&form| _ = lockstep(&[&[PROXY], form].concat()));
