@@ -22,7 +22,7 @@ use crate::{
 /// Servers behind each proxy.
 pub(super) const SERVERS: usize = 4;
 
-/// The share of twemproxy's greatest rate at which all are compared.
+/// The share of the greatest rate of twemproxy, or of HAProxy before MySQL, at which all are compared.
 const EQUAL_RATE: f64 = 0.6;
 
 /// The name of the run without a proxy.
@@ -99,7 +99,7 @@ pub(super) fn measure(
         let closed = arena.run(None)?;
         let greatest = closed
             .iter()
-            .find(|entry| entry.label == Contender::Twemproxy.name());
+            .find(|entry| entry.label == super::reference(options.protocol).name());
         let greatest = greatest.and_then(|entry| entry.spread(|run| Some(run.report.ops_per_second)));
         found(FreeFinding {
             placement: words.into(),
@@ -129,8 +129,9 @@ pub(super) fn servers(
     directory: &Path,
 ) -> Result<Option<(Vec<Child>, Vec<u16>)>> {
     let server = match options.protocol {
+        Protocol::Memcached => Contender::Memcached,
         Protocol::Redis => Contender::Redis,
-        _ => Contender::Memcached,
+        Protocol::Mysql | Protocol::MysqlPrepared => Contender::Mariadb,
     };
     let Ok(program) = server.program(&[]) else {
         let name = server.name();
@@ -140,8 +141,9 @@ pub(super) fn servers(
     let ports = (0..count).map(|_| free_port()).collect::<Result<Vec<u16>>>()?;
     let start = |port: &u16| {
         let launch = match options.protocol {
+            Protocol::Memcached => contender::memcached(&program, *port),
             Protocol::Redis => contender::redis(&program, *port),
-            _ => contender::memcached(&program, *port),
+            Protocol::Mysql | Protocol::MysqlPrepared => contender::mariadb(&program, *port, directory)?,
         };
         Child::start(&launch, &places.others, directory)
     };
@@ -360,13 +362,11 @@ impl Arena<'_> {
         let mut words = vec!["--duration".to_owned(), duration, "--protocol".into(), protocol];
         words.extend(["--connections".into(), connections]);
         if let Some(rate) = rate {
-            // Room for a backlog: requests leave at their time even while older ones wait.
-            words.extend([
-                "--pipeline".into(),
-                "64".into(),
-                "--rate".into(),
-                rate.to_string(),
-            ]);
+            words.extend(["--rate".into(), rate.to_string()]);
+            if !self.options.protocol.is_mysql() {
+                // Room for a backlog: requests leave at their time even while older ones wait.
+                words.extend(["--pipeline".into(), "64".into()]);
+            }
         }
         let words: Vec<&str> = words
             .iter()

@@ -4,6 +4,7 @@ use super::{
     balanced::BalancedPoint,
     free::{Figure, FreeFinding},
     lockstep::{EntryFinding, Finding, Verdict},
+    reference,
     results::Results,
     rows::Section,
     sweep::Point,
@@ -31,7 +32,10 @@ pub(super) fn render(results: &Results) -> String {
     promises(&mut page, results);
     idle(&mut page, results);
     details(&mut page, results);
-    results.free.iter().for_each(|finding| free(&mut page, finding));
+    let peer = reference(results.protocol);
+    for finding in &results.free {
+        free(&mut page, finding, peer);
+    }
     results.witness.iter().for_each(|heard| witness(&mut page, heard));
     results.sweep.iter().for_each(|point| sweep(&mut page, point));
     balanced(&mut page, &results.balanced);
@@ -89,8 +93,7 @@ fn costs(page: &mut String, results: &Results, section: Section, title: &str) {
     let reference = match (section, results.protocol) {
         (Section::Servers, Protocol::Memcached) => Contender::Memcached,
         (Section::Servers, Protocol::Redis) => Contender::Redis,
-        (_, Protocol::Mysql | Protocol::MysqlPrepared) => Contender::Haproxy,
-        _ => Contender::Twemproxy,
+        (_, protocol) => reference(protocol),
     };
     let shown = if labels.contains(&reference.name()) {
         reference.name()
@@ -274,7 +277,7 @@ fn details(page: &mut String, results: &Results) {
     }
 }
 
-fn free(page: &mut String, finding: &FreeFinding) {
+fn free(page: &mut String, finding: &FreeFinding, peer: Contender) {
     let how = finding.rate.map_or_else(
         || "closed loop, 100 connections".to_owned(),
         |rate| format!("open loop at {rate:.0}/s, latency from when a request was due"),
@@ -314,7 +317,7 @@ fn free(page: &mut String, finding: &FreeFinding) {
             ],
         );
     }
-    equal_rate(page, finding);
+    equal_rate(page, finding, peer);
 }
 
 /// What the outside witness says.
@@ -406,16 +409,16 @@ fn balanced(page: &mut String, points: &[BalancedPoint]) {
     }
 }
 
-/// The promise at an equal rate: Proxima's latencies are not worse than twemproxy's beyond the spread of the
+/// The promise at an equal rate: Proxima's latencies are not worse than its peer's beyond the spread of the
 /// runs.
-fn equal_rate(page: &mut String, finding: &FreeFinding) {
+fn equal_rate(page: &mut String, finding: &FreeFinding, peer: Contender) {
     let of = |contender: Contender| {
         finding
             .entries
             .iter()
             .find(|entry| entry.label == contender.name())
     };
-    let Some(twemproxy) = of(Contender::Twemproxy).filter(|_| finding.rate.is_some()) else {
+    let Some(peer) = of(peer).filter(|_| finding.rate.is_some()) else {
         return;
     };
     let figures: [(&str, Figure); 2] = [
@@ -428,7 +431,7 @@ fn equal_rate(page: &mut String, finding: &FreeFinding) {
         .flatten()
     {
         for (name, figure) in figures {
-            let (Some(own), Some(other)) = (entry.spread(figure), twemproxy.spread(figure)) else {
+            let (Some(own), Some(other)) = (entry.spread(figure), peer.spread(figure)) else {
                 continue;
             };
             let word = if own.median <= other.max {
@@ -438,7 +441,10 @@ fn equal_rate(page: &mut String, finding: &FreeFinding) {
             };
             line(
                 page,
-                &format!("* {}: {name} {word} twemproxy's beyond the spread", entry.label),
+                &format!(
+                    "* {}: {name} {word} {}'s beyond the spread",
+                    entry.label, peer.label
+                ),
             );
         }
     }

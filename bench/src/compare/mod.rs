@@ -29,7 +29,11 @@ use anyhow::{Context, Result, ensure};
 use machine::Machine;
 use results::Results;
 
-use crate::{contender::Distribution, process::raise_descriptor_limit};
+use crate::{
+    contender::{Contender, Distribution},
+    process::raise_descriptor_limit,
+    protocol::Protocol,
+};
 
 /// Runs `proxima-bench compare`.
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -80,6 +84,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     println!("{}", markdown::render(&results));
     eprintln!("written to {}.md and .json", results.file.display());
     Ok(())
+}
+
+/// The contender whose figures those of the others are compared with.
+fn reference(protocol: Protocol) -> Contender {
+    match protocol {
+        Protocol::Memcached | Protocol::Redis => Contender::Twemproxy,
+        Protocol::Mysql | Protocol::MysqlPrepared => Contender::Haproxy,
+    }
 }
 
 /// Lets the outside witness ask real servers through every proxy, which has a processor for itself where

@@ -43,8 +43,8 @@ Rows of --protocol redis:
   1x1 10x1 100x1 1000x1 100x16 100x1-32k            proxies, and Proxima's own memcached beside them
   mget-100 mset-100 transaction members-100x1 embedded-100x1 embedded-100x16 idle free fin rst nutcracker
   witness (redis-benchmark)   sweep (plots over clients and members)
-Rows of --protocol mysql, in lockstep: HAProxy in TCP mode, and Proxima over servers and over a Galera cluster
-  1x1 10x1 100x1 prepared-100x1 fin
+Rows of --protocol mysql: HAProxy in TCP mode, and Proxima over servers and over a Galera cluster
+  1x1 10x1 100x1 prepared-100x1 transaction fin free
 Only where it is named: balanced (1 to 5 servers directly, through a proxy, through HAProxy and two proxies)
 
 Examples:
@@ -116,8 +116,9 @@ impl Options {
     pub(super) fn rows(&self) -> Result<Vec<Row>> {
         let all = rows::all(self.protocol);
         for name in &self.rows {
-            let others = [FREE, WITNESS, SWEEP, BALANCED].contains(&name.as_str());
-            let known = others && !self.protocol.is_mysql() || all.iter().any(|row| row.name == name);
+            let others = [WITNESS, SWEEP, BALANCED].contains(&name.as_str());
+            let known =
+                name == FREE || others && !self.protocol.is_mysql() || all.iter().any(|row| row.name == name);
             ensure!(known, "no row '{name}'; --help lists them");
         }
         ensure!(self.rounds > 0, "--rounds must be at least 1");
@@ -126,7 +127,7 @@ impl Options {
 
     /// Whether the free-running measurements are wanted.
     pub(super) fn free(&self) -> bool {
-        !self.protocol.is_mysql() && self.wants(FREE)
+        self.wants(FREE)
     }
 
     /// Whether the outside witness is wanted.

@@ -2,6 +2,7 @@
 
 mod accept_loop;
 mod haproxy;
+mod mariadb;
 mod mcrouter;
 mod memcached;
 mod memcached_proxy;
@@ -53,6 +54,8 @@ pub(crate) enum Contender {
     Memcached,
     /// Redis itself as a server
     Redis,
+    /// MariaDB itself as a server
+    Mariadb,
     /// A loop that accepts, answers and sees the end of each connection, and does nothing else
     AcceptLoop,
     /// Proxima's embedded store as a server, on io_uring
@@ -137,6 +140,7 @@ impl Contender {
             Self::Predixy => "predixy",
             Self::Memcached => "memcached",
             Self::Redis => "redis",
+            Self::Mariadb => "mariadb",
             Self::AcceptLoop => "accept-loop",
             Self::EmbeddedIoUring => "embedded-io_uring",
             Self::EmbeddedEpoll => "embedded-epoll",
@@ -147,7 +151,12 @@ impl Contender {
     pub(crate) fn is_server(self) -> bool {
         matches!(
             self,
-            Self::Memcached | Self::Redis | Self::AcceptLoop | Self::EmbeddedIoUring | Self::EmbeddedEpoll
+            Self::Memcached
+                | Self::Redis
+                | Self::Mariadb
+                | Self::AcceptLoop
+                | Self::EmbeddedIoUring
+                | Self::EmbeddedEpoll
         )
     }
 
@@ -156,6 +165,7 @@ impl Contender {
         match self {
             Self::Mcrouter | Self::MemcachedProxy | Self::Memcached => protocol == Protocol::Memcached,
             Self::Predixy | Self::Redis => protocol == Protocol::Redis,
+            Self::Mariadb => protocol.is_mysql(),
             Self::ProximaIoUring | Self::ProximaEpoll | Self::Haproxy | Self::AcceptLoop => true,
             _ => !protocol.is_mysql(),
         }
@@ -192,6 +202,7 @@ impl Contender {
             Self::Predixy => find_program("predixy"),
             Self::Memcached => find_program("memcached"),
             Self::Redis => find_program("redis-server"),
+            Self::Mariadb => find_program("mariadbd"),
             Self::AcceptLoop => std::env::current_exe().ok(),
             // The memcached that distributions build has no proxy inside.
             Self::MemcachedProxy => None,
@@ -248,6 +259,7 @@ impl Contender {
             Self::Predixy => predixy::launch(program, site),
             Self::Memcached => Ok(memcached::launch(program, site.port)),
             Self::Redis => Ok(redis::launch(program, site.port)),
+            Self::Mariadb => mariadb::launch(program, site.port, site.directory),
             Self::AcceptLoop => Ok(accept_loop::launch(program, site)),
         }
     }
@@ -281,6 +293,7 @@ impl FromStr for Binary {
     }
 }
 
+pub(crate) use mariadb::launch as mariadb;
 pub(crate) use memcached::launch as memcached;
 pub(crate) use redis::launch as redis;
 

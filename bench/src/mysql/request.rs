@@ -31,8 +31,8 @@ pub(crate) const GOODBYE: &[u8] = &[1, 0, 0, 0, QUIT];
 const TEXT: [u8; 2] = [0xfd, 0];
 
 /// What makes the table. A value has a key of its own, so that a read finds one row.
-pub(crate) const CREATE: &[u8] =
-    b"CREATE TABLE IF NOT EXISTS bench (k VARBINARY(250) PRIMARY KEY, v LONGBLOB NOT NULL) ENGINE=InnoDB";
+pub(crate) const CREATE: &str =
+    "CREATE TABLE IF NOT EXISTS bench (k VARBINARY(250) PRIMARY KEY, v LONGBLOB NOT NULL) ENGINE=InnoDB";
 
 /// Appends a text.
 pub(crate) fn append_query(text: &[u8], out: &mut Vec<u8>) {

@@ -28,7 +28,7 @@ pub(crate) fn fill(address: SocketAddr, keys: &Keys, value_size: usize) -> Resul
     socket.set_read_timeout(Some(Duration::from_secs(60)))?;
     let mut stream = Stream::new(socket, None)?;
     log_in(vec![&mut stream], false, None, &mut wait_for_words)?;
-    run(&mut stream, CREATE).with_context(|| format!("{address} has no table"))?;
+    run(&mut stream, CREATE.as_bytes()).with_context(|| format!("{address} has no table"))?;
     let (mut next, mut text, mut value) = (0, Vec::new(), Vec::new());
     while next < keys.count() {
         text.clear();

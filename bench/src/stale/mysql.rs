@@ -30,7 +30,7 @@ pub(super) fn delete(prefix: &str) -> Vec<u8> {
 /// The statement that makes the table.
 pub(super) fn create() -> Vec<u8> {
     let mut request = Vec::new();
-    request::append_query(request::CREATE, &mut request);
+    request::append_query(request::CREATE.as_bytes(), &mut request);
     request
 }
 

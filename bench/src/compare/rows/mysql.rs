@@ -23,7 +23,7 @@ pub(super) fn rows() -> Vec<Row> {
         .into_iter()
         .map(|(name, clients, protocol, words)| row(name, &shape(clients, protocol), words))
         .collect();
-    rows.push(fin());
+    rows.extend([transaction(), fin()]);
     rows
 }
 
@@ -58,6 +58,19 @@ fn row(name: &'static str, shape: &Shape, words: &str) -> Row {
             .collect(),
         entries,
         idle_clients: 0,
+    }
+}
+
+/// Three queries between BEGIN and COMMIT, which go to the writer of a cluster.
+fn transaction() -> Row {
+    let shape = Shape {
+        transaction: true,
+        keys_a_request: 3,
+        ..shape(100, Protocol::Mysql)
+    };
+    Row {
+        section: Section::Beyond,
+        ..row("transaction", &shape, ", a transaction of three")
     }
 }
 
