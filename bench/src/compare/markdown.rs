@@ -323,10 +323,14 @@ fn free(page: &mut String, finding: &FreeFinding, peer: Contender) {
 /// What the outside witness says.
 fn witness(page: &mut String, heard: &Witness) {
     let title = format!(
-        "redis-benchmark, 50 connections, pipeline {}, 400 B, four real servers",
-        heard.pipeline
+        "{}, 50 connections, {}, four real servers",
+        heard.program, heard.requests
     );
-    table(page, &title, &["who", "SET/s", "GET/s", "p99 of GET, ms", ""]);
+    table(
+        page,
+        &title,
+        &["who", "writes/s", "reads/s", "p99 of reads, ms", ""],
+    );
     for entry in &heard.entries {
         cells(
             page,

@@ -3,7 +3,7 @@
 //! ```text
 //!  rows (data: who, what shape, which bar)
 //!    └▶ for each round: `lockstep` in a process of its own, all contenders in turn, burst by burst
-//!  free: real servers, real load, pinned and not; witness: the same, by redis-benchmark
+//!  free: real servers, real load, pinned and not; witness: the same, by redis-benchmark or sysbench
 //!  sweep: stand-in servers, real load, over clients and members, and plots of it
 //!  balanced: real servers, one to five, asked directly, through a proxy, and through a balancer before two
 //!    └▶ results: written anew after each row, so that a run that is cut short leaves what it found

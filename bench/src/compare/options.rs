@@ -13,7 +13,7 @@ use crate::{
 
 /// The row of `--rows` that stands for the free-running figures.
 const FREE: &str = "free";
-/// The row that stands for redis-benchmark.
+/// The row that stands for redis-benchmark or sysbench.
 const WITNESS: &str = "witness";
 /// The row that stands for the figures over clients and members, and their plots.
 const SWEEP: &str = "sweep";
@@ -44,7 +44,7 @@ Rows of --protocol redis:
   mget-100 mset-100 transaction members-100x1 embedded-100x1 embedded-100x16 idle free fin rst nutcracker
   witness (redis-benchmark)   sweep (plots over clients and members)
 Rows of --protocol mysql: HAProxy in TCP mode, and Proxima over servers and over a Galera cluster
-  1x1 10x1 100x1 prepared-100x1 transaction fin free
+  1x1 10x1 100x1 prepared-100x1 transaction fin free   witness (sysbench)
 Only where it is named: balanced (1 to 5 servers directly, through a proxy, through HAProxy and two proxies)
 
 Examples:
@@ -116,9 +116,12 @@ impl Options {
     pub(super) fn rows(&self) -> Result<Vec<Row>> {
         let all = rows::all(self.protocol);
         for name in &self.rows {
-            let others = [WITNESS, SWEEP, BALANCED].contains(&name.as_str());
-            let known =
-                name == FREE || others && !self.protocol.is_mysql() || all.iter().any(|row| row.name == name);
+            let named = if self.protocol.is_mysql() {
+                &[FREE, WITNESS][..]
+            } else {
+                &[FREE, WITNESS, SWEEP, BALANCED]
+            };
+            let known = named.contains(&name.as_str()) || all.iter().any(|row| row.name == name);
             ensure!(known, "no row '{name}'; --help lists them");
         }
         ensure!(self.rounds > 0, "--rounds must be at least 1");
@@ -132,7 +135,7 @@ impl Options {
 
     /// Whether the outside witness is wanted.
     pub(super) fn witness(&self) -> bool {
-        self.protocol == Protocol::Redis && self.wants(WITNESS)
+        self.protocol != Protocol::Memcached && self.wants(WITNESS)
     }
 
     /// Whether figures over clients and members are wanted.
