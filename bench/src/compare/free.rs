@@ -19,8 +19,11 @@ use crate::{
     protocol::Protocol,
 };
 
-/// Servers behind each proxy.
-pub(super) const SERVERS: usize = 4;
+/// Servers behind each proxy. Before MySQL it is one: statements have no key that spreads them, and servers that know
+/// nothing of each other are no cluster.
+pub(super) const fn server_count(protocol: Protocol) -> usize {
+    if protocol.is_mysql() { 1 } else { 4 }
+}
 
 /// The share of the greatest rate of twemproxy, or of HAProxy before MySQL, at which all are compared.
 const EQUAL_RATE: f64 = 0.6;
@@ -83,7 +86,8 @@ pub(super) fn measure(
             "wherever the kernel puts them"
         };
         eprintln!("free-running, {words}");
-        let Some((servers, ports)) = servers(SERVERS, options, &places, &place)? else {
+        let Some((servers, ports)) = servers(server_count(options.protocol), options, &places, &place)?
+        else {
             return Ok(());
         };
         let arena = Arena {

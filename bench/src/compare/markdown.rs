@@ -322,10 +322,7 @@ fn free(page: &mut String, finding: &FreeFinding, peer: Contender) {
 
 /// What the outside witness says.
 fn witness(page: &mut String, heard: &Witness) {
-    let title = format!(
-        "{}, 50 connections, {}, four real servers",
-        heard.program, heard.requests
-    );
+    let title = format!("{}, 50 connections, {}", heard.program, heard.requests);
     table(
         page,
         &title,

@@ -108,7 +108,8 @@ fn witness(
     let Some(places) = pinned.map_or_else(|| free::places(false, options), |found| Ok(Some(found)))? else {
         return Ok(());
     };
-    let Some((_servers, ports)) = free::servers(free::SERVERS, options, &places, &place)? else {
+    let count = free::server_count(options.protocol);
+    let Some((_servers, ports)) = free::servers(count, options, &places, &place)? else {
         return Ok(());
     };
     let arena = free::Arena {

@@ -1,6 +1,7 @@
 //! Contenders: proxies and servers by name, with their binaries, configurations and command lines.
 
 mod accept_loop;
+mod binary;
 mod haproxy;
 mod mariadb;
 mod mcrouter;
@@ -14,7 +15,6 @@ mod twemproxy;
 use std::{
     path::{Path, PathBuf},
     process::Command,
-    str::FromStr,
 };
 
 use anyhow::{Context, Result, bail};
@@ -265,34 +265,7 @@ impl Contender {
     }
 }
 
-/// A contender's binary, as in `mcrouter=/opt/mcrouter/bin/mcrouter`.
-#[derive(Clone, Debug)]
-pub(crate) struct Binary {
-    contender: Contender,
-    path: PathBuf,
-}
-
-/// A text names no binary. Whoever calls the program has to correct it.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum BadBinary {
-    #[error("expected NAME=PATH")]
-    NoPath,
-    #[error("{0}")]
-    Contender(String),
-}
-
-impl FromStr for Binary {
-    type Err = BadBinary;
-
-    fn from_str(text: &str) -> Result<Self, BadBinary> {
-        let (name, path) = text.split_once('=').ok_or(BadBinary::NoPath)?;
-        Ok(Self {
-            contender: Contender::from_str(name, false).map_err(BadBinary::Contender)?,
-            path: path.into(),
-        })
-    }
-}
-
+pub(crate) use binary::Binary;
 pub(crate) use mariadb::launch as mariadb;
 pub(crate) use memcached::launch as memcached;
 pub(crate) use redis::launch as redis;

@@ -95,7 +95,7 @@ fn configuration(site: &Site<'_>, leaf: Leaf) -> String {
     const HASH: &str = "hash: {algorithm: ketama_twemproxy, key_hash: fnv1a_64}";
     // A reply to the pool's own questions may be late by what is measured between two bursts of a case.
     let sessions = format!(
-        "user: {USER}\n    password_file: password\n    galera: {}\n    timeout: 30s\n    \
+        "user: {USER}\n    password_file: password\n    galera: {}\n    timeout: 5m\n    \
          dedicated: {{max: 20000, idle: 20000}}",
         site.galera
     );

@@ -9,6 +9,7 @@
 mod connection;
 mod options;
 mod pace;
+mod place;
 mod progress;
 mod report;
 mod tally;

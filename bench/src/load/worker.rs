@@ -14,7 +14,7 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
-use super::{connection::Connection, options::Options, pace::Pace, tally::Tally};
+use super::{connection::Connection, options::Options, pace::Pace, place::Place, tally::Tally};
 use crate::{
     form::Form,
     net::{connect_many, wait_for_words},
@@ -51,17 +51,6 @@ pub(super) struct Worker<'a> {
     retries: Vec<(Instant, usize)>,
     tally: Tally,
     scratch: Vec<u8>,
-}
-
-/// The state of a connection apart from its bytes.
-#[derive(Clone, Copy, Default)]
-struct Place {
-    /// Open loop: requests that were due so far.
-    due: u64,
-    /// Open loop: how many of them were sent.
-    sent: u64,
-    /// Whether it is among the retries.
-    parked: bool,
 }
 
 impl<'a> Worker<'a> {

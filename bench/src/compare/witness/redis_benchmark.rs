@@ -15,7 +15,7 @@ pub(super) fn tests<'a>(program: PathBuf, arena: &'a Arena<'_>) -> Vec<Test<'a>>
     let test = |pipeline: usize| {
         let program = program.clone();
         Test {
-            requests: format!("pipeline {pipeline}, 400 B"),
+            requests: format!("pipeline {pipeline}, 400 B, four real servers"),
             ask: Box::new(move |port| say(&program, port, pipeline, arena)),
         }
     };

@@ -22,7 +22,7 @@ pub(super) fn tests<'a>(program: PathBuf, arena: &'a Arena<'_>) -> Result<Vec<Te
         run(&program, SCRIPTS[0], "prepare", *port, arena)?;
     }
     Ok(vec![Test {
-        requests: SCRIPTS.join(" and "),
+        requests: format!("{}, a real server", SCRIPTS.join(" and ")),
         ask: Box::new(move |port| {
             let mut said = Said {
                 per_second: [0.0; 2],

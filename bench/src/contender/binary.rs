@@ -1,0 +1,35 @@
+//! Where a contender's program is, as the command line says it.
+
+use std::{path::PathBuf, str::FromStr};
+
+use clap::ValueEnum;
+
+use super::Contender;
+
+/// A contender's binary, as in `mcrouter=/opt/mcrouter/bin/mcrouter`.
+#[derive(Clone, Debug)]
+pub(crate) struct Binary {
+    pub(super) contender: Contender,
+    pub(super) path: PathBuf,
+}
+
+/// A text names no binary. Whoever calls the program has to correct it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BadBinary {
+    #[error("expected NAME=PATH")]
+    NoPath,
+    #[error("{0}")]
+    Contender(String),
+}
+
+impl FromStr for Binary {
+    type Err = BadBinary;
+
+    fn from_str(text: &str) -> Result<Self, BadBinary> {
+        let (name, path) = text.split_once('=').ok_or(BadBinary::NoPath)?;
+        Ok(Self {
+            contender: Contender::from_str(name, false).map_err(BadBinary::Contender)?,
+            path: path.into(),
+        })
+    }
+}
