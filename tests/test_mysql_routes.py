@@ -1,5 +1,7 @@
 """Routes that look at what a client of MySQL has said of itself: its user, and the schema that it uses."""
 
+import collections
+
 import pytest
 
 from harness import mysql_raw as raw
@@ -73,3 +75,20 @@ def test_each_schema_has_a_route_to_which_use_leads(routed, mysql_pair, name):
         with connect(proxy.address) as client:
             assert error(client, WHO) == NO_DATABASE
             assert value(client, f"SELECT name FROM {name}.who") == "reader"
+
+
+def test_reads_are_shared_out_among_the_servers_of_a_pool_and_writes_are_not(
+    mysql_pair, proxima, tmp_path, name
+):
+    """The two know nothing of each other: what is written at one of them is not at the other."""
+    config = made(tmp_path, *mysql_pair, workers=1)
+    config["pools"]["all"] = {
+        **config["pools"]["writer"],
+        "servers": [server.address for server in mysql_pair],
+    }
+    config["listeners"][0]["route"] = "all"
+    proxy = proxima(config)
+    with connect(proxy.address, database=name) as client:
+        read = collections.Counter(value(client, WHO) for _ in range(200))
+        assert all(70 <= read[server] <= 130 for server in ("writer", "reader")), read
+        assert len({value(client, f"{WHO} FOR UPDATE") for _ in range(20)}) == 1

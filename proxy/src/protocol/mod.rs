@@ -178,6 +178,11 @@ pub trait Protocol: ClientSide + ServerSide + Requests {
         None
     }
 
+    /// Do requests have keys? By default they do. Where they do not, the servers of a pool are read in turn.
+    fn has_keys(&self) -> bool {
+        true
+    }
+
     /// Does this command look up a key, so that its replies count as hits and misses? By default no command
     /// does.
     fn looks_up(&self, _command: u16) -> bool {

@@ -91,6 +91,10 @@ impl Protocol for Mysql {
         commands::is_statement(command).then(|| self.command_name(command))
     }
 
+    fn has_keys(&self) -> bool {
+        false
+    }
+
     fn upgrades(&self) -> bool {
         true
     }

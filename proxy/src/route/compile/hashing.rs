@@ -11,7 +11,7 @@ use crate::{
         schema::{Algorithm, Hash, OnEject},
     },
     route::{
-        handle::{HashRoute, RandomChild, ShareAnew},
+        handle::{HashRoute, InTurn, RandomChild, ShareAnew},
         tree::{Leaf, Node, NodeId},
     },
 };
@@ -42,6 +42,9 @@ impl Maker<'_, '_> {
         }
         let distribution = self.shared_distribution(&spec, &nodes, &over)?;
         Ok(match distribution {
+            Some(distribution) if !self.protocol.has_keys() => {
+                self.choose(InTurn::new(HashRoute { distribution, spec }), nodes)
+            }
             Some(distribution) if spec.eject == OnEject::ShareAnew => {
                 let shared = self.names_and_weights(&spec, &nodes).into();
                 self.choose(ShareAnew::new(HashRoute { distribution, spec }, shared), nodes)

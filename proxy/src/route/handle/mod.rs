@@ -16,6 +16,7 @@ mod hash_order;
 mod hash_stop;
 mod hidden_prefix;
 mod host_id;
+mod in_turn;
 mod insert;
 mod key_part;
 mod key_split;
@@ -63,6 +64,7 @@ pub(super) use self::{
     hash_stop::HashStop,
     hidden_prefix::{BareKey, HidePrefix, behind_prefix},
     host_id::HostId,
+    in_turn::InTurn,
     insert::{Insert, Place},
     key_part::{ByPart, Parts},
     key_split::{FirstHit, KeySplit},
