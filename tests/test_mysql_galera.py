@@ -185,3 +185,55 @@ def test_writes_go_on_at_another_server_when_the_writer_is_killed(galera_alone, 
     galera_alone.repair()
     until(lambda: writer in {door.who() for _ in range(10)}, "it serves reads")
     assert door.writer() == after
+
+
+def roles(door, cluster):
+    """What `/members` says of each server: its role, and why it is out."""
+    rows = [(node.name, door.proxy.member(node.address)) for node in cluster.nodes]
+    return {name: (row["role"], row.get("role_why")) for name, row in rows}
+
+
+def test_members_have_a_role_and_say_why_they_are_out(galera_alone, before):
+    door = before(galera_alone)
+    names = {node.name: node for node in galera_alone.nodes}
+    writer = door.writer()
+    serving = {name: ("writer" if name == writer else "reader", None) for name in names}
+    until(lambda: roles(door, galera_alone) == serving, "all of them serve")
+    out = names[next(name for name in names if name != writer)]
+    labels = {"pool": "db", "member": out.address}
+    assert door.proxy.metric("member_role", **labels, role="reader") == 1
+    assert door.proxy.metric("member_out") == 0
+
+    out.run("SET GLOBAL wsrep_reject_queries = 'ALL'")
+    expected = {**serving, out.name: ("out", "it rejects queries")}
+    until(lambda: roles(door, galera_alone) == expected, "one is out")
+    since = door.proxy.member(out.address)["role_since"]
+    assert since < door.proxy.member(names[writer].address)["role_since"]
+    assert door.proxy.metric("member_role", **labels, role="reader") == 0
+    assert door.proxy.metric("member_role", **labels, role="out") == 1
+    assert door.proxy.metric("member_out", **labels, reason="rejects_queries") == 1
+    assert door.proxy.metric("member_role", role="writer") == 1
+    with out.connect() as direct:
+        direct.query("SET GLOBAL wsrep_reject_queries = 'NONE'")
+    until(lambda: roles(door, galera_alone) == serving, "it serves again")
+
+
+def test_a_member_that_cannot_be_asked_is_out_and_says_why(galera, before):
+    nobody = ports.address()
+    door = before(galera, servers=[*(node.address for node in galera.nodes), nobody])
+    until(lambda: door.proxy.metric("member_out", member=nobody, reason="failed") == 1, "it is out")
+    row = door.proxy.member(nobody)
+    assert row["role"] == "out" and "refused" in row["role_why"]
+    assert door.proxy.metric("member_role", role="out") == 1
+
+
+def test_a_writer_by_order_is_shown_as_the_writer(galera, before):
+    door = before(galera)
+    writer = door.writer()
+    other = next(node for node in galera.nodes if node.name != writer)
+    ordered = f"/orders/writer?pool=db&member={other.address}"
+    assert door.proxy.http(ordered, method="POST")[0] == 200
+    found = roles(door, galera)
+    assert found[other.name] == ("writer", None) and found[writer] == ("reader", None)
+    assert door.proxy.http(ordered.split("&")[0], method="DELETE")[0] == 200
+    assert roles(door, galera)[writer] == ("writer", None)

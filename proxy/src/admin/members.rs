@@ -15,6 +15,7 @@ use crate::{
     control::{Ejection, Proxy},
     copies::{CopyState, CopyStatus, EVERYTHING, NOTHING},
     members::{Distance, DistanceSource, HealthState, Member},
+    protocol::Standing,
 };
 
 #[derive(Debug, Serialize)]
@@ -50,9 +51,35 @@ pub(super) struct Row {
     /// It is given no new requests, as an operator has ordered. Missing if it is.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     drains: bool,
+    /// In a pool that finds its writer by itself: what the member serves, for how many seconds, and why it does
+    /// not serve.
+    #[serde(flatten)]
+    role: Option<RoleRow>,
     /// For a copy in a replicated pool: its state.
     #[serde(skip_serializing_if = "Option::is_none")]
     copy: Option<Copy>,
+}
+
+/// The role of a member.
+#[derive(Debug, Serialize)]
+struct RoleRow {
+    role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role_since: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role_why: Option<String>,
+}
+
+impl RoleRow {
+    fn of(standing: &Standing, now: Instant) -> Self {
+        Self {
+            role: standing.role.name(),
+            role_since: standing
+                .since
+                .map(|since| now.duration_since(since).as_secs_f64()),
+            role_why: standing.why(),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -123,7 +150,7 @@ pub(super) async fn members(State(proxy): Shared, RawQuery(query): RawQuery) -> 
     reason = "beside the control thread, which owns the clock"
 )]
 fn rows(proxy: &Proxy, from: Option<IpAddr>) -> Vec<Row> {
-    let (metrics, now) = (proxy.metrics(), Instant::now());
+    let (metrics, standings, now) = (proxy.metrics(), proxy.standings(), Instant::now());
     let row = |member: Arc<Member>| {
         let counted = metrics.members.get(member.id.0 as usize);
         let (since, why) = match proxy.ejection(&member) {
@@ -150,6 +177,9 @@ fn rows(proxy: &Proxy, from: Option<IpAddr>) -> Vec<Row> {
             ejections: member.health.ejections(),
             lanes: counted.map_or(0, |metrics| metrics.lanes),
             waiting: counted.map_or(0, |metrics| metrics.waiting),
+            role: standings
+                .get(&member.id)
+                .map(|standing| RoleRow::of(standing, now)),
             copy: member.is_copy().then(|| Copy::of(proxy.copy(&member), now)),
             fail_open: member.fails_open(),
             drains: member.drains(),

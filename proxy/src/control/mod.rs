@@ -45,6 +45,7 @@ mod pid_file;
 mod probe;
 mod readiness;
 mod reload;
+mod roles;
 mod run;
 mod start;
 mod workers;

@@ -33,6 +33,7 @@ mod pool_orders;
 mod pool_words;
 mod repair;
 mod requests;
+mod role;
 mod seats;
 mod server;
 mod server_login;
@@ -73,6 +74,7 @@ pub use self::{
     pool_words::{Mark, Noted, PoolCount, Reached},
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
     requests::{Change, Expiry, Requests},
+    role::{Role, Standing},
     seats::{Seat, Seats},
     server::ServerSide,
     server_login::ServerLogin,

@@ -4,7 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use proxima_wire::message::{Class, Request};
 
-use super::{Credentials, Failed, Heard, Noted, PoolChanges, PoolCount, PoolOrders, Reached, Session};
+use super::{
+    Credentials, Failed, Heard, Noted, PoolChanges, PoolCount, PoolOrders, Reached, Session, Standing,
+};
 
 /// State of one pool: a map of slots, roles of members, a clock. It is made from the pool's settings, made
 /// anew when they change, and shared by all workers. A member is named by its position in the configuration.
@@ -78,6 +80,11 @@ pub trait PoolState: Send + Sync {
     /// No connection to this address is left that was there when it was [named](Self::closing).
     fn closed(&self, _address: &str) {}
 
+    /// What a member is to the pool now, for operators. `None`: members have no roles, as by default.
+    fn standing(&self, _: &Answerer<'_>) -> Option<Standing> {
+        None
+    }
+
     /// What each member is asked again and again, each on a connection of the pool's own. By default nothing
     /// is.
     fn monitors(&self) -> Vec<Monitor> {
@@ -116,7 +123,8 @@ pub struct OneWriter {
     pub donors: bool,
 }
 
-/// The member that has answered a question of the pool's own.
+/// A member of which its pool's state is asked or told something, as the one that has answered a question of
+/// the pool's own.
 #[derive(Clone, Copy, Debug)]
 pub struct Answerer<'a> {
     /// Its position.

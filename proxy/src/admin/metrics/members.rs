@@ -8,6 +8,7 @@ use crate::{
     control::Proxy,
     members::{HealthState, Member, MemberId, PoolId},
     metrics::Metrics,
+    protocol::{Role, Standing},
 };
 
 /// Rows of pools: how many of their members may be asked.
@@ -59,6 +60,7 @@ pub(super) fn members(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
         .collect();
     distances(proxy, &members, page);
     health(&members, page);
+    roles(proxy, &members, page);
     requests(&members, metrics, page);
     durations(&members, metrics, page);
 }
@@ -108,6 +110,37 @@ fn health(members: &Labelled, page: &mut Page) {
     page.family("member_ejections", "counter", "Times this member was ejected.");
     for (member, labels) in members {
         page.row("member_ejections_total", labels, member.health.ejections());
+    }
+}
+
+fn roles(proxy: &Proxy, members: &Labelled, page: &mut Page) {
+    let standings = proxy.standings();
+    let standing =
+        |(member, labels): &(Arc<Member>, String)| Some((standings.get(&member.id)?, labels.clone()));
+    let with_role: Vec<(&Standing, String)> = members.iter().filter_map(standing).collect();
+    if with_role.is_empty() {
+        return;
+    }
+    page.family(
+        "member_role",
+        "gauge",
+        "What this member of a pool with one writer serves: 1 for its role, and 0 for the others.",
+    );
+    for (standing, labels) in &with_role {
+        for role in Role::ALL {
+            let labels = format!("{labels},role=\"{}\"", role.name());
+            page.row("member_role", &labels, u8::from(standing.role == role));
+        }
+    }
+    page.family(
+        "member_out",
+        "gauge",
+        "Why this member of a pool with one writer does not serve: 1 for each reason that holds now.",
+    );
+    for (standing, labels) in &with_role {
+        for (reason, _) in &standing.why_out {
+            page.row("member_out", &format!("{labels},reason=\"{reason}\""), 1);
+        }
     }
 }
 

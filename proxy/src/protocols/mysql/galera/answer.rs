@@ -2,6 +2,8 @@
 
 use proxima_wire::mysql::Header;
 
+use super::reason::Reason;
+
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
@@ -23,7 +25,7 @@ pub(super) struct Status {
     /// It brings another server up to date.
     pub(super) is_donor: bool,
     /// Why it serves nobody; empty: it does.
-    pub(super) why_not: String,
+    pub(super) why_not: Vec<Reason>,
 }
 
 impl Answer {
@@ -40,25 +42,25 @@ impl Answer {
                 b"wsrep_local_state" => state = text,
                 b"wsrep_node_name" => status.name = text,
                 b"read_only" => status.is_read_only = text != "OFF",
-                b"wsrep_reject_queries" if text != "NONE" => why_not.push("it rejects queries"),
+                b"wsrep_reject_queries" if text != "NONE" => why_not.push(Reason::RejectsQueries),
                 b"wsrep_desync" if text == "ON" => status.is_donor = true,
-                b"pxc_maint_mode" if text != "DISABLED" => why_not.push("it is in maintenance"),
+                b"pxc_maint_mode" if text != "DISABLED" => why_not.push(Reason::Maintenance),
                 _ => {}
             }
         });
         match &*state {
             "4" => {}
             "2" => status.is_donor = true,
-            "" => why_not.push("it tells no state: is it a server of a Galera cluster?"),
-            _ => why_not.push("it is not synced"),
+            "" => why_not.push(Reason::NoGalera),
+            _ => why_not.push(Reason::NotSynced),
         }
         if !is_primary {
-            why_not.push("its part of the cluster is not the primary one");
+            why_not.push(Reason::NotPrimary);
         }
         if !is_ready {
-            why_not.push("it is not ready");
+            why_not.push(Reason::NotReady);
         }
-        status.why_not = why_not.join(", ");
+        status.why_not = why_not;
         Self::Status(status)
     }
 }
@@ -87,7 +89,7 @@ fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 mod tests {
     use proxima_wire::mysql::append_packet;
 
-    use super::{Answer, Status};
+    use super::{Answer, Reason, Status};
 
     fn reply(pairs: &[(&str, &str)]) -> Vec<u8> {
         let mut out = Vec::new();
@@ -128,19 +130,19 @@ mod tests {
         let well = with("", "");
         assert_eq!(
             (&*well.name, &*well.why_not, well.is_read_only),
-            ("pxc-1", "", false)
+            ("pxc-1", &[][..], false)
         );
         assert!(with("read_only", "ON").is_read_only);
         assert!(with("wsrep_local_state", "2").is_donor);
-        for (name, value) in [
-            ("wsrep_ready", "OFF"),
-            ("wsrep_cluster_status", "non-Primary"),
-            ("wsrep_local_state", "1"),
-            ("wsrep_local_state", ""),
-            ("wsrep_reject_queries", "ALL"),
-            ("pxc_maint_mode", "MAINTENANCE"),
+        for (name, value, reason) in [
+            ("wsrep_ready", "OFF", Reason::NotReady),
+            ("wsrep_cluster_status", "non-Primary", Reason::NotPrimary),
+            ("wsrep_local_state", "1", Reason::NotSynced),
+            ("wsrep_local_state", "", Reason::NoGalera),
+            ("wsrep_reject_queries", "ALL", Reason::RejectsQueries),
+            ("pxc_maint_mode", "MAINTENANCE", Reason::Maintenance),
         ] {
-            assert!(!with(name, value).why_not.is_empty(), "{name} {value}");
+            assert_eq!(with(name, value).why_not, [reason], "{name} {value}");
         }
     }
 }

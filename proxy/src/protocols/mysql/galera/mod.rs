@@ -8,6 +8,7 @@
 
 mod answer;
 mod node;
+mod reason;
 
 use std::{
     sync::atomic::{AtomicU32, Ordering::Relaxed},
@@ -20,7 +21,7 @@ use proxima_wire::{
 };
 
 pub(super) use self::node::Word;
-use self::{answer::Answer, node::Nodes};
+use self::{answer::Answer, node::Nodes, reason::Reason};
 use super::{
     commands::{self, append_query},
     error::READ_ONLY_TRANSACTION,
@@ -28,7 +29,7 @@ use super::{
 };
 use crate::protocol::{
     Answerer, Asked, Failed, Fate, Heard, HoldLimit, MemberFacts, Monitor, OneWriter, PoolChanges,
-    PoolMembers, PoolOrders, PoolSettings, PoolState,
+    PoolMembers, PoolOrders, PoolSettings, PoolState, Role, Standing,
 };
 
 /// Time between two questions to a server.
@@ -224,6 +225,27 @@ impl PoolState for Galera {
     fn closed(&self, address: &str) {
         self.nodes.closed(address, &self.settings);
         self.changes.note();
+    }
+
+    fn standing(&self, of: &Answerer<'_>) -> Option<Standing> {
+        let mut standing = self.nodes.standing(of.address);
+        if let Some(ordered) = self.orders.writer() {
+            let role = match standing.role {
+                _ if ordered == of.position => Role::Writer,
+                Role::Writer => Role::Reader,
+                other => other,
+            };
+            if role != standing.role {
+                (standing.role, standing.since) = (role, None);
+            }
+        }
+        if standing.role == Role::Reader && !of.is_up {
+            (standing.role, standing.since) = (Role::Out, None);
+            standing
+                .why_out
+                .push((Reason::Down.word(), Reason::Down.to_string()));
+        }
+        Some(standing)
     }
 
     fn monitors(&self) -> Vec<Monitor> {

@@ -18,8 +18,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::answer::{Answer, Status};
-use crate::protocol::{Answerer, OneWriter};
+use super::{
+    answer::{Answer, Status},
+    reason::{Reason, said},
+};
+use crate::protocol::{Answerer, OneWriter, Role, Standing};
 
 /// Time for which servers may answer first, before one of them is the writer that is not the first by name.
 const SETTLING: Duration = Duration::from_millis(500);
@@ -58,11 +61,13 @@ struct All {
 struct Node {
     number: u32,
     status: Status,
-    /// Why nobody is sent there; empty: it serves.
-    why_not: String,
+    /// Why nobody is sent there; empty: it serves when it has proved that.
+    why_not: Vec<Reason>,
     /// How often it has waited for the others since it says that all is well. The first wait may have begun
     /// before.
     proofs: u32,
+    /// What it serves, and since when.
+    role: Option<(Role, Instant)>,
 }
 
 /// What the state of a pool notes of a server: its number, and whether it serves.
@@ -114,7 +119,8 @@ impl Nodes {
 
     /// Notes which server takes writes, and whether any serves reads.
     fn decide(&self, all: &mut All, settings: &OneWriter) {
-        let writer = match all.is_settled(Instant::now()) {
+        let now = Instant::now();
+        let writer = match all.is_settled(now) {
             true => all.elect(settings),
             false => 0,
         };
@@ -130,6 +136,9 @@ impl Nodes {
             self.has_news.store(true, SeqCst);
         }
         all.had_writer |= writer != 0;
+        all.nodes
+            .values_mut()
+            .for_each(|node| node.take_role(writer, now));
         self.writer.store(writer, SeqCst);
         self.has_reader
             .store(all.nodes.values().any(Node::serves), SeqCst);
@@ -153,6 +162,25 @@ impl Nodes {
         self.has_news.swap(false, SeqCst)
     }
 
+    /// What the server at this address serves, and why if that is nothing.
+    pub(super) fn standing(&self, address: &str) -> Standing {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let node = all.nodes.get(address);
+        let (role, since) = node.and_then(|node| node.role).unzip();
+        let reasons = match node {
+            None => vec![Reason::Unknown],
+            Some(node) if node.serves() => Vec::new(),
+            Some(node) if node.why_not.is_empty() => vec![Reason::Unproven],
+            Some(node) => node.why_not.clone(),
+        };
+        let shown = |reason: &Reason| (reason.word(), reason.to_string());
+        Standing {
+            role: role.unwrap_or(Role::Out),
+            since,
+            why_out: reasons.iter().map(shown).collect(),
+        }
+    }
+
     /// Notes what this server has answered.
     pub(super) fn heard(&self, of: &Answerer<'_>, answer: Answer, settings: &OneWriter) {
         let mut guard = self.all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -160,7 +188,7 @@ impl Nodes {
         let next = all.last + 1;
         let node = all.nodes.entry(of.address.to_owned()).or_insert_with(|| Node {
             number: next,
-            why_not: "it has not answered yet".into(),
+            why_not: vec![Reason::Unknown],
             ..Node::default()
         });
         all.last = all.last.max(node.number);
@@ -172,7 +200,11 @@ impl Nodes {
             self.has_news.store(true, SeqCst);
             match serves {
                 true => tracing::info!(server = of.address, "it serves"),
-                false => tracing::warn!(server = of.address, why = &*node.why_not, "it serves no longer"),
+                false => tracing::warn!(
+                    server = of.address,
+                    why = said(&node.why_not),
+                    "it serves no longer"
+                ),
             }
         }
         if served && is_silent {
@@ -193,18 +225,28 @@ impl Node {
         match answer {
             Answer::Status(status) => {
                 let is_donor = status.is_donor && !settings.donors;
-                self.why_not = match is_donor && status.why_not.is_empty() {
-                    true => "it brings another server up to date".into(),
-                    false => status.why_not.clone(),
-                };
+                self.why_not.clone_from(&status.why_not);
+                self.why_not.extend(is_donor.then_some(Reason::Donor));
                 self.status = status;
             }
-            Answer::Failed(why) => self.why_not = why,
+            Answer::Failed(why) => self.why_not = vec![Reason::Failed(why)],
             Answer::Proof(true) if self.why_not.is_empty() => self.proofs = self.proofs.saturating_add(1),
             Answer::Proof(_) => {}
         }
         if !self.why_not.is_empty() {
             self.proofs = 0;
+        }
+    }
+
+    /// Takes the role that it has where this server is the writer.
+    fn take_role(&mut self, writer: u32, now: Instant) {
+        let role = match self.serves() {
+            true if self.number == writer => Role::Writer,
+            true => Role::Reader,
+            false => Role::Out,
+        };
+        if self.role.is_none_or(|(before, _)| before != role) {
+            self.role = Some((role, now));
         }
     }
 }
@@ -377,6 +419,40 @@ mod tests {
         cluster.close();
         assert_eq!(cluster.prove(0), 1);
         assert!(cluster.serves(2));
+    }
+
+    #[test]
+    fn a_server_has_a_role_and_says_why_it_is_out() {
+        let cluster = Cluster::new(3, WRITER);
+        let said = |at: usize| {
+            let standing = cluster.nodes.standing(&format!("10.0.0.{at}:3306"));
+            let words: Vec<&str> = standing.why_out.iter().map(|&(word, _)| word).collect();
+            (standing.role, words.join(" "), standing.since)
+        };
+        assert_eq!(said(0), (Role::Out, "unknown".into(), None));
+        cluster.well(0, "a");
+        cluster.well(1, "b");
+        cluster.hear(2, Answer::Status(named("c")));
+        assert_eq!((said(0).0, said(1).0), (Role::Writer, Role::Reader));
+        let (role, words, since) = said(2);
+        assert_eq!((role, &*words), (Role::Out, "unproven"));
+        let rejects = Status {
+            why_not: vec![Reason::RejectsQueries],
+            is_donor: true,
+            ..named("c")
+        };
+        cluster.hear(2, Answer::Status(rejects));
+        let (_, words, still_since) = said(2);
+        assert_eq!(
+            (&*words, still_since),
+            ("rejects_queries donor", since),
+            "it is out for as long as before"
+        );
+        cluster.hear(0, Answer::Failed("refused".into()));
+        cluster.close();
+        cluster.prove(1);
+        assert_eq!(said(1).0, Role::Writer);
+        assert_eq!((said(0).0, &*said(0).1), (Role::Out, "failed"));
     }
 
     #[test]

@@ -1,0 +1,48 @@
+//! What a member is to a pool that has one writer.
+
+use std::time::Instant;
+
+/// What a member serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It takes the pool's writes.
+    Writer,
+    /// It is asked for reads.
+    Reader,
+    /// It is asked for nothing.
+    Out,
+}
+
+impl Role {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Writer, Self::Reader, Self::Out];
+
+    /// Its name for operators.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Writer => "writer",
+            Self::Reader => "reader",
+            Self::Out => "out",
+        }
+    }
+}
+
+/// The role of a member, as operators see it.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// The role.
+    pub role: Role,
+    /// Since when it has the role; `None`: that is not known, or an operator has ordered who the writer is.
+    pub since: Option<Instant>,
+    /// Why it does not serve, each reason in a word and in a sentence. The words are few, and the same in every
+    /// process.
+    pub why_out: Vec<(&'static str, String)>,
+}
+
+impl Standing {
+    /// Why it does not serve, in one sentence; `None`: it serves.
+    pub fn why(&self) -> Option<String> {
+        let said: Vec<&str> = self.why_out.iter().map(|(_, said)| said.as_str()).collect();
+        (!said.is_empty()).then(|| said.join(", "))
+    }
+}
