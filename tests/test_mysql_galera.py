@@ -218,13 +218,23 @@ def test_members_have_a_role_and_say_why_they_are_out(galera_alone, before):
     until(lambda: roles(door, galera_alone) == serving, "it serves again")
 
 
-def test_a_member_that_cannot_be_asked_is_out_and_says_why(galera, before):
+def test_a_member_that_cannot_be_asked_is_out_and_says_why(galera, before, command):
     nobody = ports.address()
     door = before(galera, servers=[*(node.address for node in galera.nodes), nobody])
     until(lambda: door.proxy.metric("member_out", member=nobody, reason="failed") == 1, "it is out")
     row = door.proxy.member(nobody)
     assert row["role"] == "out" and "refused" in row["role_why"]
     assert door.proxy.metric("member_role", role="out") == 1
+
+    writer = door.writer()
+    names = {node.address: node.name for node in galera.nodes}
+    shown = command("mysql", "show", "--admin", door.proxy.admin).stdout
+    first, *lines = shown.splitlines()
+    assert names[first.removeprefix("pool db: writer ")] == writer
+    found = {line.split()[0]: line for line in lines if line}
+    for address, name in names.items():
+        assert ("writer" if name == writer else "reader") in found[address].split(), found[address]
+    assert "out" in found[nobody].split() and "refused" in found[nobody]
 
 
 def test_a_writer_by_order_is_shown_as_the_writer(galera, before):

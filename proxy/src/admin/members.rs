@@ -10,12 +10,11 @@ use axum::{
 };
 use serde::Serialize;
 
-use super::{Shared, query::Query};
+use super::{Shared, query::Query, role::RoleRow};
 use crate::{
     control::{Ejection, Proxy},
     copies::{CopyState, CopyStatus, EVERYTHING, NOTHING},
     members::{Distance, DistanceSource, HealthState, Member},
-    protocol::Standing,
 };
 
 #[derive(Debug, Serialize)]
@@ -58,28 +57,6 @@ pub(super) struct Row {
     /// For a copy in a replicated pool: its state.
     #[serde(skip_serializing_if = "Option::is_none")]
     copy: Option<Copy>,
-}
-
-/// The role of a member.
-#[derive(Debug, Serialize)]
-struct RoleRow {
-    role: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    role_since: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    role_why: Option<String>,
-}
-
-impl RoleRow {
-    fn of(standing: &Standing, now: Instant) -> Self {
-        Self {
-            role: standing.role.name(),
-            role_since: standing
-                .since
-                .map(|since| now.duration_since(since).as_secs_f64()),
-            role_why: standing.why(),
-        }
-    }
 }
 
 #[derive(Debug, Serialize)]

@@ -10,12 +10,14 @@ mod health;
 mod mcrouter;
 mod members;
 mod metrics;
+mod mysql;
 mod near;
 mod orders;
 mod page;
 mod process;
 mod query;
 mod ready;
+mod role;
 mod twemproxy;
 
 use std::{io, sync::Arc};
@@ -33,6 +35,8 @@ use tokio::net::TcpListener;
 pub use self::{
     health::serve as serve_health,
     mcrouter::serve as answer_clients,
+    mysql::{MysqlMember, MysqlPool, MysqlStatus},
+    role::RoleRow,
     twemproxy::{Statistics, serve_statistics},
 };
 use crate::{control::Proxy, tls::Acceptor};
@@ -57,6 +61,7 @@ proxima
   POST /orders/hold?pool=P       have its requests wait, if it has one writer (&for=2s)
   POST /orders/writer?pool=P&member=M  have this member take its writes (&for=10m)
   DELETE /orders/…               take an order back
+  /mysql                         the pools of MySQL servers: their writers, and each server's role (JSON)
   /near                          the near cache: its rules, what they keep, what was counted (JSON)
   /near/top                      the keys that were answered most often (?rule=R&count=20; JSON)
   /near/explain?rule=R&key=K     what a rule does with a key
@@ -88,6 +93,7 @@ pub async fn serve(address: &str, tls: Option<Arc<Acceptor>>, proxy: Arc<Proxy>)
         .route("/orders/drain", post(orders::drain).delete(orders::end_drain))
         .route("/orders/hold", post(orders::hold).delete(orders::end_hold))
         .route("/orders/writer", post(orders::writer).delete(orders::end_writer))
+        .route("/mysql", get(mysql::show))
         .route("/near", get(near::show))
         .route("/near/top", get(near::top))
         .route("/near/explain", get(near::explain))

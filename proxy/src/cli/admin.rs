@@ -5,6 +5,7 @@ use std::{io, path::PathBuf, time::Duration};
 use axum::body::{Body, to_bytes};
 use hyper::{Method, Request, StatusCode, client::conn::http1, header::HOST};
 use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
@@ -13,6 +14,7 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
+use super::{Answer, args::AdminPort};
 use crate::{
     config::schema::{ClientTls, Verify},
     tls::Certificates,
@@ -111,4 +113,25 @@ pub(super) fn ask(at: &Admin, method: Method, path: &str) -> Result<String, AskE
         let late = |_| AskError::Late(admin.to_owned());
         timeout(ANSWER, asked).await.map_err(late)?
     })
+}
+
+/// Asks for a page of the admin port.
+pub(super) fn get(at: AdminPort, path: &str) -> Result<String, AskError> {
+    ask(&Admin::of(at.admin, at.admin_ca), Method::GET, path)
+}
+
+/// Shows the answer of the admin port as it is, or as people read it.
+pub(super) fn shown<T: DeserializeOwned>(
+    asked: Result<String, AskError>,
+    as_json: bool,
+    show: impl FnOnce(&T) -> String,
+) -> Answer {
+    match asked {
+        Ok(text) if as_json => Answer::good(format!("{text}\n")),
+        Ok(text) => match serde_json::from_str(&text) {
+            Ok(answer) => Answer::good(show(&answer)),
+            Err(error) => Answer::bad(1, format!("proxima: the answer cannot be read: {error}")),
+        },
+        Err(error) => Answer::bad(1, format!("proxima: {error}")),
+    }
 }

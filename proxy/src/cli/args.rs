@@ -31,6 +31,8 @@ Examples:
     proxima explain user:1 --config proxima.yaml
   What does the near cache keep, and for how long?
     proxima near list
+  Which MySQL server takes writes, and which is out, and why?
+    proxima mysql show
   mcrouter's options and file; the same when called as `mcrouter`:
     proxima mcrouter --port=11211 --config=file:mcrouter.json
   twemproxy's options and file; the same when called as `nutcracker`:
@@ -46,6 +48,8 @@ pub(super) enum Command {
     Fleet(Fleet),
     #[command(subcommand)]
     Near(Near),
+    #[command(subcommand)]
+    Mysql(Mysql),
     /// Print what may stand in a configuration
     #[command(subcommand)]
     Config(Config),
@@ -407,6 +411,23 @@ Examples:
         key: OsString,
         #[command(flatten)]
         at: AdminPort,
+    },
+}
+
+/// Look at the pools of MySQL servers
+#[derive(Clone, Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  proxima mysql show
+  proxima mysql show --admin 10.0.0.1:9150 --json")]
+pub(super) enum Mysql {
+    /// Print the pools: who takes writes, who serves reads, and why a server is asked for nothing
+    Show {
+        #[command(flatten)]
+        at: AdminPort,
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 

@@ -5,8 +5,10 @@ mod args;
 mod daemon;
 mod fleet;
 mod log;
+mod mysql;
 mod near;
 mod near_table;
+mod table;
 
 use std::{ffi::OsString, path::Path};
 
@@ -88,7 +90,10 @@ pub fn task(arguments: impl IntoIterator<Item = OsString>) -> Task {
         return door(texts.map(String::from).collect());
     }
     // What is asked of a running proxy fails with one code, wherever the mistake is found.
-    let code = match arguments.get(1).is_some_and(|command| command == "near") {
+    let code = match arguments
+        .get(1)
+        .is_some_and(|command| command == "near" || command == "mysql")
+    {
         true => 1,
         false => 2,
     };
@@ -119,6 +124,7 @@ fn of(command: Command) -> Task {
         Command::Check(check) => self::check(&check.file),
         Command::Fleet(command) => fleet::fleet(command),
         Command::Near(command) => near::near(command),
+        Command::Mysql(command) => mysql::mysql(command),
         Command::Config(Config::Schema) => Answer::good(describe::json_schema_text()),
         Command::Config(Config::Options) => Answer::good(describe::options()),
         Command::Config(Config::Routes) => Answer::good(describe::routes()),

@@ -7,11 +7,10 @@ use std::{
 
 use hyper::Method;
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
-use serde::de::DeserializeOwned;
 
 use super::{
     Answer,
-    admin::{Admin, AskError, ask},
+    admin::{Admin, AskError, ask, get, shown},
     args::{AdminPort, Near},
     near_table::{dropped, status, top},
 };
@@ -131,10 +130,6 @@ fn escaped(text: &OsStr) -> String {
     percent_encode(text.as_bytes(), NON_ALPHANUMERIC).to_string()
 }
 
-fn get(at: AdminPort, path: &str) -> Result<String, AskError> {
-    ask(&Admin::of(at.admin, at.admin_ca), Method::GET, path)
-}
-
 fn post(at: AdminPort, path: &str, pairs: &[(String, Vec<u8>)]) -> Result<String, AskError> {
     let pairs: Vec<String> = pairs
         .iter()
@@ -152,22 +147,6 @@ fn changed(at: AdminPort, path: &str, mut pairs: Pairs, keep: bool, rule: Option
     shown(post(at, path, &pairs), false, |all: &NearStatus| {
         status(all, rule)
     })
-}
-
-/// Shows the answer of the admin port as it is, or as people read it.
-fn shown<T: DeserializeOwned>(
-    asked: Result<String, AskError>,
-    as_json: bool,
-    show: impl FnOnce(&T) -> String,
-) -> Answer {
-    match asked {
-        Ok(text) if as_json => Answer::good(format!("{text}\n")),
-        Ok(text) => match serde_json::from_str(&text) {
-            Ok(answer) => Answer::good(show(&answer)),
-            Err(error) => Answer::bad(1, format!("proxima: the answer cannot be read: {error}")),
-        },
-        Err(error) => Answer::bad(1, format!("proxima: {error}")),
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,120 @@
+//! `/mysql`: the pools of MySQL servers, and who takes writes in each.
+
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
+
+use axum::{
+    Json,
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Shared, role::RoleRow};
+use crate::{
+    control::Proxy,
+    members::Member,
+    protocol::{Protocol, Role},
+    protocols::Mysql,
+};
+
+/// The pools of MySQL servers.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct MysqlStatus {
+    /// Each of them, by name.
+    pub pools: Vec<MysqlPool>,
+}
+
+/// A pool of MySQL servers.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct MysqlPool {
+    /// Its name.
+    pub name: String,
+    /// It finds its writer by itself: its members have roles.
+    pub has_roles: bool,
+    /// The name of its writer. `None`: there is none, or members have no roles.
+    pub writer: Option<String>,
+    /// Its members, in the order of the configuration.
+    pub members: Vec<MysqlMember>,
+}
+
+/// A server of such a pool.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct MysqlMember {
+    /// Its name.
+    pub name: String,
+    /// Its address.
+    pub address: String,
+    /// Its role; missing if members have none.
+    #[serde(flatten)]
+    pub role: Option<RoleRow>,
+    /// It may be asked.
+    pub is_up: bool,
+    /// Why it is ejected; missing if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// It is given no new requests, as an operator has ordered.
+    pub drains: bool,
+    /// Connections to it.
+    pub connections: u64,
+    /// Those of them that a session has.
+    pub in_use: u64,
+    /// Requests that it has not answered.
+    pub waiting: u64,
+}
+
+pub(super) async fn show(State(proxy): Shared) -> Response {
+    // The workers are asked for their metrics, which would block this thread.
+    let pools = tokio::task::spawn_blocking(move || pools(&proxy)).await;
+    let pools = pools.unwrap_or_default();
+    match pools.is_empty() {
+        true => (StatusCode::NOT_FOUND, "no pool has `protocol: mysql`\n").into_response(),
+        false => Json(MysqlStatus { pools }).into_response(),
+    }
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "beside the control thread, which owns the clock"
+)]
+fn pools(proxy: &Proxy) -> Vec<MysqlPool> {
+    let (metrics, standings, now) = (proxy.metrics(), proxy.standings(), Instant::now());
+    let row = |member: &Member| {
+        let counted = metrics.members.get(member.id.0 as usize);
+        MysqlMember {
+            name: member.name.clone(),
+            address: member.address.clone(),
+            role: standings
+                .get(&member.id)
+                .map(|standing| RoleRow::of(standing, now)),
+            is_up: member.is_up(),
+            why: proxy.ejection(member).map(|ejection| ejection.why),
+            drains: member.drains(),
+            connections: counted.map_or(0, |metrics| metrics.lanes),
+            in_use: counted.map_or(0, |metrics| metrics.dedicated),
+            waiting: counted.map_or(0, |metrics| metrics.waiting),
+        }
+    };
+    let mut pools: BTreeMap<Arc<str>, Vec<MysqlMember>> = BTreeMap::new();
+    for member in proxy.members() {
+        if member.protocol.name() == Mysql::PLAIN.name() {
+            pools
+                .entry(Arc::clone(&member.pool.name))
+                .or_default()
+                .push(row(&member));
+        }
+    }
+    let pool = |(name, members): (Arc<str>, Vec<MysqlMember>)| {
+        let is_writer = |member: &&MysqlMember| {
+            let role = member.role.as_ref();
+            role.is_some_and(|row| row.role == Role::Writer.name())
+        };
+        MysqlPool {
+            name: name.to_string(),
+            has_roles: members.iter().any(|member| member.role.is_some()),
+            writer: members.iter().find(is_writer).map(|member| member.name.clone()),
+            members,
+        }
+    };
+    pools.into_iter().map(pool).collect()
+}

@@ -1,0 +1,32 @@
+//! The role of a member, as pages of the admin port show it.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::Standing;
+
+/// The role of a member in a pool that finds its writer by itself.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct RoleRow {
+    /// `writer`, `reader` or `out`.
+    pub role: String,
+    /// For how many seconds it has the role; missing if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role_since: Option<f64>,
+    /// Why it does not serve; missing if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role_why: Option<String>,
+}
+
+impl RoleRow {
+    pub(super) fn of(standing: &Standing, now: Instant) -> Self {
+        Self {
+            role: standing.role.name().to_owned(),
+            role_since: standing
+                .since
+                .map(|since| now.duration_since(since).as_secs_f64()),
+            role_why: standing.why(),
+        }
+    }
+}
