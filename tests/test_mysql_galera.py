@@ -247,3 +247,14 @@ def test_a_writer_by_order_is_shown_as_the_writer(galera, before):
     assert found[other.name] == ("writer", None) and found[writer] == ("reader", None)
     assert door.proxy.http(ordered.split("&")[0], method="DELETE")[0] == 200
     assert roles(door, galera)[writer] == ("writer", None)
+
+
+def test_explain_names_the_writer_and_a_reader(galera, before):
+    door = before(galera)
+    names = {node.address: node.name for node in galera.nodes}
+    writer = door.writer()
+    for sql, role, is_writer in [("SELECT+1", "a reader", False), ("DELETE+FROM+t", "the writer", True)]:
+        status, text = door.proxy.http(f"/explain?sql={sql}")
+        assert status == 200 and f"assigned: {role} of pool db" in text, text
+        member = text.split("member ")[1].split()[0]
+        assert (names[member] == writer) is is_writer, text

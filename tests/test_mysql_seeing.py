@@ -1,6 +1,7 @@
 """What operators see of pools of MySQL servers whose roles the routes say."""
 
 import json
+from urllib.parse import quote
 
 import pytest
 
@@ -36,3 +37,81 @@ def test_mysql_show_says_so_where_there_is_no_such_pool(embedded, command):
     shown = command("mysql", "show", "--admin", proxy.admin)
     assert (shown.returncode, shown.stdout) == (1, "")
     assert "no pool has `protocol: mysql`" in shown.stderr
+
+
+SPLITS, ONLY_READS, AT_WRITER = range(3)
+"""The listeners of `splitting`."""
+
+NOTHING = "keeps no connection, unless a function or procedure changes the session"
+FOR_GOOD = "keeps its connection until the session ends: "
+TRANSACTION = "keeps its connection until the transaction ends: a transaction begins"
+
+
+def explained(proxy, sql, listener=SPLITS):
+    """What /explain says of a statement: its lines."""
+    status, text = proxy.http(f"/explain?sql={quote(sql)}&listener={listener}")
+    assert status == 200, text
+    return [line.strip() for line in text.splitlines()]
+
+
+@pytest.mark.parametrize(
+    "sql, listener, class_, way, keeps, server",
+    [
+        ("SELECT 'secret'", SPLITS, "read", "it goes where reads go", NOTHING, "reader"),
+        ("SELECT 1 FOR UPDATE", SPLITS, "locking-read", "it goes where writes go", NOTHING, "writer"),
+        ("UPDATE t SET a = 'secret'", SPLITS, "write", "it goes where writes go", NOTHING, "writer"),
+        ("SELECT 1; SELECT 2", SPLITS, "read, several statements", "several", NOTHING, "writer"),
+        ("SHOW TABLES", SPLITS, "read", "at a reader it would wait for no write", NOTHING, "writer"),
+        ("SELECT 1", AT_WRITER, "read", "the listener reads there", NOTHING, "writer"),
+        ("BEGIN", SPLITS, "transaction", "it goes where writes go", TRANSACTION, "writer"),
+        ("BEGIN", ONLY_READS, "transaction", "the listener rejects writes", TRANSACTION, "reader"),
+        ("COMMIT", SPLITS, "transaction", "it goes where writes go", NOTHING, "writer"),
+        ("SET autocommit = 0", SPLITS, "session", "writes go", "while autocommit is off", "writer"),
+        ("SET TRANSACTION READ ONLY", SPLITS, "session", "writes", "the next transaction has ended", "writer"),
+        ("SET @x = 'secret'", SPLITS, "session", "writes go", f"{FOR_GOOD}user variables", "writer"),
+        ("SET timestamp = 1", SPLITS, "session", "writes go", f"{FOR_GOOD}a variable", "writer"),
+        ("SET CHARACTER SET latin1", SPLITS, "session", "writes go", f"{FOR_GOOD}a collation", "writer"),
+        ("CREATE TEMPORARY TABLE a (b INT)", SPLITS, "ddl", "writes", f"{FOR_GOOD}temporary", "writer"),
+        ("DO GET_LOCK('secret', 1)", SPLITS, "", "writes go", f"{FOR_GOOD}locks by name", "writer"),
+        ("COMMIT RELEASE", SPLITS, "transaction", "writes", f"{FOR_GOOD}the session ends", "writer"),
+    ],
+)
+def test_explain_says_what_a_statement_does_and_where_it_goes(
+    splitting, sql, listener, class_, way, keeps, server
+):
+    title, *lines = explained(splitting.proxy, sql, listener)
+    assert title.startswith("statement (configuration ")
+    first, second, third, *walk = lines
+    assert first.startswith(f"class {class_}") and way in second and keeps in third, lines
+    assert walk[-1].startswith(f"member {getattr(splitting, server).address} "), lines
+    assert "secret" not in "".join(lines) and "secret" not in splitting.proxy.log()
+
+
+def test_explain_says_what_is_answered_by_the_proxy(splitting):
+    assert "answered here: error 1290" in explained(splitting.proxy, "DELETE FROM t", ONLY_READS)
+    assert "answered here: it ends what another connection does" in explained(splitting.proxy, "KILL 7")
+
+
+def test_what_is_not_read_is_unknown(splitting):
+    lines = explained(splitting.proxy, "SELECT '" + "a" * 40_000 + "\\")
+    assert lines[1].startswith("class unknown"), lines
+
+
+def test_the_command_explains_a_statement_by_a_file(splitting, command, tmp_path):
+    (tmp_path / "p.yaml").write_text(splitting.proxy.http("/config")[1])
+    told = command("explain", "--sql", "SELECT 1", "--config", str(tmp_path / "p.yaml"))
+    assert told.returncode == 0, told
+    assert told.stdout.count("class read") == 3 and told.stdout.count("listener 127.0.0.1") == 3
+    large = "SELECT " + "1" * 66_000
+    told = command("explain", "--sql", large, "--config", str(tmp_path / "p.yaml"))
+    assert "class unknown, the text is longer than 64 KiB and not read" in told.stdout
+    assert f"member {splitting.writer.address} " in told.stdout
+    told = command("explain", "--sql", "SELECT 1")
+    assert told.returncode == 1 and "memcached has no statements" in told.stderr
+
+
+def test_explain_takes_a_key_or_a_statement(splitting):
+    for query in "key=a&sql=b", "sql=a&command=get", "":
+        status, text = splitting.proxy.http(f"/explain?{query}")
+        assert status == 400 and "which key?" in text
+    assert splitting.proxy.http("/explain?key=a")[0] == 400

@@ -9,6 +9,7 @@ use proxima::{
     control::{self, Options},
     frontdoor::{BuiltIn, ConfigSource, YamlFile, mcrouter, nutcracker},
     protocol::Protocols,
+    route::Example,
 };
 use tracing::Level;
 
@@ -175,7 +176,12 @@ fn explain(asked: &Explain) -> Result<String, Box<dyn std::error::Error>> {
         &asked.here.node_addresses(),
         asked.here.zone.clone(),
         asked.from,
-        asked.command.name(),
-        &asked.key,
+        match &asked.sql {
+            Some(sql) => Example::Text(sql.as_bytes()),
+            None => Example::Key {
+                command: asked.command.name(),
+                key: asked.key.as_deref().unwrap_or_default().as_bytes(),
+            },
+        },
     )?)
 }

@@ -114,9 +114,21 @@ fn explain_takes_a_key_and_a_command() {
         panic!()
     };
     assert_eq!(
-        (explain.key.as_str(), explain.command),
-        ("user:1", Command::MetaGet)
+        (explain.key.as_deref(), explain.command),
+        (Some("user:1"), Command::MetaGet)
     );
+}
+
+#[test]
+fn explain_takes_a_statement_in_place_of_a_key() {
+    let Task::Explain(explain) = asked(&["proxima", "explain", "--sql", "SELECT 1"]) else {
+        panic!()
+    };
+    assert_eq!((explain.key, explain.sql.as_deref()), (None, Some("SELECT 1")));
+    for more in [&[][..], &["k", "--sql=a"], &["--sql=a", "--command=get"]] {
+        let answer = said(&[&["proxima", "explain"], more].concat());
+        assert_eq!((answer.code, answer.out.as_str()), (2, ""), "{more:?}");
+    }
 }
 
 #[test]

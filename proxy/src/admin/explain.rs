@@ -1,4 +1,4 @@
-//! `/explain?key=K`: the route of a request, with the reasons.
+//! `/explain?key=K` and `/explain?sql=TEXT`: the route of a request, with the reasons.
 
 use axum::{
     extract::{RawQuery, State},
@@ -9,7 +9,7 @@ use super::{
     Shared,
     query::{BadQuery, Query},
 };
-use crate::control::Proxy;
+use crate::{control::Proxy, route::Example};
 
 pub(super) async fn explain(State(proxy): Shared, RawQuery(query): RawQuery) -> (StatusCode, String) {
     match answer(&proxy, query.as_deref()) {
@@ -19,10 +19,17 @@ pub(super) async fn explain(State(proxy): Shared, RawQuery(query): RawQuery) -> 
 }
 
 fn answer(proxy: &Proxy, query: Option<&str>) -> Result<String, BadQuery> {
-    let query = Query::parse(query, &["key", "command", "listener", "from"])?;
-    let key = query.bytes("key").filter(|key| !key.is_empty());
-    let key = key.ok_or(BadQuery::NoKey)?;
-    let command = query.text("command").unwrap_or_else(|| "get".into());
+    let query = Query::parse(query, &["key", "sql", "command", "listener", "from"])?;
+    let asked = |name| query.bytes(name).filter(|bytes| !bytes.is_empty());
+    let (key, sql, command) = (asked("key"), asked("sql"), query.text("command"));
+    let example = match (&key, &sql, &command) {
+        (Some(key), None, command) => Example::Key {
+            command: command.as_deref().unwrap_or("get"),
+            key,
+        },
+        (None, Some(sql), None) => Example::Text(sql),
+        _ => return Err(BadQuery::NoKey),
+    };
     let listener = query.number("listener")?.unwrap_or(0);
-    Ok(proxy.explain(listener, &command, &key, query.address("from")?)?)
+    Ok(proxy.explain(listener, example, query.address("from")?)?)
 }

@@ -19,7 +19,7 @@ pub(super) enum BadQuery {
     NoAddress { name: String, value: String },
     #[error("`{name}={value}`: expected 1 or 0")]
     NoFlag { name: String, value: String },
-    #[error("which key? /explain?key=K")]
+    #[error("which key? /explain?key=K, or /explain?sql=TEXT")]
     NoKey,
     #[error(transparent)]
     Explain(#[from] ExplainError),

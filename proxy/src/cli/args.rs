@@ -204,19 +204,27 @@ pub(super) struct Check {
     pub(super) file: PathBuf,
 }
 
-/// Say where a key goes, and why
+/// Say where a key or a statement goes, and why
 ///
 /// The tree is walked as it is for a client, with every server taken to be up; a node agent (`nodes`) is
-/// asked once. The admin port's `/explain?key=` says it for the running process, with the servers as they
-/// are.
+/// asked once. The admin port's `/explain?key=` and `/explain?sql=` say it for the running process, with the
+/// servers as they are.
+///
+/// Of a statement it is said what it does, and what would keep a connection to the server for its session, as
+/// far as the text shows it.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
   proxima explain user:1 --config proxima.yaml
-  proxima explain user:1 --config proxima.yaml --command set --node-address 10.0.0.3")]
+  proxima explain user:1 --config proxima.yaml --command set --node-address 10.0.0.3
+  proxima explain --sql 'SELECT * FROM t FOR UPDATE' --config proxima.yaml")]
 pub struct Explain {
     /// The key
-    pub key: String,
+    #[arg(required_unless_present = "sql", conflicts_with = "sql")]
+    pub key: Option<String>,
+    /// A statement in place of a key; only its class is shown, and no part of it
+    #[arg(long, value_name = "TEXT", conflicts_with = "command")]
+    pub sql: Option<String>,
     /// The configuration file; without one what `run` serves without one
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,

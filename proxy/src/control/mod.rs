@@ -103,7 +103,7 @@ use crate::{
     protocol::Protocols,
     random::Random,
     reactor::Io,
-    route::{self, Asker, ExplainError, Explained, Tree},
+    route::{self, Asker, Example, ExplainError, Explained, Tree},
     spool::Spool,
     tls::Certificates,
     worker::Order,
@@ -386,11 +386,10 @@ impl Proxy {
     pub fn explain(
         &self,
         listener: usize,
-        command: &str,
-        key: &[u8],
+        example: Example<'_>,
         from: Option<IpAddr>,
     ) -> Result<String, ExplainError> {
-        let mut text = self.explained(listener, command, key, from)?.to_string();
+        let mut text = self.explained(listener, example, from)?.to_string();
         let state = self.state();
         text.push_str(&self.names.explain(&state.loaded.config, &state.servers));
         Ok(text)
@@ -403,8 +402,7 @@ impl Proxy {
     pub fn explained(
         &self,
         listener: usize,
-        command: &str,
-        key: &[u8],
+        example: Example<'_>,
         from: Option<IpAddr>,
     ) -> Result<Explained, ExplainError> {
         let state = &mut *self.state();
@@ -418,8 +416,7 @@ impl Proxy {
             &snapshot,
             asker,
             listener,
-            command,
-            key,
+            example,
             &mut state.random,
         )
     }

@@ -14,7 +14,7 @@ use crate::{
     near::{Near, Rules},
     protocol::Protocols,
     random::Random,
-    route::{self, Asker, CompileError, Compiled, Compiler, ExplainError, near_rules},
+    route::{self, Asker, CompileError, Compiled, Compiler, Example, ExplainError, near_rules},
     tls::{Certificates, TlsError},
 };
 
@@ -147,8 +147,8 @@ fn unwritable(path: &Path) -> Option<OfflineError> {
     })
 }
 
-/// Explains the route of a request for `key`, for each listener. Every server that has an address counts as
-/// up.
+/// Explains the route of a request, for each listener; of a statement, for each whose clients have statements.
+/// Every server that has an address counts as up.
 ///
 /// # Errors
 /// The configuration cannot be used, or the text is no request.
@@ -157,8 +157,7 @@ pub fn explain(
     node: &[IpAddr],
     zone: Option<String>,
     from: Option<IpAddr>,
-    command: &str,
-    key: &str,
+    example: Example<'_>,
 ) -> Result<String, OfflineError> {
     let config = &loaded.config;
     let (names, servers) = ask(config)?;
@@ -171,18 +170,23 @@ pub fn explain(
         built.tree.follow(&built.tree.orders(localities));
     }
     let mut text = String::new();
+    let mut unfit = None;
     for (number, listener) in config.listeners.iter().enumerate() {
-        text.push_str(&format!("listener {}: ", listener.address));
         let explained = route::explain(
             &built.tree,
             &Snapshot::default(),
             Asker::at(localities, from, unix_now()),
             number,
-            command,
-            key.as_bytes(),
+            example,
             &mut Random(0),
-        )?;
-        text.push_str(&explained.to_string());
+        );
+        match explained {
+            Err(error @ ExplainError::NoStatements(_)) => unfit = Some(error),
+            explained => text.push_str(&format!("listener {}: {}", listener.address, explained?)),
+        }
+    }
+    if let Some(error) = unfit.filter(|_| text.is_empty()) {
+        return Err(error.into());
     }
     text.push_str(&names.explain(config, &servers));
     if let Some(Err(error)) = &told {

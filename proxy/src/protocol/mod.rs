@@ -5,7 +5,7 @@
 //! A protocol has two ends: [`ClientSide`], where its clients are, and [`ServerSide`], where its servers are.
 //! [`Requests`] is what both of them, and the routes between them, read in messages and change in them. What
 //! only some protocols can do is a part of its own that a protocol offers or not ([`Channels`], [`Copied`],
-//! [`Cacheable`], [`PoolState`], [`Embedded`]).
+//! [`Cacheable`], [`PoolState`], [`Embedded`], [`Texts`]).
 
 mod accounts;
 mod admission;
@@ -41,6 +41,7 @@ mod session;
 mod set;
 mod state;
 mod subscription;
+mod texts;
 mod transform;
 
 pub(crate) use self::outgoing::Before;
@@ -82,6 +83,7 @@ pub use self::{
     set::{ProtocolSlot, Protocols},
     state::{EndState, StateSlot},
     subscription::{Confirmation, Subject, Subscribing, SubscriptionCounts},
+    texts::Texts,
     transform::{Handshake, Stacked, Transform},
 };
 pub use proxima_wire::message::{Effect, Message, Piece};
@@ -172,6 +174,11 @@ pub trait Protocol: ClientSide + ServerSide + Requests {
     /// The shortest request of this command for this key, with which `explain` walks the tree. By default
     /// there is none.
     fn example(&self, _command: u16, _key: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// How a request is explained whose text says what it does. By default none is.
+    fn texts(&self) -> Option<&dyn Texts> {
         None
     }
 

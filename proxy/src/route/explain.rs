@@ -4,6 +4,7 @@
 use std::{net::IpAddr, time::Duration};
 
 use super::{
+    example::{Example, ExplainError, head},
     explained::{Explained, Step},
     handle::behind_prefix,
     tree::{
@@ -15,32 +16,10 @@ use crate::{
     members::{ClientSource, Distance, DistanceSource, Localities, Locality, Member},
     micros::Micros,
     near::{Entries, HttpOrigin, Question, RuleSettings, Shown, VALUE},
-    protocol::{Effect, Protocol, ProtocolSlot},
+    protocol::{Effect, Protocol, ProtocolSlot, Session},
     random::Random,
 };
-use proxima_wire::message::{Class, Parsed, Request};
-
-/// A request cannot be explained; the operator has to ask otherwise.
-#[derive(Debug, thiserror::Error)]
-pub enum ExplainError {
-    /// The listener's protocol has no such command, or it takes no key.
-    #[error("`{command}` is no command of {protocol}")]
-    NoCommand {
-        /// The command as the operator wrote it, escaped.
-        command: String,
-        /// The name of the listener's protocol.
-        protocol: &'static str,
-    },
-    /// The protocol cannot parse the request, which is shown here, escaped.
-    #[error("`{0}` is no request")]
-    NoRequest(String),
-    /// The text, shown here escaped, is more than one request, or has more than one key.
-    #[error("`{0}` is not one request for one key")]
-    NotOne(String),
-    /// The configuration has no listener of this number.
-    #[error("there is no such listener")]
-    NoListener,
-}
+use proxima_wire::message::{Class, Request};
 
 /// The client for which a walk is explained.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,46 +72,31 @@ pub fn explain(
     snapshot: &Snapshot,
     asker: Asker<'_>,
     listener: usize,
-    command: &str,
-    key: &[u8],
+    example: Example<'_>,
     random: &mut Random,
 ) -> Result<Explained, ExplainError> {
     let root = tree.root(listener).ok_or(ExplainError::NoListener)?;
     let ProtocolSlot { protocol, .. } = tree.spoken(listener).ok_or(ExplainError::NoListener)?;
-    let number = protocol.command(command);
-    let request = number.and_then(|number| protocol.example(number, key));
-    let request = &request.ok_or_else(|| ExplainError::NoCommand {
-        command: command.escape_debug().to_string(),
-        protocol: protocol.name(),
-    })?;
-    let shown = || request.trim_ascii_end().escape_ascii().to_string();
-    let Parsed::Head(head) = protocol.head(request) else {
-        return Err(ExplainError::NoRequest(shown()));
-    };
-    if head.len() != request.len() as u64 || !head.more_keys.is_empty() {
-        return Err(ExplainError::NotOne(shown()));
-    }
-    let mut scratch = [0; 250];
-    let key = protocol.key(&head, request, &mut scratch).to_vec();
-    let title = format!(
-        "{command} {} (configuration {})",
-        key.escape_ascii(),
-        tree.version
-    );
+    let made = example.make(tree, protocol)?;
     let mut recorder = Recorder {
         tree,
         protocol,
         asker,
         snapshot,
         random,
+        session: &made.session,
         steps: Vec::new(),
         hides_prefix: false,
     };
+    let title = format!("{} (configuration {})", made.title, tree.version);
     if let Some(localities) = asker.localities {
         let client = localities.describe(asker.locality);
         recorder.remark(1, &format!("client: {client}, by the node agent"));
     }
-    recorder.step(root, request, 1, "");
+    for remark in &made.remarks {
+        recorder.remark(1, remark);
+    }
+    recorder.step(root, &made.request, 1, "");
     let steps = recorder.steps;
     Ok(Explained { title, steps })
 }
@@ -143,6 +107,8 @@ struct Recorder<'a> {
     asker: Asker<'a>,
     snapshot: &'a Snapshot,
     random: &'a mut Random,
+    /// The session of the client that asks.
+    session: &'a Session,
     steps: Vec<Step>,
     /// Whether routes look at the key without its routing prefix.
     hides_prefix: bool,
@@ -309,7 +275,7 @@ impl Recorder<'_> {
     // This function is longer than 80 lines: it is one `match` with one arm for each shape of node.
     fn step(&mut self, node: NodeId, message: &[u8], depth: usize, note: &'static str) {
         let protocol = self.protocol;
-        let Parsed::Head(head) = protocol.head(message) else {
+        let Some(head) = head(self.tree, protocol, self.session, message) else {
             return;
         };
         let mut scratch = [0; 250];
@@ -325,7 +291,7 @@ impl Recorder<'_> {
             protocol,
             locality: self.asker.locality,
             unix: self.asker.unix,
-            of: Of::Example(&head, message),
+            of: Of::Example(&head, message, self.session),
         };
         match self.tree.node(node) {
             Node::Choose { handle, children } => {
@@ -444,6 +410,9 @@ impl Recorder<'_> {
                     handle.left();
                 }
                 self.line(depth, note, handle.name(), &handle.why());
+                if matches!(wrapped, Wrapped::Park(_)) && self.asker.now.is_some() {
+                    self.remark(depth + 1, "it has to wait now");
+                }
                 let mut changed = Vec::new();
                 let hidden = self.hides_prefix;
                 self.hides_prefix = match wrapped {
@@ -470,6 +439,8 @@ impl Recorder<'_> {
                 if protocol.rewrite(&head, message, &change, &mut changed) {
                     changed.extend_from_slice(message.get(head.head as usize..).unwrap_or_default());
                     self.step(*child, &changed, depth + 1, "");
+                } else if change.key.is_none() && change.ttl.is_none() {
+                    self.step(*child, message, depth + 1, "");
                 } else {
                     self.remark(depth + 1, "the result is no request: an error is answered");
                 }

@@ -11,6 +11,7 @@ mod batch;
 mod combine;
 mod compile;
 mod concerned;
+mod example;
 mod explain;
 mod explained;
 mod fleet_pool;
@@ -36,7 +37,8 @@ mod way;
 pub use self::{
     answer::{Answer, Answers},
     compile::{CompileError, Compiled, Compiler, all_near_settings, near_rules, near_settings},
-    explain::{Asker, ExplainError, explain},
+    example::{Example, ExplainError},
+    explain::{Asker, explain},
     explained::{Explained, Step},
     fleet_pool::FleetPool,
     flight::{Flight, Flights},

@@ -8,7 +8,7 @@ use super::{VERSION, expansion::Expansion, facts::Facts, handles, json::pretty, 
 use crate::{
     control::LogControl,
     members::{Member, host_id},
-    route::{ExplainError, Explained},
+    route::{Example, ExplainError, Explained},
 };
 
 /// The listener whose routes are told. All of a process of mcrouter's have the same.
@@ -153,7 +153,14 @@ fn explained(facts: &Facts<'_>, name: &str, of: &[u8]) -> Result<Explained, Stri
     let operation = operation.trim_ascii().escape_ascii().to_string();
     facts
         .proxy
-        .explained(LISTENER, &operation, key, None)
+        .explained(
+            LISTENER,
+            Example::Key {
+                command: &operation,
+                key,
+            },
+            None,
+        )
         .map_err(|error| match error {
             ExplainError::NoCommand { .. } => format!("{name}: unknown request {operation}"),
             other => format!("{name}: {other}"),

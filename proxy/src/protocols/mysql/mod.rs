@@ -13,6 +13,7 @@
 
 mod accounts;
 mod admit;
+mod binding;
 mod client;
 mod commands;
 mod error;
@@ -34,12 +35,13 @@ mod settings;
 mod stage;
 mod state;
 mod step;
+mod texts;
 mod told;
 mod who;
 mod words;
 
 use self::galera::Galera;
-use crate::protocol::{Door, PoolSettings, PoolState, Protocol};
+use crate::protocol::{Door, PoolSettings, PoolState, Protocol, Texts};
 
 /// The protocol, at listeners with this door.
 #[derive(Debug)]
@@ -93,6 +95,10 @@ impl Protocol for Mysql {
 
     fn has_keys(&self) -> bool {
         false
+    }
+
+    fn texts(&self) -> Option<&dyn Texts> {
+        Some(self)
     }
 
     fn upgrades(&self) -> bool {

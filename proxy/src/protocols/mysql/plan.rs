@@ -12,6 +12,7 @@ use proxima_wire::{
 };
 
 use super::{
+    binding::Binding,
     commands,
     error::{
         NO_CURSOR, NO_SUCH_STATEMENT, OTHER, READ_ONLY, READ_ONLY_TEXT, TOO_MANY_STATEMENTS, UNKNOWN_COMMAND,
@@ -49,7 +50,7 @@ pub(super) fn statement(session: &mut Session, request: &Request, message: &[u8]
         return Plan::Answer;
     }
     if statement.class == Class::Transaction && releases(text) {
-        client.keep("the session ends with its transaction");
+        client.keep(Binding::Release);
     }
     let plan = begin(session, statement, is_read(request), text);
     if is_for_next_transaction(statement, text)
@@ -170,7 +171,7 @@ pub(super) fn prepared(session: &mut Session, request: &Request, message: &[u8],
         commands::CLOSE => {
             // The server closes it when another one needs its place; a cursor stays with its connection.
             if is_open {
-                client.keep("a prepared statement was closed with its cursor");
+                client.keep(Binding::Cursor);
             }
             client.prepared.remove(number);
             Plan::Answer
@@ -219,7 +220,7 @@ pub(super) fn set_option(session: &mut Session, message: &[u8], out: &mut Vec<u8
         }
     };
     if has_lane {
-        client.keep("an option of the connection");
+        client.keep(Binding::ConnectionOption);
         client.begin(Statement::UNKNOWN, b"");
         return Plan::Dedicated;
     }

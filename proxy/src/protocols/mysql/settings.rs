@@ -38,6 +38,16 @@ const UNREPLAYABLE: [&str; 12] = [
     "warning_count",
 ];
 
+/// Does a text name one of them?
+pub(super) fn names_unreplayable(text: &[u8]) -> bool {
+    let mut words = text.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
+    words.any(|word| {
+        UNREPLAYABLE
+            .iter()
+            .any(|name| word.eq_ignore_ascii_case(name.as_bytes()))
+    })
+}
+
 /// The known state of a session.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct Settings {

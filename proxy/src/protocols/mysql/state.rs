@@ -6,6 +6,7 @@ use proxima_wire::mysql::{
 };
 
 use super::{
+    binding::Binding,
     prepared::{Prepared, PreparedStatements},
     settings::{STATEMENT_ID, Settings},
     step::Step,
@@ -47,6 +48,8 @@ pub(super) struct Client {
     pub(super) sequence: u8,
     /// What the statement does that was planned last.
     pub(super) statement: Statement,
+    /// What it leaves, if its server keeps what no server reports.
+    pub(super) leaves: Binding,
     /// The collation that the statement names.
     pub(super) collation_said: Option<Box<[u8]>>,
     /// It was planned as a read, for which any server will do.
@@ -73,7 +76,7 @@ const LONGEST_SET: usize = 4096;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kept {
     /// For good, as the server keeps what nobody reports.
-    pub(super) reason: Option<&'static str>,
+    pub(super) reason: Option<Binding>,
     /// For one more transaction.
     pub(super) once: bool,
     /// For the statement behind the one under way.
@@ -135,8 +138,11 @@ impl Client {
         if statement.class == Class::Session && text.len() < LONGEST_SET {
             self.collation_said = sql::collation(text).map(Into::into);
             if is_charset(text) {
-                self.keep("a collation that no server reports");
+                self.keep(Binding::Collation);
             }
+        }
+        if statement.changes_session && self.kept.reason.is_none() {
+            self.leaves = Binding::of(text);
         }
         self.statement = statement;
         self.is_read = false;
@@ -214,14 +220,14 @@ impl Client {
             Some(Told::Ok(ok)) => self.note_ok(&ok),
             Some(Told::Eof(eof)) => {
                 if eof.status.has(Status::SESSION_CHANGED) {
-                    self.keep("a function has changed what is kept for the session");
+                    self.keep(Binding::State);
                 }
                 self.note_status(eof.status);
             }
             Some(Told::Error) | None => {}
         }
         if self.statement.changes_session {
-            self.keep("its statements leave what no server reports");
+            self.keep(self.leaves);
         }
     }
 
@@ -237,12 +243,12 @@ impl Client {
         }
         let said = self.collation_said.take();
         if !self.settings.note(ok.trackers, said.as_deref()) {
-            self.keep("a variable that cannot be told another server");
+            self.keep(Binding::Variable);
         }
         // SET and USE report all that they change, but user variables, which the text shows.
         let is_explained = explains && self.statement.class == Class::Session;
         if has_changed && !is_explained {
-            self.keep("a statement has changed what is kept for the session");
+            self.keep(Binding::State);
         }
         if ok.last_insert_id > 0 {
             self.last_id = ok.last_insert_id;
@@ -264,7 +270,7 @@ impl Client {
     }
 
     /// Keeps the session at its connection for good.
-    pub(super) fn keep(&mut self, reason: &'static str) {
+    pub(super) fn keep(&mut self, reason: Binding) {
         self.kept.reason.get_or_insert(reason);
     }
 }

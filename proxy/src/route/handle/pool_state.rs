@@ -5,9 +5,12 @@
 use proxima_wire::message::Request;
 
 use super::Random;
-use crate::route::{
-    Answer, StatefulPool,
-    tree::{Attempt, Children, Choose, Query, Tried, Wrap, Wrapped},
+use crate::{
+    protocol::Role,
+    route::{
+        Answer, StatefulPool,
+        tree::{Attempt, Children, Choose, Query, Tried, Wrap, Wrapped},
+    },
 };
 
 /// Holds requests while the pool's state says so.
@@ -55,7 +58,21 @@ impl Choose for Assigned {
 
     fn why(&self, _: &Query<'_>, _: &Children<'_>, chosen: usize) -> String {
         match chosen.checked_sub(1).and_then(|at| self.0.members.get(at)) {
-            Some(member) => format!("pool {} says that {} has this key", self.0.pool, member.address),
+            Some(member) => {
+                let standing = self
+                    .0
+                    .state()
+                    .and_then(|state| state.standing(&member.answerer(chosen - 1)));
+                let pool = &self.0.pool;
+                match standing.map(|standing| standing.role) {
+                    Some(Role::Writer) => format!("the writer of pool {pool}"),
+                    Some(Role::Reader) => format!("a reader of pool {pool}"),
+                    Some(Role::Out) => {
+                        format!("pool {pool} knows of no server that serves, and this one says why")
+                    }
+                    None => format!("pool {pool} says that {} has this key", member.address),
+                }
+            }
             None => "the pool's own hash".into(),
         }
     }

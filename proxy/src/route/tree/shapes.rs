@@ -54,8 +54,8 @@ pub enum Of<'a> {
     Walk(&'a dyn Asking, &'a Clients),
     /// One that has waited since this time.
     Waiting(&'a dyn Asking, &'a Clients, Micros),
-    /// An example: its head, and its own words.
-    Example(&'a Request, &'a [u8]),
+    /// An example: its head, its own words, and the session of the client that would ask.
+    Example(&'a Request, &'a [u8], &'a Session),
 }
 
 impl<'a> Query<'a> {
@@ -74,11 +74,12 @@ impl<'a> Query<'a> {
         let (request, message) = match self.of {
             Of::Nobody => (NOTHING, &b""[..]),
             Of::Walk(asking, _) | Of::Waiting(asking, ..) => (asking.request(), asking.message()),
-            Of::Example(request, message) => (request, message),
+            Of::Example(request, message, _) => (request, message),
         };
         let session = match self.of {
             Of::Walk(asking, clients) | Of::Waiting(asking, clients, _) => clients.session(asking.client()),
-            Of::Nobody | Of::Example(..) => Session::NOBODY,
+            Of::Example(_, _, session) => session,
+            Of::Nobody => Session::NOBODY,
         };
         let since = match self.of {
             Of::Waiting(_, _, since) => since,

@@ -1,0 +1,18 @@
+//! How requests are explained whose text says what they do.
+
+use proxima_wire::message::Request;
+
+use super::Session;
+
+/// What `explain` needs of a protocol whose requests are texts, as statements are.
+pub trait Texts {
+    /// The session of a client that has logged in at a listener of this protocol and has asked for nothing yet.
+    fn session(&self) -> Session;
+
+    /// Appends the request with this text.
+    fn append(&self, text: &[u8], out: &mut Vec<u8>);
+
+    /// What this request does, for operators, one fact each. The session is that of its client. No remark has
+    /// any part of the text.
+    fn remarks(&self, session: &mut Session, request: &Request, message: &[u8]) -> Vec<String>;
+}

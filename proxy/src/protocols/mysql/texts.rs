@@ -1,0 +1,121 @@
+//! What is explained of a statement: what it does, and what keeps its connection.
+
+use proxima_wire::{
+    message::{Class as Way, Request},
+    mysql::{
+        Capabilities, ErrPacket, Header,
+        sql::{Class, Statement},
+    },
+};
+
+use super::{
+    Mysql, commands,
+    found::found,
+    settings::names_unreplayable,
+    state::Client,
+    words::{begins_with, has_word, shows},
+};
+use crate::protocol::{ClientSide, Plan, Session, Texts};
+
+/// The lowest byte of the number of utf8mb4_general_ci.
+const UTF8MB4: u8 = 45;
+
+impl Texts for Mysql {
+    fn session(&self) -> Session {
+        let mut session = Session {
+            is_idle: true,
+            ..Session::NEW
+        };
+        session.state.change(|client: &mut Client| {
+            client.door = self.door;
+            client.collation = UTF8MB4;
+            client.capabilities = Capabilities::PROTOCOL_41;
+        });
+        session
+    }
+
+    fn append(&self, text: &[u8], out: &mut Vec<u8>) {
+        commands::append_query(text, out);
+    }
+
+    fn remarks(&self, session: &mut Session, request: &Request, message: &[u8]) -> Vec<String> {
+        let text = message.get(Header::LEN + 1..).unwrap_or_default();
+        let statement = found(request);
+        let class = commands::NAMES[usize::from(commands::of_class(statement.class))];
+        let mut remarks = vec![format!("class {class}{}", beside(statement, request))];
+        let mut reply = Vec::new();
+        match self.plan(session, request, message, &mut reply) {
+            Plan::Dedicated => {
+                remarks.push(self.way(statement, request, text).into());
+                remarks.push(keeps(session, statement, text));
+            }
+            Plan::Consult => remarks.push("answered here: it ends what another connection does".into()),
+            _ => {
+                let error = reply.get(Header::LEN..).map(ErrPacket::read);
+                let code = error.and_then(Result::ok).map(|error| error.code);
+                remarks.push(match code {
+                    Some(code) => format!("answered here: error {code}"),
+                    None => "answered here".into(),
+                });
+            }
+        }
+        remarks
+    }
+}
+
+impl Mysql {
+    /// Where a statement goes that the proxy does not answer itself.
+    fn way(&self, statement: Statement, request: &Request, text: &[u8]) -> &'static str {
+        match request.class {
+            Way::Read if self.door.rejects_writes => "it goes where reads go: the listener rejects writes",
+            Way::Read => "it goes where reads go",
+            _ if statement.class != Class::Read => "it goes where writes go",
+            _ if statement.is_several => "it goes where writes go: several statements",
+            _ if self.door.reads_at_writer => "it goes where writes go: the listener reads there",
+            _ if shows(text) => "it goes where writes go: at a reader it would wait for no write",
+            _ => "it goes where writes go",
+        }
+    }
+}
+
+/// What was found beside the class.
+fn beside(statement: Statement, request: &Request) -> String {
+    let found = [
+        (request.body > 0, "the text is longer than 64 KiB and not read"),
+        (statement.is_several, "several statements"),
+        (
+            statement.reads_session,
+            "asks for what its server keeps for the session",
+        ),
+    ];
+    let found = found.iter().filter(|(is, _)| *is);
+    found.map(|(_, what)| format!(", {what}")).collect()
+}
+
+/// For how long the connection stays the session's behind a statement that was planned, and why, as far as the
+/// text shows it.
+fn keeps(session: &Session, statement: Statement, text: &[u8]) -> String {
+    let Some(client) = Client::of(session) else {
+        return String::new();
+    };
+    let planned = client.kept.reason;
+    let leaves = statement.changes_session.then_some(client.leaves);
+    if let Some(binding) = planned.or(leaves) {
+        return format!("keeps its connection until the session ends: {binding}");
+    }
+    let is_session = statement.class == Class::Session;
+    if is_session && names_unreplayable(text) {
+        return "keeps its connection until the session ends: a variable that cannot be told another server"
+            .into();
+    }
+    if is_session && has_word(text, b"autocommit") {
+        return "keeps its connection while autocommit is off".into();
+    }
+    if statement.class == Class::Transaction && begins_with(text, &["begin", "start", "xa"]) {
+        return "keeps its connection until the transaction ends: a transaction begins".into();
+    }
+    match client.kept.pends {
+        true => "keeps its connection until the next transaction has ended: a setting for that".into(),
+        false => "keeps no connection, unless a function or procedure changes the session".into(),
+    }
+}

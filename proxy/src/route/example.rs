@@ -1,0 +1,126 @@
+//! The request that `explain` walks with, made of what an operator asks.
+
+use proxima_wire::message::{Parsed, Request};
+
+use super::tree::Tree;
+use crate::protocol::{Protocol, Session};
+
+/// A request cannot be explained; the operator has to ask otherwise.
+#[derive(Debug, thiserror::Error)]
+pub enum ExplainError {
+    /// The listener's protocol has no such command, or it takes no key.
+    #[error("`{command}` is no command of {protocol}")]
+    NoCommand {
+        /// The command as the operator wrote it, escaped.
+        command: String,
+        /// The name of the listener's protocol.
+        protocol: &'static str,
+    },
+    /// No text says what a request of the listener's protocol does.
+    #[error("{0} has no statements")]
+    NoStatements(&'static str),
+    /// The protocol cannot parse the request, which is shown here, escaped.
+    #[error("`{0}` is no request")]
+    NoRequest(String),
+    /// The text, shown here escaped, is more than one request, or has more than one key.
+    #[error("`{0}` is not one request for one key")]
+    NotOne(String),
+    /// The configuration has no listener of this number.
+    #[error("there is no such listener")]
+    NoListener,
+}
+
+/// What is explained.
+#[derive(Clone, Copy, Debug)]
+pub enum Example<'a> {
+    /// The shortest request of a command for a key.
+    Key {
+        /// The command.
+        command: &'a str,
+        /// The key.
+        key: &'a [u8],
+    },
+    /// A request with this text, by a client that has asked for nothing before.
+    Text(&'a [u8]),
+}
+
+/// A request to walk with.
+pub(super) struct Made {
+    /// What to call it.
+    pub(super) title: String,
+    /// The request.
+    pub(super) request: Vec<u8>,
+    /// The session of the client that asks.
+    pub(super) session: Session,
+    /// What is known of it before it walks.
+    pub(super) remarks: Vec<String>,
+}
+
+impl Example<'_> {
+    /// Makes the request.
+    pub(super) fn make(self, tree: &Tree, protocol: &dyn Protocol) -> Result<Made, ExplainError> {
+        match self {
+            Self::Key { command, key } => of_key(protocol, command, key),
+            Self::Text(text) => of_text(tree, protocol, text),
+        }
+    }
+}
+
+/// The shortest request of this command for this key.
+fn of_key(protocol: &dyn Protocol, command: &str, key: &[u8]) -> Result<Made, ExplainError> {
+    let number = protocol.command(command);
+    let request = number.and_then(|number| protocol.example(number, key));
+    let request = request.ok_or_else(|| ExplainError::NoCommand {
+        command: command.escape_debug().to_string(),
+        protocol: protocol.name(),
+    })?;
+    let shown = || request.trim_ascii_end().escape_ascii().to_string();
+    let Parsed::Head(head) = protocol.head(&request) else {
+        return Err(ExplainError::NoRequest(shown()));
+    };
+    if head.len() != request.len() as u64 || !head.more_keys.is_empty() {
+        return Err(ExplainError::NotOne(shown()));
+    }
+    let mut scratch = [0; 250];
+    let key = protocol.key(&head, &request, &mut scratch);
+    Ok(Made {
+        title: format!("{command} {}", key.escape_ascii()),
+        request,
+        session: Session::NEW,
+        remarks: Vec::new(),
+    })
+}
+
+/// A request with this text.
+fn of_text(tree: &Tree, protocol: &dyn Protocol, text: &[u8]) -> Result<Made, ExplainError> {
+    let none = || ExplainError::NoStatements(protocol.name());
+    let texts = protocol.texts().ok_or_else(none)?;
+    let (mut session, mut request) = (texts.session(), Vec::new());
+    texts.append(text, &mut request);
+    let head = head(tree, protocol, &session, &request).ok_or_else(none)?;
+    let remarks = texts.remarks(&mut session, &head, &request);
+    Ok(Made {
+        title: "statement".into(),
+        request,
+        // What the statement would leave in its session changes nothing on its own way.
+        session: texts.session(),
+        remarks,
+    })
+}
+
+/// The head of a request, read as the client's session makes it. A large one is passed on as it comes, unread.
+pub(super) fn head(
+    tree: &Tree,
+    protocol: &dyn Protocol,
+    session: &Session,
+    message: &[u8],
+) -> Option<Request> {
+    let Parsed::Head(head) = protocol.head(message) else {
+        return None;
+    };
+    let resolved = match head.body {
+        0 => protocol.resolve(session, tree.declared(), &head, message),
+        _ => None,
+    };
+    Some(resolved.unwrap_or(head))
+}
