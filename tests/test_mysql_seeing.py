@@ -1,9 +1,13 @@
 """What operators see of pools of MySQL servers whose roles the routes say."""
 
+import functools
 import json
 from urllib.parse import quote
 
 import pytest
+
+from harness import until
+from harness.split import rows, schema
 
 
 pytestmark = pytest.mark.either_io
@@ -115,3 +119,41 @@ def test_explain_takes_a_key_or_a_statement(splitting):
         status, text = splitting.proxy.http(f"/explain?{query}")
         assert status == 400 and "which key?" in text
     assert splitting.proxy.http("/explain?key=a")[0] == 400
+
+
+@pytest.mark.parametrize(
+    "statements, state",
+    [
+        (["SELECT 1"], "free"),
+        (["SET NAMES latin1", "INSERT INTO t (a) VALUES (1)"], "free"),
+        (["BEGIN"], "transaction"),
+        (["SET autocommit = 0"], "transaction"),
+        (["BEGIN", "COMMIT"], "free"),
+        (["SET TRANSACTION READ ONLY"], "next_transaction"),
+        (["SET @x = 1"], "user_variables"),
+        (["SET @x = 1", "BEGIN"], "user_variables"),
+        (["CREATE TEMPORARY TABLE a (b INT)"], "temporary_tables"),
+        (["SELECT GET_LOCK('test_of_sessions', 0)"], "named_locks"),
+        (["LOCK TABLES t READ"], "table_locks"),
+        (["HANDLER t OPEN"], "handlers"),
+        (["PREPARE p FROM 'SELECT 1'"], "sql_prepare"),
+        (["SELECT SQL_CALC_FOUND_ROWS 1"], "result"),
+        (["SET timestamp = 1"], "variable"),
+        (["SET CHARACTER SET latin1"], "collation"),
+        (["SELECT sets()"], "state"),
+    ],
+)
+def test_metrics_tell_what_binds_a_session(splitting, statements, state):
+    with schema(splitting.writer, splitting.reader) as name:
+        for server in splitting.writer, splitting.reader:
+            server.run(
+                f"USE {name}",
+                "CREATE TABLE t (a INT)",
+                "CREATE FUNCTION sets() RETURNS INT BEGIN SET @x = 1; RETURN 1; END",
+            )
+        metric = functools.partial(splitting.proxy.metric, "sessions", protocol="mysql")
+        until(lambda: metric() == 0, "no other session is left")
+        with splitting.connect(database=name, address=splitting.at_writer) as client:
+            for statement in statements:
+                rows(client, statement)
+            assert (metric(state=state), metric()) == (1, 1)

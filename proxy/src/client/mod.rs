@@ -38,6 +38,7 @@ mod register;
 mod request;
 mod room;
 mod session;
+mod sessions;
 mod sizes;
 mod slots;
 mod split;

@@ -5,6 +5,7 @@ mod failover;
 mod named;
 mod near;
 mod outcomes;
+mod sessions;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ pub use self::{
     named::NamedCounts,
     near::{NearCounts, NearRuleCounts},
     outcomes::Outcomes,
+    sessions::SessionCounts,
     tls::TlsCounts,
 };
 
@@ -352,6 +354,8 @@ pub struct Metrics {
     pub near: NearCounts,
     /// Gauge, filled in when the metrics are handed out: open clients.
     pub open_clients: u64,
+    /// Gauge, filled in when the metrics are handed out: sessions by their state.
+    pub sessions: SessionCounts,
     /// Gauge: clients known to be on one NUMA node, on one socket, and anywhere on this host.
     pub located: [u64; 3],
     /// Gauge: open lanes to all members.
@@ -458,6 +462,7 @@ impl Metrics {
         self.tls.add(&other.tls);
         self.near.add(&other.near);
         self.open_clients += other.open_clients;
+        self.sessions.add(&other.sessions);
         (self.located.iter_mut().zip(other.located)).for_each(|(mine, theirs)| *mine += theirs);
         self.open_lanes += other.open_lanes;
         self.in_flight += other.in_flight;

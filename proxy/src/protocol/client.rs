@@ -182,6 +182,12 @@ pub trait ClientSide: Send + Sync {
         b""
     }
 
+    /// Why the session stays at one connection to a server now, or that it does not, in a word for operators.
+    /// The words are few, and the same in every process. `None`: that is not told, as by default.
+    fn session_state(&self, _: &Session) -> Option<&'static str> {
+        None
+    }
+
     /// The name of the client's library, as the client has told it. By default clients tell none.
     fn library<'a>(&self, _: &'a Session) -> &'a [u8] {
         b""

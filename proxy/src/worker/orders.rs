@@ -218,6 +218,7 @@ impl<R: Reactor> Worker<R> {
                     }
                     metrics.open_clients = self.engine.clients.len() as u64;
                     metrics.located = self.engine.clients.located();
+                    metrics.sessions = self.engine.clients.sessions();
                     self.engine.servers.report(&mut metrics);
                     self.engine.report_fleet(&mut metrics.fleet);
                     let _ = to.send(metrics);

@@ -12,6 +12,7 @@ mod members;
 mod near;
 mod program;
 mod requests;
+mod sessions;
 mod spool;
 mod tls;
 
@@ -50,6 +51,7 @@ fn render(proxy: &Proxy, format: Format) -> String {
     spool::spool(proxy, &mut page);
     agent::agent(proxy, &metrics, &mut page);
     requests::clients(&metrics, &mut page);
+    sessions::sessions(&metrics, &mut page);
     requests::lanes(&metrics, &mut page);
     requests::traffic(&metrics, &mut page);
     tls::tls(proxy, &metrics, &mut page);

@@ -61,6 +61,25 @@ impl Binding {
             Self::State
         }
     }
+
+    /// Its word in metrics.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::UserVariables => "user_variables",
+            Self::TemporaryTables => "temporary_tables",
+            Self::NamedLocks => "named_locks",
+            Self::TableLocks => "table_locks",
+            Self::Handlers => "handlers",
+            Self::SqlPrepare => "sql_prepare",
+            Self::Result => "result",
+            Self::Variable => "variable",
+            Self::Collation => "collation",
+            Self::State => "state",
+            Self::Release => "release",
+            Self::Cursor => "cursor",
+            Self::ConnectionOption => "connection_option",
+        }
+    }
 }
 
 impl fmt::Display for Binding {

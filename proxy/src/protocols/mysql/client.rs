@@ -266,6 +266,10 @@ impl ClientSide for Mysql {
         })
     }
 
+    fn session_state(&self, session: &Session) -> Option<&'static str> {
+        Client::of(session)?.binds()
+    }
+
     fn silenced(&self, command: u16, _: Outcome) -> bool {
         matches!(command, commands::CLOSE | commands::LONG_DATA)
     }

@@ -216,6 +216,10 @@ impl Client {
             // The numbers of found and changed rows, warnings, an id.
             self.kept.residue = true;
         }
+        // The text says more of it than the reply does.
+        if self.statement.changes_session {
+            self.keep(self.leaves);
+        }
         match told {
             Some(Told::Ok(ok)) => self.note_ok(&ok),
             Some(Told::Eof(eof)) => {
@@ -225,9 +229,6 @@ impl Client {
                 self.note_status(eof.status);
             }
             Some(Told::Error) | None => {}
-        }
-        if self.statement.changes_session {
-            self.keep(self.leaves);
         }
     }
 
@@ -267,6 +268,18 @@ impl Client {
             // It is a variable that every server has.
             let _ = self.settings.set(b"autocommit", value);
         }
+    }
+
+    /// What binds the session to its connection now, in a word; `None`: it has not logged in.
+    pub(super) fn binds(&self) -> Option<&'static str> {
+        self.who.as_ref()?;
+        Some(match self.kept.reason {
+            Some(binding) => binding.word(),
+            None if self.is_in_transaction() => "transaction",
+            None if self.kept.once => "next_transaction",
+            None if self.prepared.is_any_open() => "open_cursor",
+            None => "free",
+        })
     }
 
     /// Keeps the session at its connection for good.
