@@ -9,7 +9,6 @@ import pytest
 from harness import until
 from harness.split import rows, schema
 
-
 pytestmark = pytest.mark.either_io
 
 
@@ -71,7 +70,7 @@ def explained(proxy, sql, listener=SPLITS):
         ("BEGIN", ONLY_READS, "transaction", "the listener rejects writes", TRANSACTION, "reader"),
         ("COMMIT", SPLITS, "transaction", "it goes where writes go", NOTHING, "writer"),
         ("SET autocommit = 0", SPLITS, "session", "writes go", "while autocommit is off", "writer"),
-        ("SET TRANSACTION READ ONLY", SPLITS, "session", "writes", "the next transaction has ended", "writer"),
+        ("SET TRANSACTION READ ONLY", SPLITS, "session", "writes go", "the next transaction", "writer"),
         ("SET @x = 'secret'", SPLITS, "session", "writes go", f"{FOR_GOOD}user variables", "writer"),
         ("SET timestamp = 1", SPLITS, "session", "writes go", f"{FOR_GOOD}a variable", "writer"),
         ("SET CHARACTER SET latin1", SPLITS, "session", "writes go", f"{FOR_GOOD}a collation", "writer"),
@@ -157,3 +156,19 @@ def test_metrics_tell_what_binds_a_session(splitting, statements, state):
             for statement in statements:
                 rows(client, statement)
             assert (metric(state=state), metric()) == (1, 1)
+
+
+def test_mysql_sessions_prints_them_by_worker_and_state(splitting, command):
+    asked = ["mysql", "sessions", "--admin", splitting.proxy.admin]
+    until(lambda: command(*asked).stdout == "there are no sessions\n", "no session is left")
+    with splitting.connect() as one, splitting.connect() as other, splitting.connect() as free:
+        one.begin()
+        other.query("SET @x = 1")
+        free.query("SELECT 1")
+        head, *lines = [line.split() for line in command(*asked).stdout.splitlines()]
+        workers = json.loads(command(*asked, "--json").stdout)["workers"]
+    states = ["free", "transaction", "user_variables"]
+    assert head == ["worker", *states]
+    assert lines[-1] == ["all", "1", "1", "1"]
+    for number, worker in enumerate(workers):
+        assert lines[number] == [str(number), *(str(worker.get(state, 0)) for state in states)]

@@ -1,4 +1,5 @@
-//! `/mysql`: the pools of MySQL servers, and who takes writes in each.
+//! `/mysql`: the pools of MySQL servers, and who takes writes in each. `/mysql/sessions`: their clients'
+//! sessions.
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
@@ -14,6 +15,7 @@ use super::{Shared, role::RoleRow};
 use crate::{
     control::Proxy,
     members::Member,
+    metrics::Metrics,
     protocol::{Protocol, Role},
     protocols::Mysql,
 };
@@ -61,6 +63,27 @@ pub struct MysqlMember {
     pub in_use: u64,
     /// Requests that it has not answered.
     pub waiting: u64,
+}
+
+/// The sessions of MySQL clients.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct MysqlSessions {
+    /// How many sessions of each worker are in which state, by the worker's number.
+    pub workers: Vec<BTreeMap<String, u64>>,
+}
+
+pub(super) async fn sessions(State(proxy): Shared) -> Response {
+    // The workers are asked for their metrics, which would block this thread.
+    let workers = tokio::task::spawn_blocking(move || proxy.metrics_of_each()).await;
+    let of_worker = |metrics: &Metrics| {
+        let own = metrics.sessions.all();
+        let own = own.filter(|(protocol, ..)| *protocol == Mysql::PLAIN.name());
+        own.map(|(_, state, count)| (state.to_owned(), count)).collect()
+    };
+    Json(MysqlSessions {
+        workers: workers.unwrap_or_default().iter().map(of_worker).collect(),
+    })
+    .into_response()
 }
 
 pub(super) async fn show(State(proxy): Shared) -> Response {

@@ -427,8 +427,17 @@ Examples:
 #[command(after_help = "\
 Examples:
   proxima mysql show
-  proxima mysql show --admin 10.0.0.1:9150 --json")]
+  proxima mysql show --admin 10.0.0.1:9150 --json
+  proxima mysql sessions")]
 pub(super) enum Mysql {
+    /// Print how many sessions each worker has, by what binds them to a connection to a server
+    Sessions {
+        #[command(flatten)]
+        at: AdminPort,
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Print the pools: who takes writes, who serves reads, and why a server is asked for nothing
     Show {
         #[command(flatten)]

@@ -1,6 +1,6 @@
-//! `proxima mysql`: the pools of MySQL servers as a running proxy sees them.
+//! `proxima mysql`: the pools of MySQL servers and the sessions of their clients, as a running proxy sees them.
 
-use std::fmt::Write;
+use std::{collections::BTreeSet, fmt::Write};
 
 use super::{
     Answer,
@@ -8,7 +8,7 @@ use super::{
     args::Mysql,
     table::{Table, time},
 };
-use crate::admin::{MysqlMember, MysqlPool, MysqlStatus};
+use crate::admin::{MysqlMember, MysqlPool, MysqlSessions, MysqlStatus};
 
 /// Does what this command says.
 pub(super) fn mysql(command: Mysql) -> Answer {
@@ -17,6 +17,7 @@ pub(super) fn mysql(command: Mysql) -> Answer {
             let pools: Vec<String> = status.pools.iter().map(pool).collect();
             pools.join("\n")
         }),
+        Mysql::Sessions { at, json } => shown(get(at, "/mysql/sessions"), json, sessions),
     }
 }
 
@@ -67,4 +68,33 @@ fn row(member: &MysqlMember) -> Vec<String> {
         member.waiting.to_string(),
         why.join("; "),
     ]
+}
+
+/// A row for each worker, with a column for each state that some session is in.
+fn sessions(all: &MysqlSessions) -> String {
+    let states: BTreeSet<&String> = all.workers.iter().flat_map(|states| states.keys()).collect();
+    if states.is_empty() {
+        return "there are no sessions\n".to_owned();
+    }
+    let heads: Vec<String> = states.iter().map(|state| format!(">{state}")).collect();
+    let heads = ["worker"].into_iter().chain(heads.iter().map(String::as_str));
+    let mut table = Table::new(&heads.collect::<Vec<_>>());
+    let mut sums = vec![0; states.len()];
+    for (worker, own) in all.workers.iter().enumerate() {
+        let counts = states
+            .iter()
+            .map(|&state| own.get(state).copied().unwrap_or_default());
+        let counts: Vec<u64> = counts.collect();
+        sums.iter_mut()
+            .zip(&counts)
+            .for_each(|(sum, count)| *sum += count);
+        table.row(cells(&worker.to_string(), &counts));
+    }
+    table.row(cells("all", &sums));
+    table.text()
+}
+
+fn cells(first: &str, counts: &[u64]) -> Vec<String> {
+    let counts = counts.iter().map(u64::to_string);
+    [first.to_owned()].into_iter().chain(counts).collect()
 }

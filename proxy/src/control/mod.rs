@@ -245,6 +245,11 @@ impl Proxy {
         self.workers.metrics()
     }
 
+    /// The metrics of each worker, by its number.
+    pub fn metrics_of_each(&self) -> Vec<Metrics> {
+        self.workers.metrics_of_each()
+    }
+
     /// Time since the start.
     pub fn uptime(&self) -> Duration {
         self.started.elapsed()

@@ -113,12 +113,20 @@ impl Workers {
     }
 
     pub(super) fn metrics(&self) -> Metrics {
-        let (to, from): (_, Receiver<Metrics>) = mpsc::channel();
-        self.order(|_| Order::Report(to.clone()));
-        drop(to);
         let mut sum = Metrics::default();
-        from.iter().for_each(|metrics| sum.add(&metrics));
+        self.metrics_of_each().iter().for_each(|metrics| sum.add(metrics));
         sum
+    }
+
+    /// The metrics of each worker, by its number; those of one that has ended are empty.
+    pub(super) fn metrics_of_each(&self) -> Vec<Metrics> {
+        let ask = |worker| {
+            let (to, from) = mpsc::channel();
+            self.order_one(worker, Order::Report(to));
+            from
+        };
+        let asked: Vec<Receiver<Metrics>> = (0..self.len()).map(ask).collect();
+        asked.iter().map(|from| from.recv().unwrap_or_default()).collect()
     }
 
     /// Whether any worker thread has ended.
