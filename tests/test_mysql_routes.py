@@ -92,3 +92,29 @@ def test_reads_are_shared_out_among_the_servers_of_a_pool_and_writes_are_not(
         read = collections.Counter(value(client, WHO) for _ in range(200))
         assert all(70 <= read[server] <= 130 for server in ("writer", "reader")), read
         assert len({value(client, f"{WHO} FOR UPDATE") for _ in range(20)}) == 1
+
+
+def test_explain_takes_the_user_and_the_schema_of_a_statement(routed, mysql_pair, command, tmp_path):
+    writer, reader = mysql_pair
+    proxy = routed(
+        {
+            "by_user": {
+                "users": {"app": "writer"},
+                "default": {"by_schema": {"schemas": {"here": "writer"}, "default": "readers"}},
+            }
+        }
+    )
+    (tmp_path / "p.yaml").write_text(proxy.http("/config")[1])
+    for said, expected in [
+        ({"user": "app"}, writer),
+        ({"user": "other", "schema": "here"}, writer),
+        ({"user": "other"}, reader),
+        ({}, reader),
+    ]:
+        query = "".join(f"&{name}={value}" for name, value in said.items())
+        status, text = proxy.http(f"/explain?sql=DELETE+FROM+t{query}")
+        assert status == 200 and f"member {expected.address} " in text, text
+        words = [word for name, value in said.items() for word in (f"--{name}", value)]
+        told = command("explain", "--sql", "DELETE FROM t", *words, "-c", str(tmp_path / "p.yaml"))
+        assert f"member {expected.address} " in told.stdout, told
+    assert proxy.http("/explain?key=a&user=app")[0] == 400

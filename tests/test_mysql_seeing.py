@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from harness import until
-from harness.split import rows, schema
+from harness.split import made, rows, schema
 
 pytestmark = pytest.mark.either_io
 
@@ -66,6 +66,8 @@ def explained(proxy, sql, listener=SPLITS):
         ("SELECT 1; SELECT 2", SPLITS, "read, several statements", "several", NOTHING, "writer"),
         ("SHOW TABLES", SPLITS, "read", "at a reader it would wait for no write", NOTHING, "writer"),
         ("SELECT 1", AT_WRITER, "read", "the listener reads there", NOTHING, "writer"),
+        ("/* proxima: member=writer */ SELECT 1", SPLITS, "read", "its hint says so", NOTHING, "writer"),
+        ("/* proxima: member=reader */ SHOW TABLES", SPLITS, "", "where reads go", NOTHING, "reader"),
         ("BEGIN", SPLITS, "transaction", "it goes where writes go", TRANSACTION, "writer"),
         ("BEGIN", ONLY_READS, "transaction", "the listener rejects writes", TRANSACTION, "reader"),
         ("COMMIT", SPLITS, "transaction", "it goes where writes go", NOTHING, "writer"),
@@ -111,6 +113,14 @@ def test_the_command_explains_a_statement_by_a_file(splitting, command, tmp_path
     assert f"member {splitting.writer.address} " in told.stdout
     told = command("explain", "--sql", "SELECT 1")
     assert told.returncode == 1 and "memcached has no statements" in told.stderr
+
+
+def test_explain_knows_what_holds_for_a_user(mysql_pair, proxima, tmp_path):
+    users = {"app": {"password": "a"}, "batch": {"password": "a", "consistency": "eventual"}}
+    proxy = proxima(made(tmp_path, *mysql_pair, users=users))
+    for user, server in zip(users, mysql_pair):
+        status, text = proxy.http(f"/explain?sql=SHOW+TABLES&user={user}")
+        assert status == 200 and f"member {server.address} " in text, text
 
 
 def test_explain_takes_a_key_or_a_statement(splitting):

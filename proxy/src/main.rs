@@ -177,7 +177,11 @@ fn explain(asked: &Explain) -> Result<String, Box<dyn std::error::Error>> {
         asked.here.zone.clone(),
         asked.from,
         match &asked.sql {
-            Some(sql) => Example::Text(sql.as_bytes()),
+            Some(sql) => Example::Text {
+                text: sql.as_bytes(),
+                user: asked.user.as_deref().unwrap_or_default().as_bytes(),
+                schema: asked.schema.as_deref().unwrap_or_default().as_bytes(),
+            },
             None => Example::Key {
                 command: asked.command.name(),
                 key: asked.key.as_deref().unwrap_or_default().as_bytes(),

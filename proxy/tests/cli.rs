@@ -125,7 +125,12 @@ fn explain_takes_a_statement_in_place_of_a_key() {
         panic!()
     };
     assert_eq!((explain.key, explain.sql.as_deref()), (None, Some("SELECT 1")));
-    for more in [&[][..], &["k", "--sql=a"], &["--sql=a", "--command=get"]] {
+    for more in [
+        &[][..],
+        &["k", "--sql=a"],
+        &["--sql=a", "--command=get"],
+        &["k", "--user=u"],
+    ] {
         let answer = said(&[&["proxima", "explain"], more].concat());
         assert_eq!((answer.code, answer.out.as_str()), (2, ""), "{more:?}");
     }

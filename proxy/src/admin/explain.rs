@@ -19,15 +19,23 @@ pub(super) async fn explain(State(proxy): Shared, RawQuery(query): RawQuery) -> 
 }
 
 fn answer(proxy: &Proxy, query: Option<&str>) -> Result<String, BadQuery> {
-    let query = Query::parse(query, &["key", "sql", "command", "listener", "from"])?;
+    let query = Query::parse(
+        query,
+        &["key", "sql", "user", "schema", "command", "listener", "from"],
+    )?;
     let asked = |name| query.bytes(name).filter(|bytes| !bytes.is_empty());
     let (key, sql, command) = (asked("key"), asked("sql"), query.text("command"));
+    let (user, schema) = (asked("user"), asked("schema"));
     let example = match (&key, &sql, &command) {
-        (Some(key), None, command) => Example::Key {
+        (Some(key), None, command) if user.is_none() && schema.is_none() => Example::Key {
             command: command.as_deref().unwrap_or("get"),
             key,
         },
-        (None, Some(sql), None) => Example::Text(sql),
+        (None, Some(sql), None) => Example::Text {
+            text: sql,
+            user: user.as_deref().unwrap_or_default(),
+            schema: schema.as_deref().unwrap_or_default(),
+        },
         _ => return Err(BadQuery::NoKey),
     };
     let listener = query.number("listener")?.unwrap_or(0);

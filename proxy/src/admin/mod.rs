@@ -52,6 +52,7 @@ proxima
   /members                       every server, its state and distance (JSON; ?from=IP: from a client there)
   /explain?key=K&command=get     where a request would go, and why (&listener=N&from=IP)
   /explain?sql=TEXT              what a statement does, where it would go, and what would keep a connection
+                                 (&user=U&schema=S)
   /fleet                         the fleet as this proxy sees it (JSON)
   POST /fleet/remove?peer=NAME   leave a peer out; it may join again after a pause
   GET /drain                     whether clients are led away, and why

@@ -225,6 +225,12 @@ pub struct Explain {
     /// A statement in place of a key; only its class is shown, and no part of it
     #[arg(long, value_name = "TEXT", conflicts_with = "command")]
     pub sql: Option<String>,
+    /// The user who executes the statement
+    #[arg(long, value_name = "NAME", requires = "sql", conflicts_with = "key")]
+    pub user: Option<String>,
+    /// The schema that this user's session has
+    #[arg(long, value_name = "NAME", requires = "sql", conflicts_with = "key")]
+    pub schema: Option<String>,
     /// The configuration file; without one what `run` serves without one
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,

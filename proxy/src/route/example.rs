@@ -3,7 +3,7 @@
 use proxima_wire::message::{Parsed, Request};
 
 use super::tree::Tree;
-use crate::protocol::{Protocol, Session};
+use crate::protocol::{Protocol, Session, Texts};
 
 /// A request cannot be explained; the operator has to ask otherwise.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +41,14 @@ pub enum Example<'a> {
         key: &'a [u8],
     },
     /// A request with this text, by a client that has asked for nothing before.
-    Text(&'a [u8]),
+    Text {
+        /// The text.
+        text: &'a [u8],
+        /// The user as whom the client has logged in; empty: any.
+        user: &'a [u8],
+        /// The schema that it uses; empty: none.
+        schema: &'a [u8],
+    },
 }
 
 /// A request to walk with.
@@ -58,10 +65,19 @@ pub(super) struct Made {
 
 impl Example<'_> {
     /// Makes the request.
-    pub(super) fn make(self, tree: &Tree, protocol: &dyn Protocol) -> Result<Made, ExplainError> {
+    pub(super) fn make(
+        self,
+        tree: &Tree,
+        listener: usize,
+        protocol: &dyn Protocol,
+    ) -> Result<Made, ExplainError> {
         match self {
             Self::Key { command, key } => of_key(protocol, command, key),
-            Self::Text(text) => of_text(tree, protocol, text),
+            Self::Text { text, user, schema } => {
+                let access = tree.access(listener);
+                let session_of = |texts: &dyn Texts| texts.session(&access, user, schema);
+                of_text(tree, protocol, text, session_of)
+            }
         }
     }
 }
@@ -91,11 +107,16 @@ fn of_key(protocol: &dyn Protocol, command: &str, key: &[u8]) -> Result<Made, Ex
     })
 }
 
-/// A request with this text.
-fn of_text(tree: &Tree, protocol: &dyn Protocol, text: &[u8]) -> Result<Made, ExplainError> {
+/// A request with this text, by a client with such a session.
+fn of_text(
+    tree: &Tree,
+    protocol: &dyn Protocol,
+    text: &[u8],
+    session_of: impl Fn(&dyn Texts) -> Session,
+) -> Result<Made, ExplainError> {
     let none = || ExplainError::NoStatements(protocol.name());
     let texts = protocol.texts().ok_or_else(none)?;
-    let (mut session, mut request) = (texts.session(), Vec::new());
+    let (mut session, mut request) = (session_of(texts), Vec::new());
     texts.append(text, &mut request);
     let head = head(tree, protocol, &session, &request).ok_or_else(none)?;
     let remarks = texts.remarks(&mut session, &head, &request);
@@ -103,7 +124,7 @@ fn of_text(tree: &Tree, protocol: &dyn Protocol, text: &[u8]) -> Result<Made, Ex
         title: "statement".into(),
         request,
         // What the statement would leave in its session changes nothing on its own way.
-        session: texts.session(),
+        session: session_of(texts),
         remarks,
     })
 }

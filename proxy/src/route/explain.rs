@@ -77,7 +77,7 @@ pub fn explain(
 ) -> Result<Explained, ExplainError> {
     let root = tree.root(listener).ok_or(ExplainError::NoListener)?;
     let ProtocolSlot { protocol, .. } = tree.spoken(listener).ok_or(ExplainError::NoListener)?;
-    let made = example.make(tree, protocol)?;
+    let made = example.make(tree, listener, protocol)?;
     let mut recorder = Recorder {
         tree,
         protocol,

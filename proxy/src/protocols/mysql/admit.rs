@@ -248,8 +248,16 @@ fn secret<'a>(access: &'a Access, user: &[u8]) -> Secret<'a> {
     Secret::of(words.unwrap_or(b"nobody"))
 }
 
+/// What a listener with this door serves to a user for whom this holds.
+pub(super) fn door_of(door: Door, terms: Terms) -> Door {
+    Door {
+        is_eventual: terms.is_eventual.unwrap_or(door.is_eventual),
+        ..door
+    }
+}
+
 /// What holds for this user.
-fn terms(access: &Access, user: &[u8]) -> Terms {
+pub(super) fn terms(access: &Access, user: &[u8]) -> Terms {
     match access {
         Access::Accounts(accounts) => accounts.terms(user),
         Access::Open | Access::Pass => Terms::default(),
@@ -271,10 +279,7 @@ fn welcome(session: &mut Session, claim: &Claim, proof: Proof, terms: Terms) {
     session.login = who.encode();
     *client = Client {
         step: Step::Over,
-        door: Door {
-            is_eventual: terms.is_eventual.unwrap_or(client.door.is_eventual),
-            ..client.door
-        },
+        door: door_of(client.door, terms),
         salt: client.salt,
         capabilities: client.capabilities,
         collation: client.collation,

@@ -9,27 +9,39 @@ use proxima_wire::{
 };
 
 use super::{
-    Mysql, commands,
+    Mysql,
+    admit::{door_of, terms},
+    commands,
     found::found,
-    settings::names_unreplayable,
+    hint::{Hint, Role},
+    settings::{Settings, names_unreplayable},
     state::Client,
+    who::{Proof, Who},
     words::{begins_with, has_word, shows},
 };
-use crate::protocol::{ClientSide, Plan, Session, Texts};
+use crate::protocol::{Access, ClientSide, Plan, Session, Texts};
 
 /// The lowest byte of the number of utf8mb4_general_ci.
 const UTF8MB4: u8 = 45;
 
 impl Texts for Mysql {
-    fn session(&self) -> Session {
+    fn session(&self, access: &Access, user: &[u8], schema: &[u8]) -> Session {
         let mut session = Session {
             is_idle: true,
             ..Session::NEW
         };
         session.state.change(|client: &mut Client| {
-            client.door = self.door;
+            client.door = door_of(self.door, terms(access, user));
             client.collation = UTF8MB4;
             client.capabilities = Capabilities::PROTOCOL_41;
+            client.settings = Settings::of_schema(schema);
+            client.who = Some(Who {
+                user: user.to_vec(),
+                proof: Proof::Password(Vec::new()),
+                capabilities: Capabilities::PROTOCOL_41,
+                collation: UTF8MB4,
+                has_schema: !schema.is_empty(),
+            });
         });
         session
     }
@@ -72,6 +84,7 @@ impl Mysql {
             _ if statement.class != Class::Read => "it goes where writes go",
             _ if statement.is_several => "it goes where writes go: several statements",
             _ if self.door.reads_at_writer => "it goes where writes go: the listener reads there",
+            _ if Hint::of(text).member == Some(Role::Writer) => "it goes where writes go: its hint says so",
             _ if shows(text) => "it goes where writes go: at a reader it would wait for no write",
             _ => "it goes where writes go",
         }
