@@ -258,3 +258,18 @@ def test_explain_names_the_writer_and_a_reader(galera, before):
         assert status == 200 and f"assigned: {role} of pool db" in text, text
         member = text.split("member ")[1].split()[0]
         assert (names[member] == writer) is is_writer, text
+
+
+def test_statements_that_wait_for_their_pool_are_counted_with_their_time(galera, before):
+    door = before(galera)
+    counted = {
+        name: door.proxy.metric(f"pool_wait_duration_seconds_{name}", pool="db") for name in ("count", "sum")
+    }
+    with door.connect() as client:
+        assert door.proxy.http("/orders/hold?pool=db&for=500ms", method="POST")[0] == 200
+        client.query("INSERT INTO t (a) VALUES (5)")
+    until(
+        lambda: door.proxy.metric("pool_wait_duration_seconds_count", pool="db") == counted["count"] + 1,
+        "it is counted",
+    )
+    assert door.proxy.metric("pool_wait_duration_seconds_sum", pool="db") >= counted["sum"] + 0.1

@@ -325,6 +325,8 @@ pub struct Metrics {
     pub latency: Vec<Latency>,
     /// Latency of members' replies, by the number of the pool.
     pub pools: Vec<Latency>,
+    /// How long requests waited until the state of their pool let them go on, by the number of the pool.
+    pub held: Vec<Latency>,
     /// Counts about members, by the number of the member.
     pub members: Vec<MemberMetrics>,
     /// How requests to members that are gone have ended.
@@ -387,6 +389,11 @@ impl Metrics {
         member.outcomes.count(outcome, 1);
     }
 
+    /// Counts a request that waited so many µs for the state of this pool.
+    pub fn held(&mut self, pool: PoolId, micros: u64) {
+        at(&mut self.held, pool.0 as usize).record(micros);
+    }
+
     /// Counts a request to a server.
     #[inline]
     pub fn sent(&mut self, command: u16) {
@@ -445,6 +452,9 @@ impl Metrics {
         }
         for (number, theirs) in other.pools.iter().enumerate() {
             at(&mut self.pools, number).add(theirs);
+        }
+        for (number, theirs) in other.held.iter().enumerate() {
+            at(&mut self.held, number).add(theirs);
         }
         for (number, theirs) in other.members.iter().enumerate() {
             at(&mut self.members, number).add(theirs);

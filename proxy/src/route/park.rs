@@ -186,6 +186,8 @@ impl Engine {
         };
         if let Some(waiting) = self.router.waiting.get_mut(at) {
             waiting.bytes -= parked.bytes;
+            self.metrics
+                .held(waiting.kept.pool.id, (self.now - parked.since).0);
         }
         let client = self.slot_of(parent).map(|(client, _)| client);
         let failed = match failed {

@@ -7,7 +7,7 @@ use crate::{
     admin::page::{Page, quoted},
     control::Proxy,
     members::{HealthState, Member, MemberId, PoolId},
-    metrics::Metrics,
+    metrics::{Latency, Metrics},
     protocol::{Role, Standing},
 };
 
@@ -189,10 +189,29 @@ fn durations(members: &Labelled, metrics: &Metrics, page: &mut Page) {
         .iter()
         .map(|(member, _)| (&*member.pool.name, member.pool.id))
         .collect();
-    for (pool, number) in numbers {
-        if let Some(latency) = metrics.pools.get(number.0 as usize) {
-            let labels = format!("pool=\"{}\"", quoted(pool));
-            page.histogram("pool_request_duration_seconds", &labels, latency);
-        }
+    for (labels, latency) in by_pool(&numbers, &metrics.pools) {
+        page.histogram("pool_request_duration_seconds", &labels, latency);
     }
+    page.family(
+        "pool_wait_duration_seconds",
+        "summary",
+        "How long requests waited until the state of this pool let them go on, as for a writer.",
+    );
+    for (labels, latency) in by_pool(&numbers, &metrics.held) {
+        page.summary(
+            "pool_wait_duration_seconds",
+            &labels,
+            latency.count(),
+            latency.sum,
+        );
+    }
+}
+
+/// The counts of these pools, with the labels of their rows.
+fn by_pool<'a>(pools: &BTreeMap<&str, PoolId>, counts: &'a [Latency]) -> Vec<(String, &'a Latency)> {
+    let of_pool = |(pool, number): (&&str, &PoolId)| {
+        let labels = format!("pool=\"{}\"", quoted(pool));
+        Some((labels, counts.get(number.0 as usize)?))
+    };
+    pools.iter().filter_map(of_pool).collect()
 }
