@@ -1,6 +1,6 @@
 //! The words of memcached.
 
-use super::link::{Failure, LONGEST_REPLY, Parsed, excerpt, wrong};
+use super::answer::{Failure, LONGEST_REPLY, Parsed, excerpt, wrong};
 
 /// The request that stores a value for `ttl` seconds; 0: for ever.
 pub(super) fn set(key: &str, ttl: u64, value: &[u8]) -> Vec<u8> {

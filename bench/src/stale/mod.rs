@@ -7,6 +7,7 @@
 //!
 //! One thread a client, one request at a time: the order of a client's requests is the order of its code.
 
+mod answer;
 mod history;
 mod ledger;
 mod link;

@@ -2,7 +2,7 @@
 
 use proxima_wire::mysql::ErrPacket;
 
-use super::link::{Failure, Parsed, excerpt, wrong};
+use super::answer::{Failure, Parsed, excerpt, wrong};
 use crate::mysql::{packet, request, result_set::COLUMNS};
 
 /// The statement that stores a value.

@@ -2,13 +2,7 @@
 
 use rand::{RngExt, SeedableRng, rngs::SmallRng};
 
-use super::{
-    Run,
-    ledger::Verdict,
-    link::{Failure, Link},
-    tally::Stale,
-    value,
-};
+use super::{Run, answer::Failure, ledger::Verdict, link::Link, tally::Stale, value};
 
 /// Reads until the run is over: the key that was acknowledged last and any key, in turn.
 pub(super) fn run(run: &Run<'_>, number: u32) {

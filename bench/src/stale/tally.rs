@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::link::Failure;
+use super::answer::Failure;
 
 /// Requests by their outcome.
 #[derive(Clone, Copy, Debug, Default, Serialize)]

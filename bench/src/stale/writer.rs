@@ -4,13 +4,7 @@ use std::{collections::BTreeSet, net::SocketAddr, time::Instant};
 
 use anyhow::{Result, bail};
 
-use super::{
-    Run,
-    ledger::Ledger,
-    link::{Failure, Link},
-    options::Options,
-    value,
-};
+use super::{Run, answer::Failure, ledger::Ledger, link::Link, options::Options, value};
 
 /// Sets the first version of every key wherever something is written or read.
 ///

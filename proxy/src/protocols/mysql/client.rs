@@ -16,7 +16,7 @@ use super::{
     error::{BAD_HANDSHAKE, Error, NO_SUCH_THREAD, UNKNOWN_COMMAND},
     found::noted,
     galera,
-    hint::{Hint, Role},
+    hint::Hint,
     kill,
     offer::Offer,
     plan::{append_ok, begin, leave_loosely, prepare, prepared, set_option, statement},
@@ -28,7 +28,8 @@ use super::{
     words::{begins_read_only, shows, used},
 };
 use crate::protocol::{
-    Admission, Admitting, ClientSide, Control, DeclaredCommands, Failed, Lease, Plan, Session, StateSlot,
+    Admission, Admitting, ClientSide, Control, DeclaredCommands, Failed, Lease, Plan, Role, Session,
+    StateSlot,
 };
 
 impl ClientSide for Mysql {

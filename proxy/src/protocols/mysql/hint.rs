@@ -1,5 +1,7 @@
 //! What a client says of one statement in a comment before it: `/* proxima: member=writer, consistency=eventual */`.
 
+use crate::protocol::Role;
+
 /// What such a comment says. Words that are not known say nothing: the next version may know them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hint {
@@ -7,13 +9,6 @@ pub(super) struct Hint {
     pub(super) member: Option<Role>,
     /// Whether the read waits for nothing; `None`: it is not said.
     pub(super) is_eventual: Option<bool>,
-}
-
-/// What a server does in its cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    Writer,
-    Reader,
 }
 
 impl Hint {

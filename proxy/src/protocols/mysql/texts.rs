@@ -13,13 +13,13 @@ use super::{
     admit::{door_of, terms},
     commands,
     found::found,
-    hint::{Hint, Role},
+    hint::Hint,
     settings::{Settings, names_unreplayable},
     state::Client,
     who::{Proof, Who},
     words::{begins_with, has_word, shows},
 };
-use crate::protocol::{Access, ClientSide, Plan, Session, Texts};
+use crate::protocol::{Access, ClientSide, Plan, Role, Session, Texts};
 
 /// The lowest byte of the number of utf8mb4_general_ci.
 const UTF8MB4: u8 = 45;
