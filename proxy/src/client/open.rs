@@ -48,6 +48,7 @@ impl Engine {
             locality: Locality::NONE,
             source: ClientSource::Unknown,
             own: None,
+            former: None,
             pushing: None,
             subscriptions: None,
             slots: Slots::default(),

@@ -116,6 +116,9 @@ pub const MALFORMED: &str = "malformed reply";
 /// The problem with a reply that is the one to another request.
 pub const FOREIGN: &str = "malformed reply: it names another key than was asked for";
 
+/// The number of an idle lane that suits a session as well as any can.
+pub const BEST: u32 = u32::MAX;
+
 /// The command number that stands for "no request waits": the next message can only be a [`Message::Push`].
 pub const UNASKED: u16 = u16::MAX;
 

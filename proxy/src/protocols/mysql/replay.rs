@@ -19,7 +19,7 @@ use super::{
     state::Client,
     words::used,
 };
-use crate::protocol::{Outgoing, Session, Written};
+use crate::protocol::{BEST, Outgoing, Session, Written};
 
 /// What NAMES sets.
 const NAMES: [&[u8]; 4] = [
@@ -35,9 +35,12 @@ const NOT_KNOWN: &[u8] = b"\0";
 impl Lane {
     /// How well the connection suits this session.
     pub(super) fn suits(&self, session: &Session, client: &Client) -> u32 {
-        u32::from(self.session == session.id) << 2
-            | u32::from(self.settings.has_variables_of(&client.settings)) << 1
-            | u32::from(self.settings.schema == client.settings.schema)
+        let has_variables = self.settings.has_variables_of(&client.settings);
+        let has_schema = self.settings.schema == client.settings.schema;
+        match (self.session == session.id, has_variables, has_schema) {
+            (true, true, true) => BEST,
+            (is_own, ..) => u32::from(is_own) << 2 | u32::from(has_variables) << 1 | u32::from(has_schema),
+        }
     }
 
     /// Writes what goes before a request of this client, and the request.

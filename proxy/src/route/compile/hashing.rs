@@ -43,7 +43,9 @@ impl Maker<'_, '_> {
         let distribution = self.shared_distribution(&spec, &nodes, &over)?;
         Ok(match distribution {
             Some(distribution) if !self.protocol.has_keys() => {
-                self.choose(InTurn::new(HashRoute { distribution, spec }), nodes)
+                let weights = self.names_and_weights(&spec, &nodes);
+                let is_even = weights.windows(2).all(|pair| pair[0].1 == pair[1].1);
+                self.choose(InTurn::new(HashRoute { distribution, spec }, is_even), nodes)
             }
             Some(distribution) if spec.eject == OnEject::ShareAnew => {
                 let shared = self.names_and_weights(&spec, &nodes).into();

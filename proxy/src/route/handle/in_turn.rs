@@ -16,14 +16,17 @@ use crate::{
 pub(in crate::route) struct InTurn {
     /// What the turn is hashed by, so that weights and ejections count as they do for keys.
     hash: HashRoute,
+    /// All servers have the same weight.
+    is_even: bool,
     turn: Cell<u32>,
 }
 
 impl InTurn {
     /// The first turn is next.
-    pub(in crate::route) const fn new(hash: HashRoute) -> Self {
+    pub(in crate::route) const fn new(hash: HashRoute, is_even: bool) -> Self {
         Self {
             hash,
+            is_even,
             turn: Cell::new(0),
         }
     }
@@ -41,6 +44,10 @@ impl Choose for InTurn {
         // Turns of the golden ratio are shared out evenly, however few there were.
         let turn = self.turn.get().wrapping_add(0x9e37_79b9);
         self.turn.set(turn);
+        let even = ((u64::from(turn) * children.len() as u64) >> 32) as usize;
+        if self.is_even && children.is_up(even) {
+            return even;
+        }
         let key = &turn.to_le_bytes();
         self.hash.choose(&Query { key, ..*query }, children, random)
     }

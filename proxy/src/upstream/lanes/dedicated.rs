@@ -18,9 +18,12 @@ use crate::{
     engine::{ClientId, Engine, LaneId, ReplyTo},
     members::Member,
     micros::Micros,
-    protocol::Failed,
+    protocol::{BEST, Failed},
     upstream::Lane,
 };
+
+/// The most idle lanes that are looked at for one that suits a client: their states lie in distant memory.
+const LOOK: usize = 8;
 
 /// The error text for a request whose client has its lane elsewhere.
 pub(crate) const ELSEWHERE: &str = "what belongs together is on several servers, or of several logins";
@@ -167,19 +170,25 @@ impl Engine {
         Some(id)
     }
 
-    /// Takes the idle lane with this login that suits the client best. Of those that suit alike it is the one
-    /// that was used last.
+    /// Takes an idle lane with this login: of the client's former one and some that were used last the one that suits
+    /// the client best. Of those that suit alike it is the one that was used last.
     fn take_idle(&mut self, member: &Arc<Member>, login: u16, owner: ClientId) -> Option<LaneId> {
         self.dedicated_of(member);
         let dedicated = self.servers.by_member[member.id.0 as usize].dedicated.as_mut()?;
         let session = self.clients.session(Some(owner));
+        let former = self.clients.former_lane(owner);
         let lanes = &self.servers.lanes;
-        let suits = |(at, &idle): (usize, &LaneId)| {
-            let lane = lanes.get(idle).filter(|lane| lane.login == login)?;
+        let suits = |at: usize| {
+            let lane = lanes.get(dedicated.idle[at]).filter(|lane| lane.login == login)?;
             Some((member.protocol.suits(&lane.state, session), at))
         };
-        let (_, best) = dedicated.idle.iter().enumerate().filter_map(suits).max()?;
-        Some(dedicated.idle.remove(best))
+        let former = former.and_then(|former| dedicated.idle.iter().position(|&idle| idle == former));
+        let mut best = former.and_then(suits);
+        if best.is_none_or(|(suits, _)| suits < BEST) {
+            let newest = (0..dedicated.idle.len()).rev().filter_map(suits).take(LOOK);
+            best = newest.chain(best).max();
+        }
+        best.map(|(_, at)| dedicated.idle.remove(at))
     }
 
     /// A reply has come on a client's dedicated lane: the codec notes what the server keeps from now on.
