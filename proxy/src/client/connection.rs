@@ -38,8 +38,6 @@ pub struct Client {
     pub(super) source: ClientSource,
     /// The lane of the client's own; `None`: it has none.
     pub(super) own: Option<LaneId>,
-    /// The lane that was its own last, which may be another client's by now.
-    pub(super) former: Option<LaneId>,
     /// The lane whose message, which no request has asked for, is leaving in parts, and the slot of it.
     pub(super) pushing: Option<(LaneId, u32)>,
     /// Bytes that have come on its own lanes and were not passed on, and those of its transform.

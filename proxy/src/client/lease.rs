@@ -38,13 +38,7 @@ impl Clients {
     pub(crate) fn set_own_lane(&mut self, id: ClientId, lane: Option<LaneId>) {
         if let Some(client) = self.table.get_mut(id) {
             client.own = lane;
-            client.former = lane.or(client.former);
         }
-    }
-
-    /// The lane that was this client's own last; `None`: it had none.
-    pub(crate) fn former_lane(&self, id: ClientId) -> Option<LaneId> {
-        self.table.get(id)?.former
     }
 
     /// The client whose session has this number.

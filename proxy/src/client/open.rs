@@ -48,7 +48,6 @@ impl Engine {
             locality: Locality::NONE,
             source: ClientSource::Unknown,
             own: None,
-            former: None,
             pushing: None,
             subscriptions: None,
             slots: Slots::default(),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Access, Seat, StateSlot};
+use super::{Access, StateSlot};
 
 /// State from the first byte of a client's connection to its last.
 pub struct Session {
@@ -13,8 +13,6 @@ pub struct Session {
     pub login: Vec<u8>,
     /// What clients of the listener must say before they are served.
     pub access: Access,
-    /// The client's place among those of its user, where such places are counted.
-    pub seat: Option<Seat>,
     /// The client has named its library, and that was not counted yet.
     pub has_named_library: bool,
     /// How the client wants its replies written (in which version of the protocol). The tree gets no other
@@ -46,7 +44,6 @@ impl Session {
         state: StateSlot::NONE,
         login: Vec::new(),
         access: Access::Open,
-        seat: None,
         has_named_library: false,
         form: 0,
         lease: Lease::Clean,

@@ -218,9 +218,9 @@ fn prove(
     };
     let terms = terms(&session.access, &claim.user);
     // A client that becomes another user, or the same once more, has left the place that it had.
-    session.seat = None;
-    session.seat = with.seats.take(&claim.user, terms.clients);
-    if session.seat.is_none() {
+    client.seat = None;
+    client.seat = with.seats.take(&claim.user, terms.clients);
+    if client.seat.is_none() {
         let user = String::from_utf8_lossy(&claim.user);
         let text = format!("User {user} already has as many clients as it may have at this proxy");
         return denied(TOO_MANY_CLIENTS, &text, sequence, out);
@@ -285,6 +285,7 @@ fn welcome(session: &mut Session, claim: &Claim, proof: Proof, terms: Terms) {
         collation: client.collation,
         reads: client.reads,
         who: Some(who),
+        seat: client.seat.take(),
         settings: Settings::of_schema(&claim.schema),
         status: Status::AUTOCOMMIT,
         ..Client::default()

@@ -14,7 +14,7 @@ use super::{
     who::Who,
     words::{begins_with, is_charset},
 };
-use crate::protocol::{Door, EndState, Session};
+use crate::protocol::{Door, EndState, Seat, Session};
 
 /// The state of a session.
 #[derive(Default)]
@@ -33,6 +33,8 @@ pub(super) struct Client {
     pub(super) door: Door,
     /// As whom the client's statements run.
     pub(super) who: Option<Who>,
+    /// Its place among the clients of its user.
+    pub(super) seat: Option<Seat>,
     /// What every connection that it uses is to know.
     pub(super) settings: Settings,
     /// What a server has told last.

@@ -28,12 +28,20 @@ const LOOK: usize = 8;
 /// The error text for a request whose client has its lane elsewhere.
 pub(crate) const ELSEWHERE: &str = "what belongs together is on several servers, or of several logins";
 
+/// A lane that belongs to no client now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Idle {
+    pub(super) lane: LaneId,
+    /// The client whose own it was last.
+    pub(super) former: Option<ClientId>,
+}
+
 /// A worker's dedicated lanes to one member.
 #[derive(Debug, Default)]
 pub(in crate::upstream) struct Dedicated {
     pub(super) count: usize,
     /// Lanes that belong to no client now; their servers keep no state.
-    pub(super) idle: Vec<LaneId>,
+    pub(super) idle: Vec<Idle>,
     /// Requests that wait for a lane, oldest first.
     pub(in crate::upstream) queue: VecDeque<Queued>,
 }
@@ -151,7 +159,7 @@ impl Engine {
                 let quota = member.health.quota();
                 let other = match has_room && quota.take(member.dedicated.total.unwrap_or(u32::MAX)) {
                     true => None,
-                    false => Some(dedicated.idle.pop()?),
+                    false => Some(dedicated.idle.pop()?.lane),
                 };
                 // The one that is closed gives its own back.
                 if other.is_some() && !quota.take(u32::MAX) {
@@ -176,19 +184,21 @@ impl Engine {
         self.dedicated_of(member);
         let dedicated = self.servers.by_member[member.id.0 as usize].dedicated.as_mut()?;
         let session = self.clients.session(Some(owner));
-        let former = self.clients.former_lane(owner);
         let lanes = &self.servers.lanes;
         let suits = |at: usize| {
-            let lane = lanes.get(dedicated.idle[at]).filter(|lane| lane.login == login)?;
+            let lane = lanes
+                .get(dedicated.idle[at].lane)
+                .filter(|lane| lane.login == login)?;
             Some((member.protocol.suits(&lane.state, session), at))
         };
-        let former = former.and_then(|former| dedicated.idle.iter().position(|&idle| idle == former));
+        let mut idle = dedicated.idle.iter();
+        let former = idle.position(|idle| idle.former == Some(owner));
         let mut best = former.and_then(suits);
         if best.is_none_or(|(suits, _)| suits < BEST) {
             let newest = (0..dedicated.idle.len()).rev().filter_map(suits).take(LOOK);
             best = newest.chain(best).max();
         }
-        best.map(|(_, at)| dedicated.idle.remove(at))
+        best.map(|(_, at)| dedicated.idle.remove(at).lane)
     }
 
     /// A reply has come on a client's dedicated lane: the codec notes what the server keeps from now on.

@@ -151,9 +151,9 @@ impl Engine {
         }
         let most = member.dedicated.idle as usize;
         while self.dedicated_of(member).idle.len() > most
-            && let Some(id) = self.dedicated_of(member).idle.pop()
+            && let Some(idle) = self.dedicated_of(member).idle.pop()
         {
-            self.drop_lane(id, "");
+            self.drop_lane(idle.lane, "");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::close::CLOSED;
+use super::{close::CLOSED, dedicated::Idle};
 use crate::{
     client::LaneEvent,
     engine::{ClientId, Endpoint, Engine, LaneId, ReplyTo},
@@ -119,6 +119,7 @@ impl Engine {
 
     /// Returns a dedicated lane, on which the server keeps nothing, to the idle ones.
     pub(crate) fn free_lane(&mut self, id: LaneId) {
+        let former = self.servers.lanes.get(id).and_then(|lane| lane.owner);
         self.disown(id);
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
@@ -132,7 +133,7 @@ impl Engine {
             return;
         }
         lane.free = self.now;
-        self.dedicated_of(&member).idle.push(id);
+        self.dedicated_of(&member).idle.push(Idle { lane: id, former });
         self.give_lanes(&member);
     }
 
@@ -140,7 +141,7 @@ impl Engine {
     pub(in crate::upstream) fn lost(&mut self, id: LaneId, lane: &Lane) {
         let dedicated = self.dedicated_of(&lane.member);
         dedicated.count -= 1;
-        dedicated.idle.retain(|&idle| idle != id);
+        dedicated.idle.retain(|idle| idle.lane != id);
         lane.member.health.quota().give_back();
         if let Some(owner) = lane.owner {
             self.lane_has(owner, id, &lane.member, LaneEvent::Lost(&lane.state));
@@ -195,7 +196,7 @@ impl Engine {
             let idle = dedicated
                 .idle
                 .iter()
-                .filter_map(|&id| Some((id, self.servers.lanes.get(id)?)));
+                .filter_map(|idle| Some((idle.lane, self.servers.lanes.get(idle.lane)?)));
             let mut wanted = None;
             gone.extend(idle.filter_map(|(id, lane)| {
                 let limit = Micros::from(lane.member.dedicated.idle_timeout);
