@@ -7,7 +7,11 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).parents[2]
-NAMES = re.findall(r"^## `(\w+)`", (ROOT / "docs" / "routes.md").read_text(), re.MULTILINE)
+OF_MYSQL = "by_user", "by_schema"
+"""Routes that a listener of another protocol is refused."""
+
+REFERENCE = re.findall(r"^## `(\w+)`", (ROOT / "docs" / "routes.md").read_text(), re.MULTILINE)
+NAMES = [name for name in REFERENCE if name not in OF_MYSQL]
 
 
 def rows(name):
