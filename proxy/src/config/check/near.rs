@@ -1,6 +1,6 @@
 //! Checks of near caches: what stands below one, and its rules.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use crate::config::{
     Diagnostic,
@@ -41,23 +41,17 @@ fn refuse(site: Option<&Site>, problem: String) -> Diagnostic {
 pub(super) fn unfit(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for (site, near) in routes(config, index) {
-        let (mut pending, mut seen) = (near.child().into_iter().collect::<Vec<_>>(), HashSet::new());
-        while let Some(route) = pending.pop() {
-            pending.extend(route.children());
-            if let Some(name) = route.pool().filter(|&name| seen.insert(name)) {
-                pending.extend(config.routes.get(name));
-                let pool = config
-                    .pools
-                    .get(name)
-                    .filter(|_| !config.routes.contains_key(name));
-                if config.fleet.is_some() && pool.is_some_and(|pool| pool.replicated.is_some()) {
-                    let problem = format!(
-                        "`near` stands above pool `{name}` of a fleet, whose other proxies change it too"
-                    );
-                    let remedy = "leave the pool without `near`: its nearest copy is on this node already";
-                    diagnostics.push(refuse(site, problem).with_remedy(remedy));
-                }
+        let Some(child) = near.child() else { continue };
+        for (name, pool) in config.pools_below(child) {
+            if config.fleet.is_some() && pool.replicated.is_some() {
+                let problem = format!(
+                    "`near` stands above pool `{name}` of a fleet, whose other proxies change it too"
+                );
+                let remedy = "leave the pool without `near`: its nearest copy is on this node already";
+                diagnostics.push(refuse(site, problem).with_remedy(remedy));
             }
+        }
+        for route in config.routes_below(child) {
             if let Some((name, why)) = unfit_below(route) {
                 let problem = format!("`{name}` stands below `near`: {why}");
                 let remedy = format!("put `near` below `{name}`, as `{{{name}: {{…: {{near: …}}}}}}`");
@@ -144,11 +138,8 @@ pub(in crate::config) fn warn_of_near(config: &Config, cx: &mut Reading) {
                 warnings.push(refuse(site, problem).with_remedy(remedy));
             }
         }
-        let (mut pending, mut seen) = (near.child().into_iter().collect::<Vec<_>>(), HashSet::new());
-        while let Some(route) = pending.pop() {
-            pending.extend(route.children());
-            let named = route.pool().filter(|&name| seen.insert(name));
-            pending.extend(named.and_then(|name| config.routes.get(name)));
+        let below = near.child().map(|child| config.routes_below(child));
+        for route in below.unwrap_or_default() {
             let name = match route {
                 Route::Failover { .. } => "failover",
                 Route::AllFastest(_) => "all_fastest",

@@ -1,7 +1,5 @@
 //! Checks of protocols: no route joins two of them.
 
-use std::collections::HashSet;
-
 use crate::config::{
     Diagnostic,
     operations::is_word_of,
@@ -13,12 +11,8 @@ use crate::config::{
 pub(super) fn operations(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for (listener, site) in config.listeners.iter().zip(&index.listeners) {
-        let (mut pending, mut seen) = (vec![&listener.route], HashSet::new());
-        while let Some(route) = pending.pop() {
-            pending.extend(route.children());
-            let name = route.pool().filter(|&name| seen.insert(name));
-            pending.extend(name.and_then(|name| config.routes.get(name)));
-            let protocol = listener.protocol;
+        let protocol = listener.protocol;
+        for route in config.routes_below(&listener.route) {
             if let Route::ByLogin { of, .. } = route
                 && protocol != Protocol::MYSQL
             {
@@ -51,17 +45,8 @@ pub(super) fn operations(config: &Config, index: &Index) -> Vec<Diagnostic> {
 pub(super) fn joined(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for (listener, site) in config.listeners.iter().zip(&index.listeners) {
-        let (mut pending, mut seen) = (vec![&listener.route], HashSet::new());
-        while let Some(route) = pending.pop() {
-            pending.extend(route.children());
-            let Some(name) = route.pool().filter(|&name| seen.insert(name)) else {
-                continue;
-            };
-            if let Some(named) = config.routes.get(name) {
-                pending.push(named);
-            } else if let Some(pool) = config.pools.get(name)
-                && pool.protocol != listener.protocol
-            {
+        for (name, pool) in config.pools_below(&listener.route) {
+            if pool.protocol != listener.protocol {
                 let (ours, theirs) = (listener.protocol.0, pool.protocol.0);
                 let problem = format!(
                     "its clients speak {ours}, and its route leads to pool `{name}`, which speaks {theirs}"

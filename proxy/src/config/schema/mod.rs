@@ -1,5 +1,6 @@
 //! The configuration as types. Every front door ends in them: our YAML, mcrouter's JSON and twemproxy's YAML.
 
+mod below;
 mod discovery;
 mod door;
 mod fleet;
@@ -20,11 +21,7 @@ mod spool;
 mod tls;
 mod users;
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    path::PathBuf,
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use proxima_wire::message::Class;
 
@@ -92,28 +89,6 @@ pub struct Config {
     pub fleet: Option<Fleet>,
     /// Where deletes are kept that servers have not taken, of pools that have a name there. `None`: nowhere.
     pub spool: Option<SpoolOptions>,
-}
-
-impl Config {
-    /// How fresh reads of MySQL are below this route, where its listener says nothing: as all pools say whose
-    /// servers follow a writer. Where they differ, reads are fresh.
-    pub fn consistency_below(&self, route: &Route) -> Consistency {
-        let (mut pending, mut seen) = (vec![route], HashSet::new());
-        let mut says = Vec::new();
-        while let Some(route) = pending.pop() {
-            pending.extend(route.children());
-            let Some(name) = route.pool().filter(|&name| seen.insert(name)) else {
-                continue;
-            };
-            pending.extend(self.routes.get(name));
-            let pool = self.pools.get(name).and_then(|pool| pool.one_writer.as_ref());
-            says.extend(pool.map(|pool| pool.consistency));
-        }
-        match says.is_empty() || says.contains(&Consistency::Strict) {
-            true => Consistency::Strict,
-            false => Consistency::Eventual,
-        }
-    }
 }
 
 /// A command that the configuration declares.
@@ -227,7 +202,8 @@ pub struct Limits {
     pub value_bytes: usize,
     /// Time after which a client that neither sends nor waits for a reply is closed; 0: never.
     pub idle: Duration,
-    /// Time after which a client in a transaction that neither sends nor waits for a reply is closed; 0: never.
+    /// Time after which a client in a transaction that neither sends nor waits for a reply is closed; 0:
+    /// never.
     pub idle_in_transaction: Duration,
     /// The greatest age of a client, at which it is closed when nothing is due to it; 0: there is none.
     pub age: Duration,

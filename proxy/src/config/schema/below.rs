@@ -1,0 +1,40 @@
+//! What stands below a route: the routes in it, those that it names, and the pools to which they lead.
+
+use std::collections::HashSet;
+
+use super::{Config, Consistency, Pool, Route};
+
+impl Config {
+    /// This route and all routes below it. A route that has a name is followed once.
+    pub fn routes_below<'a>(&'a self, route: &'a Route) -> Vec<&'a Route> {
+        let (mut pending, mut seen, mut found) = (vec![route], HashSet::new(), Vec::new());
+        while let Some(route) = pending.pop() {
+            found.push(route);
+            pending.extend(route.children());
+            let name = route.pool().filter(|&name| seen.insert(name));
+            pending.extend(name.and_then(|name| self.routes.get(name)));
+        }
+        found
+    }
+
+    /// The pools to which this route leads, by name.
+    pub fn pools_below<'a>(&'a self, route: &'a Route) -> Vec<(&'a str, &'a Pool)> {
+        let mut seen = HashSet::new();
+        let names = self.routes_below(route).into_iter().filter_map(Route::pool);
+        let names = names.filter(|&name| !self.routes.contains_key(name) && seen.insert(name));
+        names
+            .filter_map(|name| Some((name, self.pools.get(name)?)))
+            .collect()
+    }
+
+    /// How fresh reads of MySQL are below this route, where its listener says nothing: as all pools say whose
+    /// servers follow a writer. Where they differ, reads are fresh.
+    pub fn consistency_below(&self, route: &Route) -> Consistency {
+        let pools = self.pools_below(route).into_iter();
+        let mut says = pools.filter_map(|(_, pool)| Some(pool.one_writer.as_ref()?.consistency));
+        match says.next() == Some(Consistency::Eventual) && says.all(|other| other == Consistency::Eventual) {
+            true => Consistency::Eventual,
+            false => Consistency::Strict,
+        }
+    }
+}
