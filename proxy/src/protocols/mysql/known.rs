@@ -27,8 +27,17 @@ pub(super) struct KnownStatement {
 pub(super) struct KnownStatements {
     all: HashMap<Arc<[u8]>, Vec<KnownStatement>>,
     count: usize,
+    /// Bytes of memory that they take.
+    bytes: usize,
     /// Counts the uses.
     clock: u64,
+}
+
+impl KnownStatement {
+    /// Bytes of memory that it takes with its text, and with the types of all of its parameters.
+    const fn memory(&self, text: &[u8]) -> usize {
+        size_of::<Self>() + text.len() + 2 * self.parameters as usize
+    }
 }
 
 impl KnownStatements {
@@ -61,10 +70,14 @@ impl KnownStatements {
             settings: Arc::clone(settings),
             used: self.clock,
         };
+        self.bytes += one.memory(text);
         let known = self.all.entry(Arc::clone(text)).or_default();
         match known.iter_mut().find(|other| other.settings == *settings) {
             // It was prepared anew.
-            Some(other) => closed.push(std::mem::replace(other, one).number),
+            Some(other) => {
+                self.bytes -= other.memory(text);
+                closed.push(std::mem::replace(other, one).number);
+            }
             None => {
                 known.push(one);
                 self.count += 1;
@@ -82,7 +95,8 @@ impl KnownStatements {
         let (_, number, text) = oldest.min_by_key(|&(used, ..)| used)?;
         let text = Arc::clone(text);
         let known = self.all.get_mut(&text)?;
-        known.retain(|one| one.number != number);
+        let at = known.iter().position(|one| one.number == number)?;
+        self.bytes -= known.swap_remove(at).memory(&text);
         if known.is_empty() {
             self.all.remove(&text);
         }
@@ -91,10 +105,8 @@ impl KnownStatements {
     }
 
     /// Bytes of memory that they take.
-    pub(super) fn memory(&self) -> usize {
-        let texts: usize = self.all.keys().map(|text| text.len() + 64).sum();
-        let types = self.all.values().flatten().map(|known| known.types.capacity());
-        texts + types.sum::<usize>() + self.count * size_of::<KnownStatement>()
+    pub(super) const fn memory(&self) -> usize {
+        self.bytes
     }
 }
 
@@ -144,7 +156,12 @@ mod tests {
             assert!(known.add((&one.text, &settings), number as u32, 0).is_empty());
         }
         assert!(known.get(&all[0]).is_some());
-        assert_eq!(known.add((&all[MOST].text, &settings), 999, 0), [1]);
+        let before = known.memory();
+        assert_eq!(known.add((&all[MOST].text, &settings), 999, 7), [1]);
+        assert_eq!(
+            known.memory(),
+            before + "SELECT 128".len() - "SELECT 1".len() + 14
+        );
         assert!(known.get(&all[1]).is_none() && known.get(&all[0]).is_some());
         assert_eq!(known.count, MOST);
     }

@@ -55,11 +55,13 @@ pub(super) struct Lane {
     pub(super) reading: Reading,
     /// A statement has changed what the server was asked for so.
     pub(super) has_lost_reading: bool,
-    /// A statement has run since the server was told that it rejects whatever writes. What it has called may have
-    /// opened the next transaction for writes, which no server reports.
+    /// A statement has run since the server was told that it rejects whatever writes. What it has called may
+    /// have opened the next transaction for writes, which no server reports.
     pub(super) may_be_open: bool,
     /// Texts that the server has taken here.
     taken: HashSet<Box<[u8]>>,
+    /// Bytes of these texts.
+    taken_bytes: usize,
     /// The prepared statements that the server knows here.
     pub(super) statements: KnownStatements,
     /// The numbers of those that are to be closed.
@@ -92,7 +94,6 @@ pub(super) struct Telling {
 
 impl EndState for Lane {
     fn memory(&self) -> usize {
-        let taken = self.taken.iter().map(|text| text.len() + size_of::<Box<[u8]>>());
         self.begun.memory()
             + self.settings.memory()
             + self.telling.text.capacity()
@@ -101,7 +102,7 @@ impl EndState for Lane {
             + self.failed.as_ref().map_or(0, Vec::capacity)
             + self.closing.capacity() * size_of::<u32>()
             + self.statements.memory()
-            + taken.sum::<usize>()
+            + self.taken_bytes
     }
 }
 
@@ -127,8 +128,8 @@ impl Lane {
 
     /// The server has taken this text.
     pub(super) fn take(&mut self, text: &[u8]) {
-        if self.taken.len() < MOST_TAKEN {
-            self.taken.insert(text.into());
+        if self.taken.len() < MOST_TAKEN && self.taken.insert(text.into()) {
+            self.taken_bytes += text.len() + size_of::<Box<[u8]>>();
         }
     }
 
