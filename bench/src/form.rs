@@ -68,8 +68,8 @@ impl Form {
         self.transaction && self.protocol.is_mysql()
     }
 
-    /// Appends this step of the request of these operations, the first of which says whether it reads or writes,
-    /// on a connection that has prepared these statements.
+    /// Appends this step of the request of these operations, the first of which says whether it reads or
+    /// writes, on a connection that has prepared these statements.
     pub(crate) fn append(
         &self,
         operations: &[Operation],

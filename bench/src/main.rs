@@ -36,8 +36,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// Measure proxies of memcached, Redis and MySQL: latency under load, processor time per request, stale reads,
-/// hostile clients, side by side
+/// Measure proxies of memcached, Redis and MySQL: latency under load, processor time per request, stale
+/// reads, hostile clients, side by side
 #[derive(Parser)]
 #[command(version)]
 struct CommandLine {

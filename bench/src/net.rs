@@ -36,8 +36,8 @@ pub(crate) fn connect(address: SocketAddr) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Waits until there is something to read, or the end, over a connection that does not block. Its time-out of reads
-/// holds.
+/// Waits until there is something to read, or the end, over a connection that does not block. Its time-out of
+/// reads holds.
 pub(crate) fn wait_for_words(socket: &TcpStream) -> Result<()> {
     socket.set_nonblocking(false)?;
     socket.peek(&mut [0]).context("the other side says nothing")?;

@@ -51,9 +51,9 @@ impl Protocol {
         matches!(self, Self::Mysql | Self::MysqlPrepared)
     }
 
-    /// Makes clients of these connections, by TLS if there is a connector: shakes hands, and logs in where that
-    /// comes first, with what each has prepared. `wait` returns when a connection may have something to read, and
-    /// lets servers in this thread answer before.
+    /// Makes clients of these connections, by TLS if there is a connector: shakes hands, and logs in where
+    /// that comes first, with what each has prepared. `wait` returns when a connection may have something to
+    /// read, and lets servers in this thread answer before.
     pub(crate) fn enter(
         self,
         sockets: Vec<TcpStream>,
@@ -98,8 +98,8 @@ impl Protocol {
         }
     }
 
-    /// Appends a request that stores the value of `size` bytes that belongs to the key. `statements`: what its
-    /// connection has prepared.
+    /// Appends a request that stores the value of `size` bytes that belongs to the key. `statements`: what
+    /// its connection has prepared.
     pub(crate) fn append_set(self, key: &[u8], size: usize, statements: Statements, out: &mut Vec<u8>) {
         match self {
             Self::Memcached => memcache::request::append_set(key, size, out),

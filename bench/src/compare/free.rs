@@ -19,8 +19,8 @@ use crate::{
     protocol::Protocol,
 };
 
-/// Servers behind each proxy. Before MySQL it is one: statements have no key that spreads them, and servers that know
-/// nothing of each other are no cluster.
+/// Servers behind each proxy. Before MySQL it is one: statements have no key that spreads them, and servers
+/// that know nothing of each other are no cluster.
 pub(super) const fn server_count(protocol: Protocol) -> usize {
     if protocol.is_mysql() { 1 } else { 4 }
 }

@@ -1,4 +1,5 @@
-//! MariaDB itself: a new data directory, the account and the table of a run, and nothing that waits for a disk.
+//! MariaDB itself: a new data directory, the account and the table of a run, and nothing that waits for a
+//! disk.
 
 use std::{
     fs,

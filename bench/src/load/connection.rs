@@ -205,7 +205,8 @@ impl Connection {
         }
     }
 
-    /// Goes on with the login by what the other side has said. When it is over, the requests that wait for it leave.
+    /// Goes on with the login by what the other side has said. When it is over, the requests that wait for it
+    /// leave.
     fn log_in(&mut self, bytes: &[u8], keys: &Keys, form: &Form) -> Result<()> {
         self.replies.extend_from_slice(bytes);
         if let Some(login) = &mut self.login {

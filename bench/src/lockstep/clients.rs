@@ -114,8 +114,8 @@ impl Clients {
         self.form.steps()
     }
 
-    /// Lets every client write this step of its next batch, in one write each. `backends`: the servers behind the
-    /// proxy.
+    /// Lets every client write this step of its next batch, in one write each. `backends`: the servers behind
+    /// the proxy.
     pub(crate) fn send(&mut self, step: usize, backends: Option<&mut Backends>) -> Result<()> {
         if self.protocol.is_mysql() {
             // A login waits for the other side: all are over before the first request leaves.
@@ -146,8 +146,8 @@ impl Clients {
         Ok(())
     }
 
-    /// Lets every client read and judge the replies to this step of its batch, and close its connection behind the
-    /// last one if it is not kept.
+    /// Lets every client read and judge the replies to this step of its batch, and close its connection
+    /// behind the last one if it is not kept.
     pub(crate) fn receive(&mut self, step: usize, check: Check) -> Result<()> {
         for connection in &mut self.connections {
             let requests = || connection.batch.chunks(self.form.operations());

@@ -120,8 +120,8 @@ pub(crate) struct Shape {
     /// Keys of a request; above 1: MGET and MSET
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub(crate) keys_a_request: usize,
-    /// A request is a transaction with --keys-a-request commands on one key: in one piece, or of MySQL each behind
-    /// the reply to the one before
+    /// A request is a transaction with --keys-a-request commands on one key: in one piece, or of MySQL each
+    /// behind the reply to the one before
     #[arg(long)]
     pub(crate) transaction: bool,
     /// Servers behind a contender that is started

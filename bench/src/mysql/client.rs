@@ -14,8 +14,9 @@ use crate::tls::{Connector, Stream};
 /// No login takes as long.
 const STUCK: Duration = Duration::from_secs(5);
 
-/// Logs in over each of these connections, all of which are plain yet, and returns what each has prepared. `wait`
-/// returns when the one that it is given may have something to read, and lets servers in this thread answer before.
+/// Logs in over each of these connections, all of which are plain yet, and returns what each has prepared.
+/// `wait` returns when the one that it is given may have something to read, and lets servers in this thread
+/// answer before.
 pub(crate) fn log_in(
     streams: Vec<&mut Stream>,
     prepares: bool,

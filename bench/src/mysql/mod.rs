@@ -1,7 +1,7 @@
 //! The part of MySQL's protocol that a measuring client and a stand-in server need.
 //!
-//! Packets and results are separate from the product's codec on purpose: a judge that shares the code which it
-//! judges shares its errors. Only logins, which no figure is about, are read and written by that codec.
+//! Packets and results are separate from the product's codec on purpose: a judge that shares the code which
+//! it judges shares its errors. Only logins, which no figure is about, are read and written by that codec.
 
 pub(crate) mod account;
 mod answer;

@@ -7,8 +7,8 @@ use crate::{verdict::Verdict, workload::value};
 
 pub(crate) use result_set::{EMPTY, END, STORED, append_announcement};
 
-/// Judges the reply to a read (or a write) of the value of `key` at the start of `bytes`. `binary`: the statement
-/// was prepared.
+/// Judges the reply to a read (or a write) of the value of `key` at the start of `bytes`. `binary`: the
+/// statement was prepared.
 ///
 /// Returns its length and its contents. `None`: more bytes are needed.
 pub(crate) fn judge(

@@ -103,8 +103,8 @@ pub(crate) fn append_prepared_set(statements: Statements, key: &[u8], size: usiz
     });
 }
 
-/// Appends what stands before the parameters: the statement's number, no cursor, once, none is NULL, and their
-/// types, which drivers tell each time.
+/// Appends what stands before the parameters: the statement's number, no cursor, once, none is NULL, and
+/// their types, which drivers tell each time.
 fn append_execution(number: u32, types: &[[u8; 2]], out: &mut Vec<u8>) {
     out.push(EXECUTE);
     out.extend_from_slice(&number.to_le_bytes());

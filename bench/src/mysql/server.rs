@@ -1,8 +1,8 @@
 //! The server's side of one connection: as little of MariaDB, and of a node of a Galera cluster, as a proxy
 //! notices.
 //!
-//! A read is answered with the value that belongs to its key, a write with `OK`; nothing is stored. What proxies
-//! ask when they connect, and while they watch a server, is answered as by a node that is well.
+//! A read is answered with the value that belongs to its key, a write with `OK`; nothing is stored. What
+//! proxies ask when they connect, and while they watch a server, is answered as by a node that is well.
 
 use anyhow::{Context, Result, bail, ensure};
 use proxima_wire::mysql::{

@@ -1,6 +1,7 @@
 //! What a connection has prepared.
 
-/// The numbers of the statements of a run on one connection, which its server has chosen. 0: it has prepared none.
+/// The numbers of the statements of a run on one connection, which its server has chosen. 0: it has prepared
+/// none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Statements {
     /// That which reads a value.

@@ -25,8 +25,8 @@ pub(crate) fn append_commit(out: &mut Vec<u8>) {
 pub(super) const BEGIN: &[u8] = b"BEGIN";
 pub(super) const COMMIT: &[u8] = b"COMMIT";
 
-/// A reply within a transaction, as it is outside of any: they differ in the status alone. `None`: it says that no
-/// transaction is open.
+/// A reply within a transaction, as it is outside of any: they differ in the status alone. `None`: it says
+/// that no transaction is open.
 pub(crate) fn as_outside(reply: &[u8]) -> Option<Vec<u8>> {
     let mut outside = reply.to_vec();
     let status = status(&mut outside)?;

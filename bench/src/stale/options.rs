@@ -36,9 +36,9 @@ const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// reaches is found stale, rather than empty. Half of the reads ask for the key that was acknowledged last,
 /// where a write on its way is caught; the others for any key, where an old copy that has come back is.
 ///
-/// Keys have a new name in each run and expire by themselves after --ttl. In MySQL each key has a row in the table
-/// `bench` of the database `proxima_bench`, which the user `app` (password `secret`) may make; rows of the run are
-/// deleted at its end.
+/// Keys have a new name in each run and expire by themselves after --ttl. In MySQL each key has a row in the
+/// table `bench` of the database `proxima_bench`, which the user `app` (password `secret`) may make; rows of
+/// the run are deleted at its end.
 ///
 /// The longest spell is the longest time, from the beginning of a write that failed, in which no write to the
 /// same key was acknowledged. Ctrl-C ends the run early, with its report.

@@ -50,8 +50,8 @@ pub(super) struct Row {
     /// It is given no new requests, as an operator has ordered. Missing if it is.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     drains: bool,
-    /// In a pool that finds its writer by itself: what the member serves, for how many seconds, and why it does
-    /// not serve.
+    /// In a pool that finds its writer by itself: what the member serves, for how many seconds, and why it
+    /// does not serve.
     #[serde(flatten)]
     role: Option<RoleRow>,
     /// For a copy in a replicated pool: its state.
@@ -127,7 +127,7 @@ pub(super) async fn members(State(proxy): Shared, RawQuery(query): RawQuery) -> 
     reason = "beside the control thread, which owns the clock"
 )]
 fn rows(proxy: &Proxy, from: Option<IpAddr>) -> Vec<Row> {
-    let (metrics, standings, now) = (proxy.metrics(), proxy.standings(), Instant::now());
+    let (metrics, roles, now) = (proxy.metrics(), proxy.roles(), Instant::now());
     let row = |member: Arc<Member>| {
         let counted = metrics.members.get(member.id.0 as usize);
         let (since, why) = match proxy.ejection(&member) {
@@ -154,9 +154,7 @@ fn rows(proxy: &Proxy, from: Option<IpAddr>) -> Vec<Row> {
             ejections: member.health.ejections(),
             lanes: counted.map_or(0, |metrics| metrics.lanes),
             waiting: counted.map_or(0, |metrics| metrics.waiting),
-            role: standings
-                .get(&member.id)
-                .map(|standing| RoleRow::of(standing, now)),
+            role: roles.get(&member.id).map(|status| RoleRow::of(status, now)),
             copy: member.is_copy().then(|| Copy::of(proxy.copy(&member), now)),
             fail_open: member.fails_open(),
             drains: member.drains(),

@@ -101,15 +101,13 @@ pub(super) async fn show(State(proxy): Shared) -> Response {
     reason = "beside the control thread, which owns the clock"
 )]
 fn pools(proxy: &Proxy) -> Vec<MysqlPool> {
-    let (metrics, standings, now) = (proxy.metrics(), proxy.standings(), Instant::now());
+    let (metrics, roles, now) = (proxy.metrics(), proxy.roles(), Instant::now());
     let row = |member: &Member| {
         let counted = metrics.members.get(member.id.0 as usize);
         MysqlMember {
             name: member.name.clone(),
             address: member.address.clone(),
-            role: standings
-                .get(&member.id)
-                .map(|standing| RoleRow::of(standing, now)),
+            role: roles.get(&member.id).map(|status| RoleRow::of(status, now)),
             is_up: member.is_up(),
             why: proxy.ejection(member).map(|ejection| ejection.why),
             drains: member.drains(),

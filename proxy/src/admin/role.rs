@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::Standing;
+use crate::protocol::RoleStatus;
 
 /// The role of a member in a pool that finds its writer by itself.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -20,13 +20,11 @@ pub struct RoleRow {
 }
 
 impl RoleRow {
-    pub(super) fn of(standing: &Standing, now: Instant) -> Self {
+    pub(super) fn of(status: &RoleStatus, now: Instant) -> Self {
         Self {
-            role: standing.role.name().to_owned(),
-            role_since: standing
-                .since
-                .map(|since| now.duration_since(since).as_secs_f64()),
-            role_why: standing.why(),
+            role: status.role.name().to_owned(),
+            role_since: status.since.map(|since| now.duration_since(since).as_secs_f64()),
+            role_why: status.why(),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! `proxima mysql`: the pools of MySQL servers and the sessions of their clients, as a running proxy sees them.
+//! `proxima mysql`: the pools of MySQL servers and the sessions of their clients, as a running proxy sees
+//! them.
 
 use std::{collections::BTreeSet, fmt::Write};
 

@@ -209,7 +209,8 @@ impl Engine {
         self.answer(id, seq, &reply, &line);
     }
 
-    /// Answers a request whose rest cannot be read in the codec's words. What servers say to it comes too late.
+    /// Answers a request whose rest cannot be read in the codec's words. What servers say to it comes too
+    /// late.
     #[cold]
     pub(super) fn answer_badly(&mut self, id: ClientId, seq: u32, text: &[u8]) {
         let Some(client) = self.clients.table.get_mut(id) else {

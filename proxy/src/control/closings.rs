@@ -1,5 +1,5 @@
-//! Closes the connections to members where the state of their pool asks for that: to a server that took writes, before
-//! another one does.
+//! Closes the connections to members where the state of their pool asks for that: to a server that took
+//! writes, before another one does.
 
 use std::sync::{Arc, mpsc};
 
@@ -26,7 +26,8 @@ pub(super) async fn close_connections(proxy: Arc<Proxy>) {
                 });
             }
             drop(done);
-            // A thread that cannot be started waits for nothing: workers have the order, and follow it in this turn.
+            // A thread that cannot be started waits for nothing: workers have the order, and follow it in
+            // this turn.
             let _ = spawn_blocking(move || wait(&ended)).await;
             tracing::info!(%pool, server = address, "closed the connections that there were to it");
             if let Some(state) = &pool.state {

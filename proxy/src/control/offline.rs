@@ -147,8 +147,8 @@ fn unwritable(path: &Path) -> Option<OfflineError> {
     })
 }
 
-/// Explains the route of a request, for each listener; of a statement, for each whose clients have statements.
-/// Every server that has an address counts as up.
+/// Explains the route of a request, for each listener; of a statement, for each whose clients have
+/// statements. Every server that has an address counts as up.
 ///
 /// # Errors
 /// The configuration cannot be used, or the text is no request.

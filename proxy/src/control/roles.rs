@@ -5,19 +5,19 @@ use std::{collections::HashMap, sync::Arc};
 use super::Proxy;
 use crate::{
     members::{Member, MemberId},
-    protocol::Standing,
+    protocol::RoleStatus,
 };
 
 impl Proxy {
     /// The members that have a role in their pool, each with it.
-    pub fn standings(&self) -> HashMap<MemberId, Standing> {
+    pub fn roles(&self) -> HashMap<MemberId, RoleStatus> {
         let state = self.state();
         let pools = state.tree.stateful().iter();
         let members = pools.flat_map(|pool| pool.members.iter().enumerate());
-        let standing = |(position, member): (usize, &Arc<Member>)| {
-            let standing = member.pool.state.as_ref()?.standing(&member.answerer(position))?;
-            Some((member.id, standing))
+        let status = |(position, member): (usize, &Arc<Member>)| {
+            let status = member.pool.state.as_ref()?.role(&member.answerer(position))?;
+            Some((member.id, status))
         };
-        members.filter_map(standing).collect()
+        members.filter_map(status).collect()
     }
 }

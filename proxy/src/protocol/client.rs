@@ -165,8 +165,8 @@ pub trait ClientSide: Send + Sync {
         true
     }
 
-    /// Is the client in a transaction, so that others may wait for what it holds? By default it is if a server keeps
-    /// something for it.
+    /// Is the client in a transaction, so that others may wait for what it holds? By default it is if a
+    /// server keeps something for it.
     fn is_in_transaction(&self, session: &Session) -> bool {
         session.lease == super::Lease::Kept
     }
@@ -176,8 +176,8 @@ pub trait ClientSide: Send + Sync {
         b""
     }
 
-    /// The schema that this message is about: the client's own, or the one that it names to be that. Empty: none, as
-    /// by default.
+    /// The schema that this message is about: the client's own, or the one that it names to be that. Empty:
+    /// none, as by default.
     fn schema<'a>(&self, _: &'a Session, _message: &'a [u8]) -> &'a [u8] {
         b""
     }

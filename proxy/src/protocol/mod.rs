@@ -75,7 +75,7 @@ pub use self::{
     pool_words::{Mark, Noted, PoolCount, Reached},
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
     requests::{Change, Expiry, Requests},
-    role::{Role, Standing},
+    role::{Role, RoleStatus},
     seats::{Seat, Seats},
     server::ServerSide,
     server_login::ServerLogin,

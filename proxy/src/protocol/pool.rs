@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use proxima_wire::message::{Class, Request};
 
 use super::{
-    Credentials, Failed, Heard, Noted, PoolChanges, PoolCount, PoolOrders, Reached, Session, Standing,
+    Credentials, Failed, Heard, Noted, PoolChanges, PoolCount, PoolOrders, Reached, RoleStatus, Session,
 };
 
 /// State of one pool: a map of slots, roles of members, a clock. It is made from the pool's settings, made
@@ -71,8 +71,9 @@ pub trait PoolState: Send + Sync {
         None
     }
 
-    /// The address of a member all connections to which are to end, in every worker, before the state goes on: one that
-    /// took writes, before another one does. It is asked when the state has changed. By default there is none.
+    /// The address of a member all connections to which are to end, in every worker, before the state goes
+    /// on: one that took writes, before another one does. It is asked when the state has changed. By default
+    /// there is none.
     fn closing(&self) -> Option<String> {
         None
     }
@@ -81,7 +82,7 @@ pub trait PoolState: Send + Sync {
     fn closed(&self, _address: &str) {}
 
     /// What a member is to the pool now, for operators. `None`: members have no roles, as by default.
-    fn standing(&self, _: &Answerer<'_>) -> Option<Standing> {
+    fn role(&self, _: &Answerer<'_>) -> Option<RoleStatus> {
         None
     }
 

@@ -29,17 +29,17 @@ impl Role {
 
 /// The role of a member, as operators see it.
 #[derive(Clone, Debug)]
-pub struct Standing {
+pub struct RoleStatus {
     /// The role.
     pub role: Role,
     /// Since when it has the role; `None`: that is not known, or an operator has ordered who the writer is.
     pub since: Option<Instant>,
-    /// Why it does not serve, each reason in a word and in a sentence. The words are few, and the same in every
-    /// process.
+    /// Why it does not serve, each reason in a word and in a sentence. The words are few, and the same in
+    /// every process.
     pub why_out: Vec<(&'static str, String)>,
 }
 
-impl Standing {
+impl RoleStatus {
     /// Why it does not serve, in one sentence; `None`: it serves.
     pub fn why(&self) -> Option<String> {
         let said: Vec<&str> = self.why_out.iter().map(|(_, said)| said.as_str()).collect();

@@ -74,8 +74,9 @@ pub trait ServerSide: Send + Sync {
         None
     }
 
-    /// How well an idle lane suits this session: the one with the highest number is taken. Where it is [`BEST`](super::BEST), no other
-    /// one is looked at. By default all are alike, and the one that was used last is taken.
+    /// How well an idle lane suits this session: the one with the highest number is taken. Where it is
+    /// [`BEST`](super::BEST), no other one is looked at. By default all are alike, and the one that was used
+    /// last is taken.
     fn suits(&self, _lane: &StateSlot, _session: &Session) -> u32 {
         0
     }

@@ -6,8 +6,8 @@ use super::{Access, Session};
 
 /// What `explain` needs of a protocol whose requests are texts, as statements are.
 pub trait Texts {
-    /// The session of a client that has logged in at a listener of this protocol with this access as this user,
-    /// with this schema (empty: none), and has asked for nothing yet.
+    /// The session of a client that has logged in at a listener of this protocol with this access as this
+    /// user, with this schema (empty: none), and has asked for nothing yet.
     fn session(&self, access: &Access, user: &[u8], schema: &[u8]) -> Session;
 
     /// Appends the request with this text.

@@ -129,7 +129,8 @@ fn of_text(
     })
 }
 
-/// The head of a request, read as the client's session makes it. A large one is passed on as it comes, unread.
+/// The head of a request, read as the client's session makes it. A large one is passed on as it comes,
+/// unread.
 pub(super) fn head(
     tree: &Tree,
     protocol: &dyn Protocol,

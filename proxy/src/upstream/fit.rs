@@ -16,8 +16,8 @@ use crate::{
     protocol::{Before, Failed, Fate, Outgoing, Written},
 };
 
-/// The most times in a row that a request waits for what goes before it: each answer brings it nearer, or the codec
-/// is wrong, and would have the server work for ever.
+/// The most times in a row that a request waits for what goes before it: each answer brings it nearer, or the
+/// codec is wrong, and would have the server work for ever.
 const MOST_WAITS: u8 = 16;
 
 impl Engine {

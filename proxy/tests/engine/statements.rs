@@ -98,7 +98,8 @@ impl Statements {
         made
     }
 
-    /// The first statement opens the connection to the server, which the proxy asks for more behind its login.
+    /// The first statement opens the connection to the server, which the proxy asks for more behind its
+    /// login.
     fn open(&mut self) {
         let (client, ask) = (self.client, self.ask.clone());
         self.world.say(client, &ask);

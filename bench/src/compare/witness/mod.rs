@@ -1,5 +1,5 @@
-//! An outside witness, which shares nothing with this program, through every proxy: redis-benchmark, or sysbench
-//! for MySQL.
+//! An outside witness, which shares nothing with this program, through every proxy: redis-benchmark, or
+//! sysbench for MySQL.
 
 mod redis_benchmark;
 mod sysbench;

@@ -8,7 +8,7 @@ use crate::{
     control::Proxy,
     members::{HealthState, Member, MemberId, PoolId},
     metrics::{Latency, Metrics},
-    protocol::{Role, Standing},
+    protocol::{Role, RoleStatus},
 };
 
 /// Rows of pools: how many of their members may be asked.
@@ -114,10 +114,9 @@ fn health(members: &Labelled, page: &mut Page) {
 }
 
 fn roles(proxy: &Proxy, members: &Labelled, page: &mut Page) {
-    let standings = proxy.standings();
-    let standing =
-        |(member, labels): &(Arc<Member>, String)| Some((standings.get(&member.id)?, labels.clone()));
-    let with_role: Vec<(&Standing, String)> = members.iter().filter_map(standing).collect();
+    let roles = proxy.roles();
+    let status = |(member, labels): &(Arc<Member>, String)| Some((roles.get(&member.id)?, labels.clone()));
+    let with_role: Vec<(&RoleStatus, String)> = members.iter().filter_map(status).collect();
     if with_role.is_empty() {
         return;
     }
@@ -126,10 +125,10 @@ fn roles(proxy: &Proxy, members: &Labelled, page: &mut Page) {
         "gauge",
         "What this member of a pool with one writer serves: 1 for its role, and 0 for the others.",
     );
-    for (standing, labels) in &with_role {
+    for (status, labels) in &with_role {
         for role in Role::ALL {
             let labels = format!("{labels},role=\"{}\"", role.name());
-            page.row("member_role", &labels, u8::from(standing.role == role));
+            page.row("member_role", &labels, u8::from(status.role == role));
         }
     }
     page.family(
@@ -137,8 +136,8 @@ fn roles(proxy: &Proxy, members: &Labelled, page: &mut Page) {
         "gauge",
         "Why this member of a pool with one writer does not serve: 1 for each reason that holds now.",
     );
-    for (standing, labels) in &with_role {
-        for (reason, _) in &standing.why_out {
+    for (status, labels) in &with_role {
+        for (reason, _) in &status.why_out {
             page.row("member_out", &format!("{labels},reason=\"{reason}\""), 1);
         }
     }

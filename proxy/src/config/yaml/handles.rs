@@ -95,8 +95,8 @@ handles! {
         names: keys.users.into_iter().map(|(name, route)| (name.text, route)).collect(),
         default: keys.default.map(Box::new),
     };
-    /// The child of the schema that a client uses, for MySQL. `USE` goes to the route of the schema that it names,
-    /// and any other statement to that of the client's own, whatever schemas its text names.
+    /// The child of the schema that a client uses, for MySQL. `USE` goes to the route of the schema that it
+    /// names, and any other statement to that of the client's own, whatever schemas its text names.
     by_schema: BySchemaKeys => |keys: BySchemaKeys| Route::ByLogin {
         of: OfLogin::Schema,
         names: keys.schemas.into_iter().map(|(name, route)| (name.text, route)).collect(),

@@ -247,8 +247,8 @@ section! {
         writer_reads: Flag = false,
         /// Whether a server serves that brings another one up to date.
         donors: Word<Donors> = Donors::Wait,
-        /// How fresh reads are, where a listener says nothing. `eventual` counts if all pools say it to which the
-        /// listener's route leads.
+        /// How fresh reads are, where a listener says nothing. `eventual` counts if all pools say it to which
+        /// the listener's route leads.
         consistency: Word<Consistency> = Consistency::Strict,
     }
 }

@@ -153,7 +153,8 @@ section! {
         writes: Word<Writes> = Writes::Served,
         /// Where reads of MySQL go.
         reads: Word<Reads> = Reads::Readers,
-        /// How fresh reads of MySQL are. Without it, as the pools say to which its route leads (`galera.consistency`).
+        /// How fresh reads of MySQL are. Without it, as the pools say to which its route leads
+        /// (`galera.consistency`).
         consistency: Optional<Word<Consistency>>,
         /// The version that clients of MySQL are greeted with before a server has told its own.
         server_version: Optional<Text>,
@@ -229,8 +230,8 @@ section! {
         value_size: Size = Limits::DEFAULT.value_bytes,
         /// Time after which a client that neither sends nor waits for a reply is closed; 0s: never.
         idle: Time = Limits::DEFAULT.idle,
-        /// The same for a client in a transaction, which holds locks of a server, or a connection to it (`MULTI` and
-        /// `WATCH` of Redis); 0s: never.
+        /// The same for a client in a transaction, which holds locks of a server, or a connection to it
+        /// (`MULTI` and `WATCH` of Redis); 0s: never.
         idle_in_transaction: Time = Limits::DEFAULT.idle_in_transaction,
         /// The greatest age of a client, so that new backends of a balancer get their share; 0s: there is
         /// none. A client is closed when nothing is due to it, after four fifths to the whole of this time:

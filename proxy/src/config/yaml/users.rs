@@ -23,8 +23,8 @@ section! {
         /// The hash of the password as `mysql.user` shows it for `mysql_native_password`: `*` and forty
         /// hexadecimal digits.
         native_hash: Optional<NativeHash>,
-        /// The most clients of this process that may be this user at a time. Further ones are answered with error
-        /// 1203. Without it there is no limit.
+        /// The most clients of this process that may be this user at a time. Further ones are answered with
+        /// error 1203. Without it there is no limit.
         clients: Optional<Count<1>>,
         /// How fresh the user's reads are, whatever the listener says.
         consistency: Optional<Word<Consistency>>,

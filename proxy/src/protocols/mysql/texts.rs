@@ -105,8 +105,8 @@ fn beside(statement: Statement, request: &Request) -> String {
     found.map(|(_, what)| format!(", {what}")).collect()
 }
 
-/// For how long the connection stays the session's behind a statement that was planned, and why, as far as the
-/// text shows it.
+/// For how long the connection stays the session's behind a statement that was planned, and why, as far as
+/// the text shows it.
 fn keeps(session: &Session, statement: Statement, text: &[u8]) -> String {
     let Some(client) = Client::of(session) else {
         return String::new();

@@ -1,5 +1,5 @@
-//! The servers of a pool whose requests have no keys: reads go to each in its turn, by weight, and all else to one, as
-//! it would not be the same at another. Each worker counts by itself.
+//! The servers of a pool whose requests have no keys: reads go to each in its turn, by weight, and all else
+//! to one, as it would not be the same at another. Each worker counts by itself.
 
 use std::cell::Cell;
 

@@ -59,12 +59,12 @@ impl Choose for Assigned {
     fn why(&self, _: &Query<'_>, _: &Children<'_>, chosen: usize) -> String {
         match chosen.checked_sub(1).and_then(|at| self.0.members.get(at)) {
             Some(member) => {
-                let standing = self
+                let status = self
                     .0
                     .state()
-                    .and_then(|state| state.standing(&member.answerer(chosen - 1)));
+                    .and_then(|state| state.role(&member.answerer(chosen - 1)));
                 let pool = &self.0.pool;
-                match standing.map(|standing| standing.role) {
+                match status.map(|status| status.role) {
                     Some(Role::Writer) => format!("the writer of pool {pool}"),
                     Some(Role::Reader) => format!("a reader of pool {pool}"),
                     Some(Role::Out) => {

@@ -178,8 +178,8 @@ impl Engine {
         Some(id)
     }
 
-    /// Takes an idle lane with this login: of the client's former one and some that were used last the one that suits
-    /// the client best. Of those that suit alike it is the one that was used last.
+    /// Takes an idle lane with this login: of the client's former one and some that were used last the one
+    /// that suits the client best. Of those that suit alike it is the one that was used last.
     fn take_idle(&mut self, member: &Arc<Member>, login: u16, owner: ClientId) -> Option<LaneId> {
         self.dedicated_of(member);
         let dedicated = self.servers.by_member[member.id.0 as usize].dedicated.as_mut()?;

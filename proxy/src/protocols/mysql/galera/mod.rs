@@ -29,7 +29,7 @@ use super::{
 };
 use crate::protocol::{
     Answerer, Asked, Failed, Fate, Heard, HoldLimit, MemberFacts, Monitor, OneWriter, PoolChanges,
-    PoolMembers, PoolOrders, PoolSettings, PoolState, Role, Standing,
+    PoolMembers, PoolOrders, PoolSettings, PoolState, Role, RoleStatus,
 };
 
 /// Time between two questions to a server.
@@ -227,25 +227,25 @@ impl PoolState for Galera {
         self.changes.note();
     }
 
-    fn standing(&self, of: &Answerer<'_>) -> Option<Standing> {
-        let mut standing = self.nodes.standing(of.address);
+    fn role(&self, of: &Answerer<'_>) -> Option<RoleStatus> {
+        let mut status = self.nodes.role(of.address);
         if let Some(ordered) = self.orders.writer() {
-            let role = match standing.role {
+            let role = match status.role {
                 _ if ordered == of.position => Role::Writer,
                 Role::Writer => Role::Reader,
                 other => other,
             };
-            if role != standing.role {
-                (standing.role, standing.since) = (role, None);
+            if role != status.role {
+                (status.role, status.since) = (role, None);
             }
         }
-        if standing.role == Role::Reader && !of.is_up {
-            (standing.role, standing.since) = (Role::Out, None);
-            standing
+        if status.role == Role::Reader && !of.is_up {
+            (status.role, status.since) = (Role::Out, None);
+            status
                 .why_out
                 .push((Reason::Down.word(), Reason::Down.to_string()));
         }
-        Some(standing)
+        Some(status)
     }
 
     fn monitors(&self) -> Vec<Monitor> {

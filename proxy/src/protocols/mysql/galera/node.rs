@@ -22,7 +22,7 @@ use super::{
     answer::{Answer, Status},
     reason::{Reason, said},
 };
-use crate::protocol::{Answerer, OneWriter, Role, Standing};
+use crate::protocol::{Answerer, OneWriter, Role, RoleStatus};
 
 /// Time for which servers may answer first, before one of them is the writer that is not the first by name.
 const SETTLING: Duration = Duration::from_millis(500);
@@ -48,8 +48,8 @@ struct All {
     writer: u32,
     /// The one that will be it when it has waited for the others once more, with how often it had before.
     next: Option<(u32, u32)>,
-    /// The addresses to which every connection ends before anything is decided: of one that took writes, and of those
-    /// that are silent, so that nobody waits for them.
+    /// The addresses to which every connection ends before anything is decided: of one that took writes, and
+    /// of those that are silent, so that nobody waits for them.
     closing: Vec<String>,
     /// When the first server has answered. Nothing is waited for once there was a writer.
     begun: Option<Instant>,
@@ -163,7 +163,7 @@ impl Nodes {
     }
 
     /// What the server at this address serves, and why if that is nothing.
-    pub(super) fn standing(&self, address: &str) -> Standing {
+    pub(super) fn role(&self, address: &str) -> RoleStatus {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let node = all.nodes.get(address);
         let (role, since) = node.and_then(|node| node.role).unzip();
@@ -174,7 +174,7 @@ impl Nodes {
             Some(node) => node.why_not.clone(),
         };
         let shown = |reason: &Reason| (reason.word(), reason.to_string());
-        Standing {
+        RoleStatus {
             role: role.unwrap_or(Role::Out),
             since,
             why_out: reasons.iter().map(shown).collect(),
@@ -425,9 +425,9 @@ mod tests {
     fn a_server_has_a_role_and_says_why_it_is_out() {
         let cluster = Cluster::new(3, WRITER);
         let said = |at: usize| {
-            let standing = cluster.nodes.standing(&format!("10.0.0.{at}:3306"));
-            let words: Vec<&str> = standing.why_out.iter().map(|&(word, _)| word).collect();
-            (standing.role, words.join(" "), standing.since)
+            let status = cluster.nodes.role(&format!("10.0.0.{at}:3306"));
+            let words: Vec<&str> = status.why_out.iter().map(|&(word, _)| word).collect();
+            (status.role, words.join(" "), status.since)
         };
         assert_eq!(said(0), (Role::Out, "unknown".into(), None));
         cluster.well(0, "a");
