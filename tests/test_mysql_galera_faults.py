@@ -43,11 +43,11 @@ def name(mysql_pair):
 def before(mysql_pair, proxima, tmp_path, cleanup):
     """Starts a proxy before a cluster of these nodes, with one listener that has these keys."""
 
-    def start(*nodes, timeout="20s", galera=True, **listener):
+    def start(*nodes, timeout="20s", galera=True, workers=1, **listener):
         for node in nodes:
             cleanup.callback(node.stop)
         users = {name: {"password": PASSWORDS[name]} for name in ("app", "other")}
-        config = made(tmp_path, *mysql_pair, [{"route": "db", **listener}], users, workers=1)
+        config = made(tmp_path, *mysql_pair, [{"route": "db", **listener}], users, workers=workers)
         pool = {**config["pools"]["writer"], "timeout": timeout, "galera": galera}
         del config["routes"]
         config["pools"] = {"db": {**pool, "servers": [node.address for node in nodes]}}
@@ -218,22 +218,26 @@ def test_a_transaction_at_a_former_writer_ends_before_another_server_takes_write
     before, mysql_pair, name, says
 ):
     first, second = (Changing(server, node) for server, node in zip(mysql_pair, ("first", "second")))
-    proxy = before(first.node, second.node)
+    proxy = before(first.node, second.node, workers=3)
 
     def writer():
         # What runs at the former writer when its connections end has an error.
         with contextlib.suppress(pymysql.err.MySQLError), connect(proxy.address, database=name) as other:
             return value(other, WRITER)
 
-    with connect(proxy.address, database=name) as client:
+    with contextlib.ExitStack() as stack:
+        # Some at each worker.
+        clients = [stack.enter_context(connect(proxy.address, database=name)) for _ in range(9)]
         assert writer() == "first"
-        rows(client, "BEGIN")
-        rows(client, "INSERT INTO t (a) VALUES (1)")
+        for client in clients:
+            rows(client, "BEGIN")
+            rows(client, "INSERT INTO t (a) VALUES (1)")
         first.says.update(says)
         until(lambda: writer() == "second", "another server takes writes")
-        # It holds no lock any more, and nothing of it is there.
+        for client in clients:
+            assert error(client, "COMMIT") is not None
+        # They hold no locks any more, and nothing of them is there.
         assert written(mysql_pair[0], name) == []
-        assert error(client, "COMMIT") is not None
     with connect(proxy.address, database=name) as other:
         rows(other, "INSERT INTO t (a) VALUES (2)")
     assert (written(mysql_pair[0], name), written(mysql_pair[1], name)) == ([], [(2,)])

@@ -1,5 +1,5 @@
-//! What a client says of one statement in a comment before it: `/* proxima: member=writer,
-//! consistency=eventual */`.
+//! What a client says of one statement in a comment before it, as in
+//! `/* proxima: member=writer, consistency=eventual */`.
 
 use crate::protocol::Role;
 
