@@ -338,7 +338,9 @@ impl Talk {
             if key == "slow" {
                 verb = "WAIT";
             }
-            if let Some(port) = key.strip_prefix("at-")
+            // `at-PORT/more` stays with the server of that port.
+            let place = key.strip_prefix("at-").and_then(|place| place.split('/').next());
+            if let Some(port) = place
                 && port != address.port().to_string()
             {
                 self.say(&format!("~ moved 127.0.0.1:{port}\n"))?;
