@@ -56,7 +56,9 @@ def secure_redis(redis_server, authority, pair):
 
 def over(route, servers, pair=None, protocol="memcached", **tls):
     """A configuration with one listener, which has TLS if `pair` is given."""
-    pools = {"p": {"servers": servers, "protocol": protocol, **({"tls": tls} if tls else {})}}
+    # A handshake takes long on a machine that is busy with other tests.
+    patient = {"timeout": "20s", "connect_timeout": "20s"}
+    pools = {"p": {"servers": servers, "protocol": protocol, **patient, **({"tls": tls} if tls else {})}}
     made = config(route, pools if route == "p" else None)
     made["listeners"][0]["protocol"] = protocol
     if pair:

@@ -22,6 +22,8 @@ QUICK = (
     "--innodb-fast-shutdown=2",
     "--key-buffer-size=1M",
     "--performance-schema=OFF",
+    # A status flag tells clients of slow statements, which a busy machine has at chance.
+    "--long-query-time=86400",
     "--skip-name-resolve",
 )
 
