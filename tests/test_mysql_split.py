@@ -2,6 +2,7 @@
 other one."""
 
 import contextlib
+import time
 
 import pymysql
 import pytest
@@ -521,6 +522,31 @@ def test_a_session_that_idles_in_a_transaction_is_closed_and_its_locks_are_free(
         rows(other, "COMMIT")
         assert error(idle, "COMMIT") is not None
         assert value(other, "SELECT a FROM t WHERE id = 1") == 4
+
+
+def test_a_statement_that_takes_too_long_is_ended_by_its_server(mysql_pair, proxima, tmp_path, name):
+    proxy = proxima(made(tmp_path, *mysql_pair, limits={"statement_timeout": "300ms"}))
+    with connect(proxy.address, database=name) as client:
+        rows(client, "BEGIN")
+        rows(client, "UPDATE t SET a = 3 WHERE id = 1")
+        for slow in ("SELECT a, SLEEP(60) FROM t FOR UPDATE", "UPDATE t SET a = SLEEP(60)"):
+            assert error(client, slow) == 1317
+        # What is answered in time is not ended, however often, and the transaction goes on.
+        for _ in range(5):
+            rows(client, "SELECT SLEEP(0.1) FOR UPDATE")
+        assert value(client, "SELECT a FROM t WHERE id = 1") == 3
+        rows(client, "COMMIT")
+        # Reads are ended as well, prepared ones too, and idle time is none.
+        assert error(client, "SELECT a, SLEEP(60) FROM t") == 1317
+        with client.cursor() as cursor:
+            time.sleep(0.5)
+            cursor.execute("SELECT 1")
+            assert cursor.fetchall()
+    writer, reader = (
+        proxy.metric("member_overdue_total", pool=pool, member=server.address)
+        for pool, server in zip(("writer", "readers"), mysql_pair)
+    )
+    assert (writer, reader) == (2, 1)
 
 
 @pytest.mark.parametrize(

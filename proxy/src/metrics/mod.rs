@@ -112,6 +112,8 @@ pub struct MemberMetrics {
     pub timed_out: u64,
     /// Lanes that broke, or could not be made.
     pub broken: u64,
+    /// Requests that the server was asked to end because they took too long.
+    pub overdue: u64,
     /// Lanes that were closed because nothing was asked.
     pub idle: u64,
     /// Requests that were given to a lane, and lost with it.
@@ -163,6 +165,7 @@ impl MemberMetrics {
         self.dedicated_waited += other.dedicated_waited;
         self.dedicated_refused += other.dedicated_refused;
         self.dedicated += other.dedicated;
+        self.overdue += other.overdue;
         self.idle += other.idle;
         self.lanes += other.lanes;
         self.workers += other.workers;

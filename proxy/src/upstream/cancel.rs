@@ -1,6 +1,6 @@
-//! The end of what a server does for a client: by an order, or because nobody waits for it any more. A server
-//! goes on with what it was asked when the connection is closed: it is asked to end that on another one. It
-//! lets nobody end what is another account's: that connection has the client's login.
+//! The end of what a server does for a client: by an order, because it takes too long, or because nobody waits
+//! for it any more. A server goes on with what it was asked when the connection is closed: it is asked to end
+//! that on another one. It lets nobody end what is another account's: that connection has the client's login.
 //!
 //! Invariant: all workers together have one such connection to a server at a time. It is not counted with
 //! those that clients may have, so that there is room for it when these are all in use.
@@ -64,6 +64,34 @@ impl Engine {
             && let Some(cancel) = lane.cancel(self.now)
         {
             self.ask_to_cancel(cancel);
+        }
+    }
+
+    /// Has servers end what they do for longer than the configuration allows, once for each request.
+    pub(super) fn end_overdue(&mut self) {
+        let (now, limit) = (self.now, Micros::from(self.limits.statement_timeout));
+        if limit == Micros::ZERO {
+            return;
+        }
+        let lanes = self.servers.lanes.iter_mut();
+        let overdue: Vec<(LaneId, Cancel)> = lanes
+            .filter_map(|(id, lane)| {
+                let waiter = lane.waiters.first()?;
+                let is_overdue = lane.owner.is_some()
+                    && lane.is_working()
+                    && now - waiter.sent > limit
+                    && lane.overdue != Some(waiter.at);
+                let at = is_overdue.then_some(waiter.at)?;
+                lane.overdue = Some(at);
+                Some((id, lane.cancel(now)?))
+            })
+            .collect();
+        for (of, cancel) in overdue {
+            self.metrics.member(cancel.member.id).overdue += 1;
+            self.ask_to_cancel(Cancel {
+                of: Some(of),
+                ..cancel
+            });
         }
     }
 

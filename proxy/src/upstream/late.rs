@@ -36,6 +36,7 @@ impl Engine {
         self.end_queues();
         self.check_closings();
         self.retry_cancels();
+        self.end_overdue();
         let now = self.now;
         let queued = |conn| refused(conn) + unacknowledged(conn);
         let late: Vec<(LaneId, Late)> = self

@@ -27,6 +27,7 @@ impl Engine {
             state: StateSlot::NONE,
             fitted: member.protocol.fits_requests(),
             awaits_before: false,
+            overdue: None,
             waits: 0,
             gets_more: false,
             unwritten: Vec::new(),

@@ -8,7 +8,7 @@ use crate::{
     control::Proxy,
     members::{HealthState, Member, MemberId, PoolId},
     metrics::{Latency, Metrics},
-    protocol::{Role, RoleStatus},
+    protocol::{OUTCOMES, Role, RoleStatus},
 };
 
 /// Rows of pools: how many of their members may be asked.
@@ -145,6 +145,35 @@ fn roles(proxy: &Proxy, members: &Labelled, page: &mut Page) {
 
 fn requests(members: &Labelled, metrics: &Metrics, page: &mut Page) {
     let counted = |id: MemberId| metrics.members.get(id.0 as usize);
+    page.family(
+        "member_requests",
+        "counter",
+        "Requests to this member that have ended, by outcome. Outcomes that have not come are left out.",
+    );
+    for (member, labels) in members {
+        for (outcome, name) in OUTCOMES {
+            let count = counted(member.id).map_or(0, |metrics| metrics.outcomes.of(outcome));
+            if count > 0 {
+                page.row(
+                    "member_requests_total",
+                    &format!("{labels},outcome=\"{name}\""),
+                    count,
+                );
+            }
+        }
+    }
+    page.family(
+        "member_overdue",
+        "counter",
+        "Requests that this member was asked to end because they took longer than `limits.statement_timeout`.",
+    );
+    for (member, labels) in members {
+        page.row(
+            "member_overdue_total",
+            labels,
+            counted(member.id).map_or(0, |metrics| metrics.overdue),
+        );
+    }
     page.family("member_errors", "counter", "Error replies of this member.");
     for (member, labels) in members {
         page.row(

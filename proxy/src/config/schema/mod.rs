@@ -205,6 +205,8 @@ pub struct Limits {
     /// Time after which a client in a transaction that neither sends nor waits for a reply is closed; 0:
     /// never.
     pub idle_in_transaction: Duration,
+    /// Time after which a server is asked to end a statement of MySQL; 0: never.
+    pub statement_timeout: Duration,
     /// The greatest age of a client, at which it is closed when nothing is due to it; 0: there is none.
     pub age: Duration,
     /// Time after which a client that takes no bytes that wait for it is closed.
@@ -229,6 +231,7 @@ impl Limits {
         value_bytes: 64 << 20,
         idle: Duration::ZERO,
         idle_in_transaction: Duration::ZERO,
+        statement_timeout: Duration::ZERO,
         age: Duration::ZERO,
         write_timeout: Duration::from_secs(10),
         request_timeout: Duration::from_secs(30),

@@ -233,6 +233,9 @@ section! {
         /// The same for a client in a transaction, which holds locks of a server, or a connection to it
         /// (`MULTI` and `WATCH` of Redis); 0s: never.
         idle_in_transaction: Time = Limits::DEFAULT.idle_in_transaction,
+        /// Time after which a server is asked to end a statement of MySQL that it has not answered (`KILL
+        /// QUERY`), which then has error 1317; 0s: never.
+        statement_timeout: Time = Limits::DEFAULT.statement_timeout,
         /// The greatest age of a client, so that new backends of a balancer get their share; 0s: there is
         /// none. A client is closed when nothing is due to it, after four fifths to the whole of this time:
         /// not all of those that came together leave together.
@@ -455,6 +458,7 @@ fn limits(keys: LimitsKeys) -> Limits {
         value_size,
         idle,
         idle_in_transaction,
+        statement_timeout,
         age,
         write_timeout,
         request_timeout,
@@ -469,6 +473,7 @@ fn limits(keys: LimitsKeys) -> Limits {
         value_bytes: value_size,
         idle,
         idle_in_transaction,
+        statement_timeout,
         age,
         write_timeout,
         request_timeout,

@@ -67,6 +67,8 @@ pub struct Lane {
     pub(super) fitted: bool,
     /// Requests are held until what goes before the first of them is answered.
     pub(super) awaits_before: bool,
+    /// Where the request begins that its server was asked to end because it takes too long. `None`: none was.
+    pub(super) overdue: Option<u32>,
     /// So many times in a row it has waited for that.
     pub(super) waits: u8,
     /// More requests are about to be given to it.
