@@ -245,15 +245,6 @@ def test_no_password_is_told_anywhere(mysql_pair, proxima, tmp_path, command):
     assert not found
 
 
-def test_a_listener_without_users_is_refused(mysql_pair, tmp_path, command):
-    config = made(tmp_path, *mysql_pair)
-    del config["listeners"][0]["users"]
-    file = tmp_path / "config.yaml"
-    file.write_text(yaml.safe_dump(config))
-    checked = command("check", str(file))
-    assert checked.returncode != 0 and "users" in checked.stdout + checked.stderr
-
-
 def test_the_version_that_clients_are_told_is_the_servers_or_the_configured_one(
     mysql_pair, proxima, tmp_path
 ):

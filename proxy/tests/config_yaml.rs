@@ -206,6 +206,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         keepalive: None,
         asks_version: true,
         tls: None,
+        plain_logins: PlainLogins::Rejected,
         plain: Vec::new(),
     };
     let plain = |source| Pool {
@@ -224,6 +225,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         keepalive: None,
         asks_version: true,
         tls: None,
+        plain_logins: PlainLogins::Rejected,
         plain: Vec::new(),
     };
     let unread = |source| Password { source, secret: None };

@@ -25,10 +25,10 @@ def number():
     return next(_numbers)
 
 
-def until(condition, what, every=0.01):
-    """Polls `condition` until it returns something true, and returns that. If it never does, the test fails
-    with `what`."""
-    end = time.monotonic() + PATIENCE * 0.9
+def until(condition, what, every=0.01, longest=PATIENCE * 0.9):
+    """Polls `condition` until it returns something true, and returns that. If it does not within `longest`
+    seconds, the test fails with `what`."""
+    end = time.monotonic() + longest
     while True:
         result = condition()
         if result:

@@ -48,7 +48,17 @@ def sha2(password, salt):
     return bytes(a ^ b for a, b in zip(once, mask))
 
 
-PROOFS = {"mysql_native_password": native, "caching_sha2_password": sha2, "": native}
+def said(password, _):
+    """The password itself."""
+    return password.encode() + b"\0"
+
+
+PROOFS = {
+    "mysql_native_password": native,
+    "caching_sha2_password": sha2,
+    "mysql_clear_password": said,
+    "": native,
+}
 
 
 def proof(method, password, salt):
@@ -106,6 +116,8 @@ class Connection(Raw):
     ):
         super().__init__(address)
         self._parts = []
+        # The number of the packet by which the client says who it is.
+        self.sequence = 1
         _, payload = self.packet()
         if payload[:1] == b"\xff":
             raise Error(payload)
@@ -115,10 +127,18 @@ class Connection(Raw):
         if login:
             self.login(user, password, schema)
 
+    def secure(self, context):
+        """Goes on within TLS."""
+        self.capabilities |= TLS
+        asks = struct.pack("<IIB23x", self.capabilities, 1 << 30, self._collation)
+        self.send(packets(asks, self.sequence))
+        self.sequence += 1
+        self.sock = context.wrap_socket(self.sock)
+
     def login(self, user, password, schema=""):
         """Logs in, and returns the bytes of what the server has said to it."""
         self._parts = []
-        self.send(packets(self.hello(user, password, schema), 1))
+        self.send(packets(self.hello(user, password, schema), self.sequence))
         payload = self.proved(password)
         if payload[:1] == b"\xff":
             raise Error(payload)
@@ -232,9 +252,15 @@ class Connection(Raw):
 def login_by(client, user, password, method, whole=False):
     """Logs in by this method, and returns the last answer, or the `whole` reply."""
     client._parts = []
-    client.send(packets(client.hello(user, password, method=method), 1))
+    client.send(packets(client.hello(user, password, method=method), client.sequence))
     payload = client.proved(password)
     return b"".join(client._parts) if whole else payload
+
+
+def say(client, user, password):
+    """Logs in by the method in which the password itself is said, and returns the first answer."""
+    client.send(packets(client.hello(user, password, method="mysql_clear_password"), client.sequence))
+    return client.packet()[1]
 
 
 def change_user(client, user, password, schema=""):

@@ -7,20 +7,30 @@ use std::{rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Outcome, Parsed, Request};
 
-use super::{WHOLE, stage::Stage};
+use super::{WHOLE, open::host, stage::Stage};
 use crate::{
-    engine::{ClientId, Endpoint, Engine, ReplyTo},
+    engine::{ClientId, Endpoint, Engine, ReplyTo, Sleeper},
     micros::Micros,
-    protocol::{Admission, Admitting, End, Failed, Heard, Seats, Session},
+    protocol::{Admission, Admitting, End, Failed, Heard, LoginCache, PasswordKey, Seats, Session},
     route::{Answer, Walk},
 };
+
+/// The time after which a step is taken again that has to wait for others.
+const RETRY: Micros = Micros::millis(20);
+
+/// What a listener, and the process, have for the login of a client.
+struct ListenerFacts {
+    greeting: Arc<[u8]>,
+    key: Option<Arc<PasswordKey>>,
+    seats: Arc<Seats>,
+    logins: Arc<LoginCache>,
+}
 
 impl Engine {
     /// Takes a step of the login. Returns the bytes used; `None`: more bytes are needed.
     pub(super) fn admit(&mut self, id: ClientId, bytes: &[u8]) -> Option<usize> {
-        let greeting = self.greeting(id);
-        let seats = Arc::clone(&self.clients.register().seats);
-        let with = self.admitting(id, &greeting, &seats)?;
+        let facts = self.listener_facts(id);
+        let with = self.admitting(id, &facts)?;
         let client = self.clients.table.get_mut(id)?;
         let said = client.stream.out.len();
         let step = client.protocol.admit(
@@ -49,9 +59,8 @@ impl Engine {
 
     /// A server has answered what a login has asked.
     pub(crate) fn admission_answered(&mut self, id: ClientId, answer: &Answer<'_>) {
-        let greeting = self.greeting(id);
-        let seats = Arc::clone(&self.clients.register().seats);
-        let Some(with) = self.admitting(id, &greeting, &seats) else {
+        let facts = self.listener_facts(id);
+        let Some(with) = self.admitting(id, &facts) else {
             return;
         };
         let client = self.clients.table.get_mut(id);
@@ -75,31 +84,38 @@ impl Engine {
         self.requeue(id);
     }
 
-    /// What this client is greeted with.
-    fn greeting(&self, id: ClientId) -> Arc<[u8]> {
-        let client = self.clients.table.get(id);
-        client.map_or_else(Arc::default, |client| {
-            self.tree.greeting(usize::from(client.listener))
-        })
+    /// What this client's listener has for its login.
+    fn listener_facts(&self, id: ClientId) -> ListenerFacts {
+        let register = self.clients.register();
+        let listener = self
+            .clients
+            .table
+            .get(id)
+            .map(|client| usize::from(client.listener));
+        ListenerFacts {
+            greeting: listener.map_or_else(Arc::default, |listener| self.tree.greeting(listener)),
+            key: listener.and_then(|listener| self.tree.password_key(listener)),
+            seats: Arc::clone(&register.seats),
+            logins: Arc::clone(&register.logins),
+        }
     }
 
     /// What a step of this client's login is given.
-    fn admitting<'a>(
-        &mut self,
-        id: ClientId,
-        greeting: &'a [u8],
-        seats: &'a Arc<Seats>,
-    ) -> Option<Admitting<'a>> {
+    fn admitting<'a>(&mut self, id: ClientId, facts: &'a ListenerFacts) -> Option<Admitting<'a>> {
         let client = self.clients.table.get(id)?;
-        let listener = client.listener;
+        let listener = usize::from(client.listener);
         let is_plain = client.stream.transform.is_none();
         Some(Admitting {
-            greeting,
-            seats,
+            greeting: &facts.greeting,
+            seats: &facts.seats,
+            logins: &facts.logins,
+            key: facts.key.as_deref(),
+            host: host(client.source),
             random: [(); 4].map(|()| self.random.bits()),
             unix: self.unix().0,
-            offers_tls: is_plain && self.tree.tls(usize::from(listener)).is_some(),
-            reach: self.tree.reach_of(usize::from(listener)),
+            offers_tls: is_plain && self.tree.tls(listener).is_some(),
+            is_private: !is_plain || self.tree.is_local(listener),
+            reach: self.tree.reach_of(listener),
         })
     }
 
@@ -114,6 +130,11 @@ impl Engine {
                 Some(0)
             }
             Admission::More { used } => Some(used).filter(|&used| used > 0),
+            Admission::Later => {
+                client.stalled = true;
+                self.timers.wake(self.now + RETRY, Sleeper::Client(id));
+                None
+            }
             Admission::Ready { used } => {
                 client.stage = Stage::Requests;
                 client.half = Micros::NEVER;

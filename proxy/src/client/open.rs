@@ -135,7 +135,7 @@ impl Engine {
 
 /// The host of a client, as far as it can be told from others. One host may have all addresses of a
 /// network of IPv6.
-fn host(source: ClientSource) -> Option<IpAddr> {
+pub(super) fn host(source: ClientSource) -> Option<IpAddr> {
     const NETWORK: u128 = !0 << 64;
     match source {
         ClientSource::Address(address) => Some(match address.to_canonical() {

@@ -17,7 +17,7 @@ use std::{
 
 use super::stats::Tally;
 use crate::embedded::{Connection, Connections};
-use crate::protocol::{ConnectionFacts, Seats};
+use crate::protocol::{ConnectionFacts, LoginCache, Seats};
 
 /// The clients of all workers. Each worker has a part of its own, so that accepting takes no contended lock.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub struct Register {
     pub(super) tally: Tally,
     /// How many clients are which user.
     pub(super) seats: Arc<Seats>,
+    /// Logins that servers have accepted.
+    pub logins: Arc<LoginCache>,
 }
 
 /// What the clients of a listener are told of the proxies that they may use: an answer for each form in which
@@ -95,6 +97,7 @@ impl Register {
             announced: Mutex::default(),
             tally: Tally::new(workers),
             seats: Arc::default(),
+            logins: Arc::default(),
         }
     }
 

@@ -76,6 +76,20 @@ impl Engine {
         self.share_room();
     }
 
+    /// Closes the clients that were admitted by one of these cached logins: their server has rejected it since.
+    pub fn end_logins(&mut self, numbers: &[u64]) {
+        let all = self.clients.table.iter_mut();
+        let by_these = all.filter_map(|(id, client)| {
+            let number = client.protocol.cached_login(&client.session);
+            (number != 0 && numbers.contains(&number)).then_some(id)
+        });
+        let ended: Vec<ClientId> = by_these.collect();
+        self.metrics.clients.rejected_login += ended.len() as u64;
+        for id in ended {
+            self.close_client(id, true);
+        }
+    }
+
     /// Takes the memory of lanes, flights and changes of copies from the room of the clients.
     fn share_room(&mut self) {
         let all = self.limits.total_bytes / self.facts.workers.max(1);

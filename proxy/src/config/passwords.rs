@@ -15,7 +15,7 @@ fn all(config: &mut Config) -> impl Iterator<Item = &mut Password> {
         .filter_map(|pool| pool.login.password.as_mut())
         .chain(listeners.filter_map(|listener| match &mut listener.access {
             Access::Password(password) => Some(password),
-            Access::Open | Access::Pass | Access::Users(_) => None,
+            Access::Open | Access::Pass | Access::Users(_) | Access::Servers(_) => None,
         }))
 }
 
@@ -27,7 +27,7 @@ pub(super) fn files(config: &Config) -> impl Iterator<Item = &Path> {
         .filter_map(|pool| pool.login.password.as_ref())
         .chain(listeners.filter_map(|listener| match &listener.access {
             Access::Password(password) => Some(password),
-            Access::Open | Access::Pass | Access::Users(_) => None,
+            Access::Open | Access::Pass | Access::Users(_) | Access::Servers(_) => None,
         }));
     passwords.filter_map(|password| match &password.source {
         PasswordSource::File(path) => Some(path.as_path()),

@@ -15,7 +15,7 @@ fn all(config: &mut Config) -> impl Iterator<Item = &mut Users> {
         .iter_mut()
         .filter_map(|listener| match &mut listener.access {
             Access::Users(users) => Some(users),
-            Access::Open | Access::Pass | Access::Password(_) => None,
+            Access::Open | Access::Pass | Access::Password(_) | Access::Servers(_) => None,
         })
 }
 
@@ -26,7 +26,7 @@ pub(super) fn files(config: &Config) -> impl Iterator<Item = &Path> {
         .iter()
         .filter_map(|listener| match &listener.access {
             Access::Users(users) => Some(users),
-            Access::Open | Access::Pass | Access::Password(_) => None,
+            Access::Open | Access::Pass | Access::Password(_) | Access::Servers(_) => None,
         });
     users.flat_map(|users| {
         let passwords = users.passwords.iter().map(std::path::PathBuf::as_path);

@@ -1,7 +1,7 @@
 //! A connection of the control thread to one server, for questions one after the other. It is made as a lane
 //! is: through the transform and the login of its protocol.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use proxima_wire::message::{Outcome, Parse, Parsed};
 use tokio::{
@@ -13,8 +13,8 @@ use tokio::{
 use crate::{
     members::Member,
     protocol::{
-        Handshake, Login, MALFORMED, Message, NO_TLS, NO_UPGRADE, Protocol, ServerLogin, Stacked, StateSlot,
-        Transform,
+        Handshake, Login, LoginCache, MALFORMED, Message, NO_TLS, NO_UPGRADE, Protocol, ServerLogin, Stacked,
+        StateSlot, Transform,
     },
     reactor::is_shortage,
 };
@@ -85,6 +85,19 @@ impl<'a> Connection<'a> {
     /// # Errors
     /// The connection breaks, or the server refuses the login.
     pub(super) async fn log_in(&mut self) -> io::Result<Option<String>> {
+        self.log_in_as(b"", &LoginCache::default()).await
+    }
+
+    /// The same with the login of a client, in the codec's words (empty: the pool's own). What the server says to
+    /// it is noted in `logins`.
+    ///
+    /// # Errors
+    /// The connection breaks, or the server refuses the login.
+    pub(super) async fn log_in_as(
+        &mut self,
+        words: &[u8],
+        logins: &LoginCache,
+    ) -> io::Result<Option<String>> {
         if self.transform.is_some() {
             // The side that begins the transform's own conversation does so now.
             self.write(&[]).await?;
@@ -92,10 +105,13 @@ impl<'a> Connection<'a> {
         }
         let own = self.member.login.clone();
         let (count, reached) = (self.member.pool.count.clone(), self.member.reached.clone());
-        let noted = self.member.noted.clone();
+        let (noted, pool) = (self.member.noted.clone(), Arc::clone(&self.member.pool.name));
         let mut with = ServerLogin {
-            words: b"",
+            words,
             own: own.as_deref(),
+            pool: &pool,
+            logins,
+            may_encrypt: self.member.may_encrypt,
             count: &count,
             reached: &reached,
             noted: &noted,
@@ -128,8 +144,7 @@ impl<'a> Connection<'a> {
                 }
                 Login::Refused(text) => return Err(io::Error::other(text)),
                 Login::Rejected(text) => return Err(io::Error::new(io::ErrorKind::PermissionDenied, text)),
-                // Only a client's own login is denied.
-                Login::Denied(_) => return Err(io::Error::other(MALFORMED)),
+                Login::Denied(_) => return Err(io::Error::other("it denies the login")),
             };
             self.heard.drain(..used);
             if with.wants_tls && matches!(step, Login::Ready { .. } | Login::Limited { .. }) {

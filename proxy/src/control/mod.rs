@@ -34,6 +34,7 @@ mod fleet;
 mod follow;
 mod greet;
 mod host;
+mod logins;
 mod monitor;
 mod near;
 mod nodes;

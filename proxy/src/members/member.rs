@@ -61,6 +61,8 @@ pub struct Member {
     pub asks_version: bool,
     /// TLS with it; `None`: it speaks plainly.
     pub tls: Option<Arc<Connector>>,
+    /// Where there is no TLS, a password may be encrypted with the key that it sends.
+    pub may_encrypt: bool,
     /// How its protocol keeps copies, if it holds a copy of everything in its pool. `None`: it holds its
     /// share of the keys.
     pub copied: Option<&'static dyn Copied>,

@@ -20,7 +20,9 @@ use super::{
     ServerIdentity,
 };
 use crate::{
-    config::schema::{ClientTls, EjectBy, Login, OneWriter as OneWriterSpec, Pool as PoolSpec, Server},
+    config::schema::{
+        ClientTls, EjectBy, Login, OneWriter as OneWriterSpec, PlainLogins, Pool as PoolSpec, Server,
+    },
     protocol::{
         Credentials, Noted, OneWriter, PoolChanges, PoolCount, PoolSettings, Protocol, Reached, Wakers,
     },
@@ -162,7 +164,7 @@ impl Registry {
             spec.dedicated,
             spec.preconnect,
             spec.keepalive,
-            spec.asks_version,
+            (spec.asks_version, spec.plain_logins),
             tls,
         );
         let login = credentials(&spec.login);
@@ -256,6 +258,7 @@ impl Registry {
             keepalive: spec.keepalive,
             asks_version: spec.asks_version,
             tls,
+            may_encrypt: spec.plain_logins == PlainLogins::Rsa,
             copied: spec.replicated.and_then(|_| protocol.copied()),
             draining,
             reached,

@@ -76,6 +76,8 @@ pub struct Clients {
     pub idle: u64,
     /// Clients closed because they were in a transaction and asked for nothing for too long.
     pub idle_in_transaction: u64,
+    /// Clients closed because a server rejects the login by which they were admitted.
+    pub rejected_login: u64,
     /// Clients closed because of their age.
     pub old: u64,
     /// Clients closed because they took nothing of what was due to them.
@@ -431,6 +433,7 @@ impl Metrics {
         mine.over_limit += theirs.over_limit;
         mine.idle += theirs.idle;
         mine.idle_in_transaction += theirs.idle_in_transaction;
+        mine.rejected_login += theirs.rejected_login;
         mine.old += theirs.old;
         mine.slow += theirs.slow;
         mine.unfinished += theirs.unfinished;

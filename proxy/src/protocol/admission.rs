@@ -1,10 +1,10 @@
 //! What one step of a client's login comes to, and what the codec is given for it.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use proxima_wire::message::Reply;
 
-use super::{Failed, Reach, Seats};
+use super::{Failed, LoginCache, PasswordKey, Reach, Seats};
 
 /// The result of one step of a client's login.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub enum Admission {
         /// The request, whole.
         request: Vec<u8>,
     },
+    /// The same step is to be taken again in a moment: others are before it. It has used no bytes.
+    Later,
     /// The login goes on behind the transform of [`Protocol::upgrade`](super::Protocol::upgrade); bytes
     /// appended so far leave before it. The next step is taken at once, without bytes.
     Upgrade {
@@ -50,8 +52,17 @@ pub struct Admitting<'a> {
     pub reach: Reach,
     /// How many clients are which user.
     pub seats: &'a Arc<Seats>,
+    /// Logins that servers have accepted.
+    pub logins: &'a Arc<LoginCache>,
+    /// The host of the client, as far as it can be told from others. `None`: it is not known.
+    pub host: Option<IpAddr>,
     /// The login may be [upgraded](Admission::Upgrade) to TLS.
     pub offers_tls: bool,
+    /// Nobody between the client and the proxy can read what is said: it is within TLS, or comes through a Unix
+    /// socket.
+    pub is_private: bool,
+    /// The key with which clients may encrypt passwords elsewhere.
+    pub key: Option<&'a PasswordKey>,
 }
 
 /// The answer to a question of a login.

@@ -176,6 +176,12 @@ pub trait ClientSide: Send + Sync {
         b""
     }
 
+    /// The number of the [cached login](super::CachedLogin) by which the client was admitted; 0: by none, as by
+    /// default.
+    fn cached_login(&self, _: &Session) -> u64 {
+        0
+    }
+
     /// The schema that this message is about: the client's own, or the one that it names to be that. Empty:
     /// none, as by default.
     fn schema<'a>(&self, _: &'a Session, _message: &'a [u8]) -> &'a [u8] {

@@ -23,9 +23,11 @@ mod failed;
 mod figures;
 mod join;
 mod login;
+mod login_cache;
 mod manner;
 mod outcomes;
 mod outgoing;
+mod password_key;
 mod plan;
 mod pool;
 mod pool_changes;
@@ -62,9 +64,11 @@ pub use self::{
     figures::Figures,
     join::{Assembly, Excerpt, Join, Shares},
     login::Login,
+    login_cache::{Attempt, CachedLogin, LoginCache, Turn},
     manner::Manner,
     outcomes::OUTCOMES,
     outgoing::{Outgoing, Written},
+    password_key::{PasswordKey, encrypt},
     plan::Plan,
     pool::{
         Answerer, Asked, HoldLimit, MemberFacts, Monitor, OneWriter, PoolMembers, PoolQuestion, PoolSettings,

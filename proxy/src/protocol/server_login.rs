@@ -1,8 +1,8 @@
 //! What a codec needs to log in at a server.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
-use super::{Credentials, Noted, PoolCount, Reached};
+use super::{Credentials, LoginCache, Noted, PoolCount, Reached};
 
 /// What is known when the proxy logs in at a server.
 pub struct ServerLogin<'a> {
@@ -11,6 +11,12 @@ pub struct ServerLogin<'a> {
     pub words: &'a [u8],
     /// The pool's own login; `None`: servers ask for none.
     pub own: Option<&'a Credentials>,
+    /// The pool of the server.
+    pub pool: &'a Arc<str>,
+    /// Logins that servers have accepted, for a codec to tell what this one says to one of them.
+    pub logins: &'a LoginCache,
+    /// Where there is no TLS, a password may be encrypted with the key that the server sends.
+    pub may_encrypt: bool,
     /// What the pool has counted, for a lane's state that counts it or needs it.
     pub count: &'a PoolCount,
     /// How much of that the server has.

@@ -22,7 +22,7 @@ impl StatefulPool {
     }
 
     /// The member that is the whole pool to a client; `None`: each is a server of its own.
-    pub(in crate::route) fn primary(&self) -> Option<&Arc<Member>> {
+    pub(crate) fn primary(&self) -> Option<&Arc<Member>> {
         self.members.get(self.state()?.primary(self)?)
     }
 }

@@ -13,6 +13,7 @@ use super::{
     TlsError,
     files::{Authorities, Files},
     followed::{Followed, Look},
+    own::own,
     provider,
     session::begin,
     set::Set,
@@ -39,6 +40,18 @@ impl Acceptor {
         };
         Ok(Self {
             followed: Followed::new(files, config)?,
+        })
+    }
+
+    /// One that shows a certificate which the process has made for itself.
+    pub(super) fn with_own() -> Result<Self, TlsError> {
+        let set = Set {
+            identity: Some(own()?),
+            authorities: None,
+            expiries: Vec::new(),
+        };
+        Ok(Self {
+            followed: Followed::unchanging(config(&set)?),
         })
     }
 

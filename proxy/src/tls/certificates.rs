@@ -20,7 +20,10 @@ use super::{
     connector::{Settings, settings},
     followed::Look,
 };
-use crate::config::schema::{ClientTls, ServerTls};
+use crate::{
+    config::schema::{ClientTls, ServerTls},
+    protocol::PasswordKey,
+};
 
 /// All sets of certificates of the process. Where two parts of a configuration name the same files, they are
 /// one set.
@@ -28,6 +31,8 @@ use crate::config::schema::{ClientTls, ServerTls};
 pub struct Certificates {
     acceptors: Mutex<HashMap<ServerTls, Weak<Acceptor>>>,
     settings: Mutex<HashMap<ClientTls, Weak<Settings>>>,
+    own: Mutex<Option<Arc<Acceptor>>>,
+    password_key: Mutex<Option<Arc<PasswordKey>>>,
     renewed: AtomicU64,
     refused: AtomicU64,
 }
@@ -54,6 +59,35 @@ impl Certificates {
         let acceptor = Arc::new(Acceptor::new(tls)?);
         known.insert(tls.clone(), Arc::downgrade(&acceptor));
         Ok(acceptor)
+    }
+
+    /// The same with a certificate that the process has made for itself, the same one for all listeners.
+    ///
+    /// # Errors
+    /// None can be made.
+    pub fn own_acceptor(&self) -> Result<Arc<Acceptor>, TlsError> {
+        let own = &mut *self.own.lock();
+        let made = match own.take() {
+            Some(made) => made,
+            None => Arc::new(Acceptor::with_own()?),
+        };
+        Ok(Arc::clone(own.insert(made)))
+    }
+
+    /// The key with which clients of any listener encrypt passwords where there is no TLS.
+    ///
+    /// # Errors
+    /// None can be made.
+    pub fn password_key(&self) -> Result<Arc<PasswordKey>, TlsError> {
+        let key = &mut *self.password_key.lock();
+        let made = match key.take() {
+            Some(made) => made,
+            None => {
+                let made = PasswordKey::new().map_err(|error| TlsError::Library(error.to_string()))?;
+                Arc::new(made)
+            }
+        };
+        Ok(Arc::clone(key.insert(made)))
     }
 
     /// What makes the transforms of connections to a server on this host. `None`: it has no host name, as it

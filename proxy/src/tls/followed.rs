@@ -10,7 +10,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::{
     TlsError,
-    files::{Files, Stamp},
+    files::{Authorities, Files, Stamp},
     set::Set,
 };
 
@@ -77,6 +77,26 @@ impl<T> Followed<T> {
                 expiries: set.expiries,
             }),
         })
+    }
+
+    /// What was made of no files.
+    pub(super) fn unchanging(made: T) -> Self {
+        let files = Files {
+            identity: None,
+            authorities: Authorities::Nobody,
+        };
+        Self {
+            files,
+            make: Box::new(|_| Err(TlsError::Library("there are no files".into()))),
+            current: RwLock::new(Arc::new(made)),
+            seen: Mutex::new(Seen {
+                stamps: Vec::new(),
+                last: Ok(0),
+                refused: None,
+                again: 0,
+                expiries: Vec::new(),
+            }),
+        }
     }
 
     /// What is in use.

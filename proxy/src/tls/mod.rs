@@ -11,6 +11,7 @@
 //!   until when a certificate is valid
 //! * `followed`: what was made of a set, made again when the files change; `certificates`: all of them
 //! * `acceptor`, `connector`: one end each; `verifier`: what is asked of servers whose name does not matter
+//! * `own`: the certificate that the process makes for itself
 //! * `hello`: how a client begins; `session`: one connection; `failure`: why its handshake came to nothing
 //!
 //! Invariant: what is in use was made of files that were read together and fit each other. No file makes
@@ -25,6 +26,7 @@ mod failure;
 mod files;
 mod followed;
 mod hello;
+mod own;
 mod provider;
 mod session;
 mod set;

@@ -41,6 +41,9 @@ impl Engine {
         let mut with = ServerLogin {
             words: &words,
             own: lane.member.login.as_deref(),
+            pool: &lane.member.pool.name,
+            logins: &self.clients.register().logins,
+            may_encrypt: lane.member.may_encrypt,
             count: &lane.member.pool.count,
             reached: &lane.member.reached,
             noted: &lane.member.noted,

@@ -92,6 +92,8 @@ pub enum Order {
         /// Gets an ack when all of them have ended.
         done: Sender<()>,
     },
+    /// Close the clients that were admitted by one of these cached logins.
+    EndLogins(Arc<[u64]>),
     /// Hand out a copy of the metrics.
     Report(Sender<Metrics>),
     /// Give a client the answer to its question.
@@ -226,6 +228,7 @@ impl<R: Reactor> Worker<R> {
                 Order::Answer { place, answer } => self.engine.answered(place, &answer),
                 Order::Fetched { flight, fetched } => self.engine.take_fetched(flight, &fetched),
                 Order::FollowNear => self.engine.follow_near(),
+                Order::EndLogins(numbers) => self.engine.end_logins(&numbers),
                 Order::GiveBack => give_back(),
                 Order::Drain { done } => {
                     self.close_listener(None);

@@ -51,6 +51,25 @@ fn a_login_waits_for_what_a_server_says_of_it() {
 }
 
 #[test]
+fn a_login_whose_turn_comes_later_goes_on_by_itself() {
+    each("p", &LINES, |proxy| {
+        let mut queue: Vec<Client> = (0..5).map(|_| greeted(proxy)).collect();
+        for client in &mut queue {
+            client.say("QUEUE\n").unwrap();
+        }
+        let mut gone = greeted(proxy);
+        gone.say("QUEUE\n").unwrap();
+        gone.reset();
+        for client in &mut queue {
+            // What is sent meanwhile waits behind the login.
+            client.say("GET nothing\n").unwrap();
+            assert_eq!(client.hear().unwrap(), "WELCOME");
+            assert_eq!(client.hear().unwrap(), "= nothing");
+        }
+    });
+}
+
+#[test]
 fn a_login_that_no_server_decides_is_refused() {
     let settings = "timeout: 200ms, eject: {failures: 0}";
     over("p", &[|| server::start("mute")], settings, &LINES, |proxy| {

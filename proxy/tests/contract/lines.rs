@@ -560,6 +560,16 @@ impl ClientSide for Lines {
                     request: b"WHOAMI k\n".to_vec(),
                 }
             }
+            // Others are before it, twice.
+            Parsed::Head("QUEUE\n") if session.form < 2 => {
+                session.form += 1;
+                Admission::Later
+            }
+            Parsed::Head(line @ "QUEUE\n") => {
+                session.form = 0;
+                out.extend_from_slice(b"WELCOME\n");
+                Admission::Ready { used: line.len() }
+            }
             Parsed::More => Admission::More { used: 0 },
             _ => {
                 out.extend_from_slice(b"DENIED\n");

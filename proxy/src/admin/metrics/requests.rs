@@ -26,6 +26,7 @@ pub(super) fn clients(metrics: &Metrics, page: &mut Page) {
         ("limit", metrics.clients.over_limit),
         ("idle", metrics.clients.idle),
         ("idle_in_transaction", metrics.clients.idle_in_transaction),
+        ("rejected_login", metrics.clients.rejected_login),
         ("age", metrics.clients.old),
         ("slow", metrics.clients.slow),
         ("request_timeout", metrics.clients.unfinished),

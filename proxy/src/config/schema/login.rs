@@ -47,4 +47,16 @@ pub enum Access {
     Pass,
     /// That it is one of these users.
     Users(Users),
+    /// What servers accept. It is asked for a password that the proxy does not know.
+    Servers(PlainLogins),
+}
+
+/// What becomes of a password that is to be said where there is no TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlainLogins {
+    /// It is not said.
+    #[default]
+    Rejected,
+    /// It is encrypted with the key that the other end offers.
+    Rsa,
 }

@@ -31,7 +31,7 @@ pub use self::{
     fleet::{Fleet, PeerTls, Peers, Role},
     hash::{Algorithm, Hash, KeyHash, OnEject},
     health::{Drain, HealthCheck, HealthListener, Network},
-    login::{Access, Login, Password, PasswordSource},
+    login::{Access, Login, Password, PasswordSource, PlainLogins},
     manner::Manner,
     near::{NearCache, NearKept, NearKeys, NearRule, NearValues, Scripts},
     origin::{BadOriginUrl, NearOrigin, OriginUrl},

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Algorithm, ClientTls, Consistency, Hash, Login, Protocol, Server, Source};
+use super::{Algorithm, ClientTls, Consistency, Hash, Login, PlainLogins, Protocol, Server, Source};
 
 /// A named set of servers.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +39,8 @@ pub struct Pool {
     pub asks_version: bool,
     /// TLS with its servers. `None`: they speak plainly.
     pub tls: Option<ClientTls>,
+    /// What becomes of a password that a server asks for where there is no TLS.
+    pub plain_logins: PlainLogins,
     /// The addresses of those that speak plainly all the same, as mcrouter's addresses may say.
     pub plain: Vec<String>,
 }
@@ -166,6 +168,7 @@ impl Pool {
             keepalive: None,
             asks_version: true,
             tls: None,
+            plain_logins: PlainLogins::Rejected,
             plain: Vec::new(),
         }
     }

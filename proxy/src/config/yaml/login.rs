@@ -7,7 +7,7 @@ use crate::config::{
     document::Node,
     form::{Choice, Form, Shape},
     reading::Reading,
-    schema::{Access, Login, Password, PasswordSource},
+    schema::{Access, Login, Password, PasswordSource, PlainLogins},
 };
 
 /// What checks the login of a listener's clients beside the listener itself.
@@ -23,6 +23,19 @@ impl Choice for Checker {
         Self::Server,
         "a client's AUTH goes to a server, whose own rules hold for what the client asks",
     )];
+}
+
+impl Choice for PlainLogins {
+    const WHAT: &'static str = "what becomes of a password where there is no TLS";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("rejected", Self::Rejected, "it is not sent: the login needs TLS"),
+        (
+            "rsa",
+            Self::Rsa,
+            "it is encrypted with the key that the other end offers, which whoever stands between can replace by \
+             a key of their own",
+        ),
+    ];
 }
 
 /// The name of a variable of the environment.

@@ -13,8 +13,8 @@ use crate::config::{
     },
     reading::Reading,
     schema::{
-        Algorithm, Consistency, Dedicated, Eject, EjectBy, Hash, KeepAlive, Login, OneWriter, Pool, Protocol,
-        Rejoin, Replicated,
+        Algorithm, Consistency, Dedicated, Eject, EjectBy, Hash, KeepAlive, Login, OneWriter, PlainLogins,
+        Pool, Protocol, Rejoin, Replicated,
     },
     section::section,
     source::SourceKeys,
@@ -56,6 +56,8 @@ section! {
         /// TLS with its servers. Without it they speak plainly. The time for a connection includes the
         /// handshake.
         tls: Optional<ClientTlsForm>,
+        /// What becomes of a password that a MySQL server asks for where there is no TLS.
+        plain_logins: Word<PlainLogins> = PlainLogins::Rejected,
     }
 }
 
@@ -322,6 +324,7 @@ impl Form for PoolForm {
             database,
             dedicated,
             tls,
+            plain_logins,
         } = PoolKeys::read(node, cx)?;
         let login = login(user, (password_file, password_env), database, node.at, cx)?;
         let is_redis = protocol == Protocol::REDIS;
@@ -335,6 +338,12 @@ impl Form for PoolForm {
         if !is_mysql && galera.is_some() {
             let remedy = "leave it out, or write `protocol: mysql`";
             return Err(cx.refuse(node.at, "`galera` is for MySQL").with_remedy(remedy));
+        }
+        if !is_mysql && plain_logins != PlainLogins::Rejected {
+            let remedy = "leave it out, or write `protocol: mysql`";
+            return Err(cx
+                .refuse(node.at, "`plain_logins` is for MySQL")
+                .with_remedy(remedy));
         }
         if is_mysql && login.user.is_none() {
             let problem = "a pool of MySQL servers needs `user`, with a password";
@@ -388,6 +397,7 @@ impl Form for PoolForm {
             keepalive: is_mysql.then_some(KeepAlive::MYSQL),
             asks_version: true,
             tls,
+            plain_logins,
             plain: Vec::new(),
         })
     }

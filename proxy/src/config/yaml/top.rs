@@ -24,7 +24,7 @@ use crate::config::{
     reading::Reading,
     schema::{
         Access, Config, Consistency, Door, Drain, Embedded, Limits, Listener, Manner, NearCache, Nodes,
-        Permissions, Protocol, Reads, SocketOptions, Users, Writes,
+        Permissions, PlainLogins, Protocol, Reads, SocketOptions, Users, Writes,
     },
     section::section,
 };
@@ -146,9 +146,11 @@ section! {
         /// The owner of a Unix socket, as `chown` takes it: `USER`, `USER:GROUP` or `:GROUP`, names or
         /// numbers. The default is the process' own.
         owner: Optional<Owner>,
-        /// The file of the users that clients of MySQL may be, relative to this file. It is read again when it
-        /// changes.
+        /// The users that clients of MySQL may be: `server`, which is the default, are those that the servers
+        /// know; anything else is a file with them, relative to this file. It is read again when it changes.
         users: Optional<PathText>,
+        /// What becomes of the password of a client of MySQL that speaks plainly, with `users: server`.
+        plain_logins: Word<PlainLogins> = PlainLogins::Rejected,
         /// What becomes of statements of MySQL that write.
         writes: Word<Writes> = Writes::Served,
         /// Where reads of MySQL go.
@@ -331,20 +333,25 @@ impl Form for ListenerForm {
                 )
                 .with_remedy("leave them out, or write `protocol: mysql`"));
         }
-        let users = match (is_mysql, keys.users) {
-            (true, None) => {
-                return Err(site.refuse("a listener for MySQL needs `users`").with_remedy(
-                    "write `users: FILE`, with a line `NAME: {password_file: PATH}` for each user",
-                ));
+        let users = match keys.users {
+            _ if !is_mysql => None,
+            Some(file) if file.as_os_str() != "server" => Some(Access::Users(Users {
+                file,
+                passwords: Vec::new(),
+                known: Arc::default(),
+            })),
+            _ => {
+                let problem =
+                    "`users: server`: the proxy learns the passwords of the users, and keeps them in memory";
+                cx.warn(node.at, problem);
+                Some(Access::Servers(keys.plain_logins))
             }
-            (_, users) => users.map(|file| {
-                Access::Users(Users {
-                    file,
-                    passwords: Vec::new(),
-                    known: Arc::default(),
-                })
-            }),
         };
+        if keys.plain_logins != PlainLogins::Rejected && !matches!(users, Some(Access::Servers(_))) {
+            return Err(site
+                .refuse("`plain_logins` is for `users: server`, where clients of MySQL say their passwords")
+                .with_remedy("leave it out"));
+        }
         if keys.protocol != Protocol::REDIS && access != Access::Open {
             return Err(site
                 .refuse("`password_file`, `password_env` and `auth` are for clients of Redis")

@@ -17,8 +17,8 @@ use crate::config::{
     document::{Name, Node, Value, shortened},
     reading::Reading,
     schema::{
-        Algorithm, ClientTls, Dedicated, Eject, Hash, KeepAlive, KeyHash, Login, Pool, Protocol, Server,
-        Source, Verify,
+        Algorithm, ClientTls, Dedicated, Eject, Hash, KeepAlive, KeyHash, Login, PlainLogins, Pool, Protocol,
+        Server, Source, Verify,
     },
     suggest,
 };
@@ -237,6 +237,7 @@ impl Pools {
             keepalive: self.keepalive,
             asks_version: false,
             tls: has_tls.then(|| self.tls.clone()),
+            plain_logins: PlainLogins::Rejected,
             plain: if has_tls { plain } else { Vec::new() },
         };
         let asynclog = (

@@ -9,7 +9,7 @@ use crate::config::{
     reading::Reading,
     schema::{
         Access, Algorithm, Dedicated, Door, Eject, EjectBy, Hash, KeepAlive, Listener, Login, Manner,
-        OnEject, Password, PasswordSource, Permissions, Pool, Protocol, Route, SocketOptions,
+        OnEject, Password, PasswordSource, Permissions, PlainLogins, Pool, Protocol, Route, SocketOptions,
     },
 };
 
@@ -117,6 +117,7 @@ pub(super) fn pool(
         keepalive: settings.tcpkeepalive.then(KeepAlive::default),
         asks_version: true,
         tls: None,
+        plain_logins: PlainLogins::Rejected,
         plain: Vec::new(),
         source,
     };

@@ -28,7 +28,7 @@ use super::{
     words::{begins_read_only, shows, used},
 };
 use crate::protocol::{
-    Admission, Admitting, ClientSide, Control, DeclaredCommands, Failed, Lease, Plan, Role, Session,
+    Admission, Admitting, ClientSide, Control, DeclaredCommands, Failed, Heard, Lease, Plan, Role, Session,
     StateSlot,
 };
 
@@ -52,6 +52,16 @@ impl ClientSide for Mysql {
         let door = self.door;
         session.state.change(|client: &mut Client| client.door = door);
         admit::step(session, with, bytes, out)
+    }
+
+    fn heard(
+        &self,
+        session: &mut Session,
+        with: &Admitting<'_>,
+        heard: Heard<'_>,
+        out: &mut Vec<u8>,
+    ) -> Admission {
+        admit::heard(session, with, heard, out)
     }
 
     fn resolve(
@@ -253,6 +263,11 @@ impl ClientSide for Mysql {
     fn user<'a>(&self, session: &'a Session) -> &'a [u8] {
         let who = Client::of(session).and_then(|client| client.who.as_ref());
         who.map_or(b"", |who| &who.user)
+    }
+
+    fn cached_login(&self, session: &Session) -> u64 {
+        let who = Client::of(session).and_then(|client| client.who.as_ref());
+        who.map_or(0, |who| who.number)
     }
 
     fn schema<'a>(&self, session: &'a Session, message: &'a [u8]) -> &'a [u8] {

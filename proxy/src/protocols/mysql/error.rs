@@ -12,6 +12,8 @@ pub(super) struct Error(pub(super) u16, pub(super) [u8; 5]);
 pub(super) const ACCESS_DENIED: Error = Error(1045, *b"28000");
 /// A message that is not served, or that no server knows.
 pub(super) const UNKNOWN_COMMAND: Error = Error(1047, *b"08S01");
+/// A schema that is none, or that the user may not see.
+pub(super) const NO_SCHEMA: [u16; 2] = [1049, 1044];
 /// KILL of a connection that is not there.
 pub(super) const NO_SUCH_THREAD: Error = Error(1094, *b"HY000");
 /// A prepared statement that is not there.
@@ -61,6 +63,12 @@ impl Error {
             (Fate::Unsent, _) => OTHER,
         }
     }
+}
+
+/// Does the number say that there is no such user, that the password is wrong or over, or that the account is
+/// locked?
+pub(super) const fn is_of_account(number: u16) -> bool {
+    matches!(number, 1045 | 1698 | 1862 | 3118 | 4151)
 }
 
 /// How a request ends that a server answers with this error.

@@ -6,21 +6,21 @@ use proxima_wire::{
     mysql::{
         AuthMore, AuthSwitch, Capabilities, ErrPacket, Event, Found, Greeting, Header, Login as Hello, SALT,
         Shape, Status, TlsRequest, Tracker, append_packet, find,
-        password::{FAST, FULL},
+        password::{FAST, FULL, PUBLIC_KEY, hide},
         sql::Charset,
     },
 };
 
 use super::{
     commands::append_query,
-    error::OTHER,
+    error::{OTHER, is_of_account},
     lane::Lane,
     offer::Offer,
     settings::STATEMENT_ID,
     stage::{Method, Stage},
     who::{Proof, Who},
 };
-use crate::protocol::{Login, MALFORMED, ServerLogin, StateSlot};
+use crate::protocol::{Login, MALFORMED, ServerLogin, StateSlot, encrypt};
 
 /// The largest packet that the proxy takes: as large as any server allows.
 const LARGEST: u32 = 1 << 30;
@@ -54,7 +54,7 @@ pub(super) fn step(
             say_hello(lane, &who, (salt, collation, method), 2, out);
             Login::More { used: 0 }
         }
-        Stage::Greeting | Stage::Proof(..) => match packet(bytes) {
+        Stage::Greeting | Stage::Proof(..) | Stage::Key(_) => match packet(bytes) {
             None => Login::More { used: 0 },
             Some((_, [])) => Login::Refused(MALFORMED.into()),
             Some((header, payload)) => {
@@ -63,6 +63,7 @@ pub(super) fn step(
                     Stage::Proof(salt, is_secret) => {
                         proof(lane, &who, with, (salt, is_secret), (header, payload), out)
                     }
+                    Stage::Key(salt) => key(lane, &who, with, salt, (header, payload), out),
                     _ => greeting(lane, &who, with, (header, payload), out),
                 };
                 step.unwrap_or_else(|is_upgrade| match is_upgrade {
@@ -89,6 +90,7 @@ fn who(with: &ServerLogin<'_>) -> Option<Who> {
             .with(Capabilities::MULTI_STATEMENTS)
             .with(Capabilities::MULTI_RESULTS),
         collation: 45,
+        number: 0,
         has_schema: true,
     })
 }
@@ -109,7 +111,7 @@ fn greeting(
     out: &mut Vec<u8>,
 ) -> Result<Login, bool> {
     if payload[0] == 0xff {
-        return Ok(refused(payload, with));
+        return Ok(refused(lane, who, payload, with));
     }
     let Ok(greeting) = Greeting::read(payload) else {
         return Ok(Login::Refused(MALFORMED.into()));
@@ -203,11 +205,12 @@ fn proof(
     let sequence = header.sequence.wrapping_add(1);
     match payload[0] {
         0 => {
+            with.logins.accepted(who.number, with.pool);
             lane.stage = Stage::Track;
             append_query(TRACK, out);
             Err(false)
         }
-        0xff => Ok(refused(payload, with)),
+        0xff => Ok(refused(lane, who, payload, with)),
         0xfe => {
             let Ok(switch) = AuthSwitch::read(payload) else {
                 return Ok(Login::Refused(MALFORMED.into()));
@@ -235,6 +238,11 @@ fn proof(
         }
         1 => match AuthMore::read(payload).map(|more| more.data) {
             Ok(FAST) => Err(false),
+            Ok(FULL) if !is_secret && with.may_encrypt && who.proof.password().is_some() => {
+                append_packet(sequence, out, |out| out.extend_from_slice(PUBLIC_KEY));
+                lane.stage = Stage::Key(salt);
+                Err(false)
+            }
             Ok(FULL) => match password_in_clear(who, is_secret) {
                 Ok(password) => {
                     append_packet(sequence, out, |out| out.extend_from_slice(&password));
@@ -248,6 +256,29 @@ fn proof(
     }
 }
 
+/// The server has sent the key with which the password is encrypted. `Err`: the login goes on.
+fn key(
+    lane: &mut Lane,
+    who: &Who,
+    with: &ServerLogin<'_>,
+    salt: [u8; SALT],
+    (header, payload): (Header, &[u8]),
+    out: &mut Vec<u8>,
+) -> Result<Login, bool> {
+    if payload[0] == 0xff {
+        return Ok(refused(lane, who, payload, with));
+    }
+    let more = AuthMore::read(payload).ok();
+    let password = who.proof.password().unwrap_or_default();
+    let Some(encrypted) = more.and_then(|more| encrypt(more.data, &hide(password, &salt))) else {
+        return Ok(unsuitable("the server sends no key that can be used", with));
+    };
+    let sequence = header.sequence.wrapping_add(1);
+    append_packet(sequence, out, |out| out.extend_from_slice(&encrypted));
+    lane.stage = Stage::Proof(salt, false);
+    Err(false)
+}
+
 /// The password with its end, as it is sent within TLS.
 fn password_in_clear(who: &Who, is_secret: bool) -> Result<Vec<u8>, &'static str> {
     let password = who
@@ -257,7 +288,8 @@ fn password_in_clear(who: &Who, is_secret: bool) -> Result<Vec<u8>, &'static str
     match is_secret {
         true => Ok([password, &[0]].concat()),
         false => Err(
-            "the server asks for the password itself, which is sent within TLS alone: give the pool `tls`",
+            "the server asks for the password itself, which is sent within TLS alone: give the pool `tls`, or \
+             `plain_logins: rsa`",
         ),
     }
 }
@@ -329,10 +361,14 @@ fn has_value(reply: &[u8], value: &[u8]) -> bool {
 }
 
 /// The server does not take the login.
-fn refused(payload: &[u8], with: &ServerLogin<'_>) -> Login {
+fn refused(lane: &Lane, who: &Who, payload: &[u8], with: &ServerLogin<'_>) -> Login {
     let Ok(error) = ErrPacket::read(payload) else {
         return Login::Refused(MALFORMED.into());
     };
+    // A reader may not have heard yet of a user, or of a password.
+    if is_of_account(error.code) && !lane.is_of_reader(true) {
+        with.logins.rejected(who.number, with.pool);
+    }
     let text = String::from_utf8_lossy(error.message).into_owned();
     // A server says to one client what it says of that one, or of how many there are: it is well.
     match with.words.is_empty() {

@@ -11,7 +11,6 @@
 //! to another one (`state`). The state that can be told is what the server itself reports (`told`), and goes before
 //! the session's next statement on another connection (`replay`).
 
-mod accounts;
 mod admit;
 mod binding;
 mod client;
@@ -34,7 +33,6 @@ mod server;
 mod settings;
 mod stage;
 mod state;
-mod step;
 mod texts;
 mod told;
 mod who;

@@ -15,6 +15,8 @@ pub(super) enum Stage {
     WithinTls([u8; SALT], u8, Method),
     /// The server decides on the proof, which was made for this salt.
     Proof([u8; SALT], bool),
+    /// The server sends its key, with which the password is encrypted.
+    Key([u8; SALT]),
     /// The server is asked to tell what changes.
     Track,
     Tell,

@@ -6,10 +6,10 @@ use proxima_wire::mysql::{
 };
 
 use super::{
+    admit::{Pending, Step},
     binding::Binding,
     prepared::{Prepared, PreparedStatements},
     settings::{STATEMENT_ID, Settings},
-    step::Step,
     told::{End, Told},
     who::Who,
     words::{begins_with, is_charset},
@@ -31,6 +31,8 @@ pub(super) struct Client {
     pub(super) reads: Mode,
     /// What the client's listener serves.
     pub(super) door: Door,
+    /// What a server is asked about it.
+    pub(super) pending: Option<Box<Pending>>,
     /// As whom the client's statements run.
     pub(super) who: Option<Who>,
     /// Its place among the clients of its user.
@@ -103,6 +105,7 @@ impl EndState for Client {
             + self.collation_said.as_ref().map_or(0, |said| said.len())
             + self.who.as_ref().map_or(0, |who| who.user.capacity())
             + self.step.memory()
+            + self.pending.as_ref().map_or(0, |pending| pending.memory())
     }
 }
 

@@ -40,6 +40,7 @@ impl Texts for Mysql {
                 proof: Proof::Password(Vec::new()),
                 capabilities: Capabilities::PROTOCOL_41,
                 collation: UTF8MB4,
+                number: 0,
                 has_schema: !schema.is_empty(),
             });
         });

@@ -43,6 +43,9 @@ pub(super) struct Who {
     pub(super) capabilities: Capabilities,
     /// The lowest byte of the number of the collation.
     pub(super) collation: u8,
+    /// The number of the cached login that it is, or of the attempt to log in: a connection belongs to one of them.
+    /// 0: the proxy has known the user.
+    pub(super) number: u64,
     /// The session has a default database. Where it has none, it needs a connection that never had one.
     pub(super) has_schema: bool,
 }
@@ -61,6 +64,7 @@ impl Who {
         };
         let mut words = self.capabilities.both(TELLING).0.to_le_bytes()[..4].to_vec();
         words.extend_from_slice(&[self.collation, u8::from(self.has_schema), kind]);
+        words.extend_from_slice(&self.number.to_le_bytes());
         words.extend_from_slice(&(self.user.len() as u32).to_le_bytes());
         words.extend_from_slice(&self.user);
         words.extend_from_slice(secret);
@@ -71,6 +75,7 @@ impl Who {
     pub(super) fn decode(words: &[u8]) -> Option<Self> {
         let (capabilities, rest) = words.split_first_chunk::<4>()?;
         let (&[collation, has_schema, kind], rest) = rest.split_first_chunk::<3>()?;
+        let (number, rest) = rest.split_first_chunk::<8>()?;
         let (len, rest) = rest.split_first_chunk::<4>()?;
         let (user, secret) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;
         Some(Self {
@@ -81,6 +86,7 @@ impl Who {
             },
             capabilities: Capabilities(u64::from(u32::from_le_bytes(*capabilities))),
             collation,
+            number: u64::from_le_bytes(*number),
             has_schema: has_schema != 0,
         })
     }
@@ -137,12 +143,13 @@ mod tests {
                 proof,
                 capabilities: Capabilities::FOUND_ROWS,
                 collation: 45,
+                number: 7,
                 has_schema: true,
             };
             let words = who.encode();
             assert!(Who::decode(&words) == Some(who.clone()));
             assert_eq!(format!("{who:?}"), "Who(ann)");
-            for end in 0..words.len().min(14) {
+            for end in 0..words.len().min(22) {
                 assert!(Who::decode(&words[..end]).is_none(), "{end}");
             }
         }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::{CompileError, maker::Maker, spoken};
 use crate::{
-    config::schema::{self, Consistency, KnownUsers, Reads, ServerTls, Writes},
+    config::schema::{self, Consistency, KnownUsers, PlainLogins, Reads, Writes},
     protocol::{Access, Accounts, Door, Manner, OneSecret, Terms},
     route::tree::{Greeting, Leaf, Node, Root, Wait},
-    tls::Acceptor,
+    tls::{Acceptor, TlsError},
 };
 
 impl Maker<'_, '_> {
@@ -37,9 +37,16 @@ impl Maker<'_, '_> {
                 (protocols.default(), self.push(Node::Leaf(removed)))
             }
         };
-        let tls = match listener.and_then(|listener| listener.tls.as_ref()) {
-            Some(tls) => Some(self.acceptor(address, tls)?),
+        let tls = match listener {
+            Some(listener) => self.tls(listener)?,
             None => None,
+        };
+        let password_key = match listener.map(|listener| &listener.access) {
+            Some(schema::Access::Servers(PlainLogins::Rsa)) => {
+                let key = self.registry.certificates().password_key();
+                Some(key.map_err(|reason| no_tls(address, reason))?)
+            }
+            _ => None,
         };
         let (mut leaves, mut servers) = (Vec::new(), Vec::new());
         self.leaves(node, true, &mut leaves);
@@ -51,6 +58,8 @@ impl Maker<'_, '_> {
             node,
             access: listener.map_or(Access::Open, |listener| access(&listener.access)),
             tls,
+            password_key,
+            is_local: address.starts_with("unix:"),
             greeting: Greeting::new(listener.and_then(|listener| listener.server_version.as_deref())),
             spoken,
             has_store: members.iter().any(Option::is_none),
@@ -78,13 +87,17 @@ impl Maker<'_, '_> {
         })
     }
 
-    /// TLS with the clients of the listener at `address`.
-    fn acceptor(&self, address: &str, tls: &ServerTls) -> Result<Arc<Acceptor>, CompileError> {
+    /// TLS with the clients of this listener. Clients that are to say a password want it.
+    fn tls(&self, listener: &schema::Listener) -> Result<Option<Arc<Acceptor>>, CompileError> {
         let certificates = self.registry.certificates();
-        certificates.acceptor(tls).map_err(|reason| CompileError::Tls {
-            address: address.to_owned(),
-            reason,
-        })
+        let acceptor = match (&listener.tls, &listener.access) {
+            (Some(tls), _) => certificates.acceptor(tls),
+            (None, schema::Access::Servers(_)) => certificates.own_acceptor(),
+            (None, _) => return Ok(None),
+        };
+        acceptor
+            .map(Some)
+            .map_err(|reason| no_tls(&listener.address, reason))
     }
 
     /// Checks that this pool has the protocol of the listener.
@@ -101,6 +114,14 @@ impl Maker<'_, '_> {
             }),
             None => Ok(()),
         }
+    }
+}
+
+/// TLS with clients at this address cannot be set up.
+fn no_tls(address: &str, reason: TlsError) -> CompileError {
+    CompileError::Tls {
+        address: address.to_owned(),
+        reason,
     }
 }
 
@@ -130,7 +151,7 @@ fn one(secret: Arc<[u8]>) -> Access {
 fn access(access: &schema::Access) -> Access {
     match access {
         schema::Access::Open => Access::Open,
-        schema::Access::Pass => Access::Pass,
+        schema::Access::Pass | schema::Access::Servers(_) => Access::Pass,
         schema::Access::Users(users) => Access::Accounts(Arc::clone(&users.known) as Arc<dyn Accounts>),
         schema::Access::Password(password) => match &password.secret {
             Some(secret) => one(Arc::clone(secret.bytes())),

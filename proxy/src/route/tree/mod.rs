@@ -21,7 +21,7 @@ use crate::{
     copies::Snapshot,
     members::{Locality, Member, MemberId},
     near::{Near, Rules},
-    protocol::{Access, Copied, DeclaredCommands, ProtocolSlot, Reach},
+    protocol::{Access, Copied, DeclaredCommands, PasswordKey, ProtocolSlot, Reach},
     random::Random,
     spool::Spool,
     tls::Acceptor,
@@ -161,6 +161,10 @@ pub(super) struct Root {
     pub(super) access: Access,
     /// TLS with its clients. `None`: they speak plainly.
     pub(super) tls: Option<Arc<Acceptor>>,
+    /// The key with which its clients may encrypt passwords where there is no TLS. `None`: they may not.
+    pub(super) password_key: Option<Arc<PasswordKey>>,
+    /// It is a Unix socket: nobody else reads what its clients say.
+    pub(super) is_local: bool,
     /// What its clients are greeted with.
     pub(super) greeting: Greeting,
     /// Every member below it, for commands that go to all.
@@ -296,6 +300,16 @@ impl Tree {
     /// TLS with the clients of listener number `listener`. `None`: they speak plainly.
     pub fn tls(&self, listener: usize) -> Option<&Acceptor> {
         self.roots.get(listener)?.tls.as_deref()
+    }
+
+    /// The key with which clients of listener number `listener` may encrypt passwords where there is no TLS.
+    pub fn password_key(&self, listener: usize) -> Option<Arc<PasswordKey>> {
+        self.roots.get(listener)?.password_key.clone()
+    }
+
+    /// Whether listener number `listener` is a Unix socket.
+    pub fn is_local(&self, listener: usize) -> bool {
+        self.roots.get(listener).is_some_and(|root| root.is_local)
     }
 
     /// What the clients of listener number `listener` are greeted with, before a member is chosen for them.

@@ -278,6 +278,8 @@ pub(super) fn leads_on(reply: &[u8]) -> bool {
     error.is_some_and(|error| match error.code {
         // A function writes; the server serves nobody; it could not wait for the others in time.
         READ_ONLY_TRANSACTION | 1205 => true,
+        // A reader has not heard of the user yet, or of the new password.
+        1045 => true,
         1047 => error.message.starts_with(b"WSREP"),
         _ => false,
     })

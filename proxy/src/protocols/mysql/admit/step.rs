@@ -2,7 +2,7 @@
 
 /// The next step of a login.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Step {
+pub(in crate::protocols::mysql) enum Step {
     /// The client is greeted.
     #[default]
     Greet,
@@ -14,26 +14,35 @@ pub(super) enum Step {
     Again(Claim),
     /// The client answers by the method for which it was asked.
     Switched(Claim),
+    /// The client says its password.
+    Password(Claim),
+    /// A server is asked.
+    Asked,
     /// The client is a user.
     Over,
 }
 
 /// The user and the schema that a client names, until it has proved that it is that user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Claim {
+pub(in crate::protocols::mysql) struct Claim {
     pub(super) user: Vec<u8>,
     pub(super) schema: Vec<u8>,
     pub(super) method: Vec<u8>,
 }
 
-impl Step {
+impl Claim {
     /// Bytes of memory that the client fills in it.
     pub(super) fn memory(&self) -> usize {
+        self.user.capacity() + self.schema.capacity() + self.method.capacity()
+    }
+}
+
+impl Step {
+    /// Bytes of memory that the client fills in it.
+    pub(in crate::protocols::mysql) fn memory(&self) -> usize {
         match self {
-            Self::Again(claim) | Self::Switched(claim) => {
-                claim.user.capacity() + claim.schema.capacity() + claim.method.capacity()
-            }
-            Self::Greet | Self::Hear | Self::HearWithinTls | Self::Over => 0,
+            Self::Again(claim) | Self::Switched(claim) | Self::Password(claim) => claim.memory(),
+            Self::Greet | Self::Hear | Self::HearWithinTls | Self::Asked | Self::Over => 0,
         }
     }
 }

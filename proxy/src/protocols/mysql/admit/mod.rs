@@ -1,25 +1,52 @@
 //! A client's login: the greeting, TLS if the client asks for it, and the proof of its password.
 //!
+//! ```text
+//!  greet ─▶ hello ─▶ proof ──────────────────▶ welcome
+//!             └▶ another method ─▶ │  ▲ list, or cache      │ a schema that nobody has seen
+//!                                  ▼  │                     ▼
+//!                     password ─▶ attempt ─▶ a server ◀─────┘
+//! ```
+//!
 //! Invariant: who is no user of the listener is told the same as a user with a wrong password, and nothing is
 //! done for the one that is not done for the other.
 
+mod attempt;
+mod proof;
+mod secret;
+mod step;
+mod welcome;
+
 use proxima_wire::mysql::{
-    AuthMore, AuthSwitch, Capabilities, ChangeUser, Greeting, Header, Hello, LARGEST_PACKET, Login, OkPacket,
-    SALT, Status,
-    password::{self, CACHING_SHA2, FAST, NATIVE},
+    AuthSwitch, Capabilities, ChangeUser, Greeting, Header, Hello, LARGEST_PACKET, Login, SALT, Status,
+    password::{self, CACHING_SHA2, CLEAR, NATIVE},
     sql::Mode,
 };
 
-use super::{
-    accounts::Secret,
-    error::{ACCESS_DENIED, BAD_HANDSHAKE, Error, NO_METHOD, TOO_MANY_CLIENTS},
-    offer::Offer,
-    settings::Settings,
-    state::Client,
-    step::{Claim, Step},
-    who::{Proof, Who},
+pub(super) use self::{
+    attempt::heard,
+    step::Step,
+    welcome::{Pending, door_of, terms},
 };
-use crate::protocol::{Access, Admission, Admitting, Door, Session, Terms};
+use self::{proof::takes, step::Claim};
+use super::{
+    error::{BAD_HANDSHAKE, Error, NO_METHOD},
+    offer::Offer,
+    state::Client,
+};
+use crate::protocol::{Access, Admission, Admitting, Session};
+
+/// Bytes of the longest name of a user, and of the longest password. Servers take shorter ones.
+const LONGEST: usize = 1024;
+
+/// A packet of a client's login.
+#[derive(Clone, Copy)]
+struct Said<'a> {
+    payload: &'a [u8],
+    /// Its bytes with the head.
+    used: usize,
+    /// The number of the packet that answers it.
+    sequence: u8,
+}
 
 /// Takes a step.
 pub(super) fn step(
@@ -34,9 +61,13 @@ pub(super) fn step(
         return Admission::More { used: 0 };
     }
     if let Step::Again(claim) = step {
-        let takes = secret(&session.access, &claim.user).takes(&claim.method);
+        let takes = takes(&session.access, &claim.user, &claim.method, with.is_private);
+        let method = if takes {
+            claim.method
+        } else {
+            first_method(&session.access).to_vec()
+        };
         if let Some(client) = session.state.get_mut::<Client>() {
-            let method = if takes { claim.method } else { NATIVE.to_vec() };
             ask(client, Claim { method, ..claim }, fresh(with), 1, out);
         }
         return Admission::More { used: 0 };
@@ -45,27 +76,32 @@ pub(super) fn step(
         return Admission::More { used: 0 };
     };
     let header = Header::of(*header);
-    let is_answer = matches!(step, Step::Switched(_));
+    let is_answer = matches!(step, Step::Switched(_) | Step::Password(_));
     if header.len == 0 && !is_answer || header.len == LARGEST_PACKET {
         return denied(BAD_HANDSHAKE, "Bad handshake", header.sequence, out);
     }
     let Some(payload) = rest.get(..header.len as usize) else {
         return Admission::More { used: 0 };
     };
-    let used = Header::LEN + payload.len();
-    let sequence = header.sequence.wrapping_add(1);
-    if let Step::Switched(claim) = step {
-        return prove(session, with, (&claim, payload), sequence, used, out);
+    let said = Said {
+        payload,
+        used: Header::LEN + payload.len(),
+        sequence: header.sequence.wrapping_add(1),
+    };
+    match step {
+        Step::Switched(claim) => return proof::prove(session, with, &claim, said, out),
+        Step::Password(claim) => return attempt::password(session, with, &claim, said, out),
+        _ => {}
     }
     match Hello::read(payload) {
         Ok(Hello::Tls(_)) if step == Step::Hear && with.offers_tls => {
             session
                 .state
                 .change(|client: &mut Client| client.step = Step::HearWithinTls);
-            Admission::Upgrade { used }
+            Admission::Upgrade { used: said.used }
         }
-        Ok(Hello::Login(login)) => hello(session, with, &login, sequence, used, out),
-        Ok(Hello::Tls(_)) | Err(_) => denied(BAD_HANDSHAKE, "Bad handshake", sequence, out),
+        Ok(Hello::Login(login)) => hello(session, with, &login, said, out),
+        Ok(Hello::Tls(_)) | Err(_) => denied(BAD_HANDSHAKE, "Bad handshake", said.sequence, out),
     }
 }
 
@@ -78,6 +114,7 @@ pub(super) fn change_user(client: &mut Client, message: &[u8]) -> bool {
     };
     let method = match change.method {
         CACHING_SHA2 => CACHING_SHA2,
+        CLEAR => CLEAR,
         _ => NATIVE,
     };
     if let Some(collation) = change.collation {
@@ -141,8 +178,7 @@ fn hello(
     session: &mut Session,
     with: &Admitting<'_>,
     login: &Login<'_>,
-    sequence: u8,
-    used: usize,
+    said: Said<'_>,
     out: &mut Vec<u8>,
 ) -> Admission {
     let Some(client) = session.state.get_mut::<Client>() else {
@@ -161,25 +197,29 @@ fn hello(
             other => other.to_vec(),
         },
     };
-    let secret = secret(&session.access, &claim.user);
-    if secret.takes(&claim.method) {
-        return prove(session, with, (&claim, login.answer), sequence, used, out);
+    if takes(&session.access, &claim.user, &claim.method, with.is_private) {
+        let answer = Said {
+            payload: login.answer,
+            ..said
+        };
+        return proof::prove(session, with, &claim, answer, out);
     }
     if !client.capabilities.has(Capabilities::PLUGIN_AUTH) {
-        return denied(
-            NO_METHOD,
-            "The client does not name its login method",
-            sequence,
-            out,
-        );
+        let text = "The client does not name its login method";
+        return denied(NO_METHOD, text, said.sequence, out);
     }
-    let salt = client.salt;
-    let claim = Claim {
-        method: NATIVE.to_vec(),
-        ..claim
-    };
-    ask(client, claim, salt, sequence, out);
-    Admission::More { used }
+    let (salt, method) = (client.salt, first_method(&session.access).to_vec());
+    ask(client, Claim { method, ..claim }, salt, said.sequence, out);
+    Admission::More { used: said.used }
+}
+
+/// The method by which a client is asked for its proof that comes with one which is not served.
+fn first_method(access: &Access) -> &'static [u8] {
+    match access {
+        // Only this one leads to the password itself.
+        Access::Pass => CACHING_SHA2,
+        Access::Open | Access::Accounts(_) => NATIVE,
+    }
 }
 
 /// Asks the client to prove by another method who it is.
@@ -192,104 +232,6 @@ fn ask(client: &mut Client, claim: Claim, salt: [u8; SALT], sequence: u8, out: &
     .append(sequence, out);
     client.salt = salt;
     client.step = Step::Switched(claim);
-}
-
-/// The client proves who it is.
-fn prove(
-    session: &mut Session,
-    with: &Admitting<'_>,
-    (claim, answer): (&Claim, &[u8]),
-    sequence: u8,
-    used: usize,
-    out: &mut Vec<u8>,
-) -> Admission {
-    let secret = secret(&session.access, &claim.user);
-    let Some(client) = session.state.get_mut::<Client>() else {
-        return Admission::Denied;
-    };
-    let is_user =
-        matches!(&session.access, Access::Accounts(accounts) if accounts.secret(&claim.user).is_some());
-    let proof = secret.verify(&claim.method, &client.salt, answer);
-    let Some(proof) = proof.filter(|_| is_user) else {
-        let user = String::from_utf8_lossy(&claim.user);
-        let using = if answer.is_empty() { "NO" } else { "YES" };
-        let text = format!("Access denied for user '{user}' (using password: {using})");
-        return denied(ACCESS_DENIED, &text, sequence, out);
-    };
-    let terms = terms(&session.access, &claim.user);
-    // A client that becomes another user, or the same once more, has left the place that it had.
-    client.seat = None;
-    client.seat = with.seats.take(&claim.user, terms.clients);
-    if client.seat.is_none() {
-        let user = String::from_utf8_lossy(&claim.user);
-        let text = format!("User {user} already has as many clients as it may have at this proxy");
-        return denied(TOO_MANY_CLIENTS, &text, sequence, out);
-    }
-    let mut sequence = sequence;
-    if claim.method == CACHING_SHA2 {
-        AuthMore { data: FAST }.append(sequence, out);
-        sequence = sequence.wrapping_add(1);
-    }
-    welcome(session, claim, proof, terms);
-    OkPacket {
-        status: Status::AUTOCOMMIT,
-        ..OkPacket::default()
-    }
-    .append(Capabilities::PROTOCOL_41, sequence, out);
-    Admission::Ready { used }
-}
-
-/// What is known of this user. Somebody who is none is asked as one with a password.
-fn secret<'a>(access: &'a Access, user: &[u8]) -> Secret<'a> {
-    let words = match access {
-        Access::Accounts(accounts) => accounts.secret(user),
-        Access::Open | Access::Pass => None,
-    };
-    Secret::of(words.unwrap_or(b"nobody"))
-}
-
-/// What a listener with this door serves to a user for whom this holds.
-pub(super) fn door_of(door: Door, terms: Terms) -> Door {
-    Door {
-        is_eventual: terms.is_eventual.unwrap_or(door.is_eventual),
-        ..door
-    }
-}
-
-/// What holds for this user.
-pub(super) fn terms(access: &Access, user: &[u8]) -> Terms {
-    match access {
-        Access::Accounts(accounts) => accounts.terms(user),
-        Access::Open | Access::Pass => Terms::default(),
-    }
-}
-
-/// The client is a user from now on, whose session begins.
-fn welcome(session: &mut Session, claim: &Claim, proof: Proof, terms: Terms) {
-    let Some(client) = session.state.get_mut::<Client>() else {
-        return;
-    };
-    let who = Who {
-        user: claim.user.clone(),
-        proof,
-        capabilities: client.capabilities,
-        collation: client.collation,
-        has_schema: !claim.schema.is_empty(),
-    };
-    session.login = who.encode();
-    *client = Client {
-        step: Step::Over,
-        door: door_of(client.door, terms),
-        salt: client.salt,
-        capabilities: client.capabilities,
-        collation: client.collation,
-        reads: client.reads,
-        who: Some(who),
-        seat: client.seat.take(),
-        settings: Settings::of_schema(&claim.schema),
-        status: Status::AUTOCOMMIT,
-        ..Client::default()
-    };
 }
 
 fn denied(error: Error, text: &str, sequence: u8, out: &mut Vec<u8>) -> Admission {

@@ -2,10 +2,10 @@
 
 use proxima_wire::mysql::{
     SALT,
-    password::{CACHING_SHA2, NATIVE, NativeHash, NativeKey, Sha2Key},
+    password::{CACHING_SHA2, CLEAR, NATIVE, NativeHash, NativeKey, Sha2Key, are_equal},
 };
 
-use super::who::Proof;
+use super::super::who::Proof;
 
 /// What the proxy knows of a user: a password, or the hash of one as `mysql.user` shows it.
 pub(super) enum Secret<'a> {
@@ -24,24 +24,35 @@ impl<'a> Secret<'a> {
         match self {
             Self::Password(password) => {
                 let is_known = match method {
+                    CLEAR => are_equal(password, answer.strip_suffix(&[0]).unwrap_or(answer)),
                     CACHING_SHA2 => Sha2Key::of(password).hash().verify(salt, answer).is_some(),
                     _ => NativeKey::of(password).hash().verify(salt, answer).is_some(),
                 };
+                is_known.then(|| Proof::Password(password.to_vec()))
+            }
+            Self::NativeHash(hash) if method == CLEAR => {
+                let password = answer.strip_suffix(&[0]).unwrap_or(answer);
+                let is_known = NativeKey::of(password).hash() == *hash;
                 is_known.then(|| Proof::Password(password.to_vec()))
             }
             Self::NativeHash(hash) => hash.verify(salt, answer).map(Proof::NativeKey),
         }
     }
 
-    /// Can a client prove by this method that it knows the secret?
-    pub(super) fn takes(&self, method: &[u8]) -> bool {
-        method == NATIVE || method == CACHING_SHA2 && matches!(self, Self::Password(_))
+    /// Can a client prove by this method that it knows the secret? `is_private`: it may say the password.
+    pub(super) fn takes(&self, method: &[u8], is_private: bool) -> bool {
+        match method {
+            NATIVE => true,
+            CACHING_SHA2 => matches!(self, Self::Password(_)),
+            CLEAR => is_private,
+            _ => false,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use proxima_wire::mysql::password::{CACHING_SHA2, NATIVE, NativeKey, Sha2Key};
+    use proxima_wire::mysql::password::{CACHING_SHA2, CLEAR, NATIVE, NativeKey, Sha2Key};
 
     use super::Secret;
 
@@ -61,7 +72,24 @@ mod tests {
             assert!(secret.verify(NATIVE, &SALT, b"").is_none());
         }
         assert!(Secret::of(b"secret").verify(CACHING_SHA2, &SALT, &sha2).is_some());
-        assert!(Secret::of(HASH).takes(NATIVE) && !Secret::of(HASH).takes(CACHING_SHA2));
-        assert!(Secret::of(b"secret").takes(CACHING_SHA2));
+        assert!(Secret::of(HASH).takes(NATIVE, false) && !Secret::of(HASH).takes(CACHING_SHA2, true));
+        assert!(Secret::of(b"secret").takes(CACHING_SHA2, false));
+        for words in [&b"secret"[..], HASH] {
+            let secret = Secret::of(words);
+            assert!(secret.takes(CLEAR, true) && !secret.takes(CLEAR, false));
+            for (said, is_it) in [
+                (&b"secret\0"[..], true),
+                (b"secret", true),
+                (b"secre\0", false),
+                (b"", false),
+            ] {
+                assert_eq!(
+                    secret.verify(CLEAR, &SALT, said).is_some(),
+                    is_it,
+                    "{}",
+                    said.escape_ascii()
+                );
+            }
+        }
     }
 }

@@ -1,0 +1,83 @@
+//! Tries the logins anew that clients have brought and servers have accepted, and closes the clients of those that
+//! a server rejects since.
+
+use std::{io, sync::Arc, time::Duration};
+
+use tokio::{
+    sync::Semaphore,
+    time::{sleep, timeout},
+};
+
+use super::{Proxy, connection::Connection, unix_now};
+use crate::{members::Member, protocol::CachedLogin, worker::Order};
+
+/// Time between two looks.
+const LOOK: Duration = Duration::from_millis(200);
+/// So many are tried at a time.
+const AT_ONCE: usize = 4;
+
+/// Looks for as long as the process lives.
+pub(super) async fn follow_logins(proxy: Arc<Proxy>) {
+    let places = Arc::new(Semaphore::new(AT_ONCE));
+    loop {
+        sleep(LOOK).await;
+        let ended = proxy.register.logins.take_ended();
+        if !ended.is_empty() {
+            let ended: Arc<[u64]> = ended.into();
+            tracing::info!(
+                logins = ended.len(),
+                "servers reject logins that they have accepted: their clients are closed"
+            );
+            proxy.workers.order(|_| Order::EndLogins(Arc::clone(&ended)));
+        }
+        for login in proxy.register.logins.due(unix_now().0) {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                return;
+            };
+            let proxy = Arc::clone(&proxy);
+            tokio::spawn(async move {
+                if let Err(error) = proxy.try_anew(&login).await {
+                    tracing::debug!(%error, "a login was not confirmed");
+                }
+                drop(place);
+            });
+        }
+    }
+}
+
+impl Proxy {
+    /// Tries a login at the server that takes writes in the pool that has accepted it. What that server says of
+    /// it is noted with the login itself.
+    async fn try_anew(&self, login: &CachedLogin) -> io::Result<()> {
+        let Some(pool) = &login.pool else {
+            return Ok(());
+        };
+        let nobody = || io::Error::new(io::ErrorKind::NotFound, "no server can be asked");
+        let member = self.writer_of(pool).ok_or_else(nobody)?;
+        let logins = &self.register.logins;
+        let tried = async {
+            let mut connection = Connection::open(&member).await?;
+            connection.log_in_as(&login.words, logins).await
+        };
+        let late = |_| io::Error::from(io::ErrorKind::TimedOut);
+        timeout(member.connect_timeout + member.timeout, tried)
+            .await
+            .map_err(late)??;
+        logins.confirmed(login.number, unix_now().0);
+        Ok(())
+    }
+
+    /// The member of this pool that takes writes; where the pool does not know it, one that can be asked.
+    fn writer_of(&self, pool: &str) -> Option<Arc<Member>> {
+        let state = self.state();
+        let mut stateful = state.tree.stateful().iter();
+        match stateful.find(|stateful| *stateful.pool.name == *pool) {
+            Some(stateful) => stateful.primary().cloned(),
+            None => {
+                let mut members = state.members.iter();
+                let is_it = |member: &&Arc<Member>| *member.pool.name == *pool && member.is_up();
+                members.find(is_it).cloned()
+            }
+        }
+    }
+}
