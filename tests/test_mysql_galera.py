@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import ssl
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -22,8 +23,16 @@ WHO = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_VARIABLES WHERE VARI
 ROUNDS = 15 * TRIES
 
 
+def unverified():
+    """TLS with whoever answers."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
 class Door:
-    """The addresses of a proxy before a cluster: one that splits, one for reads alone, one with old reads."""
+    """The addresses of a proxy before a cluster: one that splits, one for reads alone, one with old reads, and one
+    whose users the servers know."""
 
     def __init__(self, proxy, account):
         self.proxy, self.account = proxy, account
@@ -58,7 +67,7 @@ def before(proxima, tmp_path):
         listener = {"protocol": "mysql", "route": "db", "users": "users.yaml"}
         listeners = [
             {"address": ports.address(), **listener, **more}
-            for more in ({}, {"writes": "rejected"}, {"consistency": "eventual"})
+            for more in ({}, {"writes": "rejected"}, {"consistency": "eventual"}, {"users": "server"})
         ]
         # On a busy machine servers have much time to answer.
         pool = {"protocol": "mysql", "user": MONITOR, "password_file": "monitor", "timeout": "20s"}
@@ -93,6 +102,47 @@ def load(door, clients=3):
             ended.set()
         for client in writing:
             client.result()
+
+
+def test_a_user_is_served_as_soon_as_the_writer_knows_it(galera, before):
+    """Readers hear of a user later: until then they reject its login, and the writer answers its reads."""
+    door = before(galera)
+    writer = next(node for node in galera.nodes if node.name == door.writer())
+    schema = galera.account.name
+    with load(door):
+        for turn in range(ROUNDS):
+            name = f"{schema}_{turn}"
+            writer.run(f"CREATE USER {name} IDENTIFIED BY 'new'", f"GRANT SELECT ON {schema}.* TO {name}")
+            with door.connect(3, user=name, password="new", ssl=unverified()) as client:
+                for _ in range(3):
+                    assert rows(client, "SELECT a FROM t WHERE id = 1") == ((0,),), name
+            writer.run(f"DROP USER {name}")
+
+
+@pytest.mark.parametrize("lacks", ["DROP USER {0}", "REVOKE SELECT ON {0}.* FROM {0}", "DROP DATABASE {0}"])
+def test_what_readers_have_not_heard_of_is_served_by_the_writer(galera, before, lacks):
+    door = before(galera)
+    name = f"{galera.account.name}_late"
+    writer = next(node for node in galera.nodes if node.name == door.writer())
+    readers = [node for node in galera.nodes if node is not writer]
+    writer.run(f"CREATE DATABASE {name}", f"CREATE TABLE {name}.t AS SELECT 7 AS a")
+    writer.run(f"CREATE USER {name} IDENTIFIED BY 'new'", f"GRANT SELECT ON {name}.* TO {name}")
+    try:
+        for node in readers:
+            assert node.barrier()
+            node.run("SET SESSION wsrep_on = OFF", lacks.format(name))
+        options = {"user": name, "password": "new", "database": name, "ssl": unverified()}
+        with door.connect(3, **options) as client:
+            for _ in range(5):
+                assert rows(client, "SELECT a FROM t") == ((7,),)
+    finally:
+        for node in readers:
+            node.run(
+                "SET SESSION wsrep_on = OFF",
+                f"CREATE USER IF NOT EXISTS {name} IDENTIFIED BY 'new'",
+                f"CREATE DATABASE IF NOT EXISTS {name}",
+            )
+        writer.run(f"DROP USER {name}", f"DROP DATABASE {name}")
 
 
 def test_writes_go_to_one_server_and_reads_are_shared_out_among_the_others(galera, before):

@@ -135,6 +135,7 @@ const ROWS: [(&str, &[&str]); 11] = [
         &[
             "Clients.keys",
             "Clients.pending",
+            "ListenerFacts.greeting",
             "Servers.before",
             "Servers.ending",
             "Servers.uploads",

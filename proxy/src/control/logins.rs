@@ -16,20 +16,29 @@ const LOOK: Duration = Duration::from_millis(200);
 /// So many are tried at a time.
 const AT_ONCE: usize = 4;
 
-/// Looks for as long as the process lives.
-pub(super) async fn follow_logins(proxy: Arc<Proxy>) {
-    let places = Arc::new(Semaphore::new(AT_ONCE));
+/// Closes clients for as long as the process lives.
+pub(super) async fn end_logins(proxy: Arc<Proxy>) {
     loop {
         sleep(LOOK).await;
         let ended = proxy.register.logins.take_ended();
-        if !ended.is_empty() {
-            let ended: Arc<[u64]> = ended.into();
-            tracing::info!(
-                logins = ended.len(),
-                "servers reject logins that they have accepted: their clients are closed"
-            );
-            proxy.workers.order(|_| Order::EndLogins(Arc::clone(&ended)));
+        if ended.is_empty() {
+            continue;
         }
+        let ended: Arc<[u64]> = ended.into();
+        tracing::info!(
+            logins = ended.len(),
+            "servers reject logins that they have accepted: their clients are closed"
+        );
+        proxy.workers.order(|_| Order::EndLogins(Arc::clone(&ended)));
+    }
+}
+
+/// Tries logins for as long as the process lives. A server that does not answer delays other logins, and nothing
+/// else.
+pub(super) async fn try_logins(proxy: Arc<Proxy>) {
+    let places = Arc::new(Semaphore::new(AT_ONCE));
+    loop {
+        sleep(LOOK).await;
         for login in proxy.register.logins.due(unix_now().0) {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else {
                 return;

@@ -17,7 +17,7 @@ use super::{
     drain::{drain, look_for_file},
     follow::follow,
     greet::{introduce, say_hello},
-    logins::follow_logins,
+    logins::{end_logins, try_logins},
     monitor::watch_pools,
     pid_file::PidFile,
     start::{LogControl, Options, StartError, Started, start},
@@ -91,7 +91,8 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         tokio::spawn(announce(Arc::clone(&proxy)));
         tokio::spawn(close_connections(Arc::clone(&proxy)));
         tokio::spawn(watch_pools(Arc::clone(&proxy)));
-        tokio::spawn(follow_logins(Arc::clone(&proxy)));
+        tokio::spawn(end_logins(Arc::clone(&proxy)));
+        tokio::spawn(try_logins(Arc::clone(&proxy)));
         if let Some(door) = &options.door {
             let (door, log) = (Arc::clone(door), options.log.clone());
             tokio::spawn(admin::answer_clients(Arc::clone(&proxy), door, log, questions));

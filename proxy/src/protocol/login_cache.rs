@@ -155,6 +155,9 @@ impl LoginCache {
 
     /// The server that takes the writes of this pool has rejected the login with this number.
     pub fn rejected(&self, number: u64, pool: &str) {
+        if number == 0 {
+            return;
+        }
         let mut cache = self.lock();
         let is_it = |login: &CachedLogin| {
             login.number == number && login.pool.as_deref().is_none_or(|known| known == pool)

@@ -117,9 +117,10 @@ impl Engine {
                 if streamed {
                     self.leave_upload(id);
                 }
+                // The lane is given back first: what the answer says may lead the request to another one.
+                self.settle_lane(id);
                 self.deliver(to, &reply, &answer);
-                self.give_ending(answer);
-                return self.settle_lane(id);
+                return self.give_ending(answer);
             }
         }
         let Some(lane) = self.servers.lanes.get_mut(id) else {
@@ -225,6 +226,8 @@ impl Engine {
                 if let Some(lane) = engine.servers.lanes.get_mut(id) {
                     lane.gets_more = false;
                 }
+                // What was answered here may lead to another lane: its client has this one no longer.
+                engine.settle_lane(id);
             });
         }
         // Where requests are written for their lane, this is what has come of a value meanwhile: it goes

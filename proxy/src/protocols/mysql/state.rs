@@ -6,10 +6,11 @@ use proxima_wire::mysql::{
 };
 
 use super::{
-    admit::{Pending, Step},
     binding::Binding,
+    pending::Pending,
     prepared::{Prepared, PreparedStatements},
     settings::{STATEMENT_ID, Settings},
+    step::Step,
     told::{End, Told},
     who::Who,
     words::{begins_with, is_charset},

@@ -3,7 +3,7 @@
 use proxima_wire::{
     message::Reply,
     mysql::{
-        AuthMore, ErrPacket, Header, append_packet,
+        AuthMore, ErrPacket, Header,
         password::{FULL, PUBLIC_KEY, reveal},
     },
 };
@@ -11,20 +11,17 @@ use proxima_wire::{
 use super::{
     super::{
         error::{ACCESS_DENIED, Error, NO_SCHEMA, is_of_account},
+        pending::Pending,
         state::Client,
+        step::{Claim, Step},
         who::{Proof, Who},
     },
     LONGEST, Said, denied,
-    proof::wrong,
-    step::{Claim, Step},
-    welcome::{Pending, admit, finish, who},
+    question::{ask_server, who},
+    welcome::{admit, finish},
+    wrong,
 };
 use crate::protocol::{Admission, Admitting, Heard, Session, Turn};
-
-/// COM_INIT_DB.
-const INIT_DB: u8 = 2;
-/// COM_PING.
-const PING: u8 = 14;
 
 /// Asks a client that has come with the fast answer for the password itself.
 pub(super) fn ask_password(
@@ -95,30 +92,6 @@ pub(super) fn begin(
     pending.attempt = Some(attempt);
     let number = pending.number;
     ask_server(session, pending, number, said.used)
-}
-
-/// Asks a server, with the login of this client, whether the login and the schema are good. The connection is
-/// that of this `number` alone, and not one that was opened before.
-pub(super) fn ask_server(session: &mut Session, pending: Pending, number: u64, used: usize) -> Admission {
-    let Some(client) = session.state.get_mut::<Client>() else {
-        return Admission::Denied;
-    };
-    let mut request = Vec::new();
-    append_packet(0, &mut request, |out| match &pending.claim.schema[..] {
-        [] => out.push(PING),
-        schema => {
-            out.push(INIT_DB);
-            out.extend_from_slice(schema);
-        }
-    });
-    session.login = Who {
-        number,
-        ..who(client, &pending)
-    }
-    .encode();
-    client.step = Step::Asked;
-    client.pending = Some(Box::new(pending));
-    Admission::Ask { used, request }
 }
 
 /// A server has answered, or none has.

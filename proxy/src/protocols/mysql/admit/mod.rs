@@ -12,8 +12,8 @@
 
 mod attempt;
 mod proof;
+mod question;
 mod secret;
-mod step;
 mod welcome;
 
 use proxima_wire::mysql::{
@@ -22,16 +22,16 @@ use proxima_wire::mysql::{
     sql::Mode,
 };
 
+use self::proof::takes;
 pub(super) use self::{
     attempt::heard,
-    step::Step,
-    welcome::{Pending, door_of, terms},
+    welcome::{door_of, terms},
 };
-use self::{proof::takes, step::Claim};
 use super::{
-    error::{BAD_HANDSHAKE, Error, NO_METHOD},
+    error::{ACCESS_DENIED, BAD_HANDSHAKE, Error, NO_METHOD},
     offer::Offer,
     state::Client,
+    step::{Claim, Step},
 };
 use crate::protocol::{Access, Admission, Admitting, Session};
 
@@ -232,6 +232,14 @@ fn ask(client: &mut Client, claim: Claim, salt: [u8; SALT], sequence: u8, out: &
     .append(sequence, out);
     client.salt = salt;
     client.step = Step::Switched(claim);
+}
+
+/// The client is not who it says that it is.
+fn wrong(claim: &Claim, said: Said<'_>, out: &mut Vec<u8>) -> Admission {
+    let user = String::from_utf8_lossy(&claim.user);
+    let using = if said.payload.is_empty() { "NO" } else { "YES" };
+    let text = format!("Access denied for user '{user}' (using password: {using})");
+    denied(ACCESS_DENIED, &text, said.sequence, out)
 }
 
 fn denied(error: Error, text: &str, sequence: u8, out: &mut Vec<u8>) -> Admission {

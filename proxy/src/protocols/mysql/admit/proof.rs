@@ -8,13 +8,15 @@ use proxima_wire::mysql::{
 use super::{
     super::{
         error::{ACCESS_DENIED, NO_METHOD},
+        pending::Pending,
         state::Client,
+        step::Claim,
         who::Proof,
     },
     Said, ask, attempt, denied, fresh,
     secret::Secret,
-    step::Claim,
-    welcome::{Pending, admit},
+    welcome::admit,
+    wrong,
 };
 use crate::protocol::{Access, Admission, Admitting, Session};
 
@@ -84,14 +86,6 @@ pub(super) fn prove(
         }
         _ => wrong(claim, said, out),
     }
-}
-
-/// The client is not who it says that it is.
-pub(super) fn wrong(claim: &Claim, said: Said<'_>, out: &mut Vec<u8>) -> Admission {
-    let user = String::from_utf8_lossy(&claim.user);
-    let using = if said.payload.is_empty() { "NO" } else { "YES" };
-    let text = format!("Access denied for user '{user}' (using password: {using})");
-    denied(ACCESS_DENIED, &text, said.sequence, out)
 }
 
 /// What the list says of this user, and whether it is one. Somebody who is none is asked as one with a password.

@@ -8,44 +8,15 @@ use proxima_wire::mysql::{
 use super::{
     super::{
         error::{ACCESS_DENIED, TOO_MANY_CLIENTS},
+        pending::Pending,
         settings::Settings,
         state::Client,
-        who::{Proof, Who},
+        step::Step,
     },
-    attempt::ask_server,
     denied,
-    step::{Claim, Step},
+    question::{ask_server, who},
 };
-use crate::protocol::{Access, Admission, Admitting, Attempt, Door, Session, Terms};
-
-/// A login that is nearly over.
-pub(in crate::protocols::mysql) struct Pending {
-    pub(super) claim: Claim,
-    pub(super) proof: Proof,
-    /// The number of the cached login, or of the attempt.
-    pub(super) number: u64,
-    /// The number of the next packet to the client.
-    pub(super) sequence: u8,
-    /// The attempt that a server decides on. `None`: the proxy has found the proof good.
-    pub(super) attempt: Option<Attempt>,
-}
-
-impl Pending {
-    pub(super) fn new(claim: Claim, proof: Proof, number: u64, sequence: u8) -> Self {
-        Self {
-            claim,
-            proof,
-            number,
-            sequence,
-            attempt: None,
-        }
-    }
-
-    /// Bytes of memory that the client fills in it.
-    pub(in crate::protocols::mysql) fn memory(&self) -> usize {
-        size_of::<Self>() + self.claim.memory() + self.proof.password().map_or(0, <[u8]>::len)
-    }
-}
+use crate::protocol::{Access, Admission, Admitting, Door, Session, Terms};
 
 /// What a listener with this door serves to a user for whom this holds.
 pub(in crate::protocols::mysql) fn door_of(door: Door, terms: Terms) -> Door {
@@ -60,18 +31,6 @@ pub(in crate::protocols::mysql) fn terms(access: &Access, user: &[u8]) -> Terms 
     match access {
         Access::Accounts(accounts) => accounts.terms(user),
         Access::Open | Access::Pass => Terms::default(),
-    }
-}
-
-/// The login at a server of this client.
-pub(super) fn who(client: &Client, pending: &Pending) -> Who {
-    Who {
-        user: pending.claim.user.clone(),
-        proof: pending.proof.clone(),
-        capabilities: client.capabilities,
-        collation: client.collation,
-        number: pending.number,
-        has_schema: !pending.claim.schema.is_empty(),
     }
 }
 

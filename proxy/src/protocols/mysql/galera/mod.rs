@@ -278,8 +278,9 @@ pub(super) fn leads_on(reply: &[u8]) -> bool {
     error.is_some_and(|error| match error.code {
         // A function writes; the server serves nobody; it could not wait for the others in time.
         READ_ONLY_TRANSACTION | 1205 => true,
-        // A reader has not heard of the user yet, or of the new password.
-        1045 => true,
+        // A reader has not heard yet of the user, the new password, the schema or its grant: a login and a change
+        // of the schema wait for no other server.
+        1044 | 1045 | 1049 => true,
         1047 => error.message.starts_with(b"WSREP"),
         _ => false,
     })

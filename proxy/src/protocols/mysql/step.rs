@@ -2,7 +2,7 @@
 
 /// The next step of a login.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::protocols::mysql) enum Step {
+pub(super) enum Step {
     /// The client is greeted.
     #[default]
     Greet,
@@ -24,7 +24,7 @@ pub(in crate::protocols::mysql) enum Step {
 
 /// The user and the schema that a client names, until it has proved that it is that user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::protocols::mysql) struct Claim {
+pub(super) struct Claim {
     pub(super) user: Vec<u8>,
     pub(super) schema: Vec<u8>,
     pub(super) method: Vec<u8>,
@@ -39,7 +39,7 @@ impl Claim {
 
 impl Step {
     /// Bytes of memory that the client fills in it.
-    pub(in crate::protocols::mysql) fn memory(&self) -> usize {
+    pub(super) fn memory(&self) -> usize {
         match self {
             Self::Again(claim) | Self::Switched(claim) | Self::Password(claim) => claim.memory(),
             Self::Greet | Self::Hear | Self::HearWithinTls | Self::Asked | Self::Over => 0,

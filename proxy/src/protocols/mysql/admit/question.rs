@@ -1,0 +1,47 @@
+//! What a server is asked about a login.
+
+use proxima_wire::mysql::append_packet;
+
+use super::super::{pending::Pending, state::Client, step::Step, who::Who};
+use crate::protocol::{Admission, Session};
+
+/// COM_INIT_DB.
+const INIT_DB: u8 = 2;
+/// COM_PING.
+const PING: u8 = 14;
+
+/// The login at a server of this client.
+pub(super) fn who(client: &Client, pending: &Pending) -> Who {
+    Who {
+        user: pending.claim.user.clone(),
+        proof: pending.proof.clone(),
+        capabilities: client.capabilities,
+        collation: client.collation,
+        number: pending.number,
+        has_schema: !pending.claim.schema.is_empty(),
+    }
+}
+
+/// Asks a server, with the login of this client, whether the login and the schema are good. The connection is
+/// that of this `number` alone, and not one that was opened before.
+pub(super) fn ask_server(session: &mut Session, pending: Pending, number: u64, used: usize) -> Admission {
+    let Some(client) = session.state.get_mut::<Client>() else {
+        return Admission::Denied;
+    };
+    let mut request = Vec::new();
+    append_packet(0, &mut request, |out| match &pending.claim.schema[..] {
+        [] => out.push(PING),
+        schema => {
+            out.push(INIT_DB);
+            out.extend_from_slice(schema);
+        }
+    });
+    session.login = Who {
+        number,
+        ..who(client, &pending)
+    }
+    .encode();
+    client.step = Step::Asked;
+    client.pending = Some(Box::new(pending));
+    Admission::Ask { used, request }
+}
