@@ -37,6 +37,7 @@ mod state;
 mod step;
 mod texts;
 mod told;
+mod tracking;
 mod who;
 mod words;
 

@@ -22,6 +22,7 @@ use super::{
     prepared::{MOST, Prepared},
     replay::is_read,
     state::{Client, asks_for_residue},
+    tracking::Tracking,
     words::{SHOWS, begins_with, has_word, is_for_next_transaction, releases},
 };
 use crate::protocol::{Lease, Plan, Session};
@@ -52,13 +53,39 @@ pub(super) fn statement(session: &mut Session, request: &Request, message: &[u8]
     if statement.class == Class::Transaction && releases(text) {
         client.keep(Binding::Release);
     }
+    let tracking = tracking(client, statement, text);
+    if tracking == Tracking::Alone {
+        append_ok(client, out);
+        return Plan::Answer;
+    }
     let plan = begin(session, statement, is_read(request), text);
+    if let (Tracking::Rest(rest), Some(client)) = (tracking, session.state.get_mut::<Client>()) {
+        client.instead = Some(rest);
+    }
     if is_for_next_transaction(statement, text)
         && let Some(client) = session.state.get_mut::<Client>()
     {
         client.kept.pends = true;
     }
     plan
+}
+
+/// What is done with a text that may change what the proxy is told of the session. One that cannot be read binds the
+/// session.
+fn tracking(client: &mut Client, statement: Statement, text: &[u8]) -> Tracking {
+    let may_set = match statement.class {
+        Class::Session => begins_with(text, &["set", "/*"]),
+        Class::Unknown => true,
+        _ => statement.is_several,
+    };
+    if !may_set {
+        return Tracking::Untouched;
+    }
+    let tracking = Tracking::of(text, client.mode());
+    if tracking == Tracking::Unclear {
+        client.keep(Binding::Variable);
+    }
+    tracking
 }
 
 /// The connection on which the statement before has left something is given back, unless this request asks for
@@ -151,6 +178,9 @@ pub(super) fn prepared(session: &mut Session, request: &Request, message: &[u8],
         commands::EXECUTE => {
             client.prepared.note_execute(number, message);
             client.executing = number;
+            if tracking(client, statement, &prepared_text) != Tracking::Untouched {
+                client.keep(Binding::Variable);
+            }
             begin(session, statement, is_read(request), &prepared_text)
         }
         // The connection goes on with what it has.

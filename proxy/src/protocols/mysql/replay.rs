@@ -108,7 +108,10 @@ impl Lane {
                     self.telling.statement =
                         Some((Arc::clone(&preparing.text), Arc::clone(&preparing.settings)));
                 }
-                out.request().extend_from_slice(message);
+                match &client.instead {
+                    Some(text) => commands::append_query(text, out.request()),
+                    None => out.request().extend_from_slice(message),
+                }
             }
             (commands::EXECUTE, Some(prepared)) => {
                 let Some(known) = self.statements.get(prepared) else {

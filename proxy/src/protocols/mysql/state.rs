@@ -53,6 +53,8 @@ pub(super) struct Client {
     pub(super) sequence: u8,
     /// What the statement does that was planned last.
     pub(super) statement: Statement,
+    /// What is executed in its place.
+    pub(super) instead: Option<Vec<u8>>,
     /// What it leaves, if its server keeps what no server reports.
     pub(super) leaves: Binding,
     /// The collation that the statement names.
@@ -105,6 +107,7 @@ impl EndState for Client {
             + preparing.map_or(0, Prepared::memory)
             + self.collation_said.as_ref().map_or(0, |said| said.len())
             + self.who.as_ref().map_or(0, |who| who.user.capacity())
+            + self.instead.as_ref().map_or(0, Vec::capacity)
             + self.step.memory()
             + self.pending.as_ref().map_or(0, |pending| pending.memory())
     }
@@ -139,7 +142,7 @@ impl Client {
 
     /// This statement is planned.
     pub(super) fn begin(&mut self, statement: Statement, text: &[u8]) {
-        self.collation_said = None;
+        (self.collation_said, self.instead) = (None, None);
         self.calls = statement.class == Class::Write && begins_with(text, &["call"]);
         if statement.class == Class::Session && text.len() < LONGEST_SET {
             self.collation_said = sql::collation(text).map(Into::into);

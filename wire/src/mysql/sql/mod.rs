@@ -20,6 +20,7 @@ mod function;
 mod keyword;
 mod number;
 mod scan;
+mod set;
 mod show;
 mod token;
 mod trigger;
@@ -28,6 +29,7 @@ mod verb;
 pub use charset::Charset;
 pub use class::{Class, Statement};
 use scan::Scan;
+pub use set::{Assignment, assignments};
 use token::{Comments, Tokens};
 
 /// The most bytes of a text that is looked at.
