@@ -4,6 +4,10 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+# mysqlclient is compiled beside the headers of the Python that makes .venv.
+headers=$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null) ||
+    headers=/usr/include/python3
+
 # Each line has a program or a file, its package, and what is skipped without it.
 needs='
 memcached  memcached            everything that is checked beside a real memcached
@@ -17,6 +21,9 @@ nutcracker nutcracker           side by side with twemproxy
 haproxy    haproxy              side by side with HAProxy
 openssl    openssl              certificates, and so the tests of TLS
 valgrind   valgrind             the guard on instructions per request
+mariadb_config libmariadb-dev   mysqlclient as a driver
+pkg-config pkg-config           mysqlclient as a driver
+'"$headers"'/Python.h python3-dev mysqlclient as a driver
 '
 sbin="$PATH:/usr/sbin:/sbin"
 
@@ -77,12 +84,22 @@ missing | while read -r package skipped; do
     echo "prepare: skipped, as $package is missing: $skipped"
 done
 
+# Installs the Python packages that a file of the tests names, unless the other file says that they are there.
+install_python() {
+    if ! cmp -s "tests/$1" ".venv/$2"; then
+        # An old pip knows only this option, and need not be updated.
+        PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/python -m pip install --quiet -r "tests/$1" </dev/null &&
+            cp "tests/$1" ".venv/$2"
+    fi
+}
+
 if can_make_venv; then
     [ -x .venv/bin/python ] || python3 -m venv .venv
-    if [ ! -e .venv/installed ] || ! cmp -s tests/requirements.txt .venv/installed; then
-        # An old pip knows only this option, and need not be updated.
-        PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/python -m pip install --quiet -r tests/requirements.txt </dev/null
-        cp tests/requirements.txt .venv/installed
+    install_python requirements.txt installed
+    # Without what it is compiled with, all other packages are there.
+    if is_here mariadb_config; then
+        install_python compiled.txt installed-compiled ||
+            echo "prepare: skipped, as it cannot be compiled: mysqlclient as a driver"
     fi
 fi
 

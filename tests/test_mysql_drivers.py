@@ -125,12 +125,18 @@ def test_mysqlclient(place):
         connection.close()
 
 
-def test_sqlalchemy(place):
+@pytest.mark.parametrize(
+    "name, module",
+    [("pymysql", "pymysql"), ("mysqldb", "MySQLdb"), ("mysqlconnector", "mysql.connector")],
+    ids=["pymysql", "mysqldb", "mysqlconnector"],
+)
+def test_sqlalchemy(place, name, module):
     alchemy = pytest.importorskip("sqlalchemy")
+    pytest.importorskip(module)
     from sqlalchemy import orm
 
     url = alchemy.URL.create(
-        "mysql+pymysql", place["user"], place["password"], place["host"], place["port"], place["database"]
+        f"mysql+{name}", place["user"], place["password"], place["host"], place["port"], place["database"]
     )
     engine = alchemy.create_engine(url, pool_size=3, pool_pre_ping=True)
 
@@ -167,11 +173,13 @@ def test_sqlalchemy(place):
     engine.dispose()
 
 
-DJANGO = """
-import sys
+PYMYSQL = """
 import pymysql
 pymysql.version_info = (2, 2, 7, "final", 0)
 pymysql.install_as_MySQLdb()
+"""
+DJANGO = """
+import sys
 import django
 from django.conf import settings
 host, port, user, password, name = sys.argv[1:]
@@ -212,10 +220,12 @@ print(sorted(connection.introspection.table_names())[0])
 """
 
 
-def test_django(place, tmp_path):
+@pytest.mark.parametrize("driver", ["MySQLdb", "pymysql"])
+def test_django(place, tmp_path, driver):
     pytest.importorskip("django")
+    pytest.importorskip(driver)
     script = tmp_path / "script.py"
-    script.write_text(DJANGO)
+    script.write_text((PYMYSQL if driver == "pymysql" else "") + DJANGO)
     words = [str(place[one]) for one in ("host", "port", "user", "password", "database")]
     done = subprocess.run([sys.executable, script, *words], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
