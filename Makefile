@@ -43,7 +43,7 @@ fuzz: ## fuzz the codecs and the readers of configurations, FUZZ_SECONDS (60) fo
 	@sh scripts/fuzz.sh
 
 soak: ## the long runs: SOAK_ROUNDS (10) of the end-to-end tests, all of the failure matrix, the fleet's largest scopes, 30 minutes of each fuzz target
-	@sh scripts/prepare.sh
+	@sh scripts/prepare.sh soak
 	@sh scripts/soak.sh
 
 docs: ## write docs/options.md, docs/routes.md and the JSON Schema anew

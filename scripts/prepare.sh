@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what the tests need: programs from the distribution, and Python packages in .venv. It names what is
-# missing and cannot be installed, and the tests that need it are skipped.
+# missing and cannot be installed, and the tests that need it are skipped. With the word `soak` it also installs
+# what `make soak` alone needs.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -25,11 +26,20 @@ mariadb_config libmariadb-dev   mysqlclient as a driver
 pkg-config pkg-config           mysqlclient as a driver
 '"$headers"'/Python.h python3-dev mysqlclient as a driver
 '
+[ "${1:-}" != soak ] || needs="$needs"'
+php        php-cli              drivers of PHP
+/usr/lib/php/*/mysqli.so php-mysql drivers of PHP
+ruby       ruby                 the driver of Ruby
+/usr/lib/*/ruby/vendor_ruby/*/mysql2/mysql2.so ruby-mysql2 the driver of Ruby
+javac      default-jdk-headless drivers of Java
+mvn        maven                drivers of Java
+'
 sbin="$PATH:/usr/sbin:/sbin"
 
 is_here() {
     case $1 in
-        /*) [ -e "$1" ] ;;
+        # A pattern stands for the files that fit it, so that it must not be quoted.
+        /*) ls $1 >/dev/null 2>&1 ;;
         *) PATH=$sbin command -v "$1" >/dev/null ;;
     esac
 }

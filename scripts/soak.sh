@@ -29,6 +29,8 @@ PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_fleet_faul
     tests/test_fleet_disk.py tests/test_fleet_many.py
 echo "soak: an hour of histories of the near cache"
 PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_near_cache_histories.py
+echo "soak: drivers of PHP, Ruby and Java"
+PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_mysql_more_drivers.py
 echo "soak: what five hundred subscribers cost their leader"
 cargo test --profile fast --locked -p proxima --lib subscribers -- --ignored --nocapture
 echo "soak: the largest scopes of the fleet's model"

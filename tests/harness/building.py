@@ -27,5 +27,5 @@ def build(folder, command, made):
         shutil.copy(file, target)
     done = subprocess.run(command, cwd=target, capture_output=True, text=True, timeout=300)
     if done.returncode:
-        pytest.skip(f"{folder} cannot be built here: {done.stderr[-300:]}")
+        pytest.skip(f"{folder} cannot be built here: {(done.stderr or done.stdout)[-300:]}")
     return target / made
