@@ -1,4 +1,4 @@
-"""Users whom the servers alone know: a client says its password once, a server decides, and it is served fast then."""
+"""Users whom the servers alone know: a client says its password once, and a server decides."""
 
 import ssl
 import subprocess
@@ -12,7 +12,7 @@ import yaml
 from harness import mysql_raw as raw
 from harness import number, until
 from harness.mysql_raw import Connection
-from harness.split import MONITOR, connect, error, made, native_hash, rows, schema, users_of, value
+from harness.split import MONITOR, connect, made, native_hash, rows, schema, users_of, value
 from harness.tls import Authority
 
 pytestmark = pytest.mark.either_io
@@ -361,7 +361,9 @@ def test_what_makes_no_sense_is_refused(mysql_pair, tmp_path, command, case):
 def newer(mysql97):
     """A MySQL 9.7, all of whose users log in by caching_sha2_password."""
     for name in ("monitor", "app"):
-        mysql97.run(f"CREATE USER IF NOT EXISTS {name} IDENTIFIED BY '{MONITOR}'", f"GRANT ALL ON *.* TO {name}")
+        mysql97.run(
+            f"CREATE USER IF NOT EXISTS {name} IDENTIFIED BY '{MONITOR}'", f"GRANT ALL ON *.* TO {name}"
+        )
     return mysql97
 
 

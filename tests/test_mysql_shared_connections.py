@@ -325,3 +325,19 @@ def test_a_setting_that_fails_lets_no_statement_run_without_it_and_answers_no_ot
         turns.next()
         assert error(turns.second, "INSERT INTO t (a) VALUES (3)") is None
     assert failed
+
+
+NARROWS = (
+    "SET session_track_system_variables = 'autocommit,character_set_client,character_set_connection,"
+    "character_set_results,time_zone,tx_isolation', session_track_schema = 1, NAMES utf8mb4"
+)
+"""What MariaDB's Connector/J says behind its login: which variables it wants to be told of."""
+
+
+def test_a_session_that_is_told_of_few_variables_hides_none_of_another_session(turns):
+    rows(turns.first, NARROWS)
+    turns.next()
+    rows(turns.second, "SET NAMES utf8mb4, sql_mode = 'ANSI_QUOTES'")
+    assert rows(turns.second, 'SELECT "name" FROM who') == [("reader",)]
+    turns.next()
+    assert "ANSI_QUOTES" not in value(turns.first, "SELECT @@sql_mode")
