@@ -31,8 +31,8 @@ def unverified():
 
 
 class Door:
-    """The addresses of a proxy before a cluster: one that splits, one for reads alone, one with old reads, and one
-    whose users the servers know."""
+    """The addresses of a proxy before a cluster: one that splits, one for reads alone, one with old
+    reads, and one whose users the servers know."""
 
     def __init__(self, proxy, account):
         self.proxy, self.account = proxy, account
