@@ -33,7 +33,7 @@ bench: ## measure side by side with the proxies that are installed, into bench/r
 	@target/release/proxima-bench compare $(ARGS)
 	@bash bench/reload.sh
 
-demo: ## three nodes on this machine: local reads, writes to all, a fourth that joins; with EXAMPLE=fleet as a fleet, with EXAMPLE=auto-eject-pool beside twemproxy
+demo: ## three nodes on this machine: local reads, writes to all, a fourth that joins; with EXAMPLE=fleet as a fleet, with EXAMPLE=auto-eject-pool beside twemproxy, with EXAMPLE=galera-causal beside HAProxy
 	@bash examples/$(EXAMPLE)/demo.sh
 
 image: ## write a container image into target/image, for docker load and all that reads OCI's form
