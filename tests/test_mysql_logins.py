@@ -176,6 +176,15 @@ def test_users_are_read_anew_without_a_restart(mysql_pair, proxima, tmp_path):
             assert value(another, "SELECT 1") == 1
 
 
+def test_check_says_what_a_hash_alone_needs(mysql_pair, tmp_path, command):
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump(made(tmp_path, *mysql_pair)))
+    checked = command("check", str(file))
+    told = checked.stdout + checked.stderr
+    assert checked.returncode == 0
+    assert "of hashed a hash is known" in told and "mysql_native_password" in told, told
+
+
 BAD = {
     "nothing-known": ("app: {}\n", 1),
     "two-at-once": ("app: {password: a, native_hash: '*14E65567ABDB5135D0CFD9A70B3032C179A49EE7'}\n", 1),

@@ -52,6 +52,7 @@ pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
                 None => {
                     let mut loaded = loaded(config, cx, &text, path);
                     loaded.warnings.extend(near_settings::warnings(&loaded.config));
+                    loaded.warnings.extend(users::warnings(&loaded.config));
                     Ok(loaded)
                 }
                 Some(first) => Err(ConfigError {

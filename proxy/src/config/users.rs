@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
+use proxima_wire::mysql::password::NativeHash;
+
 use super::{
     ConfigError, Diagnostic, file, passwords,
     reading::Reading,
@@ -57,6 +59,36 @@ pub(super) fn read(config: &mut Config) -> Result<(), Vec<ConfigError>> {
         true => Ok(()),
         false => Err(refused),
     }
+}
+
+/// What the methods by which users log in need.
+pub(super) fn warnings(config: &Config) -> Vec<String> {
+    let listed = config
+        .listeners
+        .iter()
+        .filter_map(|listener| match &listener.access {
+            Access::Users(users) => Some(users),
+            Access::Open | Access::Pass | Access::Password(_) | Access::Servers(_) => None,
+        });
+    let mut warnings: Vec<String> = listed
+        .filter_map(|users| {
+            let KnownUsers(known) = &*users.known;
+            let is_hash = |user: &KnownUser| NativeHash::read(user.secret.bytes()).is_some();
+            let hashed = known.iter().filter(|(_, user)| is_hash(user));
+            let names: Vec<_> = hashed.map(|(name, _)| String::from_utf8_lossy(name)).collect();
+            (!names.is_empty()).then(|| {
+                format!(
+                    "{}: of {} a hash is known and no password: clients, and the servers, must have \
+                     `mysql_native_password` for them",
+                    users.file.display(),
+                    names.join(", ")
+                )
+            })
+        })
+        .collect();
+    warnings.sort();
+    warnings.dedup();
+    warnings
 }
 
 /// The mistake without what was found in its place: it may be a password.
