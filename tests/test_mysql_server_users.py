@@ -17,7 +17,7 @@ from harness.tls import Authority
 
 pytestmark = pytest.mark.either_io
 
-DENIED, LOCKED, NO_SCHEMA, HIDDEN_SCHEMA = 1045, 4151, 1049, 1044
+DENIED, LOCKED, NO_SCHEMA, HIDDEN_SCHEMA, NEEDS_TLS = 1045, 4151, 1049, 1044, 3159
 WRONG_AT_MOST = 10
 NATIVE, SHA2, CLEAR = "mysql_native_password", "caching_sha2_password", "mysql_clear_password"
 
@@ -108,6 +108,24 @@ def test_a_client_that_speaks_plainly_does_not_say_its_password(start, user):
     assert code == DENIED and "TLS" in text
     # Whoever is none is told the same.
     assert denied(log_in, proxy, "nobody") == (DENIED, text.replace(user, "nobody"))
+
+
+@pytest.mark.parametrize("users", ["server", "a list"])
+def test_who_speaks_plainly_is_denied_where_tls_is_required(
+    start, user, mysql_pair, proxima, tmp_path, users
+):
+    tls = Authority(tmp_path).certificate("here").listener()
+    known = {user: {"password": f"pass of {user}"}}
+    proxy = (
+        start(tls={"required": True})
+        if users == "server"
+        else proxima(made(tmp_path, *mysql_pair, users=known, listeners=[{"tls": {**tls, "required": True}}]))
+    )
+    for _ in range(2):
+        assert denied(log_in, proxy, user)[0] == NEEDS_TLS
+        assert denied(log_in, proxy, "nobody")[0] == NEEDS_TLS
+        with first(proxy, user) as client:
+            assert value(client, "SELECT CURRENT_USER()") == f"{user}@%"
 
 
 def test_a_wrong_password_is_told_with_the_servers_words(start, user, mysql_pair):

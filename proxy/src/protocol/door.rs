@@ -9,17 +9,22 @@ pub struct Door {
     pub reads_at_writer: bool,
     /// Reads wait for nothing.
     pub is_eventual: bool,
+    /// Nobody is served who speaks plainly.
+    pub requires_tls: bool,
 }
 
 impl Door {
     /// All is served, and reads are fresh.
     pub const OPEN: Self = Self::of(0);
     /// The number of different doors.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 16;
 
     /// The number of this door.
     pub const fn number(self) -> usize {
-        (self.rejects_writes as usize) << 2 | (self.reads_at_writer as usize) << 1 | self.is_eventual as usize
+        (self.requires_tls as usize) << 3
+            | (self.rejects_writes as usize) << 2
+            | (self.reads_at_writer as usize) << 1
+            | self.is_eventual as usize
     }
 
     /// The door with this number.
@@ -28,6 +33,7 @@ impl Door {
             rejects_writes: number & 4 != 0,
             reads_at_writer: number & 2 != 0,
             is_eventual: number & 1 != 0,
+            requires_tls: number & 8 != 0,
         }
     }
 }

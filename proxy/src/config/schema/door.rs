@@ -9,6 +9,8 @@ pub struct Door {
     pub reads: Reads,
     /// How fresh reads are; `None`: as the pools say.
     pub consistency: Option<Consistency>,
+    /// Whether nobody is served who speaks plainly.
+    pub requires_tls: bool,
 }
 
 /// What becomes of statements that write.

@@ -3,7 +3,7 @@
 use crate::config::{
     Diagnostic,
     document::Node,
-    form::{Choice, Form, Optional, PathText, Shape, Text, Word},
+    form::{Choice, Flag, Form, Optional, PathText, Shape, Text, Word},
     reading::Reading,
     schema::{ClientTls, Identity, ServerTls, Verify},
     section::section,
@@ -20,7 +20,7 @@ section! {
     }
 }
 
-/// TLS of a listener.
+/// TLS of the admin port.
 #[derive(Debug)]
 pub(super) struct ServerTlsForm;
 
@@ -35,6 +35,47 @@ impl Form for ServerTlsForm {
         let ServerTlsKeys { certificate, key } = ServerTlsKeys::read(node, cx)?;
         let identity = Identity { certificate, key };
         Ok(ServerTls { identity, ca: None })
+    }
+}
+
+section! {
+    /// TLS 1.2 and 1.3 with clients. The files are read again, as one set, when they change; what cannot be used
+    /// changes nothing.
+    pub(super) struct ListenerTlsKeys {
+        /// The certificate in PEM form, with those between it and its authority; relative to this file. With
+        /// `users: server` the process makes one for itself where none is named.
+        certificate: Optional<PathText>,
+        /// Its private key in PEM form, relative to this file.
+        key: Optional<PathText>,
+        /// Whether clients of MySQL that speak plainly are denied (3159). Clients of other protocols speak TLS from
+        /// their first byte.
+        required: Flag = false,
+    }
+}
+
+/// TLS of a listener: with a certificate, or with one of its own, and whether clients must speak it.
+#[derive(Debug)]
+pub(super) struct ListenerTlsForm;
+
+impl Form for ListenerTlsForm {
+    type Value = (Option<ServerTls>, bool);
+
+    fn shape() -> Shape {
+        ListenerTlsKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Diagnostic> {
+        let keys = ListenerTlsKeys::read(node, cx)?;
+        match (keys.certificate, keys.key) {
+            (Some(certificate), Some(key)) => {
+                let identity = Identity { certificate, key };
+                Ok((Some(ServerTls { identity, ca: None }), keys.required))
+            }
+            (None, None) if keys.required => Ok((None, true)),
+            _ => Err(cx
+                .refuse(node.at, "`certificate` and `key` go together")
+                .with_remedy("write both of them")),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
     pool::PoolForm,
     redis_commands::{CommandKeys, CommandName, declared},
     route::RouteForm,
-    tls::ServerTlsForm,
+    tls::{ListenerTlsForm, ServerTlsForm},
 };
 use crate::config::{
     Diagnostic,
@@ -171,7 +171,7 @@ section! {
         /// clients of ElastiCache do. Without it nobody is told anything.
         discovery: Optional<DiscoveryForm>,
         /// TLS with its clients. Without it they speak plainly.
-        tls: Optional<ServerTlsForm>,
+        tls: Optional<ListenerTlsForm>,
     }
 }
 
@@ -320,7 +320,9 @@ impl Form for ListenerForm {
         }
         let password = (keys.password_file, keys.password_env);
         let access = access(keys.auth, password, node.at, cx)?;
+        let (tls, requires_tls) = keys.tls.unwrap_or_default();
         let door = Door {
+            requires_tls,
             writes: keys.writes,
             reads: keys.reads,
             consistency: keys.consistency,
@@ -329,7 +331,8 @@ impl Form for ListenerForm {
         if !is_mysql && (keys.users.is_some() || door != Door::default() || keys.server_version.is_some()) {
             return Err(site
                 .refuse(
-                    "`users`, `writes`, `reads`, `consistency` and `server_version` are for clients of MySQL",
+                    "`users`, `writes`, `reads`, `consistency`, `server_version` and `tls.required` are for clients of \
+                     MySQL",
                 )
                 .with_remedy("leave them out, or write `protocol: mysql`"));
         }
@@ -347,6 +350,11 @@ impl Form for ListenerForm {
                 Some(Access::Servers(keys.plain_logins))
             }
         };
+        if requires_tls && tls.is_none() && !matches!(users, Some(Access::Servers(_))) {
+            return Err(site
+                .refuse("`tls` with a list of users needs a certificate")
+                .with_remedy("write `tls: {certificate: PATH, key: PATH, required: true}`"));
+        }
         if keys.plain_logins != PlainLogins::Rejected && !matches!(users, Some(Access::Servers(_))) {
             return Err(site
                 .refuse("`plain_logins` is for `users: server`, where clients of MySQL say their passwords")
@@ -380,7 +388,7 @@ impl Form for ListenerForm {
             permissions,
             socket: SocketOptions::default(),
             manner: Manner::Own,
-            tls: keys.tls,
+            tls,
             server_version: keys.server_version,
         })
     }

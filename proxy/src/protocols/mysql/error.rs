@@ -30,6 +30,8 @@ pub(super) const BAD_HANDSHAKE: Error = Error(1043, *b"08S01");
 pub(super) const TOO_MANY_CLIENTS: Error = Error(1203, *b"42000");
 /// A method of login that is not served.
 pub(super) const NO_METHOD: Error = Error(1251, *b"08004");
+/// The client speaks plainly where it must not.
+pub(super) const NEEDS_TLS: Error = Error(3159, *b"HY000");
 /// The statement writes, and only reads are served.
 pub(super) const READ_ONLY: Error = Error(1290, *b"HY000");
 /// A transaction that only reads is to write.

@@ -139,6 +139,7 @@ fn door(door: schema::Door, pools: Consistency) -> Door {
         rejects_writes: door.writes == Writes::Rejected,
         reads_at_writer: door.reads == Reads::Writer,
         is_eventual: door.consistency.unwrap_or(pools) == Consistency::Eventual,
+        requires_tls: door.requires_tls,
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) use self::{
     welcome::{door_of, terms},
 };
 use super::{
-    error::{ACCESS_DENIED, BAD_HANDSHAKE, Error, NO_METHOD},
+    error::{ACCESS_DENIED, BAD_HANDSHAKE, Error, NEEDS_TLS, NO_METHOD},
     offer::Offer,
     state::Client,
     step::{Claim, Step},
@@ -184,6 +184,10 @@ fn hello(
     let Some(client) = session.state.get_mut::<Client>() else {
         return Admission::Denied;
     };
+    if client.door.requires_tls && !with.is_private {
+        let text = "Connections using insecure transport are prohibited here: the listener requires TLS";
+        return denied(NEEDS_TLS, text, said.sequence, out);
+    }
     client.capabilities = client
         .capabilities
         .both(login.capabilities)
