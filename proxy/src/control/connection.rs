@@ -144,7 +144,9 @@ impl<'a> Connection<'a> {
                 }
                 Login::Refused(text) => return Err(io::Error::other(text)),
                 Login::Rejected(text) => return Err(io::Error::new(io::ErrorKind::PermissionDenied, text)),
-                Login::Denied(_) => return Err(io::Error::other("it denies the login")),
+                Login::Denied(_) | Login::Full { .. } => {
+                    return Err(io::Error::other("it denies the login"));
+                }
             };
             self.heard.drain(..used);
             if with.wants_tls && matches!(step, Login::Ready { .. } | Login::Limited { .. }) {

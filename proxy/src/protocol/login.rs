@@ -33,6 +33,14 @@ pub enum Login {
     /// The server does not accept the pool's own login, for this reason. It will not until an operator
     /// corrects one of them.
     Rejected(String),
+    /// The server has no room for one more connection with the login that a client has named, and is well: what
+    /// waits for the login waits for another connection.
+    Full {
+        /// The server's reply, for requests that get none in time.
+        reply: Vec<u8>,
+        /// There may be room for other logins.
+        is_of_login: bool,
+    },
     /// The server does not accept the login that a client has named. This is its reply to each request that
     /// waits for the login.
     Denied(Vec<u8>),

@@ -1,6 +1,6 @@
 //! Connecting and logging in to a server.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 use proxima_wire::message::{Outcome, Parsed};
 
@@ -111,6 +111,10 @@ impl Engine {
                 self.fail_lane(id, Failure::Login, Outcome::ConnectError, &what);
                 return None;
             }
+            Login::Full { reply, is_of_login } => {
+                self.lane_is_full(id, &reply, is_of_login);
+                return None;
+            }
             Login::Denied(reply) => {
                 self.deny_lane(id, &reply);
                 return None;
@@ -127,6 +131,13 @@ impl Engine {
         };
         lane.phase = Phase::Ready;
         lane.free = self.now;
+        if lane.dedicated {
+            let (member, login) = (Arc::clone(&lane.member), lane.login);
+            self.dedicated_of(&member).has_room(login);
+        }
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
         // Those of the login are no replies.
         lane.greeted = std::mem::take(&mut lane.received) > 0;
         if lane.proofs.are_awaited() {

@@ -6,6 +6,7 @@ use super::{Arrival, Hold, Lane, Pace, Phase, Proofs};
 use crate::{
     engine::{Engine, LaneId},
     members::Member,
+    micros::Micros,
     protocol::StateSlot,
     stream::Stream,
 };
@@ -27,6 +28,7 @@ impl Engine {
             state: StateSlot::NONE,
             fitted: member.protocol.fits_requests(),
             awaits_before: false,
+            due: Micros::ZERO,
             overdue: None,
             waits: 0,
             gets_more: false,

@@ -67,6 +67,13 @@ impl Error {
     }
 }
 
+/// A server has as many connections as it may have.
+pub(super) const TOO_MANY_CONNECTIONS: u16 = 1040;
+/// A user has as many connections at a server as it may have.
+pub(super) const TOO_MANY_OF_USER: u16 = 1203;
+/// The same, or as many within an hour.
+pub(super) const TOO_MUCH_OF_USER: u16 = 1226;
+
 /// Does the number say that there is no such user, that the password is wrong or over, or that the account is
 /// locked?
 pub(super) const fn is_of_account(number: u16) -> bool {

@@ -13,7 +13,7 @@ use proxima_wire::{
 
 use super::{
     commands::append_query,
-    error::{OTHER, is_of_account},
+    error::{OTHER, TOO_MANY_CONNECTIONS, TOO_MANY_OF_USER, TOO_MUCH_OF_USER, is_of_account},
     lane::Lane,
     offer::Offer,
     settings::STATEMENT_ID,
@@ -382,7 +382,17 @@ fn refused(lane: &Lane, who: &Who, payload: &[u8], with: &ServerLogin<'_>) -> Lo
             let mut reply = Vec::new();
             let state = error.state.or(Some(*b"08004"));
             ErrPacket { state, ..error }.append(1, &mut reply);
-            Login::Denied(reply)
+            match error.code {
+                TOO_MANY_CONNECTIONS => Login::Full {
+                    reply,
+                    is_of_login: false,
+                },
+                TOO_MANY_OF_USER | TOO_MUCH_OF_USER => Login::Full {
+                    reply,
+                    is_of_login: true,
+                },
+                _ => Login::Denied(reply),
+            }
         }
     }
 }

@@ -67,6 +67,8 @@ pub struct Lane {
     pub(super) fitted: bool,
     /// Requests are held until what goes before the first of them is answered.
     pub(super) awaits_before: bool,
+    /// Until when its first request may wait for a lane. Zero: since it waits, if it has to.
+    pub(super) due: Micros,
     /// Where the request begins that its server was asked to end because it takes too long. `None`: none was.
     pub(super) overdue: Option<u32>,
     /// So many times in a row it has waited for that.

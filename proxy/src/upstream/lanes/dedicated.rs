@@ -12,7 +12,10 @@ use std::{collections::VecDeque, sync::Arc};
 
 use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 
-use super::queue::{Queued, Wants};
+use super::{
+    full::Full,
+    queue::{Queued, Wants},
+};
 use crate::{
     client::{LaneEvent, WHOLE},
     engine::{ClientId, Engine, LaneId, ReplyTo},
@@ -42,6 +45,8 @@ pub(in crate::upstream) struct Dedicated {
     pub(super) count: usize,
     /// Lanes that belong to no client now; their servers keep no state.
     pub(super) idle: Vec<Idle>,
+    /// Logins for which the server has no room.
+    pub(super) full: Vec<Full>,
     /// Requests that wait for a lane, oldest first.
     pub(in crate::upstream) queue: VecDeque<Queued>,
 }
@@ -154,7 +159,11 @@ impl Engine {
             Some(id) => (id, None),
             None => {
                 // An idle lane with another login is closed to make room.
+                let now = self.now;
                 let dedicated = self.dedicated_of(member);
+                if !dedicated.may_open(login, now) {
+                    return None;
+                }
                 let has_room = dedicated.count < member.dedicated.max as usize;
                 let quota = member.health.quota();
                 let other = match has_room && quota.take(member.dedicated.total.unwrap_or(u32::MAX)) {

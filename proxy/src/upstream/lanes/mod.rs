@@ -4,6 +4,7 @@ mod bulk;
 mod cancels;
 mod close;
 mod dedicated;
+mod full;
 mod queue;
 mod release;
 mod shared;

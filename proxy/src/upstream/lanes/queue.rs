@@ -114,7 +114,7 @@ impl Engine {
     /// It is called by [`give_lanes`](Self::give_lanes), so that a lane that a request returns at once comes
     /// behind.
     pub(crate) fn serve_queue(&mut self, member: &Arc<Member>) {
-        while let Some(queued) = self.dedicated_of(member).queue.pop_front() {
+        while let Some(queued) = self.next_queued(member) {
             let (owner, is_up) = (queued.client, member.is_up());
             let lacks_one = match queued.wants {
                 Wants::Answer(..) => self.clients.own_lane(owner) == Some(None),
@@ -125,6 +125,9 @@ impl Engine {
                     self.dedicated_of(member).queue.push_front(queued);
                     break;
                 };
+                if let Some(lane) = self.servers.lanes.get_mut(lane) {
+                    lane.due = queued.due;
+                }
                 match queued.wants {
                     Wants::Answer(..) => self.clients.set_own_lane(owner, Some(lane)),
                     Wants::Subscriptions => self.clients.hold_lane(owner, member.id, lane),
@@ -155,6 +158,16 @@ impl Engine {
         {
             self.drop_lane(idle.lane, "");
         }
+    }
+
+    /// Takes the first of the queue that may be served. Those whose login has no room at the server stay where they
+    /// are.
+    fn next_queued(&mut self, member: &Arc<Member>) -> Option<Queued> {
+        let now = self.now;
+        let dedicated = self.dedicated_of(member);
+        let mut queue = dedicated.queue.iter();
+        let at = queue.position(|queued| !dedicated.is_login_full(queued.login, now))?;
+        dedicated.queue.remove(at)
     }
 
     /// Fails the requests that wait for a lane to this member, none of which was sent.
@@ -204,15 +217,19 @@ impl Engine {
             .iter_mut()
             .filter_map(|lanes| lanes.dedicated.as_mut())
         {
-            while dedicated.queue.front().is_some_and(|queued| queued.due <= now) {
-                late.extend(dedicated.queue.pop_front());
+            // One that had a lane for which there was no room is due before others that came earlier.
+            while let Some(at) = dedicated.queue.iter().position(|queued| queued.due <= now) {
+                let queued = dedicated.queue.remove(at);
+                late.extend(queued.map(|queued| (dedicated.full_words(queued.login), queued)));
             }
         }
         self.servers.queued -= late.len();
-        for queued in late {
+        for (words, queued) in late {
             self.clients
                 .charge_for_lane(queued.client, queued.wants.memory(), 0);
-            self.refuse_lane(&queued.member, queued.client, &queued.wants);
+            if !self.answer_full(words, &queued.wants) {
+                self.refuse_lane(&queued.member, queued.client, &queued.wants);
+            }
         }
     }
 }

@@ -1,0 +1,123 @@
+//! Servers that have no room for one more connection, at all or with one login. They are well: a request waits, as
+//! it does where all lanes are in use, and one new connection is tried now and then.
+
+use std::sync::Arc;
+
+use proxima_wire::message::{Outcome, Reply};
+
+use super::{dedicated::Dedicated, queue::Wants};
+use crate::{
+    engine::{Engine, LaneId},
+    micros::Micros,
+    upstream::Unwritten,
+};
+
+/// Time between two new connections to a server that had no room for one.
+const RETRY: Micros = Micros::millis(100);
+/// Logins of which that is remembered for one server.
+const MOST: usize = 64;
+
+/// A server, or one login there, has no room.
+#[derive(Clone, Debug)]
+pub(super) struct Full {
+    /// `None`: for no login.
+    login: Option<u16>,
+    /// The next connection may be tried then.
+    until: Micros,
+    /// What the server has said.
+    words: Arc<[u8]>,
+}
+
+impl Engine {
+    /// The server has no room for this lane. Its request waits for another one; if it has waited long enough, it
+    /// gets these words of the server. `is_of_login`: there is room for other logins.
+    pub(in crate::upstream) fn lane_is_full(&mut self, id: LaneId, words: &[u8], is_of_login: bool) {
+        let now = self.now;
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        let (member, login, owner) = (Arc::clone(&lane.member), lane.login, lane.owner);
+        let due = match lane.due {
+            Micros::ZERO => now + Micros::from(member.dedicated.wait),
+            due => due,
+        };
+        let waits = lane.waiters.is_empty() && lane.unwritten.len() == 1 && !lane.unwritten[0].is_streamed();
+        let (Some(owner), true) = (owner, waits && now < due) else {
+            return self.deny_lane(id, words);
+        };
+        let Some(Unwritten {
+            to, request, message, ..
+        }) = lane.unwritten.pop()
+        else {
+            return;
+        };
+        self.servers.in_flight -= 1;
+        self.dedicated_of(&member).note_full(Full {
+            login: is_of_login.then_some(login),
+            until: now + RETRY,
+            words: words.into(),
+        });
+        self.drop_lane(id, "");
+        if !self.clients.is_open(owner) {
+            return;
+        }
+        self.hold_back_client(to);
+        self.await_lane(&member, login, (owner, Wants::Answer(to, request, message)), due);
+    }
+
+    /// Answers a request that has waited too long with what the server has said to its login. Returns `false` if it
+    /// has said nothing.
+    pub(super) fn answer_full(&mut self, words: Option<Arc<[u8]>>, wants: &Wants) -> bool {
+        let (Some(words), Wants::Answer(to, ..)) = (words, wants) else {
+            return false;
+        };
+        self.deliver(*to, &Reply::new(Outcome::ClientError, words.len()), &words);
+        true
+    }
+}
+
+impl Dedicated {
+    fn note_full(&mut self, full: Full) {
+        self.full.retain(|other| other.login != full.login);
+        if self.full.len() < MOST {
+            self.full.push(full);
+        }
+    }
+
+    /// The server has taken a lane with this login.
+    pub(in crate::upstream) fn has_room(&mut self, login: u16) {
+        if !self.full.is_empty() {
+            self.full
+                .retain(|full| full.login.is_some_and(|other| other != login));
+        }
+    }
+
+    /// May a lane with this login be opened now? Then no other one may for a while, if there was no room.
+    pub(super) fn may_open(&mut self, login: u16, now: Micros) -> bool {
+        let mut its = self.full.iter_mut().filter(|full| full.is_for(login));
+        let may = its.all(|full| full.until <= now);
+        if may {
+            let its = self.full.iter_mut().filter(|full| full.is_for(login));
+            its.for_each(|full| full.until = now + RETRY);
+        }
+        may
+    }
+
+    /// Has this login alone no room now? Others do not wait for it.
+    pub(super) fn is_login_full(&self, login: u16, now: Micros) -> bool {
+        let mut full = self.full.iter();
+        full.any(|full| full.login == Some(login) && full.until > now)
+    }
+
+    /// What the server has said to this login.
+    pub(super) fn full_words(&self, login: u16) -> Option<Arc<[u8]>> {
+        let full = self.full.iter().find(|full| full.is_for(login));
+        full.map(|full| Arc::clone(&full.words))
+    }
+}
+
+impl Full {
+    fn is_for(&self, login: u16) -> bool {
+        self.login.is_none_or(|own| own == login)
+    }
+}
