@@ -3,6 +3,7 @@
 import ssl
 import subprocess
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pymysql
@@ -11,6 +12,7 @@ import yaml
 
 from harness import mysql_raw as raw
 from harness import number, until
+from harness.mysql_between import Between
 from harness.mysql_raw import Connection
 from harness.split import MONITOR, connect, made, native_hash, rows, schema, users_of, value
 from harness.tls import Authority
@@ -149,11 +151,13 @@ def test_wrong_passwords_are_limited_for_each_user_of_a_host(start, user, mysql_
         for victim in (user, other):
             told = [denied(first, proxy, victim, password="wrong")[1] for _ in range(WRONG_AT_MOST + 3)]
             assert ["too many" in text for text in told] == [False] * WRONG_AT_MOST + [True] * 3
-        # Who is known proves it as before; who is not is asked no more, even with the right password.
-        with log_in(proxy, user) as client:
-            assert value(client, "SELECT 1") == 1
-        assert "too many" in denied(first, proxy, other)[1]
+        # The right password is of no use to this host for a minute, whether it is known or not.
+        for victim in (user, other):
+            assert "too many" in denied(first, proxy, victim)[1]
+            assert "too many" in denied(log_in, proxy, victim)[1]
         assert "too many" not in denied(first, proxy, "somebody", password="wrong")[1]
+        # Quotes around a name make no other user.
+        assert "too many" in denied(first, proxy, f"'{other}'")[1]
     finally:
         for server in mysql_pair:
             server.run(f"DROP USER {other}")
@@ -241,6 +245,125 @@ def by_rsa(client, user, password):
     hidden = bytes(byte ^ salt[at % 20] for at, byte in enumerate(said))
     client.send(raw.packets(encrypted(payload[1:], hidden), sequence + 1))
     return client.packet()[1]
+
+
+def test_right_passwords_between_wrong_ones_are_served(start, user):
+    proxy = start()
+    for _ in range(3):
+        for _ in range(WRONG_AT_MOST - 1):
+            assert "too many" not in denied(first, proxy, user, password="wrong")[1]
+        first(proxy, user).close()
+    # What is proved plainly counts as well.
+    for _ in range(WRONG_AT_MOST):
+        assert "too many" not in denied(log_in, proxy, user, password="wrong")[1]
+    assert "too many" in denied(log_in, proxy, user)[1]
+
+
+def test_a_client_that_begins_without_an_answer_is_asked_for_one(start, user, splitting):
+    """As MySQL's own library does, because the greeting names another method."""
+    first(start(), user).close()
+    proxy = start()
+    first(proxy, user).close()
+    for address, name, password in (
+        (proxy.address, user, f"pass of {user}"),
+        (splitting.address, "app", "secret"),
+    ):
+        with Connection(address, login=False) as client:
+            client.send(raw.packets(client.hello(name, "", method=SHA2), 1))
+            sequence, payload = client.packet()
+            assert payload.startswith(b"\xfe" + SHA2.encode() + b"\0"), payload
+            salt = payload.split(b"\0", 1)[1][:20]
+            client.send(raw.packets(raw.proof(SHA2, password, salt), sequence + 1))
+            assert client.packet()[1] == b"\1\3"
+            assert client.packet()[1][:1] == b"\0"
+
+
+def test_a_user_of_another_pool_is_another_user(proxima, tmp_path, mysql_pair):
+    """Each server has a user of this name, with a password of its own."""
+    config = made(
+        tmp_path, *mysql_pair, listeners=[{"users": "server"}, {"users": "server"}, {"users": "server"}]
+    )
+    config["routes"]["both"] = {"by_user": {"users": {"other": "readers"}, "default": "writer"}}
+    for listener, route in zip(config["listeners"], ("writer", "readers", "both")):
+        listener["route"] = route
+    name = f"u{number()}"
+    for server, password in zip(mysql_pair, ("weak", "strong")):
+        server.run(f"CREATE USER {name} IDENTIFIED BY '{password}'", f"GRANT ALL ON test.* TO {name}")
+    proxy = proxima(config)
+    writer, reader, both = proxy.addresses
+    try:
+        tls = {"ssl": within_tls()}
+        for address, right, wrong in (
+            (writer, "weak", "strong"),
+            (reader, "strong", "weak"),
+            (both, "weak", "strong"),
+        ):
+            connect(address, name, password=right, database="test", **tls).close()
+            assert denied(connect, address, name, password=wrong, **tls)[0] == DENIED
+            assert denied(connect, address, name, password=wrong, ssl_disabled=True)[0] == DENIED
+        # A login is asked for at the servers of its user.
+        with connect(both, "other", database="test", **tls) as client, mysql_pair[1].connect() as direct:
+            assert value(client, "SELECT @@port") == value(direct, "SELECT @@port")
+    finally:
+        for server in mysql_pair:
+            server.run(f"DROP USER {name}")
+
+
+def test_a_list_with_a_route_by_user_takes_the_schema_of_the_users_servers(proxima, tmp_path, mysql_pair):
+    config = made(tmp_path, *mysql_pair)
+    config["routes"]["split"] = {"by_user": {"users": {"app": "readers"}, "default": "writer"}}
+    proxy = proxima(config)
+    with schema(mysql_pair[1]) as there:
+        with connect(proxy.address, database=there) as client:
+            assert value(client, "SELECT DATABASE()") == there
+        assert denied(connect, proxy.address, "other", database=there)[0] == NO_SCHEMA
+
+
+def test_the_key_is_told_once(start, user):
+    proxy = start(plain_logins="rsa")
+    with Connection(proxy.address, login=False) as client:
+        client.send(raw.packets(client.hello(user, "no such password", method=SHA2), 1))
+        assert client.packet()[1] == b"\1\4"
+        client.send(b"".join(raw.packets(b"\2", 3 + 2 * turn) for turn in range(1000)))
+        assert client.packet()[1].startswith(b"\1-----BEGIN")
+        assert int.from_bytes(client.packet()[1][1:3], "little") == DENIED
+        assert client.rest() == b""
+
+
+class Slow:
+    """A relay before a server that takes long over the logins of one user."""
+
+    def __init__(self, real, user, seconds):
+        self.asked = []
+
+        def answer(packet):
+            if user.encode() + b"\0" in packet and b"mysql_native_password" in packet:
+                self.asked.append(packet)
+                time.sleep(seconds)
+
+        self.relay = Between(real, answer)
+        self.address, self.stop = self.relay.address, self.relay.stop
+
+
+def test_a_login_over_which_a_server_takes_long_has_it_ejected_for_nobody(mysql_pair, proxima, tmp_path):
+    slow = Slow(mysql_pair[0].address, "stranger", 3)
+    known = {"app": {"password": "secret"}}
+    listeners = [{"users": "server", "tls": {"required": True}}, {}]
+    config = made(tmp_path, slow, mysql_pair[1], users=known, listeners=listeners)
+    for pool in config["pools"].values():
+        pool |= {"timeout": "300ms", "connect_timeout": "300ms"}
+    proxy = proxima(config)
+    address, of_app = proxy.addresses
+
+    def strange(_):
+        return denied(connect, address, "stranger", password="wrong", ssl=within_tls())
+
+    with ThreadPoolExecutor(5) as pool, connect(of_app) as client:
+        trying = [pool.submit(strange, turn) for turn in range(5)]
+        while not all(one.done() for one in trying):
+            assert value(client, "SELECT 7 FOR UPDATE") == 7
+    assert slow.asked and proxy.metric("member_ejections_total", pool="writer") == 0
+    slow.stop()
 
 
 def test_a_password_is_encrypted_where_the_listener_says_so(start, user):

@@ -9,6 +9,7 @@ import pytest
 
 from harness import mysql_raw as raw
 from harness import until
+from harness.mysql_between import Between
 from harness.split import PASSWORDS, connect, error, made, rows, schema, value
 
 pytestmark = pytest.mark.either_io
@@ -547,6 +548,26 @@ def test_a_statement_that_takes_too_long_is_ended_by_its_server(mysql_pair, prox
         for pool, server in zip(("writer", "readers"), mysql_pair)
     )
     assert (writer, reader) == (2, 1)
+
+
+def test_no_statement_is_ended_for_the_one_before_it(mysql_pair, proxima, tmp_path):
+    """The server is late with the login by which the first one is to be ended."""
+
+    def answer(packet):
+        if packet[1:].startswith(b"KILL QUERY"):
+            time.sleep(0.4)
+
+    late = Between(mysql_pair[0].address, answer)
+    known = {"app": {"password": "secret"}}
+    config = made(tmp_path, late, mysql_pair[1], users=known, limits={"statement_timeout": "1s"})
+    proxy = proxima(config)
+    with connect(proxy.address) as client:
+        rows(client, "BEGIN")
+        for _ in range(3):
+            ended = error(client, "SELECT name, SLEEP(1.25) FROM mysql.help_topic LIMIT 1 FOR UPDATE")
+            assert ended in (None, 1317)
+            assert error(client, "SELECT name, SLEEP(0.7) FROM mysql.help_topic LIMIT 1 FOR UPDATE") is None
+    late.stop()
 
 
 @pytest.mark.parametrize(

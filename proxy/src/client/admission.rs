@@ -22,6 +22,7 @@ const RETRY: Micros = Micros::millis(20);
 struct ListenerFacts {
     greeting: Arc<[u8]>,
     key: Option<Arc<PasswordKey>>,
+    realm: (Arc<str>, bool),
     seats: Arc<Seats>,
     logins: Arc<LoginCache>,
 }
@@ -95,6 +96,7 @@ impl Engine {
         ListenerFacts {
             greeting: listener.map_or_else(Arc::default, |listener| self.tree.greeting(listener)),
             key: listener.and_then(|listener| self.tree.password_key(listener)),
+            realm: listener.map_or_else(|| (Arc::from(""), false), |listener| self.tree.realm(listener)),
             seats: Arc::clone(&register.seats),
             logins: Arc::clone(&register.logins),
         }
@@ -110,6 +112,8 @@ impl Engine {
             seats: &facts.seats,
             logins: &facts.logins,
             key: facts.key.as_deref(),
+            realm: &facts.realm.0,
+            has_realm_by_schema: facts.realm.1,
             host: host(client.source),
             random: [(); 4].map(|()| self.random.bits()),
             unix: self.unix().0,

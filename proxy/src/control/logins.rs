@@ -1,7 +1,7 @@
 //! Tries the logins anew that clients have brought and servers have accepted, and closes the clients of those that
 //! a server rejects since.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{collections::HashMap, io, sync::Arc, time::Duration};
 
 use tokio::{
     sync::Semaphore,
@@ -13,7 +13,7 @@ use crate::{members::Member, protocol::CachedLogin, worker::Order};
 
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(200);
-/// So many are tried at a time.
+/// So many logins of a pool are tried at a time.
 const AT_ONCE: usize = 4;
 
 /// Closes clients for as long as the process lives.
@@ -33,22 +33,26 @@ pub(super) async fn end_logins(proxy: Arc<Proxy>) {
     }
 }
 
-/// Tries logins for as long as the process lives. A server that does not answer delays other logins, and nothing
-/// else.
+/// Tries logins for as long as the process lives. Servers that do not answer delay the logins of their pool alone.
 pub(super) async fn try_logins(proxy: Arc<Proxy>) {
-    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let mut permits: HashMap<Option<Arc<str>>, Arc<Semaphore>> = HashMap::new();
     loop {
         sleep(LOOK).await;
         for login in proxy.register.logins.due(unix_now().0) {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-                return;
-            };
+            let of_pool = permits.entry(login.pool.clone());
+            let of_pool = Arc::clone(of_pool.or_insert_with(|| Arc::new(Semaphore::new(AT_ONCE))));
             let proxy = Arc::clone(&proxy);
             tokio::spawn(async move {
-                if let Err(error) = proxy.try_anew(&login).await {
-                    tracing::debug!(%error, "a login was not confirmed");
+                let Ok(_permit) = of_pool.acquire_owned().await else {
+                    return;
+                };
+                match proxy.try_anew(&login).await {
+                    Ok(()) => proxy.register.logins.confirmed(login.number, unix_now().0),
+                    Err(error) => {
+                        tracing::debug!(%error, "a login was not confirmed");
+                        proxy.register.logins.postpone(login.number, unix_now().0);
+                    }
                 }
-                drop(place);
             });
         }
     }
@@ -58,10 +62,8 @@ impl Proxy {
     /// Tries a login at the server that takes writes in the pool that has accepted it. What that server says of
     /// it is noted with the login itself.
     async fn try_anew(&self, login: &CachedLogin) -> io::Result<()> {
-        let Some(pool) = &login.pool else {
-            return Ok(());
-        };
         let nobody = || io::Error::new(io::ErrorKind::NotFound, "no server can be asked");
+        let pool = login.pool.as_ref().ok_or_else(nobody)?;
         let member = self.writer_of(pool).ok_or_else(nobody)?;
         let logins = &self.register.logins;
         let tried = async {
@@ -72,7 +74,6 @@ impl Proxy {
         timeout(member.connect_timeout + member.timeout, tried)
             .await
             .map_err(late)??;
-        logins.confirmed(login.number, unix_now().0);
         Ok(())
     }
 

@@ -52,6 +52,10 @@ pub struct Admitting<'a> {
     pub reach: Reach,
     /// How many clients are which user.
     pub seats: &'a Arc<Seats>,
+    /// The servers whose users the listener serves, in a word. Listeners that lead to the same have the same.
+    pub realm: &'a str,
+    /// Users may be others in each schema.
+    pub has_realm_by_schema: bool,
     /// Logins that servers have accepted.
     pub logins: &'a Arc<LoginCache>,
     /// The host of the client, as far as it can be told from others. `None`: it is not known.

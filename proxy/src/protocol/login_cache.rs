@@ -1,13 +1,16 @@
 //! Logins that servers have accepted, for listeners whose users the servers alone know.
 //!
-//! A client proves a cached login as it would one of a list. Whoever cannot is tried at the server that takes
-//! writes. The control thread tries every cached login anew once a minute.
+//! A client proves a cached login as it would one of a list. A client that cannot is tried at the server that
+//! takes writes. The control thread tries every cached login anew once a minute.
+//!
+//! A *realm* is a set of servers with the same users: an account of one realm is another one than that with the same
+//! name in another realm.
 //!
 //! Invariant: nothing is cached that no server has accepted. What is rejected by the server that takes writes is
 //! forgotten at once, and its clients are closed.
 //!
-//! Invariant: clients of one host have one attempt at a time as one user, and after [`MOST_WRONG`] wrong ones none
-//! for a minute.
+//! Invariant: clients of one host have one attempt at a time as one account. After [`MOST_WRONG`] wrong proofs in a
+//! row they are denied for a minute, whatever they prove.
 #![allow(
     clippy::disallowed_types,
     reason = "the lock is taken when a client or a connection logs in, and not on the way of a request"
@@ -28,6 +31,8 @@ const MOST_PASSWORDS: usize = 2;
 const MOST_WRONG: u32 = 10;
 /// Attempts of one host that are under way, whatever their users.
 const MOST_AT_ONCE: usize = 16;
+/// Attempts of all hosts that are under way. Their connections are not among those that clients may have.
+const MOST_OF_ALL: usize = 64;
 /// Hosts and users of which wrong attempts are counted.
 const MOST_COUNTED: usize = 4096;
 /// Schemas that are known to be there.
@@ -43,24 +48,27 @@ pub struct LoginCache(Mutex<Cache>);
 
 #[derive(Default)]
 struct Cache {
-    /// By user.
-    logins: HashMap<Box<[u8]>, Vec<CachedLogin>>,
+    logins: HashMap<Account, Vec<CachedLogin>>,
     /// Attempts that are under way, by number, with the pool whose server has accepted the login.
     attempts: HashMap<u64, (Source, Option<Arc<str>>)>,
     wrong: HashMap<Source, Wrong>,
-    /// Until when a user's schema is believed to be there.
-    schemas: HashMap<UserSchema, u64>,
+    /// Until when an account's schema is believed to be there.
+    schemas: HashMap<(Account, Box<[u8]>), u64>,
     /// Numbers of logins whose clients are to be closed.
     ended: Vec<u64>,
     /// The last number that was given.
     last: u64,
 }
 
-/// A user and a schema.
-type UserSchema = (Box<[u8]>, Box<[u8]>);
+/// A user of a realm.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Account {
+    realm: Box<[u8]>,
+    user: Box<[u8]>,
+}
 
-/// A host and a user.
-type Source = (Option<IpAddr>, Box<[u8]>);
+/// A host and an account.
+type Source = (Option<IpAddr>, Account);
 
 /// A cached login.
 #[derive(Clone)]
@@ -86,12 +94,12 @@ struct Wrong {
 }
 
 /// May a client's login be tried at a server?
-pub enum Turn {
-    /// Yes.
-    Now(Attempt),
-    /// Others of its host are tried first.
+pub enum Turn<T> {
+    /// It may.
+    Now(T),
+    /// Others are tried first.
     Later,
-    /// Too many were wrong.
+    /// Too many proofs were wrong.
     Never,
 }
 
@@ -99,6 +107,27 @@ pub enum Turn {
 pub struct Attempt {
     cache: Arc<LoginCache>,
     number: u64,
+}
+
+/// A proof that was wrong, of a client that may still say its password. Once for each login it counts.
+pub struct Doubt {
+    cache: Arc<LoginCache>,
+    of: Option<(Source, u64)>,
+}
+
+impl Doubt {
+    /// A server decides, or the client has proved its password after all.
+    pub fn clear(mut self) {
+        self.of = None;
+    }
+}
+
+impl Drop for Doubt {
+    fn drop(&mut self) {
+        if let Some((source, unix)) = self.of.take() {
+            self.cache.lock().note_wrong(source, unix);
+        }
+    }
 }
 
 impl LoginCache {
@@ -111,32 +140,47 @@ impl LoginCache {
         self.lock().number()
     }
 
-    /// The logins of this user.
-    pub fn of(&self, user: &[u8]) -> Vec<CachedLogin> {
-        self.lock().logins.get(user).cloned().unwrap_or_default()
+    /// The logins of this account.
+    pub fn of(&self, account: &Account) -> Vec<CachedLogin> {
+        self.lock().logins.get(account).cloned().unwrap_or_default()
     }
 
-    /// A client logs in with this one. Returns whether it is still there.
+    /// A client of this host logs in with this one. Returns whether it is still there.
     #[must_use]
-    pub fn used(&self, user: &[u8], number: u64, unix: u64) -> bool {
+    pub fn used(&self, host: Option<IpAddr>, account: &Account, number: u64, unix: u64) -> bool {
         let mut cache = self.lock();
-        let login = cache.find(user, number);
+        cache.wrong.remove(&(host, account.clone()));
+        let login = cache.find(account, number);
         login.map(|login| login.used = unix).is_some()
     }
 
-    /// Begins an attempt to log in as this user, for a client of this host.
-    pub fn attempt(self: &Arc<Self>, host: Option<IpAddr>, user: &[u8], unix: u64) -> Turn {
-        let mut cache = self.lock();
-        let source = (host, Box::from(user));
-        if let Some(wrong) = cache.wrong.get(&source)
-            && wrong.count >= MOST_WRONG
-            && unix < wrong.until
-        {
-            return Turn::Never;
+    /// Are clients of this host denied as this account, because too many proofs were wrong?
+    pub fn is_denied(&self, host: Option<IpAddr>, account: &Account, unix: u64) -> bool {
+        self.lock().is_denied(&(host, account.clone()), unix)
+    }
+
+    /// A client of this host has proved another password than the one that is known. It counts as wrong if the
+    /// client ends with that.
+    pub fn doubt(self: &Arc<Self>, host: Option<IpAddr>, account: &Account, unix: u64) -> Doubt {
+        Doubt {
+            cache: Arc::clone(self),
+            of: Some(((host, account.clone()), unix)),
         }
-        let of_host = cache.attempts.values().filter(|((by, _), _)| *by == host);
-        if of_host.clone().count() >= MOST_AT_ONCE || of_host.clone().any(|(by, _)| *by == source) {
-            return Turn::Later;
+    }
+
+    /// May an attempt begin to log in as this account, for a client of this host?
+    pub fn turn(&self, host: Option<IpAddr>, account: &Account, unix: u64) -> Turn<()> {
+        self.lock().turn(&(host, account.clone()), unix)
+    }
+
+    /// Begins an attempt to log in as this account, for a client of this host.
+    pub fn attempt(self: &Arc<Self>, host: Option<IpAddr>, account: &Account, unix: u64) -> Turn<Attempt> {
+        let mut cache = self.lock();
+        let source = (host, account.clone());
+        match cache.turn(&source, unix) {
+            Turn::Now(()) => {}
+            Turn::Later => return Turn::Later,
+            Turn::Never => return Turn::Never,
         }
         let number = cache.number();
         cache.attempts.insert(number, (source, None));
@@ -155,17 +199,24 @@ impl LoginCache {
 
     /// The server that takes the writes of this pool has rejected the login with this number.
     pub fn rejected(&self, number: u64, pool: &str) {
+        let is_its = |login: &CachedLogin| login.pool.as_deref().is_none_or(|known| known == pool);
+        self.forget(number, is_its);
+    }
+
+    /// A request that goes where writes go was rejected with the login with this number.
+    pub fn rejected_for_writes(&self, number: u64) {
+        self.forget(number, |_| true);
+    }
+
+    fn forget(&self, number: u64, goes: impl Fn(&CachedLogin) -> bool) {
         if number == 0 {
             return;
         }
         let mut cache = self.lock();
-        let is_it = |login: &CachedLogin| {
-            login.number == number && login.pool.as_deref().is_none_or(|known| known == pool)
-        };
         let mut has_ended = false;
         cache.logins.retain(|_, logins| {
             let before = logins.len();
-            logins.retain(|login| !is_it(login));
+            logins.retain(|login| login.number != number || !goes(login));
             has_ended |= logins.len() < before;
             !logins.is_empty()
         });
@@ -180,18 +231,27 @@ impl LoginCache {
         let all = cache.logins.values_mut().flatten();
         let due = all.filter(|login| login.due <= unix);
         due.map(|login| {
-            login.due = unix + RETRY;
+            login.due = unix + MINUTE;
             login.clone()
         })
         .collect()
     }
 
+    /// The login with this number could not be tried: it is tried again soon.
+    pub fn postpone(&self, number: u64, unix: u64) {
+        self.plan(number, unix + RETRY);
+    }
+
     /// The login with this number was accepted anew.
     pub fn confirmed(&self, number: u64, unix: u64) {
+        self.plan(number, unix + MINUTE);
+    }
+
+    fn plan(&self, number: u64, due: u64) {
         let mut cache = self.lock();
         let mut all = cache.logins.values_mut().flatten();
         if let Some(login) = all.find(|login| login.number == number) {
-            login.due = unix + MINUTE;
+            login.due = due;
         }
     }
 
@@ -200,19 +260,33 @@ impl LoginCache {
         mem::take(&mut self.lock().ended)
     }
 
-    /// Has a server told within a minute that this user has this schema?
-    pub fn has_schema(&self, user: &[u8], schema: &[u8], unix: u64) -> bool {
-        let until = self.lock().schemas.get(&(user.into(), schema.into())).copied();
+    /// Has a server told within a minute that this account has this schema?
+    pub fn has_schema(&self, account: &Account, schema: &[u8], unix: u64) -> bool {
+        let until = self
+            .lock()
+            .schemas
+            .get(&(account.clone(), schema.into()))
+            .copied();
         until.is_some_and(|until| unix < until)
     }
 
-    /// A server has told that this user has this schema.
-    pub fn note_schema(&self, user: &[u8], schema: &[u8], unix: u64) {
+    /// A server has told that this account has this schema.
+    pub fn note_schema(&self, account: &Account, schema: &[u8], unix: u64) {
         let schemas = &mut self.lock().schemas;
         if schemas.len() >= MOST_SCHEMAS {
             schemas.clear();
         }
-        schemas.insert((user.into(), schema.into()), unix + MINUTE);
+        schemas.insert((account.clone(), schema.into()), unix + MINUTE);
+    }
+}
+
+impl Account {
+    /// This user of this realm.
+    pub fn new(realm: &[u8], user: &[u8]) -> Self {
+        Self {
+            realm: realm.into(),
+            user: user.into(),
+        }
     }
 }
 
@@ -222,21 +296,57 @@ impl Cache {
         self.last
     }
 
-    fn find(&mut self, user: &[u8], number: u64) -> Option<&mut CachedLogin> {
-        let mut logins = self.logins.get_mut(user)?.iter_mut();
+    fn find(&mut self, account: &Account, number: u64) -> Option<&mut CachedLogin> {
+        let mut logins = self.logins.get_mut(account)?.iter_mut();
         logins.find(|login| login.number == number)
     }
 
+    fn is_denied(&self, source: &Source, unix: u64) -> bool {
+        let wrong = self.wrong.get(source);
+        wrong.is_some_and(|wrong| wrong.count >= MOST_WRONG && unix < wrong.until)
+    }
+
+    fn turn(&self, source: &Source, unix: u64) -> Turn<()> {
+        if self.is_denied(source, unix) {
+            return Turn::Never;
+        }
+        let of_host = self.attempts.values().filter(|((by, _), _)| *by == source.0);
+        let is_full = self.attempts.len() >= MOST_OF_ALL || of_host.clone().count() >= MOST_AT_ONCE;
+        match is_full || of_host.clone().any(|(by, _)| by == source) {
+            true => Turn::Later,
+            false => Turn::Now(()),
+        }
+    }
+
+    fn note_wrong(&mut self, source: Source, unix: u64) {
+        if self.wrong.len() >= MOST_COUNTED {
+            self.wrong.retain(|_, wrong| unix < wrong.until);
+        }
+        if self.wrong.len() >= MOST_COUNTED {
+            // The counts that forget the least go.
+            let least = self.wrong.iter().min_by_key(|(_, wrong)| wrong.count);
+            if let Some(least) = least.map(|(source, _)| source.clone()) {
+                self.wrong.remove(&least);
+            }
+        }
+        let until = unix + MINUTE;
+        let wrong = self.wrong.entry(source).or_insert(Wrong { count: 0, until });
+        if unix >= wrong.until {
+            *wrong = Wrong { count: 0, until };
+        }
+        wrong.count += 1;
+    }
+
     /// Makes room for one more login. The clients of the one that goes are closed, as nobody tries it any more.
-    fn make_room(&mut self, user: &[u8]) {
+    fn make_room(&mut self, account: &Account) {
         let oldest = |logins: &Vec<CachedLogin>| logins.iter().map(|login| login.used).min();
-        let of_user = self.logins.get(user).map_or(0, Vec::len);
-        let from: Box<[u8]> = if of_user >= MOST_PASSWORDS {
-            user.into()
-        } else if self.logins.len() >= MOST_LOGINS && of_user == 0 {
+        let of_account = self.logins.get(account).map_or(0, Vec::len);
+        let from = if of_account >= MOST_PASSWORDS {
+            account.clone()
+        } else if self.logins.len() >= MOST_LOGINS && of_account == 0 {
             let least = self.logins.iter().min_by_key(|(_, logins)| oldest(logins));
             match least {
-                Some((user, _)) => user.clone(),
+                Some((account, _)) => account.clone(),
                 None => return,
             }
         } else {
@@ -265,17 +375,18 @@ impl Attempt {
     /// given. Returns the number by which it is cached.
     pub fn succeed(self, secret: &[u8], words: impl FnOnce(u64) -> Vec<u8>, unix: u64) -> u64 {
         let mut cache = self.cache.lock();
-        let Some(((host, user), pool)) = cache.attempts.get(&self.number).cloned() else {
+        let Some((source, pool)) = cache.attempts.get(&self.number).cloned() else {
             return 0;
         };
-        cache.wrong.remove(&(host, user.clone()));
-        let known = cache.logins.get_mut(&user);
+        cache.wrong.remove(&source);
+        let (_, account) = source;
+        let known = cache.logins.get_mut(&account);
         let known = known.and_then(|logins| logins.iter_mut().find(|login| *login.secret == *secret));
         if let Some(login) = known {
             (login.used, login.due) = (unix, unix + MINUTE);
             return login.number;
         }
-        cache.make_room(&user);
+        cache.make_room(&account);
         let number = cache.number();
         let login = CachedLogin {
             number,
@@ -285,32 +396,16 @@ impl Attempt {
             due: unix + MINUTE,
             used: unix,
         };
-        cache.logins.entry(user).or_default().push(login);
+        cache.logins.entry(account).or_default().push(login);
         number
     }
 
-    /// The server has rejected the login: the password is wrong, or there is no such user.
+    /// The server has not accepted the login.
     pub fn fail(self, unix: u64) {
         let mut cache = self.cache.lock();
-        let Some((source, _)) = cache.attempts.get(&self.number).cloned() else {
-            return;
-        };
-        if cache.wrong.len() >= MOST_COUNTED {
-            cache.wrong.retain(|_, wrong| unix < wrong.until);
+        if let Some((source, _)) = cache.attempts.get(&self.number).cloned() {
+            cache.note_wrong(source, unix);
         }
-        if cache.wrong.len() >= MOST_COUNTED {
-            // Whoever brings that many users has waited for as many servers' answers.
-            let least = cache.wrong.iter().min_by_key(|(_, wrong)| wrong.count);
-            if let Some(least) = least.map(|(source, _)| source.clone()) {
-                cache.wrong.remove(&least);
-            }
-        }
-        let until = unix + MINUTE;
-        let wrong = cache.wrong.entry(source).or_insert(Wrong { count: 0, until });
-        if unix >= wrong.until {
-            *wrong = Wrong { count: 0, until };
-        }
-        wrong.count += 1;
     }
 }
 
@@ -323,7 +418,7 @@ impl Drop for Attempt {
 /// No user and no password is shown.
 impl fmt::Debug for LoginCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LoginCache of {} users", self.lock().logins.len())
+        write!(f, "LoginCache of {} accounts", self.lock().logins.len())
     }
 }
 
@@ -332,7 +427,8 @@ mod tests {
     use std::{net::IpAddr, sync::Arc};
 
     use super::{
-        Attempt, LoginCache, MINUTE, MOST_AT_ONCE, MOST_COUNTED, MOST_LOGINS, MOST_WRONG, RETRY, Turn,
+        Account, Attempt, LoginCache, MINUTE, MOST_AT_ONCE, MOST_COUNTED, MOST_LOGINS, MOST_WRONG, RETRY,
+        Turn,
     };
 
     const HERE: Option<IpAddr> = None;
@@ -341,8 +437,12 @@ mod tests {
         Arc::default()
     }
 
+    fn of(user: &[u8]) -> Account {
+        Account::new(b"here", user)
+    }
+
     fn attempt(cache: &Arc<LoginCache>, user: &[u8], unix: u64) -> Attempt {
-        match cache.attempt(HERE, user, unix) {
+        match cache.attempt(HERE, &of(user), unix) {
             Turn::Now(attempt) => attempt,
             Turn::Later => panic!("it has to wait"),
             Turn::Never => panic!("too many were wrong"),
@@ -359,17 +459,17 @@ mod tests {
     fn what_a_server_has_accepted_is_cached_until_its_writer_rejects_it() {
         let cache = cache();
         let number = log_in(&cache, b"ann", b"secret", 0);
-        let [login] = &cache.of(b"ann")[..] else {
+        let [login] = &cache.of(&of(b"ann"))[..] else {
             panic!("one login")
         };
         assert_eq!((login.number, &*login.secret), (number, &b"secret"[..]));
         assert_eq!(*login.words, number.to_le_bytes());
         assert_eq!(log_in(&cache, b"ann", b"secret", 0), number, "it is the same");
-        assert!(cache.of(b"bob").is_empty());
+        assert!(cache.of(&of(b"bob")).is_empty());
         cache.rejected(number, "another pool");
-        assert_eq!(cache.of(b"ann").len(), 1);
+        assert_eq!(cache.of(&of(b"ann")).len(), 1);
         cache.rejected(number, "db");
-        assert!(cache.of(b"ann").is_empty());
+        assert!(cache.of(&of(b"ann")).is_empty());
         assert_eq!((cache.take_ended(), cache.take_ended()), (vec![number], vec![]));
         cache.rejected(number, "db");
         assert!(cache.take_ended().is_empty(), "it has ended already");
@@ -388,6 +488,8 @@ mod tests {
         };
         assert!(due(MINUTE - 1).is_empty());
         assert_eq!(due(MINUTE), [number]);
+        assert!(due(2 * MINUTE - 1).is_empty(), "it is being tried");
+        cache.postpone(number, MINUTE);
         assert!(due(MINUTE + RETRY - 1).is_empty());
         assert_eq!(due(MINUTE + RETRY), [number]);
         cache.confirmed(number, MINUTE + RETRY);
@@ -399,7 +501,7 @@ mod tests {
         let cache = cache();
         let [first, second, third] =
             [b"a", b"b", b"c"].map(|secret| log_in(&cache, b"ann", secret, u64::from(secret[0])));
-        let numbers: Vec<_> = cache.of(b"ann").iter().map(|login| login.number).collect();
+        let numbers: Vec<_> = cache.of(&of(b"ann")).iter().map(|login| login.number).collect();
         assert_eq!((numbers, cache.take_ended()), (vec![second, third], vec![first]));
     }
 
@@ -407,14 +509,14 @@ mod tests {
     fn one_attempt_of_a_host_as_a_user_is_under_way() {
         let cache = cache();
         let first = attempt(&cache, b"ann", 0);
-        assert!(matches!(cache.attempt(HERE, b"ann", 0), Turn::Later));
+        assert!(matches!(cache.attempt(HERE, &of(b"ann"), 0), Turn::Later));
         let there = Some([10, 0, 0, 1].into());
-        assert!(matches!(cache.attempt(there, b"ann", 0), Turn::Now(_)));
+        assert!(matches!(cache.attempt(there, &of(b"ann"), 0), Turn::Now(_)));
         drop(first);
         let many: Vec<_> = (0..MOST_AT_ONCE as u8)
             .map(|user| attempt(&cache, &[user], 0))
             .collect();
-        assert!(matches!(cache.attempt(HERE, b"one more", 0), Turn::Later));
+        assert!(matches!(cache.attempt(HERE, &of(b"one more"), 0), Turn::Later));
         drop(many);
         assert!(cache.lock().attempts.is_empty());
     }
@@ -427,12 +529,26 @@ mod tests {
         }
         drop(attempt(&cache, b"ann", 0));
         attempt(&cache, b"ann", 0).fail(1);
-        assert!(matches!(cache.attempt(HERE, b"ann", MINUTE - 1), Turn::Never));
-        assert!(matches!(cache.attempt(HERE, b"bob", 1), Turn::Now(_)));
+        assert!(matches!(
+            cache.attempt(HERE, &of(b"ann"), MINUTE - 1),
+            Turn::Never
+        ));
+        assert!(matches!(cache.attempt(HERE, &of(b"bob"), 1), Turn::Now(_)));
         attempt(&cache, b"ann", MINUTE).fail(MINUTE);
-        assert!(matches!(cache.attempt(HERE, b"ann", MINUTE), Turn::Now(_)));
-        log_in(&cache, b"ann", b"right", MINUTE);
+        assert!(matches!(cache.attempt(HERE, &of(b"ann"), MINUTE), Turn::Now(_)));
+        let number = log_in(&cache, b"ann", b"right", MINUTE);
         assert!(cache.lock().wrong.is_empty(), "a right one clears them");
+        for _ in 0..MOST_WRONG {
+            assert!(!cache.is_denied(HERE, &of(b"ann"), MINUTE));
+            cache.doubt(HERE, &of(b"ann"), MINUTE).clear();
+            drop(cache.doubt(HERE, &of(b"ann"), MINUTE));
+        }
+        assert!(cache.is_denied(HERE, &of(b"ann"), MINUTE) && !cache.is_denied(HERE, &of(b"bob"), MINUTE));
+        assert!(cache.used(HERE, &of(b"ann"), number, MINUTE));
+        assert!(
+            !cache.is_denied(HERE, &of(b"ann"), MINUTE),
+            "a right proof clears them, too"
+        );
     }
 
     #[test]
@@ -443,7 +559,7 @@ mod tests {
         }
         assert_eq!(cache.lock().logins.len(), MOST_LOGINS);
         assert!(
-            cache.of(&0u64.to_le_bytes()).is_empty(),
+            cache.of(&of(&0u64.to_le_bytes())).is_empty(),
             "the oldest one has gone"
         );
         assert_eq!(cache.take_ended().len(), 3);
@@ -452,17 +568,34 @@ mod tests {
         }
         assert_eq!(cache.lock().wrong.len(), MOST_COUNTED);
         for schema in 0..10_000u64 {
-            cache.note_schema(b"ann", &schema.to_le_bytes(), 0);
+            cache.note_schema(&of(b"ann"), &schema.to_le_bytes(), 0);
         }
         assert!(cache.lock().schemas.len() <= 4096);
-        assert!(cache.has_schema(b"ann", &9999u64.to_le_bytes(), MINUTE - 1));
-        assert!(!cache.has_schema(b"ann", &9999u64.to_le_bytes(), MINUTE));
+        assert!(cache.has_schema(&of(b"ann"), &9999u64.to_le_bytes(), MINUTE - 1));
+        assert!(!cache.has_schema(&of(b"ann"), &9999u64.to_le_bytes(), MINUTE));
+    }
+
+    #[test]
+    fn users_of_two_realms_are_two() {
+        let cache = cache();
+        let number = log_in(&cache, b"ann", b"secret", 0);
+        let there = Account::new(b"there", b"ann");
+        assert!(cache.of(&there).is_empty());
+        cache.note_schema(&there, b"shop", 0);
+        assert!(!cache.has_schema(&of(b"ann"), b"shop", 0));
+        let Turn::Now(attempt) = cache.attempt(HERE, &there, 0) else {
+            panic!("its turn")
+        };
+        let other = attempt.succeed(b"secret", |_| Vec::new(), 0);
+        assert_ne!(other, number, "the same password is another login");
+        cache.rejected_for_writes(other);
+        assert!(cache.of(&there).is_empty() && cache.of(&of(b"ann")).len() == 1);
     }
 
     #[test]
     fn no_password_is_shown() {
         let cache = cache();
         log_in(&cache, b"ann", b"secret", 0);
-        assert_eq!(format!("{cache:?}"), "LoginCache of 1 users");
+        assert_eq!(format!("{cache:?}"), "LoginCache of 1 accounts");
     }
 }

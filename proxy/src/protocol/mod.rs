@@ -64,7 +64,7 @@ pub use self::{
     figures::Figures,
     join::{Assembly, Excerpt, Join, Shares},
     login::Login,
-    login_cache::{Attempt, CachedLogin, LoginCache, Turn},
+    login_cache::{Account, Attempt, CachedLogin, Doubt, LoginCache, Turn},
     manner::Manner,
     outcomes::OUTCOMES,
     outgoing::{Outgoing, Written},

@@ -83,16 +83,24 @@ impl Engine {
                     && lane.overdue != Some(waiter.at);
                 let at = is_overdue.then_some(waiter.at)?;
                 lane.overdue = Some(at);
-                Some((id, lane.cancel(now)?))
+                let cancel = lane.cancel(now)?;
+                let of_request = Some(at);
+                Some((id, Cancel { of_request, ..cancel }))
             })
             .collect();
         for (of, cancel) in overdue {
-            self.metrics.member(cancel.member.id).overdue += 1;
             self.ask_to_cancel(Cancel {
                 of: Some(of),
                 ..cancel
             });
         }
+    }
+
+    /// Is this order for a request that its lane has had an answer to?
+    fn is_past(&self, cancel: &Cancel) -> bool {
+        let lane = cancel.of.and_then(|of| self.servers.lanes.get(of));
+        let first = lane.and_then(|lane| lane.waiters.first());
+        cancel.of_request.is_some() && first.map(|waiter| waiter.at) != cancel.of_request
     }
 
     fn ask_to_cancel(&mut self, cancel: Cancel) {
@@ -159,6 +167,12 @@ impl Engine {
         };
         self.servers.cancels -= 1;
         self.servers.logins.lane_closed(cancel.login);
+        if self.is_past(&cancel) {
+            return self.canceled(&cancel, false);
+        }
+        if cancel.of_request.is_some() {
+            self.metrics.member(member.id).overdue += 1;
+        }
         let message = mem::take(&mut cancel.message);
         let request = Request::new(cancel.command, Class::Session, message.len());
         let question = self.servers.askers.insert(Asker::Cancel(cancel));
@@ -172,6 +186,17 @@ impl Engine {
             && let Some(lane) = self.servers.lanes.get_mut(of)
         {
             lane.cancels -= 1;
+            if !agreed && lane.overdue == cancel.of_request {
+                // It is asked again.
+                lane.overdue = None;
+            }
+            let releases = lane.cancels == 0 && lane.holding && !lane.awaits_before;
+            if releases && matches!(lane.phase, Phase::Ready) {
+                self.release_held(of);
+            }
+            let Some(lane) = self.servers.lanes.get_mut(of) else {
+                return self.send_cancels(cancel.member.id);
+            };
             if lane.dedicated && lane.cancels == 0 && lane.owner.is_none() && lane.is_unused() {
                 self.free_lane(of);
             }
@@ -232,6 +257,7 @@ impl Lane {
             message,
             since: now,
             of: None,
+            of_request: None,
             done: None,
         })
     }

@@ -38,6 +38,8 @@ impl Engine {
             lane.pace = Pace::since(now);
             self.servers.uploads.push(id);
         }
+        // What is about to be ended is the request before: this one leaves when the server has done that.
+        lane.holding |= lane.cancels > 0;
         let uploader = lane.uploading.filter(|_| streamed);
         let unwritten = || Unwritten {
             to,

@@ -91,7 +91,12 @@ impl Lane {
             Phase::Ready => false,
         };
         if is_connecting {
-            let limit = Micros::from(self.member.connect_timeout);
+            let limit = match self.phase {
+                // What a server does for one of its users may take as long as a request.
+                Phase::Login if self.login != 0 => self.member.connect_timeout.max(self.member.timeout),
+                _ => self.member.connect_timeout,
+            };
+            let limit = Micros::from(limit);
             return ((now - self.free) > limit).then_some(Late::Connecting);
         }
         // The lane is held back for a slow reader, or the server has taken all bytes that a slow writer has

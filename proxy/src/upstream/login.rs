@@ -131,6 +131,7 @@ impl Engine {
         };
         lane.phase = Phase::Ready;
         lane.free = self.now;
+        self.servers.logins.prove(lane.login);
         if lane.dedicated {
             let (member, login) = (Arc::clone(&lane.member), lane.login);
             self.dedicated_of(&member).has_room(login);

@@ -26,6 +26,8 @@ struct Known {
     by: Option<IpAddr>,
     clients: u32,
     lanes: u32,
+    /// A server has accepted it.
+    is_proven: bool,
 }
 
 impl Default for Logins {
@@ -35,6 +37,7 @@ impl Default for Logins {
             by: None,
             clients: 0,
             lanes: 0,
+            is_proven: true,
         };
         Self {
             known: vec![pools],
@@ -75,6 +78,7 @@ impl Logins {
             by,
             clients: 0,
             lanes: 0,
+            is_proven: false,
         };
         let free = self.known.iter().skip(1).position(Known::is_free);
         match free {
@@ -103,6 +107,20 @@ impl Logins {
         if let Some(known) = self.known.get_mut(usize::from(login)) {
             known.lanes = known.lanes.saturating_sub(1);
         }
+    }
+
+    /// A server has accepted this login.
+    pub(super) fn prove(&mut self, login: u16) {
+        if let Some(known) = self.known.get_mut(usize::from(login)) {
+            known.is_proven = true;
+        }
+    }
+
+    /// Has a server accepted this login?
+    pub(super) fn is_proven(&self, login: u16) -> bool {
+        self.known
+            .get(usize::from(login))
+            .is_some_and(|known| known.is_proven)
     }
 
     /// Does any client need lanes with this login?

@@ -32,8 +32,8 @@ impl Choice for PlainLogins {
         (
             "rsa",
             Self::Rsa,
-            "it is encrypted with the key that the other end offers, which whoever stands between can replace by \
-             a key of their own",
+            "it is encrypted with the key that the other end offers, which an attacker between the two can replace \
+             by its own",
         ),
     ];
 }

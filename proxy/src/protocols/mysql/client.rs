@@ -261,6 +261,10 @@ impl ClientSide for Mysql {
     }
 
     fn user<'a>(&self, session: &'a Session) -> &'a [u8] {
+        // What is asked for a login is asked as the user that the client wants to be.
+        if let Some(pending) = Client::of(session).and_then(|client| client.pending.as_ref()) {
+            return &pending.claim.user;
+        }
         let who = Client::of(session).and_then(|client| client.who.as_ref());
         who.map_or(b"", |who| &who.user)
     }
@@ -271,7 +275,12 @@ impl ClientSide for Mysql {
     }
 
     fn schema<'a>(&self, session: &'a Session, message: &'a [u8]) -> &'a [u8] {
-        let own = || Client::of(session).map_or(&b""[..], |client| &client.settings.schema);
+        let own = || {
+            Client::of(session).map_or(&b""[..], |client| match &client.pending {
+                Some(pending) => &pending.claim.schema,
+                None => &client.settings.schema,
+            })
+        };
         used(message).unwrap_or_else(own)
     }
 

@@ -74,6 +74,14 @@ pub(super) const TOO_MANY_OF_USER: u16 = 1203;
 /// The same, or as many within an hour.
 pub(super) const TOO_MUCH_OF_USER: u16 = 1226;
 
+/// Does the number say that a server has no room for one more connection, or takes none of this host?
+pub(super) const fn is_of_room(number: u16) -> bool {
+    matches!(
+        number,
+        TOO_MANY_CONNECTIONS | TOO_MANY_OF_USER | TOO_MUCH_OF_USER | 1129 | 1130 | 1053
+    )
+}
+
 /// Does the number say that there is no such user, that the password is wrong or over, or that the account is
 /// locked?
 pub(super) const fn is_of_account(number: u16) -> bool {

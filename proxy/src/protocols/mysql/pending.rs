@@ -11,8 +11,16 @@ pub(super) struct Pending {
     pub(super) number: u64,
     /// The number of the next packet to the client.
     pub(super) sequence: u8,
-    /// The attempt that a server decides on. `None`: the proxy has found the proof good.
-    pub(super) attempt: Option<Attempt>,
+    /// What a server is asked. `None`: nothing.
+    pub(super) question: Option<Question>,
+}
+
+/// What a server is asked about a login.
+pub(super) enum Question {
+    /// Whether it is good, and its schema.
+    Login(Attempt),
+    /// Whether the schema is there, for a login that is good.
+    Schema(Attempt),
 }
 
 impl Pending {
@@ -22,7 +30,7 @@ impl Pending {
             proof,
             number,
             sequence,
-            attempt: None,
+            question: None,
         }
     }
 

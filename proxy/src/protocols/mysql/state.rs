@@ -15,7 +15,7 @@ use super::{
     who::Who,
     words::{begins_with, is_charset},
 };
-use crate::protocol::{Door, EndState, Seat, Session};
+use crate::protocol::{Door, Doubt, EndState, Seat, Session};
 
 /// The state of a session.
 #[derive(Default)]
@@ -32,6 +32,8 @@ pub(super) struct Client {
     pub(super) reads: Mode,
     /// What the client's listener serves.
     pub(super) door: Door,
+    /// It has proved another password than the one that is known.
+    pub(super) doubt: Option<Doubt>,
     /// What a server is asked about it.
     pub(super) pending: Option<Box<Pending>>,
     /// As whom the client's statements run.

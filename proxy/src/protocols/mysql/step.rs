@@ -16,6 +16,8 @@ pub(super) enum Step {
     Switched(Claim),
     /// The client says its password.
     Password(Claim),
+    /// The client has the key with which it encrypts its password.
+    Encrypted(Claim),
     /// A server is asked.
     Asked,
     /// The client is a user.
@@ -41,7 +43,9 @@ impl Step {
     /// Bytes of memory that the client fills in it.
     pub(super) fn memory(&self) -> usize {
         match self {
-            Self::Again(claim) | Self::Switched(claim) | Self::Password(claim) => claim.memory(),
+            Self::Again(claim) | Self::Switched(claim) | Self::Password(claim) | Self::Encrypted(claim) => {
+                claim.memory()
+            }
             Self::Greet | Self::Hear | Self::HearWithinTls | Self::Asked | Self::Over => 0,
         }
     }

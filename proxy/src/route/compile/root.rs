@@ -1,10 +1,10 @@
 //! The entry of a listener's requests, and their protocol.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{CompileError, maker::Maker, spoken};
 use crate::{
-    config::schema::{self, Consistency, KnownUsers, PlainLogins, Reads, Writes},
+    config::schema::{self, Consistency, KnownUsers, OfLogin, PlainLogins, Reads, Writes},
     protocol::{Access, Accounts, Door, Manner, OneSecret, Terms},
     route::tree::{Greeting, Leaf, Node, Root, Wait},
     tls::{Acceptor, TlsError},
@@ -59,6 +59,7 @@ impl Maker<'_, '_> {
             access: listener.map_or(Access::Open, |listener| access(&listener.access)),
             tls,
             password_key,
+            realm: listener.map_or_else(|| (Arc::from(""), false), |listener| realm(config, listener)),
             is_local: address.starts_with("unix:"),
             greeting: Greeting::new(listener.and_then(|listener| listener.server_version.as_deref())),
             spoken,
@@ -115,6 +116,27 @@ impl Maker<'_, '_> {
             None => Ok(()),
         }
     }
+}
+
+/// The pools to which a listener leads, in one word; and whether the schema of a client chooses among them.
+fn realm(config: &schema::Config, listener: &schema::Listener) -> (Arc<str>, bool) {
+    let pools: BTreeSet<&str> = config
+        .pools_below(&listener.route)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    let word = pools.into_iter().collect::<Vec<_>>().join("\0");
+    let mut routes = config.routes_below(&listener.route).into_iter();
+    let is_by_schema = |route: &schema::Route| {
+        matches!(
+            route,
+            schema::Route::ByLogin {
+                of: OfLogin::Schema,
+                ..
+            }
+        )
+    };
+    (word.into(), routes.any(is_by_schema))
 }
 
 /// TLS with clients at this address cannot be set up.

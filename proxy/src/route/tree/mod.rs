@@ -163,6 +163,8 @@ pub(super) struct Root {
     pub(super) tls: Option<Arc<Acceptor>>,
     /// The key with which its clients may encrypt passwords where there is no TLS. `None`: they may not.
     pub(super) password_key: Option<Arc<PasswordKey>>,
+    /// The pools to which it leads, in one word; and whether the schema of a client chooses among them.
+    pub(super) realm: (Arc<str>, bool),
     /// It is a Unix socket: nobody else reads what its clients say.
     pub(super) is_local: bool,
     /// What its clients are greeted with.
@@ -305,6 +307,13 @@ impl Tree {
     /// The key with which clients of listener number `listener` may encrypt passwords where there is no TLS.
     pub fn password_key(&self, listener: usize) -> Option<Arc<PasswordKey>> {
         self.roots.get(listener)?.password_key.clone()
+    }
+
+    /// The pools to which listener number `listener` leads, in one word; and whether the schema of a client
+    /// chooses among them.
+    pub fn realm(&self, listener: usize) -> (Arc<str>, bool) {
+        let root = self.roots.get(listener);
+        root.map_or_else(|| (Arc::from(""), false), |root| root.realm.clone())
     }
 
     /// Whether listener number `listener` is a Unix socket.

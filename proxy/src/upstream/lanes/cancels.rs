@@ -27,6 +27,8 @@ pub(in crate::upstream) struct Cancel {
     pub(in crate::upstream) since: Micros,
     /// The lane on which the server does it; `None`: that lane has ended.
     pub(in crate::upstream) of: Option<LaneId>,
+    /// Where the request begins there that takes too long. `None`: whatever the server does is ended.
+    pub(in crate::upstream) of_request: Option<u32>,
     /// Gets whether the server has agreed; `None`: nobody waits for that.
     pub(in crate::upstream) done: Option<Sender<bool>>,
 }

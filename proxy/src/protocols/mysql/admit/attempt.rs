@@ -4,19 +4,19 @@ use proxima_wire::{
     message::Reply,
     mysql::{
         AuthMore, ErrPacket, Header,
-        password::{FULL, PUBLIC_KEY, reveal},
+        password::{FULL, PUBLIC_KEY, are_equal, reveal},
     },
 };
 
 use super::{
     super::{
-        error::{ACCESS_DENIED, Error, NO_SCHEMA, is_of_account},
-        pending::Pending,
+        error::{ACCESS_DENIED, Error, NO_SCHEMA, is_of_account, is_of_room},
+        pending::{Pending, Question},
         state::Client,
         step::{Claim, Step},
         who::{Proof, Who},
     },
-    LONGEST, Said, denied,
+    LONGEST, Said, account, denied,
     question::{ask_server, who},
     welcome::{admit, finish},
     wrong,
@@ -46,25 +46,49 @@ pub(super) fn password(
     let Some(client) = session.state.get_mut::<Client>() else {
         return Admission::Denied;
     };
-    let password = match with.key {
-        _ if with.is_private => said.payload.strip_suffix(&[0]).map(<[u8]>::to_vec),
+    if with.is_private {
+        return match said.payload.strip_suffix(&[0]) {
+            Some(password) => begin(session, with, claim, password, said, out),
+            None => wrong(claim, said, out),
+        };
+    }
+    match with.key {
         Some(key) if said.payload == PUBLIC_KEY => {
             AuthMore { data: key.text() }.append(said.sequence, out);
-            return Admission::More { used: said.used };
+            // It is told once: a client that asks again and again gets no more.
+            client.step = Step::Encrypted(claim.clone());
+            Admission::More { used: said.used }
         }
-        Some(key) => {
-            let hidden = key.decrypt(said.payload);
-            hidden.and_then(|hidden| reveal(&hidden, &client.salt))
-        }
-        None => None,
-    };
+        // A client may have had the key before.
+        Some(_) => encrypted(session, with, claim, said, out),
+        None => wrong(claim, said, out),
+    }
+}
+
+/// The client says its password, encrypted.
+pub(super) fn encrypted(
+    session: &mut Session,
+    with: &Admitting<'_>,
+    claim: &Claim,
+    said: Said<'_>,
+    out: &mut Vec<u8>,
+) -> Admission {
+    // To decrypt takes long, and is done once its turn has come.
+    match with.logins.turn(with.host, &account(with, claim), with.unix) {
+        Turn::Now(()) => {}
+        Turn::Later => return Admission::Later,
+        Turn::Never => return too_many(claim, said, out),
+    }
+    let salt = Client::of(session).map(|client| client.salt);
+    let hidden = with.key.and_then(|key| key.decrypt(said.payload));
+    let password = hidden.zip(salt).and_then(|(hidden, salt)| reveal(&hidden, &salt));
     match password {
         Some(password) => begin(session, with, claim, &password, said, out),
         None => wrong(claim, said, out),
     }
 }
 
-/// Has a server decide whether the client may log in.
+/// Has a server decide whether the client may log in with this password, unless it is known.
 pub(super) fn begin(
     session: &mut Session,
     with: &Admitting<'_>,
@@ -76,22 +100,34 @@ pub(super) fn begin(
     if claim.user.len() > LONGEST || password.len() > LONGEST {
         return wrong(claim, said, out);
     }
-    let attempt = match with.logins.attempt(with.host, &claim.user, with.unix) {
-        Turn::Now(attempt) => attempt,
-        Turn::Later => return Admission::Later,
-        Turn::Never => {
-            let user = String::from_utf8_lossy(&claim.user);
-            let text = format!(
-                "Access denied for user '{user}': too many wrong passwords from this host; try again in a minute"
-            );
-            return denied(ACCESS_DENIED, &text, said.sequence, out);
-        }
-    };
+    let account = account(with, claim);
     let proof = Proof::Password(password.to_vec());
-    let mut pending = Pending::new(claim.clone(), proof, attempt.number(), said.sequence);
-    pending.attempt = Some(attempt);
-    let number = pending.number;
-    ask_server(session, pending, number, said.used)
+    // Others of the same user may have been before it.
+    let logins = with.logins.of(&account);
+    let known = logins.iter().find(|login| are_equal(&login.secret, password));
+    if let Some(known) = known
+        && !with.logins.is_denied(with.host, &account, with.unix)
+    {
+        let pending = Pending::new(claim.clone(), proof, known.number, said.sequence);
+        return admit(session, with, pending, said.used, out);
+    }
+    match with.logins.attempt(with.host, &account, with.unix) {
+        Turn::Now(attempt) => {
+            let pending = Pending::new(claim.clone(), proof, attempt.number(), said.sequence);
+            ask_server(session, pending, Question::Login(attempt), said.used)
+        }
+        Turn::Later => Admission::Later,
+        Turn::Never => too_many(claim, said, out),
+    }
+}
+
+/// Too many proofs were wrong.
+pub(super) fn too_many(claim: &Claim, said: Said<'_>, out: &mut Vec<u8>) -> Admission {
+    let user = String::from_utf8_lossy(&claim.user);
+    let text = format!(
+        "Access denied for user '{user}': too many wrong passwords from this host; try again in a minute"
+    );
+    denied(ACCESS_DENIED, &text, said.sequence, out)
 }
 
 /// A server has answered, or none has.
@@ -105,45 +141,54 @@ pub(in crate::protocols::mysql) fn heard(
     let Some(mut pending) = client.and_then(|client| client.pending.take()) else {
         return Admission::Denied;
     };
-    let attempt = pending.attempt.take();
-    let has_attempt = attempt.is_some();
-    let said = match heard {
-        Heard::Reply(reply, bytes) => error_in(reply, bytes),
-        // Whether the schema is there, a user of the list is told with the first statement.
-        Heard::Failed(_) if !has_attempt => return finish(session, with, *pending, 0, out),
-        Heard::Failed(failed) => {
+    let Some(question) = pending.question.take() else {
+        return Admission::Denied;
+    };
+    let account = account(with, &pending.claim);
+    let error = match (heard, &question) {
+        (Heard::Reply(reply, bytes), _) => error_in(reply, bytes),
+        // Whether the schema is there, the client is told with its first statement.
+        (Heard::Failed(_), Question::Schema(_)) => return finish(session, with, *pending, 0, out),
+        (Heard::Failed(failed), Question::Login(_)) => {
             return denied(Error::of(failed), &failed.to_string(), pending.sequence, out);
         }
     };
-    let number = said.map(|error| error.code);
-    let (is_good, has_schema) = match number {
-        None => (true, true),
-        Some(number) => (NO_SCHEMA.contains(&number), false),
-    };
-    if has_schema && !pending.claim.schema.is_empty() {
+    let number = error.map(|error| error.code);
+    if number.is_none() && !pending.claim.schema.is_empty() {
         with.logins
-            .note_schema(&pending.claim.user, &pending.claim.schema, with.unix);
+            .note_schema(&account, &pending.claim.schema, with.unix);
     }
-    if let Some(attempt) = attempt {
-        match number {
-            _ if is_good => {
-                let client = Client::of(session);
-                let secret = pending.proof.password().unwrap_or_default();
-                let words = |number| {
-                    let who = client.map(|client| Who {
-                        number,
-                        has_schema: false,
-                        ..who(client, &pending)
-                    });
-                    who.map_or_else(Vec::new, |who| who.encode())
-                };
-                pending.number = attempt.succeed(secret, words, with.unix);
-            }
-            Some(number) if is_of_account(number) => attempt.fail(with.unix),
-            _ => {}
+    let is_new = match (question, number) {
+        // A schema that is none is told to a login that is good.
+        (Question::Login(attempt), number) if number.is_none_or(|number| NO_SCHEMA.contains(&number)) => {
+            let client = Client::of(session);
+            let secret = pending.proof.password().unwrap_or_default();
+            let words = |number| {
+                let who = client.map(|client| Who {
+                    number,
+                    has_schema: false,
+                    ..who(client, &pending)
+                });
+                who.map_or_else(Vec::new, |who| who.encode())
+            };
+            pending.number = attempt.succeed(secret, words, with.unix);
+            true
         }
-    }
-    match said {
+        // That there is no room says nothing of the password.
+        (Question::Login(attempt), Some(number)) if !is_of_room(number) => {
+            attempt.fail(with.unix);
+            true
+        }
+        (Question::Login(_), _) => true,
+        (Question::Schema(_), Some(number)) => {
+            if is_of_account(number) {
+                with.logins.rejected_for_writes(pending.number);
+            }
+            false
+        }
+        (Question::Schema(_), None) => false,
+    };
+    match error {
         Some(error) => {
             ErrPacket {
                 state: error.state.or(Some(*b"HY000")),
@@ -152,7 +197,7 @@ pub(in crate::protocols::mysql) fn heard(
             .append(pending.sequence, out);
             Admission::Denied
         }
-        None if has_attempt => admit(session, with, *pending, 0, out),
+        None if is_new => admit(session, with, *pending, 0, out),
         None => finish(session, with, *pending, 0, out),
     }
 }

@@ -33,7 +33,7 @@ use super::{
     state::Client,
     step::{Claim, Step},
 };
-use crate::protocol::{Access, Admission, Admitting, Session};
+use crate::protocol::{Access, Account, Admission, Admitting, Session};
 
 /// Bytes of the longest name of a user, and of the longest password. Servers take shorter ones.
 const LONGEST: usize = 1024;
@@ -76,7 +76,7 @@ pub(super) fn step(
         return Admission::More { used: 0 };
     };
     let header = Header::of(*header);
-    let is_answer = matches!(step, Step::Switched(_) | Step::Password(_));
+    let is_answer = matches!(step, Step::Switched(_) | Step::Password(_) | Step::Encrypted(_));
     if header.len == 0 && !is_answer || header.len == LARGEST_PACKET {
         return denied(BAD_HANDSHAKE, "Bad handshake", header.sequence, out);
     }
@@ -91,6 +91,7 @@ pub(super) fn step(
     match step {
         Step::Switched(claim) => return proof::prove(session, with, &claim, said, out),
         Step::Password(claim) => return attempt::password(session, with, &claim, said, out),
+        Step::Encrypted(claim) => return attempt::encrypted(session, with, &claim, said, out),
         _ => {}
     }
     match Hello::read(payload) {
@@ -121,7 +122,7 @@ pub(super) fn change_user(client: &mut Client, message: &[u8]) -> bool {
         client.collation = collation as u8;
     }
     client.step = Step::Again(Claim {
-        user: change.user.to_vec(),
+        user: unquoted(change.user).to_vec(),
         schema: change.database.to_vec(),
         method: method.to_vec(),
     });
@@ -167,10 +168,37 @@ fn greet(session: &mut Session, with: &Admitting<'_>, out: &mut Vec<u8>) {
     });
 }
 
-/// A salt that nobody has had.
+/// A salt that nobody has had, and nobody can foretell.
 fn fresh(with: &Admitting<'_>) -> [u8; SALT] {
+    let mut bytes = [0; 24];
     let [a, b, c, _] = with.random;
-    password::salt([a, b, c])
+    if aws_lc_rs::rand::fill(&mut bytes).is_err() {
+        return password::salt([a, b, c]);
+    }
+    let word = |at: usize| {
+        bytes[at..]
+            .first_chunk()
+            .map_or(a, |word| u64::from_le_bytes(*word))
+    };
+    password::salt([word(0), word(8), word(16)])
+}
+
+/// The name of a user as servers take it: without one pair of quotes around it.
+fn unquoted(name: &[u8]) -> &[u8] {
+    match name {
+        [b'\'', inner @ .., b'\''] => inner,
+        name => name,
+    }
+}
+
+/// The account that the client wants to be.
+fn account(with: &Admitting<'_>, claim: &Claim) -> Account {
+    let mut realm = with.realm.as_bytes().to_vec();
+    if with.has_realm_by_schema {
+        realm.push(0);
+        realm.extend_from_slice(&claim.schema);
+    }
+    Account::new(&realm, &claim.user)
 }
 
 /// The client says who it is.
@@ -194,13 +222,22 @@ fn hello(
         .without(Capabilities::TLS);
     client.collation = login.collation;
     let claim = Claim {
-        user: login.user.to_vec(),
+        user: unquoted(login.user).to_vec(),
         schema: login.database.to_vec(),
         method: match login.method {
             [] => NATIVE.to_vec(),
             other => other.to_vec(),
         },
     };
+    // A client of MySQL's own library begins with this method, and waits for its salt: the greeting names another one.
+    if claim.method == CACHING_SHA2
+        && login.answer.is_empty()
+        && client.capabilities.has(Capabilities::PLUGIN_AUTH)
+        && takes(&session.access, &claim.user, &claim.method, with.is_private)
+    {
+        ask(client, claim, fresh(with), said.sequence, out);
+        return Admission::More { used: said.used };
+    }
     if takes(&session.access, &claim.user, &claim.method, with.is_private) {
         let answer = Said {
             payload: login.answer,

@@ -13,12 +13,12 @@ use super::{
         step::Claim,
         who::Proof,
     },
-    Said, ask, attempt, denied, fresh,
+    Said, account, ask, attempt, denied, fresh,
     secret::Secret,
     welcome::admit,
     wrong,
 };
-use crate::protocol::{Access, Admission, Admitting, Session};
+use crate::protocol::{Access, Admission, Admitting, CachedLogin, Session};
 
 /// Can a client prove by this method that it is this user?
 pub(super) fn takes(access: &Access, user: &[u8], method: &[u8], is_private: bool) -> bool {
@@ -43,48 +43,78 @@ pub(super) fn prove(
     let Some(client) = session.state.get_mut::<Client>() else {
         return Admission::Denied;
     };
-    let found = match &session.access {
-        Access::Pass => cached(with, claim, &client.salt, said.payload),
-        access => {
-            let (secret, is_user) = listed(access, &claim.user);
-            let proof = secret.verify(&claim.method, &client.salt, said.payload);
-            proof.filter(|_| is_user).map(|proof| (proof, 0))
+    if let Access::Pass = session.access {
+        return prove_to_servers(session, with, claim, said, out);
+    }
+    let (secret, is_user) = listed(&session.access, &claim.user);
+    let proof = secret.verify(&claim.method, &client.salt, said.payload);
+    match proof.filter(|_| is_user) {
+        Some(proof) => {
+            let pending = Pending::new(claim.clone(), proof, 0, said.sequence);
+            admit(session, with, pending, said.used, out)
         }
+        None => wrong(claim, said, out),
+    }
+}
+
+/// The client proves who it is where the servers alone know that: by a cached login, or it says its password.
+fn prove_to_servers(
+    session: &mut Session,
+    with: &Admitting<'_>,
+    claim: &Claim,
+    said: Said<'_>,
+    out: &mut Vec<u8>,
+) -> Admission {
+    let Some(client) = session.state.get_mut::<Client>() else {
+        return Admission::Denied;
+    };
+    let account = account(with, claim);
+    if with.logins.is_denied(with.host, &account, with.unix) {
+        return attempt::too_many(claim, said, out);
+    }
+    let logins = with.logins.of(&account);
+    let is_empty = matches!(said.payload, [] | [0]);
+    if claim.method == CLEAR {
+        let password = said.payload.strip_suffix(&[0]).unwrap_or(said.payload);
+        return attempt::begin(session, with, claim, password, said, out);
+    }
+    if is_empty {
+        return attempt::begin(session, with, claim, b"", said, out);
+    }
+    // One that was wrong in another method is not looked at.
+    let found = match client.doubt {
+        None => cached(&logins, claim, &client.salt, said.payload),
+        Some(_) => None,
     };
     if let Some((proof, number)) = found {
         let pending = Pending::new(claim.clone(), proof, number, said.sequence);
         return admit(session, with, pending, said.used, out);
     }
-    match (&session.access, &claim.method[..]) {
-        (Access::Pass, CLEAR) => {
-            let password = said.payload.strip_suffix(&[0]).unwrap_or(said.payload);
-            attempt::begin(session, with, claim, password, said, out)
-        }
-        (Access::Pass, _) if matches!(said.payload, [] | [0]) => {
-            attempt::begin(session, with, claim, b"", said, out)
-        }
-        (Access::Pass, _) if !with.is_private && with.key.is_none() => {
+    if !logins.is_empty() {
+        let doubt = || with.logins.doubt(with.host, &account, with.unix);
+        client.doubt.get_or_insert_with(doubt);
+    }
+    match &claim.method[..] {
+        _ if !with.is_private && with.key.is_none() => {
             let text = format!(
                 "Access denied for user '{}': the proxy asks for the password, which is said within TLS alone",
                 String::from_utf8_lossy(&claim.user)
             );
             denied(ACCESS_DENIED, &text, said.sequence, out)
         }
-        (Access::Pass, CACHING_SHA2) => attempt::ask_password(client, claim, said, out),
-        (Access::Pass, _) if !client.capabilities.has(Capabilities::PLUGIN_AUTH) => {
+        CACHING_SHA2 => attempt::ask_password(client, claim, said, out),
+        _ if !client.capabilities.has(Capabilities::PLUGIN_AUTH) => {
             let text = "The client does not name its login method";
             denied(NO_METHOD, text, said.sequence, out)
         }
-        (Access::Pass, _) => {
-            let method = CACHING_SHA2.to_vec();
+        _ => {
             let claim = Claim {
-                method,
+                method: CACHING_SHA2.to_vec(),
                 ..claim.clone()
             };
             ask(client, claim, fresh(with), said.sequence, out);
             Admission::More { used: said.used }
         }
-        _ => wrong(claim, said, out),
     }
 }
 
@@ -97,15 +127,17 @@ fn listed<'a>(access: &'a Access, user: &[u8]) -> (Secret<'a>, bool) {
     (Secret::of(words.unwrap_or(b"nobody")), words.is_some())
 }
 
-/// The cached login, with its number, that a client has proved with this answer.
-fn cached(with: &Admitting<'_>, claim: &Claim, salt: &[u8; SALT], answer: &[u8]) -> Option<(Proof, u64)> {
-    with.logins.of(&claim.user).into_iter().find_map(|login| {
-        let secret = &login.secret[..];
-        let proof = match (secret, answer) {
-            (b"", [] | [0]) => Some(Proof::Password(Vec::new())),
-            (b"", _) => None,
-            _ => Secret::Password(secret).verify(&claim.method, salt, answer),
-        };
-        Some((proof?, login.number))
-    })
+/// The one of these logins, with its number, that a client has proved with this answer. Where there is none, as much
+/// is done as for one.
+fn cached(logins: &[CachedLogin], claim: &Claim, salt: &[u8; SALT], answer: &[u8]) -> Option<(Proof, u64)> {
+    if logins.is_empty() {
+        let _ = std::hint::black_box(Secret::Password(b"nobody").verify(&claim.method, salt, answer));
+    }
+    let secrets = logins.iter().filter(|login| !login.secret.is_empty());
+    secrets
+        .filter_map(|login| {
+            let proof = Secret::Password(&login.secret).verify(&claim.method, salt, answer)?;
+            Some((proof, login.number))
+        })
+        .next()
 }

@@ -2,7 +2,12 @@
 
 use proxima_wire::mysql::append_packet;
 
-use super::super::{pending::Pending, state::Client, step::Step, who::Who};
+use super::super::{
+    pending::{Pending, Question},
+    state::Client,
+    step::Step,
+    who::Who,
+};
 use crate::protocol::{Admission, Session};
 
 /// COM_INIT_DB.
@@ -22,9 +27,14 @@ pub(super) fn who(client: &Client, pending: &Pending) -> Who {
     }
 }
 
-/// Asks a server, with the login of this client, whether the login and the schema are good. The connection is
-/// that of this `number` alone, and not one that was opened before.
-pub(super) fn ask_server(session: &mut Session, pending: Pending, number: u64, used: usize) -> Admission {
+/// Asks a server, with the login of this client, whether the login and the schema are good. The connection has the
+/// number of the attempt: none is used that was opened before.
+pub(super) fn ask_server(
+    session: &mut Session,
+    mut pending: Pending,
+    question: Question,
+    used: usize,
+) -> Admission {
     let Some(client) = session.state.get_mut::<Client>() else {
         return Admission::Denied;
     };
@@ -36,12 +46,17 @@ pub(super) fn ask_server(session: &mut Session, pending: Pending, number: u64, u
             out.extend_from_slice(schema);
         }
     });
+    let (Question::Login(attempt) | Question::Schema(attempt)) = &question;
     session.login = Who {
-        number,
+        number: attempt.number(),
         ..who(client, &pending)
     }
     .encode();
     client.step = Step::Asked;
+    if let Some(doubt) = client.doubt.take() {
+        doubt.clear();
+    }
+    pending.question = Some(question);
     client.pending = Some(Box::new(pending));
     Admission::Ask { used, request }
 }

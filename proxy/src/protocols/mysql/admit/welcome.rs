@@ -8,15 +8,15 @@ use proxima_wire::mysql::{
 use super::{
     super::{
         error::{ACCESS_DENIED, TOO_MANY_CLIENTS},
-        pending::Pending,
+        pending::{Pending, Question},
         settings::Settings,
         state::Client,
         step::Step,
     },
-    denied,
+    account, denied,
     question::{ask_server, who},
 };
-use crate::protocol::{Access, Admission, Admitting, Door, Session, Terms};
+use crate::protocol::{Access, Admission, Admitting, Door, Session, Terms, Turn};
 
 /// What a listener with this door serves to a user for whom this holds.
 pub(in crate::protocols::mysql) fn door_of(door: Door, terms: Terms) -> Door {
@@ -43,11 +43,26 @@ pub(super) fn admit(
     out: &mut Vec<u8>,
 ) -> Admission {
     let Pending { claim, .. } = &pending;
+    let account = account(with, claim);
+    // It is not known yet whether the schema is there. One client of a user asks for it, and others are told.
+    let question = match &claim.schema[..] {
+        [] => None,
+        schema if with.logins.has_schema(&account, schema, with.unix) => None,
+        _ => match with.logins.attempt(with.host, &account, with.unix) {
+            Turn::Now(attempt) => Some(Question::Schema(attempt)),
+            Turn::Later => return Admission::Later,
+            // It is a client that has proved its password: the schema is for its first statement.
+            Turn::Never => None,
+        },
+    };
     let terms = terms(&session.access, &claim.user);
     let Some(client) = session.state.get_mut::<Client>() else {
         return Admission::Denied;
     };
-    // A client that becomes another user, or the same once more, has left the place that it had.
+    if let Some(doubt) = client.doubt.take() {
+        doubt.clear();
+    }
+    // A client that becomes another user, or the same once more, gives its seat back.
     client.seat = None;
     client.seat = with.seats.take(&claim.user, terms.clients);
     if client.seat.is_none() {
@@ -55,17 +70,19 @@ pub(super) fn admit(
         let text = format!("User {user} already has as many clients as it may have at this proxy");
         return denied(TOO_MANY_CLIENTS, &text, pending.sequence, out);
     }
-    let is_fast = client.step != Step::Asked;
-    if claim.method == CACHING_SHA2 && is_fast {
+    let has_password = pending
+        .proof
+        .password()
+        .is_none_or(|password| !password.is_empty());
+    let is_fast = !matches!(client.step, Step::Asked | Step::Password(_) | Step::Encrypted(_));
+    if claim.method == CACHING_SHA2 && is_fast && has_password {
         AuthMore { data: FAST }.append(pending.sequence, out);
         pending.sequence = pending.sequence.wrapping_add(1);
     }
-    let schema = &pending.claim.schema;
-    if schema.is_empty() || with.logins.has_schema(&pending.claim.user, schema, with.unix) {
-        return finish(session, with, pending, used, out);
+    match question {
+        Some(question) => ask_server(session, pending, question, used),
+        None => finish(session, with, pending, used, out),
     }
-    let number = with.logins.number();
-    ask_server(session, pending, number, used)
 }
 
 /// The client is a user from now on, whose session begins.
@@ -81,7 +98,11 @@ pub(super) fn finish(
         return Admission::Denied;
     };
     let number = pending.number;
-    if number != 0 && !with.logins.used(&pending.claim.user, number, with.unix) {
+    if number != 0
+        && !with
+            .logins
+            .used(with.host, &account(with, &pending.claim), number, with.unix)
+    {
         let user = String::from_utf8_lossy(&pending.claim.user);
         let text = format!("Access denied for user '{user}' (using password: YES)");
         return denied(ACCESS_DENIED, &text, pending.sequence, out);
