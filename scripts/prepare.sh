@@ -120,8 +120,9 @@ if command -v apt-get >/dev/null; then
         python3 wire/commands/servers.py valkey trixie </dev/null |
             sed -n 's/^no /prepare: skipped, the corpus beside Valkey: no /p'
     fi
-    if [ ! -d target/servers/mariadb118/data ] || [ ! -d target/servers/mysql97/data ]; then
-        echo "prepare: unpacking MariaDB 11.8 and MySQL 9.7"
+    if [ ! -d target/servers/mariadb118/data ] || [ ! -d target/servers/mysql97/data ] ||
+        [ ! -e target/servers/mysqlrouter97/root/usr/bin/mysqlrouter.real ]; then
+        echo "prepare: unpacking MariaDB 11.8, MySQL 9.7 and MySQL Router 9.7"
         python3 wire/commands/databases.py </dev/null |
             sed -n 's/^no /prepare: skipped, everything that is checked beside it: no /p'
     fi

@@ -119,22 +119,24 @@ def unpacked(folder, suite, programs, version=None):
     return root
 
 
-def loader(root):
-    """The words that start a program below `root`, which stands behind them, with its own libraries."""
+def loader(root, *private):
+    """The words that start a program below `root`, which stands behind them, with its own libraries.
+    `private`: folders below `root` with libraries of this program alone."""
     places = [*root.glob("usr/lib*/ld-linux-*.so.*"), *root.glob("usr/lib/*/ld-linux-*.so.*")]
     if not places:
         raise Unavailable(f"no loader below {root}")
-    return [str(places[0]), "--library-path", ":".join(map(str, root.glob("usr/lib/*-linux-gnu")))]
+    folders = [*root.glob("usr/lib/*-linux-gnu"), *(root / folder for folder in private)]
+    return [str(places[0]), "--library-path", ":".join(map(str, folders))]
 
 
-def wrap(root, program):
-    """Replaces a program below `root` by a script that starts it with its own libraries. This is for programs
-    that others start by their name."""
+def wrap(root, program, *private):
+    """Replaces a program below `root` by a script that starts it with its own libraries, and with those in
+    the `private` folders. This is for programs that others start by their name."""
     path = root / program
     real = path.with_name(f"{path.name}.real")
     if real.exists():
         return
-    words = shlex.join([*loader(root), "--argv0"])
+    words = shlex.join([*loader(root, *private), "--argv0"])
     script = path.with_name(f"{path.name}.script")
     script.write_text(f'#!/bin/sh\nexec {words} "$0" {shlex.quote(str(real))} "$@"\n')
     script.chmod(0o755)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The MariaDB of this system, and the MariaDB 11.8 and MySQL 9.7 of other Debian releases, which are unpacked
-as the servers of `servers.py` are.
+"""The MariaDB of this system, and the MariaDB 11.8, MySQL 9.7 and MySQL Router 9.7 of other Debian releases,
+which are unpacked as the servers of `servers.py` are.
 
-    ./databases.py                   # both of them, into target/servers; fetched once
+    ./databases.py                   # all of them, into target/servers; fetched once
 
 A server's data has a user `root` without a password and an empty database `test`.
 """
@@ -142,9 +142,24 @@ def other(name):
     return found
 
 
+ROUTER = "mysqlrouter97"
+
+
+def router():
+    """MySQL Router, which is fetched once. Others start it by its name."""
+    root = debian.unpacked(folder(ROUTER), "sid", ("mysql-router",), "9.7")
+    debian.wrap(root, "usr/bin/mysqlrouter", "usr/lib/mysql-router")
+    return root / "usr/bin/mysqlrouter"
+
+
+def command(name):
+    """The words that start one of the programs that were unpacked."""
+    return [router()] if name == ROUTER else other(name).start(pathlib.Path("DATA"))
+
+
 if __name__ == "__main__":
-    for name in OTHERS:
+    for name in (*OTHERS, ROUTER):
         try:
-            print(name, *other(name).start(pathlib.Path("DATA")))
+            print(name, *command(name))
         except (Unavailable, subprocess.TimeoutExpired, OSError) as error:
             print(f"no {name} here: {error}")
