@@ -30,7 +30,7 @@ bench: ## measure side by side with the proxies that are installed, into bench/r
 	@sh scripts/prepare.sh
 	@sh scripts/build.sh --release
 	@cargo build --release --locked -p proxima-bench
-	@target/release/proxima-bench compare $(ARGS)
+	@PATH="$$PATH:$(CURDIR)/target/servers/mysqlrouter97/root/usr/bin" target/release/proxima-bench compare $(ARGS)
 	@bash bench/reload.sh
 
 demo: ## three nodes on this machine: local reads, writes to all, a fourth that joins; with EXAMPLE=fleet as a fleet, with EXAMPLE=auto-eject-pool beside twemproxy, with EXAMPLE=galera-causal beside HAProxy

@@ -24,11 +24,11 @@ const BALANCED: &str = "balanced";
 /// Measure every proxy that is found side by side and write dated results
 ///
 /// In lockstep: CPU time per request of Proxima (io_uring and epoll), twemproxy (Debian: nutcracker), HAProxy
-/// in TCP mode, and of memcached's proxy, mcrouter and predixy where a binary is named; the embedded store
-/// against memcached or Redis; writes to all servers against writes to one; 1,000 members; 10,000 idle
-/// clients. Then free-running, with real servers: throughput, latency, and latency at an equal rate.
-/// Contenders take turns burst by burst (free-running: run by run), in several rounds; tables show the median
-/// of the rounds with least and greatest, and for each promise whether it holds.
+/// in TCP mode, MySQL Router, and of memcached's proxy, mcrouter and predixy where a binary is named; the
+/// embedded store against memcached or Redis; writes to all servers against writes to one; 1,000 members;
+/// 10,000 idle clients. Then free-running, with real servers: throughput, latency, and latency at an equal
+/// rate. Contenders take turns burst by burst (free-running: run by run), in several rounds; tables show the
+/// median of the rounds with least and greatest, and for each promise whether it holds.
 ///
 /// A whole run takes about half an hour. Whoever is not found is left out, and the results say so.
 #[derive(Args, Clone, Debug)]
@@ -43,7 +43,7 @@ Rows of --protocol redis:
   1x1 10x1 100x1 1000x1 100x16 100x1-32k            proxies, and Proxima's own memcached beside them
   mget-100 mset-100 transaction members-100x1 embedded-100x1 embedded-100x16 idle free fin rst nutcracker
   witness (redis-benchmark)   sweep (plots over clients and members)
-Rows of --protocol mysql: HAProxy in TCP mode, and Proxima over servers and over a Galera cluster
+Rows of --protocol mysql: HAProxy in TCP mode, MySQL Router, and Proxima over servers and over a Galera cluster
   1x1 10x1 100x1 prepared-100x1 transaction fin free   witness (sysbench)
 Only where it is named: balanced (1 to 5 servers directly, through a proxy, through HAProxy and two proxies)
 

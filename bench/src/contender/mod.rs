@@ -7,6 +7,7 @@ mod mariadb;
 mod mcrouter;
 mod memcached;
 mod memcached_proxy;
+mod mysqlrouter;
 mod predixy;
 mod proxima;
 mod redis;
@@ -44,6 +45,8 @@ pub(crate) enum Contender {
     Twemproxy,
     /// HAProxy passing bytes in TCP mode, one thread
     Haproxy,
+    /// MySQL Router, one I/O thread
+    Mysqlrouter,
     /// mcrouter, one proxy thread; needs --binary
     Mcrouter,
     /// memcached's built-in proxy, one thread; needs --binary
@@ -135,6 +138,7 @@ impl Contender {
             Self::ProximaNutcracker => "proxima-nutcracker",
             Self::Twemproxy => "twemproxy",
             Self::Haproxy => "haproxy",
+            Self::Mysqlrouter => "mysqlrouter",
             Self::Mcrouter => "mcrouter",
             Self::MemcachedProxy => "memcached-proxy",
             Self::Predixy => "predixy",
@@ -165,7 +169,7 @@ impl Contender {
         match self {
             Self::Mcrouter | Self::MemcachedProxy | Self::Memcached => protocol == Protocol::Memcached,
             Self::Predixy | Self::Redis => protocol == Protocol::Redis,
-            Self::Mariadb => protocol.is_mysql(),
+            Self::Mysqlrouter | Self::Mariadb => protocol.is_mysql(),
             Self::ProximaIoUring | Self::ProximaEpoll | Self::Haproxy | Self::AcceptLoop => true,
             _ => !protocol.is_mysql(),
         }
@@ -198,6 +202,7 @@ impl Contender {
             | Self::EmbeddedEpoll => proxima::find(),
             Self::Twemproxy => find_program("nutcracker"),
             Self::Haproxy => find_program("haproxy"),
+            Self::Mysqlrouter => find_program("mysqlrouter"),
             Self::Mcrouter => find_program("mcrouter"),
             Self::Predixy => find_program("predixy"),
             Self::Memcached => find_program("memcached"),
@@ -254,6 +259,7 @@ impl Contender {
             Self::ProximaNutcracker => proxima::launch_as_nutcracker(program, site),
             Self::Twemproxy => twemproxy::launch(program, site),
             Self::Haproxy => haproxy::launch(program, site),
+            Self::Mysqlrouter => mysqlrouter::launch(program, site),
             Self::Mcrouter => mcrouter::launch(program, site),
             Self::MemcachedProxy => memcached_proxy::launch(program, site),
             Self::Predixy => predixy::launch(program, site),

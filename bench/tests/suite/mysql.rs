@@ -3,7 +3,7 @@
 use std::{
     fs,
     net::TcpStream,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
     time::Duration,
@@ -240,6 +240,85 @@ fn a_connection_of_mysql_each_is_measured_through_a_relay_of_bytes() {
             "--connections",
             connections,
         ]);
+    }
+}
+
+/// `--binary` for the MySQL Router that `scripts/prepare.sh` unpacks, or else the one of this system. `None`,
+/// after words about it: there is none.
+fn mysqlrouter() -> Option<String> {
+    const UNPACKED: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../target/servers/mysqlrouter97/root/usr/bin/mysqlrouter"
+    );
+    let places = [UNPACKED, "/usr/bin/mysqlrouter"].map(PathBuf::from);
+    let found = places.into_iter().find(|place| place.exists());
+    if found.is_none() {
+        eprintln!("skipped: MySQL Router is not here; wire/commands/databases.py unpacks it");
+    }
+    found.map(|place| format!("--binary=mysqlrouter={}", place.display()))
+}
+
+#[test]
+fn every_form_of_statement_is_measured_through_mysql_router() {
+    let Some(binary) = mysqlrouter() else { return };
+    let forms = [
+        &["--protocol=mysql", "--clients=10", "--mix=1:1"][..],
+        &["--protocol=mysql-prepared", "--clients=10", "--mix=1:1"],
+        &["--protocol=mysql", "--clients=600"],
+        &["--protocol=mysql", "--clients=5", "--value-size=30000"],
+        &[
+            "--protocol=mysql",
+            "--clients=4",
+            "--transaction",
+            "--keys-a-request=3",
+        ],
+        &["--protocol=mysql", "--clients=4", "--connections=fin"],
+        &["--protocol=mysql-prepared", "--clients=4", "--connections=rst"],
+    ];
+    each_row(forms, |&form| {
+        _ = lockstep(&[&["--contender=mysqlrouter", &binary], form].concat());
+    });
+}
+
+#[test]
+fn a_comparison_measures_a_mariadb_behind_mysql_router() {
+    let Some(binary) = mysqlrouter() else { return };
+    if Command::new("mariadb-install-db").arg("--help").output().is_err() {
+        eprintln!("skipped: mariadb-server is not installed");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let results = folder.path().to_str().expect("text");
+    let (output, _) = run(&[
+        "compare",
+        "--protocol=mysql",
+        "--quick",
+        "--rounds=1",
+        "--rows=free",
+        "--only=mysqlrouter",
+        &binary,
+        "--results",
+        results,
+    ]);
+    assert!(output.status.success(), "{output:?}");
+    let files = fs::read_dir(results).expect("results");
+    let json = files
+        .map(|file| file.expect("a file").path())
+        .find(|file| file.extension().is_some_and(|kind| kind == "json"));
+    let json = fs::read(json.expect("a report")).expect("it can be read");
+    let results: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    let findings = results["free"].as_array().expect("free runs");
+    assert!(!findings.is_empty(), "{results}");
+    for finding in findings {
+        let entries = finding["entries"].as_array().expect("entries");
+        let router = entries.iter().find(|entry| entry["label"] == "mysqlrouter");
+        let router = router.expect("it took part");
+        assert!(router["failure"].is_null(), "{router}");
+        let report = &router["runs"][0]["report"];
+        assert!(report["hits"].as_u64() > Some(0), "{report}");
+        for nothing in ["misses", "wrong", "refused", "lost"] {
+            assert_eq!(report[nothing], 0, "{report}");
+        }
     }
 }
 

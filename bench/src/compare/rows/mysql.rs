@@ -2,7 +2,7 @@
 
 use super::{Entry, Row, Section, bar, entry, entry_of};
 use crate::{
-    contender::Contender::{AcceptLoop, Haproxy, ProximaEpoll, ProximaIoUring},
+    contender::Contender::{AcceptLoop, Haproxy, Mysqlrouter, ProximaEpoll, ProximaIoUring},
     lockstep::{Connections, Shape},
     protocol::Protocol,
 };
@@ -44,11 +44,11 @@ fn row(name: &'static str, shape: &Shape, words: &str) -> Row {
         ..shape.clone()
     };
     let ours = [ProximaIoUring, ProximaEpoll];
-    let mut entries: Vec<Entry> = [ProximaIoUring, ProximaEpoll, Haproxy]
+    let mut entries: Vec<Entry> = [ProximaIoUring, ProximaEpoll, Haproxy, Mysqlrouter]
         .map(|contender| entry(contender, shape))
         .into();
     entries.extend(ours.map(|contender| entry_of(contender, "galera", &galera)));
-    let bars = entries.iter().filter(|entry| entry.contender != Haproxy);
+    let bars = entries.iter().filter(|entry| ours.contains(&entry.contender));
     Row {
         name,
         title: format!("{} × 1, 45 B, one row{words}", shape.clients),
@@ -84,7 +84,7 @@ fn fin() -> Row {
         name: "fin",
         title: "16 × 1, 45 B, one row, a connection each".into(),
         section: Section::Beyond,
-        entries: [ProximaIoUring, ProximaEpoll, Haproxy, AcceptLoop]
+        entries: [ProximaIoUring, ProximaEpoll, Haproxy, Mysqlrouter, AcceptLoop]
             .map(|contender| entry(contender, &shape))
             .into(),
         bars: Vec::new(),
