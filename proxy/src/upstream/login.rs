@@ -134,7 +134,7 @@ impl Engine {
         self.servers.logins.prove(lane.login);
         if lane.dedicated {
             let (member, login) = (Arc::clone(&lane.member), lane.login);
-            self.dedicated_of(&member).has_room(login);
+            self.dedicated_of(&member).full.clear(login);
         }
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;

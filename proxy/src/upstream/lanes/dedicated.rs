@@ -13,7 +13,7 @@ use std::{collections::VecDeque, sync::Arc};
 use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 
 use super::{
-    full::Full,
+    full::FullLogins,
     queue::{Queued, Wants},
 };
 use crate::{
@@ -46,7 +46,7 @@ pub(in crate::upstream) struct Dedicated {
     /// Lanes that belong to no client now; their servers keep no state.
     pub(super) idle: Vec<Idle>,
     /// Logins for which the server has no room.
-    pub(super) full: Vec<Full>,
+    pub(in crate::upstream) full: FullLogins,
     /// Requests that wait for a lane, oldest first.
     pub(in crate::upstream) queue: VecDeque<Queued>,
 }
@@ -161,7 +161,7 @@ impl Engine {
                 // An idle lane with another login is closed to make room.
                 let now = self.now;
                 let dedicated = self.dedicated_of(member);
-                if !dedicated.may_open(login, now) {
+                if !dedicated.full.may_open(login, now) {
                     return None;
                 }
                 let has_room = dedicated.count < member.dedicated.max as usize;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::{dedicated::Dedicated, queue::Wants};
+use super::queue::Wants;
 use crate::{
     engine::{Engine, LaneId},
     micros::Micros,
@@ -17,9 +17,16 @@ const RETRY: Micros = Micros::millis(100);
 /// Logins of which that is remembered for one server.
 const MOST: usize = 64;
 
+/// The most bytes of what a server says.
+const LONGEST: usize = 1024;
+
+/// The logins for which a server has no room.
+#[derive(Debug, Default)]
+pub(in crate::upstream) struct FullLogins(Vec<Full>);
+
 /// A server, or one login there, has no room.
 #[derive(Clone, Debug)]
-pub(super) struct Full {
+struct Full {
     /// `None`: for no login.
     login: Option<u16>,
     /// The next connection may be tried then.
@@ -42,7 +49,7 @@ impl Engine {
             due => due,
         };
         let waits = lane.waiters.is_empty() && lane.unwritten.len() == 1 && !lane.unwritten[0].is_streamed();
-        let (Some(owner), true) = (owner, waits && now < due) else {
+        let (Some(owner), true) = (owner, waits && now < due && words.len() <= LONGEST) else {
             return self.deny_lane(id, words);
         };
         let Some(Unwritten {
@@ -52,7 +59,7 @@ impl Engine {
             return;
         };
         self.servers.in_flight -= 1;
-        self.dedicated_of(&member).note_full(Full {
+        self.dedicated_of(&member).full.note(Full {
             login: is_of_login.then_some(login),
             until: now + RETRY,
             words: words.into(),
@@ -76,42 +83,43 @@ impl Engine {
     }
 }
 
-impl Dedicated {
-    fn note_full(&mut self, full: Full) {
-        self.full.retain(|other| other.login != full.login);
-        if self.full.len() < MOST {
-            self.full.push(full);
+impl FullLogins {
+    fn note(&mut self, full: Full) {
+        let Self(all) = self;
+        all.retain(|other| other.login != full.login);
+        if all.len() < MOST {
+            all.push(full);
         }
     }
 
     /// The server has taken a lane with this login.
-    pub(in crate::upstream) fn has_room(&mut self, login: u16) {
-        if !self.full.is_empty() {
-            self.full
-                .retain(|full| full.login.is_some_and(|other| other != login));
-        }
+    pub(in crate::upstream) fn clear(&mut self, login: u16) {
+        self.0
+            .retain(|full| full.login.is_some_and(|other| other != login));
     }
 
     /// May a lane with this login be opened now? Then no other one may for a while, if there was no room.
     pub(super) fn may_open(&mut self, login: u16, now: Micros) -> bool {
-        let mut its = self.full.iter_mut().filter(|full| full.is_for(login));
-        let may = its.all(|full| full.until <= now);
+        let Self(all) = self;
+        let may = all.iter().all(|full| !full.is_for(login) || full.until <= now);
         if may {
-            let its = self.full.iter_mut().filter(|full| full.is_for(login));
+            let its = all.iter_mut().filter(|full| full.is_for(login));
             its.for_each(|full| full.until = now + RETRY);
         }
         may
     }
 
     /// Has this login alone no room now? Others do not wait for it.
-    pub(super) fn is_login_full(&self, login: u16, now: Micros) -> bool {
-        let mut full = self.full.iter();
-        full.any(|full| full.login == Some(login) && full.until > now)
+    pub(super) fn has_only(&self, login: u16, now: Micros) -> bool {
+        let Self(all) = self;
+        all.iter()
+            .any(|full| full.login == Some(login) && full.until > now)
     }
 
     /// What the server has said to this login.
-    pub(super) fn full_words(&self, login: u16) -> Option<Arc<[u8]>> {
-        let full = self.full.iter().find(|full| full.is_for(login));
+    pub(super) fn words(&self, login: u16) -> Option<Arc<[u8]>> {
+        let Self(all) = self;
+        let full = all.iter().find(|full| full.is_for(login));
         full.map(|full| Arc::clone(&full.words))
     }
 }

@@ -166,7 +166,7 @@ impl Engine {
         let now = self.now;
         let dedicated = self.dedicated_of(member);
         let mut queue = dedicated.queue.iter();
-        let at = queue.position(|queued| !dedicated.is_login_full(queued.login, now))?;
+        let at = queue.position(|queued| !dedicated.full.has_only(queued.login, now))?;
         dedicated.queue.remove(at)
     }
 
@@ -220,7 +220,7 @@ impl Engine {
             // One that had a lane for which there was no room is due before others that came earlier.
             while let Some(at) = dedicated.queue.iter().position(|queued| queued.due <= now) {
                 let queued = dedicated.queue.remove(at);
-                late.extend(queued.map(|queued| (dedicated.full_words(queued.login), queued)));
+                late.extend(queued.map(|queued| (dedicated.full.words(queued.login), queued)));
             }
         }
         self.servers.queued -= late.len();
