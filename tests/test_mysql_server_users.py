@@ -412,7 +412,7 @@ def test_a_user_without_a_password_is_served(start, mysql_pair):
 def has_ended(client):
     try:
         client.ping(reconnect=False)
-    except (pymysql.err.OperationalError, pymysql.err.InterfaceError):
+    except pymysql.err.Error:
         return True
     return False
 
