@@ -3,6 +3,7 @@ cluster say how they are, so that it shows which of them has taken a statement."
 
 import contextlib
 import threading
+import time
 
 import pymysql
 import pytest
@@ -241,6 +242,41 @@ def test_a_transaction_at_a_former_writer_ends_before_another_server_takes_write
     with connect(proxy.address, database=name) as other:
         rows(other, "INSERT INTO t (a) VALUES (2)")
     assert (written(mysql_pair[0], name), written(mysql_pair[1], name)) == ([], [(2,)])
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "is_asked"),
+    [
+        (1047, "WSREP has not yet prepared node for application use", True),
+        (1053, "Server shutdown in progress", True),
+        (1290, "The server is running with the --read-only option", True),
+        (1047, "Unknown command", False),
+        (1064, "no SQL", False),
+    ],
+)
+def test_a_server_is_asked_at_once_when_an_error_says_that_it_serves_no_longer(
+    before, healthy, name, number, text, is_asked
+):
+    """A function may raise the same error: its status decides, and it stays what it is."""
+
+    def answer(packet):
+        return error_packet(number, text) if b"'fails'" in packet else None
+
+    first, second = healthy(answer)
+    proxy = before(first, second)
+
+    def asked():
+        return sum(b"wsrep_ready" in packet for packet in first.log)
+
+    with connect(proxy.address, database=name) as client:
+        assert value(client, WRITER) == "first"
+        count, begun = asked(), time.monotonic()
+        for _ in range(40):
+            assert error(client, "SELECT 'fails' FOR UPDATE") == number
+            time.sleep(0.05)
+        usual = (time.monotonic() - begun) / 0.25 + 2
+        assert (asked() - count > 1.5 * usual) == is_asked
+        assert value(client, WRITER) == "first"
 
 
 class Silent:

@@ -17,6 +17,8 @@ use crate::{
     protocol::{Failed, Heard, Monitor, PoolState},
 };
 
+/// The least time between two questions to a member.
+const LEAST: Duration = Duration::from_millis(20);
 /// Time between two looks at which members there are.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -79,7 +81,18 @@ pub async fn monitor(member: &Member, position: usize, question: &Monitor) {
             let failed = Failed::at(&member.address, Outcome::ConnectError, &what);
             state.answered(question.token, &member.answerer(position), Heard::Failed(&failed));
         }
-        sleep(question.interval).await;
+        pause(member, question).await;
+    }
+}
+
+/// Waits until the next question is due, or there is a doubt about what the last one has told. Clients can raise
+/// doubts: they have a member asked more often, but not more often than that.
+async fn pause(member: &Member, question: &Monitor) {
+    sleep(LEAST).await;
+    let rest = question.interval.saturating_sub(LEAST);
+    tokio::select! {
+        () = sleep(rest) => {}
+        () = member.noted.is_doubted() => {}
     }
 }
 
@@ -108,6 +121,6 @@ async fn ask(member: &Member, position: usize, question: &Monitor, state: &dyn P
         let reply = Reply::new(outcome, bytes.len());
         let heard = Heard::Reply(&reply, &bytes);
         state.answered(question.token, &member.answerer(position), heard);
-        sleep(question.interval).await;
+        pause(member, question).await;
     }
 }

@@ -168,6 +168,11 @@ impl LoginCache {
         }
     }
 
+    /// Are as many attempts of all hosts under way as may be?
+    pub fn is_crowded(&self) -> bool {
+        self.lock().attempts.len() >= MOST_OF_ALL
+    }
+
     /// May an attempt begin to log in as this account, for a client of this host?
     pub fn turn(&self, host: Option<IpAddr>, account: &Account, unix: u64) -> Turn<()> {
         self.lock().turn(&(host, account.clone()), unix)
@@ -427,8 +432,8 @@ mod tests {
     use std::{net::IpAddr, sync::Arc};
 
     use super::{
-        Account, Attempt, LoginCache, MINUTE, MOST_AT_ONCE, MOST_COUNTED, MOST_LOGINS, MOST_WRONG, RETRY,
-        Turn,
+        Account, Attempt, LoginCache, MINUTE, MOST_AT_ONCE, MOST_COUNTED, MOST_LOGINS, MOST_OF_ALL,
+        MOST_WRONG, RETRY, Turn,
     };
 
     const HERE: Option<IpAddr> = None;
@@ -518,7 +523,12 @@ mod tests {
             .collect();
         assert!(matches!(cache.attempt(HERE, &of(b"one more"), 0), Turn::Later));
         drop(many);
-        assert!(cache.lock().attempts.is_empty());
+        assert!(cache.lock().attempts.is_empty() && !cache.is_crowded());
+        let all: Vec<_> = (0..MOST_OF_ALL as u8)
+            .map(|host| cache.attempt(Some([10, 0, 0, host].into()), &of(b"ann"), 0))
+            .collect();
+        assert!(all.iter().all(|turn| matches!(turn, Turn::Now(_))) && cache.is_crowded());
+        assert!(matches!(cache.attempt(HERE, &of(b"ann"), 0), Turn::Later));
     }
 
     #[test]

@@ -10,6 +10,8 @@ use std::sync::{
     atomic::{AtomicU32, AtomicU64, Ordering::SeqCst},
 };
 
+use tokio::sync::Notify;
+
 /// A count of what has happened in a pool. It stays with the pool when that gets other settings.
 #[derive(Clone, Debug, Default)]
 pub struct PoolCount(Arc<AtomicU64>);
@@ -25,7 +27,7 @@ pub struct Reached(Arc<AtomicU64>);
 /// One word that the state of a pool keeps for a member, as long as anything refers to that: what the state has
 /// found out about it, in the codec's words. 0: nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Noted(Arc<AtomicU32>);
+pub struct Noted(Arc<(AtomicU32, Notify)>);
 
 /// What a member will have when it has given a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,12 +43,23 @@ impl Noted {
     /// What was noted last.
     #[inline]
     pub fn get(&self) -> u32 {
-        self.0.load(SeqCst)
+        self.0.0.load(SeqCst)
     }
 
     /// Notes this in place of what was noted before.
     pub fn set(&self, word: u32) {
-        self.0.store(word, SeqCst);
+        self.0.0.store(word, SeqCst);
+    }
+
+    /// Something was heard of the member that what is noted does not explain: it is asked now, and not when its
+    /// next question is due.
+    pub fn doubt(&self) {
+        self.0.1.notify_waiters();
+    }
+
+    /// Waits until there is a [doubt](Self::doubt).
+    pub async fn is_doubted(&self) {
+        self.0.1.notified().await;
     }
 }
 

@@ -1,6 +1,9 @@
 //! Errors that the proxy itself answers, as a server would.
 
-use proxima_wire::{message::Outcome, mysql::ErrPacket};
+use proxima_wire::{
+    message::Outcome,
+    mysql::{ErrPacket, Header},
+};
 
 use crate::protocol::{Failed, Fate};
 
@@ -86,6 +89,18 @@ pub(super) const fn is_of_room(number: u16) -> bool {
 /// locked?
 pub(super) const fn is_of_account(number: u16) -> bool {
     matches!(number, 1045 | 1698 | 1862 | 3118 | 4151)
+}
+
+/// Is it the error of a server that may serve no longer: not ready, shutting down, or for reads alone?
+pub(super) fn ends_service(packet: &[u8]) -> bool {
+    let error = packet
+        .get(Header::LEN..)
+        .and_then(|payload| ErrPacket::read(payload).ok());
+    error.is_some_and(|error| match error.code {
+        1047 => error.message.starts_with(b"WSREP"),
+        1053 | 1290 => true,
+        _ => false,
+    })
 }
 
 /// How a request ends that a server answers with this error.

@@ -1,4 +1,4 @@
-//! A client has proved who it is: its place among those of its user, its schema, and its session.
+//! A client has proved who it is: its seat among the clients of its user, its schema, and its session.
 
 use proxima_wire::mysql::{
     AuthMore, Capabilities, OkPacket, Status,
@@ -50,8 +50,9 @@ pub(super) fn admit(
         schema if with.logins.has_schema(&account, schema, with.unix) => None,
         _ => match with.logins.attempt(with.host, &account, with.unix) {
             Turn::Now(attempt) => Some(Question::Schema(attempt)),
+            // A client that has proved its password does not wait for strangers.
+            Turn::Later if with.logins.is_crowded() => None,
             Turn::Later => return Admission::Later,
-            // It is a client that has proved its password: the schema is for its first statement.
             Turn::Never => None,
         },
     };
