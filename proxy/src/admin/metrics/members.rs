@@ -148,9 +148,10 @@ fn requests(members: &Labelled, metrics: &Metrics, page: &mut Page) {
     page.family(
         "member_requests",
         "counter",
-        "Requests to this member that have ended, by outcome. Outcomes that have not come are left out.",
+        "Requests to this server of MySQL that have ended, by outcome. Outcomes that have not come are left out.",
     );
-    for (member, labels) in members {
+    // A member of a cache has few series: there are many of them.
+    for (member, labels) in members.iter().filter(|(member, _)| member.protocol.texts().is_some()) {
         for (outcome, name) in OUTCOMES {
             let count = counted(member.id).map_or(0, |metrics| metrics.outcomes.of(outcome));
             if count > 0 {
@@ -168,11 +169,10 @@ fn requests(members: &Labelled, metrics: &Metrics, page: &mut Page) {
         "Requests that this member was asked to end because they took longer than `limits.statement_timeout`.",
     );
     for (member, labels) in members {
-        page.row(
-            "member_overdue_total",
-            labels,
-            counted(member.id).map_or(0, |metrics| metrics.overdue),
-        );
+        let overdue = counted(member.id).map_or(0, |metrics| metrics.overdue);
+        if overdue > 0 {
+            page.row("member_overdue_total", labels, overdue);
+        }
     }
     page.family("member_errors", "counter", "Error replies of this member.");
     for (member, labels) in members {
