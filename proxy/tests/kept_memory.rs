@@ -135,8 +135,7 @@ const ROWS: [(&str, &[&str]); 11] = [
         &[
             "Clients.keys",
             "Clients.pending",
-            "ListenerFacts.greeting",
-            "ListenerFacts.realm",
+            "Facts.greeting",
             "Servers.before",
             "Servers.ending",
             "Servers.uploads",

@@ -7,30 +7,28 @@ use std::{rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Outcome, Parsed, Request};
 
-use super::{WHOLE, open::host, stage::Stage};
+use super::{Register, WHOLE, open::host, stage::Stage};
 use crate::{
     engine::{ClientId, Endpoint, Engine, ReplyTo, Sleeper},
     micros::Micros,
-    protocol::{Admission, Admitting, End, Failed, Heard, LoginCache, PasswordKey, Seats, Session},
-    route::{Answer, Walk},
+    protocol::{Admission, Admitting, End, Failed, Heard, Session},
+    route::{Answer, Tree, Walk},
 };
 
 /// The time after which a step is taken again that has to wait for others.
 const RETRY: Micros = Micros::millis(20);
 
 /// What a listener, and the process, have for the login of a client.
-struct ListenerFacts {
+struct Facts {
+    tree: Rc<Tree>,
+    register: Arc<Register>,
     greeting: Arc<[u8]>,
-    key: Option<Arc<PasswordKey>>,
-    realm: (Arc<str>, bool),
-    seats: Arc<Seats>,
-    logins: Arc<LoginCache>,
 }
 
 impl Engine {
     /// Takes a step of the login. Returns the bytes used; `None`: more bytes are needed.
     pub(super) fn admit(&mut self, id: ClientId, bytes: &[u8]) -> Option<usize> {
-        let facts = self.listener_facts(id);
+        let facts = self.facts_for_login(id);
         let with = self.admitting(id, &facts)?;
         let client = self.clients.table.get_mut(id)?;
         let said = client.stream.out.len();
@@ -60,7 +58,7 @@ impl Engine {
 
     /// A server has answered what a login has asked.
     pub(crate) fn admission_answered(&mut self, id: ClientId, answer: &Answer<'_>) {
-        let facts = self.listener_facts(id);
+        let facts = self.facts_for_login(id);
         let Some(with) = self.admitting(id, &facts) else {
             return;
         };
@@ -85,41 +83,36 @@ impl Engine {
         self.requeue(id);
     }
 
-    /// What this client's listener has for its login.
-    fn listener_facts(&self, id: ClientId) -> ListenerFacts {
-        let register = self.clients.register();
-        let listener = self
-            .clients
-            .table
-            .get(id)
-            .map(|client| usize::from(client.listener));
-        ListenerFacts {
-            greeting: listener.map_or_else(Arc::default, |listener| self.tree.greeting(listener)),
-            key: listener.and_then(|listener| self.tree.password_key(listener)),
-            realm: listener.map_or_else(|| (Arc::from(""), false), |listener| self.tree.realm(listener)),
-            seats: Arc::clone(&register.seats),
-            logins: Arc::clone(&register.logins),
+    /// What there is for this client's login.
+    fn facts_for_login(&self, id: ClientId) -> Facts {
+        let client = self.clients.table.get(id);
+        let greeting = client.map(|client| self.tree.greeting(usize::from(client.listener)));
+        Facts {
+            tree: Rc::clone(&self.tree),
+            register: Arc::clone(self.clients.register()),
+            greeting: greeting.unwrap_or_default(),
         }
     }
 
     /// What a step of this client's login is given.
-    fn admitting<'a>(&mut self, id: ClientId, facts: &'a ListenerFacts) -> Option<Admitting<'a>> {
+    fn admitting<'a>(&mut self, id: ClientId, facts: &'a Facts) -> Option<Admitting<'a>> {
         let client = self.clients.table.get(id)?;
         let listener = usize::from(client.listener);
         let is_plain = client.stream.transform.is_none();
+        let (realm, has_realm_by_schema) = facts.tree.realm(listener);
         Some(Admitting {
             greeting: &facts.greeting,
-            seats: &facts.seats,
-            logins: &facts.logins,
-            key: facts.key.as_deref(),
-            realm: &facts.realm.0,
-            has_realm_by_schema: facts.realm.1,
+            seats: &facts.register.seats,
+            logins: &facts.register.logins,
+            key: facts.tree.password_key(listener),
+            realm,
+            has_realm_by_schema,
             host: host(client.source),
             random: [(); 4].map(|()| self.random.bits()),
             unix: self.unix().0,
-            offers_tls: is_plain && self.tree.tls(listener).is_some(),
-            is_private: !is_plain || self.tree.is_local(listener),
-            reach: self.tree.reach_of(listener),
+            offers_tls: is_plain && facts.tree.tls(listener).is_some(),
+            is_private: !is_plain || facts.tree.is_local(listener),
+            reach: facts.tree.reach_of(listener),
         })
     }
 

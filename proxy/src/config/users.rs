@@ -21,16 +21,20 @@ fn all(config: &mut Config) -> impl Iterator<Item = &mut Users> {
         })
 }
 
-/// The files of users that a configuration names, and those of their passwords.
-pub(super) fn files(config: &Config) -> impl Iterator<Item = &Path> {
-    let users = config
+/// All lists of users.
+fn lists(config: &Config) -> impl Iterator<Item = &Users> {
+    config
         .listeners
         .iter()
         .filter_map(|listener| match &listener.access {
             Access::Users(users) => Some(users),
             Access::Open | Access::Pass | Access::Password(_) | Access::Servers(_) => None,
-        });
-    users.flat_map(|users| {
+        })
+}
+
+/// The files of users that a configuration names, and those of their passwords.
+pub(super) fn files(config: &Config) -> impl Iterator<Item = &Path> {
+    lists(config).flat_map(|users| {
         let passwords = users.passwords.iter().map(std::path::PathBuf::as_path);
         [&*users.file].into_iter().chain(passwords)
     })
@@ -63,14 +67,7 @@ pub(super) fn read(config: &mut Config) -> Result<(), Vec<ConfigError>> {
 
 /// What the methods by which users log in need.
 pub(super) fn warnings(config: &Config) -> Vec<String> {
-    let listed = config
-        .listeners
-        .iter()
-        .filter_map(|listener| match &listener.access {
-            Access::Users(users) => Some(users),
-            Access::Open | Access::Pass | Access::Password(_) | Access::Servers(_) => None,
-        });
-    let mut warnings: Vec<String> = listed
+    let mut warnings: Vec<String> = lists(config)
         .filter_map(|users| {
             let KnownUsers(known) = &*users.known;
             let is_hash = |user: &KnownUser| NativeHash::read(user.secret.bytes()).is_some();

@@ -151,7 +151,10 @@ fn requests(members: &Labelled, metrics: &Metrics, page: &mut Page) {
         "Requests to this server of MySQL that have ended, by outcome. Outcomes that have not come are left out.",
     );
     // A member of a cache has few series: there are many of them.
-    for (member, labels) in members.iter().filter(|(member, _)| member.protocol.texts().is_some()) {
+    for (member, labels) in members
+        .iter()
+        .filter(|(member, _)| member.protocol.texts().is_some())
+    {
         for (outcome, name) in OUTCOMES {
             let count = counted(member.id).map_or(0, |metrics| metrics.outcomes.of(outcome));
             if count > 0 {

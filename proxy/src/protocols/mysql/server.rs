@@ -73,7 +73,7 @@ impl ServerSide for Mysql {
         };
         let is_read = is_read(request) && !request.is_again;
         // Whoever asks for what his statement has left is asked on his own connection, which stays as it is.
-        // So it does within a transaction that only reads.
+        // The same holds within a transaction that only reads.
         let stays = lane.session == session.id
             && (client.asks_for_residue() || client.status.has(Status::IN_READ_ONLY_TRANSACTION))
             && !mentions_reading(message);

@@ -59,7 +59,7 @@ impl Maker<'_, '_> {
             access: listener.map_or(Access::Open, |listener| access(&listener.access)),
             tls,
             password_key,
-            realm: listener.map_or_else(|| (Arc::from(""), false), |listener| realm(config, listener)),
+            realm: listener.map_or_else(Default::default, |listener| realm(config, listener)),
             is_local: address.starts_with("unix:"),
             greeting: Greeting::new(listener.and_then(|listener| listener.server_version.as_deref())),
             spoken,
@@ -119,7 +119,7 @@ impl Maker<'_, '_> {
 }
 
 /// The pools to which a listener leads, in one word; and whether the schema of a client chooses among them.
-fn realm(config: &schema::Config, listener: &schema::Listener) -> (Arc<str>, bool) {
+fn realm(config: &schema::Config, listener: &schema::Listener) -> (Box<str>, bool) {
     let pools: BTreeSet<&str> = config
         .pools_below(&listener.route)
         .into_iter()

@@ -164,7 +164,7 @@ pub(super) struct Root {
     /// The key with which its clients may encrypt passwords where there is no TLS. `None`: they may not.
     pub(super) password_key: Option<Arc<PasswordKey>>,
     /// The pools to which it leads, in one word; and whether the schema of a client chooses among them.
-    pub(super) realm: (Arc<str>, bool),
+    pub(super) realm: (Box<str>, bool),
     /// It is a Unix socket: nobody else reads what its clients say.
     pub(super) is_local: bool,
     /// What its clients are greeted with.
@@ -305,15 +305,15 @@ impl Tree {
     }
 
     /// The key with which clients of listener number `listener` may encrypt passwords where there is no TLS.
-    pub fn password_key(&self, listener: usize) -> Option<Arc<PasswordKey>> {
-        self.roots.get(listener)?.password_key.clone()
+    pub fn password_key(&self, listener: usize) -> Option<&PasswordKey> {
+        self.roots.get(listener)?.password_key.as_deref()
     }
 
     /// The pools to which listener number `listener` leads, in one word; and whether the schema of a client
     /// chooses among them.
-    pub fn realm(&self, listener: usize) -> (Arc<str>, bool) {
+    pub fn realm(&self, listener: usize) -> (&str, bool) {
         let root = self.roots.get(listener);
-        root.map_or_else(|| (Arc::from(""), false), |root| root.realm.clone())
+        root.map_or(("", false), |root| (&*root.realm.0, root.realm.1))
     }
 
     /// Whether listener number `listener` is a Unix socket.

@@ -4,7 +4,7 @@ use proxima_wire::{
     message::Reply,
     mysql::{
         AuthMore, ErrPacket, Header,
-        password::{FULL, PUBLIC_KEY, are_equal, reveal},
+        password::{PUBLIC_KEY, are_equal, reveal},
     },
 };
 
@@ -13,55 +13,38 @@ use super::{
         error::{ACCESS_DENIED, Error, NO_SCHEMA, is_of_account, is_of_room},
         pending::{Pending, Question},
         state::Client,
-        step::{Claim, Step},
+        step::Step,
         who::{Proof, Who},
     },
-    LONGEST, Said, account, denied,
+    Answer, LONGEST, account, denied,
     question::{ask_server, who},
     welcome::{admit, finish},
     wrong,
 };
 use crate::protocol::{Admission, Admitting, Heard, Session, Turn};
 
-/// Asks a client that has come with the fast answer for the password itself.
-pub(super) fn ask_password(
-    client: &mut Client,
-    claim: &Claim,
-    said: Said<'_>,
-    out: &mut Vec<u8>,
-) -> Admission {
-    AuthMore { data: FULL }.append(said.sequence, out);
-    client.step = Step::Password(claim.clone());
-    Admission::More { used: said.used }
-}
-
 /// The client says its password, or asks for the key with which it encrypts that.
 pub(super) fn password(
     session: &mut Session,
     with: &Admitting<'_>,
-    claim: &Claim,
-    said: Said<'_>,
+    answer: Answer<'_>,
     out: &mut Vec<u8>,
 ) -> Admission {
-    let Some(client) = session.state.get_mut::<Client>() else {
-        return Admission::Denied;
-    };
     if with.is_private {
-        return match said.payload.strip_suffix(&[0]) {
-            Some(password) => begin(session, with, claim, password, said, out),
-            None => wrong(claim, said, out),
+        return match answer.payload.strip_suffix(&[0]) {
+            Some(password) => begin(session, with, answer, password, out),
+            None => wrong(answer, out),
         };
     }
-    match with.key {
-        Some(key) if said.payload == PUBLIC_KEY => {
-            AuthMore { data: key.text() }.append(said.sequence, out);
+    match (with.key, session.state.get_mut::<Client>()) {
+        (Some(key), Some(client)) if answer.payload == PUBLIC_KEY => {
+            AuthMore { data: key.text() }.append(answer.sequence, out);
             // It is told once: a client that asks again and again gets no more.
-            client.step = Step::Encrypted(claim.clone());
-            Admission::More { used: said.used }
+            client.step = Step::Encrypted(answer.claim.clone());
+            Admission::More { used: answer.used }
         }
         // A client may have had the key before.
-        Some(_) => encrypted(session, with, claim, said, out),
-        None => wrong(claim, said, out),
+        _ => encrypted(session, with, answer, out),
     }
 }
 
@@ -69,22 +52,24 @@ pub(super) fn password(
 pub(super) fn encrypted(
     session: &mut Session,
     with: &Admitting<'_>,
-    claim: &Claim,
-    said: Said<'_>,
+    answer: Answer<'_>,
     out: &mut Vec<u8>,
 ) -> Admission {
     // To decrypt takes long, and is done once its turn has come.
-    match with.logins.turn(with.host, &account(with, claim), with.unix) {
+    match with
+        .logins
+        .turn(with.host, &account(with, answer.claim), with.unix)
+    {
         Turn::Now(()) => {}
         Turn::Later => return Admission::Later,
-        Turn::Never => return too_many(claim, said, out),
+        Turn::Never => return too_many(answer, out),
     }
     let salt = Client::of(session).map(|client| client.salt);
-    let hidden = with.key.and_then(|key| key.decrypt(said.payload));
+    let hidden = with.key.and_then(|key| key.decrypt(answer.payload));
     let password = hidden.zip(salt).and_then(|(hidden, salt)| reveal(&hidden, &salt));
     match password {
-        Some(password) => begin(session, with, claim, &password, said, out),
-        None => wrong(claim, said, out),
+        Some(password) => begin(session, with, answer, &password, out),
+        None => wrong(answer, out),
     }
 }
 
@@ -92,42 +77,44 @@ pub(super) fn encrypted(
 pub(super) fn begin(
     session: &mut Session,
     with: &Admitting<'_>,
-    claim: &Claim,
+    answer: Answer<'_>,
     password: &[u8],
-    said: Said<'_>,
     out: &mut Vec<u8>,
 ) -> Admission {
+    let Answer { claim, .. } = answer;
     if claim.user.len() > LONGEST || password.len() > LONGEST {
-        return wrong(claim, said, out);
+        return wrong(answer, out);
     }
     let account = account(with, claim);
-    let proof = Proof::Password(password.to_vec());
+    let pending = |number| {
+        let proof = Proof::Password(password.to_vec());
+        Pending::new(claim.clone(), proof, number, answer.sequence)
+    };
+    if with.logins.is_denied(with.host, &account, with.unix) {
+        return too_many(answer, out);
+    }
     // Others of the same user may have been before it.
     let logins = with.logins.of(&account);
-    let known = logins.iter().find(|login| are_equal(&login.secret, password));
-    if let Some(known) = known
-        && !with.logins.is_denied(with.host, &account, with.unix)
-    {
-        let pending = Pending::new(claim.clone(), proof, known.number, said.sequence);
-        return admit(session, with, pending, said.used, out);
+    if let Some(known) = logins.iter().find(|login| are_equal(&login.secret, password)) {
+        return admit(session, with, pending(known.number), answer.used, out);
     }
     match with.logins.attempt(with.host, &account, with.unix) {
         Turn::Now(attempt) => {
-            let pending = Pending::new(claim.clone(), proof, attempt.number(), said.sequence);
-            ask_server(session, pending, Question::Login(attempt), said.used)
+            let pending = pending(attempt.number());
+            ask_server(session, pending, Question::Login(attempt), answer.used)
         }
         Turn::Later => Admission::Later,
-        Turn::Never => too_many(claim, said, out),
+        Turn::Never => too_many(answer, out),
     }
 }
 
 /// Too many proofs were wrong.
-pub(super) fn too_many(claim: &Claim, said: Said<'_>, out: &mut Vec<u8>) -> Admission {
-    let user = String::from_utf8_lossy(&claim.user);
+pub(super) fn too_many(answer: Answer<'_>, out: &mut Vec<u8>) -> Admission {
+    let user = String::from_utf8_lossy(&answer.claim.user);
     let text = format!(
         "Access denied for user '{user}': too many wrong passwords from this host; try again in a minute"
     );
-    denied(ACCESS_DENIED, &text, said.sequence, out)
+    denied(ACCESS_DENIED, &text, answer.sequence, out)
 }
 
 /// A server has answered, or none has.

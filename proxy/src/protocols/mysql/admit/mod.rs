@@ -38,9 +38,10 @@ use crate::protocol::{Access, Account, Admission, Admitting, Session};
 /// Bytes of the longest name of a user, and of the longest password. Servers take shorter ones.
 const LONGEST: usize = 1024;
 
-/// A packet of a client's login.
+/// The answer of a client that claims to be a user.
 #[derive(Clone, Copy)]
-struct Said<'a> {
+struct Answer<'a> {
+    claim: &'a Claim,
     payload: &'a [u8],
     /// Its bytes with the head.
     used: usize,
@@ -83,26 +84,29 @@ pub(super) fn step(
     let Some(payload) = rest.get(..header.len as usize) else {
         return Admission::More { used: 0 };
     };
-    let said = Said {
-        payload,
-        used: Header::LEN + payload.len(),
-        sequence: header.sequence.wrapping_add(1),
-    };
-    match step {
-        Step::Switched(claim) => return proof::prove(session, with, &claim, said, out),
-        Step::Password(claim) => return attempt::password(session, with, &claim, said, out),
-        Step::Encrypted(claim) => return attempt::encrypted(session, with, &claim, said, out),
-        _ => {}
+    let (used, sequence) = (Header::LEN + payload.len(), header.sequence.wrapping_add(1));
+    if let Step::Switched(claim) | Step::Password(claim) | Step::Encrypted(claim) = &step {
+        let answer = Answer {
+            claim,
+            payload,
+            used,
+            sequence,
+        };
+        return match step {
+            Step::Switched(_) => proof::prove(session, with, answer, out),
+            Step::Password(_) => attempt::password(session, with, answer, out),
+            _ => attempt::encrypted(session, with, answer, out),
+        };
     }
     match Hello::read(payload) {
         Ok(Hello::Tls(_)) if step == Step::Hear && with.offers_tls => {
             session
                 .state
                 .change(|client: &mut Client| client.step = Step::HearWithinTls);
-            Admission::Upgrade { used: said.used }
+            Admission::Upgrade { used }
         }
-        Ok(Hello::Login(login)) => hello(session, with, &login, said, out),
-        Ok(Hello::Tls(_)) | Err(_) => denied(BAD_HANDSHAKE, "Bad handshake", said.sequence, out),
+        Ok(Hello::Login(login)) => hello(session, with, &login, (used, sequence), out),
+        Ok(Hello::Tls(_)) | Err(_) => denied(BAD_HANDSHAKE, "Bad handshake", sequence, out),
     }
 }
 
@@ -206,7 +210,7 @@ fn hello(
     session: &mut Session,
     with: &Admitting<'_>,
     login: &Login<'_>,
-    said: Said<'_>,
+    (used, sequence): (usize, u8),
     out: &mut Vec<u8>,
 ) -> Admission {
     let Some(client) = session.state.get_mut::<Client>() else {
@@ -214,7 +218,7 @@ fn hello(
     };
     if client.door.requires_tls && !with.is_private {
         let text = "Connections using insecure transport are prohibited here: the listener requires TLS";
-        return denied(NEEDS_TLS, text, said.sequence, out);
+        return denied(NEEDS_TLS, text, sequence, out);
     }
     client.capabilities = client
         .capabilities
@@ -235,23 +239,24 @@ fn hello(
         && client.capabilities.has(Capabilities::PLUGIN_AUTH)
         && takes(&session.access, &claim.user, &claim.method, with.is_private)
     {
-        ask(client, claim, fresh(with), said.sequence, out);
-        return Admission::More { used: said.used };
+        ask(client, claim, fresh(with), sequence, out);
+        return Admission::More { used };
     }
     if takes(&session.access, &claim.user, &claim.method, with.is_private) {
-        let answer = Said {
+        let answer = Answer {
+            claim: &claim,
             payload: login.answer,
-            ..said
+            used,
+            sequence,
         };
-        return proof::prove(session, with, &claim, answer, out);
+        return proof::prove(session, with, answer, out);
     }
     if !client.capabilities.has(Capabilities::PLUGIN_AUTH) {
-        let text = "The client does not name its login method";
-        return denied(NO_METHOD, text, said.sequence, out);
+        return no_method(sequence, out);
     }
     let (salt, method) = (client.salt, first_method(&session.access).to_vec());
-    ask(client, Claim { method, ..claim }, salt, said.sequence, out);
-    Admission::More { used: said.used }
+    ask(client, Claim { method, ..claim }, salt, sequence, out);
+    Admission::More { used }
 }
 
 /// The method by which a client is asked for its proof that comes with one which is not served.
@@ -276,11 +281,21 @@ fn ask(client: &mut Client, claim: Claim, salt: [u8; SALT], sequence: u8, out: &
 }
 
 /// The client is not who it says that it is.
-fn wrong(claim: &Claim, said: Said<'_>, out: &mut Vec<u8>) -> Admission {
-    let user = String::from_utf8_lossy(&claim.user);
-    let using = if said.payload.is_empty() { "NO" } else { "YES" };
+fn wrong(answer: Answer<'_>, out: &mut Vec<u8>) -> Admission {
+    let user = String::from_utf8_lossy(&answer.claim.user);
+    let using = if answer.payload.is_empty() { "NO" } else { "YES" };
     let text = format!("Access denied for user '{user}' (using password: {using})");
-    denied(ACCESS_DENIED, &text, said.sequence, out)
+    denied(ACCESS_DENIED, &text, answer.sequence, out)
+}
+
+/// A client that cannot be asked to use another method.
+fn no_method(sequence: u8, out: &mut Vec<u8>) -> Admission {
+    denied(
+        NO_METHOD,
+        "The client does not name its login method",
+        sequence,
+        out,
+    )
 }
 
 fn denied(error: Error, text: &str, sequence: u8, out: &mut Vec<u8>) -> Admission {

@@ -1,19 +1,19 @@
 //! Whether a client has proved who it is: to a list of users, or to the cache of logins that servers have accepted.
 
 use proxima_wire::mysql::{
-    Capabilities, SALT,
-    password::{CACHING_SHA2, CLEAR, NATIVE},
+    AuthMore, Capabilities, SALT,
+    password::{CACHING_SHA2, CLEAR, FULL, NATIVE},
 };
 
 use super::{
     super::{
-        error::{ACCESS_DENIED, NO_METHOD},
+        error::ACCESS_DENIED,
         pending::Pending,
         state::Client,
-        step::Claim,
+        step::{Claim, Step},
         who::Proof,
     },
-    Said, account, ask, attempt, denied, fresh,
+    Answer, account, ask, attempt, denied, fresh, no_method,
     secret::Secret,
     welcome::admit,
     wrong,
@@ -36,86 +36,107 @@ pub(super) fn takes(access: &Access, user: &[u8], method: &[u8], is_private: boo
 pub(super) fn prove(
     session: &mut Session,
     with: &Admitting<'_>,
-    claim: &Claim,
-    said: Said<'_>,
+    answer: Answer<'_>,
     out: &mut Vec<u8>,
 ) -> Admission {
     let Some(client) = session.state.get_mut::<Client>() else {
         return Admission::Denied;
     };
-    if let Access::Pass = session.access {
-        return prove_to_servers(session, with, claim, said, out);
-    }
-    let (secret, is_user) = listed(&session.access, &claim.user);
-    let proof = secret.verify(&claim.method, &client.salt, said.payload);
-    match proof.filter(|_| is_user) {
-        Some(proof) => {
-            let pending = Pending::new(claim.clone(), proof, 0, said.sequence);
-            admit(session, with, pending, said.used, out)
+    let found = match &session.access {
+        Access::Pass => match prove_to_servers(client, with, answer, out) {
+            Proven::ByLogin(proof, number) => Some((proof, number)),
+            Proven::Not(step) => return step,
+            Proven::ByPassword(password) => {
+                return attempt::begin(session, with, answer, &password, out);
+            }
+        },
+        access => {
+            let (secret, is_user) = listed(access, &answer.claim.user);
+            let proof = secret.verify(&answer.claim.method, &client.salt, answer.payload);
+            proof.filter(|_| is_user).map(|proof| (proof, 0))
         }
-        None => wrong(claim, said, out),
+    };
+    match found {
+        Some((proof, number)) => {
+            let pending = Pending::new(answer.claim.clone(), proof, number, answer.sequence);
+            admit(session, with, pending, answer.used, out)
+        }
+        None => wrong(answer, out),
     }
 }
 
-/// The client proves who it is where the servers alone know that: by a cached login, or it says its password.
+/// What a client has proved where the servers alone know its password.
+enum Proven {
+    /// The password of a cached login, with the login's number.
+    ByLogin(Proof, u64),
+    /// Nothing: it has said this password.
+    ByPassword(Vec<u8>),
+    /// Nothing: it is denied, or asked for more.
+    Not(Admission),
+}
+
 fn prove_to_servers(
-    session: &mut Session,
+    client: &mut Client,
     with: &Admitting<'_>,
-    claim: &Claim,
-    said: Said<'_>,
+    answer: Answer<'_>,
     out: &mut Vec<u8>,
-) -> Admission {
-    let Some(client) = session.state.get_mut::<Client>() else {
-        return Admission::Denied;
-    };
+) -> Proven {
+    let Answer { claim, payload, .. } = answer;
     let account = account(with, claim);
     if with.logins.is_denied(with.host, &account, with.unix) {
-        return attempt::too_many(claim, said, out);
+        return Proven::Not(attempt::too_many(answer, out));
+    }
+    if claim.method == CLEAR {
+        return Proven::ByPassword(payload.strip_suffix(&[0]).unwrap_or(payload).to_vec());
+    }
+    if matches!(payload, [] | [0]) {
+        return Proven::ByPassword(Vec::new());
     }
     let logins = with.logins.of(&account);
-    let is_empty = matches!(said.payload, [] | [0]);
-    if claim.method == CLEAR {
-        let password = said.payload.strip_suffix(&[0]).unwrap_or(said.payload);
-        return attempt::begin(session, with, claim, password, said, out);
-    }
-    if is_empty {
-        return attempt::begin(session, with, claim, b"", said, out);
-    }
     // One that was wrong in another method is not looked at.
     let found = match client.doubt {
-        None => cached(&logins, claim, &client.salt, said.payload),
+        None => cached(&logins, claim, &client.salt, payload),
         Some(_) => None,
     };
     if let Some((proof, number)) = found {
-        let pending = Pending::new(claim.clone(), proof, number, said.sequence);
-        return admit(session, with, pending, said.used, out);
+        return Proven::ByLogin(proof, number);
     }
     if !logins.is_empty() {
         let doubt = || with.logins.doubt(with.host, &account, with.unix);
         client.doubt.get_or_insert_with(doubt);
     }
-    match &claim.method[..] {
-        _ if !with.is_private && with.key.is_none() => {
-            let text = format!(
-                "Access denied for user '{}': the proxy asks for the password, which is said within TLS alone",
-                String::from_utf8_lossy(&claim.user)
-            );
-            denied(ACCESS_DENIED, &text, said.sequence, out)
-        }
-        CACHING_SHA2 => attempt::ask_password(client, claim, said, out),
-        _ if !client.capabilities.has(Capabilities::PLUGIN_AUTH) => {
-            let text = "The client does not name its login method";
-            denied(NO_METHOD, text, said.sequence, out)
-        }
-        _ => {
-            let claim = Claim {
-                method: CACHING_SHA2.to_vec(),
-                ..claim.clone()
-            };
-            ask(client, claim, fresh(with), said.sequence, out);
-            Admission::More { used: said.used }
-        }
+    Proven::Not(ask_for_more(client, with, answer, out))
+}
+
+/// Asks a client that has proved nothing for its password, or for the method by which it is asked for that.
+fn ask_for_more(
+    client: &mut Client,
+    with: &Admitting<'_>,
+    answer: Answer<'_>,
+    out: &mut Vec<u8>,
+) -> Admission {
+    let claim = answer.claim;
+    if !with.is_private && with.key.is_none() {
+        let text = format!(
+            "Access denied for user '{}': the proxy asks for the password, which is said within TLS alone",
+            String::from_utf8_lossy(&claim.user)
+        );
+        return denied(ACCESS_DENIED, &text, answer.sequence, out);
     }
+    if claim.method == CACHING_SHA2 {
+        AuthMore { data: FULL }.append(answer.sequence, out);
+        client.step = Step::Password(claim.clone());
+        return Admission::More { used: answer.used };
+    }
+    if !client.capabilities.has(Capabilities::PLUGIN_AUTH) {
+        return no_method(answer.sequence, out);
+    }
+    let claim = Claim {
+        method: CACHING_SHA2.to_vec(),
+        ..claim.clone()
+    };
+    ask(client, claim, fresh(with), answer.sequence, out);
+    Admission::More { used: answer.used }
 }
 
 /// What the list says of this user, and whether it is one. Somebody who is none is asked as one with a password.
@@ -133,11 +154,9 @@ fn cached(logins: &[CachedLogin], claim: &Claim, salt: &[u8; SALT], answer: &[u8
     if logins.is_empty() {
         let _ = std::hint::black_box(Secret::Password(b"nobody").verify(&claim.method, salt, answer));
     }
-    let secrets = logins.iter().filter(|login| !login.secret.is_empty());
-    secrets
-        .filter_map(|login| {
-            let proof = Secret::Password(&login.secret).verify(&claim.method, salt, answer)?;
-            Some((proof, login.number))
-        })
-        .next()
+    let mut logins = logins.iter().filter(|login| !login.secret.is_empty());
+    logins.find_map(|login| {
+        let proof = Secret::Password(&login.secret).verify(&claim.method, salt, answer)?;
+        Some((proof, login.number))
+    })
 }
