@@ -135,11 +135,6 @@ impl LoginCache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A number that no login has had.
-    pub fn number(&self) -> u64 {
-        self.lock().number()
-    }
-
     /// The logins of this account.
     pub fn of(&self, account: &Account) -> Vec<CachedLogin> {
         self.lock().logins.get(account).cloned().unwrap_or_default()
@@ -230,13 +225,13 @@ impl LoginCache {
         }
     }
 
-    /// The logins that are to be tried now.
+    /// The logins that are to be tried now. None of them is due again before it is confirmed or postponed.
     pub fn due(&self, unix: u64) -> Vec<CachedLogin> {
         let mut cache = self.lock();
         let all = cache.logins.values_mut().flatten();
         let due = all.filter(|login| login.due <= unix);
         due.map(|login| {
-            login.due = unix + MINUTE;
+            login.due = u64::MAX;
             login.clone()
         })
         .collect()
@@ -493,7 +488,7 @@ mod tests {
         };
         assert!(due(MINUTE - 1).is_empty());
         assert_eq!(due(MINUTE), [number]);
-        assert!(due(2 * MINUTE - 1).is_empty(), "it is being tried");
+        assert!(due(60 * MINUTE).is_empty(), "it is being tried");
         cache.postpone(number, MINUTE);
         assert!(due(MINUTE + RETRY - 1).is_empty());
         assert_eq!(due(MINUTE + RETRY), [number]);
