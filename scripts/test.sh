@@ -37,11 +37,11 @@ jobs=${TEST_JOBS:-$jobs}
 
 # Prints the output of `cargo test`, then its slowest programs. A shell's pipe would lose the exit code.
 test_crates() {
-    { RUST_TEST_THREADS="$jobs" cargo test --locked --workspace 2>&1 || echo "cargo test ended with $?" >target/cargo-test.failed; } | tee target/cargo-test.log
+    { RUST_TEST_THREADS="$jobs" cargo test --locked --workspace --no-fail-fast 2>&1 || echo "cargo test ended with $?" >target/cargo-test.failed; } | tee target/cargo-test.log
     echo "slowest test programs:"
     awk '/^ *(Running|Doc-tests) / { name = $2 " " $3 " " $4 } /; finished in / { print $NF, name }' target/cargo-test.log |
         sort -rn | head -10
-    [ ! -e target/cargo-test.failed ]
+    [ ! -e target/cargo-test.failed ] || python3 scripts/second_look.py target/cargo-test.log
 }
 
 # The judge of stale reads need not be fast. `cargo test` has built this one.
@@ -49,7 +49,12 @@ export PROXIMA_BENCH="${PROXIMA_BENCH:-${CARGO_TARGET_DIR:-$PWD/target}/debug/pr
 asked=$#
 pytest() {
     status=0
-    .venv/bin/python -m pytest tests --durations=40 "$@" || status=$?
+    .venv/bin/python -m pytest tests --durations=40 --cache-clear "$@" || status=$?
+    # Exit code 1 means that tests failed. harness/second_look.py says which ones run again.
+    if [ "$status" = 1 ]; then
+        status=0
+        .venv/bin/python -m pytest tests --last-failed --second-look "$@" -n 0 || status=$?
+    fi
     # Exit code 5 means that no test matches the arguments, which is an error only without arguments.
     [ "$status" = 5 ] && [ "$asked" -gt 0 ] || return "$status"
 }

@@ -24,6 +24,8 @@ from harness.proxy import BINARY, Program, Proxy, environment
 from harness.redis import REDIS, Redis
 from harness.servers import Memcached, Scripted
 
+pytest_plugins = ["harness.second_look"]
+
 BACK_ENDS = ["epoll", "io_uring"]
 
 

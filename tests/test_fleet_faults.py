@@ -11,7 +11,7 @@ from harness import SOAK, until
 from harness.fleet import Fleet
 from harness.racers import check_promise
 
-pytestmark = [pytest.mark.either_io, pytest.mark.heavy]
+pytestmark = [pytest.mark.either_io, pytest.mark.heavy, pytest.mark.verdict]
 
 SHORT = {"fleet": {"lease": "1s", "suspect": "300ms"}, "unix": False}
 """The default times. Over TCP a server says which connections are gone; otherwise repairs wait for 10 s."""

@@ -12,7 +12,7 @@ from harness.hostile import EACH, ONCE, Connections, Halting, Live
 from harness.newest import newest
 from harness.proxy import config
 
-pytestmark = [pytest.mark.alone, pytest.mark.either_io]
+pytestmark = [pytest.mark.alone, pytest.mark.verdict, pytest.mark.either_io]
 
 TIMEOUT = 1.0
 """Seconds: the pool's `timeout`, within which every well-behaved client is answered."""

@@ -20,7 +20,7 @@ from harness.proxy import ROOT
 from harness.relay import Relay
 
 # Time-outs of a quarter of a second decide which server is lost, and one file takes the figures of all cells.
-pytestmark = [pytest.mark.alone, pytest.mark.either_io]
+pytestmark = [pytest.mark.alone, pytest.mark.verdict, pytest.mark.either_io]
 
 SPAN = 3.0
 """Seconds that a fault lasts."""

@@ -17,7 +17,7 @@ SECONDS = 180 if SOAK else 2.5
 READERS, WRITERS = 16, 8
 KEYS = 16
 
-pytestmark = [pytest.mark.heavy, pytest.mark.timeout(SECONDS + 60)]
+pytestmark = [pytest.mark.heavy, pytest.mark.verdict, pytest.mark.timeout(SECONDS + 60)]
 
 LARGE = 150_000
 """Bytes of a value that is streamed."""
