@@ -19,8 +19,6 @@ use crate::{
     frontdoor::{Ejected, HealthChange},
     members::{Health, Member},
     random::Random,
-    reactor::give_back,
-    worker::Order,
 };
 
 /// The least time until a flush is tried again that has failed.
@@ -83,12 +81,6 @@ fn serves_logins_of_clients(member: &Member, error: &io::Error) -> bool {
 }
 
 impl Proxy {
-    /// Has every thread give back what others have freed of its memory.
-    pub(super) fn give_back(&self) {
-        self.workers.order(|_| Order::GiveBack);
-        give_back();
-    }
-
     /// Reports ejections and starts the probes that end them, for as long as the process lives.
     pub(super) async fn hear_workers(self: Arc<Self>, mut events: UnboundedReceiver<WorkerEvent>) {
         let mut seed = u64::from(std::process::id());
@@ -127,10 +119,6 @@ impl Proxy {
                     fetch,
                 } => {
                     self.fetch(worker, flight, *fetch);
-                    continue;
-                }
-                WorkerEvent::Freed => {
-                    self.give_back();
                     continue;
                 }
                 WorkerEvent::Shutdown => {

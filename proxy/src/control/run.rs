@@ -91,6 +91,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         tokio::spawn(announce(Arc::clone(&proxy)));
         tokio::spawn(close_connections(Arc::clone(&proxy)));
         tokio::spawn(watch_pools(Arc::clone(&proxy)));
+        tokio::spawn(Arc::clone(&proxy).watch_near_memory());
         tokio::spawn(end_logins(Arc::clone(&proxy)));
         tokio::spawn(try_logins(Arc::clone(&proxy)));
         if let Some(door) = &options.door {

@@ -65,8 +65,6 @@ pub enum WorkerEvent {
         /// What is asked.
         fetch: Box<Fetch>,
     },
-    /// What is kept for all was freed by some: each worker should give back what is free of its memory.
-    Freed,
     /// A worker has ended.
     Ended {
         /// The worker has left copies with changes that they have not answered.

@@ -51,12 +51,6 @@ impl WorkerNear {
         self.changes.is_some()
     }
 
-    /// Was so much freed that every worker should give back what is free of its memory?
-    pub fn has_freed_much(&self, now: Micros) -> bool {
-        let near = self.near.as_ref();
-        near.is_some_and(|near| near.store.has_freed_much(now))
-    }
-
     /// Does something wait for its end?
     pub fn waits(&self) -> bool {
         !self.lingering.is_empty() || !self.due.is_empty()

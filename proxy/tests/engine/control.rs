@@ -107,7 +107,6 @@ impl Control {
             | WorkerEvent::Question(_)
             | WorkerEvent::Fetch { .. }
             | WorkerEvent::Stranger(..)
-            | WorkerEvent::Freed
             | WorkerEvent::Ended { .. } => None,
         }));
     }

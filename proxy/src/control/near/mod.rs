@@ -3,6 +3,7 @@
 //! ```text
 //!  admin port ─▶ orders ─▶ rules' settings, the store        status ─▶ admin port, clients, metrics
 //!                  └─ keep ─▶ the file of settings, which is read with the configuration
+//!  memory: what the store has freed goes back to the system
 //!  reload ─▶ follow: a value counts that the files say otherwise than before; the others stay as ordered
 //! ```
 
@@ -10,6 +11,7 @@ mod error;
 mod explain;
 mod follow;
 mod keep;
+mod memory;
 mod orders;
 mod status;
 

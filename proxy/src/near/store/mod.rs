@@ -47,7 +47,7 @@ mod value_tests;
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
 use ahash::RandomState;
@@ -80,9 +80,6 @@ pub const SMALL: usize = 64 << 10;
 /// The most replies that are evicted while a shard is locked.
 const AT_ONCE: usize = 4;
 
-/// Workers give back what is free of their memory no more often than this.
-const GIVES_BACK: Micros = Micros::millis(200);
-
 /// A shard alone in its cache lines, so that two workers on neighbouring shards do not disturb each other.
 #[repr(align(128))]
 struct Line(Mutex<Shard>);
@@ -105,10 +102,8 @@ pub struct Store {
 struct Total {
     /// Bytes of all entries and what finds them.
     bytes: AtomicUsize,
-    /// Bytes that were freed since workers gave back theirs.
+    /// Bytes that were freed since threads gave back theirs.
     freed: AtomicUsize,
-    /// When they did.
-    given_back: AtomicU64,
 }
 
 /// What a store has.
@@ -183,22 +178,15 @@ impl Store {
         shard
     }
 
-    /// Was so much freed that every worker should give back what is free of its memory? What a worker has
-    /// kept is mostly freed by others. One caller is told so, and the next one after a while.
-    pub(super) fn has_freed_much(&self, now: Micros) -> bool {
-        let Total {
-            freed, given_back, ..
-        } = &*self.total;
-        if freed.load(Relaxed) < (self.memory() / 16).max(1 << 20) {
-            return false;
-        }
-        let last = given_back.load(Relaxed);
-        let is_told = now.0.saturating_sub(last) >= GIVES_BACK.0
-            && given_back.compare_exchange(last, now.0, Relaxed, Relaxed).is_ok();
-        if is_told {
+    /// Was so much freed that every thread should give back what is free of its memory? What a thread has kept
+    /// is mostly freed by others. It is told once of the same bytes.
+    pub fn has_freed_much(&self) -> bool {
+        let freed = &self.total.freed;
+        let is_much = freed.load(Relaxed) >= (self.memory() / 64).max(1 << 20);
+        if is_much {
             freed.store(0, Relaxed);
         }
-        is_told
+        is_much
     }
 
     #[inline]

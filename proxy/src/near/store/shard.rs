@@ -274,7 +274,12 @@ impl Shard {
 
     /// Removes this reply and those behind it: all of their key, if it is the first.
     fn remove_chain(&mut self, first: Option<Place>, why: Gone) {
+        let before = self.table.memory();
         let mut at = first;
+        if self.table.memory() != before {
+            // What the table had before it grew is free, in the heap of whoever has grown it last.
+            self.total.freed.fetch_add(before, Relaxed);
+        }
         while let Some((place, entry)) = at.and_then(|at| Some((at, self.table.get(at)?))) {
             at = entry.next;
             self.remove(place, Some(why));

@@ -6,7 +6,7 @@ use proxima_wire::message::{Outcome, Reply};
 
 use super::{given::Given, sent::Sent};
 use crate::{
-    engine::{Engine, FlightId, ReplyTo, WorkerEvent},
+    engine::{Engine, FlightId, ReplyTo},
     micros::Micros,
     near::{Bytes, Refusal, SMALL},
     protocol::{Failed, Fit},
@@ -107,9 +107,6 @@ impl Engine {
     /// Counts a reply that was fetched since then.
     pub(super) fn note_fetched(&mut self, slot: u16, result: Result<(), Refusal>, since: Micros) {
         self.metrics.near.fetched(slot, result, self.now - since);
-        if self.near.has_freed_much(self.now) {
-            self.actions.events.push(WorkerEvent::Freed);
-        }
     }
 
     fn give_fetched(&mut self, walk: &Walk<'_>, given: Given<'_>) {
