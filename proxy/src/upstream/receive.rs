@@ -117,6 +117,11 @@ impl Engine {
                 self.servers.in_flight -= 1;
                 self.metrics
                     .served(pool, member, (self.now - sent).0, reply.outcome);
+                if self.is_fetching()
+                    && let Some(lane) = self.servers.lanes.get(id)
+                {
+                    self.preload_fetched(|number| Some(lane.waiters.get(number)?.to));
+                }
                 self.deliver(to, reply, whole);
                 continue;
             }

@@ -54,6 +54,16 @@ impl Fill {
         self.identity
     }
 
+    /// Begins to load what keeping its reply will read.
+    pub fn preload(&self) {
+        let Near { words, store, .. } = &*self.near;
+        words.preload(self.hash);
+        // A lock that another thread holds is not worth waiting for.
+        if let Some(shard) = store.try_shard(self.hash) {
+            shard.preload_insert(self.hash);
+        }
+    }
+
     /// May a reader that comes now have its reply? Nothing has changed since it began, and nothing is
     /// changing.
     pub fn may_be_joined(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Keys of replies that went before anybody asked for them again.
 
 use super::KeyHash;
+use crate::reactor::prefetch;
 
 /// The fewest keys that are remembered.
 const LEAST: usize = 16;
@@ -34,6 +35,14 @@ impl Ghosts {
         }
         if let Some(place) = self.place(hash) {
             *place = Self::mark(hash);
+        }
+    }
+
+    /// Begins to load what tells whether this key is remembered.
+    pub(super) fn preload(&self, hash: KeyHash) {
+        let mask = self.0.len().wrapping_sub(1);
+        if let Some(place) = self.0.get(hash.0 as usize & mask) {
+            prefetch(place);
         }
     }
 

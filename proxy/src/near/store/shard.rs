@@ -388,6 +388,12 @@ impl Shard {
         }
     }
 
+    /// Begins to load what keeping a reply of this key will read.
+    pub(super) fn preload_insert(&self, hash: KeyHash) {
+        self.table.preload_slot(hash);
+        self.ghosts.preload(hash);
+    }
+
     /// Frees what finds entries, where there are none.
     fn shrink(&mut self) {
         if self.table.keys() == 0 {

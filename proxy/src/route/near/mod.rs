@@ -4,6 +4,7 @@
 //! ```text
 //!  step   on the way down: a hit, a fetch, a wait, or past
 //!  fetch  on the way up: what has come is kept and given to all who wait
+//!  preload what the next replies will need is loaded meanwhile
 //!  sent   what is taken from a flight then
 //!  given  a kept reply becomes one reader's own
 //!  origin the same for values that come from an HTTP origin: the way down
@@ -17,6 +18,7 @@
 mod fetch;
 mod given;
 mod origin;
+mod preload;
 mod sent;
 mod step;
 mod value;
