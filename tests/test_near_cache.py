@@ -867,3 +867,32 @@ def test_a_flood_of_changes_without_answers_leaves_other_keys_in_the_near_cache(
         for _ in range(3):
             assert client.ask(b"get hot\r\n") == b"VALUE hot 0 5\r\nvalue\r\nEND\r\n"
         assert asked() <= 1
+
+
+def test_where_nobody_asks_twice_nothing_is_pushed_out_and_who_does_is_answered(memcached, proxima):
+    """A scan of keys that the server does not have, in a memory for some thousand of them."""
+    proxy = proxima(kept([memcached()], negative="60s", top={"near": {"memory": "1MiB"}}))
+
+    def turned_away():
+        return proxy.metric("near_refused_fills_total", rule="all", reason="not_asked_again")
+
+    def evictions():
+        return proxy.metric("near_dropped_total", rule="all", reason="evicted")
+
+    with proxy.raw() as client:
+
+        def scan(name, count):
+            for first in range(0, count, 500):
+                client.send(b"".join(b"get %b%d\r\n" % (name, first + number) for number in range(500)))
+                assert client.exactly(500 * 5) == b"END\r\n" * 500
+
+        scan(b"fills", 60_000)
+        before, evicted = turned_away(), evictions()
+        scan(b"passes", 1_000)
+        # A shard that has less than its part takes what comes.
+        assert turned_away() - before > 900
+        assert evictions() - evicted < 100
+        hits = proxy.metric("near_hits_total", rule="all")
+        for _ in range(4):
+            assert client.get("another") is None
+        assert proxy.metric("near_hits_total", rule="all") >= hits + 2

@@ -29,6 +29,8 @@ pub struct NearRuleCounts {
     pub refused_off: u64,
     /// Replies that were not kept because they are too large.
     pub refused_large: u64,
+    /// Replies that were not kept because nobody asks again for those that are kept.
+    pub refused_unasked: u64,
     /// Replies that were not kept because they were errors.
     pub refused_error: u64,
     /// Replies that were not kept because they are for one client alone.
@@ -48,7 +50,7 @@ impl NearRuleCounts {
         }
     }
 
-    fn all_mut(&mut self) -> [&mut u64; 17] {
+    fn all_mut(&mut self) -> [&mut u64; 18] {
         [
             &mut self.hits,
             &mut self.stale,
@@ -62,6 +64,7 @@ impl NearRuleCounts {
             &mut self.refused_changed,
             &mut self.refused_off,
             &mut self.refused_large,
+            &mut self.refused_unasked,
             &mut self.refused_error,
             &mut self.refused_unfit,
             &mut self.passed_changing,
@@ -116,6 +119,7 @@ impl NearCounts {
             Err(Refusal::Changed) => counts.refused_changed += 1,
             Err(Refusal::Off) => counts.refused_off += 1,
             Err(Refusal::TooLarge) => counts.refused_large += 1,
+            Err(Refusal::Unasked) => counts.refused_unasked += 1,
         }
     }
 

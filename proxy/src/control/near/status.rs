@@ -102,11 +102,12 @@ pub struct NearTop {
 }
 
 /// The counts of replies that were fetched and not kept, by reason.
-pub fn refused(counts: &NearRuleCounts) -> [(&'static str, u64); 5] {
+pub fn refused(counts: &NearRuleCounts) -> [(&'static str, u64); 6] {
     [
         ("changed", counts.refused_changed),
         ("off", counts.refused_off),
         ("too_large", counts.refused_large),
+        ("not_asked_again", counts.refused_unasked),
         ("error", counts.refused_error),
         ("for_one_client", counts.refused_unfit),
     ]

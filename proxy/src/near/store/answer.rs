@@ -56,4 +56,6 @@ pub enum Refusal {
     Off,
     /// It is larger than the rule allows, or than the store has room for.
     TooLarge,
+    /// The store is full of replies that nobody asks for again, and nobody has asked for this one before.
+    Unasked,
 }

@@ -151,9 +151,17 @@ impl Fill {
         if memory > store.memory() / 4 {
             return Err(Refusal::TooLarge);
         }
-        let mut shard = store.room_for(self.hash, memory, now);
+        // What is known of errors and of replies that are too large spares readers the wait for each other.
+        let is_answer = says != Says::Unkept && question.form != ERROR;
+        let (mut shard, has_room) = store.room_for(self.hash, memory, now, |shard| {
+            is_answer && shard.turns_away(self.hash, self.identity)
+        });
         if let Some(serial) = self.serial.take() {
             shard.end_fill(self.identity, serial);
+        }
+        if !has_room {
+            shard.tell();
+            return Err(Refusal::Unasked);
         }
         // A drop of some entries is counted by the rule before it comes to this shard.
         if question.rule.drops() != self.drops {

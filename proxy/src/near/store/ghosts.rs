@@ -46,6 +46,13 @@ impl Ghosts {
         }
     }
 
+    /// Is this key remembered?
+    pub(super) fn has(&self, hash: KeyHash) -> bool {
+        let mask = self.0.len().wrapping_sub(1);
+        let place = self.0.get(hash.0 as usize & mask);
+        place.is_some_and(|&place| place == Self::mark(hash))
+    }
+
     /// Is this key remembered? It is not any more, then.
     pub(super) fn take(&mut self, hash: KeyHash) -> bool {
         let place = self.place(hash).filter(|place| **place == Self::mark(hash));

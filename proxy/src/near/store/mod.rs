@@ -6,7 +6,7 @@
 //! ```text
 //!  table   the entries, and the index that finds those of a key, which are a chain
 //!  entry   one reply: two cache lines, and a record with key, form and bytes in one block
-//!  queue   the order in which replies go, and ghosts: keys whose replies went too early
+//!  queue   the order in which replies go, and ghosts: keys whose replies went too early, or were turned away
 //!  blocks  free memory for records
 //!  shard   all of them behind one lock
 //! ```
@@ -159,10 +159,20 @@ impl Store {
     }
 
     /// The shard of this key, locked, with room for this many bytes. What goes for them comes from the same
-    /// shard, unless that has less than its part by far, or has to be unlocked for others in between.
-    fn room_for(&self, hash: KeyHash, bytes: usize, now: Micros) -> MutexGuard<'_, Shard> {
+    /// shard, unless that has less than its part by far, or has to be unlocked for others in between. Nothing
+    /// goes if `is_turned_away` says so of the shard: then there is no room.
+    fn room_for(
+        &self,
+        hash: KeyHash,
+        bytes: usize,
+        now: Micros,
+        is_turned_away: impl FnOnce(&mut Shard) -> bool,
+    ) -> (MutexGuard<'_, Shard>, bool) {
         let mut shard = self.shard(hash);
         let mut lacks = self.lacks(bytes);
+        if lacks > 0 && is_turned_away(&mut shard) {
+            return (shard, false);
+        }
         for _ in 0..AT_ONCE {
             if lacks == 0 || shard.told() < self.for_entries.load(Relaxed) / SHARDS / 8 * 7 {
                 break;
@@ -175,7 +185,7 @@ impl Store {
             self.make_room(bytes, now);
             shard = self.shard(hash);
         }
-        shard
+        (shard, true)
     }
 
     /// Was so much freed that every thread should give back what is free of its memory? What a thread has kept

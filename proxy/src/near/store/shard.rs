@@ -34,6 +34,9 @@ use crate::{
 const MOST_FORMS: usize = 64;
 /// Operations for each entry that is looked at, whether it is dead.
 const CRAWLS: u32 = 16;
+/// Replies that went in a row without having been asked for again, after which new ones are turned away. Where
+/// a tenth of the requests are hits, that comes to pass once in 10¹² replies.
+const UNASKED: u32 = 256;
 /// The most replies that go round before one goes, however often they were asked for.
 const MOST_ROUNDS: usize = 64;
 
@@ -42,9 +45,11 @@ pub(super) struct Shard {
     table: Table,
     queues: Queues,
     ghosts: Ghosts,
+    /// Replies that went in a row without having been asked for again.
+    unasked: u32,
     blocks: Blocks,
-    /// Fills that are under way, by identity: what they have noted, and their numbers.
-    filling: HashMap<u64, (Note, u64), Hashed>,
+    /// Fills that are under way, by identity.
+    filling: HashMap<u64, Filling, Hashed>,
     serial: u64,
     /// What all shards take, and how many bytes of it are this one's.
     total: Arc<Total>,
@@ -53,6 +58,15 @@ pub(super) struct Shard {
     /// The index at which a dead entry is looked for next.
     crawl: usize,
     tally: Tally,
+}
+
+/// A fill that is under way.
+#[derive(Clone, Copy)]
+struct Filling {
+    note: Note,
+    serial: u64,
+    /// Others have asked for the same meanwhile.
+    is_wanted: bool,
 }
 
 /// What a look has found.
@@ -70,6 +84,7 @@ impl Shard {
             table: Table::default(),
             queues: Queues::default(),
             ghosts: Ghosts::default(),
+            unasked: 0,
             blocks: Blocks::new(share),
             filling: HashMap::default(),
             serial: 0,
@@ -141,6 +156,7 @@ impl Shard {
             if is_stale && !may_be_stale() || !self.words.is_current(entry.everything) {
                 return Found::Nothing;
             }
+            self.unasked = 0;
             entry.hits = entry.hits.saturating_add(1);
             entry.priority.hit();
             let large = entry.large().cloned();
@@ -183,9 +199,15 @@ impl Shard {
     /// Begins a fill, and returns its number. `None`: one is under way that has noted the same.
     pub(super) fn begin_fill(&mut self, identity: u64, note: Note) -> Option<u64> {
         let serial = self.serial + 1;
-        match self.filling.insert(identity, (note, serial)) {
-            Some(other) if other.0 == note => {
-                self.filling.insert(identity, other);
+        let own = Filling {
+            note,
+            serial,
+            is_wanted: false,
+        };
+        match self.filling.insert(identity, own) {
+            Some(other) if other.note == note => {
+                let is_wanted = true;
+                self.filling.insert(identity, Filling { is_wanted, ..other });
                 return None;
             }
             _ => self.serial = serial,
@@ -195,9 +217,23 @@ impl Shard {
 
     /// Ends this fill; a later one of the same question goes on.
     pub(super) fn end_fill(&mut self, identity: u64, serial: u64) {
-        if let Some(later) = self.filling.remove(&identity).filter(|of| of.1 != serial) {
+        if let Some(later) = self.filling.remove(&identity).filter(|of| of.serial != serial) {
             self.filling.insert(identity, later);
         }
+    }
+
+    /// Is the reply to this fill turned away, for which another one would have to go? So it is while nobody asks
+    /// again for any that was kept, unless others wait for it. Its key is remembered: the reply to the next
+    /// question is kept.
+    pub(super) fn turns_away(&mut self, hash: KeyHash, identity: u64) -> bool {
+        let is_away = self.unasked >= UNASKED
+            && self.filling.get(&identity).is_none_or(|fill| !fill.is_wanted)
+            && self.table.first_with(hash).is_none()
+            && !self.ghosts.has(hash);
+        if is_away {
+            self.ghosts.add(hash, self.table.end());
+        }
+        is_away
     }
 
     /// Keeps a reply in place of the one to the same question, if nothing has changed since the note.
@@ -231,11 +267,19 @@ impl Shard {
         match renewed.map(|old| (old.hits, old.priority)) {
             // What is renewed was asked for all the while.
             Some(priority) => (entry.hits, entry.priority) = priority,
-            None if self.ghosts.take(hash) => entry.priority = Priority::in_main(0),
+            None if self.ghosts.take(hash) => {
+                entry.priority = Priority::in_main(0);
+                self.unasked = 0;
+            }
             None => {}
         }
         self.tally.came(&entry);
+        let before = self.table.memory();
         self.table.insert(place, entry);
+        if self.table.memory() != before {
+            // What the table had before it grew is free, in the heap of whoever has grown it last.
+            self.total.freed.fetch_add(before, Relaxed);
+        }
         self.queues.push(&mut self.table, place);
         self.remove_replaced(place, now);
         self.tell();
@@ -361,13 +405,16 @@ impl Shard {
             let Some(place) = self.queues.last() else { break };
             let Some(entry) = self.table.get(place) else { break };
             let hash = entry.hash;
+            let is_unasked = entry.priority.uses() == 0;
             if let why @ Some(_) = why_dead(entry, &self.words, now) {
+                self.unasked = self.unasked.saturating_add(u32::from(is_unasked));
                 self.remove(place, why);
                 break;
             }
             let Some(end) = self.queues.end(&mut self.table, place, round >= MOST_ROUNDS) else {
                 continue;
             };
+            self.unasked = self.unasked.saturating_add(u32::from(is_unasked));
             self.remove(place, Some(Gone::Evicted));
             if let End::GoesFromShort = end {
                 self.ghosts.add(hash, self.table.end());

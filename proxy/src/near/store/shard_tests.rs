@@ -169,3 +169,57 @@ fn forms_of_a_key_go_one_by_one_and_with_it_all_at_once() {
     assert_eq!((left(&mut world), world.keys(), world.words.kept()), (0, 1, 1));
     assert_eq!(world.shard.usage_of(0).entries, 1);
 }
+
+impl World {
+    /// Is the reply to a fill turned away that nobody else waits for?
+    fn turns_away(&mut self, number: u64) -> bool {
+        self.shard.turns_away(hash(number), number)
+    }
+
+    /// A full shard from which so many replies have gone that nobody had asked for again.
+    fn full_of_the_unasked(gone: u64) -> Self {
+        let mut world = Self::new();
+        (0..gone).for_each(|number| world.put(number));
+        (0..gone).for_each(|_| world.evict());
+        world
+    }
+}
+
+#[test]
+fn a_key_is_turned_away_once_while_nobody_asks_again_for_any_other() {
+    let mut world = World::full_of_the_unasked(255);
+    assert!(!world.turns_away(1000), "too few have gone");
+    let mut world = World::full_of_the_unasked(256);
+    assert!(world.turns_away(1000));
+    assert!(!world.turns_away(1000), "it is asked for again");
+    world.put(1000);
+    assert!(!world.turns_away(1001), "one was asked for again");
+}
+
+#[test]
+fn a_hit_and_what_is_asked_for_in_its_queue_end_turning_away() {
+    let mut world = World::full_of_the_unasked(256);
+    world.put(7);
+    assert!(world.turns_away(1000));
+    assert!(world.has(7));
+    assert!(!world.turns_away(1001));
+}
+
+#[test]
+fn a_newer_reply_takes_the_place_of_an_older_one_however_few_ask() {
+    let mut world = World::full_of_the_unasked(256);
+    world.put(7);
+    assert!(!world.turns_away(7));
+    assert!(world.turns_away(8));
+}
+
+#[test]
+fn a_reply_that_others_wait_for_is_not_turned_away() {
+    let mut world = World::full_of_the_unasked(256);
+    let note = world.words.note(hash(9)).unwrap();
+    let first = world.shard.begin_fill(9, note).unwrap();
+    assert!(world.shard.begin_fill(9, note).is_none(), "it is under way");
+    assert!(!world.turns_away(9));
+    world.shard.end_fill(9, first);
+    assert!(world.turns_away(9));
+}
