@@ -80,6 +80,9 @@ pub const SMALL: usize = 64 << 10;
 /// The most replies that are evicted while a shard is locked.
 const AT_ONCE: usize = 4;
 
+/// Threads give back what is free of their memory when one part in so many of the limit was freed.
+const MUCH: usize = 64;
+
 /// A shard alone in its cache lines, so that two workers on neighbouring shards do not disturb each other.
 #[repr(align(128))]
 struct Line(Mutex<Shard>);
@@ -192,11 +195,8 @@ impl Store {
     /// is mostly freed by others. It is told once of the same bytes.
     pub fn has_freed_much(&self) -> bool {
         let freed = &self.total.freed;
-        let is_much = freed.load(Relaxed) >= (self.memory() / 64).max(1 << 20);
-        if is_much {
-            freed.store(0, Relaxed);
-        }
-        is_much
+        let is_much = freed.load(Relaxed) >= (self.memory() / MUCH).max(1 << 20);
+        is_much && freed.swap(0, Relaxed) > 0
     }
 
     #[inline]

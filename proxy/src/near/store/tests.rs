@@ -405,3 +405,21 @@ fn what_went_is_counted_by_rule_and_reason() {
     assert_eq!(gone, [2, 5, 4, 1, 2]);
     assert_eq!(world.near.store.usage().bytes, 0);
 }
+
+#[test]
+fn much_that_was_freed_is_told_once() {
+    let world = World::new(SETTINGS, 64 << 20);
+    let value = "v".repeat(1 << 19);
+    for key in ["a", "b", "c"] {
+        let fill = world.fill(key, "g");
+        world.keep(fill, &value).unwrap();
+    }
+    assert!(!world.near.store.has_freed_much());
+    for key in ["a", "b"] {
+        drop(world.changes.of_key(key.as_bytes()));
+    }
+    assert!(world.near.store.has_freed_much());
+    assert!(!world.near.store.has_freed_much(), "it was told");
+    drop(world.changes.of_key(b"c"));
+    assert!(!world.near.store.has_freed_much(), "half a MiB is little");
+}
