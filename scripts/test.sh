@@ -37,7 +37,10 @@ jobs=${TEST_JOBS:-$jobs}
 
 # Prints the output of `cargo test`, then its slowest programs. A shell's pipe would lose the exit code.
 test_crates() {
-    { RUST_TEST_THREADS="$jobs" cargo test --locked --workspace --no-fail-fast 2>&1 || echo "cargo test ended with $?" >target/cargo-test.failed; } | tee target/cargo-test.log
+    {
+        RUST_TEST_THREADS="$jobs" cargo test --locked --workspace --no-fail-fast 2>&1 ||
+            echo "cargo test ended with $?" >target/cargo-test.failed
+    } | tee target/cargo-test.log
     echo "slowest test programs:"
     awk '/^ *(Running|Doc-tests) / { name = $2 " " $3 " " $4 } /; finished in / { print $NF, name }' target/cargo-test.log |
         sort -rn | head -10

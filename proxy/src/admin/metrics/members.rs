@@ -148,7 +148,7 @@ fn requests(members: &Labelled, metrics: &Metrics, page: &mut Page) {
     page.family(
         "member_requests",
         "counter",
-        "Requests to this server of MySQL that have ended, by outcome. Outcomes that have not come are left out.",
+        "Ended requests to this server of MySQL, by outcome. Outcomes that have not come are left out.",
     );
     // A member of a cache has few series: there are many of them.
     for (member, labels) in members

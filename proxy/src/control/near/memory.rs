@@ -1,7 +1,7 @@
 //! What the near cache has freed goes back to the system.
 //!
-//! The allocator has a heap for each thread. What one thread has kept is freed by whichever keeps the next reply,
-//! and stays in the heap of the first until that is told to look.
+//! The allocator has a heap for each thread. What one thread has kept is freed by whichever keeps the next
+//! reply, and stays in the heap of the first until that is told to look.
 
 use std::{sync::Arc, time::Duration};
 

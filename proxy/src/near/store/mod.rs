@@ -191,8 +191,8 @@ impl Store {
         (shard, true)
     }
 
-    /// Was so much freed that every thread should give back what is free of its memory? What a thread has kept
-    /// is mostly freed by others. It is told once of the same bytes.
+    /// Was so much freed that every thread should give back what is free of its memory? What a thread has
+    /// kept is mostly freed by others. It is told once of the same bytes.
     pub fn has_freed_much(&self) -> bool {
         let freed = &self.total.freed;
         let is_much = freed.load(Relaxed) >= (self.memory() / MUCH).max(1 << 20);

@@ -34,8 +34,8 @@ use crate::{
 const MOST_FORMS: usize = 64;
 /// Operations for each entry that is looked at, whether it is dead.
 const CRAWLS: u32 = 16;
-/// Replies that went in a row without having been asked for again, after which new ones are turned away. Where
-/// a tenth of the requests are hits, that comes to pass once in 10¹² replies.
+/// Replies that went in a row without having been asked for again, after which new ones are turned away.
+/// Where a tenth of the requests are hits, that comes to pass once in 10¹² replies.
 const UNASKED: u32 = 256;
 /// The most replies that go round before one goes, however often they were asked for.
 const MOST_ROUNDS: usize = 64;
@@ -222,9 +222,9 @@ impl Shard {
         }
     }
 
-    /// Is the reply to this fill turned away, for which another one would have to go? So it is while nobody asks
-    /// again for any that was kept, unless others wait for it. Its key is remembered: the reply to the next
-    /// question is kept.
+    /// Is the reply to this fill turned away, for which another one would have to go? So it is while nobody
+    /// asks again for any that was kept, unless others wait for it. Its key is remembered: the reply to the
+    /// next question is kept.
     pub(super) fn turns_away(&mut self, hash: KeyHash, identity: u64) -> bool {
         let is_away = self.unasked >= UNASKED
             && self.filling.get(&identity).is_none_or(|fill| !fill.is_wanted)

@@ -80,7 +80,8 @@ impl Logins {
         self.of.entry(account).or_default().push(login);
     }
 
-    /// Makes room for one more login. The clients of the one that goes are closed, as nobody tries it any more.
+    /// Makes room for one more login. The clients of the one that goes are closed, as nobody tries it any
+    /// more.
     fn make_room(&mut self, account: &Account) {
         let oldest = |logins: &Vec<CachedLogin>| logins.iter().map(|login| login.used).min();
         let of_account = self.of.get(account).map_or(0, Vec::len);

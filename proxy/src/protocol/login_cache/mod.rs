@@ -3,14 +3,14 @@
 //! A client proves a cached login as it would one of a list. A client that cannot is tried at the server that
 //! takes writes. The control thread tries every cached login anew once a minute.
 //!
-//! A *realm* is a set of servers with the same users: an account of one realm is another one than that with the same
-//! name in another realm.
+//! A *realm* is a set of servers with the same users: an account of one realm is another one than that with
+//! the same name in another realm.
 //!
-//! Invariant: nothing is cached that no server has accepted. What is rejected by the server that takes writes is
-//! forgotten at once, and its clients are closed.
+//! Invariant: nothing is cached that no server has accepted. What is rejected by the server that takes writes
+//! is forgotten at once, and its clients are closed.
 //!
-//! Invariant: clients of one host have one attempt at a time as one account. After ten wrong proofs in a row they
-//! are denied for a minute, whatever they prove.
+//! Invariant: clients of one host have one attempt at a time as one account. After ten wrong proofs in a row
+//! they are denied for a minute, whatever they prove.
 #![allow(
     clippy::disallowed_types,
     reason = "the lock is taken when a client or a connection logs in, and not on the way of a request"
@@ -92,8 +92,8 @@ impl LoginCache {
         self.lock().attempts.is_denied(&source, unix)
     }
 
-    /// A client of this host has proved another password than the one that is known. It counts as wrong if the
-    /// client ends with that.
+    /// A client of this host has proved another password than the one that is known. It counts as wrong if
+    /// the client ends with that.
     pub fn doubt(self: &Arc<Self>, host: Option<IpAddr>, account: &Account, unix: u64) -> Doubt {
         Doubt {
             cache: Arc::clone(self),

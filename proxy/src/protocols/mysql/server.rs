@@ -129,7 +129,8 @@ impl ServerSide for Mysql {
             return Some(Reply::new(Outcome::RemoteError, out.len()));
         }
         if reply.outcome.is_error() {
-            // Its status says whether it serves no longer. A function can raise the same error, with any text.
+            // Its status says whether it serves no longer. A function can raise the same error, with any
+            // text.
             if lane.is_of_galera_pool() && error::ends_service(end.packet()) {
                 lane.noted.doubt();
             }

@@ -1,8 +1,9 @@
 //! What the replies behind the one that is served will be kept by is on its way to the processor's caches
 //! meanwhile.
 //!
-//! One thing leads to the next: a waiter to its flight, that to the group of readers, and that to the shard, the
-//! word and the slot of its key. So the first is asked for three replies ahead, the second two, the third one.
+//! One thing leads to the next: a waiter to its flight, that to the group of readers, and that to the shard,
+//! the word and the slot of its key. So the first is asked for three replies ahead, the second two, the third
+//! one.
 
 use crate::{
     engine::{Engine, ReplyTo},
@@ -16,8 +17,8 @@ impl Engine {
         !self.router.groups.is_empty()
     }
 
-    /// Begins to load what the next replies will need, of which `receiver` tells the receivers by number. This is
-    /// only a hint.
+    /// Begins to load what the next replies will need, of which `receiver` tells the receivers by number.
+    /// This is only a hint.
     pub(crate) fn preload_fetched(&self, receiver: impl Fn(usize) -> Option<ReplyTo>) {
         let flights = &self.router.flights;
         let flight_of = |number| match receiver(number)? {

@@ -110,8 +110,8 @@ pub(super) fn step(
     }
 }
 
-/// A client that was admitted says that it is somebody else, whom it is asked to prove next. Returns `false` if
-/// that cannot be understood.
+/// A client that was admitted says that it is somebody else, whom it is asked to prove next. Returns `false`
+/// if that cannot be understood.
 pub(super) fn change_user(client: &mut Client, message: &[u8]) -> bool {
     let payload = message.get(Header::LEN..).unwrap_or_default();
     let Ok(change) = ChangeUser::read(payload, client.capabilities) else {
@@ -233,7 +233,8 @@ fn hello(
             other => other.to_vec(),
         },
     };
-    // A client of MySQL's own library begins with this method, and waits for its salt: the greeting names another one.
+    // A client of MySQL's own library begins with this method, and waits for its salt: the greeting names
+    // another one.
     if claim.method == CACHING_SHA2
         && login.answer.is_empty()
         && client.capabilities.has(Capabilities::PLUGIN_AUTH)

@@ -1,4 +1,5 @@
-//! Whether a client has proved who it is: to a list of users, or to the cache of logins that servers have accepted.
+//! Whether a client has proved who it is: to a list of users, or to the cache of logins that servers have
+//! accepted.
 
 use proxima_wire::mysql::{
     AuthMore, Capabilities, SALT,
@@ -139,7 +140,8 @@ fn ask_for_more(
     Admission::More { used: answer.used }
 }
 
-/// What the list says of this user, and whether it is one. Somebody who is none is asked as one with a password.
+/// What the list says of this user, and whether it is one. Somebody who is none is asked as one with a
+/// password.
 fn listed<'a>(access: &'a Access, user: &[u8]) -> (Secret<'a>, bool) {
     let words = match access {
         Access::Accounts(accounts) => accounts.secret(user),
@@ -148,8 +150,8 @@ fn listed<'a>(access: &'a Access, user: &[u8]) -> (Secret<'a>, bool) {
     (Secret::of(words.unwrap_or(b"nobody")), words.is_some())
 }
 
-/// The one of these logins, with its number, that a client has proved with this answer. Where there is none, as much
-/// is done as for one.
+/// The one of these logins, with its number, that a client has proved with this answer. Where there is none,
+/// as much is done as for one.
 fn cached(logins: &[CachedLogin], claim: &Claim, salt: &[u8; SALT], answer: &[u8]) -> Option<(Proof, u64)> {
     if logins.is_empty() {
         let _ = std::hint::black_box(Secret::Password(b"nobody").verify(&claim.method, salt, answer));
