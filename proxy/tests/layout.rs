@@ -131,10 +131,10 @@ const SPEAKS: &[(&str, &str)] = &[
         "protocols, their commands and their options are words of a configuration",
     ),
     (
-        "control/announce",
+        "control/listening/announce",
         "ElastiCache's discovery is asked for in memcached's protocol",
     ),
-    ("control/discovery", "the same, as a client"),
+    ("control/surroundings/discovery", "the same, as a client"),
     ("embedded", "servers in this process, one for each protocol"),
     ("frontdoor", "reads files of programs that speak one protocol"),
     ("members/discovery", "the answers of ElastiCache's discovery"),

@@ -18,37 +18,14 @@
     reason = "the control thread: owns the clock, serves no request"
 )]
 
-mod announce;
-mod certificates;
-mod closings;
-mod connection;
-mod consult;
-mod copies;
-mod descriptors;
-mod discovery;
-mod dns;
-mod drain;
-mod ejections;
-mod file_watcher;
+mod configuration;
 mod fleet;
-mod follow;
-mod greet;
-mod host;
-mod logins;
-mod monitor;
+mod listening;
+mod membership;
 mod near;
-mod nodes;
-mod offline;
-mod orders;
 mod origin;
-mod own_copies;
-mod pid_file;
-mod probe;
-mod readiness;
-mod reload;
-mod roles;
-mod run;
-mod start;
+mod process;
+mod surroundings;
 mod workers;
 
 use std::{
@@ -61,29 +38,42 @@ use std::{
 
 use tokio::sync::{Notify, mpsc};
 
-pub use self::{
-    announce::Told,
-    discovery::DiscoveryFailure,
-    dns::{Asked, LookupFailure},
-    monitor::monitor,
-    near::{Meant, NearError, NearStatus, NearTop, RuleStatus, passed, refused},
-    nodes::{Agent, AgentError},
-    offline::{OfflineError, check, explain},
-    orders::{OrderError, OrderKind, StandingOrder},
-    probe::probe,
-    readiness::{PoolState, Unready},
-    reload::ReloadError,
-    run::run,
-    start::{LogControl, Options, StartError},
-};
 use self::{
-    copies::Copies, descriptors::Descriptors, dns::Names, drain::Drain, ejections::Ejections,
-    near::NearOrders, orders::Orders, origin::Origins, workers::Workers,
+    configuration::follow,
+    listening::{descriptors::Descriptors, drain::Drain},
+    membership::{copies::Copies, ejections::Ejections, orders::Orders},
+    near::NearOrders,
+    origin::Origins,
+    surroundings::{dns, dns::Names, host},
+    workers::Workers,
 };
 pub use self::{
-    copies::CopyCounters,
-    ejections::Ejection,
+    configuration::{
+        offline::{OfflineError, check, explain},
+        reload::ReloadError,
+    },
     fleet::{Fleet, FleetError, InitError, KeysError, Status as FleetStatus, init_directory, make_keys},
+    listening::{
+        announce::Told,
+        readiness::{PoolState, Unready},
+    },
+    membership::{
+        copies::CopyCounters,
+        ejections::Ejection,
+        monitor::monitor,
+        orders::{OrderError, OrderKind, StandingOrder},
+        probe::probe,
+    },
+    near::{Meant, NearError, NearStatus, NearTop, RuleStatus, passed, refused},
+    process::{
+        run::run,
+        start::{LogControl, Options, StartError},
+    },
+    surroundings::{
+        discovery::DiscoveryFailure,
+        dns::{Asked, LookupFailure},
+        nodes::{Agent, AgentError},
+    },
 };
 use tokio::sync::watch::Sender;
 

@@ -25,9 +25,9 @@ pub use self::{
     orders::Meant,
     status::{NearStatus, NearTop, RuleStatus, passed, refused},
 };
-use super::Proxy;
 use crate::{
     config::schema::NearValues,
+    control::Proxy,
     micros::Micros,
     near::{Near, Rule, RuleSettings},
 };

@@ -25,7 +25,7 @@ use super::{
     receive::receive,
 };
 use crate::{
-    control::{discovery::Resolve, dns::System},
+    control::surroundings::{discovery::Resolve, dns::System},
     near::{Failure, Fetch, Fetched, HttpOrigin},
 };
 

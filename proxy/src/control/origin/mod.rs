@@ -15,8 +15,8 @@ mod receive;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use self::client::Client;
-use super::Proxy;
 use crate::{
+    control::Proxy,
     engine::FlightId,
     near::{Fetch, HttpOrigin},
     worker::Order,

@@ -1,0 +1,127 @@
+//! Asks the members of pools again and again what the state of their pool wants to know, on connections of
+//! the pool's own.
+
+use std::{
+    collections::HashMap,
+    io,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use proxima_wire::message::{Outcome, Reply};
+use tokio::{task::JoinHandle, time::sleep};
+
+use super::connection::Connection;
+use crate::{
+    control::Proxy,
+    members::{Member, MemberId},
+    protocol::{Failed, Heard, Monitor, PoolState},
+};
+
+/// The least time between two questions to a member.
+const LEAST: Duration = Duration::from_millis(20);
+/// Time between two looks at which members there are.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Monitors the members of all pools whose state wants that, for as long as the process lives.
+pub(in crate::control) async fn watch_pools(proxy: Arc<Proxy>) {
+    let mut watched: HashMap<(MemberId, u64), (Weak<Member>, JoinHandle<()>)> = HashMap::new();
+    loop {
+        let wanted = proxy.monitored();
+        watched.retain(|id, (member, task)| {
+            let is_same = |(other, _, question): &(Arc<Member>, usize, Monitor)| {
+                (other.id, question.token) == *id && Weak::as_ptr(member) == Arc::as_ptr(other)
+            };
+            let stays = wanted.iter().any(is_same) && !task.is_finished();
+            if !stays {
+                task.abort();
+            }
+            stays
+        });
+        for (member, position, question) in wanted {
+            watched.entry((member.id, question.token)).or_insert_with(|| {
+                let weak = Arc::downgrade(&member);
+                let task = tokio::spawn(async move { monitor(&member, position, &question).await });
+                (weak, task)
+            });
+        }
+        sleep(LOOK).await;
+    }
+}
+
+impl Proxy {
+    /// The members that are monitored, with their positions in their pools and what they are asked.
+    fn monitored(&self) -> Vec<(Arc<Member>, usize, Monitor)> {
+        let state = self.state();
+        let pools = state.tree.stateful().iter();
+        let asked = pools.flat_map(|pool| {
+            let monitors = pool.pool.state.as_ref().map(|state| state.monitors());
+            monitors
+                .unwrap_or_default()
+                .into_iter()
+                .map(move |monitor| (pool, monitor))
+        });
+        let members = asked.flat_map(|(pool, monitor)| {
+            let numbered = pool.members.iter().enumerate();
+            numbered.map(move |(position, member)| (Arc::clone(member), position, monitor.clone()))
+        });
+        members.collect()
+    }
+}
+
+/// Asks a member until the task is ended. Each answer, and each failure, goes to the state of its pool.
+pub async fn monitor(member: &Member, position: usize, question: &Monitor) {
+    let Some(state) = &member.pool.state else {
+        return;
+    };
+    loop {
+        if let Err(error) = ask(member, position, question, &**state).await
+            && !is_busy(member, &error)
+        {
+            let what = error.to_string();
+            let failed = Failed::at(&member.address, Outcome::ConnectError, &what);
+            state.answered(question.token, &member.answerer(position), Heard::Failed(&failed));
+        }
+        pause(member, question).await;
+    }
+}
+
+/// Waits until the next question is due, or there is a doubt about what the last one has told. Clients can raise
+/// doubts: they have a member asked more often, but not more often than that.
+async fn pause(member: &Member, question: &Monitor) {
+    sleep(LEAST).await;
+    let rest = question.interval.saturating_sub(LEAST);
+    tokio::select! {
+        () = sleep(rest) => {}
+        () = member.noted.is_doubted() => {}
+    }
+}
+
+/// Does a member that is late with its answer still answer clients? Then it has much to do, and is not lost.
+fn is_busy(member: &Member, error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::TimedOut && member.health.is_heard()
+}
+
+/// Asks on one connection until that breaks.
+async fn ask(member: &Member, position: usize, question: &Monitor, state: &dyn PoolState) -> io::Result<()> {
+    let late = |_| io::Error::from(io::ErrorKind::TimedOut);
+    member.health.listen();
+    let opened = async {
+        let mut connection = Connection::open(member).await?;
+        connection.log_in().await?;
+        Ok::<_, io::Error>(connection)
+    };
+    let limit = member.connect_timeout + member.timeout;
+    let mut connection = tokio::time::timeout(limit, opened).await.map_err(late)??;
+    let mut bytes = Vec::new();
+    loop {
+        member.health.listen();
+        connection.send(&question.message).await?;
+        bytes.clear();
+        let outcome = connection.receive(question.command, &mut bytes).await?;
+        let reply = Reply::new(outcome, bytes.len());
+        let heard = Heard::Reply(&reply, &bytes);
+        state.answered(question.token, &member.answerer(position), heard);
+        pause(member, question).await;
+    }
+}

@@ -1,0 +1,23 @@
+//! What members are to pools that have one writer.
+
+use std::{collections::HashMap, sync::Arc};
+
+use crate::{
+    control::Proxy,
+    members::{Member, MemberId},
+    protocol::RoleStatus,
+};
+
+impl Proxy {
+    /// The members that have a role in their pool, each with it.
+    pub fn roles(&self) -> HashMap<MemberId, RoleStatus> {
+        let state = self.state();
+        let pools = state.tree.stateful().iter();
+        let members = pools.flat_map(|pool| pool.members.iter().enumerate());
+        let status = |(position, member): (usize, &Arc<Member>)| {
+            let status = member.pool.state.as_ref()?.role(&member.answerer(position))?;
+            Some((member.id, status))
+        };
+        members.filter_map(status).collect()
+    }
+}

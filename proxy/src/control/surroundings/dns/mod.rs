@@ -1,0 +1,329 @@
+//! Questions over the network: lists of servers, each asked for by a task of its own, and host names in
+//! server addresses, asked for in rounds by one task. Lists come from DNS, or from configuration endpoints
+//! (`discovery`). The newest good answer is kept; a failure changes only what operators see.
+//!
+//! ```text
+//!  configuration ─▶ questions ─▶ follow ─┬▶ a task for each list ─▶ ask ─▶ answer ─▶ newest ─▶ trees
+//!                                        └▶ a task for all hosts ─▶ find ────────────▶ │
+//!                                                                differs from before ─▶ changed ─▶ renew
+//! ```
+
+mod answer;
+mod ask;
+mod failure;
+mod find;
+mod hosts;
+mod lookup_status;
+mod questions;
+mod resolver;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    time::Duration,
+};
+
+use tokio::{
+    runtime::Handle,
+    sync::Notify,
+    task::AbortHandle,
+    time::{MissedTickBehavior, interval, sleep, timeout},
+};
+
+use self::{ask::Asker, hosts::Hosts, lookup_status::LookupStatus};
+pub use self::{failure::LookupFailure, lookup_status::Asked};
+pub(in crate::control) use self::{
+    find::System,
+    questions::{Questions, hosts},
+};
+use crate::{
+    config::{
+        ConfigError,
+        schema::{Config, Dns, Endpoint, Question, Server},
+        source::{self, Lists},
+    },
+    control::surroundings::discovery::{Discovery, Keeper},
+    members::discovery::NodeList,
+    tls::Certificates,
+};
+
+/// Time that a configuration waits for the first answers of its names.
+const FIRST: Duration = Duration::from_secs(2);
+/// Answers that come within this time take effect together, as one change. No copy is then alone for a
+/// moment.
+const SETTLE: Duration = Duration::from_millis(50);
+/// Shortest time between two questions to an endpoint, however many members are lost.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// The look-ups of all configurations that run or are tried.
+pub(in crate::control) struct Names {
+    runtime: Handle,
+    /// Whether lists are kept on disk.
+    keeps: bool,
+    /// For endpoints that speak TLS.
+    certificates: Arc<Certificates>,
+    known: Mutex<BTreeMap<Question, Known>>,
+    hosts: Mutex<Hosts>,
+    /// Notified when an answer differs from the one before.
+    changed: Notify,
+    /// Notified when a question was answered, well or badly.
+    asked: Notify,
+}
+
+/// The look-up of one list of servers.
+struct Known {
+    status: LookupStatus<Vec<Server>>,
+    task: AbortHandle,
+    /// Notified when a member was lost: an endpoint is asked at once.
+    lost: Arc<Notify>,
+}
+
+impl Names {
+    /// Look-ups of a configuration that is to run.
+    pub(in crate::control) fn new(runtime: Handle) -> Self {
+        Self {
+            keeps: true,
+            ..Self::offline(runtime)
+        }
+    }
+
+    /// Look-ups of a configuration that is only looked at. They leave no file behind.
+    pub(in crate::control) fn offline(runtime: Handle) -> Self {
+        Self {
+            runtime,
+            keeps: false,
+            certificates: Arc::default(),
+            known: Mutex::default(),
+            hosts: Mutex::default(),
+            changed: Notify::new(),
+            asked: Notify::new(),
+        }
+    }
+
+    /// The certificates of the process.
+    pub(in crate::control) fn certificates(&self) -> &Arc<Certificates> {
+        &self.certificates
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<Question, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks these questions from now on, and no others.
+    pub(in crate::control) fn follow(self: &Arc<Self>, questions: &Questions) {
+        self.follow_hosts(&questions.hosts);
+        let mut known = self.known();
+        known.retain(|question, known| {
+            let wanted = questions.lists.contains(question);
+            if !wanted {
+                known.task.abort();
+            }
+            wanted
+        });
+        for question in &questions.lists {
+            known.entry(question.clone()).or_insert_with(|| {
+                let (names, lost) = (Arc::clone(self), Arc::<Notify>::default());
+                let task = match question.clone() {
+                    Question::Dns(question) => self.runtime.spawn(names.ask(question)),
+                    Question::Endpoint(endpoint) => {
+                        self.runtime.spawn(names.discover(endpoint, Arc::clone(&lost)))
+                    }
+                };
+                Known {
+                    status: LookupStatus::default(),
+                    task: task.abort_handle(),
+                    lost,
+                }
+            });
+        }
+    }
+
+    /// A member of the list that answers this question was lost. Its endpoint may know more.
+    pub(in crate::control) fn lost_member(&self, question: &Question) {
+        if let Some(known) = self.known().get(question) {
+            known.lost.notify_one();
+        }
+    }
+
+    /// Waits until each question has been answered once, for [`FIRST`] at most.
+    pub(in crate::control) async fn first(&self) {
+        let all = async {
+            loop {
+                let mut asked = std::pin::pin!(self.asked.notified());
+                asked.as_mut().enable();
+                let lists = self.known().values().all(|known| known.status.is_asked());
+                if lists && self.hosts().known.values().all(LookupStatus::is_asked) {
+                    return;
+                }
+                asked.await;
+            }
+        };
+        // A question that is late shows as such to its reader.
+        let _ = timeout(FIRST, all).await;
+    }
+
+    /// The same, for a thread that may wait. It returns early when the process ends.
+    pub(in crate::control) fn wait_for_first(self: &Arc<Self>) {
+        let (done, all) = mpsc::channel::<()>();
+        let names = Arc::clone(self);
+        self.runtime.spawn(async move {
+            names.first().await;
+            drop(done);
+        });
+        let _ = all.recv();
+    }
+
+    /// Asks the questions of a configuration, waits for the first answers, and returns the servers of its
+    /// pools.
+    pub(in crate::control) async fn begin(self: &Arc<Self>, config: &Config) -> Result<Lists, ConfigError> {
+        let mut servers = source::lists(config)?;
+        self.follow(&Questions::of(config, &servers));
+        self.first().await;
+        self.list(config, &mut servers);
+        let questions = Questions::of(config, &servers);
+        if !self.asks_for_hosts(&questions) {
+            // Endpoints have named servers by their names.
+            self.follow(&questions);
+            self.first().await;
+        }
+        Ok(servers)
+    }
+
+    /// Whether every host of these questions is asked for.
+    pub(in crate::control) fn asks_for_hosts(&self, questions: &Questions) -> bool {
+        let hosts = self.hosts();
+        questions.hosts.iter().all(|host| hosts.known.contains_key(host))
+    }
+
+    /// Returns when an answer differs from the one before.
+    pub(in crate::control) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Waits for answers that come along with the last one.
+    pub(in crate::control) async fn settled(&self) {
+        sleep(SETTLE).await;
+    }
+
+    /// Puts the servers that the network names into `servers`; other lists stay as they are.
+    pub(in crate::control) fn list(&self, config: &Config, servers: &mut Lists) {
+        for (pool, spec) in &config.pools {
+            if let Some(question) = spec.source.question()
+                && let Some(named) = self.servers(&question)
+            {
+                servers.insert(pool.clone(), named);
+            }
+        }
+    }
+
+    /// A line for each pool that has no servers because nobody has named any, with the reason.
+    pub(in crate::control) fn explain(&self, config: &Config, servers: &Lists) -> String {
+        let waits = config.pools.iter().filter_map(|(pool, spec)| {
+            let question = spec.source.question()?;
+            if !servers.get(pool).is_none_or(Vec::is_empty) {
+                return None;
+            }
+            let failure = self.status(&question).and_then(|asked| asked.failure);
+            let failure = failure.unwrap_or(LookupFailure::Late);
+            let (asked, name) = (question.asked(), question.name());
+            Some(format!(
+                "pool {pool} has no servers: {asked} has named none for {name} ({failure})\n"
+            ))
+        });
+        waits.collect()
+    }
+
+    /// The newest good answer. `None`: there has never been one.
+    pub(in crate::control) fn servers(&self, question: &Question) -> Option<Vec<Server>> {
+        self.known().get(question)?.status.newest.clone()
+    }
+
+    /// The counts of this question. `None`: it is not asked.
+    pub(in crate::control) fn status(&self, question: &Question) -> Option<Asked> {
+        self.known().get(question).map(|known| known.status.asked.clone())
+    }
+
+    async fn ask(self: Arc<Self>, dns: Dns) {
+        let mut asker = Asker::new(dns.clone());
+        let mut next = interval(dns.interval);
+        next.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let question = Question::Dns(dns);
+        loop {
+            next.tick().await;
+            let answer = asker.ask().await;
+            if !self.record(&question, answer, None) {
+                return;
+            }
+        }
+    }
+
+    /// Asks an endpoint again and again, at once when a member `lost` is told of.
+    async fn discover(self: Arc<Self>, endpoint: Endpoint, lost: Arc<Notify>) {
+        let shortest = SHORTEST.min(endpoint.interval);
+        let question = Question::Endpoint(endpoint.clone());
+        let keeper = Keeper::new(endpoint.keep.as_deref(), &endpoint.address, self.keeps);
+        let certificates = Arc::clone(&self.certificates);
+        let mut discovery = Discovery::begin(endpoint, keeper, certificates).await;
+        if let Some(list) = discovery.known()
+            && let Some(known) = self.known().get_mut(&question)
+        {
+            known.status.newest = Some(list.servers());
+            known.status.asked.version = Some(list.version);
+        }
+        let mut system = System::default();
+        loop {
+            let answer = discovery.ask(&system.read()).await;
+            let is_new = matches!(answer, Ok(true));
+            let servers = || discovery.known().map_or_else(Vec::new, NodeList::servers);
+            let version = discovery.known().map(|list| list.version);
+            let answer = answer.map(|_| servers()).map_err(LookupFailure::from);
+            if !self.record(&question, answer, version) {
+                return;
+            }
+            if is_new {
+                discovery.keep().await;
+            }
+            sleep(shortest).await;
+            let _ = timeout(discovery.pause().saturating_sub(shortest), lost.notified()).await;
+        }
+    }
+
+    /// Records the answer to a question. Returns whether it is still asked.
+    fn record(
+        &self,
+        question: &Question,
+        answer: Result<Vec<Server>, LookupFailure>,
+        version: Option<u64>,
+    ) -> bool {
+        let is_new = match self.known().get_mut(question) {
+            Some(known) => {
+                known.status.asked.version = version;
+                record(question, &mut known.status, answer)
+            }
+            None => return false,
+        };
+        if is_new {
+            self.changed.notify_one();
+        }
+        self.asked.notify_waiters();
+        true
+    }
+}
+
+/// Records an answer and logs what operators should know. Returns whether the servers differ.
+fn record(
+    question: &Question,
+    status: &mut LookupStatus<Vec<Server>>,
+    answer: Result<Vec<Server>, LookupFailure>,
+) -> bool {
+    let (asked, name) = (question.asked(), question.name());
+    let change = status.record(answer);
+    let servers = status.newest.as_ref().map_or(0, Vec::len);
+    if let Some(failure) = change.fails {
+        tracing::warn!(%name, %failure, servers, "{asked} fails; the servers that are known stay");
+    }
+    if change.again {
+        tracing::info!(%name, servers, "{asked} answers again");
+    }
+    change.new
+}
