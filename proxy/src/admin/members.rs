@@ -1,6 +1,6 @@
 //! `/members`: every server with its state and distance.
 
-use std::{net::IpAddr, sync::Arc, time::Instant};
+use std::{net::IpAddr, time::Instant};
 
 use axum::{
     Json,
@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use super::{Shared, query::Query, role::RoleRow};
 use crate::{
-    control::{Ejection, Proxy},
+    control::{Ejection, MemberView, Proxy},
     copies::{CopyState, CopyStatus, EVERYTHING, NOTHING},
-    members::{Distance, DistanceSource, HealthState, Member},
+    members::{Distance, DistanceSource, HealthState},
 };
 
 #[derive(Debug, Serialize)]
@@ -92,12 +92,12 @@ impl From<Option<usize>> for Missed {
 }
 
 impl Copy {
-    fn of(status: Option<CopyStatus>, now: Instant) -> Self {
+    fn of(status: Option<&CopyStatus>, now: Instant) -> Self {
         match status {
             Some(status) => Self {
                 state: status.state,
                 since: Some(now.duration_since(status.since).as_secs_f64()),
-                why: Some(status.why),
+                why: Some(status.why.clone()),
                 missed: status.missed.into(),
                 departed: status.departed,
             },
@@ -127,14 +127,17 @@ pub(super) async fn members(State(proxy): Shared, RawQuery(query): RawQuery) -> 
     reason = "beside the control thread, which owns the clock"
 )]
 fn rows(proxy: &Proxy, from: Option<IpAddr>) -> Vec<Row> {
-    let (metrics, roles, now) = (proxy.metrics(), proxy.roles(), Instant::now());
-    let row = |member: Arc<Member>| {
+    let (metrics, view, now) = (proxy.metrics(), proxy.view(), Instant::now());
+    let row = |found: &MemberView| {
+        let member = &found.member;
         let counted = metrics.members.get(member.id.0 as usize);
-        let (since, why) = match proxy.ejection(&member) {
-            Some(Ejection { since, why, .. }) => (Some(now.duration_since(since).as_secs_f64()), Some(why)),
-            None => (None, proxy.unresolved(&member)),
+        let (since, why) = match &found.ejection {
+            Some(Ejection { since, why, .. }) => {
+                (Some(now.duration_since(*since).as_secs_f64()), Some(why.clone()))
+            }
+            None => (None, found.unresolved.clone()),
         };
-        let (distance, distance_source) = proxy.distance(&member, from);
+        let (distance, distance_source) = view.distance(member, from);
         Row {
             pool: member.pool.name.to_string(),
             name: member.name.clone(),
@@ -147,18 +150,21 @@ fn rows(proxy: &Proxy, from: Option<IpAddr>) -> Vec<Row> {
             why,
             distance,
             distance_source,
-            numa_nodes: proxy.numa_nodes(&member),
+            numa_nodes: view.numa_nodes(member),
             zone: member.zone.clone(),
             weight: member.weight,
             failures_in_a_row: member.health.failures(),
             ejections: member.health.ejections(),
             lanes: counted.map_or(0, |metrics| metrics.lanes),
             waiting: counted.map_or(0, |metrics| metrics.waiting),
-            role: roles.get(&member.id).map(|status| RoleRow::of(status, now)),
-            copy: member.is_copy().then(|| Copy::of(proxy.copy(&member), now)),
+            role: found.role.as_ref().map(|status| RoleRow::of(status, now)),
+            copy: found
+                .copy
+                .as_ref()
+                .map(|copy| Copy::of(copy.status.as_ref(), now)),
             fail_open: member.fails_open(),
             drains: member.drains(),
         }
     };
-    proxy.members().into_iter().map(row).collect()
+    view.members.iter().map(row).collect()
 }

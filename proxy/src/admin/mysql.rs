@@ -13,8 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Shared, role::RoleRow};
 use crate::{
-    control::Proxy,
-    members::Member,
+    control::{MemberView, Proxy},
     metrics::Metrics,
     protocol::{Protocol, Role},
     protocols::Mysql,
@@ -101,15 +100,16 @@ pub(super) async fn show(State(proxy): Shared) -> Response {
     reason = "beside the control thread, which owns the clock"
 )]
 fn pools(proxy: &Proxy) -> Vec<MysqlPool> {
-    let (metrics, roles, now) = (proxy.metrics(), proxy.roles(), Instant::now());
-    let row = |member: &Member| {
+    let (metrics, view, now) = (proxy.metrics(), proxy.view(), Instant::now());
+    let row = |found: &MemberView| {
+        let member = &found.member;
         let counted = metrics.members.get(member.id.0 as usize);
         MysqlMember {
             name: member.name.clone(),
             address: member.address.clone(),
-            role: roles.get(&member.id).map(|status| RoleRow::of(status, now)),
+            role: found.role.as_ref().map(|status| RoleRow::of(status, now)),
             is_up: member.is_up(),
-            why: proxy.ejection(member).map(|ejection| ejection.why),
+            why: found.ejection.as_ref().map(|ejection| ejection.why.clone()),
             drains: member.drains(),
             connections: counted.map_or(0, |metrics| metrics.lanes),
             in_use: counted.map_or(0, |metrics| metrics.dedicated),
@@ -117,12 +117,13 @@ fn pools(proxy: &Proxy) -> Vec<MysqlPool> {
         }
     };
     let mut pools: BTreeMap<Arc<str>, Vec<MysqlMember>> = BTreeMap::new();
-    for member in proxy.members() {
+    for found in &view.members {
+        let member = &found.member;
         if member.protocol.name() == Mysql::PLAIN.name() {
             pools
                 .entry(Arc::clone(&member.pool.name))
                 .or_default()
-                .push(row(&member));
+                .push(row(found));
         }
     }
     let pool = |(name, members): (Arc<str>, Vec<MysqlMember>)| {

@@ -18,7 +18,7 @@ use tokio::{
 
 use super::connections;
 use crate::{
-    control::Proxy,
+    control::{MemberView, Proxy},
     members::Member,
     metrics::{ListenerMetrics, MemberMetrics, Metrics},
 };
@@ -108,22 +108,23 @@ fn head(proxy: &Proxy) -> String {
 /// The rest of the document.
 fn counters(proxy: &Proxy) -> String {
     let metrics = proxy.metrics();
-    let listeners = proxy.listeners().iter().flatten().count() as u64;
+    let view = proxy.view();
+    let listeners = view.listeners.iter().flatten().count() as u64;
     let total = metrics.clients.accepted + metrics.lanes_opened + listeners;
     let open = metrics.open_clients + metrics.open_lanes + listeners;
     let mut text = format!("\"total_connections\":{total}, \"curr_connections\":{open}");
     let mut pools: BTreeMap<Arc<str>, Vec<Arc<Member>>> = BTreeMap::new();
-    for member in proxy.members() {
+    for MemberView { member, .. } in &view.members {
         pools
             .entry(Arc::clone(&member.pool.name))
             .or_default()
-            .push(member);
+            .push(Arc::clone(member));
     }
     let mut pools: Vec<_> = pools.into_iter().collect();
     pools.sort_by(|(one, _), (other, _)| twemproxy_order(one, other));
     for (name, mut members) in pools {
         members.sort_by(|one, other| twemproxy_order(&one.name, &other.name));
-        let listener = proxy.listener_of(&name);
+        let listener = view.listener_of(&name);
         let _ = write!(
             text,
             ", {}: {{{}",

@@ -14,7 +14,7 @@
 //! * `key_lock`: one worker at a time changes a key
 //! * `snapshot`: what one worker knows of the states, and what it has seen copies miss
 //!
-//! On the control thread, which carries messages, opens sockets and runs the tasks (`control/copies`):
+//! On the control thread, which carries messages, opens sockets and runs the tasks (`control/membership/copies`):
 //! * `agreement`: the one place that decides, as propose and acknowledge; pure, so that its interleavings can
 //!   be tested
 //! * `repair`: what is asked of a server whose copy is to be read again, and what is done there

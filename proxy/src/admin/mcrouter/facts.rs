@@ -12,7 +12,7 @@ use proxima_wire::{memcache::Command, message::Outcome};
 use super::destinations::{Destinations, States};
 use crate::{
     admin::process::Stat,
-    control::Proxy,
+    control::{Proxy, View},
     frontdoor::mcrouter::Door,
     members::Member,
     metrics::{Metrics, Outcomes},
@@ -24,6 +24,7 @@ pub(super) struct Facts<'a> {
     pub(super) door: &'a Door,
     /// The sum over all workers.
     pub(super) metrics: Metrics,
+    pub(super) view: View,
     pub(super) members: Vec<Arc<Member>>,
     /// Seconds since 1970.
     pub(super) now: u64,
@@ -45,11 +46,15 @@ impl<'a> Facts<'a> {
     #[allow(clippy::disallowed_methods, reason = "statistics tell the time of day")]
     pub(super) fn gather(proxy: &'a Proxy, door: &'a Door) -> Self {
         let stat = fs::read_to_string("/proc/self/stat").ok();
+        let view = proxy.view();
+        let members = view.members.iter().map(|found| Arc::clone(&found.member));
+        let members = members.collect();
         Self {
             proxy,
+            view,
+            members,
             door,
             metrics: proxy.metrics(),
-            members: proxy.members(),
             now: seconds(SystemTime::now()),
             process: stat.and_then(|text| Stat::parse(&text)),
             servers: OnceCell::new(),
@@ -111,12 +116,12 @@ impl<'a> Facts<'a> {
 
     /// When the running configuration took effect, in seconds since 1970.
     pub(super) fn configured(&self) -> u64 {
-        seconds(self.proxy.changed())
+        seconds(self.view.changed)
     }
 
     /// When a configuration was last read, in seconds since 1970.
     pub(super) fn attempted(&self) -> u64 {
-        seconds(self.proxy.attempted())
+        seconds(self.view.attempted)
     }
 }
 

@@ -91,8 +91,8 @@ fn value(name: &str, facts: &Facts<'_>) -> Option<Value> {
         "config_age" => Whole(facts.now.saturating_sub(facts.configured())),
         "config_last_attempt" => Whole(facts.attempted()),
         "config_last_success" => Whole(facts.configured()),
-        "config_failures" => Whole(facts.proxy.reloads().1),
-        "config_full_attempt" => Whole(1 + facts.proxy.reloads().0 + facts.proxy.reloads().1),
+        "config_failures" => Whole(facts.view.reloads.failed),
+        "config_full_attempt" => Whole(1 + facts.view.reloads.done + facts.view.reloads.failed),
         _ => return None,
     })
 }
@@ -111,10 +111,8 @@ fn ticks(ticks: u64) -> f64 {
 }
 
 fn spooled(facts: &Facts<'_>) -> u64 {
-    facts
-        .proxy
-        .spool()
-        .map_or(0, |spool| spool.counts().of(Count::Kept))
+    let spool = facts.view.spool.as_ref();
+    spool.map_or(0, |spool| spool.counts().of(Count::Kept))
 }
 
 /// The average of all latencies, in µs.

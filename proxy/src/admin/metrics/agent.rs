@@ -1,10 +1,15 @@
 //! The node agent.
 
-use crate::{admin::page::Page, control::Proxy, members::Distance, metrics::Metrics};
+use crate::{
+    admin::page::Page,
+    control::View,
+    members::{Distance, Localities},
+    metrics::Metrics,
+};
 
 /// Rows of the node agent, where the configuration names one.
-pub(super) fn agent(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
-    let Some((agent, localities)) = proxy.agent() else {
+pub(super) fn agent(view: &View, metrics: &Metrics, page: &mut Page) {
+    let Some(agent) = &view.agent else {
         return;
     };
     page.gauge("agent_up", "Is the node agent followed?", u8::from(agent.is_up));
@@ -14,7 +19,7 @@ pub(super) fn agent(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
         "Times that the node agent was not there, ended, or told what cannot be used.",
         agent.failures,
     );
-    let (containers, _) = localities.map_or((0, 0), |localities| localities.counts());
+    let (containers, _) = view.localities().map_or((0, 0), Localities::counts);
     page.gauge(
         "agent_containers",
         "Containers that the node agent tells of.",

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use super::labels;
 use crate::{
     admin::page::{Page, quoted},
-    control::{CopyCounters, Proxy},
+    control::{CopyCounters, CopyView, View},
     members::Member,
     metrics::Metrics,
 };
 
 /// Rows of copies, where a pool has any.
-pub(super) fn copies(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
-    let copies = proxy.copies();
+pub(super) fn copies(view: &View, metrics: &Metrics, page: &mut Page) {
+    let copies: Vec<(&Member, &CopyView)> = view.copies().collect();
     if copies.is_empty() {
         return;
     }
@@ -21,14 +21,20 @@ pub(super) fn copies(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
         "gauge",
         "Copies of replicated pools, by what they may be used for.",
     );
-    for (pool, state, count) in proxy.copy_states() {
-        let labels = format!("pool=\"{}\",state=\"{state}\"", quoted(&pool));
-        page.row("copies", &labels, count);
+    for (pool, states) in view.copy_states() {
+        for (state, count) in states {
+            let labels = format!("pool=\"{}\",state=\"{state}\"", quoted(pool));
+            page.row("copies", &labels, count);
+        }
     }
     let mut counter = |name: &str, help: &str, of: &dyn Fn(&Member, CopyCounters) -> u64| {
         page.family(name, "counter", help);
-        for (member, counts) in &copies {
-            page.row(&format!("{name}_total"), &labels(member), of(member, *counts));
+        for (member, copy) in &copies {
+            page.row(
+                &format!("{name}_total"),
+                &labels(member),
+                of(member, copy.counters),
+            );
         }
     };
     counter(
@@ -57,8 +63,8 @@ pub(super) fn copies(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
         },
     );
     let mut setbacks: BTreeMap<&str, u64> = BTreeMap::new();
-    for (member, counts) in &copies {
-        *setbacks.entry(&member.pool.name).or_default() += counts.setbacks;
+    for (member, copy) in &copies {
+        *setbacks.entry(&member.pool.name).or_default() += copy.counters.setbacks;
     }
     page.family(
         "copy_setbacks",
@@ -75,6 +81,6 @@ pub(super) fn copies(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
     page.counter(
         "state_file_failures",
         "Times that the state file could not be written.",
-        proxy.state_file_failures(),
+        view.state_file_failures,
     );
 }

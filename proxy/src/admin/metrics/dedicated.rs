@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::{
     admin::page::{Page, quoted},
-    control::Proxy,
+    control::{MemberView, View},
     metrics::Metrics,
 };
 
 /// Rows of each pool's dedicated connections.
-pub(super) fn dedicated(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
+pub(super) fn dedicated(view: &View, metrics: &Metrics, page: &mut Page) {
     let mut pools: BTreeMap<String, [u64; 3]> = BTreeMap::new();
-    for member in proxy.members() {
+    for MemberView { member, .. } in &view.members {
         let sums = pools.entry(member.pool.name.to_string()).or_default();
         if let Some(counted) = metrics.members.get(member.id.0 as usize) {
             let counts = [

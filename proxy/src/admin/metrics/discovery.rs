@@ -2,7 +2,7 @@
 
 use crate::{
     admin::page::{Page, quoted},
-    control::{Proxy, Told},
+    control::{Told, View},
 };
 
 type Value = fn(&Told) -> u64;
@@ -26,14 +26,14 @@ const FAMILIES: [(&str, &str, Value); 3] = [
 ];
 
 /// Rows of these listeners, where there are any.
-pub(super) fn discovery(proxy: &Proxy, page: &mut Page) {
-    let told = proxy.announcements();
+pub(super) fn discovery(view: &View, page: &mut Page) {
+    let told = &view.announcements;
     if told.is_empty() {
         return;
     }
     for (name, help, value) in FAMILIES {
         page.family(name, "gauge", help);
-        for told in &told {
+        for told in told {
             page.row(
                 name,
                 &format!("listener=\"{}\"", quoted(&told.listener)),

@@ -2,12 +2,12 @@
 
 use crate::{
     admin::page::{Page, quoted},
-    control::Proxy,
+    control::{Proxy, View},
     metrics::Metrics,
 };
 
 /// Rows of the fleet, where this proxy is in one.
-pub(super) fn fleet(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
+pub(super) fn fleet(proxy: &Proxy, view: &View, metrics: &Metrics, page: &mut Page) {
     let Some(fleet) = proxy.fleet() else { return };
     let status = fleet.status();
     let counts = &metrics.fleet;
@@ -98,7 +98,7 @@ pub(super) fn fleet(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
     page.gauge(
         "fleet_foreign_connections",
         "Connections that the servers of this proxy's copies have from others.",
-        proxy.foreign_connections(),
+        view.foreign_connections,
     );
     page.counter("fleet_frames", "Changes sent to peers.", counts.changes_sent);
     page.counter(

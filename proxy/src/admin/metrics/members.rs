@@ -1,24 +1,24 @@
 //! Members, and pools of them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use super::labels;
 use crate::{
     admin::page::{Page, quoted},
-    control::Proxy,
-    members::{HealthState, Member, MemberId, PoolId},
+    control::{MemberView, View},
+    members::{HealthState, MemberId, PoolId},
     metrics::{Latency, Metrics},
     protocol::{OUTCOMES, Role, RoleStatus},
 };
 
 /// Rows of pools: how many of their members may be asked.
-pub(super) fn pools(proxy: &Proxy, page: &mut Page) {
+pub(super) fn pools(view: &View, page: &mut Page) {
     page.family(
         "pool_members",
         "gauge",
         "Members of a pool, by whether they may be asked.",
     );
-    for pool in proxy.pools() {
+    for pool in &view.pools {
         let name = quoted(&pool.name);
         page.row("pool_members", &format!("pool=\"{name}\",up=\"true\""), pool.up);
         page.row(
@@ -30,48 +30,41 @@ pub(super) fn pools(proxy: &Proxy, page: &mut Page) {
 }
 
 /// Rows of pools: how many of their members drain.
-pub(super) fn draining(proxy: &Proxy, page: &mut Page) {
+pub(super) fn draining(view: &View, page: &mut Page) {
     page.family(
         "pool_members_draining",
         "gauge",
         "Members of a pool that are given no new requests, as an operator has ordered.",
     );
-    let members = proxy.members();
-    for pool in proxy.pools() {
-        let drain = |member: &&Arc<Member>| *member.pool.name == *pool.name && member.drains();
+    for pool in &view.pools {
+        let drain = |found: &&MemberView| *found.member.pool.name == *pool.name && found.member.drains();
         let labels = format!("pool=\"{}\"", quoted(&pool.name));
         page.row(
             "pool_members_draining",
             &labels,
-            members.iter().filter(drain).count(),
+            view.members.iter().filter(drain).count(),
         );
     }
 }
 
 /// Rows of members, and of the time that each pool takes.
-pub(super) fn members(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
-    let members: Vec<_> = proxy
-        .members()
-        .into_iter()
-        .map(|member| {
-            let labels = labels(&member);
-            (member, labels)
-        })
-        .collect();
-    distances(proxy, &members, page);
+pub(super) fn members(view: &View, metrics: &Metrics, page: &mut Page) {
+    let members = view.members.iter();
+    let members: Vec<_> = members.map(|found| (found, labels(&found.member))).collect();
+    distances(view, &members, page);
     health(&members, page);
-    roles(proxy, &members, page);
+    roles(&members, page);
     requests(&members, metrics, page);
     durations(&members, metrics, page);
 }
 
 /// Members, each with the labels of its rows.
-type Labelled = [(Arc<Member>, String)];
+type Labelled<'a> = [(&'a MemberView, String)];
 
-fn distances(proxy: &Proxy, members: &Labelled, page: &mut Page) {
+fn distances(view: &View, members: &Labelled<'_>, page: &mut Page) {
     let mut distances: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
-    for (member, _) in members {
-        let (distance, source) = proxy.distance(member, None);
+    for (MemberView { member, .. }, _) in members {
+        let (distance, source) = view.distance(member, None);
         *distances
             .entry((&member.pool.name, distance.name(), source.name()))
             .or_default() += 1;
@@ -90,9 +83,9 @@ fn distances(proxy: &Proxy, members: &Labelled, page: &mut Page) {
     }
 }
 
-fn health(members: &Labelled, page: &mut Page) {
+fn health(members: &Labelled<'_>, page: &mut Page) {
     page.family("member_up", "gauge", "May this member be asked?");
-    for (member, labels) in members {
+    for (MemberView { member, .. }, labels) in members {
         page.row("member_up", labels, u8::from(member.is_up()));
     }
     page.family(
@@ -100,7 +93,7 @@ fn health(members: &Labelled, page: &mut Page) {
         "gauge",
         "Has this member failed lately, without being ejected for it?",
     );
-    for (member, labels) in members {
+    for (MemberView { member, .. }, labels) in members {
         page.row(
             "member_suspect",
             labels,
@@ -108,15 +101,15 @@ fn health(members: &Labelled, page: &mut Page) {
         );
     }
     page.family("member_ejections", "counter", "Times this member was ejected.");
-    for (member, labels) in members {
+    for (MemberView { member, .. }, labels) in members {
         page.row("member_ejections_total", labels, member.health.ejections());
     }
 }
 
-fn roles(proxy: &Proxy, members: &Labelled, page: &mut Page) {
-    let roles = proxy.roles();
-    let status = |(member, labels): &(Arc<Member>, String)| Some((roles.get(&member.id)?, labels.clone()));
-    let with_role: Vec<(&RoleStatus, String)> = members.iter().filter_map(status).collect();
+fn roles(members: &Labelled<'_>, page: &mut Page) {
+    let with_role = members.iter();
+    let with_role = with_role.filter_map(|(found, labels)| Some((found.role.as_ref()?, labels)));
+    let with_role: Vec<(&RoleStatus, &String)> = with_role.collect();
     if with_role.is_empty() {
         return;
     }
@@ -143,7 +136,7 @@ fn roles(proxy: &Proxy, members: &Labelled, page: &mut Page) {
     }
 }
 
-fn requests(members: &Labelled, metrics: &Metrics, page: &mut Page) {
+fn requests(members: &Labelled<'_>, metrics: &Metrics, page: &mut Page) {
     let counted = |id: MemberId| metrics.members.get(id.0 as usize);
     page.family(
         "member_requests",
@@ -151,9 +144,9 @@ fn requests(members: &Labelled, metrics: &Metrics, page: &mut Page) {
         "Ended requests to this server of MySQL, by outcome. Outcomes that have not come are left out.",
     );
     // A member of a cache has few series: there are many of them.
-    for (member, labels) in members
+    for (MemberView { member, .. }, labels) in members
         .iter()
-        .filter(|(member, _)| member.protocol.texts().is_some())
+        .filter(|(found, _)| found.member.protocol.texts().is_some())
     {
         for (outcome, name) in OUTCOMES {
             let count = counted(member.id).map_or(0, |metrics| metrics.outcomes.of(outcome));
@@ -171,14 +164,14 @@ fn requests(members: &Labelled, metrics: &Metrics, page: &mut Page) {
         "counter",
         "Requests that this member was asked to end because they took longer than `limits.statement_timeout`.",
     );
-    for (member, labels) in members {
+    for (MemberView { member, .. }, labels) in members {
         let overdue = counted(member.id).map_or(0, |metrics| metrics.overdue);
         if overdue > 0 {
             page.row("member_overdue_total", labels, overdue);
         }
     }
     page.family("member_errors", "counter", "Error replies of this member.");
-    for (member, labels) in members {
+    for (MemberView { member, .. }, labels) in members {
         page.row(
             "member_errors_total",
             labels,
@@ -190,7 +183,7 @@ fn requests(members: &Labelled, metrics: &Metrics, page: &mut Page) {
         "counter",
         "Connections to this member that broke or were late.",
     );
-    for (member, labels) in members {
+    for (MemberView { member, .. }, labels) in members {
         page.row(
             "member_failures_total",
             labels,
@@ -202,7 +195,7 @@ fn requests(members: &Labelled, metrics: &Metrics, page: &mut Page) {
         "summary",
         "From sending to this member to its reply. How it is distributed: by pool.",
     );
-    for (member, labels) in members {
+    for (MemberView { member, .. }, labels) in members {
         if let Some(metrics) = counted(member.id) {
             let name = "member_request_duration_seconds";
             page.summary(name, labels, metrics.outcomes.replies(), metrics.micros);
@@ -210,7 +203,7 @@ fn requests(members: &Labelled, metrics: &Metrics, page: &mut Page) {
     }
 }
 
-fn durations(members: &Labelled, metrics: &Metrics, page: &mut Page) {
+fn durations(members: &Labelled<'_>, metrics: &Metrics, page: &mut Page) {
     page.family(
         "pool_request_duration_seconds",
         "histogram",
@@ -218,7 +211,7 @@ fn durations(members: &Labelled, metrics: &Metrics, page: &mut Page) {
     );
     let numbers: BTreeMap<&str, PoolId> = members
         .iter()
-        .map(|(member, _)| (&*member.pool.name, member.pool.id))
+        .map(|(found, _)| (&*found.member.pool.name, found.member.pool.id))
         .collect();
     for (labels, latency) in by_pool(&numbers, &metrics.pools) {
         page.histogram("pool_request_duration_seconds", &labels, latency);

@@ -41,33 +41,33 @@ pub(super) async fn metrics(State(proxy): Shared, headers: HeaderMap) -> Respons
 }
 
 fn render(proxy: &Proxy, format: Format) -> String {
-    let metrics = proxy.metrics();
+    let (metrics, view) = (proxy.metrics(), proxy.view());
     let mut page = Page::new(format);
     program::build(proxy, &mut page);
-    program::configuration(proxy, &mut page);
-    program::dns(proxy, &mut page);
-    program::endpoints(proxy, &mut page);
-    discovery::discovery(proxy, &mut page);
-    spool::spool(proxy, &mut page);
-    agent::agent(proxy, &metrics, &mut page);
+    program::configuration(&view, &mut page);
+    program::dns(&view, &mut page);
+    program::endpoints(&view, &mut page);
+    discovery::discovery(&view, &mut page);
+    spool::spool(&view, &mut page);
+    agent::agent(&view, &metrics, &mut page);
     requests::clients(&metrics, &mut page);
     sessions::sessions(&metrics, &mut page);
     requests::lanes(&metrics, &mut page);
     requests::traffic(&metrics, &mut page);
     tls::tls(proxy, &metrics, &mut page);
-    copies::copies(proxy, &metrics, &mut page);
+    copies::copies(&view, &metrics, &mut page);
     requests::requests(proxy, &metrics, &mut page);
     requests::classes(proxy, &metrics, &mut page);
     requests::names(&metrics, &mut page);
     requests::lookups(proxy, &metrics, &mut page);
-    requests::durations(proxy, &metrics, &mut page);
-    members::pools(proxy, &mut page);
-    members::draining(proxy, &mut page);
-    members::members(proxy, &metrics, &mut page);
-    dedicated::dedicated(proxy, &metrics, &mut page);
+    requests::durations(&view, &metrics, &mut page);
+    members::pools(&view, &mut page);
+    members::draining(&view, &mut page);
+    members::members(&view, &metrics, &mut page);
+    dedicated::dedicated(&view, &metrics, &mut page);
     embedded::embedded(proxy, &mut page);
     near::near(proxy, &metrics, &mut page);
-    fleet::fleet(proxy, &metrics, &mut page);
+    fleet::fleet(proxy, &view, &metrics, &mut page);
     process(&mut page);
     page.finish()
 }

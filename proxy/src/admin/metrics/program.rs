@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     admin::page::{Page, quoted},
-    control::{Asked, Proxy},
+    control::{Asked, Proxy, Reloads, View},
 };
 
 /// Rows of the program.
@@ -20,20 +20,24 @@ pub(super) fn build(proxy: &Proxy, page: &mut Page) {
 }
 
 /// Rows of the configuration.
-pub(super) fn configuration(proxy: &Proxy, page: &mut Page) {
-    let (reloads, failures, refused) = proxy.reloads();
+pub(super) fn configuration(view: &View, page: &mut Page) {
+    let Reloads {
+        done: reloads,
+        failed: failures,
+        refused,
+    } = &view.reloads;
     page.family("config", "info", "The running configuration.");
     page.row(
         "config_info",
-        &format!("version=\"{}\"", quoted(&proxy.version())),
+        &format!("version=\"{}\"", quoted(&view.version)),
         1,
     );
     page.counter(
         "config_reloads",
         "Configurations that took effect after the first.",
-        reloads,
+        *reloads,
     );
-    page.counter("config_failures", "Configurations that were refused.", failures);
+    page.counter("config_failures", "Configurations that were refused.", *failures);
     page.gauge(
         "config_last_reload_successful",
         "Is what the configuration says now what runs?",
@@ -42,18 +46,18 @@ pub(super) fn configuration(proxy: &Proxy, page: &mut Page) {
 }
 
 /// Rows of the names that DNS is asked for.
-pub(super) fn dns(proxy: &Proxy, page: &mut Page) {
+pub(super) fn dns(view: &View, page: &mut Page) {
     let families = Families {
         up: ("dns_up", "Did DNS name servers when it was asked last?"),
         answers: ("dns_answers", "Answers of DNS that name servers."),
         failures: ("dns_failures", "Questions to DNS without such an answer."),
     };
-    asked(&proxy.questions(), &families, page);
+    asked(&view.lookups, &families, page);
 }
 
 /// Rows of the configuration endpoints that are asked.
-pub(super) fn endpoints(proxy: &Proxy, page: &mut Page) {
-    let endpoints = proxy.endpoints();
+pub(super) fn endpoints(view: &View, page: &mut Page) {
+    let endpoints = &view.endpoints;
     let families = Families {
         up: (
             "endpoint_up",
@@ -65,7 +69,7 @@ pub(super) fn endpoints(proxy: &Proxy, page: &mut Page) {
             "Questions to endpoints without such an answer.",
         ),
     };
-    asked(&endpoints, &families, page);
+    asked(endpoints, &families, page);
     let versions = endpoints
         .iter()
         .filter_map(|(pool, name, status)| Some((pool, name, status.version?)));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     admin::page::{Page, quoted},
-    control::Proxy,
+    control::{Proxy, View},
     metrics::Metrics,
     protocol::Protocols,
 };
@@ -217,13 +217,13 @@ fn commands(protocols: Protocols) -> impl Iterator<Item = String> {
 }
 
 /// Rows of the time that requests take.
-pub(super) fn durations(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
+pub(super) fn durations(view: &View, metrics: &Metrics, page: &mut Page) {
     page.family(
         "request_duration_seconds",
         "histogram",
         "From a request's last byte to its reply, by listener.",
     );
-    for (number, address) in proxy.listeners().iter().enumerate() {
+    for (number, address) in view.listeners.iter().enumerate() {
         if let (Some(address), Some(latency)) = (address, metrics.latency.get(number)) {
             page.histogram(
                 "request_duration_seconds",

@@ -1,10 +1,10 @@
 //! Deletes that servers have not taken.
 
-use crate::{admin::page::Page, control::Proxy, spool::Counts};
+use crate::{admin::page::Page, control::View, spool::Counts};
 
 /// Rows of the spool, where there is one.
-pub(super) fn spool(proxy: &Proxy, page: &mut Page) {
-    let Some(spool) = proxy.spool() else {
+pub(super) fn spool(view: &View, page: &mut Page) {
+    let Some(spool) = &view.spool else {
         return;
     };
     page.family(

@@ -2,6 +2,7 @@
 //! operators) and makes the changes that follow from it, one after another.
 
 use std::{
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -13,7 +14,7 @@ use tokio::{
 };
 
 use super::reload::{Cause, ReloadError, Reloader};
-use crate::control::{Proxy, surroundings::file_watcher::FileWatcher};
+use crate::control::{Proxy, configuration::Configuration, surroundings::file_watcher::FileWatcher};
 
 /// Time between two looks at the files: five looks within the second in which a change must take effect.
 const LOOK: Duration = Duration::from_millis(200);
@@ -43,7 +44,7 @@ impl Proxy {
     ///
     /// # Errors
     /// The change was refused, which is also logged and counted.
-    pub(in crate::control) async fn change(&self, cause: Cause) -> Result<bool, ReloadError> {
+    async fn change(&self, cause: Cause) -> Result<bool, ReloadError> {
         let (answer, result) = oneshot::channel();
         let answer = Some(answer);
         // Neither the sending nor the answer fails before the process ends.
@@ -51,11 +52,26 @@ impl Proxy {
         result.await.unwrap_or(Ok(false))
     }
 
+    /// Opens the listeners again behind the changes that are under way.
+    ///
+    /// # Errors
+    /// One of them cannot be opened, which is also logged and counted.
+    pub(in crate::control) async fn open_listeners_again(&self) -> Result<bool, ReloadError> {
+        self.change(Cause::Listeners).await
+    }
+
     /// Has the configuration read again soon, and does not wait for it.
     pub(in crate::control) fn request_reload(&self) {
         // Where there is no room, a request that waits already will see the same files.
         let (cause, answer) = (Cause::Text, None);
         let _ = self.requests.try_send(Request { cause, answer });
+    }
+}
+
+impl Configuration {
+    /// The files that make it up.
+    fn files(&self) -> Vec<PathBuf> {
+        self.loaded.files_watched.clone()
     }
 }
 
@@ -69,7 +85,7 @@ pub(in crate::control) async fn follow(
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut files = FileWatcher::default();
-    files.changed(proxy.watched_files());
+    files.changed(proxy.rooms().configuration.files());
     let follows_files = proxy.source.follows();
     if follows_files {
         proxy.request_reload();
@@ -79,7 +95,7 @@ pub(in crate::control) async fn follow(
         let (cause, answer) = tokio::select! {
             _ = look.tick(), if follows_files => {
                 // A file system that hangs must not hold up the control thread.
-                let watched = proxy.watched_files();
+                let watched = proxy.rooms().configuration.files();
                 let looking = spawn_blocking(move || {
                     let has_changed = files.changed(watched);
                     (files, has_changed)
@@ -124,7 +140,7 @@ pub(in crate::control) async fn follow(
 
 /// Returns when the grace of a departed copy has ended, and not before that time.
 async fn grace_ends(proxy: &Proxy, not_before: Instant) {
-    let until = proxy.state().departed.until();
+    let until = proxy.rooms().membership.departed().until();
     match until {
         Some(until) => sleep_until(until.max(not_before).into()).await,
         None => std::future::pending().await,

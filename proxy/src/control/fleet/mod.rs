@@ -63,6 +63,7 @@ pub use self::{
 };
 use crate::{
     config::{Diagnostic, file, schema},
+    control::surroundings::host,
     fleet::{Difference, Leadership, Lease, Peer, Roster, Slot, Stay},
     random::Random,
     tls::{Certificates, TlsError},
@@ -178,7 +179,7 @@ impl Fleet {
         (pools, copies): (Vec<String>, Vec<(String, String)>),
         certificates: &Certificates,
     ) -> Result<(Arc<Self>, Peering), FleetError> {
-        let name = config.name.clone().unwrap_or_else(super::host::name);
+        let name = config.name.clone().unwrap_or_else(host::name);
         let draw = u128::from(random.bits()) << 64 | u128::from(random.bits());
         let who = Who::open(name.clone(), &config.dir, draw).map_err(FleetError::Files)?;
         let who = Arc::new(who);
@@ -410,7 +411,7 @@ async fn reachable(config: &schema::Fleet, bound: SocketAddr) -> Result<SocketAd
     for peer in peers {
         let found = tokio::net::lookup_host(&peer).await.ok();
         for address in found.into_iter().flatten() {
-            if let Some(ip) = super::host::way_to(address) {
+            if let Some(ip) = host::way_to(address) {
                 return Ok(SocketAddr::new(ip, bound.port()));
             }
         }

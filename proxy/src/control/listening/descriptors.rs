@@ -87,7 +87,7 @@ impl Proxy {
     /// Logs a shortage of descriptors, at most once in [`QUIET`].
     pub(in crate::control) fn log_shortage(&self, why: &str) {
         let now = Instant::now();
-        let logged = &mut self.state().descriptors.logged;
+        let logged = &mut self.rooms().listening.descriptors.logged;
         if logged.is_none_or(|logged| now.duration_since(logged) >= QUIET) {
             *logged = Some(now);
             let limit = getrlimit(Resource::Nofile).current;

@@ -20,12 +20,7 @@ use tokio::{
     time::{MissedTickBehavior, interval, sleep, timeout},
 };
 
-use crate::{
-    config::schema,
-    control::{Proxy, configuration::reload::Cause},
-    embedded::Connections,
-    worker::Order,
-};
+use crate::{config::schema, control::Proxy, embedded::Connections, worker::Order};
 
 /// Time between two looks for the file.
 const LOOK: Duration = Duration::from_millis(100);
@@ -125,7 +120,7 @@ impl Proxy {
     }
 
     fn drain_settings(&self) -> schema::Drain {
-        self.state().loaded.config.drain.clone()
+        self.rooms().configuration.config().drain.clone()
     }
 
     /// Has no clients accepted any more, and returns when all workers know it.
@@ -133,10 +128,10 @@ impl Proxy {
         let (done, all) = mpsc::channel();
         {
             // A change under way opens no listener after this.
-            let state = &mut *self.state();
-            state.accepts = false;
-            state.bound.fill(None);
-            self.register.listening(&state.bound);
+            let listening = &mut self.rooms().listening;
+            listening.accepts = false;
+            listening.bound.fill(None);
+            self.register.listening(&listening.bound);
             self.workers.order(|_| Order::Drain { done: done.clone() });
         }
         drop(done);
@@ -158,9 +153,9 @@ impl Proxy {
 
     /// Accepts clients again. Returns when the listeners are open, or a drain is wanted again.
     async fn accept_clients(&self, causes: &mut watch::Receiver<Causes>) {
-        self.state().accepts = true;
+        self.rooms().listening.accepts = true;
         self.workers.order(|_| Order::Resume);
-        while self.change(Cause::Listeners).await.is_err() {
+        while self.open_listeners_again().await.is_err() {
             if timeout(AGAIN, causes.wait_for(Causes::any)).await.is_ok() {
                 return;
             }

@@ -83,12 +83,12 @@ impl Proxy {
 
     /// The member of this pool that takes writes; where the pool does not know it, one that can be asked.
     fn writer_of(&self, pool: &str) -> Option<Arc<Member>> {
-        let state = self.state();
-        let mut stateful = state.tree.stateful().iter();
+        let rooms = self.rooms();
+        let mut stateful = rooms.configuration.tree().stateful().iter();
         match stateful.find(|stateful| *stateful.pool.name == *pool) {
             Some(stateful) => stateful.primary().cloned(),
             None => {
-                let mut members = state.members.iter();
+                let mut members = rooms.membership.members().iter();
                 let is_it = |member: &&Arc<Member>| *member.pool.name == *pool && member.is_up();
                 members.find(is_it).cloned()
             }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::{control::Proxy, copies::CopyState};
+use crate::{
+    control::{Proxy, Rooms},
+    copies::CopyState,
+};
 
 /// The members of a pool, counted for readiness.
 pub struct PoolState {
@@ -84,16 +87,18 @@ impl Proxy {
     /// The number of usable members of each pool. A pool that still waits for its first list of
     /// servers has none.
     pub fn pools(&self) -> Vec<PoolState> {
-        let state = self.state();
-        let waiting = state.loaded.config.pools.iter().filter(|(name, pool)| {
-            pool.source.may_be_empty() && state.servers.get(*name).is_none_or(Vec::is_empty)
+        self.pools_of(&self.rooms())
+    }
+
+    /// The same of these rooms.
+    pub(in crate::control) fn pools_of(&self, rooms: &Rooms) -> Vec<PoolState> {
+        let (configuration, membership) = (&rooms.configuration, &rooms.membership);
+        let waiting = configuration.config().pools.iter().filter(|(name, pool)| {
+            pool.source.may_be_empty() && configuration.servers().get(*name).is_none_or(Vec::is_empty)
         });
         let mut pools: Vec<PoolState> = waiting.map(|(name, _)| PoolState::empty(name)).collect();
-        for member in state
-            .members
-            .iter()
-            .filter(|member| !state.departed.holds(member))
-        {
+        let members = membership.members().iter();
+        for member in members.filter(|member| !membership.departed().holds(member)) {
             let at = match pools.iter().position(|pool| pool.name == *member.pool.name) {
                 Some(at) => at,
                 None => {
@@ -102,12 +107,12 @@ impl Proxy {
                 }
             };
             pools[at].members += 1;
-            let current = state.copies.state(member) == CopyState::Current;
+            let current = membership.copies().state(member) == CopyState::Current;
             pools[at].up += usize::from(member.is_up() && current);
         }
         if let Some((fleet, _)) = &self.fleet {
             let is_of_fleet = |name: &str| {
-                let pool = state.loaded.config.pools.get(name);
+                let pool = configuration.config().pools.get(name);
                 pool.is_some_and(|pool| pool.source.own().is_some())
             };
             for pool in pools.iter_mut().filter(|pool| is_of_fleet(&pool.name)) {

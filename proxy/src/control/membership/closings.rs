@@ -40,8 +40,8 @@ pub(in crate::control) async fn close_connections(proxy: Arc<Proxy>) {
 impl Proxy {
     /// The first pool whose state waits for that, with the address and the members that have it.
     fn next_to_close(&self) -> Option<(Arc<Pool>, String, Vec<MemberId>)> {
-        let state = self.state();
-        state.tree.stateful().iter().find_map(|stateful| {
+        let rooms = self.rooms();
+        rooms.configuration.tree().stateful().iter().find_map(|stateful| {
             let pool = &stateful.pool;
             let address = pool.state.as_ref()?.closing()?;
             let members = stateful.members.iter();

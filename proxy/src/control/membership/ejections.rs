@@ -7,13 +7,12 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use tokio::{sync::mpsc::UnboundedReceiver, time::sleep};
+use tokio::time::sleep;
 
 use super::probe::{flush, probe};
 use crate::{
     config::schema::EjectBy,
-    control::{Proxy, State},
-    engine::WorkerEvent,
+    control::{Proxy, Rooms, membership::Membership},
     frontdoor::{Ejected, HealthChange},
     members::{Health, Member},
     random::Random,
@@ -79,87 +78,40 @@ fn serves_logins_of_clients(member: &Member, error: &io::Error) -> bool {
 }
 
 impl Proxy {
-    /// Reports ejections and starts the probes that end them, for as long as the process lives.
-    pub(in crate::control) async fn hear_workers(
-        self: Arc<Self>,
-        mut events: UnboundedReceiver<WorkerEvent>,
+    /// Notes that a worker has ejected this member, and starts the probes that end that. `random` spreads them.
+    pub(in crate::control) fn ejected_by_worker(
+        self: &Arc<Self>,
+        member: Arc<Member>,
+        reason: String,
+        random: Random,
     ) {
-        let mut seed = u64::from(std::process::id());
-        while let Some(event) = events.recv().await {
-            let (member, reason) = match event {
-                WorkerEvent::Ejected(member, reason) => (member, reason),
-                WorkerEvent::Short(why) => {
-                    self.log_shortage(&why);
-                    continue;
-                }
-                WorkerEvent::Broken(what) => {
-                    tracing::error!(what, "a worker is in a state that cannot be: please report this");
-                    continue;
-                }
-                WorkerEvent::Copy(event) => {
-                    self.hear_of_copy(event);
-                    continue;
-                }
-                WorkerEvent::Peer(event) => {
-                    if let Some((_, events)) = &self.fleet {
-                        let _ = events.send(event);
-                    }
-                    continue;
-                }
-                WorkerEvent::Stranger(reason) => {
-                    tracing::warn!(%reason, "closed a client");
-                    continue;
-                }
-                WorkerEvent::Question(question) => {
-                    let _ = self.questions.send(question);
-                    continue;
-                }
-                WorkerEvent::Fetch {
-                    worker,
-                    flight,
-                    fetch,
-                } => {
-                    self.fetch(worker, flight, *fetch);
-                    continue;
-                }
-                WorkerEvent::Shutdown => {
-                    self.shutdown.notify_one();
-                    continue;
-                }
-                WorkerEvent::Ended { unanswered } => {
-                    self.hear_of_end(unanswered);
-                    continue;
-                }
-            };
-            tracing::warn!(pool = %member.pool, member = %member.name, address = %member.address, %reason, "ejected");
-            {
-                let state = &mut *self.state();
-                let (since, timeout) = (Instant::now(), member.timeout);
-                let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                member.health.set_ejected_at(unix.as_micros() as u64);
-                state.ejections.begin(
-                    &member.health,
-                    Ejection {
-                        since,
-                        why: reason,
-                        timeout,
-                    },
-                );
-                let was_late = member.health.was_late();
-                self.source.say(
-                    &member.address,
-                    HealthChange::Ejected { was_late },
-                    ejected(&state.members),
-                );
-                self.recount(state);
-                let pool = state.loaded.config.pools.get(&*member.pool.name);
-                if let Some(question) = pool.and_then(|pool| pool.source.question()) {
-                    self.names.lost_member(&question);
-                }
+        tracing::warn!(pool = %member.pool, member = %member.name, address = %member.address, %reason, "ejected");
+        {
+            let rooms = &mut *self.rooms();
+            let (since, timeout) = (Instant::now(), member.timeout);
+            let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            member.health.set_ejected_at(unix.as_micros() as u64);
+            rooms.membership.ejections.begin(
+                &member.health,
+                Ejection {
+                    since,
+                    why: reason,
+                    timeout,
+                },
+            );
+            let was_late = member.health.was_late();
+            self.source.say(
+                &member.address,
+                HealthChange::Ejected { was_late },
+                ejected(&rooms.membership.members),
+            );
+            self.recount(rooms);
+            let pool = rooms.configuration.config().pools.get(&*member.pool.name);
+            if let Some(question) = pool.and_then(|pool| pool.source.question()) {
+                self.names.lost_member(&question);
             }
-            seed = seed.wrapping_add(1);
-            tokio::spawn(Arc::clone(&self).revive(member, Random(seed)));
         }
+        tokio::spawn(Arc::clone(self).revive(member, random));
     }
 
     /// Probes a member until it answers. The pause grows with each failure and has jitter, so that proxies do
@@ -174,7 +126,7 @@ impl Proxy {
                 tracing::warn!(pool = %member.pool, member = %member.name, %error, "not flushed");
                 sleep(eject.probe_initial.max(FLUSH_AGAIN)).await;
             }
-            return self.returned(&mut self.state(), &member, "its time is over");
+            return self.returned(&mut self.rooms(), &member, "its time is over");
         }
         let mut pause = eject.probe_initial;
         loop {
@@ -184,9 +136,9 @@ impl Proxy {
                 return;
             }
             match probe(&member).await {
-                Ok(()) => return self.revived(&mut self.state(), &member),
+                Ok(()) => return self.revived(&mut self.rooms(), &member),
                 Err(error) if serves_logins_of_clients(&member, &error) => {
-                    return self.revived(&mut self.state(), &member);
+                    return self.revived(&mut self.rooms(), &member);
                 }
                 Err(error) => {
                     tracing::debug!(member = %member.name, %error, "probe failed");
@@ -194,7 +146,7 @@ impl Proxy {
                 }
             }
             let is_it = |known: &&Arc<Member>| Arc::ptr_eq(&known.health, &member.health);
-            let known = self.state().members.iter().find(is_it).cloned();
+            let known = self.rooms().membership.members.iter().find(is_it).cloned();
             match known {
                 // Its login may be another one since.
                 Some(known) => member = known,
@@ -205,31 +157,37 @@ impl Proxy {
 
     /// Whether a member is flushed before it is asked again.
     fn is_flushed(&self, member: &Arc<Member>) -> bool {
-        let state = self.state();
-        let pool = state.loaded.config.pools.get(&*member.pool.name);
+        let rooms = self.rooms();
+        let pool = rooms.configuration.config().pools.get(&*member.pool.name);
         let is_member = |known: &Arc<Member>| Arc::ptr_eq(&known.health, &member.health);
-        pool.is_some_and(|pool| pool.eject.flush_on_return) && state.members.iter().any(is_member)
+        pool.is_some_and(|pool| pool.eject.flush_on_return) && rooms.membership.members.iter().any(is_member)
     }
 
     /// Records that a member has answered a probe.
-    pub(in crate::control) fn revived(&self, state: &mut State, member: &Member) {
-        self.returned(state, member, "it has answered a probe");
+    pub(in crate::control) fn revived(&self, rooms: &mut Rooms, member: &Member) {
+        self.returned(rooms, member, "it has answered a probe");
     }
 
     /// Makes an ejected member one that is asked.
-    fn returned(&self, state: &mut State, member: &Member, reason: &str) {
+    fn returned(&self, rooms: &mut Rooms, member: &Member, reason: &str) {
         if member.health.revived() {
-            state.ejections.end(&member.health);
+            rooms.membership.ejections.end(&member.health);
             tracing::info!(pool = %member.pool, member = %member.name, address = %member.address, reason, "up again");
-            self.source
-                .say(&member.address, HealthChange::Returned, ejected(&state.members));
-            self.recount(state);
+            self.source.say(
+                &member.address,
+                HealthChange::Returned,
+                ejected(&rooms.membership.members),
+            );
+            self.recount(rooms);
         }
     }
 
     /// Servers are no longer among the members, or only with other time-outs: their ejections are forgotten
     /// where that is wanted. `before` are the members until now.
-    pub(in crate::control) fn forget_ejections(&self, state: &mut State, before: &[Arc<Member>]) {
+    pub(in crate::control) fn follow_ejections(&self, rooms: &mut Rooms, before: &[Arc<Member>]) {
+        let Membership {
+            members, ejections, ..
+        } = &mut rooms.membership;
         let mut seen: Vec<*const Health> = Vec::new();
         for member in before.iter().filter(|member| !member.health.is_up()) {
             let health = Arc::as_ptr(&member.health);
@@ -237,9 +195,9 @@ impl Proxy {
                 continue;
             }
             seen.push(health);
-            let found = state.ejections.of(&member.health).map(|found| found.timeout);
+            let found = ejections.of(&member.health).map(|found| found.timeout);
             let same = |known: &&Arc<Member>| Arc::ptr_eq(&known.health, &member.health);
-            let mut left = state.members.iter().filter(same).peekable();
+            let mut left = members.iter().filter(same).peekable();
             let is_named = left.peek().is_some();
             let is_same = left.any(|known| found.is_none_or(|timeout| known.timeout == timeout));
             if is_named && (is_same || !self.source.forgets_ejections()) {
@@ -248,32 +206,26 @@ impl Proxy {
             if is_named {
                 member.health.revived();
             }
-            state.ejections.end(&member.health);
+            ejections.end(&member.health);
             self.source
-                .say(&member.address, HealthChange::Forgotten, ejected(&state.members));
+                .say(&member.address, HealthChange::Forgotten, ejected(members));
         }
+        self.recount(rooms);
     }
 
     /// How many servers are not asked.
     pub fn ejected(&self) -> Ejected {
-        ejected(&self.state().members)
-    }
-
-    /// The time and the reason of this member's ejection. `None`: it is not ejected, or was never asked.
-    pub fn ejection(&self, member: &Member) -> Option<Ejection> {
-        let state = self.state();
-        let ejection = state.ejections.of(&member.health).cloned();
-        ejection.filter(|_| !member.health.is_up())
+        ejected(&self.rooms().membership.members)
     }
 
     /// Switches fail-open on or off for each pool. When more than its share of a pool is ejected, the network
     /// is more likely at fault than the servers: members that are only suspected are then asked again.
-    pub(in crate::control) fn recount(&self, state: &State) {
+    fn recount(&self, rooms: &Rooms) {
         let members = || {
-            state
-                .members
-                .iter()
-                .filter(|member| !state.departed.holds(member))
+            let Membership {
+                members, departed, ..
+            } = &rooms.membership;
+            members.iter().filter(|member| !departed.holds(member))
         };
         let mut pools: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         for member in members() {
@@ -282,9 +234,9 @@ impl Proxy {
             *all += 1;
         }
         for member in members() {
-            let limit = state
-                .loaded
-                .config
+            let limit = rooms
+                .configuration
+                .config()
                 .pools
                 .get(&*member.pool.name)
                 .map_or(1.0, |pool| pool.eject.fail_open_above);
@@ -294,5 +246,13 @@ impl Proxy {
                 tracing::warn!(pool = %member.pool, ejected, all, open, "fail-open");
             }
         }
+    }
+}
+
+impl Membership {
+    /// The time and the reason of this member's ejection. `None`: it is not ejected, or was never asked.
+    pub(in crate::control) fn ejection(&self, member: &Member) -> Option<Ejection> {
+        let ejection = self.ejections.of(&member.health).cloned();
+        ejection.filter(|_| !member.health.is_up())
     }
 }

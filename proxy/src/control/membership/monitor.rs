@@ -52,8 +52,8 @@ pub(in crate::control) async fn watch_pools(proxy: Arc<Proxy>) {
 impl Proxy {
     /// The members that are monitored, with their positions in their pools and what they are asked.
     fn monitored(&self) -> Vec<(Arc<Member>, usize, Monitor)> {
-        let state = self.state();
-        let pools = state.tree.stateful().iter();
+        let rooms = self.rooms();
+        let pools = rooms.configuration.tree().stateful().iter();
         let asked = pools.flat_map(|pool| {
             let monitors = pool.pool.state.as_ref().map(|state| state.monitors());
             monitors

@@ -135,7 +135,7 @@ impl Orders {
 impl Proxy {
     /// The orders in force, by pool and member.
     pub fn orders(&self) -> Vec<StandingOrder> {
-        let members = self.members();
+        let members = self.rooms().membership.members().to_vec();
         let stays = |order: &StandingOrder| match order.kind.member() {
             Some(member) => members.iter().any(|other| other.id == member.id),
             None => members.iter().any(|member| member.pool.id == order.pool.id),
@@ -212,10 +212,16 @@ impl Proxy {
     ) -> Result<(), OrderError> {
         let member = self.member_of(pool, member)?;
         let pool = self.pool_with_writer(pool)?;
-        let position = self.state().tree.stateful().iter().find_map(|stateful| {
-            let mut members = stateful.members.iter();
-            members.position(|other| other.id == member.id)
-        });
+        let position = self
+            .rooms()
+            .configuration
+            .tree()
+            .stateful()
+            .iter()
+            .find_map(|stateful| {
+                let mut members = stateful.members.iter();
+                members.position(|other| other.id == member.id)
+            });
         let Some(position) = position else {
             return Err(OrderError::NoWriter(pool.name.to_string()));
         };
@@ -293,7 +299,7 @@ impl Proxy {
     }
 
     fn pool_named(&self, name: &str) -> Result<Arc<Pool>, OrderError> {
-        let members = self.members();
+        let members = self.rooms().membership.members().to_vec();
         let found = members.iter().find(|member| &*member.pool.name == name);
         found.map(|member| Arc::clone(&member.pool)).ok_or_else(|| {
             let mut names: Vec<&str> = members.iter().map(|member| &*member.pool.name).collect();
@@ -313,7 +319,7 @@ impl Proxy {
     /// The member of a pool with this name or address.
     fn member_of(&self, pool: &str, name: &str) -> Result<Arc<Member>, OrderError> {
         self.pool_named(pool)?;
-        let members = self.members();
+        let members = self.rooms().membership.members().to_vec();
         let of_pool = || members.iter().filter(|member| &*member.pool.name == pool);
         let found = of_pool().find(|member| member.name == name || member.address == name);
         found.cloned().ok_or_else(|| {

@@ -3,21 +3,18 @@
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
-    control::Proxy,
     members::{Member, MemberId},
     protocol::RoleStatus,
+    route::Tree,
 };
 
-impl Proxy {
-    /// The members that have a role in their pool, each with it.
-    pub fn roles(&self) -> HashMap<MemberId, RoleStatus> {
-        let state = self.state();
-        let pools = state.tree.stateful().iter();
-        let members = pools.flat_map(|pool| pool.members.iter().enumerate());
-        let status = |(position, member): (usize, &Arc<Member>)| {
-            let status = member.pool.state.as_ref()?.role(&member.answerer(position))?;
-            Some((member.id, status))
-        };
-        members.filter_map(status).collect()
-    }
+/// The members that have a role in their pool, each with it.
+pub(in crate::control) fn roles(tree: &Tree) -> HashMap<MemberId, RoleStatus> {
+    let pools = tree.stateful().iter();
+    let members = pools.flat_map(|pool| pool.members.iter().enumerate());
+    let status = |(position, member): (usize, &Arc<Member>)| {
+        let status = member.pool.state.as_ref()?.role(&member.answerer(position))?;
+        Some((member.id, status))
+    };
+    members.filter_map(status).collect()
 }

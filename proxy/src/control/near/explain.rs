@@ -22,8 +22,9 @@ impl Proxy {
             // Writing to a String cannot fail.
             let _ = writeln!(out, "{text}");
         };
-        let state = self.state();
-        let rules = state.loaded.config.near_rules();
+        let rooms = self.rooms();
+        let configuration = &rooms.configuration;
+        let rules = configuration.config().near_rules();
         let of = rules
             .into_iter()
             .find(|one| one.name == name)
@@ -34,7 +35,7 @@ impl Proxy {
             time(ttl.into()),
             time(stale.into())
         ));
-        match state.tree.near_takes(name, key) {
+        match configuration.tree().near_takes(name, key) {
             Takes::Key => line("  it is for this key".to_owned()),
             Takes::ByOther(other) => {
                 line(format!(
@@ -45,7 +46,7 @@ impl Proxy {
                 line("  it is not for this key: a request for it goes on to the next rule".to_owned())
             }
         }
-        drop(state);
+        drop(rooms);
         if !rule.is_on() {
             line("  it is off: requests pass, and nothing is kept (`proxima near on`)".to_owned());
             return Ok(out);

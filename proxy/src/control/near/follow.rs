@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     config::schema::{Config, Scripts},
-    control::{Proxy, State},
+    control::{Proxy, configuration::Configuration},
     near::{Entries, Near, Rule},
     route::{Tree, all_near_settings},
 };
@@ -23,10 +23,10 @@ pub(in crate::control) struct Leftovers {
 impl Proxy {
     /// Puts what the files say otherwise than before in force. What was ordered at run time stays as far as
     /// the files say the same.
-    pub(in crate::control) fn follow_near(state: &State, after: &Config, next: &Tree) -> Leftovers {
-        let before = &state.loaded.config;
+    pub(in crate::control) fn follow_near(running: &Configuration, after: &Config, next: &Tree) -> Leftovers {
+        let before = running.config();
         let mut left = Leftovers {
-            near: state.tree.near().cloned(),
+            near: running.tree().near().cloned(),
             ..Leftovers::default()
         };
         let (earlier, later) = (all_near_settings(before), all_near_settings(after));
@@ -53,7 +53,11 @@ impl Proxy {
             let next = rules.and_then(|rules| rules.get(&rule.name));
             next.is_some_and(|next| Arc::ptr_eq(next, rule))
         };
-        let known = state.tree.near_rules().into_iter().flat_map(|rules| rules.all());
+        let known = running
+            .tree()
+            .near_rules()
+            .into_iter()
+            .flat_map(|rules| rules.all());
         left.gone.extend(known.filter(|rule| !stays(rule)).cloned());
         left
     }

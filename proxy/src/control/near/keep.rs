@@ -17,7 +17,7 @@ impl Proxy {
         rule: Option<(&str, &NearValues)>,
         memory: Option<usize>,
     ) -> Result<(), NearError> {
-        let config = self.state().loaded.config.clone();
+        let config = self.rooms().configuration.config().clone();
         let path = config.near.settings.clone().ok_or(NearError::NoFile)?;
         // An operator may have changed the file since it was read.
         let mut kept = near_settings::read(&path).map_err(NearError::Damaged)?;
@@ -35,7 +35,7 @@ impl Proxy {
         }
         near_settings::write(&path, &kept).map_err(|error| NearError::Unwritten(path, error))?;
         // A reload compares with it what the file says then.
-        self.state().loaded.config.near.kept = kept;
+        self.rooms().configuration.set_near_kept(kept);
         Ok(())
     }
 }

@@ -25,7 +25,7 @@ impl Proxy {
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             look.tick().await;
-            let near = self.state().tree.near().cloned();
+            let near = self.rooms().configuration.tree().near().cloned();
             if near.is_some_and(|near| near.store.has_freed_much()) {
                 self.give_back();
             }

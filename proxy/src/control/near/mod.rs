@@ -53,13 +53,18 @@ impl Proxy {
     }
 
     fn near(&self) -> Result<Arc<Near>, NearError> {
-        self.state().tree.near().cloned().ok_or(NearError::None)
+        self.rooms()
+            .configuration
+            .tree()
+            .near()
+            .cloned()
+            .ok_or(NearError::None)
     }
 
     fn near_rule(&self, name: &str) -> Result<(Arc<Near>, Arc<Rule>), NearError> {
         let near = self.near()?;
-        let state = self.state();
-        let rules = state.tree.near_rules().ok_or(NearError::None)?;
+        let rooms = self.rooms();
+        let rules = rooms.configuration.tree().near_rules().ok_or(NearError::None)?;
         let found = rules.get(name).cloned();
         let rule = found.ok_or_else(|| {
             let names: Vec<&str> = rules.all().map(|rule| &*rule.name).collect();

@@ -175,8 +175,8 @@ impl Proxy {
 
     /// The time of this rule by the files, if that is above zero.
     fn configured_ttl(&self, name: &str) -> Option<std::time::Duration> {
-        let state = self.state();
-        let config = &state.loaded.config;
+        let rooms = self.rooms();
+        let config = rooms.configuration.config();
         let rules = config.near_rules();
         let rule = rules.into_iter().find(|rule| rule.name == name)?;
         let kept = config.near_values(rule).ttl;

@@ -230,8 +230,14 @@ impl Proxy {
         let metrics = self.metrics();
         let near = self.near()?;
         let usage = near.store.usage();
-        let rules = self.state().tree.near_rules().cloned().ok_or(NearError::None)?;
-        let config = self.state().loaded.config.clone();
+        let rules = self
+            .rooms()
+            .configuration
+            .tree()
+            .near_rules()
+            .cloned()
+            .ok_or(NearError::None)?;
+        let config = self.rooms().configuration.config().clone();
         let memory = near.store.memory();
         let configured = config.near.memory;
         let rows = rules.all().map(|rule| {
@@ -255,9 +261,9 @@ impl Proxy {
 
     /// The rules that are in force, and where they keep. `None`: nothing is kept by this configuration.
     pub fn near_rules(&self) -> Option<(Arc<Near>, Rules)> {
-        let state = self.state();
-        let rules = state.tree.near_rules()?.clone();
-        Some((Arc::clone(state.tree.near()?), rules))
+        let rooms = self.rooms();
+        let tree = rooms.configuration.tree();
+        Some((Arc::clone(tree.near()?), tree.near_rules()?.clone()))
     }
 
     /// What clients are told of the near cache; nothing where there is none.

@@ -1,14 +1,20 @@
 //! What the process says when it serves.
-use crate::control::Proxy;
+use crate::control::{Proxy, View};
 
 /// Logs where clients and operators connect. `why` is the reason for the back end that was chosen.
 pub(in crate::control) fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &str) {
-    let addresses: Vec<String> = proxy.listeners().into_iter().flatten().collect();
-    let members = proxy.members().len();
+    let View {
+        version,
+        listeners,
+        members,
+        ..
+    } = proxy.view();
+    let addresses: Vec<String> = listeners.into_iter().flatten().collect();
+    let members = members.len();
     let connections = proxy.workers.len() * (1 + crate::upstream::BULK_LANES);
     tracing::info!(
         configuration = %proxy.source.name(),
-        version = %proxy.version(),
+        %version,
         io = %proxy.io,
         why,
         workers = proxy.workers.len(),
@@ -25,7 +31,7 @@ pub(in crate::control) fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &st
 
 /// Tells someone who starts the program for the first time what to try.
 pub(in crate::control) fn introduce(proxy: &Proxy, admin: Option<&str>) {
-    let mut addresses = proxy.listeners().into_iter().flatten();
+    let mut addresses = proxy.view().listeners.into_iter().flatten();
     let Some(address) = addresses.next() else {
         return;
     };

@@ -1,6 +1,7 @@
-//! The life of the process: start, signals, end.
+//! The life of the process: start, what workers tell, signals, end.
 
-pub(in crate::control) mod greet;
+mod events;
+mod greet;
 mod pid_file;
 pub(in crate::control) mod run;
 pub(in crate::control) mod start;

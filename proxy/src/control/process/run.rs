@@ -117,7 +117,8 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
 /// Opens the admin port. Returns where it is; `None`: the configuration has none.
 async fn serve_admin(proxy: &Arc<Proxy>) -> Result<Option<String>, StartError> {
     let (address, tls) = {
-        let config = &proxy.state().loaded.config;
+        let rooms = proxy.rooms();
+        let config = rooms.configuration.config();
         (config.admin.clone(), config.admin_tls.clone())
     };
     let Some(address) = address else {

@@ -23,21 +23,24 @@ use crate::{
     client::{Question, Register},
     config::schema::{Config, Limits, Nodes},
     control::{
-        Proxy, State,
+        Proxy, Rooms,
         configuration::{
+            Configuration,
             follow::{REQUESTS, Request},
             own_copies::with_own_copies,
             reload::{Change, Preparer, ReloadError, Reloader, Running, Setup},
         },
         fleet::{Fleet, FleetError, Peering},
-        listening::drain::Drain,
+        listening::{Listening, drain::Drain},
         membership::{
+            Membership,
             copies::{Copies, StateFileWrites},
             orders::Orders,
         },
         near::NearOrders,
         origin::Origins,
         surroundings::{
+            Surroundings,
             dns::{Names, Questions},
             host,
         },
@@ -244,7 +247,12 @@ pub(in crate::control) fn start(
         questions: question,
         fleet,
         certificates: Arc::clone(preparer.registry.certificates()),
-        state: Mutex::new(State::new(first.loaded().clone(), copies, shared.random)),
+        rooms: Mutex::new(Rooms {
+            configuration: Configuration::new(first.loaded().clone(), shared.random),
+            listening: Listening::new(),
+            membership: Membership::new(copies),
+            surroundings: Surroundings::default(),
+        }),
     });
     let mut reloader = Reloader::new(Arc::clone(&proxy), preparer);
     reloader.begin(first);

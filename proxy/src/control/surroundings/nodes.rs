@@ -29,10 +29,9 @@ use tokio::{
 
 use crate::{
     config::schema::Nodes,
-    control::Proxy,
+    control::{Proxy, Rooms},
     members::{BadSnapshot, Localities, SNAPSHOT_BYTES},
     random::Random,
-    route::Orders,
     worker::Order,
 };
 
@@ -173,7 +172,7 @@ impl Proxy {
             if path != before {
                 // What another agent has told says nothing any more.
                 self.locate(None);
-                self.state().agent = Agent::default();
+                self.rooms().surroundings.agent = Agent::default();
             }
             before = path;
             tokio::select! {
@@ -190,7 +189,12 @@ impl Proxy {
         let mut random = Random(u64::from(std::process::id()));
         let (mut pause, mut said) = (Duration::ZERO, String::new());
         // What was told before holds until then.
-        let mut end = self.state().localities.is_some().then(|| Instant::now() + grace);
+        let mut end = self
+            .rooms()
+            .surroundings
+            .localities
+            .is_some()
+            .then(|| Instant::now() + grace);
         loop {
             let again = async {
                 sleep(pause.mul_f64(0.75 + random.fraction() / 2.0)).await;
@@ -237,11 +241,12 @@ impl Proxy {
     /// The agent is not followed: said once for each reason.
     fn lost(&self, error: &AgentError, said: &mut String, holds: bool) {
         let why = error.to_string();
-        let mut state = self.state();
-        state.agent.is_up = false;
-        state.agent.failures += 1;
-        state.agent.why = Some(why.clone());
-        drop(state);
+        {
+            let agent = &mut self.rooms().surroundings.agent;
+            agent.is_up = false;
+            agent.failures += 1;
+            agent.why = Some(why.clone());
+        }
         if why == *said {
             return;
         }
@@ -256,7 +261,7 @@ impl Proxy {
 
     fn told(&self, localities: Localities) {
         {
-            let agent = &mut self.state().agent;
+            let agent = &mut self.rooms().surroundings.agent;
             agent.is_up = true;
             agent.why = None;
             agent.snapshots += 1;
@@ -266,26 +271,22 @@ impl Proxy {
 
     /// Hands the workers what the agent tells; `None`: nothing.
     fn locate(&self, localities: Option<Localities>) {
-        let state = &mut *self.state();
+        let Rooms {
+            configuration,
+            surroundings,
+            ..
+        } = &mut *self.rooms();
         let localities = localities.map(Arc::new);
-        if state.localities == localities {
+        if surroundings.localities == localities {
             return;
         }
-        state.localities = localities;
-        let orders = state.orders();
-        state.tree.follow(&orders);
+        surroundings.localities = localities;
+        let orders = surroundings.orders(configuration.tree());
+        configuration.tree().follow(&orders);
         self.workers.order(|_| Order::Locate {
-            localities: state.localities.clone(),
+            localities: surroundings.localities.clone(),
             orders: orders.clone(),
         });
-    }
-}
-
-impl crate::control::State {
-    /// The orders of `nearest` in the running tree.
-    fn orders(&self) -> Orders {
-        let localities = self.localities.as_deref();
-        localities.map_or_else(Orders::default, |localities| self.tree.orders(localities))
     }
 }
 

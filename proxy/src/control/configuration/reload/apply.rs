@@ -16,8 +16,7 @@ use socket2::Socket;
 
 use super::{Change, plan::Step, prepare::Opened};
 use crate::{
-    control::{Proxy, State, workers::wait},
-    route::Orders,
+    control::{Proxy, Rooms, workers::wait},
     worker::Order,
 };
 
@@ -35,7 +34,7 @@ impl Proxy {
                     "`{key}` has changed, and is read at the start only: it takes effect with a restart"
                 ),
                 Step::ProvideDescriptors(need) => {
-                    let room = self.state().descriptors.provide(need);
+                    let room = self.rooms().listening.descriptors().provide(need);
                     self.register.set_room(room);
                 }
                 Step::RemoveCopies(copies) => self.remove_copies(&copies),
@@ -50,34 +49,32 @@ impl Proxy {
         let (done, all) = mpsc::channel();
         let left;
         {
-            let state = &mut *self.state();
-            state.members.clone_from(&change.members);
-            left = Self::follow_near(state, &change.setup.loaded.config, &change.tree);
-            state.loaded = change.setup.loaded.clone();
-            state.servers = mem::take(&mut change.setup.servers);
-            state.departed = change.setup.departed.clone();
-            state.hosts = mem::take(&mut change.setup.hosts);
+            let rooms = &mut *self.rooms();
+            left = Self::follow_near(&rooms.configuration, &change.setup.loaded.config, &change.tree);
+            let configuration = &mut rooms.configuration;
+            configuration.loaded = change.setup.loaded.clone();
+            configuration.servers = mem::take(&mut change.setup.servers);
+            configuration.hosts = mem::take(&mut change.setup.hosts);
+            let (members, departed) = (change.members.clone(), change.setup.departed.clone());
+            rooms.membership.replace(members, departed);
             // What this proposes reaches each worker before its tree, and whatever follows from it
             // afterwards: a copy that comes is thus read only when every worker writes to it.
-            self.add_copies(state, &change.before);
-            let orders = state
-                .localities
-                .as_deref()
-                .map_or_else(Orders::default, |localities| change.tree.orders(localities));
+            self.add_copies(rooms, &change.before);
+            let orders = rooms.surroundings.orders(&change.tree);
             for tree in change.trees.iter().chain([&change.tree]) {
                 tree.follow(&orders);
             }
             // With the trees: orders of `nearest` that the node agent changes from now on are for these.
-            mem::swap(&mut state.tree, &mut change.tree);
-            self.send_trees(state, change, close, &done);
+            mem::swap(&mut rooms.configuration.tree, &mut change.tree);
+            self.send_trees(rooms, change, close, &done);
         }
         drop(done);
         wait(&all);
         self.free_near(left);
     }
 
-    fn send_trees(&self, state: &State, change: &mut Change, close: &[u16], done: &Sender<()>) {
-        if !state.accepts {
+    fn send_trees(&self, rooms: &Rooms, change: &mut Change, close: &[u16], done: &Sender<()>) {
+        if !rooms.listening.accepts() {
             // The drain has begun since they were bound.
             change.opened.clear();
         }
@@ -85,7 +82,7 @@ impl Proxy {
         let mut sockets: Vec<(u16, std::vec::IntoIter<Socket>)> = opened
             .map(|opened| (opened.number, mem::take(&mut opened.sockets).into_iter()))
             .collect();
-        let limits = &state.loaded.config.limits;
+        let limits = &rooms.configuration.loaded.config.limits;
         let mut trees = mem::take(&mut change.trees).into_iter();
         self.workers.order(|_| {
             let Some(tree) = trees.next() else {
@@ -105,30 +102,27 @@ impl Proxy {
     }
 
     fn record(&self, change: &mut Change) {
-        let state = &mut *self.state();
-        let bound = mem::take(&mut state.bound).into_iter();
+        let rooms = &mut *self.rooms();
         let wanted = &change.setup.loaded.config.listeners;
-        let is_wanted = |address: &String| wanted.iter().any(|listener| listener.address == *address);
-        state.bound = bound
-            .chain(std::iter::repeat(None))
-            .zip(&change.listeners)
-            .map(|(bound, address)| bound.filter(|_| is_wanted(address)))
-            .collect();
-        for Opened { number, address, .. } in mem::take(&mut change.opened) {
-            state.bound[usize::from(number)] = Some(address);
-        }
-        state.listeners = mem::take(&mut change.listeners);
-        state.version = Arc::clone(&state.tree.version);
-        state.changed = SystemTime::now();
-        self.register.listening(&state.bound);
+        let opened = mem::take(&mut change.opened).into_iter();
+        rooms.listening.record(
+            mem::take(&mut change.listeners),
+            |address| wanted.iter().any(|listener| listener.address == *address),
+            opened.map(|Opened { number, address, .. }| (number, address)),
+        );
+        self.register.listening(rooms.listening.bound());
+        let configuration = &mut rooms.configuration;
+        configuration.version = Arc::clone(&configuration.tree.version);
+        configuration.changed = SystemTime::now();
         self.nodes.send_if_modified(|nodes| {
-            let wanted = &state.loaded.config.nodes;
+            let wanted = &configuration.loaded.config.nodes;
             let differs = nodes != wanted;
             nodes.clone_from(wanted);
             differs
         });
-        self.forget_ejections(state, &change.before);
-        self.recount(state);
-        tracing::info!(version = %state.version, members = state.members.len(), "configuration in effect");
+        let version = Arc::clone(&configuration.version);
+        self.follow_ejections(rooms, &change.before);
+        let members = rooms.membership.members().len();
+        tracing::info!(%version, members, "configuration in effect");
     }
 }

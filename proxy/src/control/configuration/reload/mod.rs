@@ -29,8 +29,8 @@ use crate::{
         source::{self, Lists},
     },
     control::{
-        Proxy, State,
-        configuration::own_copies::with_own_copies,
+        Proxy, Rooms,
+        configuration::{Configuration, own_copies::with_own_copies},
         surroundings::dns::{LookupFailure, Questions},
     },
 };
@@ -55,33 +55,32 @@ pub(in crate::control) struct Reloader {
     waits: bool,
 }
 
-impl State {
-    /// What DNS has to be asked for what runs.
-    fn questions(&self) -> Questions {
-        let mut questions = Questions::of(&self.loaded.config, &self.servers);
-        questions.extend(Questions::of(&self.loaded.config, &self.departed.servers()));
-        questions
-    }
+/// What DNS has to be asked for what runs.
+fn questions(rooms: &Rooms) -> Questions {
+    let Configuration { loaded, servers, .. } = &rooms.configuration;
+    let mut questions = Questions::of(&loaded.config, servers);
+    let departed = rooms.membership.departed().servers();
+    questions.extend(Questions::of(&loaded.config, &departed));
+    questions
+}
 
-    fn running(&self) -> Running {
-        let listeners = self
-            .listeners
-            .iter()
-            .enumerate()
-            .map(|(number, address)| Listener {
-                address: address.clone(),
-                is_open: self.bound.get(number).is_some_and(Option::is_some),
-            });
-        Running {
-            version: Arc::clone(&self.version),
-            config: self.loaded.config.clone(),
-            servers: self.servers.clone(),
-            departed: self.departed.clone(),
-            hosts: self.hosts.clone(),
-            members: self.members.clone(),
-            listeners: listeners.collect(),
-            accepts: self.accepts,
-        }
+/// What runs, as far as a change is compared with it.
+fn running(rooms: &Rooms) -> Running {
+    let (configuration, listening) = (&rooms.configuration, &rooms.listening);
+    let addresses = listening.addresses().iter().enumerate();
+    let listeners = addresses.map(|(number, address)| Listener {
+        address: address.clone(),
+        is_open: listening.bound().get(number).is_some_and(Option::is_some),
+    });
+    Running {
+        version: Arc::clone(&configuration.version),
+        config: configuration.loaded.config.clone(),
+        servers: configuration.servers.clone(),
+        departed: rooms.membership.departed().clone(),
+        hosts: configuration.hosts.clone(),
+        members: rooms.membership.members().to_vec(),
+        listeners: listeners.collect(),
+        accepts: listening.accepts(),
     }
 }
 
@@ -117,22 +116,24 @@ impl Reloader {
     fn read_again(&mut self) -> Result<bool, ReloadError> {
         let result = self.try_to_read();
         self.waits = result.as_ref().is_err_and(ReloadError::retry_may_help);
-        let mut state = self.proxy.state();
-        state.attempted = SystemTime::now();
-        match &result {
-            Ok(changed) => {
-                if state.refused.take().is_some() {
-                    tracing::info!(version = %state.version, "the configuration is good again");
+        {
+            let configuration = &mut self.proxy.rooms().configuration;
+            configuration.attempted = SystemTime::now();
+            let reloads = &mut configuration.reloads;
+            match &result {
+                Ok(changed) => {
+                    if reloads.refused.take().is_some() {
+                        tracing::info!(version = %configuration.version, "the configuration is good again");
+                    }
+                    reloads.done += u64::from(*changed);
                 }
-                state.reloads += u64::from(*changed);
-            }
-            Err(error) => {
-                state.failures += 1;
-                state.refused = Some(error.to_string());
-                tracing::error!("configuration refused, the running one stays: {error}");
+                Err(error) => {
+                    reloads.failed += 1;
+                    reloads.refused = Some(error.to_string());
+                    tracing::error!("configuration refused, the running one stays: {error}");
+                }
             }
         }
-        drop(state);
         self.ask_for_what_runs();
         result
     }
@@ -143,9 +144,9 @@ impl Reloader {
         let mut servers = source::lists(&loaded.config)?;
         let mut questions = Questions::of(&loaded.config, &servers);
         let running = {
-            let state = self.proxy.state();
-            questions.extend(state.questions());
-            state.running()
+            let rooms = self.proxy.rooms();
+            questions.extend(self::questions(&rooms));
+            running(&rooms)
         };
         names.follow(&questions);
         names.wait_for_first();
@@ -182,8 +183,8 @@ impl Reloader {
     /// refused for want of an answer is tried once more.
     fn renew(&mut self) -> Result<bool, ReloadError> {
         let (running, mut loaded) = {
-            let state = self.proxy.state();
-            (state.running(), state.loaded.clone())
+            let rooms = self.proxy.rooms();
+            (running(&rooms), rooms.configuration.loaded.clone())
         };
         let mut servers = running.servers.clone();
         self.proxy.names.list(&loaded.config, &mut servers);
@@ -191,17 +192,18 @@ impl Reloader {
         // They were logged when the configuration was read.
         loaded.warnings.clear();
         let result = self.replace(running, loaded, servers);
-        let mut state = self.proxy.state();
-        match &result {
-            Ok(changed) => state.reloads += u64::from(*changed),
-            Err(error) => {
-                state.failures += 1;
-                tracing::error!(
-                    "the servers or listeners cannot be changed, those before them stay: {error}"
-                );
+        {
+            let reloads = &mut self.proxy.rooms().configuration.reloads;
+            match &result {
+                Ok(changed) => reloads.done += u64::from(*changed),
+                Err(error) => {
+                    reloads.failed += 1;
+                    tracing::error!(
+                        "the servers or listeners cannot be changed, those before them stay: {error}"
+                    );
+                }
             }
         }
-        drop(state);
         if self.waits {
             return self.read_again();
         }
@@ -215,7 +217,7 @@ impl Reloader {
         let names = &self.proxy.names;
         let mut questions = Questions::of(config, servers);
         if !names.asks_for_hosts(&questions) {
-            questions.extend(self.proxy.state().questions());
+            questions.extend(self::questions(&self.proxy.rooms()));
             names.follow(&questions);
             names.wait_for_first();
         }
@@ -225,7 +227,7 @@ impl Reloader {
     /// answers.
     fn ask_for_what_runs(&self) {
         if !self.waits {
-            let questions = self.proxy.state().questions();
+            let questions = questions(&self.proxy.rooms());
             self.proxy.names.follow(&questions);
         }
     }

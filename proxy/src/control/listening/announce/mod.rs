@@ -97,16 +97,17 @@ struct Announcing {
 impl Proxy {
     /// The listeners of the running configuration whose clients discover the proxies.
     fn announcing(&self) -> Vec<Announcing> {
-        let state = self.state();
+        let rooms = self.rooms();
+        let listening = &rooms.listening;
         let bound = |address: &str| {
-            let number = state.listeners.iter().position(|known| known == address)?;
-            match state.bound.get(number)? {
+            let number = listening.addresses.iter().position(|known| known == address)?;
+            match listening.bound.get(number)? {
                 Some(bound) => bound.parse().ok(),
                 // A drain has closed it. It will be there again.
                 None => listen_socket(address),
             }
         };
-        let listeners = state.loaded.config.listeners.iter();
+        let listeners = rooms.configuration.config().listeners.iter();
         let announcing = listeners.filter_map(|listener| {
             Some(Announcing {
                 discovery: listener.discovery.clone()?,
@@ -130,24 +131,11 @@ impl Proxy {
         self.certificates.connector(&tls, None).ok().map(Arc::new)
     }
 
-    /// What clients are told by the listeners of the running configuration that tell of proxies.
-    pub fn announcements(&self) -> Vec<Told> {
-        let state = self.state();
-        let listeners = &state.loaded.config.listeners;
-        let tells = |told: &&Told| {
-            let own = listeners
-                .iter()
-                .find(|listener| listener.address == told.listener);
-            own.is_some_and(|listener| listener.discovery.is_some())
-        };
-        state.told.iter().filter(tells).cloned().collect()
-    }
-
     /// Hands the workers what clients are told, by the number of the listener.
     fn tell(&self, announcements: &BTreeMap<String, Announcement>) {
-        let mut state = self.state();
-        state.told = announcements.values().map(Told::by).collect();
-        let answers = state.listeners.iter().map(|address| {
+        let listening = &mut self.rooms().listening;
+        listening.told = announcements.values().map(Told::by).collect();
+        let answers = listening.addresses.iter().map(|address| {
             let told = announcements.get(address).and_then(|told| told.told.as_ref());
             told.map_or_else(Announced::new, answers)
         });

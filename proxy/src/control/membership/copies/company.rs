@@ -26,7 +26,7 @@ impl Proxy {
         let look = if self.fleet().is_some() { LOOK } else { LOOK_ALONE };
         loop {
             sleep(look).await;
-            let copies: Vec<Arc<Member>> = copies_of(&self.state().members).cloned().collect();
+            let copies: Vec<Arc<Member>> = copies_of(&self.rooms().membership.members).cloned().collect();
             let mut found: Vec<ServerIdentity> = Vec::new();
             for member in copies {
                 if found.contains(&member.identity) {
@@ -34,14 +34,18 @@ impl Proxy {
                 }
                 // What cannot be asked has not changed, as far as anybody knows.
                 if let Ok(count) = self.company_of(&member).await {
-                    let mut state = self.state();
-                    let before = state.copies.company.insert(member.identity.clone(), count);
-                    drop(state);
+                    let mut rooms = self.rooms();
+                    let before = rooms
+                        .membership
+                        .copies
+                        .company
+                        .insert(member.identity.clone(), count);
+                    drop(rooms);
                     self.tell_of_company(&member, before.unwrap_or_default(), count);
                 }
                 found.push(member.identity.clone());
             }
-            let company = &mut self.state().copies.company;
+            let company = &mut self.rooms().membership.copies.company;
             company.retain(|server, _| found.contains(server));
         }
     }
@@ -89,14 +93,13 @@ impl Proxy {
 
     fn lanes_to(&self, server: &ServerIdentity) -> usize {
         let metrics = self.metrics();
-        let state = self.state();
-        let same = state.members.iter().filter(|member| member.identity == *server);
+        let rooms = self.rooms();
+        let same = rooms
+            .membership
+            .members
+            .iter()
+            .filter(|member| member.identity == *server);
         let lanes = same.filter_map(|member| metrics.members.get(member.id.0 as usize));
         lanes.map(|member| member.lanes as usize).sum()
-    }
-
-    /// How many connections of others the servers of copies have.
-    pub fn foreign_connections(&self) -> usize {
-        self.state().copies.foreign_connections()
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use super::{Copies, copies_of, repairs};
 use crate::{
     config::schema::Replicated,
-    control::{Proxy, State, workers::wait},
+    control::{Proxy, Rooms, membership::Membership, workers::wait},
     copies::{
         CopyState, MissedKeys,
         state_file::{Known, Record},
@@ -32,13 +32,13 @@ impl Proxy {
     pub(in crate::control) fn remove_copies(&self, gone: &[MemberId]) {
         {
             // They are forgotten first, so that nothing is proposed about them any more.
-            let state = &mut *self.state();
-            let members = mem::take(&mut state.members).into_iter();
+            let membership = &mut self.rooms().membership;
+            let members = mem::take(&mut membership.members).into_iter();
             let (removed, members): (Vec<_>, _) = members.partition(|member| gone.contains(&member.id));
-            state.members = members;
+            membership.members = members;
             let Copies {
                 agreement, ledger, ..
-            } = &mut state.copies;
+            } = &mut membership.copies;
             for member in removed {
                 ledger.forget(&member.identity);
                 let missed = agreement.removed(&member.identity);
@@ -61,11 +61,11 @@ impl Proxy {
 
     /// Copies that come are read only when every worker writes to them and nothing older is left there.
     /// `before` are the members until now; the workers have not yet the tree that names the new ones.
-    pub(in crate::control) fn add_copies(self: &Arc<Self>, state: &mut State, before: &[Arc<Member>]) {
+    pub(in crate::control) fn add_copies(self: &Arc<Self>, rooms: &mut Rooms, before: &[Arc<Member>]) {
         let now = Instant::now();
-        let members = state.members.clone();
-        set_pools(state, before);
-        let begun = state.copies.ledger.begun.clone();
+        let members = rooms.membership.members.clone();
+        set_pools(rooms, before);
+        let begun = rooms.membership.copies.ledger.begun.clone();
         let mut acts = Vec::new();
         let mut trusted = Vec::new();
         for member in copies_of(&members) {
@@ -74,7 +74,7 @@ impl Proxy {
             }
             let first = !begun.contains(&member.pool.name);
             let has_twin = before.iter().any(|other| other.endpoint() == member.endpoint());
-            let copies = &mut state.copies;
+            let copies = &mut rooms.membership.copies;
             match copies.arrival(member, first) {
                 Arrival::Trusted => trusted.push(Arc::clone(member)),
                 Arrival::Stale(why, missed) => {
@@ -84,13 +84,14 @@ impl Proxy {
             }
         }
         for member in copies_of(&members) {
-            acts.extend(match state.departed.holds(member) {
-                true => state.copies.agreement.departed(&member.identity, now),
-                false => state.copies.agreement.returned(&member.identity),
+            let Membership { departed, copies, .. } = &mut rooms.membership;
+            acts.extend(match departed.holds(member) {
+                true => copies.agreement.departed(&member.identity, now),
+                false => copies.agreement.returned(&member.identity),
             });
         }
-        self.execute(state, acts);
-        self.save(state);
+        self.execute(rooms, acts);
+        self.save(rooms);
         for member in trusted {
             self.runtime.spawn(Arc::clone(self).meet(member));
         }
@@ -99,22 +100,23 @@ impl Proxy {
     /// At the start a copy that answers is trusted; one that is silent may have been left out of writes.
     async fn meet(self: Arc<Self>, member: Arc<Member>) {
         let met = repairs::meet(&member).await;
-        let state = &mut *self.state();
+        let rooms = &mut *self.rooms();
+        let Membership { members, copies, .. } = &mut rooms.membership;
         match met {
             // It was removed meanwhile.
-            _ if !state.members.iter().any(|known| known.id == member.id) => return,
-            Ok((life, from)) => state.copies.met(&member, life, from),
+            _ if !members.iter().any(|known| known.id == member.id) => return,
+            Ok((life, from)) => copies.met(&member, life, from),
             Err(error) => {
                 let why = format!("it did not answer at the start: {error}");
-                let agreement = &mut state.copies.agreement;
+                let agreement = &mut copies.agreement;
                 let (server, missed) = (&member.identity, MissedKeys::everything());
                 let acts = agreement.mark_stale(server, &why, missed, Instant::now());
                 // The process before this one may have had a request on its way there.
                 agreement.broken(server, None);
-                self.execute(state, acts);
+                self.execute(rooms, acts);
             }
         }
-        self.save(state);
+        self.save(rooms);
     }
 }
 
@@ -184,13 +186,19 @@ fn is_unclean(known: Option<&Known>, member: &Member, first: bool) -> bool {
 }
 
 /// Tells the agreement how many members each pool has, and warns of pools in which a majority is all of them.
-fn set_pools(state: &mut State, before: &[Arc<Member>]) {
-    for (name, pool) in &state.loaded.config.pools {
+fn set_pools(rooms: &mut Rooms, before: &[Arc<Member>]) {
+    let Membership {
+        members,
+        departed,
+        copies,
+        ..
+    } = &mut rooms.membership;
+    for (name, pool) in &rooms.configuration.config().pools {
         let Some(replicated) = &pool.replicated else {
             continue;
         };
-        let size = copies_of(&state.members)
-            .filter(|member| *member.pool.name == **name && !state.departed.holds(member))
+        let size = copies_of(members)
+            .filter(|member| *member.pool.name == **name && !departed.holds(member))
             .count();
         let had = copies_of(before)
             .filter(|member| *member.pool.name == **name)
@@ -200,6 +208,6 @@ fn set_pools(state: &mut State, before: &[Arc<Member>]) {
             tracing::warn!(pool = %name, "has {}; with min_acks 1 both go on", Replicated::TWO);
         }
         let quorum = replicated.acks_of(size).min(size);
-        state.copies.agreement.set_pool(name, size, quorum);
+        copies.agreement.set_pool(name, size, quorum);
     }
 }

@@ -30,7 +30,7 @@ use self::{
 };
 use crate::{
     config::schema::{Config, Rejoin},
-    control::{Proxy, State},
+    control::{Proxy, Rooms, membership::Membership},
     copies::{
         Act, Agreement, CopyState, CopyStatus, Environment, Event, MissedKeys, Proposal, RepairTask, Snapshot,
     },
@@ -119,11 +119,11 @@ impl Proxy {
     /// A worker has told something of a copy.
     pub(in crate::control) fn hear_of_copy(self: &Arc<Self>, event: Event) {
         let now = Instant::now();
-        let state = &mut *self.state();
-        let copies = &mut state.copies;
+        let rooms = &mut *self.rooms();
+        let Membership { members, copies, .. } = &mut rooms.membership;
         let acts = match event {
             Event::Stale { member, why } => {
-                if find(&state.members, member.id).is_none() {
+                if find(members, member.id).is_none() {
                     return;
                 }
                 copies
@@ -131,7 +131,7 @@ impl Proxy {
                     .mark_stale(&member.identity, &why, MissedKeys::default(), now)
             }
             Event::Broken { member, end } => {
-                return match find(&state.members, member.id) {
+                return match find(members, member.id) {
                     Some(_) => copies.agreement.broken(&member.identity, end),
                     None => copies.ledger.orphan(&member, end),
                 };
@@ -142,7 +142,7 @@ impl Proxy {
                 epoch,
                 missed,
             } => {
-                let Some(member) = find(&state.members, member) else {
+                let Some(member) = find(members, member) else {
                     return;
                 };
                 copies
@@ -150,26 +150,27 @@ impl Proxy {
                     .acknowledged(worker, &member.identity, epoch, missed, now)
             }
         };
-        self.execute(state, acts);
+        self.execute(rooms, acts);
     }
 
     /// A worker has ended. `unanswered`: it has left copies with changes that they have not answered.
     pub(in crate::control) fn hear_of_end(&self, unanswered: bool) {
-        let ledger = &mut self.state().copies.ledger;
+        let ledger = &mut self.rooms().membership.copies.ledger;
         ledger.ended += 1;
         ledger.left_unanswered |= unanswered;
     }
 
     /// Carries out what the agreement decided, in order and under the lock: workers hear proposals in the
     /// order in which they were made.
-    fn execute(self: &Arc<Self>, state: &mut State, acts: Vec<Act>) {
+    fn execute(self: &Arc<Self>, rooms: &mut Rooms, acts: Vec<Act>) {
+        let Membership { members, copies, .. } = &mut rooms.membership;
         let Copies {
             agreement, ledger, ..
-        } = &mut state.copies;
+        } = copies;
         let mut surroundings = Surroundings {
             proxy: self,
-            members: &state.members,
-            config: &state.loaded.config,
+            members,
+            config: rooms.configuration.config(),
             ledger,
         };
         agreement.execute(acts, &mut surroundings);

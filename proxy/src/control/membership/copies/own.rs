@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{Copies, copies_of, repairs::open};
 use crate::{
-    control::Proxy,
+    control::{Proxy, membership::Membership},
     copies::{CopyState, MissedKeys, repair::RepairError},
     fleet::keeper::Owed,
     members::Member,
@@ -72,25 +72,26 @@ impl Proxy {
         missed: impl Fn(&Member) -> MissedKeys,
     ) {
         let now = Instant::now();
-        let state = &mut *self.state();
-        state.copies.is_held = is_held;
-        let own: Vec<Arc<Member>> = copies_of(&state.members).cloned().collect();
+        let rooms = &mut *self.rooms();
+        rooms.membership.copies.is_held = is_held;
+        let own: Vec<Arc<Member>> = copies_of(&rooms.membership.members).cloned().collect();
         for member in own {
-            let Copies { agreement, .. } = &mut state.copies;
+            let Copies {
+                agreement, haunted, ..
+            } = &mut rooms.membership.copies;
             let acts = agreement.mark_stale(&member.identity, why, missed(&member), now);
-            if state.copies.haunted.remove(&member.identity) {
-                state.copies.agreement.broken(&member.identity, None);
+            if haunted.remove(&member.identity) {
+                agreement.broken(&member.identity, None);
             }
-            self.execute(state, acts);
+            self.execute(rooms, acts);
         }
     }
 
     /// May all own copies be read, and is there one?
     pub(in crate::control) fn reads_own_copies(&self) -> bool {
-        let state = self.state();
-        let mut own = copies_of(&state.members).peekable();
-        let is_current =
-            |member: &Arc<Member>| state.copies.state(member) == CopyState::Current && member.is_up();
+        let Membership { members, copies, .. } = &self.rooms().membership;
+        let mut own = copies_of(members).peekable();
+        let is_current = |member: &Arc<Member>| copies.state(member) == CopyState::Current && member.is_up();
         own.peek().is_some() && own.all(is_current)
     }
 }

@@ -142,14 +142,14 @@ impl Proxy {
         if let Ok(Repaired { life, .. }) = &result {
             self.save_repaired(server, *life).await;
         }
-        let state = &mut *self.state();
+        let rooms = &mut *self.rooms();
         let Copies {
             agreement, ledger, ..
-        } = &mut state.copies;
+        } = &mut rooms.membership.copies;
         ledger.repaired.remove(server);
         ledger.count_repair(server, &result);
         let acts = agreement.repaired(server, task.epoch, result, Instant::now());
-        self.execute(state, acts);
+        self.execute(rooms, acts);
     }
 
     async fn try_repair(
@@ -163,7 +163,7 @@ impl Proxy {
             // Once it was met, a restart can be told.
             None => {
                 let (life, from) = meet(member).await?;
-                self.state().copies.met(member, life, from);
+                self.rooms().membership.copies.met(member, life, from);
                 life
             }
         };
@@ -179,19 +179,23 @@ impl Proxy {
         }
         let mut pause = FIRST_LOOK;
         loop {
-            let is_held = self.state().copies.is_held;
+            let is_held = self.rooms().membership.copies.is_held;
             let answers = !is_held && probe(&member).await.is_ok() && self.has_no_orphans(&member).await;
             {
-                let state = &mut *self.state();
-                if !state.copies.agreement.is_watched(&server, epoch) {
+                let rooms = &mut *self.rooms();
+                if !rooms.membership.copies.agreement.is_watched(&server, epoch) {
                     return;
                 }
                 if answers {
-                    self.revived(state, &member);
+                    self.revived(rooms, &member);
                 }
-                let acts = state.copies.agreement.reachable(&server, epoch, answers);
+                let acts = rooms
+                    .membership
+                    .copies
+                    .agreement
+                    .reachable(&server, epoch, answers);
                 if !acts.is_empty() {
-                    return self.execute(state, acts);
+                    return self.execute(rooms, acts);
                 }
             }
             sleep(pause.mul_f64(0.75 + random.fraction() / 2.0)).await;
@@ -207,7 +211,7 @@ impl Proxy {
     async fn has_no_orphans(&self, member: &Member) -> bool {
         let server = member.identity.clone();
         let (is_first, then) = {
-            let ledger = &self.state().copies.ledger;
+            let ledger = &self.rooms().membership.copies.ledger;
             if !ledger.orphans.threaten(&server) {
                 return true;
             }
@@ -220,7 +224,7 @@ impl Proxy {
         };
         let Copies {
             agreement, ledger, ..
-        } = &mut self.state().copies;
+        } = &mut self.rooms().membership.copies;
         let from = connections.from.map(|from| (server.clone(), from));
         ledger.from.extend(from);
         let waits = ledger.orphans.listed(&server, connections, then, Instant::now());

@@ -9,7 +9,7 @@ use tokio::{
 
 use super::Copies;
 use crate::{
-    control::{Proxy, State},
+    control::{Proxy, Rooms, membership::Membership},
     copies::state_file::{Known, Left, Record, Writer, Written},
     members::ServerIdentity,
     protocol::Incarnation,
@@ -143,9 +143,9 @@ impl Saving {
 
 impl Proxy {
     /// Has the state file written, so that what copies missed outlives this process.
-    pub(super) fn save(self: &Arc<Self>, state: &mut State) -> Write {
-        let records = records(state);
-        let write = state.copies.ledger.saving.write(records);
+    pub(super) fn save(self: &Arc<Self>, rooms: &mut Rooms) -> Write {
+        let records = records(rooms);
+        let write = rooms.membership.copies.ledger.saving.write(records);
         self.watch_write(write);
         write
     }
@@ -160,8 +160,8 @@ impl Proxy {
     /// Hears what becomes of writes of the state file: steps that waited for them go on.
     pub(in crate::control) async fn hear_of_state_file(self: Arc<Self>, mut writes: StateFileWrites) {
         while let Some(Written { number, left }) = writes.recv().await {
-            let state = &mut *self.state();
-            let saving = &mut state.copies.ledger.saving;
+            let rooms = &mut *self.rooms();
+            let saving = &mut rooms.membership.copies.ledger.saving;
             if let Some(file) = &mut saving.file {
                 file.writer.done = number;
                 if left != Left::Newest {
@@ -176,8 +176,8 @@ impl Proxy {
             }
             if left != Left::Older {
                 for (server, epoch) in saving.done(number) {
-                    let acts = state.copies.agreement.saved(&server, epoch);
-                    self.execute(state, acts);
+                    let acts = rooms.membership.copies.agreement.saved(&server, epoch);
+                    self.execute(rooms, acts);
                 }
             }
         }
@@ -185,19 +185,19 @@ impl Proxy {
 
     async fn save_again(self: Arc<Self>) {
         sleep(RETRY).await;
-        let state = &mut *self.state();
-        state.copies.ledger.saving.retries = false;
-        self.save(state);
+        let rooms = &mut *self.rooms();
+        rooms.membership.copies.ledger.saving.retries = false;
+        self.save(rooms);
     }
 
     /// This copy was repaired at a server in this life: has that written before the copy is read again, so
     /// that a restart soon after does not repair it once more. A disk that is slow is not waited for.
     pub(super) async fn save_repaired(self: &Arc<Self>, server: &ServerIdentity, life: Incarnation) {
         let write = {
-            let state = &mut *self.state();
-            state.copies.ledger.repaired.insert(server.clone());
-            state.copies.agreement.met(server, life);
-            self.save(state)
+            let rooms = &mut *self.rooms();
+            rooms.membership.copies.ledger.repaired.insert(server.clone());
+            rooms.membership.copies.agreement.met(server, life);
+            self.save(rooms)
         };
         if let Write::UnderWay(number) | Write::Begun(number) = write {
             let _ = timeout(REPAIRED_TIMEOUT, self.written(number)).await;
@@ -206,14 +206,14 @@ impl Proxy {
 
     /// Waits until the write of this number is done, or a later one.
     async fn written(&self, number: u64) {
-        while !self.state().copies.ledger.saving.is_done(number) {
+        while !self.rooms().membership.copies.ledger.saving.is_done(number) {
             sleep(LOOK_AT_FILE).await;
         }
     }
 
     async fn warn_if_late(self: Arc<Self>, number: u64) {
         sleep(LATE).await;
-        let saving = &mut self.state().copies.ledger.saving;
+        let saving = &mut self.rooms().membership.copies.ledger.saving;
         if let Some(file) = &saving.file
             && file.writer.done < number
         {
@@ -231,16 +231,16 @@ impl Proxy {
     /// so.
     pub(in crate::control) async fn save_end(self: &Arc<Self>) {
         let ended = async {
-            while self.state().copies.ledger.ended < self.workers.len() {
+            while self.rooms().membership.copies.ledger.ended < self.workers.len() {
                 sleep(LOOK_AT_END).await;
             }
         };
         // A worker that has panicked does not say that it ends.
         let all = timeout(END_TIMEOUT, ended).await.is_ok();
         let number = {
-            let state = &mut *self.state();
-            let records = records(state);
-            let ledger = &mut state.copies.ledger;
+            let rooms = &mut *self.rooms();
+            let records = records(rooms);
+            let ledger = &mut rooms.membership.copies.ledger;
             let clean = all && !ledger.left_unanswered && ledger.orphans.is_empty();
             ledger.saving.close(records, clean)
         };
@@ -254,9 +254,10 @@ impl Proxy {
 }
 
 /// What the state file is to say.
-fn records(state: &State) -> Vec<Record> {
+fn records(rooms: &Rooms) -> Vec<Record> {
+    let Membership { members, copies, .. } = &rooms.membership;
     let Copies {
         agreement, ledger, ..
-    } = &state.copies;
-    ledger.records(agreement, &state.members, &state.loaded.config)
+    } = copies;
+    ledger.records(agreement, members, rooms.configuration.config())
 }

@@ -10,6 +10,7 @@
 
 mod answer;
 mod ask;
+mod counts;
 mod failure;
 mod find;
 mod hosts;
