@@ -66,7 +66,7 @@ pub(super) async fn answer(listener: TcpListener, router: Router, may: impl Fn(I
 
 /// The same by TLS, for everybody.
 pub(super) async fn answer_by_tls(listener: TcpListener, tls: Arc<Acceptor>, router: Router) {
-    // Who is told in plain words that there is no room does not understand them.
+    // A client that speaks TLS would not understand plain words that there is no room.
     serve(
         listener,
         |_| true,

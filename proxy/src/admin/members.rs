@@ -67,7 +67,7 @@ struct Copy {
     since: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
-    missed: Missed,
+    missed: MissedCount,
     /// The copy has left the list of servers and may return. Missing if it has not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     departed: bool,
@@ -76,12 +76,12 @@ struct Copy {
 /// The number of keys that a copy missed, or a word for none and for all.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Missed {
+enum MissedCount {
     Keys(usize),
     Word(&'static str),
 }
 
-impl From<Option<usize>> for Missed {
+impl From<Option<usize>> for MissedCount {
     fn from(keys: Option<usize>) -> Self {
         match keys {
             None => Self::Word(EVERYTHING),

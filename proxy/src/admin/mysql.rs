@@ -33,7 +33,7 @@ pub struct MysqlPool {
     pub name: String,
     /// It finds its writer by itself: its members have roles.
     pub has_roles: bool,
-    /// The name of its writer. `None`: there is none, or members have no roles.
+    /// The name of its writer. `None`: no member takes writes, or members have no roles.
     pub writer: Option<String>,
     /// Its members, in the order of the configuration.
     pub members: Vec<MysqlMember>,

@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::task::spawn_blocking;
 
 use super::{Shared, query::Query};
-use crate::control::{Meant, NearError, Proxy};
+use crate::control::{DropScope, NearError, Proxy};
 
 /// The settings of a rule.
 const SETTINGS: [&str; 6] = ["ttl", "stale", "stale_on_error", "negative", "largest", "jitter"];
@@ -102,12 +102,12 @@ pub(super) async fn drop(State(proxy): Shared, RawQuery(query): RawQuery) -> Res
         let (key, prefix) = (query.bytes("key"), query.bytes("prefix"));
         let is_meant = |bytes: &Option<Vec<u8>>| bytes.as_ref().is_some_and(|bytes| !bytes.is_empty());
         let meant = match (&key, &prefix, query.flag("all")?) {
-            (Some(bytes), None, false) if is_meant(&key) => Meant::Key(bytes),
-            (None, Some(bytes), false) if is_meant(&prefix) => Meant::Prefix(bytes),
-            (None, None, true) => Meant::All,
+            (Some(bytes), None, false) if is_meant(&key) => DropScope::Key(bytes),
+            (None, Some(bytes), false) if is_meant(&prefix) => DropScope::Prefix(bytes),
+            (None, None, true) => DropScope::All,
             _ => return Err(WHAT_TO_DROP.into()),
         };
-        Ok(json(Dropped {
+        Ok(json(DropCount {
             dropped: proxy.drop_near(&rule, meant)?,
         }))
     })
@@ -119,11 +119,11 @@ const WHAT_TO_DROP: &str =
 
 /// How many kept replies went.
 #[derive(Serialize)]
-struct Dropped {
+struct DropCount {
     dropped: u64,
 }
 
-fn rule(query: &Query<'_>) -> Result<String, Refused> {
+fn rule(query: &Query<'_>) -> Result<String, Refusal> {
     let rule = query.text("rule").filter(|rule| !rule.is_empty());
     Ok(rule.ok_or("which rule? ?rule=NAME")?)
 }
@@ -132,10 +132,10 @@ fn json(value: impl Serialize) -> Response {
     Json(value).into_response()
 }
 
-/// Why a request is not carried out.
-struct Refused(StatusCode, String);
+/// RefusalStatus a request is not carried out.
+struct Refusal(StatusCode, String);
 
-impl<E: std::fmt::Display + Into<Why>> From<E> for Refused {
+impl<E: std::fmt::Display + Into<RefusalStatus>> From<E> for Refusal {
     fn from(error: E) -> Self {
         let text = error.to_string();
         Self(error.into().0, text)
@@ -143,21 +143,21 @@ impl<E: std::fmt::Display + Into<Why>> From<E> for Refused {
 }
 
 /// The status of a refusal.
-struct Why(StatusCode);
+struct RefusalStatus(StatusCode);
 
-impl From<&str> for Why {
+impl From<&str> for RefusalStatus {
     fn from(_: &str) -> Self {
         Self(StatusCode::BAD_REQUEST)
     }
 }
 
-impl From<super::query::BadQuery> for Why {
+impl From<super::query::BadQuery> for RefusalStatus {
     fn from(_: super::query::BadQuery) -> Self {
         Self(StatusCode::BAD_REQUEST)
     }
 }
 
-impl From<NearError> for Why {
+impl From<NearError> for RefusalStatus {
     fn from(error: NearError) -> Self {
         Self(match error {
             NearError::None => StatusCode::NOT_FOUND,
@@ -174,12 +174,12 @@ impl From<NearError> for Why {
 async fn aside(
     proxy: Arc<Proxy>,
     query: Option<String>,
-    answer: impl FnOnce(&Proxy, Option<&str>) -> Result<Response, Refused> + Send + 'static,
+    answer: impl FnOnce(&Proxy, Option<&str>) -> Result<Response, Refusal> + Send + 'static,
 ) -> Response {
     let answered = spawn_blocking(move || answer(&proxy, query.as_deref())).await;
     match answered {
         Ok(Ok(response)) => response,
-        Ok(Err(Refused(status, text))) => (status, format!("{text}\n")).into_response(),
+        Ok(Err(Refusal(status, text))) => (status, format!("{text}\n")).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }

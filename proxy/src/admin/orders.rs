@@ -71,7 +71,7 @@ fn rows(proxy: &Proxy) -> Response {
 
 /// `pool` and `member`: who drains; `for`: how long.
 pub(super) async fn drain(State(proxy): Shared, RawQuery(query): RawQuery) -> Response {
-    let asked = Asked::of_member(query.as_deref(), true);
+    let asked = OrderRequest::of_member(query.as_deref(), true);
     carried_out(&proxy, asked, |asked| {
         proxy.order_drain(&asked.pool, &asked.member, asked.time)
     })
@@ -79,7 +79,7 @@ pub(super) async fn drain(State(proxy): Shared, RawQuery(query): RawQuery) -> Re
 
 /// `pool` and `member`: who drains no more.
 pub(super) async fn end_drain(State(proxy): Shared, RawQuery(query): RawQuery) -> Response {
-    let asked = Asked::of_member(query.as_deref(), false);
+    let asked = OrderRequest::of_member(query.as_deref(), false);
     carried_out(&proxy, asked, |asked| {
         proxy.end_order("drain", &asked.pool, Some(&asked.member))
     })
@@ -87,19 +87,19 @@ pub(super) async fn end_drain(State(proxy): Shared, RawQuery(query): RawQuery) -
 
 /// `pool`: whose requests wait; `for`: how long.
 pub(super) async fn hold(State(proxy): Shared, RawQuery(query): RawQuery) -> Response {
-    let asked = Asked::of_pool(query.as_deref(), true);
+    let asked = OrderRequest::of_pool(query.as_deref(), true);
     carried_out(&proxy, asked, |asked| proxy.order_hold(&asked.pool, asked.time))
 }
 
 /// `pool`: whose requests wait no more.
 pub(super) async fn end_hold(State(proxy): Shared, RawQuery(query): RawQuery) -> Response {
-    let asked = Asked::of_pool(query.as_deref(), false);
+    let asked = OrderRequest::of_pool(query.as_deref(), false);
     carried_out(&proxy, asked, |asked| proxy.end_order("hold", &asked.pool, None))
 }
 
 /// `pool` and `member`: who takes writes; `for`: how long.
 pub(super) async fn writer(State(proxy): Shared, RawQuery(query): RawQuery) -> Response {
-    let asked = Asked::of_member(query.as_deref(), true);
+    let asked = OrderRequest::of_member(query.as_deref(), true);
     carried_out(&proxy, asked, |asked| {
         proxy.order_writer(&asked.pool, &asked.member, asked.time)
     })
@@ -107,7 +107,7 @@ pub(super) async fn writer(State(proxy): Shared, RawQuery(query): RawQuery) -> R
 
 /// `pool`: whose writer is not ordered any more.
 pub(super) async fn end_writer(State(proxy): Shared, RawQuery(query): RawQuery) -> Response {
-    let asked = Asked::of_pool(query.as_deref(), false);
+    let asked = OrderRequest::of_pool(query.as_deref(), false);
     carried_out(&proxy, asked, |asked| {
         proxy.end_order("writer", &asked.pool, None)
     })
@@ -116,8 +116,8 @@ pub(super) async fn end_writer(State(proxy): Shared, RawQuery(query): RawQuery) 
 /// Carries out what is asked for, and shows the orders in force.
 fn carried_out(
     proxy: &Proxy,
-    asked: Result<Asked, String>,
-    order: impl FnOnce(&Asked) -> Result<(), OrderError>,
+    asked: Result<OrderRequest, String>,
+    order: impl FnOnce(&OrderRequest) -> Result<(), OrderError>,
 ) -> Response {
     match asked.map(|asked| order(&asked)) {
         Ok(Ok(())) => rows(proxy),
@@ -127,14 +127,14 @@ fn carried_out(
 }
 
 /// What is asked for.
-struct Asked {
+struct OrderRequest {
     pool: String,
     /// Empty where a pool is asked for.
     member: String,
     time: Option<Duration>,
 }
 
-impl Asked {
+impl OrderRequest {
     /// Parses a query for a member.
     ///
     /// # Errors

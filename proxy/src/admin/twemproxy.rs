@@ -44,7 +44,7 @@ pub struct Statistics {
 /// The address cannot be bound.
 pub async fn serve_statistics(statistics: Statistics, proxy: Arc<Proxy>) -> io::Result<()> {
     let listener = TcpListener::bind(statistics.address).await?;
-    let mut newest = Gathered::now(&proxy);
+    let mut newest = CachedCounters::now(&proxy);
     tokio::spawn(async move {
         connections::serve(
             listener,
@@ -52,7 +52,7 @@ pub async fn serve_statistics(statistics: Statistics, proxy: Arc<Proxy>) -> io::
             b"",
             |client, _| {
                 if newest.at.elapsed() >= statistics.interval.max(LEAST) {
-                    newest = Gathered::now(&proxy);
+                    newest = CachedCounters::now(&proxy);
                 }
                 let told = tell(client, head(&proxy), Arc::clone(&newest.text));
                 async move {
@@ -67,12 +67,12 @@ pub async fn serve_statistics(statistics: Statistics, proxy: Arc<Proxy>) -> io::
 }
 
 /// The counters as they were.
-struct Gathered {
+struct CachedCounters {
     at: Instant,
     text: Arc<str>,
 }
 
-impl Gathered {
+impl CachedCounters {
     fn now(proxy: &Proxy) -> Self {
         Self {
             at: Instant::now(),
@@ -83,7 +83,7 @@ impl Gathered {
 
 async fn tell(mut client: TcpStream, head: String, counters: Arc<str>) -> io::Result<()> {
     let (head, counters) = (head.as_bytes(), counters.as_bytes());
-    // Whoever reads once gets all of it, as from twemproxy.
+    // One read gets all of it, as from twemproxy.
     let whole = [IoSlice::new(head), IoSlice::new(counters)];
     let sent = client.write_vectored(&whole).await?;
     client.write_all(&head[sent.min(head.len())..]).await?;

@@ -2,16 +2,22 @@
 //! snapshots to the workers.
 //!
 //! ```text
-//!  files ─▶ file_watcher ─▶ follow ─▶ reload ─▶ trees ─▶ workers
-//!  DNS, endpoints ─▶ dns ─────┘
-//!  peers ◀─▶ fleet ─▶ views, channels, leases ─▶ workers
-//!  list, file, DNS, peers ─▶ announce ─▶ what clients are told of the proxies
-//!  certificates ─▶ what new connections show and trust
-//!  workers ─▶ origin ◀─▶ HTTP origins, whose values go back to the workers
-//!  node agent ─▶ nodes ─▶ orders of `nearest` ─▶ workers
-//!  ejections ◀─ workers                 admin ─▶ metrics, explain, ready, health
-//!      └─▶ probes ─▶ health               file, call, SIGTERM ─▶ drain ─▶ workers
+//!  surroundings: DNS, endpoints, node agent, certificates
+//!        │
+//!  files, calls ─▶ configuration: follow ─▶ reload ─▶ trees ─▶ workers
+//!                                             ├─▶ membership: members, copies, ejections, roles, orders
+//!                                             └─▶ listening: listeners, drain, what clients are told
+//!
+//!  workers ─▶ process/events ─▶ membership (copies, ejections), listening, origin, fleet
+//!  fleet: peers ◀─▶ views, links, leases ─▶ workers        near: orders for kept replies, their settings
+//!  all rooms ─▶ view ─▶ admin port
 //! ```
+//!
+//! * `process`: start, signals, end
+//! * `configuration`, `listening`, `membership`, `surroundings`: a room each, whose state is its own
+//! * `fleet`, `near`, `origin`: parts that few configurations have
+//! * `view`: what the admin port reads
+//! * `workers`: the threads, and how orders reach them
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
@@ -53,7 +59,7 @@ pub use self::{
     },
     fleet::{Fleet, FleetError, InitError, KeysError, Status as FleetStatus, init_directory, make_keys},
     listening::{
-        announce::Told,
+        announce::AnnouncementStatus,
         readiness::{PoolState, Unready},
     },
     membership::{
@@ -63,14 +69,14 @@ pub use self::{
         orders::{OrderError, OrderKind, StandingOrder},
         probe::probe,
     },
-    near::{Meant, NearError, NearStatus, NearTop, RuleStatus, passed, refused},
+    near::{DropScope, NearError, NearStatus, NearTop, RuleStatus, passed, refused},
     process::{
         run::run,
         start::{LogControl, Options, StartError},
     },
     surroundings::{
         discovery::DiscoveryFailure,
-        dns::{Asked, LookupFailure},
+        dns::{LookupCounts, LookupFailure},
         nodes::{Agent, AgentError},
     },
     view::{CopyView, MemberView, View},

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::SystemTime};
 
 use super::{
-    Agent, Asked, CopyCounters, Ejection, PoolState, Proxy, Reloads, Rooms, Told, membership, unix_now,
+    Agent, AnnouncementStatus, CopyCounters, Ejection, LookupCounts, PoolState, Proxy, Reloads, Rooms,
+    membership, unix_now,
 };
 use crate::{
     config::schema::Question,
@@ -27,7 +28,7 @@ pub struct View {
     /// The bound address of each listener, by number. `None`: the listener is closed.
     pub listeners: Vec<Option<String>>,
     /// What clients are told by the listeners that tell of proxies.
-    pub announcements: Vec<Told>,
+    pub announcements: Vec<AnnouncementStatus>,
     /// All members of the running configuration, departed copies included.
     pub members: Vec<MemberView>,
     /// The members of each pool, counted for readiness.
@@ -41,9 +42,9 @@ pub struct View {
     /// The state of the node agent. `None`: the configuration names none.
     pub agent: Option<Agent>,
     /// The DNS look-ups of each pool: pool, name, and counts.
-    pub lookups: Vec<(String, String, Asked)>,
+    pub lookups: Vec<(String, String, LookupCounts)>,
     /// The questions to configuration endpoints of each pool: pool, endpoint, and counts.
-    pub endpoints: Vec<(String, String, Asked)>,
+    pub endpoints: Vec<(String, String, LookupCounts)>,
     localities: Option<Arc<Localities>>,
     /// Pools that are the route of a listener, with the number of the first one.
     entered_by: BTreeMap<String, usize>,
@@ -53,13 +54,13 @@ pub struct View {
 pub struct MemberView {
     /// The member.
     pub member: Arc<Member>,
-    /// Since when and why it is ejected. `None`: it is not, or was never asked.
+    /// Since when and why it is ejected. `None`: it may be asked, or never was.
     pub ejection: Option<Ejection>,
     /// Why its address is unknown. `None`: it is known.
     pub unresolved: Option<String>,
     /// What it serves in a pool with one writer.
     pub role: Option<RoleStatus>,
-    /// A copy of a replicated pool. `None`: it is none.
+    /// Its state as a copy. `None`: its pool is not replicated.
     pub copy: Option<CopyView>,
 }
 
@@ -152,7 +153,7 @@ impl View {
         pools
     }
 
-    /// The number of the listener whose route is this pool. `None`: there is none.
+    /// The number of the listener whose route is this pool. `None`: no listener leads to it directly.
     pub fn listener_of(&self, pool: &str) -> Option<usize> {
         self.entered_by.get(pool).copied()
     }

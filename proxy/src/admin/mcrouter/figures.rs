@@ -174,7 +174,7 @@ fn sent_name(command: &str) -> String {
 
 /// Requests of a command.
 struct Counts {
-    /// Of clients.
+    /// Latencies of clients.
     asked: u64,
     /// To servers.
     sent: u64,

@@ -25,7 +25,9 @@ use tokio::{
     time::{MissedTickBehavior, interval, sleep},
 };
 
-use self::{expansion::Expansion, facts::Facts, files::Files, groups::Group, rates::Rates, request::Asked};
+use self::{
+    expansion::Expansion, facts::Facts, files::Files, groups::Group, rates::Rates, request::DoorRequest,
+};
 use crate::{
     client::Question,
     control::{LogControl, Proxy},
@@ -104,7 +106,7 @@ pub async fn serve(
 fn value(line: &[u8], facts: &Facts<'_>, log: Option<&dyn LogControl>, expansion: &mut Expansion) -> Vec<u8> {
     let key = line.strip_prefix(b"get").unwrap_or_default().trim_ascii();
     let asked = key.strip_prefix(MCROUTER_ADMIN).unwrap_or_default();
-    let value = Asked::of(asked).answer(facts, log, expansion);
+    let value = DoorRequest::of(asked).answer(facts, log, expansion);
     let mut out = Vec::with_capacity(key.len() + value.len() + 40);
     out.extend_from_slice(b"VALUE ");
     out.extend_from_slice(key);

@@ -16,13 +16,13 @@ const LISTENER: usize = 0;
 
 /// A parsed request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Asked<'a> {
+pub(super) struct DoorRequest<'a> {
     name: &'a str,
     /// What stands in parentheses behind the name.
     argument: Option<&'a [u8]>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> DoorRequest<'a> {
     /// Parses what follows `__mcrouter__.`.
     pub(super) fn of(request: &'a [u8]) -> Self {
         let (name, argument) = match request.iter().position(|&byte| byte == b'(') {
@@ -184,8 +184,11 @@ mod tests {
         ];
         for (request, name, argument) in rows {
             let argument = argument.map(str::as_bytes);
-            assert_eq!(Asked::of(request.as_bytes()), Asked { name, argument });
+            assert_eq!(
+                DoorRequest::of(request.as_bytes()),
+                DoorRequest { name, argument }
+            );
         }
-        assert_eq!(Asked::of(b"\xff(a)").name, "");
+        assert_eq!(DoorRequest::of(b"\xff(a)").name, "");
     }
 }

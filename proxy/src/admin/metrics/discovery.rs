@@ -2,10 +2,10 @@
 
 use crate::{
     admin::page::{Page, quoted},
-    control::{Told, View},
+    control::{AnnouncementStatus, View},
 };
 
-type Value = fn(&Told) -> u64;
+type Value = fn(&AnnouncementStatus) -> u64;
 
 const FAMILIES: [(&str, &str, Value); 3] = [
     (

@@ -59,9 +59,9 @@ pub(super) fn members(view: &View, metrics: &Metrics, page: &mut Page) {
 }
 
 /// Members, each with the labels of its rows.
-type Labelled<'a> = [(&'a MemberView, String)];
+type LabelledMembers<'a> = [(&'a MemberView, String)];
 
-fn distances(view: &View, members: &Labelled<'_>, page: &mut Page) {
+fn distances(view: &View, members: &LabelledMembers<'_>, page: &mut Page) {
     let mut distances: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
     for (MemberView { member, .. }, _) in members {
         let (distance, source) = view.distance(member, None);
@@ -83,7 +83,7 @@ fn distances(view: &View, members: &Labelled<'_>, page: &mut Page) {
     }
 }
 
-fn health(members: &Labelled<'_>, page: &mut Page) {
+fn health(members: &LabelledMembers<'_>, page: &mut Page) {
     page.family("member_up", "gauge", "May this member be asked?");
     for (MemberView { member, .. }, labels) in members {
         page.row("member_up", labels, u8::from(member.is_up()));
@@ -106,7 +106,7 @@ fn health(members: &Labelled<'_>, page: &mut Page) {
     }
 }
 
-fn roles(members: &Labelled<'_>, page: &mut Page) {
+fn roles(members: &LabelledMembers<'_>, page: &mut Page) {
     let with_role = members.iter();
     let with_role = with_role.filter_map(|(found, labels)| Some((found.role.as_ref()?, labels)));
     let with_role: Vec<(&RoleStatus, &String)> = with_role.collect();
@@ -136,7 +136,7 @@ fn roles(members: &Labelled<'_>, page: &mut Page) {
     }
 }
 
-fn requests(members: &Labelled<'_>, metrics: &Metrics, page: &mut Page) {
+fn requests(members: &LabelledMembers<'_>, metrics: &Metrics, page: &mut Page) {
     let counted = |id: MemberId| metrics.members.get(id.0 as usize);
     page.family(
         "member_requests",
@@ -203,7 +203,7 @@ fn requests(members: &Labelled<'_>, metrics: &Metrics, page: &mut Page) {
     }
 }
 
-fn durations(members: &Labelled<'_>, metrics: &Metrics, page: &mut Page) {
+fn durations(members: &LabelledMembers<'_>, metrics: &Metrics, page: &mut Page) {
     page.family(
         "pool_request_duration_seconds",
         "histogram",

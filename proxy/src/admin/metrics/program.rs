@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     admin::page::{Page, quoted},
-    control::{Asked, Proxy, Reloads, View},
+    control::{LookupCounts, Proxy, Reloads, View},
 };
 
 /// Rows of the program.
@@ -99,7 +99,7 @@ struct Families {
 }
 
 /// Rows of questions over the network.
-fn asked(questions: &[(String, String, Asked)], families: &Families, page: &mut Page) {
+fn asked(questions: &[(String, String, LookupCounts)], families: &Families, page: &mut Page) {
     if questions.is_empty() {
         return;
     }

@@ -31,7 +31,7 @@ const MOST_ROUNDS: usize = 40;
 const PROBE: Duration = Duration::from_millis(600);
 
 impl Fleet {
-    /// Who this proxy is.
+    /// The identity of this proxy.
     pub(super) fn introduction(&self) -> Introduction {
         let facts = self.who.facts();
         let empty: Vec<String> = self

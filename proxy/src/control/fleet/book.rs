@@ -15,7 +15,7 @@ use super::{
 /// What is known of an address.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    /// Who answers there; `None`: nobody has yet.
+    /// The peer that answers there; `None`: none has yet.
     pub(super) who: Option<Introduction>,
     /// When it last answered.
     pub(super) answered: Option<Instant>,
@@ -23,7 +23,7 @@ pub(super) struct Entry {
     pub(super) round_trip: Duration,
     /// Why it did not answer the last time.
     pub(super) failure: Option<String>,
-    /// How its clock is too far off; `None`: it is not.
+    /// How its clock is too far off; `None`: it is right.
     pub(super) clock: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl Book {
             .collect()
     }
 
-    /// Who last answered at this address.
+    /// The peer that last answered at this address.
     pub(super) fn at(&self, address: SocketAddr) -> Option<Introduction> {
         self.entries().get(&address)?.who.clone()
     }

@@ -17,7 +17,7 @@ use crate::fleet::{Candidate, Difference, Grant, Heartbeat, Roster, Stay, keeper
 /// A request of a peer.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Message {
-    /// Who are you?
+    /// Asks for the name and the stay of the other.
     Probe,
     /// A message of Raft to the node of this number.
     Raft(u64, Box<RaftMessage>),
@@ -52,7 +52,7 @@ impl Message {
 /// The answer of a peer.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Reply {
-    /// Who it is.
+    /// Its identity.
     Probe(Introduction),
     Raft(Box<RaftReply>),
     Grant(Box<Grant>),
@@ -64,7 +64,7 @@ pub(super) enum Reply {
     Refused(String),
 }
 
-/// Who a proxy of a fleet is.
+/// The identity of a proxy of a fleet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Introduction {
     pub(super) name: String,

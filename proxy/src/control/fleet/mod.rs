@@ -268,7 +268,7 @@ impl Fleet {
         &self.lease
     }
 
-    /// This proxy in the newest roster; `None`: it is not in it.
+    /// This proxy in the newest roster; `None`: the roster lacks it.
     pub(super) fn me(&self) -> Option<Peer> {
         self.roster
             .borrow()

@@ -20,7 +20,7 @@ pub struct Status {
     pub why: String,
     /// The term of the voters.
     pub term: u64,
-    /// The name of the leader of the voters; `None`: there is none, or it is not known.
+    /// The name of the leader of the voters; `None`: nobody leads, or this peer does not know who does.
     pub leader: Option<String>,
     /// Whether this proxy leads.
     pub is_leader: bool,

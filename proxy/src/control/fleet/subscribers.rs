@@ -45,7 +45,7 @@ use crate::{
 const SUBSCRIBERS: usize = 500;
 /// Interval between two heartbeats of a subscriber: that of a lease of a second.
 const BEAT: Duration = Duration::from_millis(200);
-/// So many heartbeats for one probe of each peer, as in `begin`.
+/// Heartbeats for one probe of each peer, as in `begin`.
 const PROBE: usize = SUBSCRIBERS / 50;
 const LEASE: Duration = Duration::from_mins(1);
 /// The time that is measured.

@@ -1,4 +1,4 @@
-//! Who this proxy is: what it keeps in its directory, and what it was told of its fleet.
+//! The identity of this proxy: what it keeps in its directory, and what it was told of its fleet.
 
 use std::{
     fs, io,
@@ -29,7 +29,7 @@ pub(super) struct Facts {
     pub(super) uncertain: Owed,
 }
 
-/// Who this proxy is.
+/// The identity of this proxy.
 pub(super) struct Who {
     pub(super) name: String,
     dir: PathBuf,

@@ -14,7 +14,7 @@ use crate::{
     worker::Order,
 };
 
-/// So many questions are answered at a time.
+/// Questions that are answered at a time.
 const AT_ONCE: usize = 16;
 
 /// Answers for as long as the process lives. An answer may wait for workers and servers.

@@ -17,7 +17,7 @@ use crate::{
 
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(200);
-/// So many logins of a pool are tried at a time.
+/// Logins of one pool that are tried at a time.
 const AT_ONCE: usize = 4;
 
 /// Closes clients for as long as the process lives.

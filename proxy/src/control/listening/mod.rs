@@ -14,7 +14,7 @@ pub(in crate::control) mod readiness;
 
 use std::{collections::BTreeMap, iter::repeat};
 
-use self::{announce::Told, descriptors::Descriptors};
+use self::{announce::AnnouncementStatus, descriptors::Descriptors};
 use crate::config::schema::Listener;
 
 /// The listeners and what their clients are told.
@@ -26,7 +26,7 @@ pub(super) struct Listening {
     /// Clients are accepted: no drain has got so far that they are not.
     accepts: bool,
     /// What clients are told of the proxies, as of the last round.
-    told: Vec<Told>,
+    told: Vec<AnnouncementStatus>,
     descriptors: Descriptors,
 }
 
@@ -63,8 +63,8 @@ impl Listening {
     }
 
     /// What clients are told of the proxies by those of these listeners that tell of them.
-    pub(super) fn announced_by(&self, listeners: &[Listener]) -> Vec<Told> {
-        let tells = |told: &&Told| {
+    pub(super) fn announced_by(&self, listeners: &[Listener]) -> Vec<AnnouncementStatus> {
+        let tells = |told: &&AnnouncementStatus| {
             let own = listeners
                 .iter()
                 .find(|listener| listener.address == told.listener);

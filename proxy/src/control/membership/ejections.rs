@@ -250,7 +250,7 @@ impl Proxy {
 }
 
 impl Membership {
-    /// The time and the reason of this member's ejection. `None`: it is not ejected, or was never asked.
+    /// The time and the reason of this member's ejection. `None`: it may be asked, or never was.
     pub(in crate::control) fn ejection(&self, member: &Member) -> Option<Ejection> {
         let ejection = self.ejections.of(&member.health).cloned();
         ejection.filter(|_| !member.health.is_up())

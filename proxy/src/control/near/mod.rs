@@ -22,7 +22,7 @@ use std::{
 
 pub use self::{
     error::NearError,
-    orders::Meant,
+    orders::DropScope,
     status::{NearStatus, NearTop, RuleStatus, passed, refused},
 };
 use crate::{

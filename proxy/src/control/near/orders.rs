@@ -17,7 +17,7 @@ use super::{NearError, values_of};
 
 /// Which replies of a rule are meant.
 #[derive(Clone, Copy, Debug)]
-pub enum Meant<'a> {
+pub enum DropScope<'a> {
     /// Those of this key.
     Key(&'a [u8]),
     /// Those of the keys that begin so.
@@ -113,12 +113,12 @@ impl Proxy {
     ///
     /// # Errors
     /// There is no such rule.
-    pub fn drop_near(&self, name: &str, meant: Meant<'_>) -> Result<u64, NearError> {
+    pub fn drop_near(&self, name: &str, meant: DropScope<'_>) -> Result<u64, NearError> {
         let (near, rule) = self.near_rule(name)?;
         let gone = match meant {
-            Meant::Key(key) => Entries(&near).drop_key(None, key) as u64,
-            Meant::Prefix(prefix) => Entries(&near).drop_prefix(&rule, prefix) as u64,
-            Meant::All => {
+            DropScope::Key(key) => Entries(&near).drop_key(None, key) as u64,
+            DropScope::Prefix(prefix) => Entries(&near).drop_prefix(&rule, prefix) as u64,
+            DropScope::All => {
                 let before = near.store.usage_of(&rule).entries;
                 rule.drop_all();
                 self.sweep_near(&near);

@@ -28,7 +28,7 @@ use crate::{
             Configuration,
             follow::{REQUESTS, Request},
             own_copies::with_own_copies,
-            reload::{Change, Preparer, ReloadError, Reloader, Running, Setup},
+            reload::{Change, Preparer, ReloadError, Reloader, RunningState, Setup},
         },
         fleet::{Fleet, FleetError, Peering},
         listening::{Listening, drain::Drain},
@@ -75,7 +75,7 @@ pub struct Options {
     pub introduce: bool,
     /// What signals do to the log. `None`: nothing.
     pub log: Option<Arc<dyn LogControl>>,
-    /// twemproxy's statistics port. `None`: there is none.
+    /// twemproxy's statistics port. `None`: it is not opened.
     pub statistics: Option<Statistics>,
     /// What clients are told who ask mcrouter's door about itself. `None`: nobody asks.
     pub door: Option<Arc<Door>>,
@@ -187,7 +187,7 @@ pub(in crate::control) fn start(
     let names = Arc::new(Names::new(runtime.handle().clone()));
     let (preparer, first) = prepare(&*source, options, &names, runtime)?;
     let config = &first.loaded().config;
-    let mut shared = Shared::new(preparer.workers, config.embedded.memory);
+    let mut shared = SharedState::new(preparer.workers, config.embedded.memory);
     let engines = shared.engines(&config.limits);
     let (tell, events) = mpsc::unbounded_channel();
     let (mut copies, writes) = Copies::new(preparer.workers, config).map_err(StartError::State)?;
@@ -318,7 +318,7 @@ fn prepare(
         near: None,
         seed: seed(),
     };
-    let nothing = Running::nothing(loaded.config.clone());
+    let nothing = RunningState::nothing(loaded.config.clone());
     let setup = Setup {
         loaded,
         servers,
@@ -330,7 +330,7 @@ fn prepare(
 }
 
 /// What all workers share, and what tells this process from others.
-struct Shared {
+struct SharedState {
     workers: usize,
     started: Instant,
     /// The time since 1970 at the start.
@@ -341,7 +341,7 @@ struct Shared {
     locks: Arc<KeyLocks>,
 }
 
-impl Shared {
+impl SharedState {
     /// `memory` is the most that the embedded store may take, in bytes.
     fn new(workers: usize, memory: usize) -> Self {
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -14,7 +14,7 @@ use std::{
 
 use socket2::Socket;
 
-use super::{Change, plan::Step, prepare::Opened};
+use super::{Change, plan::Step, prepare::OpenListener};
 use crate::{
     control::{Proxy, Rooms, workers::wait},
     worker::Order,
@@ -108,7 +108,7 @@ impl Proxy {
         rooms.listening.record(
             mem::take(&mut change.listeners),
             |address| wanted.iter().any(|listener| listener.address == *address),
-            opened.map(|Opened { number, address, .. }| (number, address)),
+            opened.map(|OpenListener { number, address, .. }| (number, address)),
         );
         self.register.listening(rooms.listening.bound());
         let configuration = &mut rooms.configuration;

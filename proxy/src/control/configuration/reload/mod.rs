@@ -21,7 +21,7 @@ use std::{
 
 pub use self::error::ReloadError;
 use self::plan::Listener;
-pub(in crate::control) use self::prepare::{Change, Preparer, Running, Setup};
+pub(in crate::control) use self::prepare::{Change, Preparer, RunningState, Setup};
 use crate::{
     config::{
         Loaded,
@@ -65,14 +65,14 @@ fn questions(rooms: &Rooms) -> Questions {
 }
 
 /// What runs, as far as a change is compared with it.
-fn running(rooms: &Rooms) -> Running {
+fn running(rooms: &Rooms) -> RunningState {
     let (configuration, listening) = (&rooms.configuration, &rooms.listening);
     let addresses = listening.addresses().iter().enumerate();
     let listeners = addresses.map(|(number, address)| Listener {
         address: address.clone(),
         is_open: listening.bound().get(number).is_some_and(Option::is_some),
     });
-    Running {
+    RunningState {
         version: Arc::clone(&configuration.version),
         config: configuration.loaded.config.clone(),
         servers: configuration.servers.clone(),
@@ -233,7 +233,12 @@ impl Reloader {
     }
 
     /// Prepares a change, and applies it if anything differs from what runs.
-    fn replace(&mut self, running: Running, loaded: Loaded, servers: Lists) -> Result<bool, ReloadError> {
+    fn replace(
+        &mut self,
+        running: RunningState,
+        loaded: Loaded,
+        servers: Lists,
+    ) -> Result<bool, ReloadError> {
         let departed = running.departed.after(
             (&running.config, &running.servers),
             (&loaded.config, &servers),

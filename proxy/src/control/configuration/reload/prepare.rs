@@ -45,7 +45,7 @@ pub(in crate::control) struct Setup {
 
 /// The running configuration, as far as a change is compared with it.
 #[derive(Debug)]
-pub(in crate::control) struct Running {
+pub(in crate::control) struct RunningState {
     pub(super) version: Arc<str>,
     pub(super) config: Config,
     pub(super) servers: Lists,
@@ -57,7 +57,7 @@ pub(in crate::control) struct Running {
     pub(super) accepts: bool,
 }
 
-impl Running {
+impl RunningState {
     /// Nothing runs yet; `config` is the first configuration, so that no key of it differs.
     pub(in crate::control) fn nothing(config: Config) -> Self {
         Self {
@@ -86,7 +86,7 @@ pub(in crate::control) struct Change {
     /// Addresses as configured, by number.
     pub(super) listeners: Vec<String>,
     pub(super) warnings: Vec<String>,
-    pub(super) opened: Vec<Opened>,
+    pub(super) opened: Vec<OpenListener>,
     pub(super) steps: Vec<Step>,
 }
 
@@ -106,7 +106,7 @@ impl Change {
 }
 
 /// A listener that is bound and not served yet.
-pub(super) struct Opened {
+pub(super) struct OpenListener {
     pub(super) number: u16,
     /// The address with the port that the system has given.
     pub(super) address: String,
@@ -122,7 +122,7 @@ pub(in crate::control) struct Preparer {
     pub(in crate::control) protocols: Protocols,
     /// Where failed deletes are kept, with the options that it has.
     pub(in crate::control) spool: Option<(SpoolOptions, Arc<Spool>)>,
-    /// Whose the tokens of leases are that clients hold.
+    /// The routes that have given clients their lease tokens.
     pub(in crate::control) leases: Arc<LeaseTable>,
     /// Where replies are kept, and by which rules, since the first configuration that keeps any.
     pub(in crate::control) near: Option<(Arc<Near>, Rules)>,
@@ -137,7 +137,7 @@ impl Preparer {
     /// The configuration cannot be served; nothing is left of the attempt.
     pub(in crate::control) fn prepare(
         &mut self,
-        running: &Running,
+        running: &RunningState,
         setup: Setup,
     ) -> Result<Change, ReloadError> {
         // A member that was removed while it was ejected must not return so: nobody probes it any more.
@@ -152,7 +152,7 @@ impl Preparer {
         prepared
     }
 
-    fn try_prepare(&mut self, running: &Running, setup: Setup) -> Result<Change, ReloadError> {
+    fn try_prepare(&mut self, running: &RunningState, setup: Setup) -> Result<Change, ReloadError> {
         self.registry.set_hosts(setup.hosts.clone());
         let config = &setup.loaded.config;
         let known = running.listeners.iter().map(|known| &*known.address);
@@ -299,14 +299,14 @@ fn version(loaded: &Loaded, servers: &Lists) -> String {
 /// The steps that may fail, and what undoes them.
 #[derive(Default)]
 struct Attempt {
-    opened: Vec<Opened>,
+    opened: Vec<OpenListener>,
     /// Socket files with their owner and mode until now.
     permitted: Vec<(String, Metadata)>,
 }
 
 impl Attempt {
     /// Performs `steps` in order, or undoes them all.
-    fn perform(mut self, steps: Vec<Step>, workers: usize) -> Result<Vec<Opened>, ReloadError> {
+    fn perform(mut self, steps: Vec<Step>, workers: usize) -> Result<Vec<OpenListener>, ReloadError> {
         for step in steps {
             let (address, result) = match step {
                 Step::Bind {
@@ -341,7 +341,7 @@ impl Attempt {
         if is_awaited {
             tracing::warn!(%address, "this host has no such address: clients are accepted as soon as it has");
         }
-        self.opened.push(Opened {
+        self.opened.push(OpenListener {
             number,
             address,
             sockets,

@@ -36,7 +36,7 @@ pub(in crate::control::fleet) fn write(value: &impl Serialize) -> io::Result<Vec
     Ok(bytes)
 }
 
-/// Takes the first value out of the bytes; `None`: it is not all there.
+/// Takes the first value out of the bytes; `None`: some of it is missing.
 pub(super) fn take<T: DeserializeOwned>(bytes: &mut Vec<u8>, limit: usize) -> io::Result<Option<T>> {
     let Some(length) = bytes.first_chunk::<4>() else {
         return Ok(None);

@@ -35,7 +35,7 @@ const LOOK: Duration = Duration::from_millis(10);
 pub(super) const GUARD: u32 = 6;
 /// The first voter stands so many heartbeats later.
 pub(super) const FIRST: u32 = 3;
-/// So many heartbeats are given to the others to say whether they hear a leader.
+/// Heartbeats in which the others have to say whether they hear a leader.
 const ANSWER: u32 = 6;
 
 /// What this voter has heard of the others.

@@ -18,7 +18,7 @@ use tokio::{
 
 use self::{
     proxies::Proxies,
-    version::{Heard, version},
+    version::{PeerVersions, version},
 };
 use crate::{
     client::Announced,
@@ -134,7 +134,7 @@ impl Proxy {
     /// Hands the workers what clients are told, by the number of the listener.
     fn tell(&self, announcements: &BTreeMap<String, Announcement>) {
         let listening = &mut self.rooms().listening;
-        listening.told = announcements.values().map(Told::by).collect();
+        listening.told = announcements.values().map(AnnouncementStatus::by).collect();
         let answers = listening.addresses.iter().map(|address| {
             let told = announcements.get(address).and_then(|told| told.told.as_ref());
             told.map_or_else(Announced::new, answers)
@@ -151,7 +151,7 @@ fn answers(list: &NodeList) -> Announced {
 
 /// What the clients of one listener are told, for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct AnnouncementStatus {
     /// The listener's address.
     pub listener: String,
     /// Whether it was known in the last round who the proxies are.
@@ -162,7 +162,7 @@ pub struct Told {
     pub version: u64,
 }
 
-impl Told {
+impl AnnouncementStatus {
     fn by(announcement: &Announcement) -> Self {
         let list = announcement.told.as_ref();
         Self {
@@ -239,8 +239,8 @@ impl Announcement {
 
 /// The versions that the other proxies of this list tell their clients. Those that do not answer in time are
 /// left out.
-async fn ask_peers(list: &NodeList, own: &str, tls: Option<&Arc<Connector>>) -> Heard {
-    let mut heard = Heard::default();
+async fn ask_peers(list: &NodeList, own: &str, tls: Option<&Arc<Connector>>) -> PeerVersions {
+    let mut heard = PeerVersions::default();
     let peers = list.nodes().iter().filter(|peer| peer.name() != own);
     let places = peers.filter_map(|peer| Some(SocketAddr::new(peer.ip()?, peer.port())));
     let mut places = places.collect::<Vec<_>>().into_iter();

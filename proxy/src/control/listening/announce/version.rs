@@ -21,14 +21,14 @@ const OTHER: u64 = SAME / 2;
 
 /// The versions that peers tell.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct PeerVersions {
     /// The highest one of the same list.
     same: u64,
     /// The highest one of any other list.
     other: u64,
 }
 
-impl Heard {
+impl PeerVersions {
     /// Adds what a peer tells. `now` is the own list.
     pub(super) fn add(&mut self, told: &NodeList, now: &NodeList) {
         let (highest, limit) = match told.nodes() == now.nodes() {
@@ -43,7 +43,7 @@ impl Heard {
 
 /// The version of the list `now`. `told` is what clients are told until now. If all numbers are used up, it
 /// stays the highest one.
-pub(super) fn version(told: Option<&NodeList>, now: &NodeList, heard: Heard) -> u64 {
+pub(super) fn version(told: Option<&NodeList>, now: &NodeList, heard: PeerVersions) -> u64 {
     let before = told.map_or(0, |told| told.version);
     let is_same = told.is_some_and(|told| told.nodes() == now.nodes());
     if is_same || heard.same > before {
@@ -62,8 +62,8 @@ mod tests {
         NodeList::parse(text.as_bytes()).unwrap()
     }
 
-    fn hear(told: &[NodeList], now: &NodeList) -> Heard {
-        let mut heard = Heard::default();
+    fn hear(told: &[NodeList], now: &NodeList) -> PeerVersions {
+        let mut heard = PeerVersions::default();
         told.iter().for_each(|list| heard.add(list, now));
         heard
     }

@@ -17,7 +17,7 @@ use crate::{
     members::{Member, ServerIdentity},
 };
 
-/// So many addresses of removed copies are remembered; with more, any new copy may have one of them.
+/// Addresses of removed copies that are remembered; with more, any new copy may have one of them.
 const ORPHANED: usize = 10_000;
 
 /// What the control thread remembers of copies.
@@ -37,7 +37,7 @@ pub(super) struct Ledger {
     /// Pools that have had members: a copy that comes later is new.
     pub(super) begun: HashSet<Arc<str>>,
     /// By endpoint of copies that were removed: our ends of orphaned connections, which broke with requests
-    /// unanswered; `None`: it is not known.
+    /// unanswered; `None`: an end that is unknown.
     orphaned: HashMap<String, Vec<Option<SocketAddr>>>,
     counters: HashMap<ServerIdentity, CopyCounters>,
 }

@@ -37,7 +37,7 @@ impl Keeper {
         Self { path, writes }
     }
 
-    /// The list that was kept. `None`: there is none that can be used.
+    /// The list that was kept. `None`: no usable list was kept.
     pub(in crate::control) async fn read(&self) -> Option<NodeList> {
         let path = self.path.clone();
         let read = spawn_blocking(move || read(&path)).await;

@@ -1,6 +1,6 @@
 //! How the questions over the network go, for operators.
 
-use super::{Asked, Names, hosts};
+use super::{LookupCounts, Names, hosts};
 use crate::{
     config::{
         schema::{Config, Question},
@@ -15,7 +15,7 @@ impl Names {
         &self,
         config: &Config,
         servers: &Lists,
-    ) -> Vec<(String, String, Asked)> {
+    ) -> Vec<(String, String, LookupCounts)> {
         let mut found = self.counts(config, |question| matches!(question, Question::Dns(_)));
         for (pool, names) in hosts(config, servers) {
             let known = names.into_iter().filter_map(|name| {
@@ -32,7 +32,7 @@ impl Names {
         &self,
         config: &Config,
         is_meant: fn(&Question) -> bool,
-    ) -> Vec<(String, String, Asked)> {
+    ) -> Vec<(String, String, LookupCounts)> {
         let counts = config.pools.iter().filter_map(|(pool, spec)| {
             let question = spec.source.question().filter(is_meant)?;
             let asked = self.status(&question)?;

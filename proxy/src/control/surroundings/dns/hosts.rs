@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    Asked, LookupFailure, Names, Questions,
+    LookupCounts, LookupFailure, Names, Questions,
     find::{Found, System},
     lookup_status::LookupStatus,
 };
@@ -66,8 +66,8 @@ impl Names {
         wanted.hosts.iter().filter_map(address).collect()
     }
 
-    /// The counts of look-ups for this host. `None`: it is not asked for.
-    pub(in crate::control) fn host(&self, name: &str) -> Option<Asked> {
+    /// The counts of look-ups for this host. `None`: nobody asks for it.
+    pub(in crate::control) fn host(&self, name: &str) -> Option<LookupCounts> {
         self.hosts().known.get(name).map(|status| status.asked.clone())
     }
 

@@ -8,12 +8,12 @@ use super::LookupFailure;
 pub(super) struct LookupStatus<T> {
     /// The newest good answer. `None`: there has never been one.
     pub(super) newest: Option<T>,
-    pub(super) asked: Asked,
+    pub(super) asked: LookupCounts,
 }
 
 /// Counts of answers, for operators.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct LookupCounts {
     /// Why the newest answer was bad. `None`: it was good.
     pub failure: Option<LookupFailure>,
     /// Good answers since the question was first asked.
@@ -39,7 +39,7 @@ impl<T> Default for LookupStatus<T> {
     fn default() -> Self {
         Self {
             newest: None,
-            asked: Asked::default(),
+            asked: LookupCounts::default(),
         }
     }
 }

@@ -32,7 +32,7 @@ use tokio::{
 };
 
 use self::{ask::Asker, hosts::Hosts, lookup_status::LookupStatus};
-pub use self::{failure::LookupFailure, lookup_status::Asked};
+pub use self::{failure::LookupFailure, lookup_status::LookupCounts};
 pub(in crate::control) use self::{
     find::System,
     questions::{Questions, hosts},
@@ -63,7 +63,7 @@ pub(in crate::control) struct Names {
     keeps: bool,
     /// For endpoints that speak TLS.
     certificates: Arc<Certificates>,
-    known: Mutex<BTreeMap<Question, Known>>,
+    known: Mutex<BTreeMap<Question, ListLookup>>,
     hosts: Mutex<Hosts>,
     /// Notified when an answer differs from the one before.
     changed: Notify,
@@ -72,7 +72,7 @@ pub(in crate::control) struct Names {
 }
 
 /// The look-up of one list of servers.
-struct Known {
+struct ListLookup {
     status: LookupStatus<Vec<Server>>,
     task: AbortHandle,
     /// Notified when a member was lost: an endpoint is asked at once.
@@ -106,7 +106,7 @@ impl Names {
         &self.certificates
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<Question, Known>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<Question, ListLookup>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -130,7 +130,7 @@ impl Names {
                         self.runtime.spawn(names.discover(endpoint, Arc::clone(&lost)))
                     }
                 };
-                Known {
+                ListLookup {
                     status: LookupStatus::default(),
                     task: task.abort_handle(),
                     lost,
@@ -239,8 +239,8 @@ impl Names {
         self.known().get(question)?.status.newest.clone()
     }
 
-    /// The counts of this question. `None`: it is not asked.
-    pub(in crate::control) fn status(&self, question: &Question) -> Option<Asked> {
+    /// The counts of this question. `None`: nobody asks it.
+    pub(in crate::control) fn status(&self, question: &Question) -> Option<LookupCounts> {
         self.known().get(question).map(|known| known.status.asked.clone())
     }
 
