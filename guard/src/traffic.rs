@@ -250,7 +250,7 @@ impl Traffic {
                 engine.set_source(peer, ClientSource::Address(address));
                 match peer {
                     engine::Endpoint::Client(client) => Some(client),
-                    engine::Endpoint::Lane(_) | engine::Endpoint::Channel(_) => None,
+                    engine::Endpoint::Lane(_) | engine::Endpoint::Link(_) => None,
                 }
             })
             .collect();

@@ -99,7 +99,7 @@ fn say(engine: &mut Engine, from: Endpoint, bytes: &[u8]) {
     match from {
         Endpoint::Client(id) => engine.client_bytes(id, bytes),
         Endpoint::Lane(id) => engine.lane_bytes(id, bytes),
-        Endpoint::Channel(_) => {}
+        Endpoint::Link(_) => {}
     }
 }
 

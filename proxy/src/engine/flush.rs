@@ -22,7 +22,7 @@ impl Engine {
     pub fn is_connecting(&self, endpoint: Endpoint) -> bool {
         match endpoint {
             Endpoint::Lane(id) => self.servers.is_connecting(id),
-            Endpoint::Client(_) | Endpoint::Channel(_) => false,
+            Endpoint::Client(_) | Endpoint::Link(_) => false,
         }
     }
 
@@ -31,9 +31,9 @@ impl Engine {
         match endpoint {
             Endpoint::Client(id) => self.clients.stream(id),
             Endpoint::Lane(id) => self.servers.stream(id),
-            Endpoint::Channel(id) => {
-                let channel = self.channels()?.get_mut(id)?;
-                Some(&mut channel.stream)
+            Endpoint::Link(id) => {
+                let link = self.links()?.get_mut(id)?;
+                Some(&mut link.stream)
             }
         }
     }

@@ -18,9 +18,9 @@ pub struct OperationKind;
 /// Work for a peer, for its handle.
 #[derive(Debug)]
 pub struct TaskKind;
-/// A channel to a peer, for its handle.
+/// A link to a peer, for its handle.
 #[derive(Debug)]
-pub struct ChannelKind;
+pub struct LinkKind;
 
 /// The handle of a client.
 pub type ClientId = Id<ClientKind>;
@@ -32,8 +32,8 @@ pub type FlightId = Id<FlightKind>;
 pub type OperationId = Id<OperationKind>;
 /// The handle of a task.
 pub type TaskId = Id<TaskKind>;
-/// The handle of a channel.
-pub type ChannelId = Id<ChannelKind>;
+/// The handle of a link.
+pub type LinkId = Id<LinkKind>;
 
 /// The destination of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,8 +90,8 @@ pub enum Endpoint {
     Client(ClientId),
     /// A lane to a server.
     Lane(LaneId),
-    /// A channel to a peer of the fleet.
-    Channel(ChannelId),
+    /// A link to a peer of the fleet.
+    Link(LinkId),
 }
 
 /// A request or client that waits for a time. At the same time, within one kind, the older one wakes first.

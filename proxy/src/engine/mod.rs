@@ -21,7 +21,7 @@ use self::deliver::Delivery;
 pub(crate) use self::ids::Sleeper;
 pub use self::{
     actions::{Actions, Passed, Shortage, WorkerEvent},
-    ids::{ChannelId, ClientId, Endpoint, FlightId, LaneId, OperationId, ReplyTo, TaskId},
+    ids::{ClientId, Endpoint, FlightId, LaneId, LinkId, OperationId, ReplyTo, TaskId},
     timers::Timers,
 };
 use crate::{

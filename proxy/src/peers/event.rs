@@ -35,7 +35,7 @@ pub enum Event {
         /// Keys of which the own copies may hold what others do not.
         keys: Owed,
     },
-    /// A channel by which this worker reaches a peer has ended.
+    /// A link by which this worker reaches a peer has ended.
     Lost {
         /// The worker's number.
         worker: usize,

@@ -28,12 +28,12 @@ pub enum FleetOrder {
         me: Option<(Slot, Stay)>,
     },
     /// Use this connection to a worker of a peer, whose handshake is over.
-    Channel {
+    Link {
         /// The peer.
         slot: Slot,
         /// Its stay.
         stay: Stay,
-        /// What this worker is on the channel.
+        /// What this worker is on the link.
         role: Role,
         /// The connection.
         socket: Socket,
@@ -65,7 +65,7 @@ impl<R: Reactor> Worker<R> {
         match order {
             FleetOrder::Begin(membership) => self.engine.join_fleet(membership),
             FleetOrder::View { view, me } => self.engine.install_view(view, me),
-            FleetOrder::Channel {
+            FleetOrder::Link {
                 slot,
                 stay,
                 role,
@@ -78,18 +78,18 @@ impl<R: Reactor> Worker<R> {
                     read_buffer: early,
                     ..Stream::default()
                 };
-                let Some(id) = self.engine.open_channel(slot, stay, role, stream) else {
+                let Some(id) = self.engine.open_link(slot, stay, role, stream) else {
                     return;
                 };
-                let endpoint = Endpoint::Channel(id);
+                let endpoint = Endpoint::Link(id);
                 match self.reactor.add(tag(endpoint), socket, Expect::Small) {
                     Ok(conn) => {
                         self.engine.attach(endpoint, conn);
                         // TLS may have words of its own to send.
                         self.greet(endpoint);
-                        self.engine.channel_opened(id);
+                        self.engine.link_opened(id);
                     }
-                    Err(error) => self.engine.channel_failed(id, Some(&error)),
+                    Err(error) => self.engine.link_failed(id, Some(&error)),
                 }
             }
             FleetOrder::Owed {

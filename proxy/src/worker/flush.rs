@@ -81,7 +81,7 @@ impl<R: Reactor> Worker<R> {
                 return match endpoint {
                     Endpoint::Client(client) => self.engine.client_failed(client),
                     Endpoint::Lane(lane) => self.engine.lane_failed(lane, Some(&error)),
-                    Endpoint::Channel(channel) => self.engine.channel_failed(channel, Some(&error)),
+                    Endpoint::Link(link) => self.engine.link_failed(link, Some(&error)),
                 };
             }
             match self.engine.stream(endpoint) {
@@ -117,7 +117,7 @@ impl<R: Reactor> Worker<R> {
         match endpoint {
             Endpoint::Client(_) => metrics.client_traffic.sent += sent as u64,
             Endpoint::Lane(_) => metrics.server_traffic.sent += sent as u64,
-            Endpoint::Channel(_) => metrics.peer_traffic.sent += sent as u64,
+            Endpoint::Link(_) => metrics.peer_traffic.sent += sent as u64,
         }
         self.after_flush(endpoint, conn, sent > 0, size);
     }
@@ -176,7 +176,7 @@ impl<R: Reactor> Worker<R> {
                     self.watch(endpoint);
                 }
             }
-            Endpoint::Channel(_) => {}
+            Endpoint::Link(_) => {}
             Endpoint::Lane(id) => {
                 let lane = self.engine.servers.lane(id);
                 if sent && lane.is_some_and(|lane| lane.is_uploading()) {

@@ -153,7 +153,7 @@ impl<R: Reactor> Worker<R> {
             Endpoint::Client(_) => &mut counts.clients,
             Endpoint::Lane(_) => &mut counts.servers,
             // The control thread has made the connection.
-            Endpoint::Channel(_) => return,
+            Endpoint::Link(_) => return,
         };
         match now {
             Ok(Handshake::UnderWay | Handshake::None) => {}

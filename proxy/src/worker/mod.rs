@@ -75,8 +75,8 @@ const CLIENT_CHECK: Micros = Micros::secs(1);
 const CLIENT: u64 = 0;
 const LANE: u64 = 1;
 const LISTENER: u64 = 2;
-const CHANNEL: u64 = 3;
-/// The tag of the mailbox: that of the last of all channels, which there never is.
+const LINK: u64 = 3;
+/// The tag of the mailbox: that of the last of all links, which there never is.
 const MAILBOX: u64 = u64::MAX;
 
 /// One worker.
@@ -263,7 +263,7 @@ impl<R: Reactor> Worker<R> {
                 CLIENT => self.engine.client_failed(Id::from_bits(tag)),
                 LANE => self.engine.lane_failed(Id::from_bits(tag), Some(&error)),
                 LISTENER => self.cannot_accept(&error),
-                CHANNEL => self.engine.channel_failed(Id::from_bits(tag), Some(&error)),
+                LINK => self.engine.link_failed(Id::from_bits(tag), Some(&error)),
                 _ => {}
             },
             Event::Sent { tag } => {
@@ -281,7 +281,7 @@ impl<R: Reactor> Worker<R> {
         let metrics = &mut self.engine.metrics;
         match endpoint {
             Endpoint::Lane(_) => metrics.server_traffic.received += bytes.len() as u64,
-            Endpoint::Channel(_) => metrics.peer_traffic.received += bytes.len() as u64,
+            Endpoint::Link(_) => metrics.peer_traffic.received += bytes.len() as u64,
             Endpoint::Client(_) => metrics.client_traffic.received += bytes.len() as u64,
         }
         let Some(stream) = self.engine.stream(endpoint) else {
@@ -296,7 +296,7 @@ impl<R: Reactor> Worker<R> {
                     self.engine.borrowed = 0..0;
                 }
                 Endpoint::Client(client) => self.engine.client_bytes(client, bytes),
-                Endpoint::Channel(channel) => self.engine.channel_bytes(channel, bytes),
+                Endpoint::Link(link) => self.engine.link_bytes(link, bytes),
             };
         }
         self.open_first_bytes();
@@ -340,10 +340,10 @@ impl<R: Reactor> Worker<R> {
         }
         match (opened, endpoint) {
             (Err(error), Endpoint::Lane(lane)) => self.engine.lane_failed(lane, Some(&error)),
-            (Err(error), Endpoint::Channel(channel)) => self.engine.channel_failed(channel, Some(&error)),
+            (Err(error), Endpoint::Link(link)) => self.engine.link_failed(link, Some(&error)),
             (Err(_), Endpoint::Client(client)) => self.engine.client_failed(client),
             (Ok(()), Endpoint::Lane(lane)) => self.engine.lane_bytes(lane, &plain),
-            (Ok(()), Endpoint::Channel(channel)) => self.engine.channel_bytes(channel, &plain),
+            (Ok(()), Endpoint::Link(link)) => self.engine.link_bytes(link, &plain),
             (Ok(()), Endpoint::Client(client)) => self.engine.client_bytes(client, &plain),
         }
         if answers {
@@ -363,7 +363,7 @@ impl<R: Reactor> Worker<R> {
         match endpoint {
             Endpoint::Client(client) => self.engine.client_eof(client),
             Endpoint::Lane(lane) => self.engine.lane_failed(lane, cut.as_ref()),
-            Endpoint::Channel(channel) => self.engine.channel_failed(channel, cut.as_ref()),
+            Endpoint::Link(link) => self.engine.link_failed(link, cut.as_ref()),
         }
     }
 
@@ -375,7 +375,7 @@ impl<R: Reactor> Worker<R> {
         let counts = match endpoint {
             Endpoint::Client(_) => &mut counts.clients,
             Endpoint::Lane(_) => &mut counts.servers,
-            Endpoint::Channel(_) => return Some(cut),
+            Endpoint::Link(_) => return Some(cut),
         };
         match is_shaking_hands {
             true => counts.fail(Failure::Cut),
@@ -464,7 +464,7 @@ impl<R: Reactor> Worker<R> {
                 self.engine.flush_later(endpoint);
             }
             Endpoint::Lane(lane) => self.engine.lane_drained(lane),
-            Endpoint::Channel(_) => self.engine.flush_later(endpoint),
+            Endpoint::Link(_) => self.engine.flush_later(endpoint),
         }
     }
 
@@ -561,7 +561,7 @@ fn tag(endpoint: Endpoint) -> u64 {
     match endpoint {
         Endpoint::Client(id) => CLIENT << 62 | id.to_bits(),
         Endpoint::Lane(id) => LANE << 62 | id.to_bits(),
-        Endpoint::Channel(id) => CHANNEL << 62 | id.to_bits(),
+        Endpoint::Link(id) => LINK << 62 | id.to_bits(),
     }
 }
 
@@ -569,7 +569,7 @@ fn tag(endpoint: Endpoint) -> u64 {
 fn endpoint(tag: u64) -> Endpoint {
     match kind(tag) {
         LANE => Endpoint::Lane(Id::from_bits(tag)),
-        CHANNEL => Endpoint::Channel(Id::from_bits(tag)),
+        LINK => Endpoint::Link(Id::from_bits(tag)),
         _ => Endpoint::Client(Id::from_bits(tag)),
     }
 }

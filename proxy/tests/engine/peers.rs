@@ -1,5 +1,5 @@
 //! Two peers of a fleet, with two workers and a server each. What they send to each other and to their
-//! servers arrives in any order, channels break, and one server freezes. At rest both servers hold the same
+//! servers arrives in any order, links break, and one server freezes. At rest both servers hold the same
 //! values, no count is lost, and no read is older than the last answer.
 
 use std::{
@@ -60,9 +60,9 @@ enum Step {
     Answer {
         lane: prop::sample::Index,
     },
-    /// So many bytes arrive at the other end of a channel.
+    /// So many bytes arrive at the other end of a link.
     Deliver {
-        channel: usize,
+        link: usize,
         end: End,
         bytes: usize,
     },
@@ -71,13 +71,13 @@ enum Step {
         worker: usize,
         millis: u64,
     },
-    /// A channel breaks, and what is under way on it is lost.
+    /// A link breaks, and what is under way on it is lost.
     Cut {
-        channel: usize,
+        link: usize,
     },
-    /// A channel that broke is made again.
+    /// A link that broke is made again.
     Connect {
-        channel: usize,
+        link: usize,
     },
     /// The second peer's server stops, or goes on.
     Freeze,
@@ -97,7 +97,7 @@ enum Step {
     },
 }
 
-/// The two ends of a channel.
+/// The two ends of a link.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Coordinator,
@@ -122,7 +122,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (0..CLIENTS, ask).prop_map(|(client, ask)| Step::Ask { client, ask }),
         10 => (any(), bytes()).prop_map(|(lane, bytes)| Step::Take { lane, bytes }),
         10 => any().prop_map(|lane| Step::Answer { lane }),
-        14 => (0..2 * WORKERS, end, bytes()).prop_map(|(channel, end, bytes)| Step::Deliver { channel, end, bytes }),
+        14 => (0..2 * WORKERS, end, bytes()).prop_map(|(link, end, bytes)| Step::Deliver { link, end, bytes }),
         2 => (0..2 * WORKERS).prop_map(|worker| Step::Wait { worker, millis: 1 }),
     ]
 }
@@ -131,8 +131,8 @@ fn failing_step() -> impl Strategy<Value = Step> {
     let worker = || 0..2 * WORKERS;
     prop_oneof![
         36 => step(),
-        1 => worker().prop_map(|channel| Step::Cut { channel }),
-        3 => worker().prop_map(|channel| Step::Connect { channel }),
+        1 => worker().prop_map(|link| Step::Cut { link }),
+        3 => worker().prop_map(|link| Step::Connect { link }),
         1 => Just(Step::Freeze),
         2 => worker().prop_map(|worker| Step::Wait { worker, millis: 400 }),
         4 => worker().prop_map(|worker| Step::Propose { worker }),
@@ -178,7 +178,7 @@ struct Lane {
     answers: Vec<u8>,
 }
 
-/// The seats of a channel at its coordinator and at its keeper.
+/// The seats of a link at its coordinator and at its keeper.
 #[derive(Clone, Copy)]
 struct Ends {
     coordinator: usize,
@@ -193,8 +193,8 @@ struct Play {
     controls: [Control; 2],
     clients: Vec<Client>,
     lanes: Vec<Lane>,
-    /// The channel of each worker to the other peer; `None`: it is broken.
-    channels: Vec<Option<Ends>>,
+    /// The link of each worker to the other peer; `None`: it is broken.
+    links: Vec<Option<Ends>>,
     /// By the number in their values.
     writes: BTreeMap<usize, Write>,
     /// The numbers with which increments and swaps were answered, and the greatest of them.
@@ -290,14 +290,14 @@ impl Play {
             controls,
             clients,
             lanes: Vec::new(),
-            channels: vec![None; 2 * WORKERS],
+            links: vec![None; 2 * WORKERS],
             writes: BTreeMap::new(),
             counts: BTreeSet::new(),
             counted: 0,
             time: 0,
             failed: false,
         };
-        (0..2 * WORKERS).for_each(|channel| play.connect(channel));
+        (0..2 * WORKERS).for_each(|link| play.connect(link));
         play
     }
 
@@ -316,10 +316,10 @@ impl Play {
             }
             Step::Answer { lane } if !self.lanes.is_empty() => self.answer(lane.index(self.lanes.len())),
             Step::Answer { .. } => {}
-            Step::Deliver { channel, end, bytes } => self.deliver(channel, end, bytes),
+            Step::Deliver { link, end, bytes } => self.deliver(link, end, bytes),
             Step::Wait { worker, millis } => self.workers[worker].pass(Duration::from_millis(millis)),
-            Step::Cut { channel } => self.cut(channel),
-            Step::Connect { channel } => self.connect(channel),
+            Step::Cut { link } => self.cut(link),
+            Step::Connect { link } => self.connect(link),
             Step::Freeze => self.frozen = !self.frozen,
             Step::Propose { worker } => {
                 let control = &mut self.controls[peer_of(worker)];
@@ -453,38 +453,38 @@ impl Play {
         self.counted = self.counted.max(number);
     }
 
-    // Channels.
+    // Links.
 
-    fn connect(&mut self, channel: usize) {
-        if self.channels[channel].is_some() {
+    fn connect(&mut self, link: usize) {
+        if self.links[link].is_some() {
             return;
         }
-        let (peer, keeper) = (peer_of(channel), keeper_of(channel));
+        let (peer, keeper) = (peer_of(link), keeper_of(link));
         let role = Role::Keeper {
-            worker: (channel % WORKERS) as u16,
+            worker: (link % WORKERS) as u16,
         };
-        let there = self.workers[keeper].channel((slot(peer), STAY), role);
-        let here = self.workers[channel].channel((slot(1 - peer), STAY), Role::Coordinator);
-        self.channels[channel] = Some(Ends {
+        let there = self.workers[keeper].link((slot(peer), STAY), role);
+        let here = self.workers[link].link((slot(1 - peer), STAY), Role::Coordinator);
+        self.links[link] = Some(Ends {
             coordinator: here,
             keeper: there,
         });
     }
 
-    fn cut(&mut self, channel: usize) {
-        if let Some(ends) = self.channels[channel].take() {
-            self.workers[channel].leave(ends.coordinator);
-            self.workers[keeper_of(channel)].leave(ends.keeper);
+    fn cut(&mut self, link: usize) {
+        if let Some(ends) = self.links[link].take() {
+            self.workers[link].leave(ends.coordinator);
+            self.workers[keeper_of(link)].leave(ends.keeper);
         }
     }
 
     /// Lets bytes that one end has sent arrive at the other.
-    fn deliver(&mut self, channel: usize, from: End, bytes: usize) {
-        let Some(ends) = self.channels[channel] else {
+    fn deliver(&mut self, link: usize, from: End, bytes: usize) {
+        let Some(ends) = self.links[link] else {
             return;
         };
-        let coordinator = (channel, ends.coordinator);
-        let keeper = (keeper_of(channel), ends.keeper);
+        let coordinator = (link, ends.coordinator);
+        let keeper = (keeper_of(link), ends.keeper);
         let ((from, here), (to, there)) = match from {
             End::Coordinator => (coordinator, keeper),
             End::Keeper => (keeper, coordinator),
@@ -567,20 +567,20 @@ impl Play {
     fn settle(&mut self) {
         self.frozen = false;
         for _ in 0..1000 {
-            for channel in 0..2 * WORKERS {
-                self.step(&Step::Connect { channel });
+            for link in 0..2 * WORKERS {
+                self.step(&Step::Connect { link });
                 for end in [End::Coordinator, End::Keeper] {
                     self.step(&Step::Deliver {
-                        channel,
+                        link,
                         end,
                         bytes: usize::MAX,
                     });
                 }
                 self.step(&Step::Wait {
-                    worker: channel,
+                    worker: link,
                     millis: 1,
                 });
-                self.step(&Step::Propose { worker: channel });
+                self.step(&Step::Propose { worker: link });
             }
             self.find_lanes();
             for lane in 0..self.lanes.len() {

@@ -193,12 +193,12 @@ impl World {
         self.seat(peer, "")
     }
 
-    /// A channel to a worker of a peer is there. Returns its seat.
-    pub(crate) fn channel(&mut self, (slot, stay): (Slot, Stay), role: Role) -> usize {
-        let opened = self.engine.open_channel(slot, stay, role, Stream::default());
+    /// A link to a worker of a peer is there. Returns its seat.
+    pub(crate) fn link(&mut self, (slot, stay): (Slot, Stay), role: Role) -> usize {
+        let opened = self.engine.open_link(slot, stay, role, Stream::default());
         let id = opened.expect("a fleet");
-        let seat = self.seat(Endpoint::Channel(id), "");
-        self.engine.channel_opened(id);
+        let seat = self.seat(Endpoint::Link(id), "");
+        self.engine.link_opened(id);
         self.turn();
         seat
     }
@@ -208,7 +208,7 @@ impl World {
         match self.seats[seat].peer {
             Endpoint::Client(id) => self.engine.client_bytes(id, bytes),
             Endpoint::Lane(id) => self.engine.lane_bytes(id, bytes),
-            Endpoint::Channel(id) => self.engine.channel_bytes(id, bytes),
+            Endpoint::Link(id) => self.engine.link_bytes(id, bytes),
         }
         self.turn();
     }
@@ -218,7 +218,7 @@ impl World {
         match self.seats[seat].peer {
             Endpoint::Client(id) => self.engine.client_eof(id),
             Endpoint::Lane(id) => self.engine.lane_failed(id, None),
-            Endpoint::Channel(id) => self.engine.channel_failed(id, None),
+            Endpoint::Link(id) => self.engine.link_failed(id, None),
         }
         self.turn();
     }
@@ -360,7 +360,7 @@ impl World {
                 self.engine.actions.flush.push(peer);
             }
             Endpoint::Lane(lane) => self.engine.lane_drained(lane),
-            Endpoint::Channel(_) => self.engine.actions.flush.push(peer),
+            Endpoint::Link(_) => self.engine.actions.flush.push(peer),
         }
     }
 
@@ -464,7 +464,7 @@ impl World {
                     self.watched.push(number);
                 }
             }
-            Endpoint::Channel(_) => {}
+            Endpoint::Link(_) => {}
             Endpoint::Lane(id) => {
                 if sent
                     && !blocked

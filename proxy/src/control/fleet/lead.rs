@@ -13,9 +13,8 @@ use tokio::{
 };
 
 use super::{
-    Fleet,
-    channel::packet,
-    guard,
+    Fleet, guard,
+    link::packet,
     message::{Message, Reply},
     micros, now,
     raft::Consensus,

@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    channel::{Hello, Purpose, Stream, connect, packet, packet::Text},
+    link::{Hello, Purpose, Stream, connect, packet, packet::Text},
     message::{Message, Reply},
     security::Security,
     who::Who,

@@ -1,6 +1,6 @@
 //! The fleet, as the control thread of one of its proxies takes part in it.
 //!
-//! * `who`: what this proxy keeps in its directory; `security`: certificates; `channel`: connections and
+//! * `who`: what this proxy keeps in its directory; `security`: certificates; `link`: connections and
 //!   their handshakes; `links`: requests to other control threads; `message`: what is said; `book`: who is
 //!   where
 //! * `raft`: the log of the roster; `types`: the types of its entries
@@ -15,9 +15,9 @@ mod alert;
 mod beat;
 mod begin;
 mod book;
-mod channel;
 mod keys;
 mod lead;
+mod link;
 mod links;
 mod message;
 mod peering;
@@ -48,7 +48,7 @@ use tokio::{
 pub(super) use self::peering::Peering;
 use self::{
     book::Book,
-    channel::{Opened, Purpose},
+    link::{Opened, Purpose},
     links::Links,
     message::Gift,
     raft::{Consensus, Node},
@@ -106,7 +106,7 @@ pub struct Fleet {
 /// Something of a peer that the workers' part has to deal with.
 enum Arrival {
     /// A channel of a worker, and what it said about itself.
-    Channel {
+    Link {
         name: String,
         identity: u128,
         purpose: Purpose,
@@ -247,7 +247,7 @@ impl Fleet {
             commits: Mutex::default(),
             drawn: Mutex::new(random),
         });
-        tokio::spawn(channel::listen(listener, who, security, Arc::clone(&fleet)));
+        tokio::spawn(link::listen(listener, who, security, Arc::clone(&fleet)));
         tokio::spawn(Arc::clone(&fleet).look_around());
         tokio::spawn(Arc::clone(&fleet).follow_log());
         tokio::spawn(Arc::clone(&fleet).beat());

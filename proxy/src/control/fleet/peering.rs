@@ -18,9 +18,8 @@ use tokio::{
 };
 
 use super::{
-    Arrival, Fleet,
-    channel::{Hello, Opened, Purpose, connect},
-    guard,
+    Arrival, Fleet, guard,
+    link::{Hello, Opened, Purpose, connect},
     message::{Gift, Message, Reply},
 };
 use crate::{
@@ -62,7 +61,7 @@ pub(in crate::control) struct Peering {
     uncertain: Owed,
     /// Nothing is known of what the own copies hold.
     unknown: bool,
-    channels: HashSet<Wanted>,
+    links: HashSet<Wanted>,
     /// Channels that are being made, each with the stay of this proxy that it is of.
     connecting: HashSet<(Wanted, Stay)>,
     opened: (mpsc::UnboundedSender<Made>, mpsc::UnboundedReceiver<Made>),
@@ -98,7 +97,7 @@ impl Peering {
             // A process that did not say goodbye has left changes half done, and nobody knows which.
             unknown: !facts.clean || facts.stay.is_none(),
             uncertain: facts.uncertain,
-            channels: HashSet::new(),
+            links: HashSet::new(),
             connecting: HashSet::new(),
             opened: mpsc::unbounded_channel(),
             tried: Instant::now(),
@@ -139,7 +138,7 @@ impl Peering {
                 }
                 Some(event) = events.recv() => self.hear(&proxy, event),
                 Some(arrival) = self.inbox.recv() => self.waiting.push((Instant::now(), arrival)),
-                Some(made) = self.opened.1.recv() => self.have_channel(&proxy, made),
+                Some(made) = self.opened.1.recv() => self.add_link(&proxy, made),
                 Some(gifts) = self.gifts.1.recv() => self.take(&proxy, &gifts),
                 _ = look.tick() => {}
             }
@@ -177,7 +176,7 @@ impl Peering {
         }
         self.me = me;
         let view = &self.view;
-        self.channels
+        self.links
             .retain(|(slot, stay, _)| view.slot(*slot).is_some_and(|peer| peer.stay == *stay));
         proxy.workers.order(|_| {
             Order::Fleet(FleetOrder::View {
@@ -225,7 +224,7 @@ impl Peering {
                 stay,
                 why,
             } => {
-                if self.channels.remove(&(slot, stay, worker)) {
+                if self.links.remove(&(slot, stay, worker)) {
                     let peer = self.view.slot(slot).filter(|peer| peer.stay == stay);
                     if let Some(peer) = peer {
                         tracing::debug!(peer = peer.name, worker, why, "fleet: a channel has ended");
@@ -294,7 +293,7 @@ impl Peering {
         {
             for worker in 0..proxy.workers.len() {
                 let wanted = (peer.slot, peer.stay, worker);
-                if self.channels.contains(&wanted) || !self.connecting.insert((wanted, mine)) {
+                if self.links.contains(&wanted) || !self.connecting.insert((wanted, mine)) {
                     continue;
                 }
                 let purpose = Purpose::Data {
@@ -319,14 +318,14 @@ impl Peering {
         }
     }
 
-    fn have_channel(&mut self, proxy: &Arc<Proxy>, (wanted, mine, made): Made) {
+    fn add_link(&mut self, proxy: &Arc<Proxy>, (wanted, mine, made): Made) {
         self.connecting.remove(&(wanted, mine));
         let (slot, stay, worker) = wanted;
         // The other end takes nothing from a stay of this proxy that has ended.
         let is_ours = self.me.is_some_and(|(_, stay)| stay == mine);
         let is_wanted = is_ours && self.view.slot(slot).is_some_and(|peer| peer.stay == stay);
         if let (Ok(opened), true) = (made, is_wanted) {
-            self.channels.insert(wanted);
+            self.links.insert(wanted);
             give(proxy, worker, (slot, stay), Role::Coordinator, opened);
         }
     }
@@ -339,7 +338,7 @@ impl Peering {
                 continue;
             }
             match arrival {
-                Arrival::Channel {
+                Arrival::Link {
                     name,
                     identity,
                     purpose: Purpose::Data { worker, stay, to },
@@ -355,7 +354,7 @@ impl Peering {
                         // The view that it is of has not come yet, or never will.
                         _ => self.waiting.push((
                             since,
-                            Arrival::Channel {
+                            Arrival::Link {
                                 name,
                                 identity,
                                 purpose: Purpose::Data { worker, stay, to },
@@ -364,7 +363,7 @@ impl Peering {
                         )),
                     }
                 }
-                Arrival::Channel { .. } => {}
+                Arrival::Link { .. } => {}
                 Arrival::Owed {
                     name,
                     identity,
@@ -488,7 +487,7 @@ fn give(proxy: &Proxy, worker: usize, (slot, stay): (Slot, Stay), role: Role, op
     } = opened;
     proxy.workers.order_one(
         worker,
-        Order::Fleet(FleetOrder::Channel {
+        Order::Fleet(FleetOrder::Link {
             slot,
             stay,
             role,

@@ -9,7 +9,7 @@ use tokio::{
 
 use super::{
     Arrival, Fleet,
-    channel::{Accept, Hello, Purpose, Stream, packet},
+    link::{Accept, Hello, Purpose, Stream, packet},
     message::{Gift, Message, Reply},
 };
 use crate::fleet::Cause;
@@ -27,7 +27,7 @@ impl Accept for Fleet {
                 let Ok(opened) = stream.take_over(early) else {
                     return;
                 };
-                let arrival = Arrival::Channel {
+                let arrival = Arrival::Link {
                     name: hello.name,
                     identity: hello.identity,
                     purpose,

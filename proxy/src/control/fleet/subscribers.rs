@@ -27,7 +27,7 @@ use tokio::{
 
 use super::{
     Fleet, Settings,
-    channel::{Accept, Hello, Stream, listen, packet},
+    link::{Accept, Hello, Stream, listen, packet},
     links::Links,
     message::{Introduction, Message, Reply},
     now,

@@ -89,7 +89,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         if let Some((peering, events)) = peering {
             tokio::spawn(peering.run(Arc::clone(&proxy), events));
         }
-        tokio::spawn(Arc::clone(&proxy).watch_company());
+        tokio::spawn(Arc::clone(&proxy).watch_foreign_connections());
         tokio::spawn(follow(reloader, Arc::clone(&proxy), requests));
         tokio::spawn(tick(Arc::clone(&proxy)));
         tokio::spawn(follow_certificates(Arc::clone(&proxy)));

@@ -206,7 +206,7 @@ pub(in crate::control) fn start(
             );
             let (fleet, peering) = runtime.block_on(started)?;
             if !fleet.began_clean() {
-                runtime.block_on(copies.look_for_company(first.members()));
+                runtime.block_on(copies.find_orphaned(first.members()));
             }
             Some((fleet, peering))
         }

@@ -30,7 +30,7 @@ pub struct Installed {
     pub again: Vec<u64>,
     /// The keys to be deleted by ordinary changes.
     pub orphans: Vec<Orphan>,
-    /// Peers that left, with their stays: their channels end.
+    /// Peers that left, with their stays: their links end.
     pub left: Vec<(Slot, Stay)>,
     /// This peer left: what it has under way is void.
     pub expelled: bool,

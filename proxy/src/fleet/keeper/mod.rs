@@ -351,7 +351,7 @@ impl Keeper {
         line.confirm(self.view.number, |id| changes.get(id).is_some())
     }
 
-    /// What a peer has not answered is sent again, over a new channel.
+    /// What a peer has not answered is sent again, over a new link.
     pub fn send_again(&mut self, (slot, stay): (Slot, Stay), now: Micros) {
         let Some(line) = self.lines.get_mut(usize::from(slot.0)).and_then(Option::as_mut) else {
             return;
@@ -359,7 +359,7 @@ impl Keeper {
         if line.stay != stay {
             return;
         }
-        // The view in which it was last told what is complete is of another channel.
+        // The view in which it was last told what is complete is of another link.
         line.forget_told();
         let unanswered: Vec<(u64, ChangeId)> = line.unanswered().collect();
         for (sequence, id) in unanswered {

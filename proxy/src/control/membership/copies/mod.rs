@@ -1,14 +1,14 @@
 //! The control thread's part of copies: it carries messages between workers and the agreement, opens the
 //! sockets of repairs, and follows the lists of servers.
 //!
-//! * `company`: connections of others at the servers of copies
+//! * `foreign_connections`: connections of others at the servers of copies
 //! * `ledger`: what the control thread remembers of copies beside the agreement
 //! * `membership`: copies come and go with the lists of servers
 //! * `own`: the copies of a proxy in a fleet
 //! * `repairs`: looks at copies that are out, and repairs what they missed
 //! * `saving`: when the state file is written, and what waits for that
 
-mod company;
+mod foreign_connections;
 mod ledger;
 mod membership;
 mod own;
@@ -45,9 +45,9 @@ pub(in crate::control) struct Copies {
     /// The copies are not repaired, as this proxy has not joined its fleet.
     is_held: bool,
     /// How many connections of others each server of a copy has.
-    company: HashMap<ServerIdentity, usize>,
+    foreign_connections: HashMap<ServerIdentity, usize>,
     /// Own copies in a fleet at which another process may have left connections.
-    haunted: HashSet<ServerIdentity>,
+    orphaned: HashSet<ServerIdentity>,
 }
 
 impl Copies {
@@ -65,8 +65,8 @@ impl Copies {
             agreement: Agreement::new(participants),
             ledger: Ledger::new(saving),
             is_held: false,
-            company: HashMap::new(),
-            haunted: HashSet::new(),
+            foreign_connections: HashMap::new(),
+            orphaned: HashSet::new(),
         };
         Ok((copies, writes))
     }
@@ -88,7 +88,7 @@ impl Copies {
 
     /// How many connections of others the servers of copies have.
     pub(in crate::control) fn foreign_connections(&self) -> usize {
-        self.company.values().sum()
+        self.foreign_connections.values().sum()
     }
 
     /// How often the state file could not be written.

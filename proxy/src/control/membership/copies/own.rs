@@ -26,7 +26,7 @@ impl Copies {
     /// After an end without a goodbye, before any worker connects: finds the own copies that another process
     /// may still have connections to. The keeper alone may be connected there, so that nothing comes by
     /// others once it is alone.
-    pub(in crate::control) async fn look_for_company(&mut self, members: &[Arc<Member>]) {
+    pub(in crate::control) async fn find_orphaned(&mut self, members: &[Arc<Member>]) {
         let own: Vec<Arc<Member>> = copies_of(members).cloned().collect();
         for member in own {
             let alone = timeout(ALONE, async {
@@ -35,7 +35,7 @@ impl Copies {
                 }
             });
             if alone.await.is_err() {
-                self.haunted.insert(member.identity.clone());
+                self.orphaned.insert(member.identity.clone());
             }
         }
     }
@@ -77,10 +77,10 @@ impl Proxy {
         let own: Vec<Arc<Member>> = copies_of(&rooms.membership.members).cloned().collect();
         for member in own {
             let Copies {
-                agreement, haunted, ..
+                agreement, orphaned, ..
             } = &mut rooms.membership.copies;
             let acts = agreement.mark_stale(&member.identity, why, missed(&member), now);
-            if haunted.remove(&member.identity) {
+            if orphaned.remove(&member.identity) {
                 agreement.broken(&member.identity, None);
             }
             self.execute(rooms, acts);

@@ -11,7 +11,7 @@ use proxima_wire::{
 use super::{NO_FLEET, NO_HOME, PATIENCE, UNLEASED};
 use crate::{
     copies::path::operation::NO_POOL,
-    engine::{ChannelId, Endpoint, Engine, ReplyTo},
+    engine::{Endpoint, Engine, LinkId, ReplyTo},
     fleet::{Slot, Stay},
     members::Locality,
     micros::Micros,
@@ -113,11 +113,11 @@ impl Engine {
             return;
         };
         let Some(asking) = part.asks.get(id) else { return };
-        let channel = peer.and_then(|(slot, stay)| part.channels.to(slot, stay));
+        let link = peer.and_then(|(slot, stay)| part.links.to(slot, stay));
         let late = now - asking.since > PATIENCE;
-        match (asking.kind, channel) {
+        match (asking.kind, link) {
             (AskKind::Home, _) if is_me && may_decide => self.come_home(id),
-            (_, Some(channel)) => {
+            (_, Some(link)) => {
                 let frame = Ask {
                     view: part.keeper.view().number,
                     number: id.to_bits(),
@@ -126,14 +126,14 @@ impl Engine {
                     form: asking.origin.form,
                     message: &asking.message,
                 };
-                if let Some(channel) = part.channels.get_mut(channel) {
-                    frame.write(&mut channel.stream.out);
+                if let Some(link) = part.links.get_mut(link) {
+                    frame.write(&mut link.stream.out);
                 }
                 if let Some(asking) = part.asks.get_mut(id) {
                     asking.peer = peer;
                     asking.tries += 1;
                 }
-                self.flush_later(Endpoint::Channel(channel));
+                self.flush_later(Endpoint::Link(link));
             }
             (AskKind::Look, None) => self.look_in_vain(id),
             (AskKind::Home, None) if late && is_me => self.fail_ask(id, Outcome::Ejected, NO_HOME),
@@ -237,7 +237,7 @@ impl Engine {
         }
     }
 
-    /// The channel to this peer is gone, or its stay has ended: what it was asked is asked elsewhere, and
+    /// The link to this peer is gone, or its stay has ended: what it was asked is asked elsewhere, and
     /// what it was to decide may have been done.
     pub(super) fn lose_asks(&mut self, slot: Slot, stay: Stay) {
         let Some(part) = self.copies.fleet.as_ref() else {
@@ -293,7 +293,7 @@ impl Engine {
     }
 
     /// Answers a peer that has asked this one.
-    pub(super) fn answer_ask(&mut self, channel: ChannelId, number: u64, answer: &Answer<'_>) {
+    pub(super) fn answer_ask(&mut self, link: LinkId, number: u64, answer: &Answer<'_>) {
         let text;
         let said = match answer {
             Answer::Reply(_, bytes) => Said::Reply(bytes),
@@ -302,53 +302,49 @@ impl Engine {
                 Said::Failed(text.as_bytes())
             }
         };
-        self.say(channel, number, said);
+        self.say(link, number, said);
     }
 
     /// Says this to a peer.
-    pub(super) fn say(&mut self, channel: ChannelId, number: u64, said: Said<'_>) {
+    pub(super) fn say(&mut self, link: LinkId, number: u64, said: Said<'_>) {
         let Some(part) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
         let clock = part.keeper.clock().bits();
         let said = match said {
-            // A longer frame would end the channel.
+            // A longer frame would end the link.
             Said::Reply(bytes) if bytes.len() > MESSAGE_LIMIT => {
                 Said::Failed(b"this value is too large for a peer")
             }
             _ => said,
         };
-        if let Some(open) = part.channels.get_mut(channel) {
+        if let Some(open) = part.links.get_mut(link) {
             AnswerFrame { number, clock, said }.write(&mut open.stream.out);
-            self.flush_later(Endpoint::Channel(channel));
+            self.flush_later(Endpoint::Link(link));
         }
     }
 
     /// Serves the request of a peer, whose view is this worker's.
-    pub(super) fn serve_peer(&mut self, channel: ChannelId, ask: &Ask<'_>) {
+    pub(super) fn serve_peer(&mut self, link: LinkId, ask: &Ask<'_>) {
         let tree = Rc::clone(&self.tree);
         let Some(part) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
         let number = ask.number;
         if !part.is_leased() {
-            return self.say(channel, number, Said::NotHere(UNLEASED.as_bytes()));
+            return self.say(link, number, Said::NotHere(UNLEASED.as_bytes()));
         }
         let Some(&node) = part.pools.get(&ask.pool) else {
-            return self.say(
-                channel,
-                number,
-                Said::NotHere(b"this peer does not have the pool"),
-            );
+            return self.say(link, number, Said::NotHere(b"this peer does not have the pool"));
         };
         let Some(copies) = tree.copies(node) else { return };
         let Some((protocol, request)) = copies.fleet.as_ref().and_then(|fleet| fleet.head(ask.message))
         else {
-            return self.say(channel, number, Said::Failed(b"a peer cannot read this request"));
+            return self.say(link, number, Said::Failed(b"a peer cannot read this request"));
         };
         let task = part.tasks.insert(|generation| super::Task {
             generation,
-            channel,
+            link,
             number,
             work: super::task::Work::Answer,
         });
@@ -373,7 +369,7 @@ impl Engine {
         };
         if !served {
             self.forget_task(task);
-            self.say(channel, number, Said::NotHere(b"another peer has to answer this"));
+            self.say(link, number, Said::NotHere(b"another peer has to answer this"));
         }
     }
 

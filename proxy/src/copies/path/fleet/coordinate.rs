@@ -281,7 +281,7 @@ impl Engine {
         let mut sends = part.keeper.take_sends(buffer);
         let view = part.keeper.view().number;
         for send in sends.drain(..) {
-            let Some(channel) = part.channels.to(send.slot, send.stay) else {
+            let Some(link) = part.links.to(send.slot, send.stay) else {
                 // It is sent when there is one.
                 continue;
             };
@@ -310,12 +310,12 @@ impl Engine {
                     .key(&operation.request, &message.0, &mut scratch),
                 message: &message.0,
             };
-            if let Some(open) = part.channels.get_mut(channel) {
+            if let Some(open) = part.links.get_mut(link) {
                 frame.write(open.stream.filling(&mut self.buffers));
                 self.metrics.fleet.changes_sent += 1;
                 if open.stream.mark() {
                     self.metrics.fleet.flushes += 1;
-                    self.actions.flush.push(Endpoint::Channel(channel));
+                    self.actions.flush.push(Endpoint::Link(link));
                 }
             }
         }

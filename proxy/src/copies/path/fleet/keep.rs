@@ -16,7 +16,7 @@ use crate::{
         change::RETRY,
         operation::{Operation, Stage, is_missed},
     },
-    engine::{ChannelId, Endpoint, Engine, ReplyTo, Sleeper, TaskId},
+    engine::{Endpoint, Engine, LinkId, ReplyTo, Sleeper, TaskId},
     fleet::{
         Stamp,
         keeper::{Fate, Origin as From},
@@ -28,7 +28,7 @@ use crate::{
 
 impl Engine {
     /// A change has come from a peer, in this worker's view.
-    pub(super) fn keep(&mut self, channel: ChannelId, from: From, change: &Change<'_>) -> Served {
+    pub(super) fn keep(&mut self, link: LinkId, from: From, change: &Change<'_>) -> Served {
         let unix = self.unix_micros();
         let tree = Rc::clone(&self.tree);
         let Some(part) = self.copies.fleet.as_mut() else {
@@ -44,7 +44,7 @@ impl Engine {
         }
         let Some((node, fleet)) = found else {
             // There is no such copy here. When there is one, it begins empty.
-            self.acknowledge_change(channel, change.sequence, Verdict::Missed);
+            self.acknowledge_change(link, change.sequence, Verdict::Missed);
             return Served::Done;
         };
         let Some((_, request)) = fleet.head(change.message) else {
@@ -62,7 +62,7 @@ impl Engine {
         }
         let id = part.tasks.insert(|generation| Task {
             generation,
-            channel,
+            link,
             number: change.sequence,
             work: Work::Keep(keep),
         });
@@ -82,14 +82,14 @@ impl Engine {
         let Some(task) = part.tasks.get_mut(id) else {
             return;
         };
-        let (channel, number) = (task.channel, task.number);
+        let (link, number) = (task.link, task.number);
         let Work::Keep(keep) = &mut task.work else { return };
-        if part.channels.get(channel).is_none() {
+        if part.links.get(link).is_none() {
             return self.forget_task(id);
         }
         if keep.view != view {
             // The fence: nothing of an older view reaches the copy. Its coordinator sends it again.
-            self.acknowledge_change(channel, number, Verdict::View(view));
+            self.acknowledge_change(link, number, Verdict::View(view));
             return self.forget_task(id);
         }
         let Some((tree, node, lock)) = &mut keep.place else {
@@ -115,7 +115,7 @@ impl Engine {
         let Some(task) = part.tasks.get_mut(id) else {
             return;
         };
-        let (channel, number) = (task.channel, task.number);
+        let (link, number) = (task.link, task.number);
         let Work::Keep(keep) = &task.work else { return };
         let Some((tree, node, _)) = &keep.place else {
             return;
@@ -138,11 +138,11 @@ impl Engine {
             }
             Fate::Superseded => {
                 self.metrics.fleet.superseded += 1;
-                self.acknowledge_change(channel, number, Verdict::Superseded);
+                self.acknowledge_change(link, number, Verdict::Superseded);
                 return self.forget_task(id);
             }
             Fate::Decided(stamp) => {
-                self.acknowledge_change(channel, number, Verdict::Decided(stamp.bits()));
+                self.acknowledge_change(link, number, Verdict::Decided(stamp.bits()));
                 return self.forget_task(id);
             }
         }
@@ -150,7 +150,7 @@ impl Engine {
             part.keeper.shared().raise_floor(keep.stamp);
         }
         let Some(&own) = copies.children.first() else {
-            self.acknowledge_change(channel, number, Verdict::Missed);
+            self.acknowledge_change(link, number, Verdict::Missed);
             return self.forget_task(id);
         };
         if !self.is_own_written(&tree, copies) {
@@ -262,7 +262,7 @@ impl Engine {
             return self.broken(NO_FLEET);
         };
         let Some(task) = part.tasks.get(id) else { return };
-        let (channel, number) = (task.channel, task.number);
+        let (link, number) = (task.link, task.number);
         let Work::Keep(keep) = &task.work else { return };
         let Some((member, outs)) = keep.missed else {
             return;
@@ -270,7 +270,7 @@ impl Engine {
         if outs.is_some_and(|outs| !self.copies.snapshot.is_settled(member, outs)) {
             return part.unsettled.push(id);
         }
-        self.acknowledge_change(channel, number, Verdict::Missed);
+        self.acknowledge_change(link, number, Verdict::Missed);
         self.forget_task(id);
     }
 
@@ -292,14 +292,14 @@ impl Engine {
             return self.broken(NO_FLEET);
         };
         let Some(task) = part.tasks.get(id) else { return };
-        let (channel, number) = (task.channel, task.number);
+        let (link, number) = (task.link, task.number);
         match (&task.work, answer) {
             (Work::Answer, _) => {
-                self.answer_ask(channel, number, answer);
+                self.answer_ask(link, number, answer);
                 self.forget_task(id);
             }
             (Work::Keep(_), Answer::Reply(_, bytes)) => {
-                self.acknowledge_change(channel, number, Verdict::Applied(bytes));
+                self.acknowledge_change(link, number, Verdict::Applied(bytes));
                 self.forget_task(id);
             }
             (Work::Keep(_), Answer::Failed(failed)) => {
@@ -311,7 +311,7 @@ impl Engine {
     }
 
     /// Tells a coordinator what became of its change.
-    pub(super) fn acknowledge_change(&mut self, channel: ChannelId, sequence: u64, verdict: Verdict<'_>) {
+    pub(super) fn acknowledge_change(&mut self, link: LinkId, sequence: u64, verdict: Verdict<'_>) {
         let Some(part) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
@@ -319,7 +319,7 @@ impl Engine {
         if let Verdict::View(_) = verdict {
             self.metrics.fleet.refused_view += 1;
         }
-        if let Some(open) = part.channels.get_mut(channel) {
+        if let Some(open) = part.links.get_mut(link) {
             let ack = Ack {
                 sequence,
                 clock,
@@ -327,7 +327,7 @@ impl Engine {
             };
             ack.write(open.stream.filling(&mut self.buffers));
             if open.stream.mark() {
-                self.actions.flush.push(Endpoint::Channel(channel));
+                self.actions.flush.push(Endpoint::Link(link));
             }
         }
     }

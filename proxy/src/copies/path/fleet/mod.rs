@@ -35,13 +35,13 @@ pub use self::part::{Membership, Part};
 use self::task::Task;
 use super::{LockMode, member};
 use crate::{
-    engine::{ChannelId, Engine, OperationId},
+    engine::{Engine, LinkId, OperationId},
     fleet::{
         Slot, Stay,
         keeper::{Origin, ViewOrder},
     },
     micros::Micros,
-    peers::{Channels, Served},
+    peers::{Links, Served},
     protocol::{Effect, Failed},
     route::{Copies, Leaf, NodeId, Tree, Walk},
 };
@@ -58,10 +58,10 @@ pub(super) const UNLEASED: &str =
 const NO_HOME: &str = "the peer that decides this key's value cannot do so yet";
 
 impl Engine {
-    /// The channels to peers; `None`: this proxy is in no fleet.
+    /// The links to peers; `None`: this proxy is in no fleet.
     #[inline]
-    pub fn channels(&mut self) -> Option<&mut Channels> {
-        self.copies.fleet.as_mut().map(|part| &mut part.channels)
+    pub fn links(&mut self) -> Option<&mut Links> {
+        self.copies.fleet.as_mut().map(|part| &mut part.links)
     }
 
     /// A request has come to a pool of a fleet.
@@ -106,7 +106,7 @@ impl Engine {
     /// A change has come from a peer.
     pub(crate) fn keep_change(
         &mut self,
-        id: ChannelId,
+        id: LinkId,
         (slot, stay, worker): (Slot, Stay, u16),
         change: &Change<'_>,
     ) -> Served {
@@ -139,7 +139,7 @@ impl Engine {
     }
 
     /// A peer asks this one.
-    pub(crate) fn serve_ask(&mut self, id: ChannelId, ask: &Ask<'_>) -> Served {
+    pub(crate) fn serve_ask(&mut self, id: LinkId, ask: &Ask<'_>) -> Served {
         match self.compare_view(ask.view) {
             ViewOrder::Ahead => return Served::Ahead,
             ViewOrder::Behind(_) => {

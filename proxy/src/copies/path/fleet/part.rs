@@ -10,7 +10,7 @@ use crate::{
         keeper::{Send, Shared},
     },
     micros::Micros,
-    peers::Channels,
+    peers::Links,
     route::{FleetPool, Node, NodeId, Tree},
     table::Table,
 };
@@ -28,10 +28,10 @@ pub struct Membership {
     pub zone: Option<String>,
 }
 
-/// One worker's part in the fleet: its keeper, its channels, and what it does for peers.
+/// One worker's part in the fleet: its keeper, its links, and what it does for peers.
 pub struct Part {
     pub(crate) keeper: Keeper,
-    pub(crate) channels: Channels,
+    pub(crate) links: Links,
     /// This process' lease, which the control thread renews.
     lease: Arc<Lease>,
     /// The lease was valid at this turn's reading of the clock, which was taken after the bytes of all
@@ -77,7 +77,7 @@ impl Part {
         } = membership;
         Self {
             keeper: Keeper::new(shared),
-            channels: Channels::default(),
+            links: Links::default(),
             lease,
             is_leased: false,
             asks: Table::default(),
@@ -168,6 +168,6 @@ impl Part {
     /// Bytes of memory that it takes.
     pub(in crate::copies::path) fn holds(&self) -> usize {
         let asks: usize = self.asks.iter().map(|(_, asking)| asking.holds()).sum();
-        asks + self.channels.holds()
+        asks + self.links.holds()
     }
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::{
     copies::KeyLock,
-    engine::{ChannelId, ids},
+    engine::{LinkId, ids},
     fleet::{Stamp, keeper::Origin},
     members::MemberId,
     micros::Micros,
@@ -15,9 +15,9 @@ use crate::{
 /// Work that this worker does for a peer.
 pub(super) struct Task {
     pub(super) generation: u32,
-    /// The channel that the work came by, and by which its result goes back.
-    pub(super) channel: ChannelId,
-    /// The number of the change or of the request on that channel.
+    /// The link that the work came by, and by which its result goes back.
+    pub(super) link: LinkId,
+    /// The number of the change or of the request on that link.
     pub(super) number: u64,
     pub(super) work: Work,
 }

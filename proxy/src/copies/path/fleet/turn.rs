@@ -62,17 +62,17 @@ impl Engine {
         };
         let view = part.keeper.view().clone();
         for peer in &view.peers {
-            let Some(channel) = part.channels.to(peer.slot, peer.stay) else {
+            let Some(link) = part.links.to(peer.slot, peer.stay) else {
                 continue;
             };
             let Some(up_to) = part.keeper.confirm(peer.slot) else {
                 continue;
             };
-            if let Some(open) = part.channels.get_mut(channel) {
+            if let Some(open) = part.links.get_mut(link) {
                 let view = view.number;
                 Confirm { view, up_to }.write(&mut open.stream.out);
                 if open.stream.mark() {
-                    self.actions.flush.push(Endpoint::Channel(channel));
+                    self.actions.flush.push(Endpoint::Link(link));
                 }
             }
         }

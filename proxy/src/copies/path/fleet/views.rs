@@ -1,4 +1,4 @@
-//! The next view, the channels of its peers, and the end of a stay.
+//! The next view, the links of its peers, and the end of a stay.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use proxima_wire::message::Outcome;
 use super::{Membership, OperationId, Part};
 use crate::{
     copies::path::operation::{Operation, Stage},
-    engine::{ChannelId, Endpoint, Engine, WorkerEvent},
+    engine::{Endpoint, Engine, LinkId, WorkerEvent},
     fleet::{Slot, Stay, View, keeper::Owed},
     peers::{Event, Role},
     protocol::Failed,
@@ -47,7 +47,7 @@ impl Engine {
             self.end_stay();
         }
         for (slot, stay) in installed.left {
-            self.end_channels(slot, stay);
+            self.end_links(slot, stay);
             self.lose_asks(slot, stay);
         }
         for token in installed.again {
@@ -61,41 +61,41 @@ impl Engine {
         self.confirm_changes();
         let event = Event::Installed { worker, view: number };
         self.actions.events.push(WorkerEvent::Peer(event));
-        let ahead: Vec<ChannelId> = self
-            .channels()
+        let ahead: Vec<LinkId> = self
+            .links()
             .into_iter()
-            .flat_map(|channels| channels.iter())
-            .filter(|(_, channel)| channel.is_ahead)
+            .flat_map(|links| links.iter())
+            .filter(|(_, link)| link.is_ahead)
             .map(|(id, _)| id)
             .collect();
         for id in ahead {
-            self.serve_channel(id);
+            self.serve_link(id);
         }
         self.tell_settled();
         self.check_asks();
     }
 
-    /// A channel to a worker of a peer is there. Returns its handle for the reactor; `None`: the peer is not
+    /// A link to a worker of a peer is there. Returns its handle for the reactor; `None`: the peer is not
     /// in the view.
-    pub fn open_channel(&mut self, slot: Slot, stay: Stay, role: Role, stream: Stream) -> Option<ChannelId> {
+    pub fn open_link(&mut self, slot: Slot, stay: Stay, role: Role, stream: Stream) -> Option<LinkId> {
         let part = self.copies.fleet.as_mut()?;
-        let (id, before) = part.channels.add(slot, stay, role, stream);
+        let (id, before) = part.links.add(slot, stay, role, stream);
         if let Some(before) = before {
-            self.end_channel(before, "another one has taken its place");
+            self.end_link(before, "another one has taken its place");
         }
         Some(id)
     }
 
-    /// A channel is in the reactor: what waited for it is sent.
-    pub fn channel_opened(&mut self, id: ChannelId) {
+    /// A link is in the reactor: what waited for it is sent.
+    pub fn link_opened(&mut self, id: LinkId) {
         let now = self.now;
         let Some(part) = self.copies.fleet.as_mut() else {
             return;
         };
-        let Some(channel) = part.channels.get(id) else {
+        let Some(link) = part.links.get(id) else {
             return;
         };
-        let (peer, role) = ((channel.slot, channel.stay), channel.role);
+        let (peer, role) = ((link.slot, link.stay), link.role);
         if role == Role::Coordinator {
             part.keeper.send_again(peer, now);
             self.send_changes();
@@ -103,20 +103,20 @@ impl Engine {
             self.check_asks();
         }
         // Bytes that came with the end of the handshake.
-        self.flush_later(Endpoint::Channel(id));
-        self.serve_channel(id);
+        self.flush_later(Endpoint::Link(id));
+        self.serve_link(id);
     }
 
-    fn end_channels(&mut self, slot: Slot, stay: Stay) {
-        let all: Vec<ChannelId> = self
-            .channels()
+    fn end_links(&mut self, slot: Slot, stay: Stay) {
+        let all: Vec<LinkId> = self
+            .links()
             .into_iter()
-            .flat_map(|channels| channels.iter())
-            .filter(|(_, channel)| (channel.slot, channel.stay) == (slot, stay))
+            .flat_map(|links| links.iter())
+            .filter(|(_, link)| (link.slot, link.stay) == (slot, stay))
             .map(|(id, _)| id)
             .collect();
         for id in all {
-            self.end_channel(id, "its peer has left the fleet");
+            self.end_link(id, "its peer has left the fleet");
         }
     }
 
@@ -128,10 +128,10 @@ impl Engine {
         };
         let mut keys = part.keeper.leave();
         part.is_leased = false;
-        let all: Vec<ChannelId> = part.channels.iter().map(|(id, _)| id).collect();
+        let all: Vec<LinkId> = part.links.iter().map(|(id, _)| id).collect();
         part.under_way.clear();
         for id in all {
-            self.end_channel(id, "this proxy was removed from its fleet");
+            self.end_link(id, "this proxy was removed from its fleet");
         }
         let void: Vec<OperationId> = self
             .copies

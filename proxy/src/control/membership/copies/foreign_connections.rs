@@ -22,7 +22,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 impl Proxy {
     /// Looks again and again whether others are connected to the servers of copies, and says when that begins
     /// and when it ends.
-    pub(in crate::control) async fn watch_company(self: Arc<Self>) {
+    pub(in crate::control) async fn watch_foreign_connections(self: Arc<Self>) {
         let look = if self.fleet().is_some() { LOOK } else { LOOK_ALONE };
         loop {
             sleep(look).await;
@@ -33,24 +33,24 @@ impl Proxy {
                     continue;
                 }
                 // What cannot be asked has not changed, as far as anybody knows.
-                if let Ok(count) = self.company_of(&member).await {
+                if let Ok(count) = self.foreign_connections_of(&member).await {
                     let mut rooms = self.rooms();
                     let before = rooms
                         .membership
                         .copies
-                        .company
+                        .foreign_connections
                         .insert(member.identity.clone(), count);
                     drop(rooms);
-                    self.tell_of_company(&member, before.unwrap_or_default(), count);
+                    self.log_foreign_connections(&member, before.unwrap_or_default(), count);
                 }
                 found.push(member.identity.clone());
             }
-            let company = &mut self.rooms().membership.copies.company;
-            company.retain(|server, _| found.contains(server));
+            let foreign_connections = &mut self.rooms().membership.copies.foreign_connections;
+            foreign_connections.retain(|server, _| found.contains(server));
         }
     }
 
-    fn tell_of_company(&self, member: &Member, before: usize, count: usize) {
+    fn log_foreign_connections(&self, member: &Member, before: usize, count: usize) {
         let (pool, server) = (&*member.pool.name, &member.address);
         match (before, count) {
             (0, 1..) => {
@@ -76,7 +76,7 @@ impl Proxy {
 
     /// How many connections the server has that are not this proxy's. Connections of this proxy, too, come
     /// and go while it looks, so that what it finds once only does not count.
-    async fn company_of(&self, member: &Member) -> Result<usize, RepairError> {
+    async fn foreign_connections_of(&self, member: &Member) -> Result<usize, RepairError> {
         let mut least = usize::MAX;
         for _ in 0..2 {
             let before = self.lanes_to(&member.identity);

@@ -7,7 +7,7 @@ use crate::{
     table::Entry,
 };
 
-/// What this worker is on a channel.
+/// What this worker is on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It sends changes, and asks.
@@ -20,11 +20,11 @@ pub enum Role {
 }
 
 /// One connection to a worker of a peer.
-pub struct Channel {
+pub struct Link {
     generation: u32,
     /// The peer.
     pub(crate) slot: Slot,
-    /// Its stay. Nothing that comes by this channel counts for another one.
+    /// Its stay. Nothing that comes by this link counts for another one.
     pub(crate) stay: Stay,
     /// What this worker is here.
     pub(crate) role: Role,
@@ -33,8 +33,8 @@ pub struct Channel {
     pub(crate) is_ahead: bool,
 }
 
-impl Channel {
-    /// A channel to this peer, not yet in a reactor.
+impl Link {
+    /// A link to this peer, not yet in a reactor.
     pub(crate) fn new(generation: u32, slot: Slot, stay: Stay, role: Role, stream: Stream) -> Self {
         Self {
             generation,
@@ -58,8 +58,8 @@ impl Channel {
     }
 }
 
-impl Entry for Channel {
-    type Kind = ids::ChannelKind;
+impl Entry for Link {
+    type Kind = ids::LinkKind;
 
     fn generation(&self) -> u32 {
         self.generation
