@@ -3,7 +3,7 @@
 use proxima::{
     fleet::{
         Slot, Stay,
-        keeper::{Heard, Origin, Send, Verdict, ViewOrder},
+        keeper::{AckOutcome, Origin, Send, Verdict, ViewOrder},
     },
     micros::Micros,
 };
@@ -376,15 +376,15 @@ impl World {
             .keeper
             .heard((slot, stay), ack.sequence, verdict, Micros::ZERO)
         {
-            Heard::Nothing => {}
-            Heard::Acknowledged { token } => {
+            AckOutcome::Nothing => {}
+            AckOutcome::Acknowledged { token } => {
                 if let Some(operation) = proxy.operation(token) {
                     operation.answered |= ack.said == Said::Applied;
                     operation.superseded |= ack.said == Said::Superseded;
                 }
                 self.conclude(at, token);
             }
-            Heard::Again { token } => self.need_again(at, token),
+            AckOutcome::Again { token } => self.need_again(at, token),
         }
         self.send_changes(at);
     }

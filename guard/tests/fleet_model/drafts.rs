@@ -96,7 +96,7 @@ fn confirmations_without_a_view_leave_nothing_owed() {
 fn unconfirmed_changes_that_are_not_owed_are_never_repaired() {
     is_found_wrong(&Scope {
         rules: Rules {
-            doubts_are_owed: false,
+            doubts_are_missed: false,
             ..ALL
         },
         ..Scope::REMOVED

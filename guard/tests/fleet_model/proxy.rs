@@ -81,7 +81,7 @@ pub(crate) enum Waiting {
 pub(crate) struct Gift {
     pub(crate) stay: Stay,
     /// The key is to be deleted.
-    pub(crate) owed: bool,
+    pub(crate) missed: bool,
     pub(crate) clock: Stamp,
 }
 

@@ -139,11 +139,11 @@ impl World {
     /// A peer says what another one missed.
     pub(crate) fn give(&mut self, to: usize, from: usize) {
         let donor = &self.proxies[from].keeper;
-        let owed = donor.owed(&name(to), to as u128 + 1);
-        let owed = owed.is_none_or(|owed| owed.count() != Some(0));
+        let missed = donor.missed(&name(to), to as u128 + 1);
+        let missed = missed.is_none_or(|missed| missed.count() != Some(0));
         let clock = donor.shared().clock();
         let joiner = self.proxy(to);
-        joiner.gift = joiner.joining.map(|stay| Gift { stay, owed, clock });
+        joiner.gift = joiner.joining.map(|stay| Gift { stay, missed, clock });
     }
 
     /// A peer that has joined repairs its copy, and reads it from now on.
@@ -156,7 +156,7 @@ impl World {
         }
         proxy.keeper.shared().set_floor(gift.clock);
         proxy.stray.clear();
-        if gift.owed || proxy.unknown || proxy.uncertain && uncertain_is_deleted {
+        if gift.missed || proxy.unknown || proxy.uncertain && uncertain_is_deleted {
             proxy.copy = None;
         }
         (proxy.joining, proxy.unknown, proxy.uncertain, proxy.reads) = (None, false, false, true);

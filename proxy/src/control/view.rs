@@ -115,7 +115,7 @@ impl Proxy {
         let copy = |member: &Member| CopyView {
             status: membership.copies().status(member),
             counters: membership.copies().counters(member),
-            state: match membership.departed().holds(member) {
+            state: match membership.departed().contains(member) {
                 true => CopyView::DEPARTED,
                 false => membership.copies().state(member).name(),
             },

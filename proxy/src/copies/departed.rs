@@ -24,11 +24,11 @@ const MOST: usize = 32;
 /// The departed copies that are waited for, by pool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Departed {
-    pools: BTreeMap<String, Vec<Waiting>>,
+    pools: BTreeMap<String, Vec<AwaitedCopy>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Waiting {
+struct AwaitedCopy {
     server: Server,
     until: Instant,
 }
@@ -53,11 +53,11 @@ impl Departed {
             };
             let named: HashSet<_> = named.iter().map(identity).collect();
             let known = self.pools.get(pool).into_iter().flatten();
-            let left = before.get(pool).into_iter().flatten().map(|server| Waiting {
+            let left = before.get(pool).into_iter().flatten().map(|server| AwaitedCopy {
                 server: server.clone(),
                 until: now + grace,
             });
-            let all: Vec<Waiting> = known
+            let all: Vec<AwaitedCopy> = known
                 .filter(|waiting| waiting.until > now)
                 .cloned()
                 .chain(left)
@@ -74,7 +74,7 @@ impl Departed {
     /// The servers that are waited for, by pool.
     pub fn servers(&self) -> Lists {
         let pools = self.pools.iter();
-        let servers = |all: &Vec<Waiting>| all.iter().map(|waiting| waiting.server.clone()).collect();
+        let servers = |all: &Vec<AwaitedCopy>| all.iter().map(|waiting| waiting.server.clone()).collect();
         pools.map(|(pool, all)| (pool.clone(), servers(all))).collect()
     }
 
@@ -84,7 +84,7 @@ impl Departed {
     }
 
     /// Is this member a departed copy?
-    pub fn holds(&self, member: &Member) -> bool {
+    pub fn contains(&self, member: &Member) -> bool {
         let pool = self.pools.get(&*member.pool.name).into_iter().flatten();
         pool.map(|waiting| &waiting.server)
             .any(|server| identity(server) == (&*member.address, &*member.name))

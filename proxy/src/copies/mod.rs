@@ -43,7 +43,7 @@ pub use self::{
     event::Event,
     key_lock::{Holder, KeyLock, KeyLocks, LockMode},
     missed::{EVERYTHING, MissedKeys, MissedWrites, NOTHING},
-    path::{Membership, Operation, Part, WorkerCopies},
+    path::{Membership, Operation, WorkerCopies, WorkerFleet},
     snapshot::Snapshot,
     state::CopyState,
 };

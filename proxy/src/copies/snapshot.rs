@@ -9,11 +9,11 @@ use crate::members::MemberId;
 #[derive(Debug, Default)]
 pub struct Snapshot {
     /// By member number; a copy that is not there is current.
-    copies: Vec<Seen>,
+    copies: Vec<CopyEntry>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct CopyEntry {
     state: CopyState,
     /// This worker itself marked it stale: proposals made before that was heard are not followed.
     is_stale: bool,
@@ -22,7 +22,7 @@ struct Seen {
     missed: MissedKeys,
 }
 
-impl Seen {
+impl CopyEntry {
     fn set(&mut self, state: CopyState) {
         self.state = state;
         self.outs = self.outs.wrapping_add(u32::from(state == CopyState::Out));
@@ -48,10 +48,10 @@ impl Snapshot {
         }
     }
 
-    fn seen(&mut self, member: MemberId) -> &mut Seen {
+    fn seen(&mut self, member: MemberId) -> &mut CopyEntry {
         let number = member.0 as usize;
         if self.copies.len() <= number {
-            self.copies.resize_with(number + 1, Seen::default);
+            self.copies.resize_with(number + 1, CopyEntry::default);
         }
         &mut self.copies[number]
     }
@@ -116,9 +116,9 @@ impl Snapshot {
     /// number.
     pub fn forget(&mut self, member: MemberId) {
         let seen = self.seen(member);
-        *seen = Seen {
+        *seen = CopyEntry {
             outs: seen.outs.wrapping_add(1),
-            ..Seen::default()
+            ..CopyEntry::default()
         };
     }
 }

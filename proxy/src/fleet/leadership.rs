@@ -72,7 +72,7 @@ pub enum Act {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Heard {
+struct HeartbeatState {
     stay: Stay,
     /// The leader takes the lease for valid until then.
     alive: u64,
@@ -106,7 +106,7 @@ pub struct Leadership {
     has_looked: bool,
     /// The length of a lease, in microseconds.
     lease: u64,
-    heard: HashMap<String, Heard>,
+    heard: HashMap<String, HeartbeatState>,
     /// The number of the view and what all of its peers have settled, since a peer last told something new.
     settled: Option<(u64, u64)>,
     candidates: BTreeMap<String, (u64, Candidate)>,
@@ -151,9 +151,9 @@ impl Leadership {
         let heard = self.heard.entry(beat.name.clone()).or_default();
         let is_new = heard.stay != beat.stay;
         if is_new {
-            *heard = Heard {
+            *heard = HeartbeatState {
                 stay: beat.stay,
-                ..Heard::default()
+                ..HeartbeatState::default()
             };
         }
         heard.last = now;
@@ -239,13 +239,15 @@ impl Leadership {
         self.has_looked = true;
         for peer in &view.peers {
             let wait = self.wait(peer);
-            self.heard.entry(peer.name.clone()).or_insert_with(|| Heard {
-                stay: peer.stay,
-                alive: since + wait,
-                last: since,
-                can_decide: peer.decides,
-                ..Heard::default()
-            });
+            self.heard
+                .entry(peer.name.clone())
+                .or_insert_with(|| HeartbeatState {
+                    stay: peer.stay,
+                    alive: since + wait,
+                    last: since,
+                    can_decide: peer.decides,
+                    ..HeartbeatState::default()
+                });
         }
         let mut acts = self.condemn(now, view, voters);
         let gone: Vec<(String, Stay, Cause)> = view

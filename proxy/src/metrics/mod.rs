@@ -282,7 +282,7 @@ pub struct Fleet {
     /// Gauge, filled in when the metrics are handed out: changes of peers that are not confirmed.
     pub doubts: u64,
     /// Gauge: the keys that each peer which is away has missed; `None`: all.
-    pub owed: BTreeMap<String, Option<usize>>,
+    pub missed: BTreeMap<String, Option<usize>>,
 }
 
 impl Fleet {
@@ -298,8 +298,8 @@ impl Fleet {
         self.filled += other.filled;
         self.write_wait.add(&other.write_wait);
         self.doubts += other.doubts;
-        for (peer, keys) in &other.owed {
-            let sum = self.owed.entry(peer.clone()).or_insert(Some(0));
+        for (peer, keys) in &other.missed {
+            let sum = self.missed.entry(peer.clone()).or_insert(Some(0));
             *sum = sum.zip(*keys).map(|(mine, theirs)| mine + theirs);
         }
     }

@@ -1,6 +1,6 @@
 //! What a worker tells the control thread of its peers.
 
-use crate::fleet::{Slot, Stay, keeper::Owed};
+use crate::fleet::{Slot, Stay, keeper::MissedByPeer};
 
 /// What a worker tells the control thread of its peers.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub enum Event {
         /// The worker's number.
         worker: usize,
         /// Keys of which the own copies may hold what others do not.
-        keys: Owed,
+        keys: MissedByPeer,
     },
     /// A link by which this worker reaches a peer has ended.
     Lost {

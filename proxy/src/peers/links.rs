@@ -83,7 +83,7 @@ impl Links {
     }
 
     /// Bytes of memory that they take.
-    pub(crate) fn holds(&self) -> usize {
-        self.table.iter().map(|(_, link)| link.holds()).sum()
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.table.iter().map(|(_, link)| link.memory_bytes()).sum()
     }
 }

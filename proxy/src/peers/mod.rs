@@ -11,7 +11,7 @@ mod link;
 mod links;
 mod receive;
 
-pub(crate) use self::receive::Served;
+pub(crate) use self::receive::FrameOutcome;
 pub use self::{
     event::Event,
     link::{Link, Role},

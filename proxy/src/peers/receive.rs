@@ -9,7 +9,7 @@ use crate::engine::{Engine, LinkId, WorkerEvent};
 
 /// What a frame leaves to its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Served {
+pub(crate) enum FrameOutcome {
     /// The next frame may be served.
     Done,
     /// The frame waits, with all behind it, until this worker has installed its view.
@@ -76,15 +76,15 @@ impl Engine {
                 (Frame::Ask(ask), Role::Keeper { .. }) => self.serve_ask(id, &ask),
                 (Frame::Ack(ack), Role::Coordinator) => self.change_acknowledged((slot, stay), &ack),
                 (Frame::Answer(answer), Role::Coordinator) => self.ask_answered((slot, stay), &answer),
-                _ => Served::Wrong("a frame of the wrong direction"),
+                _ => FrameOutcome::Wrong("a frame of the wrong direction"),
             };
             match served {
-                Served::Done => at += size,
-                Served::Ahead => {
+                FrameOutcome::Done => at += size,
+                FrameOutcome::Ahead => {
                     self.pause_link(id, true);
                     return at;
                 }
-                Served::Wrong(why) => {
+                FrameOutcome::Wrong(why) => {
                     self.end_link(id, why);
                     return bytes.len();
                 }

@@ -9,7 +9,7 @@ use super::{Worker, tag};
 use crate::{
     copies::Membership,
     engine::Endpoint,
-    fleet::{Slot, Stay, View, keeper::Owed},
+    fleet::{Slot, Stay, View, keeper::MissedByPeer},
     peers::Role,
     protocol::Transform,
     reactor::{Expect, Reactor},
@@ -43,13 +43,13 @@ pub enum FleetOrder {
         early: Vec<u8>,
     },
     /// Tell what a peer missed that has joined again.
-    Owed {
+    Missed {
         /// The name of the peer.
         name: String,
         /// Its identity.
         identity: u128,
         /// Gets the keys; `None`: this worker was not there all the time.
-        reply: Sender<Option<Owed>>,
+        reply: Sender<Option<MissedByPeer>>,
     },
 }
 
@@ -92,12 +92,12 @@ impl<R: Reactor> Worker<R> {
                     Err(error) => self.engine.link_failed(id, Some(&error)),
                 }
             }
-            FleetOrder::Owed {
+            FleetOrder::Missed {
                 name,
                 identity,
                 reply,
             } => {
-                let _ = reply.send(self.engine.owed_to(&name, identity));
+                let _ = reply.send(self.engine.missed_by(&name, identity));
             }
         }
     }

@@ -10,7 +10,7 @@ use std::{
 use proxima::{
     copies::{
         Act, Agreement, CopyState, Environment, Event, MissedKeys, Proposal, RepairTask,
-        repair::{Remedy, RepairError, Repaired},
+        repair::{Remedy, RepairError, RepairReport},
     },
     engine::WorkerEvent,
     members::{Member, MemberId, ServerIdentity},
@@ -163,7 +163,7 @@ impl Control {
                     None => server.say(seat, b"flush_all\r\n"),
                 }
                 let (life, remedy) = (LIFE, Remedy::Flush);
-                Ok(Repaired { life, remedy })
+                Ok(RepairReport { life, remedy })
             };
             let acts = self
                 .agreement

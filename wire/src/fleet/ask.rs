@@ -67,7 +67,7 @@ impl<'a> Ask<'a> {
 
 /// What a peer says to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said<'a> {
+pub enum AnswerBody<'a> {
     /// The reply.
     Reply(&'a [u8]),
     /// The peer did nothing: another one is to be asked, or the same one later.
@@ -84,7 +84,7 @@ pub struct Answer<'a> {
     /// The latest timestamp that the peer has seen.
     pub clock: u64,
     /// What the peer says.
-    pub said: Said<'a>,
+    pub said: AnswerBody<'a>,
 }
 
 impl<'a> Answer<'a> {
@@ -94,9 +94,9 @@ impl<'a> Answer<'a> {
             put(out, self.number);
             put(out, self.clock);
             let (kind, text) = match self.said {
-                Said::Reply(reply) => (0, reply),
-                Said::NotHere(why) => (1, why),
-                Said::Failed(why) => (2, why),
+                AnswerBody::Reply(reply) => (0, reply),
+                AnswerBody::NotHere(why) => (1, why),
+                AnswerBody::Failed(why) => (2, why),
             };
             out.push(kind);
             out.extend_from_slice(text);
@@ -106,9 +106,9 @@ impl<'a> Answer<'a> {
     pub(super) fn read(body: &mut Reader<'a>) -> Option<Self> {
         let (number, clock) = (body.u64()?, body.u64()?);
         let said = match body.u8()? {
-            0 => Said::Reply(body.rest()),
-            1 => Said::NotHere(body.rest()),
-            2 => Said::Failed(body.rest()),
+            0 => AnswerBody::Reply(body.rest()),
+            1 => AnswerBody::NotHere(body.rest()),
+            2 => AnswerBody::Failed(body.rest()),
             _ => return None,
         };
         Some(Self { number, clock, said })

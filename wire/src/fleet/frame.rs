@@ -71,7 +71,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::fleet::{AskKind, Said, Verdict};
+    use crate::fleet::{AnswerBody, AskKind, Verdict};
 
     fn frames() -> Vec<Frame<'static>> {
         let change = Change {
@@ -114,7 +114,11 @@ mod tests {
                 verdict,
             }));
         }
-        for said in [Said::Reply(b"1\r\n"), Said::NotHere(b"later"), Said::Failed(b"")] {
+        for said in [
+            AnswerBody::Reply(b"1\r\n"),
+            AnswerBody::NotHere(b"later"),
+            AnswerBody::Failed(b""),
+        ] {
             all.push(Frame::Answer(Answer {
                 number: 5,
                 clock: 6,

@@ -18,7 +18,7 @@ mod frame;
 mod kind;
 
 pub use self::{
-    ask::{Answer, Ask, AskKind, Said},
+    ask::{Answer, AnswerBody, Ask, AskKind},
     change::{Ack, Change, Confirm, Verdict},
     frame::{Frame, FrameError, MESSAGE_LIMIT, read},
 };

@@ -78,7 +78,7 @@ pub(super) fn fleet(proxy: &Proxy, view: &View, metrics: &Metrics, page: &mut Pa
         "gauge",
         "Keys that a peer which is away has missed; -1: all.",
     );
-    for (peer, keys) in &counts.owed {
+    for (peer, keys) in &counts.missed {
         let keys = keys.map_or(-1, |keys| keys as i64);
         page.row("fleet_owed_keys", &format!("peer=\"{}\"", quoted(peer)), keys);
     }

@@ -12,7 +12,7 @@ use openraft::{
 use serde::{Deserialize, Serialize};
 
 use super::{settings::Settings, types::Types};
-use crate::fleet::{Candidate, Difference, Grant, Heartbeat, Roster, Stay, keeper::Owed};
+use crate::fleet::{Candidate, Difference, Grant, Heartbeat, Roster, Stay, keeper::MissedByPeer};
 
 /// A request of a peer.
 #[derive(Debug, Serialize, Deserialize)]
@@ -95,7 +95,7 @@ pub(super) struct Introduction {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Gift {
     /// The keys that changed meanwhile; `None`: this peer was not there all the time.
-    pub(super) owed: Option<Owed>,
+    pub(super) owed: Option<MissedByPeer>,
     /// The bits of the stamp up to which changes are not to be stored; `None`: this peer has no floor itself.
     pub(super) clock: Option<u64>,
 }

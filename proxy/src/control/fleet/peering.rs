@@ -27,7 +27,7 @@ use crate::{
     copies::Membership,
     fleet::{
         Slot, Stamp, Stay, View,
-        keeper::{Owed, Shared},
+        keeper::{MissedByPeer, Shared},
     },
     peers::{Event, Role},
     worker::{FleetOrder, Order},
@@ -58,7 +58,7 @@ pub(in crate::control) struct Peering {
     /// The stay whose floor is being asked for.
     joining: Option<Joining>,
     /// Keys of which the own copies may hold what others do not.
-    uncertain: Owed,
+    uncertain: MissedByPeer,
     /// Nothing is known of what the own copies hold.
     unknown: bool,
     links: HashSet<Wanted>,
@@ -265,7 +265,7 @@ impl Peering {
             return;
         }
         let uncertain = match self.unknown {
-            true => Owed::everything(),
+            true => MissedByPeer::everything(),
             false => self.uncertain.clone(),
         };
         let noted = self
@@ -380,7 +380,7 @@ impl Peering {
     fn give_owed(&self, proxy: &Arc<Proxy>, (name, identity): (String, u128), reply: oneshot::Sender<Gift>) {
         let (tell, owed) = std::sync::mpsc::channel();
         proxy.workers.order(|_| {
-            Order::Fleet(FleetOrder::Owed {
+            Order::Fleet(FleetOrder::Missed {
                 name: name.clone(),
                 identity,
                 reply: tell.clone(),
@@ -389,12 +389,14 @@ impl Peering {
         drop(tell);
         let (shared, workers) = (Arc::clone(&self.shared), proxy.workers.len());
         tokio::task::spawn_blocking(move || {
-            let parts: Vec<Option<Owed>> = owed.iter().collect();
+            let parts: Vec<Option<MissedByPeer>> = owed.iter().collect();
             let all = parts.len() == workers;
-            let merged = parts.into_iter().try_fold(Owed::default(), |mut sum, part| {
-                sum.merge(&part?);
-                Some(sum)
-            });
+            let merged = parts
+                .into_iter()
+                .try_fold(MissedByPeer::default(), |mut sum, part| {
+                    sum.merge(&part?);
+                    Some(sum)
+                });
             let clock = shared.has_floor().then(|| shared.clock().bits());
             let _ = reply.send(Gift {
                 owed: merged.filter(|_| all),
@@ -457,12 +459,12 @@ impl Peering {
         };
         let mut owed = match gifts.iter().find_map(|gift| gift.owed.as_ref()) {
             Some(owed) if !self.unknown => owed.clone(),
-            _ => Owed::everything(),
+            _ => MissedByPeer::everything(),
         };
         owed.merge(&self.uncertain);
         self.shared.set_floor(clock);
         (self.joining, self.unknown) = (None, false);
-        self.uncertain = Owed::default();
+        self.uncertain = MissedByPeer::default();
         let keys = owed
             .count()
             .map_or_else(|| "everything".to_owned(), |count| count.to_string());

@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::fleet::{Stay, keeper::Owed};
+use crate::fleet::{Stay, keeper::MissedByPeer};
 
 /// What stands in the directory beside the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub(super) struct Facts {
     pub(super) clean: bool,
     /// Keys of which the own copies may hold what others do not.
     #[serde(default)]
-    pub(super) uncertain: Owed,
+    pub(super) uncertain: MissedByPeer,
 }
 
 /// The identity of this proxy.

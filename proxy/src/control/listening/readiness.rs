@@ -98,7 +98,7 @@ impl Proxy {
         });
         let mut pools: Vec<PoolState> = waiting.map(|(name, _)| PoolState::empty(name)).collect();
         let members = membership.members().iter();
-        for member in members.filter(|member| !membership.departed().holds(member)) {
+        for member in members.filter(|member| !membership.departed().contains(member)) {
             let at = match pools.iter().position(|pool| pool.name == *member.pool.name) {
                 Some(at) => at,
                 None => {

@@ -225,7 +225,7 @@ impl Proxy {
             let Membership {
                 members, departed, ..
             } = &rooms.membership;
-            members.iter().filter(|member| !departed.holds(member))
+            members.iter().filter(|member| !departed.contains(member))
         };
         let mut pools: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         for member in members() {

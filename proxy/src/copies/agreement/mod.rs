@@ -20,7 +20,7 @@ use std::{
 pub use self::execute::Environment;
 use super::{
     CopyState, MissedKeys, MissedWrites,
-    repair::{RepairError, Repaired},
+    repair::{RepairError, RepairReport},
 };
 use crate::{members::ServerIdentity, protocol::Incarnation};
 
@@ -380,14 +380,14 @@ impl Agreement {
         &mut self,
         server: &ServerIdentity,
         epoch: u64,
-        result: Result<Repaired, RepairError>,
+        result: Result<RepairReport, RepairError>,
         now: Instant,
     ) -> Vec<Act> {
         let Some(copy) = self.copies.get_mut(server).filter(|copy| copy.epoch == epoch) else {
             return Vec::new();
         };
         match result {
-            Ok(Repaired { life, remedy }) => {
+            Ok(RepairReport { life, remedy }) => {
                 self.lives.insert(server.clone(), life);
                 copy.missed = MissedWrites::default();
                 copy.why = format!("repaired: {remedy}");

@@ -424,7 +424,7 @@ impl World {
                                 None => server.values = Default::default(),
                             }
                             let (life, remedy) = (LIFE, Remedy::Flush);
-                            Ok(Repaired { life, remedy })
+                            Ok(RepairReport { life, remedy })
                         }
                         old => Err(RepairError::OldConnections(old)),
                     };

@@ -7,7 +7,7 @@ use proxima_wire::message::{Outcome, Parsed, Reply};
 use super::{
     SETTLE_TIMEOUT, member,
     operation::{ENDED, Message, NO_POOL, Stage, is_done, reply_to},
-    read_back::Aftermath,
+    read_back::ReadBackStep,
     version::shown,
 };
 use crate::{
@@ -146,7 +146,7 @@ impl Engine {
             self.copies.operations.end(id);
             return Some(parent);
         }
-        if let Some(what) = Aftermath::of(copies, child as usize) {
+        if let Some(what) = ReadBackStep::of(copies, child as usize) {
             // Too large a number to be told: the others drop theirs.
             self.have_read_back(&tree, copies, id, what, Outcome::Found, b"");
             return None;

@@ -42,7 +42,7 @@ use proxima_wire::message::{Outcome, Request};
 
 pub(crate) use self::streamed::LastByte;
 pub use self::{
-    fleet::{Membership, Part},
+    fleet::{Membership, WorkerFleet},
     operation::Operation,
     room::WorkerCopies,
 };

@@ -18,14 +18,14 @@ use crate::{
 /// What besides the command itself is sent to a home, in the order of its numbers among the replies of an
 /// operation: they follow those of the children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Aftermath {
+pub(super) enum ReadBackStep {
     /// What the command has left is read.
     Read,
     /// What the reading has changed is undone.
     Undo,
 }
 
-impl Aftermath {
+impl ReadBackStep {
     /// `None`: this number is a child's.
     pub(super) fn of(copies: &Copies, child: usize) -> Option<Self> {
         match child.checked_sub(copies.children.len())? {
@@ -56,7 +56,7 @@ impl Engine {
         let walk = Walk {
             request: &reading,
             message: &asked,
-            to: reply_to(id, Aftermath::Read.number(copies)),
+            to: reply_to(id, ReadBackStep::Read.number(copies)),
             ..*walk
         };
         self.walk(next, &walk);
@@ -69,7 +69,7 @@ impl Engine {
         tree: &Rc<Tree>,
         copies: &Copies,
         id: OperationId,
-        what: Aftermath,
+        what: ReadBackStep,
         outcome: Outcome,
         bytes: &[u8],
     ) {
@@ -87,7 +87,7 @@ impl Engine {
         let mut asked = Vec::new();
         // The client that reads a stale value first is to refill it, not this proxy, which only looks. Other
         // changes of the key wait for this.
-        if what == Aftermath::Read
+        if what == ReadBackStep::Read
             && copies
                 .copied
                 .undo_read_back(&request, &message.0, bytes, &mut asked)
@@ -100,11 +100,11 @@ impl Engine {
                 origin,
                 request: &undoing,
                 message: &asked,
-                to: reply_to(id, Aftermath::Undo.number(copies)),
+                to: reply_to(id, ReadBackStep::Undo.number(copies)),
             };
             return self.walk(next, &walk);
         }
-        if what == Aftermath::Undo && is_missed(outcome) {
+        if what == ReadBackStep::Undo && is_missed(outcome) {
             operation.landed = operation.landed.saturating_sub(1);
             if let Some(member) = member(tree, copies, home) {
                 self.miss(member, id, "it is not known what it holds");

@@ -4,7 +4,7 @@ use std::{mem, rc::Rc, sync::Arc};
 
 use proxima_wire::message::Class;
 
-use super::{Part, opening::Opening, operation::Operations};
+use super::{WorkerFleet, opening::Opening, operation::Operations};
 use crate::{
     copies::{Holder, KeyLocks, Snapshot},
     engine::{OperationId, ReplyTo},
@@ -26,7 +26,7 @@ pub struct WorkerCopies {
     /// Changes that the streamed request being dispatched has begun: their keys are not locked yet.
     pub(super) streamed: Vec<OperationId>,
     /// This worker's part in the fleet; `None`: this proxy is in none.
-    pub(crate) fleet: Option<Box<Part>>,
+    pub(crate) fleet: Option<Box<WorkerFleet>>,
     /// Scratch for the key of a request.
     key: Vec<u8>,
     /// Scratch for a request that is sent again or later.
@@ -87,8 +87,8 @@ impl WorkerCopies {
     }
 
     /// Bytes of memory that operations take.
-    pub(crate) fn holds(&self) -> usize {
-        self.operations.holds() + self.fleet.as_ref().map_or(0, |part| part.holds())
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.operations.memory_bytes() + self.fleet.as_ref().map_or(0, |part| part.memory_bytes())
     }
 
     /// Whom the reply of an operation is for, and what kind of request it serves.

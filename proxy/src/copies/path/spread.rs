@@ -9,7 +9,7 @@ use super::{
     fleet::UNLEASED,
     member, members,
     operation::{ENDED, NO_POOL, Stage, is_missed, reply_to},
-    read_back::Aftermath,
+    read_back::ReadBackStep,
     undo,
     version::shown,
 };
@@ -100,7 +100,7 @@ impl Engine {
             Stage::Fetching { .. } => return self.fetched(copies, id, child, answer),
             _ => {}
         }
-        if let Some(what) = Aftermath::of(copies, child) {
+        if let Some(what) = ReadBackStep::of(copies, child) {
             let read = match answer {
                 Answer::Reply(_, bytes) => bytes,
                 Answer::Failed(_) => &[][..],

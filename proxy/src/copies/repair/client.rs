@@ -15,7 +15,7 @@ use std::{
 use proxima_wire::message::{Outcome, Parsed};
 use tokio::time::{Instant, sleep};
 
-use super::{super::MissedWrites, RepairError, RepairPlan, Repaired, UNPROVEN};
+use super::{super::MissedWrites, RepairError, RepairPlan, RepairReport, UNPROVEN};
 use crate::{
     config::schema::Rejoin,
     protocol::{Copied, Incarnation, Introduction, Protocol, Question},
@@ -133,7 +133,7 @@ impl<E: Exchange> RepairClient<E> {
         missed: &MissedWrites,
         rejoin: Rejoin,
         known: Incarnation,
-    ) -> Result<Repaired, RepairError> {
+    ) -> Result<RepairReport, RepairError> {
         let introduction = self.introduction().await?;
         let now = Instant::now().into_std();
         let plan = RepairPlan::new(missed, rejoin, known, introduction, now)?;
@@ -149,7 +149,7 @@ impl<E: Exchange> RepairClient<E> {
                 self.ask(flush, "a flush").await?;
             }
         }
-        Ok(Repaired {
+        Ok(RepairReport {
             life: introduction.life,
             remedy: plan.remedy(),
         })

@@ -16,7 +16,7 @@ pub use self::{
     client::{Connections, Exchange, RepairClient},
     error::RepairError,
     orphans::{Orphans, Predecessor},
-    plan::{Remedy, RepairPlan, Repaired},
+    plan::{Remedy, RepairPlan, RepairReport},
 };
 
 /// Where addresses prove nothing: this long after a server answers again, it has executed what its other

@@ -19,7 +19,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// Orphaned connections that may be left at each copy.
 #[derive(Debug, Default)]
 pub struct Orphans {
-    copies: HashMap<ServerIdentity, Left>,
+    copies: HashMap<ServerIdentity, OrphanState>,
     before: Predecessor,
 }
 
@@ -36,7 +36,7 @@ pub enum Predecessor {
 }
 
 #[derive(Debug)]
-enum Left {
+enum OrphanState {
     /// Its server has not answered yet.
     Unlisted,
     Listed {
@@ -60,24 +60,26 @@ impl Orphans {
 
     /// Some may be left at this copy, unless it is known that there are none.
     pub fn expect(&mut self, copy: &ServerIdentity) {
-        self.copies.entry(copy.clone()).or_insert(Left::Unlisted);
+        self.copies.entry(copy.clone()).or_insert(OrphanState::Unlisted);
     }
 
     /// Is there nothing left anywhere?
     pub fn is_empty(&self) -> bool {
-        self.copies.values().all(|left| matches!(left, Left::Nothing))
+        self.copies
+            .values()
+            .all(|left| matches!(left, OrphanState::Nothing))
     }
 
     /// May something still come to this copy?
     pub fn threaten(&self, copy: &ServerIdentity) -> bool {
         self.copies
             .get(copy)
-            .is_some_and(|left| !matches!(left, Left::Nothing))
+            .is_some_and(|left| !matches!(left, OrphanState::Nothing))
     }
 
     /// Has its server never answered?
     pub fn is_unlisted(&self, copy: &ServerIdentity) -> bool {
-        matches!(self.copies.get(copy), Some(Left::Unlisted))
+        matches!(self.copies.get(copy), Some(OrphanState::Unlisted))
     }
 
     /// The server was asked for its connections. Returns how many of them may still bring something (`None`:
@@ -93,8 +95,8 @@ impl Orphans {
         let left = self.copies.get_mut(copy)?;
         let Connections { mut ends, from } = connections;
         let until = match left {
-            Left::Nothing => return None,
-            Left::Unlisted => {
+            OrphanState::Nothing => return None,
+            OrphanState::Unlisted => {
                 now + match self.before {
                     Predecessor::Unknown => UNPROVEN,
                     // At another address this may be another host, and the kernel of then may run on.
@@ -102,7 +104,7 @@ impl Orphans {
                     Predecessor::Rebooted | Predecessor::Here => LONGEST,
                 }
             }
-            Left::Listed { ends: first, until } => {
+            OrphanState::Listed { ends: first, until } => {
                 ends = match (first.take(), ends) {
                     (Some(first), Some(now)) => Some(&first & &now),
                     // One look in vain proves nothing.
@@ -113,10 +115,10 @@ impl Orphans {
         };
         let count = ends.as_ref().map(HashSet::len);
         if count == Some(0) || now >= until {
-            *left = Left::Nothing;
+            *left = OrphanState::Nothing;
             return None;
         }
-        *left = Left::Listed { ends, until };
+        *left = OrphanState::Listed { ends, until };
         Some((count, until - now))
     }
 

@@ -14,7 +14,7 @@ use crate::{
 
 /// A copy that was repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Repaired {
+pub struct RepairReport {
     /// The life in which its server was.
     pub life: Incarnation,
     /// What was done.

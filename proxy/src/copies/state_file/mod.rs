@@ -21,22 +21,22 @@ use std::{
 
 use self::{lock::Lock, record::Contents};
 pub use self::{
-    record::{Known, Record},
-    writer::{Writer, Written},
+    record::{PreviousRun, Record},
+    writer::{WriteReport, Writer},
 };
 
 /// An open state file.
 #[derive(Debug)]
 struct StateFile {
     path: PathBuf,
-    left: Left,
+    left: RestartState,
     boot_id: Option<String>,
     _lock: Lock,
 }
 
 /// What a restart would find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum RestartState {
     /// What was to be written last.
     Newest,
     /// No file: it trusts no copy.
@@ -51,7 +51,7 @@ impl StateFile {
     ///
     /// # Errors
     /// It can be neither locked nor read nor understood nor written; the text says what to do.
-    fn open(path: &Path) -> io::Result<(Self, Known)> {
+    fn open(path: &Path) -> io::Result<(Self, PreviousRun)> {
         let told = |error: io::Error, text: &str| {
             io::Error::new(error.kind(), format!("{} {text}: {error}", path.display()))
         };
@@ -71,10 +71,10 @@ impl StateFile {
             Err(error) => return Err(told(error, "cannot be read")),
         };
         let boot_id = record::boot_id();
-        let known = Known::new(contents, boot_id.as_deref(), is_first);
+        let known = PreviousRun::new(contents, boot_id.as_deref(), is_first);
         let file = Self {
             path: path.to_owned(),
-            left: Left::Newest,
+            left: RestartState::Newest,
             boot_id,
             _lock: lock,
         };
@@ -85,18 +85,18 @@ impl StateFile {
 
     /// Writes these records, or else removes what was written before. `clean`: it is the last time, and
     /// nothing is left unanswered.
-    fn keep(&mut self, copies: Vec<Record>, clean: bool) -> Left {
+    fn keep(&mut self, copies: Vec<Record>, clean: bool) -> RestartState {
         let path = self.path.display();
         let left = match self.write(copies, clean) {
             Ok(()) => {
-                if self.left != Left::Newest {
+                if self.left != RestartState::Newest {
                     tracing::info!(%path, "the state file is written again");
                 }
-                Left::Newest
+                RestartState::Newest
             }
             Err(error) => match self.remove() {
                 Ok(()) => {
-                    if self.left != Left::Nothing {
+                    if self.left != RestartState::Nothing {
                         tracing::error!(
                             %path, %error,
                             "cannot write which copies missed writes, so the state file is removed: a \
@@ -104,10 +104,10 @@ impl StateFile {
                              second: is its disk full, or gone?"
                         );
                     }
-                    Left::Nothing
+                    RestartState::Nothing
                 }
                 Err(stays) => {
-                    if self.left != Left::Older {
+                    if self.left != RestartState::Older {
                         tracing::error!(
                             %path, %error, %stays,
                             "can neither write which copies missed writes nor remove the old state file, \
@@ -115,7 +115,7 @@ impl StateFile {
                              again every second: is its disk read-only?"
                         );
                     }
-                    Left::Older
+                    RestartState::Older
                 }
             },
         };
@@ -204,23 +204,23 @@ mod tests {
         let folder = tempdir().unwrap();
         let path = folder.path().join("state");
         let (mut file, _) = StateFile::open(&path).unwrap();
-        assert_eq!(file.keep(vec![record()], false), Left::Newest);
+        assert_eq!(file.keep(vec![record()], false), RestartState::Newest);
         drop(file);
         assert_eq!(known(&path), 1);
 
         let (mut file, _) = StateFile::open(&path).unwrap();
         let obstacle = folder.path().join("state.new");
         fs::create_dir(&obstacle).unwrap();
-        assert_eq!(file.keep(vec![record()], false), Left::Nothing);
+        assert_eq!(file.keep(vec![record()], false), RestartState::Nothing);
         assert!(!path.exists());
         assert_eq!(
             file.keep(vec![record()], false),
-            Left::Nothing,
+            RestartState::Nothing,
             "it is gone already"
         );
 
         fs::remove_dir(&obstacle).unwrap();
-        assert_eq!(file.keep(vec![record()], false), Left::Newest);
+        assert_eq!(file.keep(vec![record()], false), RestartState::Newest);
         drop(file);
         assert_eq!(known(&path), 1);
 
@@ -228,7 +228,7 @@ mod tests {
         folder.close().unwrap();
         assert_eq!(
             file.keep(vec![record()], false),
-            Left::Nothing,
+            RestartState::Nothing,
             "its folder is gone, too"
         );
     }
@@ -240,8 +240,8 @@ mod tests {
         let (mut file, _) = StateFile::open(&path).unwrap();
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        assert_eq!(file.keep(vec![record()], false), Left::Older);
+        assert_eq!(file.keep(vec![record()], false), RestartState::Older);
         fs::remove_dir(&path).unwrap();
-        assert_eq!(file.keep(vec![record()], false), Left::Newest);
+        assert_eq!(file.keep(vec![record()], false), RestartState::Newest);
     }
 }

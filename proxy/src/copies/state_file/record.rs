@@ -126,7 +126,7 @@ impl Record {
 
 /// What the process before this one has left.
 #[derive(Debug)]
-pub struct Known {
+pub struct PreviousRun {
     copies: BTreeMap<Server, Record>,
     /// That process ended with nothing left unanswered at any copy.
     pub clean: bool,
@@ -136,7 +136,7 @@ pub struct Known {
     pub is_first: bool,
 }
 
-impl Known {
+impl PreviousRun {
     /// `boot_id` is that of the running kernel.
     pub(super) fn new(contents: Contents, boot_id: Option<&str>, is_first: bool) -> Self {
         let rebooted = contents
@@ -220,7 +220,7 @@ mod tests {
             (contents.copies[0].met, missed),
             (met, vec![None, Some("timeout")])
         );
-        let known = Known::new(contents, Some("now"), false);
+        let known = PreviousRun::new(contents, Some("now"), false);
         assert!(!known.rebooted, "nobody knows");
         assert!(known.of(&server("any", "a:1")).is_some(), "it says no names");
     }
@@ -261,11 +261,11 @@ mod tests {
         );
         let again = read(text.as_bytes()).unwrap();
         assert_eq!(again.copies, contents.copies);
-        let known = Known::new(again, Some("now"), false);
+        let known = PreviousRun::new(again, Some("now"), false);
         assert!(known.clean && known.rebooted);
         assert_eq!(known.of(&one).map(|record| record.met), Some(met));
         assert!(known.of(&server("two", "a:1")).is_none(), "another server");
-        assert!(!Known::new(contents, Some("then"), false).rebooted);
+        assert!(!PreviousRun::new(contents, Some("then"), false).rebooted);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::{
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{Known, Left, Record, StateFile};
+use super::{PreviousRun, Record, RestartState, StateFile};
 
 /// How long the start waits for the disk.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,21 +26,21 @@ struct Job {
 
 /// What has become of all jobs up to one.
 #[derive(Clone, Copy, Debug)]
-pub struct Written {
+pub struct WriteReport {
     /// The number of that job.
     pub number: u64,
     /// What a restart would find.
-    pub left: Left,
+    pub left: RestartState,
 }
 
 /// Where the newest job lies until the thread takes it.
 #[derive(Default)]
-struct Desk {
+struct LatestJob {
     newest: Mutex<Option<Job>>,
     has_come: Condvar,
 }
 
-impl Desk {
+impl LatestJob {
     fn newest(&self) -> MutexGuard<'_, Option<Job>> {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -58,7 +58,7 @@ impl Desk {
 
 /// The thread, as the control thread sees it.
 pub struct Writer {
-    desk: Arc<Desk>,
+    latest: Arc<LatestJob>,
     path: PathBuf,
     /// The number of the last job that was put.
     pub newest: u64,
@@ -72,10 +72,10 @@ impl Writer {
     /// # Errors
     /// The file cannot be locked, read, understood or written, or its disk does not answer; the text says
     /// what to do.
-    pub fn open(path: &Path, written: UnboundedSender<Written>) -> io::Result<(Self, Known)> {
+    pub fn open(path: &Path, written: UnboundedSender<WriteReport>) -> io::Result<(Self, PreviousRun)> {
         let (opened, result) = mpsc::channel();
-        let desk = Arc::new(Desk::default());
-        let (jobs, place) = (Arc::clone(&desk), path.to_owned());
+        let latest = Arc::new(LatestJob::default());
+        let (jobs, place) = (Arc::clone(&latest), path.to_owned());
         thread::Builder::new()
             .name("state-file".to_owned())
             .spawn(move || {
@@ -93,7 +93,7 @@ impl Writer {
                     let job = jobs.take();
                     let left = file.keep(job.copies, job.clean);
                     let number = job.number;
-                    if written.send(Written { number, left }).is_err() {
+                    if written.send(WriteReport { number, left }).is_err() {
                         return;
                     }
                 }
@@ -107,7 +107,7 @@ impl Writer {
         };
         let known = result.recv_timeout(START_TIMEOUT).unwrap_or_else(late)?;
         let writer = Self {
-            desk,
+            latest,
             path: path.to_owned(),
             newest: 0,
             done: 0,
@@ -119,12 +119,12 @@ impl Writer {
     pub fn put(&mut self, copies: Vec<Record>, clean: bool) -> u64 {
         self.newest += 1;
         let number = self.newest;
-        *self.desk.newest() = Some(Job {
+        *self.latest.newest() = Some(Job {
             number,
             copies,
             clean,
         });
-        self.desk.has_come.notify_one();
+        self.latest.has_come.notify_one();
         number
     }
 

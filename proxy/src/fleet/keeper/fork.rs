@@ -19,7 +19,7 @@ impl Keeper {
             changes: self.changes.clone(),
             lines: self.lines.clone(),
             doubts: self.doubts.clone(),
-            owed: self.owed.clone(),
+            missed: self.missed.clone(),
             decisions: self.decisions.clone(),
             history: self.history.clone(),
             sends: self.sends.clone(),
@@ -37,7 +37,10 @@ impl Hash for Keeper {
         let history = self.history.views.iter().map(|view| view.number);
         history.for_each(|number| state.write_u64(number));
         state.write_u64(sum(self.doubts.lines()));
-        state.write_u64(sum(self.owed.iter().map(|(peer, owed)| (peer, owed.count()))));
+        state.write_u64(sum(self
+            .missed
+            .iter()
+            .map(|(peer, missed)| (peer, missed.count()))));
         state.write_u64(sum(self.decisions.iter()));
     }
 }

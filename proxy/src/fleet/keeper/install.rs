@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ChangeId, Keeper, Owed, change::Await};
+use super::{ChangeId, Keeper, MissedByPeer, change::Await};
 use crate::{
     fleet::{Peer, Slot, Stay, View},
     micros::Micros,
@@ -56,17 +56,17 @@ impl Keeper {
             };
         }
         if me.is_some() {
-            let uncertain = match self.rules.doubts_are_owed {
+            let uncertain = match self.rules.doubts_are_missed {
                 true => self.uncertain(),
-                false => Owed::default(),
+                false => MissedByPeer::default(),
             };
             for peer in &left {
-                self.owe_to(peer, &uncertain);
+                self.add_missed(peer, &uncertain);
             }
             // A peer that decides has repaired its copies, and one without copies misses nothing.
             let is_repaired = |peer: &&Peer| peer.decides || peer.copies.is_empty();
             let repaired = view.peers.iter().filter(is_repaired);
-            repaired.for_each(|peer| self.settle_owed(&peer.name));
+            repaired.for_each(|peer| self.settle_missed(&peer.name));
         }
         let orphans = self
             .doubts
@@ -90,19 +90,19 @@ impl Keeper {
     }
 
     /// A peer has left, which misses the keys that are uncertain, and what it had not repaired when it left.
-    fn owe_to(&mut self, peer: &Peer, uncertain: &Owed) {
-        let (name, is_full) = ((peer.name.clone(), peer.identity), self.owed.len() >= AWAY);
-        match self.owed.get_mut(&name) {
+    fn add_missed(&mut self, peer: &Peer, uncertain: &MissedByPeer) {
+        let (name, is_full) = ((peer.name.clone(), peer.identity), self.missed.len() >= AWAY);
+        match self.missed.get_mut(&name) {
             // It was away before, and nobody knows whether it has heard what it missed then.
-            Some(owed) => owed.merge(uncertain),
+            Some(missed) => missed.merge(uncertain),
             None if is_full => {}
             None => {
-                let owed = match peer.decides {
+                let missed = match peer.decides {
                     true => uncertain.clone(),
                     // It may have missed changes before this worker was here.
-                    false => Owed::everything(),
+                    false => MissedByPeer::everything(),
                 };
-                self.owed.insert(name, owed);
+                self.missed.insert(name, missed);
             }
         }
     }
@@ -152,14 +152,14 @@ impl Keeper {
 
     /// Forgets everything of the stay that has ended, but what the own copy may hold that others do not: the
     /// result has these keys.
-    pub fn leave(&mut self) -> Owed {
+    pub fn leave(&mut self) -> MissedByPeer {
         let uncertain = self.uncertain();
         let changes: Vec<ChangeId> = self.changes.iter().map(|(id, _)| id).collect();
         changes.into_iter().for_each(|id| self.finish(id));
         self.lines.clear();
         self.doubts.take(|_| true, &self.shared.open);
         self.doubts = Default::default();
-        self.owed.clear();
+        self.missed.clear();
         self.decisions.clear();
         uncertain
     }

@@ -9,14 +9,14 @@ use super::ChangeId;
 use crate::{fleet::Stay, micros::Micros};
 
 #[derive(Clone, Debug)]
-struct Sent {
+struct SentChange {
     change: ChangeId,
     at: Micros,
     acknowledged: bool,
 }
 
 /// The time of sending decides who is complained of, and nothing else.
-impl Hash for Sent {
+impl Hash for SentChange {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.change.to_bits(), self.acknowledged).hash(state);
     }
@@ -26,7 +26,7 @@ impl Hash for Sent {
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Line {
     pub(super) stay: Stay,
-    sent: VecDeque<Sent>,
+    sent: VecDeque<SentChange>,
     /// The number of the first of them.
     first: u64,
     /// The number up to which all are complete, as the peer was last told.
@@ -48,7 +48,7 @@ impl Line {
 
     /// Numbers a change that is sent now.
     pub(super) fn push(&mut self, change: ChangeId, at: Micros) -> u64 {
-        self.sent.push_back(Sent {
+        self.sent.push_back(SentChange {
             change,
             at,
             acknowledged: false,
@@ -56,7 +56,7 @@ impl Line {
         self.first + self.sent.len() as u64 - 1
     }
 
-    fn place(&mut self, sequence: u64) -> Option<&mut Sent> {
+    fn place(&mut self, sequence: u64) -> Option<&mut SentChange> {
         let at = usize::try_from(sequence.checked_sub(self.first)?).ok()?;
         self.sent.get_mut(at)
     }

@@ -6,15 +6,15 @@
 //!
 //! * `shared`: clock, newest stamps (`stamps`) and floor, which all workers of a process share
 //! * `change`, `line`: what this worker coordinates, and what it has sent to each peer
-//! * `doubts`: what came from peers and is not confirmed; `open`: which keys such changes are of; `owed`:
+//! * `doubts`: what came from peers and is not confirmed; `open`: which keys such changes are of; `missed`:
 //!   what peers that are away miss
 //! * `home`: who decides a key; `install`: the next view
 //! * `fork`: a second keeper in the same state, for a model
 //!
 //! Invariants. An acknowledged change is at every keeper of the view, or its key is deleted there, or that
-//! copy is not read. A change that begins after an acknowledgement has a later stamp. What a keeper has taken
-//! is confirmed, or in doubt. `owed` of a peer that saw another one leave has every key that changed without
-//! that one.
+//! copy is not read. A change that begins after an acknowledgement has a later stamp. A change that a keeper has
+//! taken is confirmed or in doubt. A peer that saw another one leave has in `missed` every key that changed
+//! since then.
 
 mod change;
 mod doubts;
@@ -22,8 +22,8 @@ mod fork;
 mod home;
 mod install;
 mod line;
+mod missed;
 mod open;
-mod owed;
 mod rules;
 mod shared;
 mod stamps;
@@ -36,7 +36,7 @@ pub use self::{
     doubts::Origin,
     home::home,
     install::{Installed, Orphan},
-    owed::Owed,
+    missed::MissedByPeer,
     rules::Rules,
     shared::{Fate, KeyHistory, Shared},
 };
@@ -58,7 +58,7 @@ pub struct Keeper {
     lines: Vec<Option<Line>>,
     doubts: Doubts,
     /// What peers that are away miss, by name and identity.
-    owed: HashMap<(String, u128), Owed>,
+    missed: HashMap<(String, u128), MissedByPeer>,
     /// Decisions that this worker coordinates, with the view that each began in.
     decisions: HashMap<u64, u64>,
     history: History,
@@ -106,7 +106,7 @@ pub enum Verdict {
 
 /// What follows from a keeper's word on a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum AckOutcome {
     /// Nothing: it was said of an earlier stay, or before.
     Nothing,
     /// One keeper less is awaited.
@@ -123,7 +123,7 @@ pub enum Heard {
 
 /// Too many changes are under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full;
+pub struct TooManyChanges;
 
 impl Keeper {
     /// One worker's part; the workers of a process share `shared`.
@@ -141,7 +141,7 @@ impl Keeper {
             changes: Table::default(),
             lines: Vec::new(),
             doubts: Doubts::default(),
-            owed: HashMap::new(),
+            missed: HashMap::new(),
             decisions: HashMap::new(),
             history: History::default(),
             sends: Vec::new(),
@@ -190,15 +190,15 @@ impl Keeper {
         (pool, key, hash): (u64, &[u8], u64),
         decided: bool,
         (unix, now): (u64, Micros),
-    ) -> Result<ChangeId, Full> {
+    ) -> Result<ChangeId, TooManyChanges> {
         if self.changes.len() >= UNDER_WAY {
-            return Err(Full);
+            return Err(TooManyChanges);
         }
         let me = self.me.map_or(Slot::default(), |me| me.0);
         let stamp = self.draw(unix, me, decided);
         self.shared.note(hash, stamp);
         self.shared.open.begin(hash);
-        self.owe(pool, key);
+        self.note_missed(pool, key);
         let begun = self.view.number;
         let id = self.changes.insert(|generation| Change {
             generation,
@@ -298,41 +298,41 @@ impl Keeper {
         sequence: u64,
         verdict: Verdict,
         now: Micros,
-    ) -> Heard {
+    ) -> AckOutcome {
         let Some(line) = self.lines.get_mut(usize::from(slot.0)).and_then(Option::as_mut) else {
-            return Heard::Nothing;
+            return AckOutcome::Nothing;
         };
         if line.stay != stay && self.rules.stays {
-            return Heard::Nothing;
+            return AckOutcome::Nothing;
         }
         let Some(id) = line.acknowledge(sequence) else {
-            return Heard::Nothing;
+            return AckOutcome::Nothing;
         };
         let Some(change) = self.changes.get_mut(id) else {
-            return Heard::Nothing;
+            return AckOutcome::Nothing;
         };
         let token = change.token;
         let at = change.awaits.iter().position(|one| one.slot == slot);
         let Some(at) = at.filter(|&at| change.awaits[at].sequence == sequence) else {
-            return Heard::Nothing;
+            return AckOutcome::Nothing;
         };
         match verdict {
             Verdict::Taken => {
                 change.awaits.swap_remove(at);
-                Heard::Acknowledged { token }
+                AckOutcome::Acknowledged { token }
             }
             Verdict::Later(view) if view <= self.view.number => {
                 self.send(id, (slot, stay), now);
-                Heard::Nothing
+                AckOutcome::Nothing
             }
             Verdict::Later(_) => {
                 change.awaits[at].refused = true;
-                Heard::Nothing
+                AckOutcome::Nothing
             }
             Verdict::Decided(stamp) => {
                 // The next stamp must be later than this one.
                 self.shared.advance(stamp);
-                Heard::Again { token }
+                AckOutcome::Again { token }
             }
         }
     }
@@ -445,7 +445,7 @@ impl Keeper {
             return false;
         }
         if self.rules.everybody_owes {
-            self.owe(pool, key);
+            self.note_missed(pool, key);
         }
         self.doubts
             .add(origin, sequence, (pool, key, hash), &self.shared.open)
@@ -462,20 +462,20 @@ impl Keeper {
     }
 
     /// Peers that are away miss a change of this key.
-    fn owe(&mut self, pool: u64, key: &[u8]) {
-        for owed in self.owed.values_mut() {
-            owed.add(pool, key);
+    fn note_missed(&mut self, pool: u64, key: &[u8]) {
+        for missed in self.missed.values_mut() {
+            missed.add(pool, key);
         }
     }
 
     /// What a peer that has joined again missed; `None`: this worker was not there all the time.
-    pub fn owed(&self, name: &str, identity: u128) -> Option<&Owed> {
-        self.owed.get(&(name.to_owned(), identity))
+    pub fn missed(&self, name: &str, identity: u128) -> Option<&MissedByPeer> {
+        self.missed.get(&(name.to_owned(), identity))
     }
 
     /// A peer has repaired its copies: what it missed is not needed any more.
-    fn settle_owed(&mut self, name: &str) {
-        self.owed.retain(|(other, _), _| other != name);
+    fn settle_missed(&mut self, name: &str) {
+        self.missed.retain(|(other, _), _| other != name);
     }
 
     /// The number of changes in doubt.
@@ -489,16 +489,16 @@ impl Keeper {
     }
 
     /// The number of keys that each peer that is away misses; `None` inside: everything.
-    pub fn owed_counts(&self) -> impl Iterator<Item = (&str, Option<usize>)> {
-        self.owed
+    pub fn missed_counts(&self) -> impl Iterator<Item = (&str, Option<usize>)> {
+        self.missed
             .iter()
-            .map(|((name, _), owed)| (name.as_str(), owed.count()))
+            .map(|((name, _), missed)| (name.as_str(), missed.count()))
     }
 
     /// Keys of which this peer cannot say what other copies hold: those in doubt, and those of its own
     /// changes under way.
-    pub fn uncertain(&self) -> Owed {
-        let mut keys = Owed::default();
+    pub fn uncertain(&self) -> MissedByPeer {
+        let mut keys = MissedByPeer::default();
         self.doubts.keys().for_each(|(pool, key)| keys.add(pool, key));
         for (_, change) in self.changes.iter() {
             keys.add(change.pool, &change.key);

@@ -6,7 +6,7 @@ pub struct Rules {
     /// A change is applied only if it is the newest of its key.
     pub stamps: bool,
     /// What is unconfirmed when a peer leaves is owed to it.
-    pub doubts_are_owed: bool,
+    pub doubts_are_missed: bool,
     /// Every keeper notes what is owed, not the coordinator alone.
     pub everybody_owes: bool,
     /// What a coordinator that left has not finished is deleted.
@@ -29,7 +29,7 @@ impl Rules {
     /// All rules.
     pub const ALL: Self = Self {
         stamps: true,
-        doubts_are_owed: true,
+        doubts_are_missed: true,
         everybody_owes: true,
         clean_up: true,
         floor: true,

@@ -8,7 +8,7 @@ use std::sync::atomic::{
 use super::{
     Rules,
     open::Open,
-    stamps::{Known, Stamps},
+    stamps::{KeyStamp, Stamps},
 };
 use crate::fleet::{Slot, Stamp};
 
@@ -44,7 +44,7 @@ pub enum Fate {
 /// The changes of a key that a copy has had by some moment. Two equal ones: it has had none in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHistory {
-    known: Known,
+    known: KeyStamp,
     floor: u64,
 }
 
@@ -142,9 +142,9 @@ impl Shared {
     pub(super) fn judge(&self, hash: u64, stamp: Stamp, rules: Rules) -> Fate {
         let known = self.stamps.get(hash);
         let (newest, decided) = match known {
-            Known::Newest(newest, decided) => (newest, decided),
-            Known::Forgotten(floor) if floor.is_decided() => (floor, floor),
-            Known::Forgotten(floor) => (floor, Stamp::ZERO),
+            KeyStamp::Newest(newest, decided) => (newest, decided),
+            KeyStamp::Forgotten(floor) if floor.is_decided() => (floor, floor),
+            KeyStamp::Forgotten(floor) => (floor, Stamp::ZERO),
         };
         // A newer plain change does not help: it may not be everywhere yet, and the decided one is read
         // there.
@@ -154,8 +154,8 @@ impl Shared {
         if stamp <= newest && rules.stamps {
             return match known {
                 // The same change again, or an older one.
-                Known::Newest(..) => Fate::Superseded,
-                Known::Forgotten(_) => Fate::Delete,
+                KeyStamp::Newest(..) => Fate::Superseded,
+                KeyStamp::Forgotten(_) => Fate::Delete,
             };
         }
         self.stamps.raise(hash, stamp);

@@ -63,7 +63,7 @@ fn pause(tries: &mut u32) {
 
 /// What is known of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum KeyStamp {
     /// The newest stamp of its changes, and that of its decided changes.
     Newest(Stamp, Stamp),
     /// It is not in the table. A change up to this stamp may be older than one that was forgotten.
@@ -121,7 +121,7 @@ impl Stamps {
     }
 
     /// What is known of the key with this hash.
-    pub(super) fn get(&self, hash: u64) -> Known {
+    pub(super) fn get(&self, hash: u64) -> KeyStamp {
         let (set, key) = self.find(hash);
         let mut tries = 0;
         loop {
@@ -132,7 +132,7 @@ impl Stamps {
                 if found == key {
                     let (stamp, decided) = (way.stamp.load(SeqCst), way.decided.load(SeqCst));
                     if way.key.load(SeqCst) == key {
-                        return Known::Newest(Stamp::from_bits(stamp), Stamp::from_bits(decided));
+                        return KeyStamp::Newest(Stamp::from_bits(stamp), Stamp::from_bits(decided));
                     }
                     is_busy = true;
                 }
@@ -140,7 +140,7 @@ impl Stamps {
             // An entry that is being changed may have been this key's, and the floor is not raised to its
             // stamp yet.
             if !is_busy {
-                return Known::Forgotten(Stamp::from_bits(set.floor.load(SeqCst)));
+                return KeyStamp::Forgotten(Stamp::from_bits(set.floor.load(SeqCst)));
             }
             pause(&mut tries);
         }
@@ -229,10 +229,10 @@ mod tests {
     #[test]
     fn newest_stamp_of_a_key_is_found() {
         let stamps = Stamps::new(4);
-        assert_eq!(stamps.get(7), Known::Forgotten(Stamp::ZERO));
+        assert_eq!(stamps.get(7), KeyStamp::Forgotten(Stamp::ZERO));
         stamps.raise(7, stamp(10));
         stamps.raise(7, stamp(20));
-        assert_eq!(stamps.get(7), Known::Newest(stamp(20), Stamp::ZERO));
+        assert_eq!(stamps.get(7), KeyStamp::Newest(stamp(20), Stamp::ZERO));
     }
 
     #[test]
@@ -240,11 +240,11 @@ mod tests {
         let stamps = Stamps::new(1);
         stamps.raise(7, stamp(10).decided());
         stamps.raise(7, stamp(20));
-        assert_eq!(stamps.get(7), Known::Newest(stamp(20), stamp(10).decided()));
+        assert_eq!(stamps.get(7), KeyStamp::Newest(stamp(20), stamp(10).decided()));
         for key in 0..5 {
             stamps.raise(10 + key, stamp(30 + key));
         }
-        assert_eq!(stamps.get(7), Known::Forgotten(stamp(30).decided()));
+        assert_eq!(stamps.get(7), KeyStamp::Forgotten(stamp(30).decided()));
     }
 
     #[test]
@@ -254,11 +254,11 @@ mod tests {
             stamps.raise(10 + key, stamp(1 + key));
         }
         stamps.raise(20, stamp(YOUNG * 3));
-        assert_eq!(stamps.get(10), Known::Forgotten(Stamp::ZERO));
+        assert_eq!(stamps.get(10), KeyStamp::Forgotten(Stamp::ZERO));
         for key in 0..4 {
             stamps.raise(30 + key, stamp(YOUNG * 3 + 1 + key));
         }
-        assert_eq!(stamps.get(20), Known::Forgotten(stamp(YOUNG * 3)));
+        assert_eq!(stamps.get(20), KeyStamp::Forgotten(stamp(YOUNG * 3)));
     }
 
     #[test]
@@ -272,7 +272,7 @@ mod tests {
                         let key = 2 + worker * 100 + round % 5;
                         let mine = Stamp::new(1_000 + round, Slot(worker as u16));
                         let before = match stamps.get(key) {
-                            Known::Newest(stamp, _) | Known::Forgotten(stamp) => stamp,
+                            KeyStamp::Newest(stamp, _) | KeyStamp::Forgotten(stamp) => stamp,
                         };
                         // The key's own last stamp, five rounds ago, may not have been forgotten.
                         if round > 5 {

@@ -11,7 +11,7 @@ use crate::{
     config::schema::Config,
     copies::{
         Agreement, CopyState,
-        repair::{Orphans, Predecessor, Remedy, RepairError, Repaired},
+        repair::{Orphans, Predecessor, Remedy, RepairError, RepairReport},
         state_file::Record,
     },
     members::{Member, ServerIdentity},
@@ -85,7 +85,11 @@ impl Ledger {
         counters.stale += u64::from(state == CopyState::Leaving);
     }
 
-    pub(super) fn count_repair(&mut self, server: &ServerIdentity, result: &Result<Repaired, RepairError>) {
+    pub(super) fn count_repair(
+        &mut self,
+        server: &ServerIdentity,
+        result: &Result<RepairReport, RepairError>,
+    ) {
         let Some(counters) = self.counters.get_mut(server) else {
             return;
         };

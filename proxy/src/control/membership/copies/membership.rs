@@ -12,7 +12,7 @@ use crate::{
     control::{Proxy, Rooms, membership::Membership, workers::wait},
     copies::{
         CopyState, MissedKeys,
-        state_file::{Known, Record},
+        state_file::{PreviousRun, Record},
     },
     members::{Member, MemberId},
     worker::Order,
@@ -85,7 +85,7 @@ impl Proxy {
         }
         for member in copies_of(&members) {
             let Membership { departed, copies, .. } = &mut rooms.membership;
-            acts.extend(match departed.holds(member) {
+            acts.extend(match departed.contains(member) {
                 true => copies.agreement.departed(&member.identity, now),
                 false => copies.agreement.returned(&member.identity),
             });
@@ -181,7 +181,7 @@ impl Copies {
 
 /// May the process before this one have left connections at a copy that comes with the first members of its
 /// pool?
-fn is_unclean(known: Option<&Known>, member: &Member, first: bool) -> bool {
+fn is_unclean(known: Option<&PreviousRun>, member: &Member, first: bool) -> bool {
     first && member.socket.is_some() && known.is_some_and(|known| !known.clean)
 }
 
@@ -198,7 +198,7 @@ fn set_pools(rooms: &mut Rooms, before: &[Arc<Member>]) {
             continue;
         };
         let size = copies_of(members)
-            .filter(|member| *member.pool.name == **name && !departed.holds(member))
+            .filter(|member| *member.pool.name == **name && !departed.contains(member))
             .count();
         let had = copies_of(before)
             .filter(|member| *member.pool.name == **name)

@@ -13,7 +13,7 @@ use super::{Copies, copies_of, repairs::open};
 use crate::{
     control::{Proxy, membership::Membership},
     copies::{CopyState, MissedKeys, repair::RepairError},
-    fleet::keeper::Owed,
+    fleet::keeper::MissedByPeer,
     members::Member,
 };
 
@@ -52,7 +52,7 @@ impl Proxy {
     }
 
     /// The own copies may be read again when what they missed is repaired.
-    pub(in crate::control) fn release_own_copies(self: &Arc<Self>, owed: &Owed) {
+    pub(in crate::control) fn release_own_copies(self: &Arc<Self>, owed: &MissedByPeer) {
         self.miss_at_own_copies("it has joined its fleet", false, |member| {
             let pool = spooky64(member.pool.name.as_bytes(), 0);
             let Some(keys) = owed.keys() else {

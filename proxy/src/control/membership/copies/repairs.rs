@@ -22,7 +22,7 @@ use crate::{
     },
     copies::{
         RepairTask,
-        repair::{Connections, Exchange, RepairClient, RepairError, Repaired},
+        repair::{Connections, Exchange, RepairClient, RepairError, RepairReport},
     },
     members::Member,
     protocol::{Incarnation, Unfit},
@@ -139,7 +139,7 @@ impl Proxy {
     pub(super) async fn repair(self: Arc<Self>, member: Arc<Member>, task: RepairTask, rejoin: Rejoin) {
         let server = &task.server;
         let result = self.try_repair(&member, &task, rejoin).await;
-        if let Ok(Repaired { life, .. }) = &result {
+        if let Ok(RepairReport { life, .. }) = &result {
             self.save_repaired(server, *life).await;
         }
         let rooms = &mut *self.rooms();
@@ -157,7 +157,7 @@ impl Proxy {
         member: &Member,
         task: &RepairTask,
         rejoin: Rejoin,
-    ) -> Result<Repaired, RepairError> {
+    ) -> Result<RepairReport, RepairError> {
         let known = match task.known {
             Some(known) => known,
             // Once it was met, a restart can be told.

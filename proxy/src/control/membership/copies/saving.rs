@@ -10,7 +10,7 @@ use tokio::{
 use super::Copies;
 use crate::{
     control::{Proxy, Rooms, membership::Membership},
-    copies::state_file::{Known, Left, Record, Writer, Written},
+    copies::state_file::{PreviousRun, Record, RestartState, WriteReport, Writer},
     members::ServerIdentity,
     protocol::Incarnation,
 };
@@ -30,7 +30,7 @@ const LOOK_AT_END: Duration = Duration::from_millis(5);
 const LOOK_AT_FILE: Duration = Duration::from_millis(1);
 
 /// What has become of writes of the state file; to be heard by [`Proxy::hear_of_state_file`].
-pub(in crate::control) type StateFileWrites = UnboundedReceiver<Written>;
+pub(in crate::control) type StateFileWrites = UnboundedReceiver<WriteReport>;
 
 /// The state file, if there is one, and what waits for it.
 pub(super) struct Saving {
@@ -45,7 +45,7 @@ pub(super) struct Saving {
 
 /// A state file: what it said at the start, and the thread that writes it.
 struct FileInUse {
-    known: Known,
+    known: PreviousRun,
     writer: Writer,
     /// The last records that were put, unless they could not be written.
     last: Option<Vec<Record>>,
@@ -87,7 +87,7 @@ impl Saving {
     }
 
     /// What the state file said at the start; `None`: there is no state file.
-    pub(super) fn known(&self) -> Option<&Known> {
+    pub(super) fn known(&self) -> Option<&PreviousRun> {
         self.file.as_ref().map(|file| &file.known)
     }
 
@@ -159,22 +159,22 @@ impl Proxy {
 
     /// Hears what becomes of writes of the state file: steps that waited for them go on.
     pub(in crate::control) async fn hear_of_state_file(self: Arc<Self>, mut writes: StateFileWrites) {
-        while let Some(Written { number, left }) = writes.recv().await {
+        while let Some(WriteReport { number, left }) = writes.recv().await {
             let rooms = &mut *self.rooms();
             let saving = &mut rooms.membership.copies.ledger.saving;
             if let Some(file) = &mut saving.file {
                 file.writer.done = number;
-                if left != Left::Newest {
+                if left != RestartState::Newest {
                     file.last = None;
                 }
             }
-            if left != Left::Newest {
+            if left != RestartState::Newest {
                 saving.failures += 1;
                 if !mem::replace(&mut saving.retries, true) {
                     self.runtime.spawn(Arc::clone(&self).save_again());
                 }
             }
-            if left != Left::Older {
+            if left != RestartState::Older {
                 for (server, epoch) in saving.done(number) {
                     let acts = rooms.membership.copies.agreement.saved(&server, epoch);
                     self.execute(rooms, acts);

@@ -4,11 +4,11 @@
 use std::rc::Rc;
 
 use proxima_wire::{
-    fleet::{Answer as AnswerFrame, Ask, AskKind, MESSAGE_LIMIT, Said},
+    fleet::{Answer as AnswerFrame, AnswerBody, Ask, AskKind, MESSAGE_LIMIT},
     message::{Outcome, Request},
 };
 
-use super::{NO_FLEET, NO_HOME, PATIENCE, UNLEASED};
+use super::{CLIENT_TIMEOUT, NO_FLEET, NO_HOME, UNLEASED};
 use crate::{
     copies::path::operation::NO_POOL,
     engine::{Endpoint, Engine, LinkId, ReplyTo},
@@ -52,7 +52,7 @@ impl Entry for Asking {
 }
 
 impl Asking {
-    pub(super) fn holds(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         size_of::<Self>() + self.message.capacity()
     }
 }
@@ -114,9 +114,9 @@ impl Engine {
         };
         let Some(asking) = part.asks.get(id) else { return };
         let link = peer.and_then(|(slot, stay)| part.links.to(slot, stay));
-        let late = now - asking.since > PATIENCE;
+        let late = now - asking.since > CLIENT_TIMEOUT;
         match (asking.kind, link) {
-            (AskKind::Home, _) if is_me && may_decide => self.come_home(id),
+            (AskKind::Home, _) if is_me && may_decide => self.serve_as_home(id),
             (_, Some(link)) => {
                 let frame = Ask {
                     view: part.keeper.view().number,
@@ -135,7 +135,7 @@ impl Engine {
                 }
                 self.flush_later(Endpoint::Link(link));
             }
-            (AskKind::Look, None) => self.look_in_vain(id),
+            (AskKind::Look, None) => self.answer_with_miss(id),
             (AskKind::Home, None) if late && is_me => self.fail_ask(id, Outcome::Ejected, NO_HOME),
             (AskKind::Home, None) if late => {
                 self.fail_ask(
@@ -153,7 +153,7 @@ impl Engine {
     }
 
     /// This peer is the home of the key now, and may decide it.
-    fn come_home(&mut self, id: AskId) {
+    fn serve_as_home(&mut self, id: AskId) {
         let Some(asking) = self.take_ask(id) else { return };
         let walk = Walk {
             tree: &asking.tree,
@@ -166,7 +166,7 @@ impl Engine {
     }
 
     /// No neighbour has a copy that may be read: the cache is empty for now.
-    fn look_in_vain(&mut self, id: AskId) {
+    fn answer_with_miss(&mut self, id: AskId) {
         let Some(asking) = self.take_ask(id) else { return };
         let walk = Walk {
             tree: &asking.tree,
@@ -197,9 +197,9 @@ impl Engine {
         let Some(asking) = part.asks.get(id).filter(|asking| asking.peer == Some(from)) else {
             return;
         };
-        let (kind, late) = (asking.kind, self.now - asking.since > PATIENCE);
+        let (kind, late) = (asking.kind, self.now - asking.since > CLIENT_TIMEOUT);
         match frame.said {
-            Said::Reply(bytes) => {
+            AnswerBody::Reply(bytes) => {
                 let whole = asking.origin.protocol.whole(
                     &StateSlot::NONE,
                     asking.request.command,
@@ -216,21 +216,21 @@ impl Engine {
                     None => self.fail_ask(id, Outcome::RemoteError, "a peer's reply cannot be read"),
                 }
             }
-            Said::NotHere(_) if kind == AskKind::Look => match asking.tries < NEIGHBOURS {
+            AnswerBody::NotHere(_) if kind == AskKind::Look => match asking.tries < NEIGHBOURS {
                 true => self.ask_next(id),
-                false => self.look_in_vain(id),
+                false => self.answer_with_miss(id),
             },
-            Said::NotHere(why) if late => {
+            AnswerBody::NotHere(why) if late => {
                 let why = String::from_utf8_lossy(why).into_owned();
                 self.fail_ask(id, Outcome::Ejected, &why);
             }
-            Said::NotHere(_) => {
+            AnswerBody::NotHere(_) => {
                 // It is asked again with the next look at what waits: the view is changing.
                 if let Some(asking) = part.asks.get_mut(id) {
                     asking.peer = None;
                 }
             }
-            Said::Failed(why) => {
+            AnswerBody::Failed(why) => {
                 let why = String::from_utf8_lossy(why).into_owned();
                 self.fail_ask(id, Outcome::RemoteError, &why);
             }
@@ -270,7 +270,7 @@ impl Engine {
             return;
         };
         let now = self.now;
-        let due = |asking: &Asking| asking.peer.is_none() || now - asking.since > PATIENCE;
+        let due = |asking: &Asking| asking.peer.is_none() || now - asking.since > CLIENT_TIMEOUT;
         let due: Vec<AskId> = part
             .asks
             .iter()
@@ -280,7 +280,7 @@ impl Engine {
         for id in due {
             let asking = self.copies.fleet.as_ref().and_then(|part| part.asks.get(id));
             match asking.map(|asking| (asking.kind, asking.peer.is_some())) {
-                Some((AskKind::Look, true)) => self.look_in_vain(id),
+                Some((AskKind::Look, true)) => self.answer_with_miss(id),
                 Some((AskKind::Home, true)) => {
                     let text =
                         "the peer that decides this key does not answer: the change may have been done";
@@ -296,25 +296,25 @@ impl Engine {
     pub(super) fn answer_ask(&mut self, link: LinkId, number: u64, answer: &Answer<'_>) {
         let text;
         let said = match answer {
-            Answer::Reply(_, bytes) => Said::Reply(bytes),
+            Answer::Reply(_, bytes) => AnswerBody::Reply(bytes),
             Answer::Failed(failed) => {
                 text = failed.to_string();
-                Said::Failed(text.as_bytes())
+                AnswerBody::Failed(text.as_bytes())
             }
         };
         self.say(link, number, said);
     }
 
     /// Says this to a peer.
-    pub(super) fn say(&mut self, link: LinkId, number: u64, said: Said<'_>) {
+    pub(super) fn say(&mut self, link: LinkId, number: u64, said: AnswerBody<'_>) {
         let Some(part) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
         let clock = part.keeper.clock().bits();
         let said = match said {
             // A longer frame would end the link.
-            Said::Reply(bytes) if bytes.len() > MESSAGE_LIMIT => {
-                Said::Failed(b"this value is too large for a peer")
+            AnswerBody::Reply(bytes) if bytes.len() > MESSAGE_LIMIT => {
+                AnswerBody::Failed(b"this value is too large for a peer")
             }
             _ => said,
         };
@@ -332,15 +332,23 @@ impl Engine {
         };
         let number = ask.number;
         if !part.is_leased() {
-            return self.say(link, number, Said::NotHere(UNLEASED.as_bytes()));
+            return self.say(link, number, AnswerBody::NotHere(UNLEASED.as_bytes()));
         }
         let Some(&node) = part.pools.get(&ask.pool) else {
-            return self.say(link, number, Said::NotHere(b"this peer does not have the pool"));
+            return self.say(
+                link,
+                number,
+                AnswerBody::NotHere(b"this peer does not have the pool"),
+            );
         };
         let Some(copies) = tree.copies(node) else { return };
         let Some((protocol, request)) = copies.fleet.as_ref().and_then(|fleet| fleet.head(ask.message))
         else {
-            return self.say(link, number, Said::Failed(b"a peer cannot read this request"));
+            return self.say(
+                link,
+                number,
+                AnswerBody::Failed(b"a peer cannot read this request"),
+            );
         };
         let task = part.tasks.insert(|generation| super::Task {
             generation,
@@ -369,7 +377,11 @@ impl Engine {
         };
         if !served {
             self.forget_task(task);
-            self.say(link, number, Said::NotHere(b"another peer has to answer this"));
+            self.say(
+                link,
+                number,
+                AnswerBody::NotHere(b"another peer has to answer this"),
+            );
         }
     }
 

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use proxima_wire::{
-    fleet::{Ack, AskKind, Change, MESSAGE_LIMIT, Verdict as Said},
+    fleet::{Ack, AskKind, Change, MESSAGE_LIMIT, Verdict as WireVerdict},
     message::Outcome,
 };
 
@@ -17,7 +17,7 @@ use crate::{
     engine::{Endpoint, Engine, ReplyTo},
     fleet::{
         Slot, Stamp, Stay,
-        keeper::{Heard, Verdict},
+        keeper::{AckOutcome, Verdict},
     },
     protocol::{Effect, Failed, StateSlot},
     route::{Answer, Copies, NodeId, Walk},
@@ -329,14 +329,14 @@ impl Engine {
             return self.broken(NO_FLEET);
         };
         let verdict = match ack.verdict {
-            Said::Applied(_) | Said::Superseded | Said::Missed => Verdict::Taken,
-            Said::View(view) => Verdict::Later(view),
-            Said::Decided(stamp) => Verdict::Decided(Stamp::from_bits(stamp)),
+            WireVerdict::Applied(_) | WireVerdict::Superseded | WireVerdict::Missed => Verdict::Taken,
+            WireVerdict::View(view) => Verdict::Later(view),
+            WireVerdict::Decided(stamp) => Verdict::Decided(Stamp::from_bits(stamp)),
         };
         match part.keeper.heard(from, ack.sequence, verdict, now) {
-            Heard::Nothing => self.send_changes(),
-            Heard::Acknowledged { token } => self.count_peer(Id::from_bits(token), &ack.verdict),
-            Heard::Again { token } => self.need_later_stamp(Id::from_bits(token)),
+            AckOutcome::Nothing => self.send_changes(),
+            AckOutcome::Acknowledged { token } => self.count_peer(Id::from_bits(token), &ack.verdict),
+            AckOutcome::Again { token } => self.need_later_stamp(Id::from_bits(token)),
         }
     }
 
@@ -354,7 +354,7 @@ impl Engine {
     }
 
     /// A keeper needs this change no more.
-    fn count_peer(&mut self, id: OperationId, verdict: &Said<'_>) {
+    fn count_peer(&mut self, id: OperationId, verdict: &WireVerdict<'_>) {
         let Some(operation) = self.copies.operations.get_mut(id) else {
             return;
         };
@@ -365,7 +365,7 @@ impl Engine {
             return;
         };
         match *verdict {
-            Said::Applied(bytes) => {
+            WireVerdict::Applied(bytes) => {
                 operation.landed += 1;
                 let (protocol, command) = (operation.origin.protocol, operation.request.command);
                 let reply = protocol.whole(&StateSlot::NONE, command, b"", bytes, MESSAGE_LIMIT as u64);
@@ -374,7 +374,7 @@ impl Engine {
                     operation.answers.keep(&Answer::Reply(&reply, bytes));
                 }
             }
-            Said::Superseded => *superseded = true,
+            WireVerdict::Superseded => *superseded = true,
             _ => {}
         }
         self.conclude_in_fleet(id);

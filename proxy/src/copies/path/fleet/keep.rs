@@ -22,17 +22,17 @@ use crate::{
         keeper::{Fate, Origin as From},
     },
     members::Locality,
-    peers::Served,
+    peers::FrameOutcome,
     route::{Answer, FleetPool, NodeId, Origin, Tree, Walk},
 };
 
 impl Engine {
     /// A change has come from a peer, in this worker's view.
-    pub(super) fn keep(&mut self, link: LinkId, from: From, change: &Change<'_>) -> Served {
+    pub(super) fn keep(&mut self, link: LinkId, from: From, change: &Change<'_>) -> FrameOutcome {
         let unix = self.unix_micros();
         let tree = Rc::clone(&self.tree);
         let Some(part) = self.copies.fleet.as_mut() else {
-            return Served::Wrong("this proxy is in no fleet");
+            return FrameOutcome::Wrong("this proxy is in no fleet");
         };
         let stamp = Stamp::from_bits(change.stamp);
         let found = part.pools.get(&change.pool).copied();
@@ -40,15 +40,15 @@ impl Engine {
         let hash = found.map_or(0, |(_, fleet)| fleet.key_hash(change.key));
         let changed = (change.pool, change.key, hash);
         if !part.keeper.arrived(from, change.sequence, stamp, changed, unix) {
-            return Served::Wrong("a change that it may not send");
+            return FrameOutcome::Wrong("a change that it may not send");
         }
         let Some((node, fleet)) = found else {
             // There is no such copy here. When there is one, it begins empty.
             self.acknowledge_change(link, change.sequence, Verdict::Missed);
-            return Served::Done;
+            return FrameOutcome::Done;
         };
         let Some((_, request)) = fleet.head(change.message) else {
-            return Served::Wrong("a change that cannot be read");
+            return FrameOutcome::Wrong("a change that cannot be read");
         };
         let mut lock = self.copies.holder.lock(change.key, LockMode::AtOnce);
         let goes = lock.try_lock();
@@ -70,7 +70,7 @@ impl Engine {
             true => self.apply_kept(id, &request, change.message),
             false => self.timers.wake(now + RETRY, Sleeper::Task(id)),
         }
-        Served::Done
+        FrameOutcome::Done
     }
 
     /// Looks again whether a change of a peer may be applied.
@@ -344,7 +344,7 @@ impl Engine {
         }) = part.tasks.remove(id)
         {
             keep.clear();
-            if part.spare_keeps.len() < SPARE && keep.holds() <= 4096 {
+            if part.spare_keeps.len() < SPARE && keep.memory_bytes() <= 4096 {
                 part.spare_keeps.push(keep);
             }
         }

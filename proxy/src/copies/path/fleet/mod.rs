@@ -21,18 +21,18 @@ mod coordinate;
 mod fill;
 mod keep;
 mod orphan;
-mod part;
 mod task;
 mod turn;
 mod views;
+mod worker_fleet;
 
 use proxima_wire::{
     fleet::{Ack, Answer, Ask, Change, Confirm},
     message::Outcome,
 };
 
-pub use self::part::{Membership, Part};
 use self::task::Task;
+pub use self::worker_fleet::{Membership, WorkerFleet};
 use super::{LockMode, member};
 use crate::{
     engine::{Engine, LinkId, OperationId},
@@ -41,13 +41,13 @@ use crate::{
         keeper::{Origin, ViewOrder},
     },
     micros::Micros,
-    peers::{Links, Served},
+    peers::{FrameOutcome, Links},
     protocol::{Effect, Failed},
     route::{Copies, Leaf, NodeId, Tree, Walk},
 };
 
 /// A client waits this long for peers. By then the fleet has another view, or this peer has lost its lease.
-const PATIENCE: Micros = Micros::secs(4);
+const CLIENT_TIMEOUT: Micros = Micros::secs(4);
 /// A proxy that has joined a fleet is in it as long as it lives.
 const NO_FLEET: &str = "work of a fleet in a proxy that is in none";
 /// What is answered without a lease.
@@ -109,12 +109,12 @@ impl Engine {
         id: LinkId,
         (slot, stay, worker): (Slot, Stay, u16),
         change: &Change<'_>,
-    ) -> Served {
+    ) -> FrameOutcome {
         match self.compare_view(change.view) {
-            ViewOrder::Ahead => Served::Ahead,
+            ViewOrder::Ahead => FrameOutcome::Ahead,
             ViewOrder::Behind(view) => {
                 self.acknowledge_change(id, change.sequence, proxima_wire::fleet::Verdict::View(view));
-                Served::Done
+                FrameOutcome::Done
             }
             ViewOrder::Same => self.keep(id, Origin { slot, stay, worker }, change),
         }
@@ -125,51 +125,51 @@ impl Engine {
         &mut self,
         (slot, stay, worker): (Slot, Stay, u16),
         confirm: Confirm,
-    ) -> Served {
+    ) -> FrameOutcome {
         match (self.compare_view(confirm.view), self.copies.fleet.as_mut()) {
-            (ViewOrder::Ahead, _) => Served::Ahead,
+            (ViewOrder::Ahead, _) => FrameOutcome::Ahead,
             (ViewOrder::Same, Some(part)) => {
                 part.keeper
                     .confirmed(Origin { slot, stay, worker }, confirm.up_to);
-                Served::Done
+                FrameOutcome::Done
             }
             // The confirmation is of an older view: what is complete is said again in this one.
-            _ => Served::Done,
+            _ => FrameOutcome::Done,
         }
     }
 
     /// A peer asks this one.
-    pub(crate) fn serve_ask(&mut self, id: LinkId, ask: &Ask<'_>) -> Served {
+    pub(crate) fn serve_ask(&mut self, id: LinkId, ask: &Ask<'_>) -> FrameOutcome {
         match self.compare_view(ask.view) {
-            ViewOrder::Ahead => return Served::Ahead,
+            ViewOrder::Ahead => return FrameOutcome::Ahead,
             ViewOrder::Behind(_) => {
                 let text = b"the peer is in a later view";
-                self.say(id, ask.number, proxima_wire::fleet::Said::NotHere(text));
+                self.say(id, ask.number, proxima_wire::fleet::AnswerBody::NotHere(text));
             }
             ViewOrder::Same => self.serve_peer(id, ask),
         }
-        Served::Done
+        FrameOutcome::Done
     }
 
     /// A keeper says what became of a change.
-    pub(crate) fn change_acknowledged(&mut self, from: (Slot, Stay), ack: &Ack<'_>) -> Served {
+    pub(crate) fn change_acknowledged(&mut self, from: (Slot, Stay), ack: &Ack<'_>) -> FrameOutcome {
         match self.see(ack.clock) {
             true => {
                 self.hear_verdict(from, ack);
-                Served::Done
+                FrameOutcome::Done
             }
-            false => Served::Wrong("its clock is far ahead of this one"),
+            false => FrameOutcome::Wrong("its clock is far ahead of this one"),
         }
     }
 
     /// A peer has answered.
-    pub(crate) fn ask_answered(&mut self, from: (Slot, Stay), answer: &Answer<'_>) -> Served {
+    pub(crate) fn ask_answered(&mut self, from: (Slot, Stay), answer: &Answer<'_>) -> FrameOutcome {
         match self.see(answer.clock) {
             true => {
                 self.hear_answer(from, answer);
-                Served::Done
+                FrameOutcome::Done
             }
-            false => Served::Wrong("its clock is far ahead of this one"),
+            false => FrameOutcome::Wrong("its clock is far ahead of this one"),
         }
     }
 

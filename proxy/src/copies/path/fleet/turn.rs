@@ -5,7 +5,7 @@ use proxima_wire::{
     message::{Class, Outcome, Request},
 };
 
-use super::{OperationId, PATIENCE};
+use super::{CLIENT_TIMEOUT, OperationId};
 use crate::{
     copies::path::operation::Stage,
     engine::{Endpoint, Engine, ReplyTo, WorkerEvent},
@@ -108,19 +108,19 @@ impl Engine {
             part.under_way = rest;
         }
         for id in late {
-            self.lose_patience(id);
+            self.time_out(id);
         }
     }
 
     fn is_late(&self, id: OperationId) -> bool {
         let operation = self.copies.operations.get(id);
         operation.is_some_and(|operation| {
-            self.now - operation.since > PATIENCE && !matches!(operation.parent, ReplyTo::Nobody)
+            self.now - operation.since > CLIENT_TIMEOUT && !matches!(operation.parent, ReplyTo::Nobody)
         })
     }
 
     /// The client of this change is answered; the change goes on until all peers have it.
-    fn lose_patience(&mut self, id: OperationId) {
+    fn time_out(&mut self, id: OperationId) {
         let Some(operation) = self.copies.operations.get_mut(id) else {
             return;
         };
@@ -144,8 +144,8 @@ impl Engine {
             return;
         };
         metrics.doubts = part.keeper.doubts() as u64;
-        let owed = part.keeper.owed_counts();
-        metrics.owed = owed.map(|(peer, keys)| (peer.to_owned(), keys)).collect();
+        let missed = part.keeper.missed_counts();
+        metrics.missed = missed.map(|(peer, keys)| (peer.to_owned(), keys)).collect();
     }
 
     /// Tells the control thread up to which view decisions have ended here, and hears it of the others.

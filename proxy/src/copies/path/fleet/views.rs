@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use proxima_wire::message::Outcome;
 
-use super::{Membership, OperationId, Part};
+use super::{Membership, OperationId, WorkerFleet};
 use crate::{
     copies::path::operation::{Operation, Stage},
     engine::{Endpoint, Engine, LinkId, WorkerEvent},
-    fleet::{Slot, Stay, View, keeper::Owed},
+    fleet::{Slot, Stay, View, keeper::MissedByPeer},
     peers::{Event, Role},
     protocol::Failed,
     stream::Stream,
@@ -21,7 +21,7 @@ const EXPELLED: &str = "this proxy was removed from its fleet: the change may ha
 impl Engine {
     /// This proxy is in a fleet from now on.
     pub fn join_fleet(&mut self, membership: Membership) {
-        self.copies.fleet = Some(Box::new(Part::new(membership)));
+        self.copies.fleet = Some(Box::new(WorkerFleet::new(membership)));
         self.find_fleet_pools();
     }
 
@@ -163,8 +163,8 @@ impl Engine {
 
     /// What a peer that has joined again missed, as this worker knows it; `None`: it was not there all the
     /// time.
-    pub fn owed_to(&self, name: &str, identity: u128) -> Option<Owed> {
-        self.copies.fleet.as_ref()?.keeper.owed(name, identity).cloned()
+    pub fn missed_by(&self, name: &str, identity: u128) -> Option<MissedByPeer> {
+        self.copies.fleet.as_ref()?.keeper.missed(name, identity).cloned()
     }
 }
 

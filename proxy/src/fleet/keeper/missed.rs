@@ -11,14 +11,14 @@ const BYTES: usize = 1 << 20;
 
 /// The keys that a peer has missed changes of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Owed {
+pub struct MissedByPeer {
     /// The hash of the pool's name, and the key; an empty key: all keys of the pool.
     keys: HashSet<(u64, Box<[u8]>)>,
     bytes: usize,
     everything: bool,
 }
 
-impl Owed {
+impl MissedByPeer {
     /// Every key that there is.
     pub fn everything() -> Self {
         Self {
@@ -65,16 +65,16 @@ mod tests {
 
     #[test]
     fn more_keys_than_are_remembered_are_everything() {
-        let mut owed = Owed::default();
+        let mut missed = MissedByPeer::default();
         for number in 0..KEYS {
-            owed.add(1, number.to_string().as_bytes());
-            owed.add(1, number.to_string().as_bytes());
+            missed.add(1, number.to_string().as_bytes());
+            missed.add(1, number.to_string().as_bytes());
         }
-        assert_eq!(owed.count(), Some(KEYS));
-        owed.add(1, b"one more");
-        assert_eq!(owed.count(), None);
-        let mut other = Owed::default();
-        other.merge(&owed);
-        assert_eq!(other, Owed::everything());
+        assert_eq!(missed.count(), Some(KEYS));
+        missed.add(1, b"one more");
+        assert_eq!(missed.count(), None);
+        let mut other = MissedByPeer::default();
+        other.merge(&missed);
+        assert_eq!(other, MissedByPeer::everything());
     }
 }

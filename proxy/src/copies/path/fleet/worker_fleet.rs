@@ -29,7 +29,7 @@ pub struct Membership {
 }
 
 /// One worker's part in the fleet: its keeper, its links, and what it does for peers.
-pub struct Part {
+pub struct WorkerFleet {
     pub(crate) keeper: Keeper,
     pub(crate) links: Links,
     /// This process' lease, which the control thread renews.
@@ -66,7 +66,7 @@ pub struct Part {
     ahead: Option<(u64, u64)>,
 }
 
-impl Part {
+impl WorkerFleet {
     /// A worker's part, in no view yet.
     pub(super) fn new(membership: Membership) -> Self {
         let Membership {
@@ -166,8 +166,8 @@ impl Part {
     }
 
     /// Bytes of memory that it takes.
-    pub(in crate::copies::path) fn holds(&self) -> usize {
-        let asks: usize = self.asks.iter().map(|(_, asking)| asking.holds()).sum();
-        asks + self.links.holds()
+    pub(in crate::copies::path) fn memory_bytes(&self) -> usize {
+        let asks: usize = self.asks.iter().map(|(_, asking)| asking.memory_bytes()).sum();
+        asks + self.links.memory_bytes()
     }
 }
