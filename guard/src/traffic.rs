@@ -21,7 +21,7 @@ use proxima::{
     embedded::store::{self, Store},
     engine::{self, ClientId, Engine, Facts, LaneId},
     fleet::{Lease, Peer, Slot, Stamp, Stay, View, keeper::Shared},
-    members::{ClientSource, Here, Localities, Registry},
+    members::{ClientSource, Localities, OwnLocation, Registry},
     micros::Micros,
     near::{Near, Rules},
     protocol::Protocols,
@@ -457,7 +457,7 @@ fn engine(scenario: &Scenario) -> Engine {
         .config;
     let servers = config.pools["p"].source.read().unwrap_or_default();
     let servers = BTreeMap::from([("p".to_owned(), servers)]);
-    let mut registry = Registry::new(Here::new(&[], None));
+    let mut registry = Registry::new(OwnLocation::new(&[], None));
     let built = Compiler::new(&config, &servers, &mut registry, Protocols::PLAIN, "replay", 1)
         .and_then(|mut compiler| {
             let rules = near_rules(&config, &Rules::default(), &config);

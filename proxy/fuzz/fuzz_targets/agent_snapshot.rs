@@ -6,7 +6,7 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use proxima::{
     config,
-    members::{ClientSource, Here, Localities, Registry},
+    members::{ClientSource, OwnLocation, Localities, Registry},
     protocol::Protocols,
     route::Compiler,
 };
@@ -29,7 +29,7 @@ fuzz_target!(|text: &[u8]| {
         return;
     };
     let servers = [("p".to_owned(), servers.to_vec())].into();
-    let mut registry = Registry::new(Here::new(&[], None));
+    let mut registry = Registry::new(OwnLocation::new(&[], None));
     let mut compiler = Compiler::new(&config, &servers, &mut registry, Protocols::PLAIN, "fuzz", 1).unwrap();
     let tree = compiler
         .tree(&mut registry, &["127.0.0.1:1".into()])

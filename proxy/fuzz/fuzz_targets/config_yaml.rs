@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, path::Path};
 use libfuzzer_sys::fuzz_target;
 use proxima::{
     config,
-    members::{Here, Registry},
+    members::{OwnLocation, Registry},
     protocol::Protocols,
     route::Compiler,
 };
@@ -32,7 +32,7 @@ fuzz_target!(|text: &str| {
     if text.contains("member") {
         return;
     }
-    let mut registry = Registry::new(Here::new(&["127.0.0.1".parse().unwrap()], None));
+    let mut registry = Registry::new(OwnLocation::new(&["127.0.0.1".parse().unwrap()], None));
     let listeners: Vec<String> = config
         .listeners
         .iter()

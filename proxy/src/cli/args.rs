@@ -114,7 +114,7 @@ pub struct Run {
     pub admin: Option<String>,
     #[command(flatten)]
     #[allow(missing_docs, reason = "a comment would be help for an option")]
-    pub here: Here,
+    pub here: LocationArgs,
     /// How to write the log
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
@@ -136,7 +136,7 @@ impl Run {
 
 /// The place of this process, so that one configuration serves every node.
 #[derive(Clone, Debug, Default, Args)]
-pub struct Here {
+pub struct LocationArgs {
     /// An address of this node, where those of its interfaces do not tell (in a container); may be repeated
     #[arg(long, value_name = "IP", env = "HOST_IP", value_delimiter = ',', value_parser = node_address)]
     node_address: Vec<Option<IpAddr>>,
@@ -145,7 +145,7 @@ pub struct Here {
     pub zone: Option<String>,
 }
 
-impl Here {
+impl LocationArgs {
     /// The addresses that were given.
     pub fn node_addresses(&self) -> Vec<IpAddr> {
         self.node_address.iter().copied().flatten().collect()
@@ -242,7 +242,7 @@ pub struct Explain {
     pub from: Option<IpAddr>,
     #[command(flatten)]
     #[allow(missing_docs, reason = "a comment would be help for an option")]
-    pub here: Here,
+    pub here: LocationArgs,
 }
 
 /// Look at a fleet of proxies, and act on it

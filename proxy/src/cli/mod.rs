@@ -15,7 +15,7 @@ use std::{ffi::OsString, path::Path};
 use clap::{CommandFactory, Parser, error::ErrorKind};
 
 use args::{Cli, Command, Config};
-pub use args::{Explain, Here, LogFormat, LogLevel, Run};
+pub use args::{Explain, LocationArgs, LogFormat, LogLevel, Run};
 pub use daemon::{detach, leave_terminal};
 pub use log::{LevelSwitch, LogFile, McrouterLog, NutcrackerLog, log, mcrouter_level, nutcracker_level};
 

@@ -43,7 +43,7 @@ pub enum HealthChange {
 
 /// How many servers are not asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ejected {
+pub struct EjectedCounts {
     /// Those that were late.
     pub late: usize,
     /// Those to which a connection was lost or refused.
@@ -78,7 +78,7 @@ pub trait ConfigSource: Send + Sync {
     }
 
     /// Says what has become of a server, if it has words of its own for that.
-    fn say(&self, _: &dyn fmt::Display, _: HealthChange, _: Ejected) {}
+    fn say(&self, _: &dyn fmt::Display, _: HealthChange, _: EjectedCounts) {}
 
     /// Whether changes of the files take effect by themselves.
     fn follows(&self) -> bool {

@@ -70,14 +70,14 @@ impl DistanceSource {
 
 /// Where this process is: so that one configuration serves every node.
 #[derive(Clone, Debug, Default)]
-pub struct Here {
+pub struct OwnLocation {
     addresses: HashSet<IpAddr>,
     /// The addresses were given, not read off the interfaces.
     is_given: bool,
     zone: Option<String>,
 }
 
-impl Here {
+impl OwnLocation {
     /// `node` is this node's own address where the host's interfaces do not tell it (in a container without
     /// the host's network); given, it is the only one that counts: on a test machine all of 127.0.0.0/8 is
     /// "this host".
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_given_node_address_is_the_only_local_one() {
-        let here = Here::new(&["127.0.0.2".parse().unwrap()], Some("a".into()));
+        let here = OwnLocation::new(&["127.0.0.2".parse().unwrap()], Some("a".into()));
         let cases = [
             (Some("127.0.0.2"), None, Distance::Host, DistanceSource::Option),
             (
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn without_one_this_hosts_interfaces_are_local() {
-        let here = Here::new(&[], None);
+        let here = OwnLocation::new(&[], None);
         assert_eq!(
             here.distance(Some("127.0.0.1".parse().unwrap()), None),
             (Distance::Host, DistanceSource::Interfaces)

@@ -8,7 +8,7 @@ use std::{
 
 use socket2::SockAddr;
 
-use super::{Distance, DistanceSource, Draining, Health, Pool, Said, ServerIdentity};
+use super::{Distance, DistanceSource, Draining, Health, Pool, SelfDescription, ServerIdentity};
 use crate::{
     config::schema::{Dedicated, KeepAlive},
     protocol::{Answerer, Copied, Credentials, End, Noted, Protocol, Reached, Transform},
@@ -73,7 +73,7 @@ pub struct Member {
     /// What the state of its pool has noted of it.
     pub noted: Noted,
     /// What it has told of itself.
-    pub said: Said,
+    pub said: SelfDescription,
     /// The health, shared with every pool that names the same server.
     pub health: Arc<Health>,
 }

@@ -13,11 +13,11 @@ mod member;
 mod pool;
 mod quota;
 mod registry;
-mod said;
+mod self_description;
 
 pub use self::{
     address::Address,
-    distance::{Distance, DistanceSource, Here},
+    distance::{Distance, DistanceSource, OwnLocation},
     draining::Draining,
     health::{Eject, Failure, Health, HealthState, changes as health_changes},
     host::host_id,
@@ -29,5 +29,5 @@ pub use self::{
     pool::{Pool, PoolId},
     quota::Quota,
     registry::{AddressError, Registry},
-    said::Said,
+    self_description::SelfDescription,
 };

@@ -16,8 +16,8 @@ use proxima_wire::hash::ketama_name;
 use socket2::SockAddr;
 
 use super::{
-    Address, Distance, DistanceSource, Draining, Eject, Health, Here, Member, MemberId, Pool, PoolId, Said,
-    ServerIdentity,
+    Address, Distance, DistanceSource, Draining, Eject, Health, Member, MemberId, OwnLocation, Pool, PoolId,
+    SelfDescription, ServerIdentity,
 };
 use crate::{
     config::schema::{
@@ -32,13 +32,13 @@ use crate::{
 /// The members of this process. The control thread keeps them.
 #[derive(Debug)]
 pub struct Registry {
-    here: Here,
+    here: OwnLocation,
     certificates: Arc<Certificates>,
     /// The addresses of host names. A name that is missing has no address yet.
     hosts: BTreeMap<String, IpAddr>,
     /// By key, login and other settings.
     members: HashMap<(Key, Option<Credentials>, String), Arc<Member>>,
-    known: HashMap<Key, Known>,
+    known: HashMap<Key, Registration>,
     health: HashMap<(String, Option<SockAddr>), Arc<Health>>,
     /// Every pool that there ever was, by name and protocol, with the settings that its protocol's state was
     /// made from. Its counters and that state go on when it is configured again with the same.
@@ -63,12 +63,12 @@ struct Key {
 
 /// What a member has for as long as anything refers to it.
 #[derive(Clone, Debug)]
-struct Known {
+struct Registration {
     id: MemberId,
     draining: Draining,
     reached: Reached,
     noted: Noted,
-    said: Said,
+    said: SelfDescription,
 }
 
 /// A server's address cannot be used.
@@ -99,7 +99,7 @@ pub enum BadEndpoint {
 
 impl Registry {
     /// Where this process is.
-    pub fn here(&self) -> &Here {
+    pub fn here(&self) -> &OwnLocation {
         &self.here
     }
 
@@ -115,7 +115,7 @@ impl Registry {
     }
 
     /// An empty registry. `here` gives the distance of members.
-    pub fn new(here: Here) -> Self {
+    pub fn new(here: OwnLocation) -> Self {
         Self {
             here,
             certificates: Arc::default(),
@@ -193,7 +193,7 @@ impl Registry {
             )),
             None => None,
         };
-        let Known {
+        let Registration {
             id,
             draining,
             reached,
@@ -343,7 +343,7 @@ impl Registry {
         pool
     }
 
-    fn know(&mut self, key: &Key) -> Known {
+    fn know(&mut self, key: &Key) -> Registration {
         if let Some(known) = self.known.get(key) {
             return known.clone();
         }
@@ -351,12 +351,12 @@ impl Registry {
             self.next += 1;
             self.next - 1
         }));
-        let known = Known {
+        let known = Registration {
             id,
             draining: Draining::default(),
             reached: Reached::default(),
             noted: Noted::default(),
-            said: Said::default(),
+            said: SelfDescription::default(),
         };
         self.known.insert(key.clone(), known.clone());
         known
@@ -367,7 +367,7 @@ impl Registry {
         self.members.retain(|_, member| Arc::strong_count(member) > 1);
         let held: HashSet<MemberId> = self.members.values().map(|member| member.id).collect();
         let free = &mut self.free;
-        self.known.retain(|_, Known { id, draining, .. }| {
+        self.known.retain(|_, Registration { id, draining, .. }| {
             let keep = held.contains(id);
             if !keep {
                 free.push(id.0);
@@ -412,7 +412,7 @@ mod tests {
 
     #[test]
     fn server_whose_default_name_is_written_is_the_same_member() {
-        let mut registry = Registry::new(Here::new(&[], None));
+        let mut registry = Registry::new(OwnLocation::new(&[], None));
         let mut server = Server {
             address: "10.0.0.1:11211".into(),
             name: None,
@@ -428,7 +428,7 @@ mod tests {
 
     #[test]
     fn a_name_is_another_member_at_another_address_and_the_same_to_a_hash() {
-        let mut registry = Registry::new(Here::new(&[], None));
+        let mut registry = Registry::new(OwnLocation::new(&[], None));
         let server = Server {
             address: "mc-0.mc:11211".into(),
             name: None,

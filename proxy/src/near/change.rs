@@ -6,11 +6,11 @@ use super::{Near, words::Words};
 
 /// How one thread counts its changes.
 #[derive(Clone)]
-pub struct Changes(Rc<Counted>);
+pub struct Changes(Rc<ThreadChanges>);
 
 /// What the changes of one thread share. Each of them holds it, which costs no access to memory that other
 /// threads write.
-struct Counted {
+struct ThreadChanges {
     near: Arc<Near>,
 }
 
@@ -20,11 +20,11 @@ struct Counted {
 /// taken off the lane, or later. A late end refuses a fill that could be kept; an early one keeps what is
 /// stale.
 pub struct OpenChange {
-    counted: Rc<Counted>,
-    of: Of,
+    counted: Rc<ThreadChanges>,
+    of: ChangedKeys,
 }
 
-enum Of {
+enum ChangedKeys {
     Key(u16),
     Keys(Box<[u16]>),
     Everything,
@@ -33,24 +33,24 @@ enum Of {
 impl Changes {
     /// Counts the changes of one thread in this near cache.
     pub fn new(near: Arc<Near>) -> Self {
-        Self(Rc::new(Counted { near }))
+        Self(Rc::new(ThreadChanges { near }))
     }
 
     /// A change of this key, as the server sees it, begins.
     #[inline]
     pub fn of_key(&self, key: &[u8]) -> OpenChange {
-        self.open(Of::Key(self.begin(key)))
+        self.open(ChangedKeys::Key(self.begin(key)))
     }
 
     /// A change of these keys begins.
     pub fn of_keys<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) -> OpenChange {
-        self.open(Of::Keys(keys.map(|key| self.begin(key)).collect()))
+        self.open(ChangedKeys::Keys(keys.map(|key| self.begin(key)).collect()))
     }
 
     /// A change whose keys nobody knows begins.
     pub fn of_everything(&self) -> OpenChange {
         self.0.near.words.begin_everything();
-        self.open(Of::Everything)
+        self.open(ChangedKeys::Everything)
     }
 
     /// Do scripts change no keys but those that they are given?
@@ -58,7 +58,7 @@ impl Changes {
         self.0.near.scripts_keep_to_keys()
     }
 
-    fn open(&self, of: Of) -> OpenChange {
+    fn open(&self, of: ChangedKeys) -> OpenChange {
         OpenChange {
             counted: Rc::clone(&self.0),
             of,
@@ -83,7 +83,7 @@ impl OpenChange {
     /// Begins to load what its end will need.
     #[inline]
     pub fn preload(&self) {
-        if let Of::Key(word) = self.of {
+        if let ChangedKeys::Key(word) = self.of {
             self.words().preload_number(word);
         }
     }
@@ -91,8 +91,8 @@ impl OpenChange {
     /// Bytes of memory beside the change itself.
     pub fn memory(&self) -> usize {
         match &self.of {
-            Of::Keys(words) => size_of_val(&**words),
-            Of::Key(_) | Of::Everything => 0,
+            ChangedKeys::Keys(words) => size_of_val(&**words),
+            ChangedKeys::Key(_) | ChangedKeys::Everything => 0,
         }
     }
 }
@@ -100,9 +100,9 @@ impl OpenChange {
 impl Drop for OpenChange {
     fn drop(&mut self) {
         match &self.of {
-            Of::Key(word) => self.words().end(*word),
-            Of::Keys(words) => words.iter().for_each(|&word| self.words().end(word)),
-            Of::Everything => self.words().end_everything(),
+            ChangedKeys::Key(word) => self.words().end(*word),
+            ChangedKeys::Keys(words) => words.iter().for_each(|&word| self.words().end(word)),
+            ChangedKeys::Everything => self.words().end_everything(),
         }
     }
 }

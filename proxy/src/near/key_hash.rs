@@ -19,13 +19,13 @@ impl KeyHash {
 }
 
 /// What builds tables by numbers that are hashes.
-pub type Hashed = BuildHasherDefault<Same>;
+pub type BuildKeyHasher = BuildHasherDefault<KeyHasher>;
 
 /// The hash of what is a hash.
 #[derive(Default)]
-pub struct Same(u64);
+pub struct KeyHasher(u64);
 
-impl Hasher for Same {
+impl Hasher for KeyHasher {
     fn finish(&self) -> u64 {
         self.0
     }

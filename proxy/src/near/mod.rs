@@ -40,14 +40,14 @@ use std::{
 use self::key_hash::KeyHash;
 pub use self::{
     change::{Changes, OpenChange},
-    key_hash::Hashed,
-    origin::{ERROR, Failure, Fetch, Fetched, Fields, HttpOrigin, Terms, VALUE, Validator, freshness},
+    key_hash::BuildKeyHasher,
+    origin::{ERROR, Failure, Fetch, Fields, HttpOrigin, OriginReply, Terms, VALUE, Validator, freshness},
     ready::Ready,
     rule::{Rule, RuleSettings},
-    rules::{Rules, Told},
+    rules::{ConfiguredRule, Rules},
     store::{
-        Answer, Asked, Bytes, Entries, Fill, Gone, Hot, Look, Old, Preload, Question, Refusal, RuleUsage,
-        SMALL, Shown, Store, Usage,
+        Answer, Bytes, Entries, EntryReport, Fill, HotKey, Lookup, OwnedQuestion, Preload, Question, Refusal,
+        RemovalReason, RuleUsage, SMALL, Store, StoredValue, Usage,
     },
     words::{Note, Words},
     worker::{LINGER, WorkerNear},

@@ -18,7 +18,7 @@ use std::{
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::{Changes, Entries, Fill, Look, Near, OpenChange, Question, Rule, RuleSettings};
+use super::{Changes, Entries, Fill, Lookup, Near, OpenChange, Question, Rule, RuleSettings};
 use crate::micros::Micros;
 
 const NOW: Micros = Micros::secs(100);
@@ -53,7 +53,7 @@ enum Kind {
 
 /// The rule that is switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Off {
+enum DisabledRule {
     Nothing,
     /// A change removes its key from the store.
     Removal,
@@ -146,7 +146,7 @@ struct World {
 struct Run<'a> {
     world: &'a World,
     program: &'a [Actor],
-    off: Off,
+    off: DisabledRule,
     /// The value of each key at both copies.
     servers: [[u32; 3]; 2],
     executed: u32,
@@ -202,7 +202,7 @@ impl World {
 }
 
 impl<'a> Run<'a> {
-    fn new(world: &'a World, program: &'a [Actor], off: Off) -> Self {
+    fn new(world: &'a World, program: &'a [Actor], off: DisabledRule) -> Self {
         let at = |_: &Actor| At {
             pc: Pc::Begin,
             need: 0,
@@ -296,7 +296,7 @@ impl<'a> Run<'a> {
                     self.lane_is_over(who);
                 } else {
                     self.at[who].pc = Pc::Lost;
-                    if self.off == Off::Linger {
+                    if self.off == DisabledRule::Linger {
                         self.end(who);
                     }
                 }
@@ -344,7 +344,7 @@ impl<'a> Run<'a> {
     /// A copy has answered a change, or is lost.
     fn lane_is_over(&mut self, who: usize) {
         self.at[who].pending -= 1;
-        if self.off == Off::Operation {
+        if self.off == DisabledRule::Operation {
             let open = self.at[who].open.pop();
             self.close(open);
         }
@@ -373,7 +373,7 @@ impl<'a> Run<'a> {
             self.at[who].pc = Pc::Sent;
             return self.send(who, copy);
         }
-        if self.off == Off::Join
+        if self.off == DisabledRule::Join
             && let Some(leader) = self.leader(who)
         {
             self.at[who].leader = Some(leader);
@@ -382,25 +382,25 @@ impl<'a> Run<'a> {
         }
         let mut out = Vec::new();
         match self.world.near.look(&self.world.question(key), NOW, &mut out) {
-            Look::Hit(..) => self.finish(who, out.len() as u32 - 1),
-            Look::Miss(fill) => {
-                self.at[who].fill = Some(fill).filter(|_| self.off != Off::Note);
+            Lookup::Hit(..) => self.finish(who, out.len() as u32 - 1),
+            Lookup::Miss(fill) => {
+                self.at[who].fill = Some(fill).filter(|_| self.off != DisabledRule::Note);
                 self.at[who].noted = (self.begun.0[key] + self.begun.0[[2, 1, 0][key]], self.begun.1);
                 self.at[who].pc = Pc::Sent;
                 self.send(who, copy);
             }
-            Look::Filling => match self.leader(who) {
+            Lookup::Filling => match self.leader(who) {
                 Some(leader) => {
                     self.at[who].leader = Some(leader);
                     self.at[who].pc = Pc::Joined;
                 }
                 None => self.at[who].pc = Pc::Waiting,
             },
-            Look::Changing => {
+            Lookup::Changing => {
                 self.at[who].pc = Pc::Sent;
                 self.send(who, copy);
             }
-            Look::Unkept => unreachable!("every value may be kept"),
+            Lookup::Unkept => unreachable!("every value may be kept"),
         }
     }
 
@@ -410,7 +410,7 @@ impl<'a> Run<'a> {
         (0..self.program.len()).find(|&other| {
             let Actor { worker, key, .. } = self.program[other];
             let fill = self.at[other].fill.as_ref();
-            let may = |fill: &Fill| self.off == Off::Join || fill.may_be_joined();
+            let may = |fill: &Fill| self.off == DisabledRule::Join || fill.may_be_joined();
             (worker, key) == (mine.worker, mine.key) && fill.is_some_and(may)
         })
     }
@@ -420,9 +420,9 @@ impl<'a> Run<'a> {
         let key = self.program[who].key;
         let value = self.at[who].value;
         let mut fill = self.at[who].fill.take();
-        if self.off == Off::Note
+        if self.off == DisabledRule::Note
             && self.program[who].kind == Kind::Read
-            && let Look::Miss(late) = self
+            && let Lookup::Miss(late) = self
                 .world
                 .near
                 .look(&self.world.question(key), NOW, &mut Vec::new())
@@ -467,26 +467,26 @@ impl<'a> Run<'a> {
         match (self.at[who].pc, kind) {
             (Pc::Begin, Kind::Write | Kind::Copies) => {
                 match self.off {
-                    Off::Order => self.remove(key),
+                    DisabledRule::Order => self.remove(key),
                     _ => self.begin(who),
                 }
                 self.at[who].pc = Pc::Second;
             }
             (Pc::Second, _) => {
                 match self.off {
-                    Off::Order => self.begin(who),
-                    Off::Removal => {}
+                    DisabledRule::Order => self.begin(who),
+                    DisabledRule::Removal => {}
                     _ => self.remove(key),
                 }
                 self.sent(who);
             }
             (Pc::Begin, Kind::Flush) => {
                 self.begun.1 += 1;
-                if self.off != Off::Everything {
+                if self.off != DisabledRule::Everything {
                     let change = self.world.changes.of_everything();
                     self.at[who].open.push(Open::Change(change));
                 }
-                if self.off == Off::EverythingCount {
+                if self.off == DisabledRule::EverythingCount {
                     self.end(who);
                 }
                 self.sent(who);
@@ -499,7 +499,7 @@ impl<'a> Run<'a> {
             }
             // The rest of the transaction is sent, and executes what is queued.
             (Pc::Held, _) => {
-                if self.off == Off::Transaction {
+                if self.off == DisabledRule::Transaction {
                     self.end(who);
                 }
                 self.send(who, 0);
@@ -528,14 +528,14 @@ impl<'a> Run<'a> {
         let hash = self.world.near.store.hash(self.world.keys[key].as_bytes());
         self.begun.0[key] += 1;
         // Where each lane has a change of its own, there are two of them.
-        let count = 1 + usize::from(self.off == Off::Operation);
+        let count = 1 + usize::from(self.off == DisabledRule::Operation);
         for _ in 0..count {
-            if self.off != Off::Word {
+            if self.off != DisabledRule::Word {
                 self.world.near.words.begin(hash);
                 self.at[who].open.push(Open::Word(hash.word() as u16));
             }
         }
-        if self.off == Off::Count {
+        if self.off == DisabledRule::Count {
             self.end(who);
         }
     }
@@ -551,7 +551,7 @@ impl<'a> Run<'a> {
             self.send(who, 1);
             self.at[who].pending = 2;
         }
-        if self.off == Off::Answer {
+        if self.off == DisabledRule::Answer {
             self.end(who);
         }
         self.at[who].pc = Pc::Sent;
@@ -584,7 +584,7 @@ impl Drop for Run<'_> {
 }
 
 /// Plays all orders. Returns the states, and the shortest order with a read that is too old.
-fn explore(world: &World, program: &[Actor], off: Off) -> (usize, Option<String>) {
+fn explore(world: &World, program: &[Actor], off: DisabledRule) -> (usize, Option<String>) {
     let mut seen = HashSet::new();
     let mut pending = VecDeque::from([Vec::<Step>::new()]);
     while let Some(path) = pending.pop_front() {
@@ -655,7 +655,7 @@ fn no_order_of_steps_gives_a_reader_what_is_too_old() {
         &[R1, R1, R0, COPIES],
     ];
     for program in programs {
-        let (states, found) = explore(&world, program, Off::Nothing);
+        let (states, found) = explore(&world, program, DisabledRule::Nothing);
         assert_eq!(found, None);
         let kinds: Vec<Kind> = program.iter().map(|actor| actor.kind).collect();
         assert!(states > 200, "{kinds:?} has {states} states only");
@@ -665,22 +665,22 @@ fn no_order_of_steps_gives_a_reader_what_is_too_old() {
 #[test]
 fn each_rule_is_missed_where_it_is_switched_off() {
     let world = World::new();
-    let cases: &[(Off, &[Actor])] = &[
-        (Off::Removal, &[R0, R1, W0]),
-        (Off::Word, &[R0, R1, W0]),
-        (Off::Count, &[R0, R1, W0]),
-        (Off::Order, &[R0, R1, W0]),
-        (Off::Answer, &[R0, R1, C0]),
-        (Off::Note, &[R0, R1, W0]),
-        (Off::Join, &[R0, R0, W1]),
-        (Off::Transaction, &[R0, R1, T0]),
-        (Off::Linger, &[R0, R0, P0, L1]),
-        (Off::Everything, &[R0, R1, F0]),
-        (Off::EverythingCount, &[R0, R1, F0]),
-        (Off::Operation, &[R1, R1, COPIES]),
+    let cases: &[(DisabledRule, &[Actor])] = &[
+        (DisabledRule::Removal, &[R0, R1, W0]),
+        (DisabledRule::Word, &[R0, R1, W0]),
+        (DisabledRule::Count, &[R0, R1, W0]),
+        (DisabledRule::Order, &[R0, R1, W0]),
+        (DisabledRule::Answer, &[R0, R1, C0]),
+        (DisabledRule::Note, &[R0, R1, W0]),
+        (DisabledRule::Join, &[R0, R0, W1]),
+        (DisabledRule::Transaction, &[R0, R1, T0]),
+        (DisabledRule::Linger, &[R0, R0, P0, L1]),
+        (DisabledRule::Everything, &[R0, R1, F0]),
+        (DisabledRule::EverythingCount, &[R0, R1, F0]),
+        (DisabledRule::Operation, &[R1, R1, COPIES]),
     ];
     for (off, program) in cases {
-        let (_, found) = explore(&world, program, Off::Nothing);
+        let (_, found) = explore(&world, program, DisabledRule::Nothing);
         assert_eq!(found, None, "with all rules");
         let (states, found) = explore(&world, program, *off);
         assert!(found.is_some(), "{off:?} is not missed in {states} states");
@@ -734,11 +734,11 @@ fn threads_that_meet_anywhere_read_nothing_that_is_too_old() {
                             let need = acknowledged[key].load(SeqCst);
                             let mut out = Vec::new();
                             let value = match near.look(&question, NOW, &mut out) {
-                                Look::Hit(..) => {
+                                Lookup::Hit(..) => {
                                     hits.fetch_add(1, SeqCst);
                                     u32::from_le_bytes(out[..].try_into().unwrap())
                                 }
-                                Look::Miss(fill) => {
+                                Lookup::Miss(fill) => {
                                     let value = executed[key].load(SeqCst);
                                     let reply = Reply::new(Outcome::Found, 4);
                                     let result =

@@ -11,20 +11,20 @@ use super::{Rule, RuleSettings};
 /// the name, as far as the configuration says the same as before.
 #[derive(Clone, Default)]
 pub struct Rules {
-    rules: BTreeMap<String, Known>,
+    rules: BTreeMap<String, RuleEntry>,
     /// The names whose counts have a place, by place.
     slots: Vec<String>,
 }
 
 #[derive(Clone)]
-struct Known {
+struct RuleEntry {
     /// What the configuration says of it and of what stands below it.
     told: String,
     rule: Arc<Rule>,
 }
 
 /// What a configuration says of a rule.
-pub struct Told {
+pub struct ConfiguredRule {
     /// Its name.
     pub name: String,
     /// All that empties it when it changes.
@@ -37,13 +37,13 @@ pub struct Told {
 
 impl Rules {
     /// The rules of the next configuration.
-    pub fn next(&self, told: impl Iterator<Item = Told>) -> Self {
+    pub fn next(&self, told: impl Iterator<Item = ConfiguredRule>) -> Self {
         let mut next = Self {
             rules: BTreeMap::new(),
             slots: self.slots.clone(),
         };
         for told in told {
-            let Told {
+            let ConfiguredRule {
                 name,
                 text,
                 settings,
@@ -61,7 +61,7 @@ impl Rules {
                     Arc::new(Rule::new(&name, next.slot(&name), &settings))
                 }
             };
-            let known = Known { told: text, rule };
+            let known = RuleEntry { told: text, rule };
             next.rules.insert(name, known);
         }
         next
@@ -109,8 +109,8 @@ mod tests {
         }
     }
 
-    fn told(text: &str, settings: RuleSettings, before: Option<RuleSettings>) -> Told {
-        Told {
+    fn told(text: &str, settings: RuleSettings, before: Option<RuleSettings>) -> ConfiguredRule {
+        ConfiguredRule {
             name: "maps".to_owned(),
             text: text.to_owned(),
             settings,

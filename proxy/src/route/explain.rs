@@ -15,7 +15,7 @@ use crate::{
     copies::Snapshot,
     members::{ClientSource, Distance, DistanceSource, Localities, Locality, Member},
     micros::Micros,
-    near::{Entries, HttpOrigin, Question, RuleSettings, Shown, VALUE},
+    near::{Entries, EntryReport, HttpOrigin, Question, RuleSettings, VALUE},
     protocol::{Effect, Protocol, ProtocolSlot, Session},
     random::Random,
 };
@@ -220,10 +220,10 @@ impl Recorder<'_> {
             .as_ref()
             .and_then(|_| near.near.failure(&question, now));
         match Entries(&near.near).of(&question, now) {
-            Some(Shown { bytes: None, .. }) => {
+            Some(EntryReport { bytes: None, .. }) => {
                 format!("passes: the reply is known to be too large for rule {name}")
             }
-            Some(Shown {
+            Some(EntryReport {
                 bytes: Some(bytes),
                 age,
                 ..

@@ -8,13 +8,13 @@ use smallvec::SmallVec;
 use crate::{
     engine::{FlightId, ReplyTo},
     micros::Micros,
-    near::{Asked, Fill, Hashed, Old, Question},
+    near::{BuildKeyHasher, Fill, OwnedQuestion, Question, StoredValue},
     route::{Origin, Walk},
 };
 
 /// Readers that wait for one answer.
 pub(in crate::route) struct Group {
-    asked: Rc<Asked>,
+    asked: Rc<OwnedQuestion>,
     /// What it is found by.
     pub(in crate::route) identity: u64,
     /// When it was asked for.
@@ -23,7 +23,7 @@ pub(in crate::route) struct Group {
     pub(in crate::route) fill: Option<Fill>,
     pub(in crate::route) readers: SmallVec<[Reader; 1]>,
     /// The kept value that an origin may confirm. `None`: there is none, or no origin is asked.
-    pub(in crate::route) old: Option<Old>,
+    pub(in crate::route) old: Option<StoredValue>,
 }
 
 /// A reader that waits.
@@ -81,7 +81,7 @@ impl Group {
     }
 
     /// A group that waits for what another worker fetches.
-    pub(in crate::route) fn waiting(asked: Rc<Asked>, identity: u64, since: Micros) -> Self {
+    pub(in crate::route) fn waiting(asked: Rc<OwnedQuestion>, identity: u64, since: Micros) -> Self {
         Self {
             asked,
             identity,
@@ -126,7 +126,7 @@ impl Group {
 
 /// The groups of a worker, by the identity of what they ask.
 #[derive(Default)]
-pub(in crate::route) struct Groups(HashMap<u64, FlightId, Hashed>);
+pub(in crate::route) struct Groups(HashMap<u64, FlightId, BuildKeyHasher>);
 
 impl Groups {
     pub(in crate::route) fn get(&self, identity: u64) -> Option<FlightId> {

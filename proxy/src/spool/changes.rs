@@ -10,13 +10,13 @@ use crate::near::{Changes, LINGER, Near, OpenChange};
 
 /// How the deletes that are sent again are counted.
 #[derive(Default)]
-pub(super) struct SentAgain {
+pub(super) struct ReplayedDeletes {
     changes: Option<Changes>,
     /// Deletes without an answer, the oldest first, and when each ends.
     lingering: VecDeque<(Instant, OpenChange)>,
 }
 
-impl SentAgain {
+impl ReplayedDeletes {
     /// Counts in this near cache from now on. Whoever was deleting by then is not known, so that it counts as a
     /// change of everything.
     pub(super) fn follow(&mut self, near: Option<&Arc<Near>>) {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
     use crate::{
         micros::Micros,
-        near::{Look, Question, Rule, RuleSettings},
+        near::{Lookup, Question, Rule, RuleSettings},
     };
 
     #[test]
@@ -79,7 +79,7 @@ mod tests {
             near.look(&question, Micros::ZERO, &mut Vec::new())
         };
         let keep = |key: &str| {
-            let Look::Miss(fill) = look(key) else {
+            let Lookup::Miss(fill) = look(key) else {
                 panic!("{key} is no miss");
             };
             let reply = Reply::new(Outcome::Found, 1);
@@ -87,22 +87,22 @@ mod tests {
                 .unwrap();
         };
         keep("before");
-        let mut again = SentAgain::default();
+        let mut again = ReplayedDeletes::default();
         assert!(again.begin(["k"].into_iter()).is_none(), "nothing is kept yet");
         again.follow(Some(&near));
         assert!(
-            matches!(look("before"), Look::Miss(_)),
+            matches!(look("before"), Lookup::Miss(_)),
             "whoever was deleting then"
         );
         keep("k");
         keep("other");
         let change = again.begin(["k"].into_iter());
-        assert!(matches!(look("k"), Look::Changing));
-        assert!(matches!(look("other"), Look::Hit(..)));
+        assert!(matches!(look("k"), Lookup::Changing));
+        assert!(matches!(look("other"), Lookup::Hit(..)));
         again.linger(change);
         again.follow(Some(&near));
-        assert!(matches!(look("k"), Look::Changing), "it may still be executed");
+        assert!(matches!(look("k"), Lookup::Changing), "it may still be executed");
         again.lingering.clear();
-        assert!(matches!(look("k"), Look::Miss(_)));
+        assert!(matches!(look("k"), Lookup::Miss(_)));
     }
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    changes::SentAgain,
+    changes::ReplayedDeletes,
     files,
     line::{self, ServerName},
     server::Server,
@@ -36,7 +36,7 @@ pub(super) fn run(options: &SpoolOptions, shared: &Shared, writer: &SyncSender<M
         down: BTreeMap::new(),
         open: BTreeMap::new(),
         sent: BTreeMap::new(),
-        changes: SentAgain::default(),
+        changes: ReplayedDeletes::default(),
     };
     while shared.wait_for_deletes() {
         replay.connect();
@@ -85,7 +85,7 @@ struct Replay<'a> {
     open: BTreeMap<ServerName, Server>,
     /// Deletes sent since the last report.
     sent: BTreeMap<ServerName, usize>,
-    changes: SentAgain,
+    changes: ReplayedDeletes,
 }
 
 impl Replay<'_> {
@@ -156,7 +156,7 @@ impl Replay<'_> {
     /// room for the rest, the file stays as it is: what was sent from it is then sent once more after a
     /// restart.
     fn send(&mut self, file: &Path) -> io::Result<()> {
-        let mut kept = Kept::of(file);
+        let mut kept = UnsentLines::of(file);
         let mut lines = Lines::of(file)?;
         loop {
             let chunk = self.read_chunk(&mut lines)?;
@@ -196,7 +196,7 @@ impl Replay<'_> {
         Ok(chunk)
     }
 
-    fn send_chunk(&mut self, chunk: &[Entry], kept: &mut Kept) {
+    fn send_chunk(&mut self, chunk: &[Entry], kept: &mut UnsentLines) {
         self.changes.follow(self.shared.near().as_ref());
         let mut by_server: BTreeMap<&ServerName, Vec<&Entry>> = BTreeMap::new();
         for entry in chunk {
@@ -239,13 +239,13 @@ struct Entry {
 }
 
 /// The lines of a file that could not be sent, in a file beside it, which is made for the first of them.
-struct Kept {
+struct UnsentLines {
     path: PathBuf,
     file: io::Result<Option<BufWriter<File>>>,
     servers: BTreeSet<ServerName>,
 }
 
-impl Kept {
+impl UnsentLines {
     fn of(file: &Path) -> Self {
         Self {
             path: file.with_added_extension(files::REST),

@@ -17,7 +17,7 @@ use crate::{
     engine::{ClientId, Endpoint, FlightId},
     members::{Localities, MemberId},
     metrics::Metrics,
-    near::Fetched,
+    near::OriginReply,
     reactor::{Reactor, give_back},
     route::{Orders, Tree},
     upstream::Close,
@@ -108,7 +108,7 @@ pub enum Order {
         /// What waits for it.
         flight: FlightId,
         /// The answer.
-        fetched: Box<Fetched>,
+        fetched: Box<OriginReply>,
     },
     /// Count changes, or no more: a rule of the near cache is on, or none is.
     FollowNear,

@@ -26,7 +26,7 @@ use proxima::{
     copies::KeyLocks,
     embedded::store::{self, Store},
     engine::{Engine, Facts, WorkerEvent},
-    members::{Here, Member, Registry},
+    members::{Member, OwnLocation, Registry},
     metrics::Metrics,
     micros::Micros,
     protocol::{Control, Protocols},
@@ -168,7 +168,7 @@ impl Proxy {
         let names = served
             .iter()
             .map(|served| (served.protocol, served.pool.to_owned()));
-        let registry = Registry::new(Here::new(&[], None));
+        let registry = Registry::new(OwnLocation::new(&[], None));
         let (bell, waker) = UnixStream::pair().unwrap();
         let woken = bell.try_clone().unwrap();
         // A bell that is full has been heard of.

@@ -13,7 +13,7 @@ use std::{
 use proxima::{
     config::schema::{Pool, Server},
     control,
-    members::{Here, Registry},
+    members::{OwnLocation, Registry},
     protocol::{
         Answerer, Asked, Heard, HoldLimit, Monitor, PoolChanges, PoolMembers, PoolOrders, PoolQuestion,
         PoolState, Protocols,
@@ -278,7 +278,7 @@ fn a_fresh_read_waits_for_a_barrier_that_began_after_it() {
 /// Its number and what was ordered for it stay.
 #[test]
 fn the_state_of_a_pool_is_made_anew_when_its_settings_change() {
-    let mut registry = Registry::new(Here::new(&[], None));
+    let mut registry = Registry::new(OwnLocation::new(&[], None));
     let server = Server {
         address: "127.0.0.1:1".into(),
         name: None,

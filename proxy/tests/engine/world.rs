@@ -16,7 +16,7 @@ use proxima::{
     embedded::store::{self, Store},
     engine::{Endpoint, Engine, Facts},
     fleet::{Slot, Stay},
-    members::{Here, Registry},
+    members::{OwnLocation, Registry},
     micros::Micros,
     near::{Near, Rules},
     peers::Role,
@@ -131,7 +131,7 @@ pub(crate) fn keeping(config: &Config, near: Option<(Arc<Near>, Rules)>) -> Resu
             Some((name.clone(), servers?.to_vec()))
         })
         .collect();
-    let mut registry = Registry::new(Here::new(&[], None));
+    let mut registry = Registry::new(OwnLocation::new(&[], None));
     let listeners: Vec<String> = config
         .listeners
         .iter()

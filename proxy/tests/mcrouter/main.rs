@@ -19,10 +19,10 @@ mod variants;
 
 use proxima::{
     config::schema::{Children, Route},
-    frontdoor::mcrouter::{Refused, Run, Start, start},
+    frontdoor::mcrouter::{Run, Start, StartError, start},
 };
 
-pub(crate) fn run(arguments: &[&str]) -> Result<Run, Refused> {
+pub(crate) fn run(arguments: &[&str]) -> Result<Run, StartError> {
     match start(arguments.iter().map(|argument| (*argument).to_owned()))? {
         Start::Run(run) => Ok(*run),
         Start::Print(text) => panic!("printed {text:?}"),
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<Run, Refused> {
 }
 
 /// The configuration of a text.
-pub(crate) fn parse(text: &str) -> Result<Run, Refused> {
+pub(crate) fn parse(text: &str) -> Result<Run, StartError> {
     run(&["--port=0", "--asynclog-disable", &format!("--config={text}")])
 }
 

@@ -4,12 +4,12 @@ use std::{fs, time::Duration};
 
 use proxima::{
     config::schema::{Access, HealthCheck, HealthListener, Manner, Network, Route, Verify},
-    frontdoor::nutcracker::{Refused, Run, Start, start},
+    frontdoor::nutcracker::{Run, Start, StartError, start},
 };
 
 use crate::{pool, rows::each_row};
 
-fn said(arguments: &[&str]) -> Result<Start, Refused> {
+fn said(arguments: &[&str]) -> Result<Start, StartError> {
     start(arguments.iter().map(|argument| (*argument).to_owned()))
 }
 

@@ -4,7 +4,7 @@ use crate::{
     admin::page::{Page, quoted},
     control::{Proxy, passed, refused},
     metrics::{Metrics, NearRuleCounts},
-    near::Gone,
+    near::RemovalReason,
 };
 
 type Count = fn(&NearRuleCounts) -> u64;
@@ -132,7 +132,7 @@ pub(super) fn near(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
     let name = "near_dropped";
     page.family(name, "counter", "Kept replies that went, by reason.");
     for (labels, _, usage, _) in &rows {
-        for why in Gone::ALL {
+        for why in RemovalReason::ALL {
             let labels = format!("{labels},reason=\"{}\"", why.name());
             page.row(&format!("{name}_total"), &labels, usage.gone(why));
         }

@@ -13,7 +13,7 @@ use crate::{
         unix_now,
     },
     copies::Snapshot,
-    members::{Here, Localities, Registry, host_id},
+    members::{Localities, OwnLocation, Registry, host_id},
     near::{Near, Rules},
     protocol::Protocols,
     random::Random,
@@ -92,7 +92,7 @@ pub fn check(loaded: &Loaded) -> Result<Vec<String>, Vec<OfflineError>> {
     let (names, servers) = ask(config).map_err(|error| vec![error])?;
     let known = names.addresses(&Questions::of(config, &servers));
     let mut refused: Vec<OfflineError> = config.state.as_deref().and_then(unwritable).into_iter().collect();
-    let mut registry = Registry::new(Here::new(&[], None)).sharing(names.certificates());
+    let mut registry = Registry::new(OwnLocation::new(&[], None)).sharing(names.certificates());
     registry.set_hosts(known.clone());
     refused.extend(unusable(config, names.certificates()));
     if let Err(error) = compile(loaded, &servers, &mut registry) {
@@ -166,7 +166,7 @@ pub fn explain(
     let (names, servers) = ask(config)?;
     let told = ask_agent(config)?;
     let localities = told.as_ref().and_then(|told| told.as_ref().ok());
-    let mut registry = Registry::new(Here::new(node, zone));
+    let mut registry = Registry::new(OwnLocation::new(node, zone));
     registry.set_hosts(names.addresses(&Questions::of(config, &servers)));
     let built = compile(loaded, &servers, &mut registry)?;
     if let Some(localities) = localities {

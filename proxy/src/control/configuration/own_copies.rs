@@ -10,14 +10,14 @@ use crate::{
         source::Own,
     },
     control::surroundings::host,
-    members::{Address, Distance, Here},
+    members::{Address, Distance, OwnLocation},
 };
 
 /// The configuration in which every listed pool of a fleet has its own server found.
 ///
 /// # Errors
 /// Several servers of a list are on this machine. The operator has to say which one is this peer's.
-pub(in crate::control) fn with_own_copies(mut loaded: Loaded, here: &Here) -> Result<Loaded, ConfigError> {
+pub(in crate::control) fn with_own_copies(mut loaded: Loaded, here: &OwnLocation) -> Result<Loaded, ConfigError> {
     let Some(fleet) = &loaded.config.fleet else {
         return Ok(loaded);
     };
@@ -52,7 +52,7 @@ pub(in crate::control) fn with_own_copies(mut loaded: Loaded, here: &Here) -> Re
 }
 
 /// The servers at the address at which other peers reach this one; if there are none, those on this machine.
-fn near<'a>(listed: &'a [Server], fleet: &Fleet, here: &Here) -> Vec<&'a Server> {
+fn near<'a>(listed: &'a [Server], fleet: &Fleet, here: &OwnLocation) -> Vec<&'a Server> {
     let reached = fleet.announce.as_deref().unwrap_or(&fleet.listen);
     let reached = listen_socket(reached)
         .map(|at| at.ip())
@@ -91,7 +91,7 @@ mod tests {
              pools: {{cache: {{servers: [{servers}], replicated: true}}}}\n\
              fleet: {{peers: [\"10.0.0.1:1\"], dir: d, tls: none, {fleet}}}\n"
         );
-        let here = Here::new(&[node.parse().unwrap()], None);
+        let here = OwnLocation::new(&[node.parse().unwrap()], None);
         let loaded = parse(&text, Path::new("p.yaml")).unwrap();
         let found = with_own_copies(loaded, &here).map_err(|error| error.to_string())?;
         let pool = &found.config.pools["cache"];

@@ -13,7 +13,7 @@ use super::probe::{flush, probe};
 use crate::{
     config::schema::EjectBy,
     control::{Proxy, Rooms, membership::Membership},
-    frontdoor::{Ejected, HealthChange},
+    frontdoor::{EjectedCounts, HealthChange},
     members::{Health, Member},
     random::Random,
 };
@@ -54,13 +54,13 @@ impl Ejections {
 }
 
 /// How many servers are not asked. Several members may be the same server.
-fn ejected(members: &[Arc<Member>]) -> Ejected {
+fn ejected(members: &[Arc<Member>]) -> EjectedCounts {
     let down = members.iter().filter(|member| !member.health.is_up());
     let servers: BTreeMap<*const Health, bool> = down
         .map(|member| (Arc::as_ptr(&member.health), member.health.was_late()))
         .collect();
     let late = servers.values().filter(|was_late| **was_late).count();
-    Ejected {
+    EjectedCounts {
         late,
         lost: servers.len() - late,
     }
@@ -214,7 +214,7 @@ impl Proxy {
     }
 
     /// How many servers are not asked.
-    pub fn ejected(&self) -> Ejected {
+    pub fn ejected(&self) -> EjectedCounts {
         ejected(&self.rooms().membership.members)
     }
 

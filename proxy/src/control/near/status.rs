@@ -12,7 +12,7 @@ use crate::{
     },
     control::Proxy,
     metrics::NearRuleCounts,
-    near::{Entries, Gone, Near, Rule, RuleUsage, Rules},
+    near::{Entries, Near, RemovalReason, Rule, RuleUsage, Rules},
     protocol::NearFigures,
     route::near_settings,
 };
@@ -127,7 +127,7 @@ impl RuleStatus {
             let rows = rows.iter().map(|&(name, count)| (name.to_owned(), count));
             rows.collect()
         };
-        let gone = Gone::ALL.map(|why| (why.name(), usage.gone(why)));
+        let gone = RemovalReason::ALL.map(|why| (why.name(), usage.gone(why)));
         let running = values_of(&rule.settings());
         let configured = config
             .near_rules()

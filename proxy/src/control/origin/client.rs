@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     control::surroundings::{discovery::Resolve, dns::System},
-    near::{Failure, Fetch, Fetched, HttpOrigin},
+    near::{Failure, Fetch, HttpOrigin, OriginReply},
 };
 
 /// The most fetches that wait for their turn. Further ones are answered with an error at once.
@@ -84,7 +84,7 @@ impl Client {
     }
 
     /// Fetches a value within the origin's time.
-    pub(super) async fn fetch(&self, fetch: &Fetch) -> Fetched {
+    pub(super) async fn fetch(&self, fetch: &Fetch) -> OriginReply {
         let before = self.begun.fetch_add(1, Relaxed);
         let _counted = Counted(&self.begun);
         let is_asked = AtomicBool::new(false);
@@ -98,7 +98,7 @@ impl Client {
         };
         fetched.unwrap_or_else(late).unwrap_or_else(|failure| {
             let text = format!("origin {}: {}", self.origin.url.authority(), failure.text);
-            Fetched::Failed(Failure {
+            OriginReply::Failed(Failure {
                 text,
                 is_origins: is_asked.load(Relaxed),
                 ..failure
@@ -107,7 +107,7 @@ impl Client {
     }
 
     /// Waits for its turn, and asks.
-    async fn ask(&self, fetch: &Fetch, is_asked: &AtomicBool) -> Result<Fetched, Failure> {
+    async fn ask(&self, fetch: &Fetch, is_asked: &AtomicBool) -> Result<OriginReply, Failure> {
         let request = self.request(fetch)?;
         let closed = |_| failed(Outcome::LocalError, "the proxy ends");
         let _place = self.places.acquire().await.map_err(closed)?;
@@ -138,7 +138,7 @@ impl Client {
         fetch: &Fetch,
         reply: hyper::Response<hyper::body::Incoming>,
         began: Instant,
-    ) -> Result<Fetched, Failure> {
+    ) -> Result<OriginReply, Failure> {
         let fields = reply.headers().iter();
         let bytes: usize = fields
             .map(|(name, value)| name.as_str().len() + value.len() + 4)

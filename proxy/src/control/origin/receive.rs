@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::failure::{broken, failed};
 use crate::{
     control::unix_now,
-    near::{Failure, Fetch, Fetched, freshness},
+    near::{Failure, Fetch, OriginReply, freshness},
 };
 
 /// The most bytes of a body that is of no use, but is read so that its connection can be kept.
@@ -27,7 +27,7 @@ pub(super) async fn receive(
     fetch: &Fetch,
     reply: Response<Incoming>,
     took: Duration,
-) -> Result<(Fetched, bool), Failure> {
+) -> Result<(OriginReply, bool), Failure> {
     let (head, body) = reply.into_parts();
     let (fields, now) = (&head.headers, unix_now().into());
     match (head.status, &fetch.validator) {
@@ -35,11 +35,11 @@ pub(super) async fn receive(
             check_encoding(fields)?;
             let value = collect(fields, body, fetch.largest).await?;
             let terms = freshness(fields, None, now, took);
-            Ok((Fetched::Value(value.into(), terms), true))
+            Ok((OriginReply::Value(value.into(), terms), true))
         }
         (StatusCode::NOT_FOUND, _) => {
             let terms = freshness(fields, None, now, took);
-            Ok((Fetched::Missing(terms), is_over(body).await))
+            Ok((OriginReply::Missing(terms), is_over(body).await))
         }
         (StatusCode::NOT_MODIFIED, Some(validator)) => {
             if !validator.is_confirmed_by(fields) {
@@ -47,7 +47,7 @@ pub(super) async fn receive(
                 return Err(failed(Outcome::RemoteError, text));
             }
             let terms = freshness(fields, Some(validator), now, took);
-            Ok((Fetched::Same(terms), is_over(body).await))
+            Ok((OriginReply::Same(terms), is_over(body).await))
         }
         (status, _) if status.is_redirection() => {
             let text = format!("status {}: redirects are not followed", status.as_u16());

@@ -50,7 +50,7 @@ use crate::{
     embedded::store::{self, Store},
     engine::{Engine, Facts, WorkerEvent},
     frontdoor::{ConfigSource, mcrouter::Door},
-    members::{Here, Registry, host_id},
+    members::{OwnLocation, Registry, host_id},
     micros::Micros,
     peers,
     protocol::Protocols,
@@ -300,7 +300,7 @@ fn prepare(
     names: &Arc<Names>,
     runtime: &Runtime,
 ) -> Result<(Preparer, Change), StartError> {
-    let here = Here::new(&options.node_addresses, options.zone.clone());
+    let here = OwnLocation::new(&options.node_addresses, options.zone.clone());
     let loaded = source.load().and_then(|loaded| with_own_copies(loaded, &here));
     let loaded = loaded.map_err(ReloadError::from)?;
     // A name that does not resolve yet is no reason to fail: nodes start in any order.

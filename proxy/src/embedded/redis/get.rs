@@ -4,7 +4,7 @@ use proxima_wire::{message::Outcome, resp::append_number};
 
 use super::{
     call::Call,
-    options::{self, Expiry, Of},
+    options::{self, Expiry, OptionsOf},
     reply::{self, SYNTAX},
 };
 use crate::embedded::store::{Counter, Entry, Miss};
@@ -58,7 +58,7 @@ pub(super) fn getdel(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
 
 /// `GETEX KEY [PERSIST | EX … | PX … | EXAT … | PXAT …]`
 pub(super) fn getex(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
-    let Some(options) = options::read(Of::GetEx, &mut call.options()) else {
+    let Some(options) = options::read(OptionsOf::GetEx, &mut call.options()) else {
         return reply::error(out, SYNTAX);
     };
     let mut entry = call.entry(call.key);

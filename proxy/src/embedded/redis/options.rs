@@ -40,13 +40,13 @@ pub(super) enum Expiry<'a> {
 
 /// The command to which options belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Of {
+pub(super) enum OptionsOf {
     Set,
     GetEx,
 }
 
 /// Reads the options of a command. `None`: they are none, or exclude each other.
-pub(super) fn read<'a>(of: Of, words: &mut Args<'a>) -> Option<Options<'a>> {
+pub(super) fn read<'a>(of: OptionsOf, words: &mut Args<'a>) -> Option<Options<'a>> {
     let mut options = Options {
         condition: Condition::Always,
         shows_old: false,
@@ -54,7 +54,7 @@ pub(super) fn read<'a>(of: Of, words: &mut Args<'a>) -> Option<Options<'a>> {
     };
     while let Some(word) = words.text() {
         match of {
-            Of::Set if options.take_condition(word, words) => {}
+            OptionsOf::Set if options.take_condition(word, words) => {}
             _ => options.expiry = expiry(of, options.expiry, word, words)?,
         }
     }
@@ -84,7 +84,7 @@ impl<'a> Options<'a> {
 }
 
 /// Takes a word about the expiry time. The same kind may be said again, and the last one counts.
-fn expiry<'a>(of: Of, before: Expiry<'a>, word: &[u8], words: &mut Args<'a>) -> Option<Expiry<'a>> {
+fn expiry<'a>(of: OptionsOf, before: Expiry<'a>, word: &[u8], words: &mut Args<'a>) -> Option<Expiry<'a>> {
     let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
     let units = [
         ("ex", Unit::Seconds),
@@ -94,8 +94,8 @@ fn expiry<'a>(of: Of, before: Expiry<'a>, word: &[u8], words: &mut Args<'a>) -> 
     ];
     let said = match units.into_iter().find(|(name, _)| is(name)) {
         Some((_, unit)) => Expiry::At(unit, words.text()?),
-        None if is("keepttl") && of == Of::Set => Expiry::Keep,
-        None if is("persist") && of == Of::GetEx => Expiry::Never,
+        None if is("keepttl") && of == OptionsOf::Set => Expiry::Keep,
+        None if is("persist") && of == OptionsOf::GetEx => Expiry::Never,
         None => return None,
     };
     let agrees = match (before, said) {

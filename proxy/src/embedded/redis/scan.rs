@@ -20,7 +20,7 @@ const STEPS: i64 = 4096;
 const BYTES: usize = 64 * 1024;
 
 /// What a call asks for.
-struct Asked<'a> {
+struct ScanOptions<'a> {
     cursor: u64,
     pattern: &'a [u8],
     count: i64,
@@ -55,9 +55,9 @@ pub(super) fn scan(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
 }
 
 /// Reads what a call asks for. The error is the reply.
-fn read<'a>(call: &Call<'a>) -> Result<Asked<'a>, &'static str> {
+fn read<'a>(call: &Call<'a>) -> Result<ScanOptions<'a>, &'static str> {
     let mut words = call.words();
-    let mut asked = Asked {
+    let mut asked = ScanOptions {
         cursor: cursor(words.text().unwrap_or_default()).ok_or("invalid cursor")?,
         pattern: b"*",
         count: COUNT,

@@ -6,7 +6,7 @@ use super::{
     call::Call,
     get::append_value,
     moment::Unit,
-    options::{self, Condition, Expiry, Of, Options},
+    options::{self, Condition, Expiry, Options, OptionsOf},
     reply::{self, SYNTAX},
 };
 use crate::embedded::store::{Counter, Entry, Meta, TooLarge};
@@ -42,7 +42,7 @@ pub(super) fn put(entry: &mut Entry<'_, '_>, lifetime: Lifetime, value: &[u8]) -
 pub(super) fn set(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
     let mut words = call.options();
     let value = words.text().unwrap_or_default();
-    match options::read(Of::Set, &mut words) {
+    match options::read(OptionsOf::Set, &mut words) {
         Some(options) => store(call, value, options, out),
         None => reply::error(out, SYNTAX),
     }

@@ -23,7 +23,7 @@ use crate::size_class::size_class;
 const SAMPLE: usize = 16;
 
 /// What a shard knows of one keyspace.
-struct Share {
+struct KeyspaceState {
     /// Items of an earlier epoch are flushed.
     epoch: u32,
     /// When the next flush is due, in milliseconds.
@@ -39,7 +39,7 @@ pub(super) struct Shard {
     used: usize,
     /// Bytes that items and table may take together.
     limit: usize,
-    keyspaces: [Share; KEYSPACES],
+    keyspaces: [KeyspaceState; KEYSPACES],
     /// Items of earlier epochs still in the table.
     flushed: usize,
     /// Items that will expire, flushed ones included.
@@ -60,7 +60,7 @@ impl Shard {
             table: Table::default(),
             used: 0,
             limit,
-            keyspaces: Keyspace::ALL.map(|keyspace| Share {
+            keyspaces: Keyspace::ALL.map(|keyspace| KeyspaceState {
                 epoch: keyspace.first_epoch(),
                 flush_at: None,
                 items: 0,
@@ -77,18 +77,18 @@ impl Shard {
     }
 
     #[inline]
-    fn share(&self, keyspace: Keyspace) -> &Share {
+    fn keyspace_state(&self, keyspace: Keyspace) -> &KeyspaceState {
         &self.keyspaces[keyspace as usize]
     }
 
     #[inline]
-    fn share_mut(&mut self, keyspace: Keyspace) -> &mut Share {
+    fn keyspace_state_mut(&mut self, keyspace: Keyspace) -> &mut KeyspaceState {
         &mut self.keyspaces[keyspace as usize]
     }
 
     /// The counters of a keyspace.
     pub(super) fn counters(&mut self, keyspace: Keyspace) -> &mut Counters {
-        &mut self.share_mut(keyspace).counters
+        &mut self.keyspace_state_mut(keyspace).counters
     }
 
     /// Does what every operation of a keyspace does first: a flush that is due, and a step of the crawler.
@@ -96,7 +96,7 @@ impl Shard {
     #[inline]
     pub(super) fn begin(&mut self, keyspace: Keyspace, now: u64) {
         self.tick = self.tick.wrapping_add(1);
-        if self.share(keyspace).flush_at.is_some_and(|at| now >= at) {
+        if self.keyspace_state(keyspace).flush_at.is_some_and(|at| now >= at) {
             self.flush(keyspace);
         }
         if self.mortal | self.flushed != 0 {
@@ -121,7 +121,7 @@ impl Shard {
 
     #[inline]
     fn is_flushed(&self, life: Life) -> bool {
-        life.epoch() != self.share(life.keyspace()).epoch
+        life.epoch() != self.keyspace_state(life.keyspace()).epoch
     }
 
     fn is_dead(&self, slot: &Slot, now: u64) -> bool {
@@ -131,25 +131,25 @@ impl Shard {
     /// Flushes the keyspace at `at`, or now if that is not later than `now`. A later call replaces a flush
     /// that is not due yet.
     pub(super) fn flush_at(&mut self, keyspace: Keyspace, at: u64, now: u64) {
-        self.share_mut(keyspace).flush_at = None;
+        self.keyspace_state_mut(keyspace).flush_at = None;
         if at > now {
-            self.share_mut(keyspace).flush_at = Some(at);
+            self.keyspace_state_mut(keyspace).flush_at = Some(at);
         } else {
             self.flush(keyspace);
         }
     }
 
     fn flush(&mut self, keyspace: Keyspace) {
-        let share = self.share_mut(keyspace);
-        share.flush_at = None;
-        let next = share.epoch + KEYSPACES as u32;
+        let keyspace_state = self.keyspace_state_mut(keyspace);
+        keyspace_state.flush_at = None;
+        let next = keyspace_state.epoch + KEYSPACES as u32;
         if next > Life::LAST_EPOCH {
             // Epochs begin anew: no item may be left that could come alive again.
             self.purge(keyspace);
-            self.share_mut(keyspace).epoch = keyspace.first_epoch();
+            self.keyspace_state_mut(keyspace).epoch = keyspace.first_epoch();
         } else {
-            share.epoch = next;
-            let flushed = std::mem::take(&mut share.items);
+            keyspace_state.epoch = next;
+            let flushed = std::mem::take(&mut keyspace_state.items);
             self.flushed += flushed;
         }
     }
@@ -178,7 +178,7 @@ impl Shard {
     ) -> Result<usize, Miss> {
         let at = self.table.find(keyspace, hash, key).ok_or(Miss::Absent)?;
         let life = self.table.slot(at).life;
-        let is_flushed = life.epoch() != self.share(keyspace).epoch;
+        let is_flushed = life.epoch() != self.keyspace_state(keyspace).epoch;
         if !is_flushed && !life.has_expired(now) {
             return Ok(at);
         }
@@ -283,7 +283,7 @@ impl Shard {
                 return (at, cas);
             }
         }
-        let mut life = Life::new(meta.expires, self.share(keyspace).epoch);
+        let mut life = Life::new(meta.expires, self.keyspace_state(keyspace).epoch);
         if let Some(at) = at {
             life = life.with_hits_of(self.remove(at).life);
         }
@@ -292,7 +292,7 @@ impl Shard {
         item::write(&mut bytes, facts, key, &format, value);
         self.used += class;
         self.mortal += usize::from(life.expires() != 0);
-        self.share_mut(keyspace).items += 1;
+        self.keyspace_state_mut(keyspace).items += 1;
         (self.table.insert(hash, bytes, life, tick), cas)
     }
 
@@ -342,7 +342,7 @@ impl Shard {
 
     /// Living items of the keyspace, including those that have expired and were not found yet.
     pub(super) fn items(&self, keyspace: Keyspace) -> usize {
-        self.share(keyspace).items
+        self.keyspace_state(keyspace).items
     }
 
     /// Drops the least useful of the next few items and returns it. `None`: there was no item.
@@ -385,7 +385,7 @@ impl Shard {
         if self.is_flushed(slot.life) {
             self.flushed -= 1;
         } else {
-            self.share_mut(slot.life.keyspace()).items -= 1;
+            self.keyspace_state_mut(slot.life.keyspace()).items -= 1;
         }
         slot
     }

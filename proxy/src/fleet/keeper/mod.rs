@@ -12,9 +12,9 @@
 //! * `fork`: a second keeper in the same state, for a model
 //!
 //! Invariants. An acknowledged change is at every keeper of the view, or its key is deleted there, or that
-//! copy is not read. A change that begins after an acknowledgement has a later stamp. A change that a keeper has
-//! taken is confirmed or in doubt. A peer that saw another one leave has in `missed` every key that changed
-//! since then.
+//! copy is not read. A change that begins after an acknowledgement has a later stamp. A change that a keeper
+//! has taken is confirmed or in doubt. A peer that saw another one leave has in `missed` every key that
+//! changed since then.
 
 mod change;
 mod doubts;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     handles::{self, Args},
     object::{Object, text},
-    pools::{Listed, Pools},
+    pools::{ListedPool, Pools},
     settings::Settings,
 };
 use crate::config::{
@@ -21,7 +21,7 @@ const LIST_LIMIT: usize = 100_000;
 
 /// The result of building something that stands where handles are expected.
 #[derive(Clone, Debug)]
-pub(super) enum Built {
+pub(super) enum BuiltHandles {
     /// A handle.
     One(Route),
     /// `Pool|A`: all servers of a pool that is not empty.
@@ -30,7 +30,7 @@ pub(super) enum Built {
     List(Vec<Route>),
 }
 
-impl Built {
+impl BuiltHandles {
     /// As the children of a route.
     pub(super) fn children(self) -> Children {
         match self {
@@ -61,7 +61,7 @@ pub(super) struct Builder {
     pub(super) routes: BTreeMap<String, Route>,
     /// Handles by name as they are written in `named_handles`.
     named: BTreeMap<String, Node>,
-    built: BTreeMap<String, Built>,
+    built: BTreeMap<String, BuiltHandles>,
     /// Named handles that cannot be built, each with the reason. As in mcrouter this matters where a route
     /// names them.
     unbuilt: BTreeMap<String, Diagnostic>,
@@ -126,7 +126,7 @@ impl Builder {
     }
 
     /// Builds what stands at `node`.
-    pub(super) fn build(&mut self, node: &Node, cx: &mut Reading) -> Result<Built, Diagnostic> {
+    pub(super) fn build(&mut self, node: &Node, cx: &mut Reading) -> Result<BuiltHandles, Diagnostic> {
         // Names and short forms nest as objects do, so the limit of the text is not enough.
         if self.depth >= DEPTH_LIMIT {
             return Err(cx.refuse(
@@ -148,9 +148,9 @@ impl Builder {
     /// Builds the one handle that must stand at `node`.
     pub(super) fn one(&mut self, node: &Node, cx: &mut Reading) -> Result<Route, Diagnostic> {
         let mut routes = match self.build(node, cx)? {
-            Built::One(route) => return Ok(route),
-            Built::Members(pool) => self.members(&pool),
-            Built::List(routes) => routes,
+            BuiltHandles::One(route) => return Ok(route),
+            BuiltHandles::Members(pool) => self.members(&pool),
+            BuiltHandles::List(routes) => routes,
         };
         match (routes.pop(), routes.is_empty()) {
             (Some(route), true) => Ok(route),
@@ -171,9 +171,11 @@ impl Builder {
         cx: &mut Reading,
     ) -> Result<Option<Children>, Diagnostic> {
         Ok(match node.map(|node| self.build(node, cx)).transpose()? {
-            Some(Built::One(route)) => Some(Children::List(vec![route])),
-            Some(Built::Members(pool)) => Some(Children::Pool(pool)),
-            Some(Built::List(routes)) => Some(Children::List(routes)).filter(|children| !is_empty(children)),
+            Some(BuiltHandles::One(route)) => Some(Children::List(vec![route])),
+            Some(BuiltHandles::Members(pool)) => Some(Children::Pool(pool)),
+            Some(BuiltHandles::List(routes)) => {
+                Some(Children::List(routes)).filter(|children| !is_empty(children))
+            }
             None => None,
         })
     }
@@ -181,7 +183,7 @@ impl Builder {
     /// The number of these children.
     pub(super) fn count(&self, children: &Children) -> usize {
         match children {
-            Children::Pool(name) => self.pools.listed.get(name).map_or(0, Listed::len),
+            Children::Pool(name) => self.pools.listed.get(name).map_or(0, ListedPool::len),
             Children::List(routes) => routes.len(),
         }
     }
@@ -207,16 +209,16 @@ impl Builder {
         Route::Named(name)
     }
 
-    fn list(&mut self, nodes: &[Node], cx: &mut Reading) -> Result<Built, Diagnostic> {
+    fn list(&mut self, nodes: &[Node], cx: &mut Reading) -> Result<BuiltHandles, Diagnostic> {
         if let [only] = nodes {
             return cx.within("[0]", |cx| self.build(only, cx));
         }
         let mut routes = Vec::new();
         for (i, node) in nodes.iter().enumerate() {
             match cx.within(format!("[{i}]"), |cx| self.build(node, cx))? {
-                Built::One(route) => routes.push(route),
-                Built::Members(pool) => routes.extend(self.members(&pool)),
-                Built::List(more) => routes.extend(more),
+                BuiltHandles::One(route) => routes.push(route),
+                BuiltHandles::Members(pool) => routes.extend(self.members(&pool)),
+                BuiltHandles::List(more) => routes.extend(more),
             }
             if routes.len() > LIST_LIMIT {
                 return Err(cx.refuse(
@@ -225,15 +227,15 @@ impl Builder {
                 ));
             }
         }
-        Ok(Built::List(routes))
+        Ok(BuiltHandles::List(routes))
     }
 
     /// All handles of what was built, one by one.
-    pub(super) fn list_of(&self, built: Built) -> Vec<Route> {
+    pub(super) fn list_of(&self, built: BuiltHandles) -> Vec<Route> {
         match built {
-            Built::One(route) => vec![route],
-            Built::Members(pool) => self.members(&pool),
-            Built::List(routes) => routes,
+            BuiltHandles::One(route) => vec![route],
+            BuiltHandles::Members(pool) => self.members(&pool),
+            BuiltHandles::List(routes) => routes,
         }
     }
 
@@ -257,12 +259,16 @@ impl Builder {
     }
 
     /// What a pool consists of: its servers, or a list if handles stand among them. `None`: it is empty.
-    pub(super) fn children_of(&mut self, pool: &str, cx: &mut Reading) -> Result<Option<Built>, Diagnostic> {
+    pub(super) fn children_of(
+        &mut self,
+        pool: &str,
+        cx: &mut Reading,
+    ) -> Result<Option<BuiltHandles>, Diagnostic> {
         let Some(listed) = self.pools.listed.get(pool).cloned() else {
             return Ok(None);
         };
         if listed.handles.is_empty() && self.most_in_flight.is_none() {
-            return Ok((!listed.servers.is_empty()).then(|| Built::Members(pool.to_owned())));
+            return Ok((!listed.servers.is_empty()).then(|| BuiltHandles::Members(pool.to_owned())));
         }
         if listed.len() == 0 {
             return Ok(None);
@@ -275,7 +281,7 @@ impl Builder {
                 None => routes.extend(servers.next().map(|server| self.limited(pool, server))),
             }
         }
-        Ok(Some(Built::List(routes)))
+        Ok(Some(BuiltHandles::List(routes)))
     }
 
     /// A server of a pool, with the limit of its requests under way.
@@ -296,9 +302,9 @@ impl Builder {
     }
 
     /// Builds a name, or a type, perhaps with a parameter behind `|`.
-    fn text(&mut self, text: &str, at: Place, cx: &mut Reading) -> Result<Built, Diagnostic> {
+    fn text(&mut self, text: &str, at: Place, cx: &mut Reading) -> Result<BuiltHandles, Diagnostic> {
         if text.is_empty() {
-            return Ok(Built::List(Vec::new()));
+            return Ok(BuiltHandles::List(Vec::new()));
         }
         if let Some(built) = self.by_name(text, at, cx)? {
             return Ok(built);
@@ -319,7 +325,7 @@ impl Builder {
         handles::build(self, kind, at, &Args::short(at, parameter.as_ref()), cx)
     }
 
-    fn object(&mut self, node: &Node, cx: &mut Reading) -> Result<Built, Diagnostic> {
+    fn object(&mut self, node: &Node, cx: &mut Reading) -> Result<BuiltHandles, Diagnostic> {
         let object = Object::of(node, cx)?;
         let name = object.take("name", cx, text)?;
         if let Some(built) = name.as_ref().and_then(|name| self.built.get(name)) {
@@ -335,7 +341,12 @@ impl Builder {
     }
 
     /// The handle of that name, which is built at its first use.
-    fn by_name(&mut self, name: &str, at: Place, cx: &mut Reading) -> Result<Option<Built>, Diagnostic> {
+    fn by_name(
+        &mut self,
+        name: &str,
+        at: Place,
+        cx: &mut Reading,
+    ) -> Result<Option<BuiltHandles>, Diagnostic> {
         if let Some(built) = self.built.get(name) {
             return Ok(Some(built.clone()));
         }
@@ -363,11 +374,11 @@ impl Builder {
         }))
     }
 
-    fn keep(&mut self, name: String, built: Built) -> Built {
+    fn keep(&mut self, name: String, built: BuiltHandles) -> BuiltHandles {
         let built = match built {
-            Built::One(route) => {
+            BuiltHandles::One(route) => {
                 self.routes.insert(name.clone(), route);
-                Built::One(Route::Named(name.clone()))
+                BuiltHandles::One(Route::Named(name.clone()))
             }
             several => several,
         };

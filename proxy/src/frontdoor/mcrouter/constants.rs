@@ -5,7 +5,7 @@ use std::thread;
 use super::{
     error::OptionError,
     flags::Flags,
-    options::{OPTIONS, Status, Takes},
+    options::{OPTIONS, Status, ValueKind},
     preprocess::{Constant, Constants},
     threads::workers,
 };
@@ -22,9 +22,9 @@ pub(super) fn constants(
     let mut constants = Constants::new();
     for option in OPTIONS.iter().filter(|option| option.status != Status::Ours) {
         let value = match option.takes {
-            Takes::Number(_) => flags.text(option.name),
-            Takes::Toggle(_) => u8::from(flags.flag(option.name) != option.is_opposite).to_string(),
-            Takes::Text(_) | Takes::Acks => continue,
+            ValueKind::Number(_) => flags.text(option.name),
+            ValueKind::Toggle(_) => u8::from(flags.flag(option.name) != option.is_opposite).to_string(),
+            ValueKind::Text(_) | ValueKind::Acks => continue,
         };
         constants.insert(
             format!("mcr_opts-{}", option.internal_name()),

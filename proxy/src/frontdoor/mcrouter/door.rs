@@ -11,7 +11,7 @@ use super::{
     json,
     load::Input,
     object::{Object, list, text},
-    options::{OPTIONS, Opt, Status, Takes},
+    options::{OPTIONS, Opt, Status, ValueKind},
     preprocess::Constants,
 };
 use crate::config::{Diagnostic, document::shortened, file, reading::Reading};
@@ -75,7 +75,7 @@ fn options(flags: &Flags) -> Vec<(String, String)> {
 
 fn value(option: &Opt, flags: &Flags) -> String {
     match option.takes {
-        Takes::Toggle(_) => u8::from(flags.flag(option.name) != option.is_opposite).to_string(),
+        ValueKind::Toggle(_) => u8::from(flags.flag(option.name) != option.is_opposite).to_string(),
         // The other option is another name of this one.
         _ if option.name == "num-proxies" && flags.is_given("proxy-threads") => flags.text("proxy-threads"),
         _ => flags.text(option.name),

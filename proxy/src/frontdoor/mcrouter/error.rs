@@ -6,9 +6,9 @@ use crate::{
 };
 
 /// The command line is refused, and the program ends. The operator has to correct it, or the configuration;
-/// [`Refused::retry_may_help`] tells where the same command line may be served later.
+/// [`StartError::retry_may_help`] tells where the same command line may be served later.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Refused {
+pub enum StartError {
     /// The command line itself. It is never served.
     #[error(transparent)]
     Options(#[from] OptionError),
@@ -20,7 +20,7 @@ pub enum Refused {
     Invalid(ConfigError),
 }
 
-impl Refused {
+impl StartError {
     /// Whether the same command line may be served later.
     pub fn retry_may_help(&self) -> bool {
         matches!(self, Self::Config(_))

@@ -9,7 +9,7 @@ use super::{
     error::OptionError,
     json,
     object::Object,
-    options::{self, Opt, Status, Takes},
+    options::{self, Opt, Status, ValueKind},
 };
 use crate::config::{document::shortened, file, reading::Reading};
 
@@ -60,21 +60,21 @@ pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags,
             continue;
         }
         let word = if are_options {
-            Word::of(&argument)
+            FlagArgument::of(&argument)
         } else {
-            Word::Other
+            FlagArgument::Other
         };
         let (name, attached, option) = match word {
-            Word::Long(name, value) => {
+            FlagArgument::Long(name, value) => {
                 let name = options::by_long(name, &SPECIAL).unwrap_or(name);
                 (name.to_owned(), value.map(str::to_owned), options::by_name(name))
             }
-            Word::Short(short, value) => (
+            FlagArgument::Short(short, value) => (
                 short.to_string(),
                 value.map(str::to_owned),
                 options::by_short(short),
             ),
-            Word::Other => {
+            FlagArgument::Other => {
                 match argument.strip_prefix("file:") {
                     Some(path) => flavor = read_flavor(Path::new(path), &mut flags.warnings)?,
                     None => flags
@@ -96,8 +96,8 @@ pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags,
         };
         let value = match (option.takes, attached) {
             (_, Some(value)) => value,
-            (Takes::Toggle(default), None) => (!default).to_string(),
-            (Takes::Acks, None) => "true".to_owned(),
+            (ValueKind::Toggle(default), None) => (!default).to_string(),
+            (ValueKind::Acks, None) => "true".to_owned(),
             (_, None) => arguments.next().ok_or(OptionError::NoValue(option.name))?,
         };
         flags.values.insert(option.name, checked(option, &value)?);
@@ -117,10 +117,10 @@ impl Flags {
             options::by_name(name).map(|option| option.takes),
         ) {
             (Some(value), _) => value.clone(),
-            (None, Some(Takes::Text(text))) => text.to_owned(),
-            (None, Some(Takes::Number(number))) => number.to_string(),
-            (None, Some(Takes::Toggle(flag))) => flag.to_string(),
-            (None, Some(Takes::Acks)) => "false".to_owned(),
+            (None, Some(ValueKind::Text(text))) => text.to_owned(),
+            (None, Some(ValueKind::Number(number))) => number.to_string(),
+            (None, Some(ValueKind::Toggle(flag))) => flag.to_string(),
+            (None, Some(ValueKind::Acks)) => "false".to_owned(),
             (None, None) => String::new(),
         }
     }
@@ -223,13 +223,13 @@ impl Flags {
 }
 
 /// A parsed argument.
-enum Word<'a> {
+enum FlagArgument<'a> {
     Long(&'a str, Option<&'a str>),
     Short(char, Option<&'a str>),
     Other,
 }
 
-impl<'a> Word<'a> {
+impl<'a> FlagArgument<'a> {
     fn of(argument: &'a str) -> Self {
         if let Some(long) = argument.strip_prefix("--").filter(|long| !long.is_empty()) {
             return match long.split_once('=') {
@@ -258,13 +258,15 @@ fn checked(option: &Opt, value: &str) -> Result<String, OptionError> {
         })
     };
     match option.takes {
-        Takes::Text(_) => Ok(value.to_owned()),
-        Takes::Number(_) => match value.trim_ascii().parse::<i64>() {
+        ValueKind::Text(_) => Ok(value.to_owned()),
+        ValueKind::Number(_) => match value.trim_ascii().parse::<i64>() {
             Ok(number) if number >= -1 => Ok(number.to_string()),
             _ => wrong("a number"),
         },
-        Takes::Toggle(_) => truth(value).map_or_else(|| wrong("`true` or `false`"), |is| Ok(is.to_string())),
-        Takes::Acks => match value.parse::<u32>() {
+        ValueKind::Toggle(_) => {
+            truth(value).map_or_else(|| wrong("`true` or `false`"), |is| Ok(is.to_string()))
+        }
+        ValueKind::Acks => match value.parse::<u32>() {
             Ok(1..) => Ok(value.to_owned()),
             _ if matches!(value, "true" | "false") => Ok(value.to_owned()),
             _ => wrong("nothing or a number of copies from 1"),
@@ -288,10 +290,10 @@ fn truth(value: &str) -> Option<bool> {
 
 fn asks_for_something(option: &Opt, value: &str) -> bool {
     match option.takes {
-        Takes::Text(default) => !value.is_empty() && value != default,
-        Takes::Number(default) => value != default.to_string(),
-        Takes::Toggle(default) => value != default.to_string(),
-        Takes::Acks => value != "false",
+        ValueKind::Text(default) => !value.is_empty() && value != default,
+        ValueKind::Number(default) => value != default.to_string(),
+        ValueKind::Toggle(default) => value != default.to_string(),
+        ValueKind::Acks => value != "false",
     }
 }
 

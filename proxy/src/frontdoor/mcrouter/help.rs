@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::options::{OPTIONS, Status, Takes};
+use super::options::{OPTIONS, Status, ValueKind};
 
 /// The options with [`Status::Ours`], which no other manual explains.
 const OURS: &str = "
@@ -31,10 +31,10 @@ pub(super) fn help() -> String {
             format!("-{}, ", option.short)
         };
         let value = match option.takes {
-            Takes::Toggle(_) | Takes::Acks => "[=true|false]".to_owned(),
-            Takes::Number(number) => format!("=N (default {number})"),
-            Takes::Text("") => "=VALUE".to_owned(),
-            Takes::Text(text) => format!("=VALUE (default {text})"),
+            ValueKind::Toggle(_) | ValueKind::Acks => "[=true|false]".to_owned(),
+            ValueKind::Number(number) => format!("=N (default {number})"),
+            ValueKind::Text("") => "=VALUE".to_owned(),
+            ValueKind::Text(text) => format!("=VALUE (default {text})"),
         };
         let _ = writeln!(text, "  {short}--{}{value}", option.name);
     }

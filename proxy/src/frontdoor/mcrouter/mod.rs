@@ -7,7 +7,7 @@
 //! ```
 //!
 //! [`start()`] is the way in: it gives a [`Run`], which has a configuration and can read it again, or a
-//! [`Refused`], which says why not. What mcrouter knows and Proxima does not serve is refused by name and
+//! [`StartError`], which says why not. What mcrouter knows and Proxima does not serve is refused by name and
 //! line when it would change what clients get, and said otherwise. What mcrouter does not know it ignores,
 //! and so does this, with a warning.
 
@@ -38,5 +38,5 @@ mod tls;
 mod tree;
 
 pub use door::Door;
-pub use error::{OptionError, Refused};
+pub use error::{OptionError, StartError};
 pub use start::{Run, Start, start};

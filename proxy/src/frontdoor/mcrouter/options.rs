@@ -11,13 +11,13 @@ pub(super) struct Opt {
     pub(super) internal: &'static str,
     /// The option of that name is the opposite of this one.
     pub(super) is_opposite: bool,
-    pub(super) takes: Takes,
+    pub(super) takes: ValueKind,
     pub(super) status: Status,
 }
 
 /// The kind of value of an option, and its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Takes {
+pub(super) enum ValueKind {
     Text(&'static str),
     Number(i64),
     /// `--name` inverts the default; `=true|false|1|0` sets it.
@@ -42,12 +42,12 @@ pub(super) enum Status {
 }
 
 use Status::{Idle, Missing, Ours, Refused, Served};
-use Takes::{Acks, Number, Text, Toggle};
+use ValueKind::{Acks, Number, Text, Toggle};
 
 const ACL: &str = "there are no lists of who may do what";
 const THRIFT: &str = "only mcrouter's own protocol for memcached's clients is spoken";
 
-const fn opt(name: &'static str, takes: Takes, status: Status) -> Opt {
+const fn opt(name: &'static str, takes: ValueKind, status: Status) -> Opt {
     Opt {
         name,
         short: '\0',

@@ -32,7 +32,7 @@ const IDLE: [&str; 3] = ["enable_compression", "qos", "additional_fanout"];
 
 /// A pool, and the answer of an empty one.
 #[derive(Clone, Debug)]
-pub(super) struct Listed {
+pub(super) struct ListedPool {
     pub(super) pool: Pool,
     pub(super) servers: Vec<Server>,
     /// Handles that stand among the servers, by their places in the whole list.
@@ -49,7 +49,7 @@ pub(super) struct Listed {
     pub(super) error_on_empty: bool,
 }
 
-impl Listed {
+impl ListedPool {
     /// The number of servers, and of handles among them.
     pub(super) fn len(&self) -> usize {
         self.servers.len() + self.handles.len()
@@ -59,7 +59,7 @@ impl Listed {
 /// All pools of one configuration.
 #[derive(Debug)]
 pub(super) struct Pools {
-    pub(super) listed: BTreeMap<String, Listed>,
+    pub(super) listed: BTreeMap<String, ListedPool>,
     /// Pools that cannot be read, each with the reason. As in mcrouter this matters where a route names them.
     unreadable: BTreeMap<String, Diagnostic>,
     /// The keys of the pools of the object `pools`, for those that inherit from them.
@@ -143,7 +143,7 @@ impl Pools {
         }
     }
 
-    fn one(&self, node: &Node, cx: &mut Reading) -> Result<Listed, Diagnostic> {
+    fn one(&self, node: &Node, cx: &mut Reading) -> Result<ListedPool, Diagnostic> {
         let node = &self.inherited(node, cx)?;
         let object = Object::of(node, cx)?;
         let milliseconds = |key: &str, cx: &mut Reading| {
@@ -263,7 +263,7 @@ impl Pools {
             .filter_map(|&place| domains.get(place).copied())
             .collect();
         object.finish(&UNSERVED, &IDLE, cx)?;
-        Ok(Listed {
+        Ok(ListedPool {
             pool,
             servers,
             handles,

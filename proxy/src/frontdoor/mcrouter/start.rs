@@ -12,7 +12,7 @@ use super::{
     base::base,
     door::Door,
     dump::Dump,
-    error::{OptionError, Refused},
+    error::{OptionError, StartError},
     flags::{self, Flags, Validates},
     help::help,
     load::{Input, Reader},
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     config::{ConfigError, Loaded, load_peer},
-    frontdoor::{self, ConfigSource, Ejected, HealthChange},
+    frontdoor::{self, ConfigSource, EjectedCounts, HealthChange},
     reactor::Io,
 };
 
@@ -66,7 +66,7 @@ pub struct Run {
 ///
 /// # Errors
 /// Options are refused, ports are impossible, or the configuration is missing or refused.
-pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refused> {
+pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, StartError> {
     let arguments: Vec<String> = arguments.into_iter().collect();
     let said = arguments.join(" ");
     let mut flags = flags::read(arguments)?;
@@ -89,8 +89,8 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         flags.warnings.push(idle.to_owned());
     }
     let refused = match flags.validates {
-        Validates::Exit => Refused::Invalid,
-        Validates::No | Validates::Run => Refused::Config,
+        Validates::Exit => StartError::Invalid,
+        Validates::No | Validates::Run => StartError::Config,
     };
     let peer = peer_file
         .map(|path| Ok((load_peer(&path)?, path)))
@@ -171,7 +171,7 @@ impl ConfigSource for Run {
         true
     }
 
-    fn say(&self, address: &dyn Display, change: HealthChange, all: Ejected) {
+    fn say(&self, address: &dyn Display, change: HealthChange, all: EjectedCounts) {
         let all = format!("Total hard TKOs: {}; soft TKOs: {}", all.lost, all.late);
         match change {
             HealthChange::Ejected { was_late: true } => tracing::debug!("{address} marked soft TKO. {all}"),

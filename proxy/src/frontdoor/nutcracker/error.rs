@@ -5,7 +5,7 @@ use crate::{config::ConfigError, reactor::UnknownIo};
 
 /// The command line is refused, and the program ends. The operator has to correct it, or the configuration.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Refused {
+pub enum StartError {
     /// The command line itself.
     #[error("nutcracker: {0}\n{usage}", usage = usage())]
     Options(#[from] OptionError),

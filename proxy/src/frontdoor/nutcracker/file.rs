@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{given::Given, pool::pool, settings::PASSWORD};
+use super::{base::BaseConfig, pool::pool, settings::PASSWORD};
 use crate::config::{
     Diagnostic, Place,
     document::{Node, Value},
@@ -11,7 +11,7 @@ use crate::config::{
 };
 
 /// Reads all pools, and adds what the command line gives. Mistakes other than the first are recorded.
-pub(super) fn read(root: &Node, given: &Given, cx: &mut Reading) -> Result<Config, Diagnostic> {
+pub(super) fn read(root: &Node, base: &BaseConfig, cx: &mut Reading) -> Result<Config, Diagnostic> {
     let pools = match &root.value {
         Value::Map(pools) if !pools.is_empty() => pools,
         _ => {
@@ -26,19 +26,19 @@ pub(super) fn read(root: &Node, given: &Given, cx: &mut Reading) -> Result<Confi
         }
         let site = cx.site(name.at);
         cx.index.pools.insert(name.text.clone(), site);
-        cx.within(&*name.text, |cx| pool(&name.text, node, given.all_commands(), cx))
+        cx.within(&*name.text, |cx| pool(&name.text, node, base.all_commands(), cx))
             .map(|read| (name.text.clone(), read))
     });
     let read: Vec<_> = read.collect();
     let mut config = Config {
         listeners: Vec::with_capacity(read.len()),
-        ..given.base.clone()
+        ..base.base.clone()
     };
     for (name, (listener, pool)) in cx.all(read)? {
         config.listeners.push(listener);
         config.pools.insert(name, pool);
     }
-    given.add_listeners(&mut config, root, cx);
+    base.add_listeners(&mut config, root, cx);
     Ok(config)
 }
 

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use super::{
     error::OptionError,
     listen::{Listen, listen_option, with_port},
-    options::{self, DETACHED, Label, Opt, Takes},
+    options::{self, DETACHED, Label, Opt, ValueKind},
     tls::TlsFlags,
     value::decimal,
 };
@@ -116,7 +116,7 @@ pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags,
         let mut rest = cluster.chars();
         while let Some(short) = rest.next() {
             let option = options::by_short(short).ok_or(OptionError::Unknown(short))?;
-            if option.takes == Takes::Nothing {
+            if option.takes == ValueKind::Nothing {
                 flags.take(option, None, &mut arguments)?;
                 continue;
             }
@@ -149,10 +149,10 @@ impl Flags {
     ) -> Result<(), OptionError> {
         let label = Label::of(option);
         let value = match option.takes {
-            Takes::Nothing if attached.is_some() => {
+            ValueKind::Nothing if attached.is_some() => {
                 return Err(OptionError::Unknown(option.short.unwrap_or('\0')));
             }
-            Takes::Nothing => String::new(),
+            ValueKind::Nothing => String::new(),
             _ => match attached.or_else(|| following.next()) {
                 Some(value) => value,
                 None => return Err(OptionError::NoValue(label, option.takes.asked())),
@@ -228,10 +228,9 @@ impl Flags {
                     Some(at) => (Some(value[..at].to_owned()), &value[at + 1..]),
                     None => of_pool(&value),
                 };
-                let given = pool.zip(listen_option(address));
-                self.also_listen.push(
-                    given.ok_or_else(|| none("a pool and an address (POOL=host:port, or POOL=/path)"))?,
-                );
+                let base = pool.zip(listen_option(address));
+                self.also_listen
+                    .push(base.ok_or_else(|| none("a pool and an address (POOL=host:port, or POOL=/path)"))?);
             }
             "all-commands" => self.all_commands = true,
             "io" => self.io = value.parse().map_err(OptionError::Io)?,
@@ -241,8 +240,8 @@ impl Flags {
                 self.workers = Some(workers.ok_or(OptionError::Workers)?);
             }
             name => {
-                let (pool, given) = of_pool(&value);
-                if !self.tls.take(name, pool, given) {
+                let (pool, base) = of_pool(&value);
+                if !self.tls.take(name, pool, base) {
                     return Err(none("a value (VALUE, or POOL=VALUE)"));
                 }
             }

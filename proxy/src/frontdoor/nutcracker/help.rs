@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::options::{OPTIONS, Takes};
+use super::options::{OPTIONS, ValueKind};
 
 /// The output of `-V`. Scripts look for its first line.
 pub(super) const VERSION: &str = "This is nutcracker-0.5.0\nasync event backend: epoll\n\n";
@@ -78,9 +78,9 @@ pub(super) fn usage() -> String {
     );
     for option in OPTIONS.iter().filter(|option| !option.help.is_empty()) {
         let value = match option.takes {
-            Takes::Nothing => "",
-            Takes::Number => "=N",
-            Takes::File | Takes::Text => "=S",
+            ValueKind::Nothing => "",
+            ValueKind::Number => "=N",
+            ValueKind::File | ValueKind::Text => "=S",
         };
         let short = match option.short {
             Some(short) => format!("-{short}, "),

@@ -1,19 +1,19 @@
 //! twemproxy's command line and configuration file, as what Proxima runs.
 //!
 //! ```text
-//!  arguments ─▶ flags (table: options) ─▶ given ─▶ start ───▶ schema::Config
+//!  arguments ─▶ flags (table: options) ─▶ base ──▶ start ───▶ schema::Config
 //!                                                    ▲
 //!  file ─▶ Node ─▶ file ─▶ pool ─▶ settings (table: keys), listen, server
 //! ```
 //!
 //! [`start()`] is the way in: it gives a [`Run`], which has a configuration and can read it again, or a
-//! [`Refused`], which says why not. What twemproxy refuses is refused, with its text for scripts and ours,
+//! [`StartError`], which says why not. What twemproxy refuses is refused, with its text for scripts and ours,
 //! with line and remedy, for people.
 
+mod base;
 mod error;
 mod file;
 mod flags;
-mod given;
 mod help;
 mod listen;
 mod options;
@@ -24,6 +24,6 @@ mod start;
 mod tls;
 mod value;
 
-pub use error::{OptionError, Refused};
+pub use error::{OptionError, StartError};
 pub use options::DETACHED;
 pub use start::{Run, Start, parse, start};

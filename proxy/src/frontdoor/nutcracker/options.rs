@@ -9,14 +9,14 @@ pub(super) struct Opt {
     pub(super) name: &'static str,
     /// The short name. `None`: an option of ours.
     pub(super) short: Option<char>,
-    pub(super) takes: Takes,
+    pub(super) takes: ValueKind,
     /// The line of the help.
     pub(super) help: &'static str,
 }
 
 /// The kind of value of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Takes {
+pub(super) enum ValueKind {
     /// None: it is on or off.
     Nothing,
     Number,
@@ -26,7 +26,7 @@ pub(super) enum Takes {
     Text,
 }
 
-const fn opt(name: &'static str, short: char, takes: Takes, help: &'static str) -> Opt {
+const fn opt(name: &'static str, short: char, takes: ValueKind, help: &'static str) -> Opt {
     Opt {
         name,
         short: Some(short),
@@ -35,7 +35,7 @@ const fn opt(name: &'static str, short: char, takes: Takes, help: &'static str) 
     }
 }
 
-const fn ours(name: &'static str, takes: Takes, help: &'static str) -> Opt {
+const fn ours(name: &'static str, takes: ValueKind, help: &'static str) -> Opt {
     Opt {
         name,
         short: None,
@@ -49,135 +49,140 @@ pub const DETACHED: &str = "detached";
 
 /// All options, in the order of the help.
 pub(super) const OPTIONS: &[Opt] = &[
-    opt("help", 'h', Takes::Nothing, "this help"),
-    opt("version", 'V', Takes::Nothing, "show version and exit"),
+    opt("help", 'h', ValueKind::Nothing, "this help"),
+    opt("version", 'V', ValueKind::Nothing, "show version and exit"),
     opt(
         "test-conf",
         't',
-        Takes::Nothing,
+        ValueKind::Nothing,
         "test configuration for syntax errors and exit",
     ),
-    opt("daemonize", 'd', Takes::Nothing, "run as a daemon"),
+    opt("daemonize", 'd', ValueKind::Nothing, "run as a daemon"),
     opt(
         "describe-stats",
         'D',
-        Takes::Nothing,
+        ValueKind::Nothing,
         "print stats description and exit",
     ),
     opt(
         "verbose",
         'v',
-        Takes::Number,
+        ValueKind::Number,
         "set logging level (default: 5, min: 0, max: 11)",
     ),
-    opt("output", 'o', Takes::File, "set logging file (default: stderr)"),
+    opt(
+        "output",
+        'o',
+        ValueKind::File,
+        "set logging file (default: stderr)",
+    ),
     opt(
         "conf-file",
         'c',
-        Takes::File,
+        ValueKind::File,
         "set configuration file (default: conf/nutcracker.yml, or /etc/nutcracker/nutcracker.yml)",
     ),
     opt(
         "stats-port",
         's',
-        Takes::Number,
+        ValueKind::Number,
         "set stats monitoring port (default: 22222)",
     ),
     opt(
         "stats-addr",
         'a',
-        Takes::Text,
+        ValueKind::Text,
         "set stats monitoring ip (default: 0.0.0.0)",
     ),
     opt(
         "stats-interval",
         'i',
-        Takes::Number,
+        ValueKind::Number,
         "set stats aggregation interval in msec (default: 30000 msec)",
     ),
-    opt("pid-file", 'p', Takes::File, "set pid file (default: off)"),
+    opt("pid-file", 'p', ValueKind::File, "set pid file (default: off)"),
     opt(
         "mbuf-size",
         'm',
-        Takes::Number,
+        ValueKind::Number,
         "set size of mbuf chunk in bytes (default: 16384 bytes)",
     ),
     ours(
         "admin",
-        Takes::Text,
+        ValueKind::Text,
         "where operators look: /metrics, /ready, /explain, ... (host:port)",
     ),
     ours(
         "health",
-        Takes::Text,
+        ValueKind::Text,
         "where load balancers ask over HTTP whether to send clients here ([POOL=]host:port)",
     ),
     ours(
         "health-min",
-        Takes::Text,
+        ValueKind::Text,
         "servers of each pool that must be up for that ([POOL=]N; default: 1)",
     ),
     ours(
         "health-allow",
-        Takes::Text,
+        ValueKind::Text,
         "who may ask there: an IP address or a network (default: everybody)",
     ),
     ours(
         "drain-file",
-        Takes::File,
+        ValueKind::File,
         "lead clients away while this file is there",
     ),
     ours(
         "drain-delay",
-        Takes::Text,
+        ValueKind::Text,
         "time for which load balancers are told so before (5s, 250ms, ...; default: 0s)",
     ),
     ours(
         "also-listen",
-        Takes::Text,
+        ValueKind::Text,
         "where a pool is served, too, as Proxima serves it (POOL=host:port or POOL=/path)",
     ),
     ours(
         "tls-certificate",
-        Takes::Text,
+        ValueKind::Text,
         "certificate for TLS with clients ([POOL=]FILE, PEM)",
     ),
-    ours("tls-key", Takes::Text, "its key ([POOL=]FILE, PEM)"),
+    ours("tls-key", ValueKind::Text, "its key ([POOL=]FILE, PEM)"),
     ours(
         "server-tls-ca",
-        Takes::Text,
+        ValueKind::Text,
         "TLS with servers: whose certificates they have ([POOL=]FILE, PEM, or system)",
     ),
     ours(
         "server-tls-name",
-        Takes::Text,
+        ValueKind::Text,
         "name in their certificates ([POOL=]NAME; default: each one's host)",
     ),
     ours(
         "server-tls-certificate",
-        Takes::Text,
+        ValueKind::Text,
         "certificate that they are shown ([POOL=]FILE, PEM; default: none)",
     ),
-    ours("server-tls-key", Takes::Text, "its key ([POOL=]FILE, PEM)"),
+    ours("server-tls-key", ValueKind::Text, "its key ([POOL=]FILE, PEM)"),
     ours(
         "server-tls-verify",
-        Takes::Text,
+        ValueKind::Text,
         "what theirs have to prove ([POOL=]full, authority or none; default: full)",
     ),
-    ours(DETACHED, Takes::Nothing, ""),
+    ours(DETACHED, ValueKind::Nothing, ""),
     ours(
         "all-commands",
-        Takes::Nothing,
+        ValueKind::Nothing,
         "take all commands that Proxima serves, not only those of twemproxy",
     ),
     ours(
         "io",
-        Takes::Text,
+        ValueKind::Text,
         "how to talk to the kernel: auto, io_uring or epoll",
     ),
     ours(
         "workers",
-        Takes::Number,
+        ValueKind::Number,
         "worker threads (default: one for each processor)",
     ),
 ];
@@ -230,7 +235,7 @@ impl fmt::Display for Label {
     }
 }
 
-impl Takes {
+impl ValueKind {
     /// What a message asks for where there is nothing of the kind.
     pub(super) fn asked(self) -> &'static str {
         match self {

@@ -43,7 +43,7 @@ pub(super) fn pool(
                 })
                 .with_remedy("write `redis: true`, or leave it out"));
         }
-        given => given.map(|(_, secret)| Password {
+        base => base.map(|(_, secret)| Password {
             source: PasswordSource::Inline,
             secret: Some(secret),
         }),

@@ -92,7 +92,7 @@ fn server(node: &Node, cx: &Reading) -> Result<Server, Diagnostic> {
     let text = text(node, cx)?;
     let refuse = |what: &str| cx.expected(node, what).with_remedy(FORM);
     // A blank at the end stands before a name that is empty.
-    let (place, given) = match text.rsplit_once(' ') {
+    let (place, base) = match text.rsplit_once(' ') {
         Some((place, name)) => (place, Some(name)),
         None => (text, None),
     };
@@ -127,7 +127,7 @@ fn server(node: &Node, cx: &Reading) -> Result<Server, Diagnostic> {
     }
     Ok(Server {
         address,
-        name: Some(given.map_or(name, str::to_owned)),
+        name: Some(base.map_or(name, str::to_owned)),
         weight: f64::from(weight),
         zone: None,
     })

@@ -7,10 +7,10 @@ use std::{
 };
 
 use super::{
-    error::{OptionError, Refused},
+    base::BaseConfig,
+    error::{OptionError, StartError},
     file,
     flags::{self, Flags},
-    given::Given,
     help,
 };
 use crate::{
@@ -50,14 +50,14 @@ pub struct Run {
     /// The I/O back end.
     pub io: Io,
     path: PathBuf,
-    given: Given,
+    base: BaseConfig,
 }
 
 /// Parses the arguments behind the program's name, and reads the configuration that they name.
 ///
 /// # Errors
 /// Options are refused, or the configuration is missing or refused.
-pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refused> {
+pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, StartError> {
     let flags = flags::read(arguments)?;
     if flags.asks_version {
         let usage = if flags.asks_help {
@@ -76,8 +76,8 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         .ok_or_else(|| OptionError::StatsAddress(flags.stats_addr.clone()))?;
     let name = flags.config_file.clone().unwrap_or_else(default_file);
     let path = PathBuf::from(&name);
-    let given = Given::by(&flags);
-    let loaded = load_from(&path, &given).map_err(|error| Refused::Config {
+    let base = BaseConfig::by(&flags);
+    let loaded = load_from(&path, &base).map_err(|error| StartError::Config {
         times: if flags.only_tests && path.exists() { 2 } else { 1 },
         error,
         file: name.clone(),
@@ -101,13 +101,13 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         stats_interval: Duration::from_millis(u64::from(flags.stats_interval.unsigned_abs())),
         io: flags.io,
         path,
-        given,
+        base,
     })))
 }
 
 impl ConfigSource for Run {
     fn load(&self) -> Result<Loaded, ConfigError> {
-        load_from(&self.path, &self.given)
+        load_from(&self.path, &self.base)
     }
 
     fn name(&self) -> String {
@@ -120,9 +120,9 @@ fn default_file() -> String {
     found.unwrap_or(CONFIG[0]).to_owned()
 }
 
-fn load_from(path: &Path, given: &Given) -> Result<Loaded, ConfigError> {
+fn load_from(path: &Path, base: &BaseConfig) -> Result<Loaded, ConfigError> {
     let text = files::read(path).map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
-    checked(&text, path, given)
+    checked(&text, path, base)
 }
 
 /// Checks a file of twemproxy's that was read from `path`.
@@ -130,13 +130,13 @@ fn load_from(path: &Path, given: &Given) -> Result<Loaded, ConfigError> {
 /// # Errors
 /// The file is refused.
 pub fn parse(text: &str, path: &Path) -> Result<Loaded, ConfigError> {
-    checked(text, path, &Given::by(&Flags::default()))
+    checked(text, path, &BaseConfig::by(&Flags::default()))
 }
 
-fn checked(text: &str, path: &Path, given: &Given) -> Result<Loaded, ConfigError> {
+fn checked(text: &str, path: &Path, base: &BaseConfig) -> Result<Loaded, ConfigError> {
     let mut cx = Reading::default();
     let root = parse_yaml(text).map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
-    let read = file::read(&root, given, &mut cx);
+    let read = file::read(&root, base, &mut cx);
     let mut mistakes = std::mem::take(&mut cx.mistakes);
     match read {
         Ok(config) => {

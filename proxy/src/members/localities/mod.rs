@@ -136,7 +136,7 @@ struct NumaNode {
 }
 
 #[derive(Deserialize)]
-struct Versioned {
+struct SnapshotHeader {
     version: u64,
     #[serde(default)]
     refused: Option<String>,
@@ -183,7 +183,7 @@ impl Localities {
     /// Why it cannot be used.
     pub fn read(text: &[u8]) -> Result<Self, BadSnapshot> {
         // First, as another version may look otherwise.
-        let Versioned { version, refused } = serde_json::from_slice(text)?;
+        let SnapshotHeader { version, refused } = serde_json::from_slice(text)?;
         if version != VERSION {
             return Err(BadSnapshot::Version(version));
         }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::{
     config::schema::{Pool, Server},
-    members::{Here, Registry},
+    members::{OwnLocation, Registry},
     protocols::Memcache,
 };
 
@@ -30,7 +30,7 @@ fn member(address: &str) -> Arc<Member> {
         weight: 1.0,
         zone: None,
     };
-    let mut registry = Registry::new(Here::new(&["10.9.9.9".parse().unwrap()], None));
+    let mut registry = Registry::new(OwnLocation::new(&["10.9.9.9".parse().unwrap()], None));
     let pool = Pool::of(vec![server.clone()]);
     registry.member("p", &pool, &server, &Memcache::PLAIN).unwrap()
 }

@@ -28,7 +28,7 @@ impl fmt::Debug for Fetch {
 
 /// What an origin has answered.
 #[derive(Clone, Debug)]
-pub enum Fetched {
+pub enum OriginReply {
     /// The value. `None` in place of terms: it may not be kept.
     Value(Arc<[u8]>, Option<Terms>),
     /// There is none.

@@ -17,7 +17,7 @@ mod terms;
 use std::time::Duration;
 
 pub use self::{
-    fetch::{Failure, Fetch, Fetched},
+    fetch::{Failure, Fetch, OriginReply},
     fields::Fields,
     freshness::freshness,
     terms::{Terms, Validator},

@@ -34,7 +34,7 @@ pub struct Answer {
 }
 
 /// What a look at the store has found.
-pub enum Look {
+pub enum Lookup {
     /// A reply. With a fill, its time is over, and the one who looked is to renew it.
     Hit(Answer, Option<Fill>),
     /// Nothing: the one who looked is to ask a server.

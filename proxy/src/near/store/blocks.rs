@@ -20,12 +20,12 @@ const MOST: usize = 64;
 
 /// What the free blocks of all shards take, and may take.
 #[derive(Default)]
-pub(super) struct Share {
+pub(super) struct FreeBlockBudget {
     bytes: AtomicUsize,
     most: AtomicUsize,
 }
 
-impl Share {
+impl FreeBlockBudget {
     /// Sets the part of a store's memory that free blocks may take, and returns what is left.
     pub(super) fn take(&self, memory: usize) -> usize {
         self.most.store(memory / SHARE, Relaxed);
@@ -43,12 +43,12 @@ pub(super) struct Blocks {
     free: VecDeque<Vec<u8>>,
     bytes: usize,
     /// What all shards' free blocks take, and how many bytes of it are this one's.
-    share: Arc<Share>,
+    share: Arc<FreeBlockBudget>,
     told: usize,
 }
 
 impl Blocks {
-    pub(super) fn new(share: Arc<Share>) -> Self {
+    pub(super) fn new(share: Arc<FreeBlockBudget>) -> Self {
         Self {
             free: VecDeque::new(),
             bytes: 0,
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     fn blocks(memory: usize) -> Blocks {
-        let share = Arc::<Share>::default();
+        let share = Arc::<FreeBlockBudget>::default();
         assert_eq!(share.take(memory), memory - memory / 32);
         Blocks::new(share)
     }

@@ -6,7 +6,7 @@ use proxima_wire::message::Reply;
 
 use super::{
     Bytes, KeyHash, Question,
-    entry::{Entry, Extra, Says},
+    entry::{Entry, EntryKind, Extra},
     priority::{Links, Priority},
     record::Record,
 };
@@ -21,7 +21,7 @@ pub(super) struct Candidate<'a> {
     /// The number that its rule had when it was asked for.
     pub(super) number: u32,
     pub(super) reply: Reply,
-    pub(super) says: Says,
+    pub(super) kind: EntryKind,
     pub(super) now: Micros,
     pub(super) chance: u8,
     /// The bytes that are copied.
@@ -33,7 +33,7 @@ impl<'a> Candidate<'a> {
     pub(super) fn new(
         (question, number): (Question<'a>, u32),
         reply: Reply,
-        says: Says,
+        kind: EntryKind,
         (bytes, terms): (Bytes<'a>, Option<Terms>),
         (now, chance): (Micros, u8),
     ) -> Self {
@@ -43,7 +43,7 @@ impl<'a> Candidate<'a> {
             question,
             number,
             reply,
-            says,
+            kind,
             now,
             chance,
             bytes,
@@ -80,7 +80,7 @@ impl<'a> Candidate<'a> {
             links: Links::default(),
             priority: Priority::default(),
             chance: self.chance,
-            says: self.says,
+            kind: self.kind,
         }
     }
 }

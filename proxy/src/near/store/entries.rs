@@ -1,6 +1,6 @@
 //! Looks at many entries, for operators. Each step locks one shard for a slice of its entries.
 
-use super::{Gone, Question, Store, entry::Entry, place::Place, shard::Shard};
+use super::{Question, RemovalReason, Store, entry::Entry, shard::Shard, slab_index::SlabIndex};
 use crate::{
     micros::Micros,
     near::{Near, Rule},
@@ -14,7 +14,7 @@ pub struct Entries<'a>(pub &'a Near);
 
 /// A kept reply, as an operator sees it.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct EntryReport {
     /// The rule's name.
     pub rule: Box<str>,
     /// Bytes of the reply. `None`: it is known not to be kept.
@@ -27,11 +27,11 @@ pub struct Shown {
 
 /// A key that was asked for often.
 #[derive(Clone, Debug)]
-pub struct Hot {
+pub struct HotKey {
     /// The key.
     pub key: Box<[u8]>,
     /// Its reply.
-    pub shown: Shown,
+    pub shown: EntryReport,
 }
 
 impl Store {
@@ -61,8 +61,8 @@ impl Store {
     }
 }
 
-fn show(entry: &Entry, now: Micros) -> Shown {
-    Shown {
+fn show(entry: &Entry, now: Micros) -> EntryReport {
+    EntryReport {
         rule: entry.rule.name.clone(),
         bytes: (!entry.is_unkept()).then(|| entry.len()),
         age: now - entry.filled,
@@ -84,7 +84,9 @@ impl Entries<'_> {
         let hash = self.0.store.hash(key);
         self.0.words.begin(hash);
         let mut shard = self.0.store.shard(hash);
-        let gone = shard.remove_of(hash, key, |entry| is_of(entry, rule).then_some(Gone::Dropped));
+        let gone = shard.remove_of(hash, key, |entry| {
+            is_of(entry, rule).then_some(RemovalReason::Dropped)
+        });
         self.0.words.end(hash.word() as u16);
         gone
     }
@@ -108,7 +110,7 @@ impl Entries<'_> {
         let mut gone = 0;
         self.0.store.each(|shard, index| {
             gone += usize::from(shard.remove_if(index, |_, entry| {
-                (is_of(entry, Some(rule)) && is_meant(entry)).then_some(Gone::Dropped)
+                (is_of(entry, Some(rule)) && is_meant(entry)).then_some(RemovalReason::Dropped)
             }));
         });
         gone
@@ -120,7 +122,7 @@ impl Entries<'_> {
     }
 
     /// The kept reply to this question, or what is known of it.
-    pub fn of(&self, question: &Question<'_>, now: Micros) -> Option<Shown> {
+    pub fn of(&self, question: &Question<'_>, now: Micros) -> Option<EntryReport> {
         let hash = self.0.store.hash(question.key);
         let shard = self.0.store.shard(hash);
         let entry = shard.find(hash, question)?;
@@ -128,7 +130,7 @@ impl Entries<'_> {
     }
 
     /// The replies that are kept for this key.
-    pub fn of_key(&self, key: &[u8], now: Micros) -> Vec<Shown> {
+    pub fn of_key(&self, key: &[u8], now: Micros) -> Vec<EntryReport> {
         let hash = self.0.store.hash(key);
         let shard = self.0.store.shard(hash);
         let is_alive =
@@ -138,10 +140,10 @@ impl Entries<'_> {
     }
 
     /// The replies of this rule, or of all of them, that were answers most often.
-    pub fn top(&self, rule: Option<&Rule>, count: usize, now: Micros) -> Vec<Hot> {
-        let mut top: Vec<Hot> = Vec::new();
+    pub fn top(&self, rule: Option<&Rule>, count: usize, now: Micros) -> Vec<HotKey> {
+        let mut top: Vec<HotKey> = Vec::new();
         self.0.store.each(|shard, index| {
-            let entry = Place::new(index).and_then(|place| shard.table().get(place));
+            let entry = SlabIndex::new(index).and_then(|place| shard.table().get(place));
             let Some(entry) = entry.filter(|entry| is_of(entry, rule)) else {
                 return;
             };
@@ -150,7 +152,7 @@ impl Entries<'_> {
                 let at = top.partition_point(|hot| hot.shown.hits >= entry.hits);
                 let key = entry.record.key().into();
                 let shown = show(entry, now);
-                top.insert(at, Hot { key, shown });
+                top.insert(at, HotKey { key, shown });
                 top.truncate(count);
             }
         });

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use proxima_wire::message::Reply;
 
 use super::{
-    Gone, KeyHash, Question,
-    place::Place,
+    KeyHash, Question, RemovalReason,
     priority::{Links, Priority},
     record::Record,
+    slab_index::SlabIndex,
 };
 use crate::{
     micros::Micros,
@@ -23,7 +23,7 @@ const SLICE: usize = 64 << 10;
 
 /// What an entry says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Says {
+pub(super) enum EntryKind {
     /// There is something.
     Reply,
     /// There is nothing.
@@ -50,13 +50,13 @@ pub(super) struct Entry {
     /// The times that it was an answer, for operators.
     pub(super) hits: u32,
     /// The place of the key's next reply.
-    pub(super) next: Option<Place>,
+    pub(super) next: Option<SlabIndex>,
     /// Its neighbours in the order in which replies go.
     pub(super) links: Links,
     pub(super) priority: Priority,
     /// By which its time is shortened.
     pub(super) chance: u8,
-    pub(super) says: Says,
+    pub(super) kind: EntryKind,
 }
 
 const _: () = assert!(size_of::<Entry>() == 128);
@@ -101,24 +101,24 @@ impl Entry {
     }
 
     /// Why it is of no use to anybody any more. `None`: it still is, unless everything was changed.
-    pub(super) fn why_dead(&self, now: Micros) -> Option<Gone> {
+    pub(super) fn why_dead(&self, now: Micros) -> Option<RemovalReason> {
         let settings = self.rule.settings();
         let is_emptied = self.number != self.rule.number() || settings.ttl == Micros::ZERO;
         let is_over = || now - self.filled >= self.useful(&settings);
         match is_emptied {
-            true => Some(Gone::Dropped),
-            false => is_over().then_some(Gone::Expired),
+            true => Some(RemovalReason::Dropped),
+            false => is_over().then_some(RemovalReason::Expired),
         }
     }
 
     #[inline]
     pub(super) fn is_miss(&self) -> bool {
-        self.says == Says::Miss
+        self.kind == EntryKind::Miss
     }
 
     #[inline]
     pub(super) fn is_unkept(&self) -> bool {
-        self.says == Says::Unkept
+        self.kind == EntryKind::Unkept
     }
 
     #[inline]

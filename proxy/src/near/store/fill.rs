@@ -4,7 +4,7 @@ use std::{rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::{Asked, Bytes, KeyHash, Question, Refusal, candidate::Candidate, entry::Says};
+use super::{Bytes, KeyHash, OwnedQuestion, Question, Refusal, candidate::Candidate, entry::EntryKind};
 use crate::{
     micros::Micros,
     near::{ERROR, Near, Note, Terms},
@@ -21,7 +21,7 @@ pub struct Fill {
     note: Note,
     /// How often some of the rule's entries had been dropped when it began.
     drops: u32,
-    asked: Rc<Asked>,
+    asked: Rc<OwnedQuestion>,
 }
 
 impl Fill {
@@ -40,12 +40,12 @@ impl Fill {
             serial: Some(serial),
             note,
             drops: question.rule.drops(),
-            asked: Rc::new(Asked::new(question)),
+            asked: Rc::new(OwnedQuestion::new(question)),
         }
     }
 
     /// What it fetches, and for which rule.
-    pub fn asked(&self) -> &Rc<Asked> {
+    pub fn asked(&self) -> &Rc<OwnedQuestion> {
         &self.asked
     }
 
@@ -83,8 +83,12 @@ impl Fill {
         now: Micros,
         chance: u8,
     ) -> Result<(), Refusal> {
-        let says = if is_miss { Says::Miss } else { Says::Reply };
-        self.insert(*reply, says, (bytes, None), (now, chance))
+        let kind = if is_miss {
+            EntryKind::Miss
+        } else {
+            EntryKind::Reply
+        };
+        self.insert(*reply, kind, (bytes, None), (now, chance))
     }
 
     /// Keeps what an origin has for the key, on these terms. `None`: there is nothing.
@@ -98,19 +102,19 @@ impl Fill {
         now: Micros,
         chance: u8,
     ) -> Result<(), Refusal> {
-        let (outcome, says) = match value {
-            Some(_) => (Outcome::Found, Says::Reply),
-            None => (Outcome::NotFound, Says::Miss),
+        let (outcome, kind) = match value {
+            Some(_) => (Outcome::Found, EntryKind::Reply),
+            None => (Outcome::NotFound, EntryKind::Miss),
         };
         let bytes = value.unwrap_or(Bytes::Alone(&[]));
-        self.insert(Reply::new(outcome, 0), says, (bytes, Some(terms)), (now, chance))
+        self.insert(Reply::new(outcome, 0), kind, (bytes, Some(terms)), (now, chance))
     }
 
     /// Keeps that the origin has failed, beside the value that there may be.
     pub fn keep_failure(self, outcome: Outcome, text: &str, now: Micros) {
         let failed = (Bytes::Alone(text.as_bytes()), Some(Terms::FAILED));
         // Where this is refused, the next reader asks the origin.
-        let _ = self.insert(Reply::new(outcome, 0), Says::Reply, failed, (now, 0));
+        let _ = self.insert(Reply::new(outcome, 0), EntryKind::Reply, failed, (now, 0));
     }
 
     /// Keeps nothing, and forgets what was kept before: it is gone.
@@ -124,7 +128,7 @@ impl Fill {
         // Where this is refused, the next reader finds out by itself.
         let _ = self.insert(
             Reply::new(Outcome::Found, 0),
-            Says::Unkept,
+            EntryKind::Unkept,
             nothing,
             (now, chance),
         );
@@ -133,7 +137,7 @@ impl Fill {
     fn insert(
         mut self,
         reply: Reply,
-        says: Says,
+        kind: EntryKind,
         (bytes, terms): (Bytes<'_>, Option<Terms>),
         (now, chance): (Micros, u8),
     ) -> Result<(), Refusal> {
@@ -145,14 +149,14 @@ impl Fill {
         if terms.as_ref().is_some_and(|terms| terms.is_error) {
             question.form = ERROR;
         }
-        let candidate = Candidate::new((question, number), reply, says, (bytes, terms), (now, chance));
+        let candidate = Candidate::new((question, number), reply, kind, (bytes, terms), (now, chance));
         let memory = candidate.memory();
         // A reply that took most of the memory would push out all others.
         if memory > store.memory() / 4 {
             return Err(Refusal::TooLarge);
         }
         // What is known of errors and of replies that are too large spares readers the wait for each other.
-        let is_answer = says != Says::Unkept && question.form != ERROR;
+        let is_answer = kind != EntryKind::Unkept && question.form != ERROR;
         let (mut shard, has_room) = store.room_for(self.hash, memory, now, |shard| {
             is_answer && shard.turns_away(self.hash, self.identity)
         });

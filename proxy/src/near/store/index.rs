@@ -5,7 +5,7 @@
 //! one. Removal shifts the rest of the run back instead of leaving a tombstone (Knuth, The Art of Computer
 //! Programming 3, §6.4, algorithm R).
 
-use super::{KeyHash, place::Place};
+use super::{KeyHash, slab_index::SlabIndex};
 use crate::reactor::prefetch;
 
 const SMALLEST: usize = 16;
@@ -14,7 +14,7 @@ const SMALLEST: usize = 16;
 #[derive(Clone, Copy, Default)]
 struct Slot {
     home: u32,
-    place: Option<Place>,
+    place: Option<SlabIndex>,
 }
 
 /// The slots, of which at most three quarters are in use. Two keys with the same bits are one key here.
@@ -68,12 +68,12 @@ impl Index {
 
     /// The place that was set for a key with these bits.
     #[inline]
-    pub(super) fn get(&self, hash: KeyHash) -> Option<Place> {
+    pub(super) fn get(&self, hash: KeyHash) -> Option<SlabIndex> {
         self.slots.get(self.search(home(hash))?)?.place
     }
 
     /// Sets the place for this hash, and returns what was set before.
-    pub(super) fn set(&mut self, hash: KeyHash, place: Place) -> Option<Place> {
+    pub(super) fn set(&mut self, hash: KeyHash, place: SlabIndex) -> Option<SlabIndex> {
         if self.len >= self.slots.len() / 4 * 3 {
             self.grow();
         }
@@ -85,7 +85,7 @@ impl Index {
         before
     }
 
-    fn put(&mut self, slot: Slot) -> Option<Place> {
+    fn put(&mut self, slot: Slot) -> Option<SlabIndex> {
         let at = self.search(slot.home)?;
         let free = self.slots.get_mut(at)?;
         std::mem::replace(free, slot).place
@@ -141,7 +141,7 @@ mod tests {
             // Few homes, and many of them beside each other: long runs, and runs around the end.
             let hash =
                 KeyHash(u64::from(random.bits() as u32 % 300) * if round % 2 == 0 { 1 } else { 0x0101_0101 });
-            let place = Place::new(round).unwrap();
+            let place = SlabIndex::new(round).unwrap();
             match random.below(3) {
                 0 => {
                     index.remove(hash);

@@ -20,7 +20,6 @@
 )]
 
 mod answer;
-mod asked;
 mod blocks;
 mod bytes;
 mod candidate;
@@ -29,7 +28,7 @@ mod entry;
 mod fill;
 mod ghosts;
 mod index;
-mod place;
+mod owned_question;
 mod preload;
 mod priority;
 mod queue;
@@ -37,6 +36,7 @@ mod record;
 mod shard;
 #[cfg(test)]
 mod shard_tests;
+mod slab_index;
 mod table;
 mod tally;
 #[cfg(test)]
@@ -55,18 +55,18 @@ use parking_lot::{Mutex, MutexGuard};
 use proxima_wire::message::Reply;
 
 pub use self::{
-    answer::{Answer, Look, Question, Refusal},
-    asked::Asked,
+    answer::{Answer, Lookup, Question, Refusal},
     bytes::Bytes,
-    entries::{Entries, Hot, Shown},
+    entries::{Entries, EntryReport, HotKey},
     fill::Fill,
+    owned_question::OwnedQuestion,
     preload::Preload,
-    tally::{Gone, RuleUsage},
-    value::Old,
+    tally::{RemovalReason, RuleUsage},
+    value::StoredValue,
 };
 use self::{
-    blocks::Share,
-    shard::{Found, Shard},
+    blocks::FreeBlockBudget,
+    shard::{Shard, ShardLookup},
 };
 use super::{KeyHash, Near, Rule, Words};
 use crate::micros::Micros;
@@ -94,7 +94,7 @@ pub struct Store {
     memory: AtomicUsize,
     /// The part of it that is not for free blocks.
     for_entries: AtomicUsize,
-    free: Arc<Share>,
+    free: Arc<FreeBlockBudget>,
     total: Arc<Total>,
     /// The shard of which something is evicted next.
     hand: AtomicUsize,
@@ -121,7 +121,7 @@ pub struct Usage {
 impl Store {
     pub(super) fn new(memory: usize, words: Arc<Words>, seed: [u64; 4]) -> Self {
         let total = Arc::<Total>::default();
-        let free = Arc::<Share>::default();
+        let free = Arc::<FreeBlockBudget>::default();
         let shard = || Shard::new(Arc::clone(&words), Arc::clone(&free), Arc::clone(&total));
         Self {
             shards: (0..SHARDS).map(|_| Line(Mutex::new(shard()))).collect(),
@@ -251,14 +251,14 @@ impl Store {
 impl Near {
     /// Looks for the answer to this question. Bytes of a small one are appended to `out`. `now` is the time
     /// on the process's clock.
-    pub fn look(self: &Arc<Self>, question: &Question<'_>, now: Micros, out: &mut Vec<u8>) -> Look {
+    pub fn look(self: &Arc<Self>, question: &Question<'_>, now: Micros, out: &mut Vec<u8>) -> Lookup {
         let hash = self.store.hash(question.key);
         let mut shard = self.store.shard(hash);
         let found = match shard.look(hash, question, now, out) {
-            Found::Answer(answer) if !answer.is_stale => return Look::Hit(answer, None),
-            Found::Unkept => return Look::Unkept,
-            Found::Answer(answer) => Some(answer),
-            Found::Nothing => None,
+            ShardLookup::Answer(answer) if !answer.is_stale => return Lookup::Hit(answer, None),
+            ShardLookup::Unkept => return Lookup::Unkept,
+            ShardLookup::Answer(answer) => Some(answer),
+            ShardLookup::Nothing => None,
         };
         let begun = self.words.note(hash).map(|note| {
             let identity = self.store.identity(hash, question);
@@ -266,15 +266,15 @@ impl Near {
         });
         drop(shard);
         match (found, begun) {
-            (Some(answer), Some((identity, note, Some(serial)))) => Look::Hit(
+            (Some(answer), Some((identity, note, Some(serial)))) => Lookup::Hit(
                 answer,
                 Some(Fill::new(self, hash, identity, serial, note, question)),
             ),
-            (Some(answer), _) => Look::Hit(answer, None),
-            (None, None) => Look::Changing,
-            (None, Some((_, _, None))) => Look::Filling,
+            (Some(answer), _) => Lookup::Hit(answer, None),
+            (None, None) => Lookup::Changing,
+            (None, Some((_, _, None))) => Lookup::Filling,
             (None, Some((identity, note, Some(serial)))) => {
-                Look::Miss(Fill::new(self, hash, identity, serial, note, question))
+                Lookup::Miss(Fill::new(self, hash, identity, serial, note, question))
             }
         }
     }

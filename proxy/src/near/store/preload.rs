@@ -5,14 +5,14 @@
 //! its record. So the slot of a key is asked for when the key is first seen, its entry when the next key is,
 //! and its record when the one after that is.
 
-use super::{KeyHash, place::Place};
+use super::{KeyHash, slab_index::SlabIndex};
 use crate::near::Near;
 
 /// The keys of the last calls.
 #[derive(Default)]
 pub struct Preload {
     seen: Option<KeyHash>,
-    found: Option<(KeyHash, Place)>,
+    found: Option<(KeyHash, SlabIndex)>,
 }
 
 impl Near {

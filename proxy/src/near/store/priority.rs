@@ -1,6 +1,6 @@
 //! What decides when a reply goes.
 
-use super::place::Place;
+use super::slab_index::SlabIndex;
 
 /// The most rounds that hits are worth.
 const MOST_USES: u8 = 3;
@@ -8,8 +8,8 @@ const MOST_USES: u8 = 3;
 /// A reply's neighbours in its queue.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Links {
-    pub(super) newer: Option<Place>,
-    pub(super) older: Option<Place>,
+    pub(super) newer: Option<SlabIndex>,
+    pub(super) older: Option<SlabIndex>,
 }
 
 /// The hits that count for a reply, and its queue.

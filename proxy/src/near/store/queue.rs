@@ -8,8 +8,8 @@
 //! for again, however many, take the short queue alone.
 
 use super::{
-    place::Place,
     priority::{Links, Priority},
+    slab_index::SlabIndex,
     table::Table,
 };
 
@@ -26,8 +26,8 @@ pub(super) enum End {
 /// One queue.
 #[derive(Default)]
 struct Queue {
-    newest: Option<Place>,
-    oldest: Option<Place>,
+    newest: Option<SlabIndex>,
+    oldest: Option<SlabIndex>,
     bytes: usize,
 }
 
@@ -52,7 +52,7 @@ impl Queues {
     }
 
     /// Puts a reply at the beginning of its queue.
-    pub(super) fn push(&mut self, table: &mut Table, place: Place) {
+    pub(super) fn push(&mut self, table: &mut Table, place: SlabIndex) {
         let Some(entry) = table.get_mut(place) else { return };
         let queue = self.of(entry.priority);
         queue.bytes += entry.memory();
@@ -67,7 +67,7 @@ impl Queues {
     }
 
     /// Takes a reply out of its queue.
-    pub(super) fn unlink(&mut self, table: &mut Table, place: Place) {
+    pub(super) fn unlink(&mut self, table: &mut Table, place: SlabIndex) {
         let Some(entry) = table.get(place) else { return };
         let Links { newer, older } = entry.links;
         let queue = self.of(entry.priority);
@@ -83,7 +83,7 @@ impl Queues {
     }
 
     /// The next reply that is at the end of its queue. `None`: there is no reply.
-    pub(super) fn last(&self) -> Option<Place> {
+    pub(super) fn last(&self) -> Option<SlabIndex> {
         let is_long = self.short.bytes * SHORT > self.bytes();
         let (first, second) = match is_long {
             true => (&self.short, &self.main),
@@ -93,7 +93,7 @@ impl Queues {
     }
 
     /// Decides about the reply at the end of its queue. `None`: it goes on, or goes round.
-    pub(super) fn end(&mut self, table: &mut Table, place: Place, is_hurried: bool) -> Option<End> {
+    pub(super) fn end(&mut self, table: &mut Table, place: SlabIndex, is_hurried: bool) -> Option<End> {
         let priority = table.get(place)?.priority;
         if priority.uses() == 0 || is_hurried {
             return Some(match priority.is_main() {

@@ -13,20 +13,20 @@ use std::{
 use proxima_wire::message::Reply;
 
 use super::{
-    Answer, Gone, KeyHash, Question, Refusal, RuleUsage, Total,
-    blocks::{Blocks, Share},
+    Answer, KeyHash, Question, Refusal, RemovalReason, RuleUsage, Total,
+    blocks::{Blocks, FreeBlockBudget},
     candidate::Candidate,
     entry::Entry,
     ghosts::Ghosts,
-    place::Place,
     priority::Priority,
     queue::{End, Queues},
+    slab_index::SlabIndex,
     table::Table,
     tally::Tally,
 };
 use crate::{
     micros::Micros,
-    near::{Hashed, Note, Words},
+    near::{BuildKeyHasher, Note, Words},
 };
 
 /// The most replies that are kept for one key. A form is chosen by the client: without a limit, one key could
@@ -49,7 +49,7 @@ pub(super) struct Shard {
     unasked: u32,
     blocks: Blocks,
     /// Fills that are under way, by identity.
-    filling: HashMap<u64, Filling, Hashed>,
+    filling: HashMap<u64, Filling, BuildKeyHasher>,
     serial: u64,
     /// What all shards take, and how many bytes of it are this one's.
     total: Arc<Total>,
@@ -70,7 +70,7 @@ struct Filling {
 }
 
 /// What a look has found.
-pub(super) enum Found {
+pub(super) enum ShardLookup {
     Answer(Answer),
     /// The reply is known not to be kept.
     Unkept,
@@ -78,7 +78,7 @@ pub(super) enum Found {
 }
 
 impl Shard {
-    pub(super) fn new(words: Arc<Words>, share: Arc<Share>, total: Arc<Total>) -> Self {
+    pub(super) fn new(words: Arc<Words>, share: Arc<FreeBlockBudget>, total: Arc<Total>) -> Self {
         Self {
             words,
             table: Table::default(),
@@ -134,7 +134,7 @@ impl Shard {
         question: &Question<'_>,
         now: Micros,
         out: &mut Vec<u8>,
-    ) -> Found {
+    ) -> ShardLookup {
         self.tick = self.tick.wrapping_add(1);
         if self.tick.is_multiple_of(CRAWLS) {
             self.crawl(now);
@@ -150,11 +150,15 @@ impl Shard {
             let (age, fresh) = (now - entry.filled, entry.fresh(&settings));
             let is_stale = age >= fresh;
             if entry.is_unkept() {
-                return if is_stale { Found::Nothing } else { Found::Unkept };
+                return if is_stale {
+                    ShardLookup::Nothing
+                } else {
+                    ShardLookup::Unkept
+                };
             }
             let may_be_stale = || entry.may_be_stale() && age < fresh + settings.stale;
             if is_stale && !may_be_stale() || !self.words.is_current(entry.everything) {
-                return Found::Nothing;
+                return ShardLookup::Nothing;
             }
             self.unasked = 0;
             entry.hits = entry.hits.saturating_add(1);
@@ -163,7 +167,7 @@ impl Shard {
             if large.is_none() {
                 out.extend_from_slice(entry.record.reply());
             }
-            return Found::Answer(Answer {
+            return ShardLookup::Answer(Answer {
                 reply: entry.reply,
                 age,
                 is_stale,
@@ -171,7 +175,7 @@ impl Shard {
                 bytes: large,
             });
         }
-        Found::Nothing
+        ShardLookup::Nothing
     }
 
     /// The kept reply to this question, whatever its age.
@@ -246,7 +250,7 @@ impl Shard {
         let first = self.table.first(hash, candidate.question.key);
         if first.is_none() {
             // Another key with this hash goes.
-            self.remove_chain(self.table.first_with(hash), Gone::Evicted);
+            self.remove_chain(self.table.first_with(hash), RemovalReason::Evicted);
         }
         let Some(place) = self.table.vacant() else {
             self.tell();
@@ -287,7 +291,7 @@ impl Shard {
     }
 
     /// Removes what this reply, which is the first of its key, replaces, with those that are dead.
-    fn remove_replaced(&mut self, first: Place, now: Micros) {
+    fn remove_replaced(&mut self, first: SlabIndex, now: Micros) {
         let Some(entry) = self.table.get(first) else {
             return;
         };
@@ -296,7 +300,7 @@ impl Shard {
             at = old.next;
             let is_replaced = self.table.get(first).is_some_and(|entry| entry.replaces(old));
             let why = match why_dead(old, &self.words, now) {
-                None if count >= MOST_FORMS => Some(Gone::Evicted),
+                None if count >= MOST_FORMS => Some(RemovalReason::Evicted),
                 why => why,
             };
             match (is_replaced, why) {
@@ -311,13 +315,13 @@ impl Shard {
     pub(super) fn remove_changed(&mut self, hash: KeyHash, key: &[u8]) {
         let first = self.table.first(hash, key);
         if first.is_some() {
-            self.remove_chain(first, Gone::Changed);
+            self.remove_chain(first, RemovalReason::Changed);
             self.tell();
         }
     }
 
     /// Removes this reply and those behind it: all of their key, if it is the first.
-    fn remove_chain(&mut self, first: Option<Place>, why: Gone) {
+    fn remove_chain(&mut self, first: Option<SlabIndex>, why: RemovalReason) {
         let before = self.table.memory();
         let mut at = first;
         if self.table.memory() != before {
@@ -331,7 +335,7 @@ impl Shard {
     }
 
     /// Removes one reply. `why`: `None` if a newer one has taken its place.
-    fn remove(&mut self, place: Place, why: Option<Gone>) {
+    fn remove(&mut self, place: SlabIndex, why: Option<RemovalReason>) {
         self.queues.unlink(&mut self.table, place);
         let Some((entry, is_last)) = self.table.remove(place) else {
             return;
@@ -351,9 +355,9 @@ impl Shard {
     pub(super) fn remove_if(
         &mut self,
         index: usize,
-        goes: impl FnOnce(&Words, &Entry) -> Option<Gone>,
+        goes: impl FnOnce(&Words, &Entry) -> Option<RemovalReason>,
     ) -> bool {
-        let entry = Place::new(index).and_then(|place| Some((place, self.table.get(place)?)));
+        let entry = SlabIndex::new(index).and_then(|place| Some((place, self.table.get(place)?)));
         let gone = entry.and_then(|(place, entry)| Some((place, goes(&self.words, entry)?)));
         if let Some((place, why)) = gone {
             self.remove(place, Some(why));
@@ -368,7 +372,7 @@ impl Shard {
         &mut self,
         hash: KeyHash,
         key: &[u8],
-        goes: impl Fn(&Entry) -> Option<Gone>,
+        goes: impl Fn(&Entry) -> Option<RemovalReason>,
     ) -> usize {
         let (mut gone, mut at) = (0, self.table.first(hash, key));
         while let Some((place, entry)) = at.and_then(|at| Some((at, self.table.get(at)?))) {
@@ -415,7 +419,7 @@ impl Shard {
                 continue;
             };
             self.unasked = self.unasked.saturating_add(u32::from(is_unasked));
-            self.remove(place, Some(Gone::Evicted));
+            self.remove(place, Some(RemovalReason::Evicted));
             if let End::GoesFromShort = end {
                 self.ghosts.add(hash, self.table.end());
             }
@@ -456,9 +460,9 @@ impl Shard {
 }
 
 /// Why this reply is of no use to anybody any more. `None`: it still is.
-fn why_dead(entry: &Entry, words: &Words, now: Micros) -> Option<Gone> {
+fn why_dead(entry: &Entry, words: &Words, now: Micros) -> Option<RemovalReason> {
     match entry.why_dead(now) {
-        None if !words.is_current(entry.everything) => Some(Gone::Flushed),
+        None if !words.is_current(entry.everything) => Some(RemovalReason::Flushed),
         why => why,
     }
 }

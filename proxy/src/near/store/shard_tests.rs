@@ -5,11 +5,11 @@ use std::sync::Arc;
 use proxima_wire::message::{Outcome, Reply};
 
 use super::{
-    Bytes, Gone, KeyHash, Question, Total,
-    blocks::Share,
+    Bytes, KeyHash, Question, RemovalReason, Total,
+    blocks::FreeBlockBudget,
     candidate::Candidate,
-    entry::Says,
-    shard::{Found, Shard},
+    entry::EntryKind,
+    shard::{Shard, ShardLookup},
 };
 use crate::{
     micros::Micros,
@@ -47,7 +47,7 @@ impl World {
             negative: Micros::ZERO,
             largest: 1 << 20,
         };
-        let (words, share) = (Arc::<Words>::default(), Arc::<Share>::default());
+        let (words, share) = (Arc::<Words>::default(), Arc::<FreeBlockBudget>::default());
         share.take(1 << 20);
         Self {
             shard: Shard::new(Arc::clone(&words), share, Arc::<Total>::default()),
@@ -62,7 +62,7 @@ impl World {
         let candidate = Candidate::new(
             (question, rule.number()),
             Reply::new(Outcome::Found, 100),
-            Says::Reply,
+            EntryKind::Reply,
             (Bytes::Alone(&[b'v'; 100]), None),
             (NOW, 0),
         );
@@ -74,7 +74,7 @@ impl World {
         let rule = Arc::clone(&self.rule);
         let question = question(&rule, key, form);
         let found = self.shard.look(hash, &question, NOW, &mut Vec::new());
-        matches!(found, Found::Answer(_))
+        matches!(found, ShardLookup::Answer(_))
     }
 
     fn put(&mut self, number: u64) {
@@ -147,7 +147,7 @@ fn keys_with_one_hash_displace_each_other_and_neither_gets_the_others_reply() {
     assert!(!world.has_with(similar, "three", "g") && !world.has_with(one, "one", "m"));
     world.shard.remove_changed(similar, b"three");
     assert!(world.has_with(one, "one", "g"), "another key was changed");
-    assert_eq!(world.shard.usage_of(0).gone(Gone::Evicted), 4);
+    assert_eq!(world.shard.usage_of(0).gone(RemovalReason::Evicted), 4);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use slab::Slab;
 
-use super::{KeyHash, entry::Entry, index::Index, place::Place};
+use super::{KeyHash, entry::Entry, index::Index, slab_index::SlabIndex};
 use crate::reactor::prefetch;
 
 /// There is room for one entry in so many more.
@@ -36,49 +36,49 @@ impl Table {
     }
 
     #[inline]
-    pub(super) fn get(&self, place: Place) -> Option<&Entry> {
+    pub(super) fn get(&self, place: SlabIndex) -> Option<&Entry> {
         self.entries.get(place.index())
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, place: Place) -> Option<&mut Entry> {
+    pub(super) fn get_mut(&mut self, place: SlabIndex) -> Option<&mut Entry> {
         self.entries.get_mut(place.index())
     }
 
     /// The first reply of the key with this hash, or of one whose hash the index takes for the same.
     #[inline]
-    pub(super) fn first_with(&self, hash: KeyHash) -> Option<Place> {
+    pub(super) fn first_with(&self, hash: KeyHash) -> Option<SlabIndex> {
         self.index.get(hash)
     }
 
     /// The first reply of this key.
     #[inline]
-    pub(super) fn first(&self, hash: KeyHash, key: &[u8]) -> Option<Place> {
+    pub(super) fn first(&self, hash: KeyHash, key: &[u8]) -> Option<SlabIndex> {
         let place = self.first_with(hash)?;
         (self.get(place)?.record.key() == key).then_some(place)
     }
 
     /// The replies from this one on.
     #[inline]
-    pub(super) fn chain(&self, first: Option<Place>) -> impl Iterator<Item = (Place, &Entry)> {
-        let at = move |place: Option<Place>| place.and_then(|place| Some((place, self.get(place)?)));
+    pub(super) fn chain(&self, first: Option<SlabIndex>) -> impl Iterator<Item = (SlabIndex, &Entry)> {
+        let at = move |place: Option<SlabIndex>| place.and_then(|place| Some((place, self.get(place)?)));
         std::iter::successors(at(first), move |(_, entry)| at(entry.next))
     }
 
     /// All replies of this key.
     #[inline]
-    pub(super) fn of_key(&self, hash: KeyHash, key: &[u8]) -> impl Iterator<Item = (Place, &Entry)> {
+    pub(super) fn of_key(&self, hash: KeyHash, key: &[u8]) -> impl Iterator<Item = (SlabIndex, &Entry)> {
         self.chain(self.first(hash, key))
     }
 
     /// The place of the reply that is inserted next. `None`: there are too many.
-    pub(super) fn vacant(&self) -> Option<Place> {
-        Place::new(self.entries.vacant_key())
+    pub(super) fn vacant(&self) -> Option<SlabIndex> {
+        SlabIndex::new(self.entries.vacant_key())
     }
 
     /// Puts a reply before the others of its key, at the place that is [vacant](Self::vacant). There is none
     /// of another key with its hash.
-    pub(super) fn insert(&mut self, place: Place, mut entry: Entry) {
+    pub(super) fn insert(&mut self, place: SlabIndex, mut entry: Entry) {
         let Self { index, entries } = self;
         let hash = entry.hash;
         if entries.len() == entries.capacity() {
@@ -89,7 +89,7 @@ impl Table {
     }
 
     /// Takes a reply out. Returns it, and whether it was the last of its key.
-    pub(super) fn remove(&mut self, place: Place) -> Option<(Entry, bool)> {
+    pub(super) fn remove(&mut self, place: SlabIndex) -> Option<(Entry, bool)> {
         let Self { index, entries } = self;
         let &Entry { hash, next, .. } = entries.get(place.index())?;
         let first = index.get(hash);
@@ -118,14 +118,14 @@ impl Table {
     }
 
     /// Begins to load the first reply of a key with this hash, and returns where it is.
-    pub(super) fn preload(&self, hash: KeyHash) -> Option<Place> {
+    pub(super) fn preload(&self, hash: KeyHash) -> Option<SlabIndex> {
         let place = self.index.get(hash)?;
         prefetch(self.get(place)?);
         Some(place)
     }
 
     /// Begins to load the record of this reply.
-    pub(super) fn preload_record(&self, place: Place) {
+    pub(super) fn preload_record(&self, place: SlabIndex) {
         if let Some(entry) = self.get(place) {
             entry.record.preload();
         }

@@ -6,7 +6,7 @@ use super::entry::Entry;
 
 /// Why a kept reply went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gone {
+pub enum RemovalReason {
     /// A request changed its key.
     Changed,
     /// A request changed everything.
@@ -19,7 +19,7 @@ pub enum Gone {
     Evicted,
 }
 
-impl Gone {
+impl RemovalReason {
     /// All reasons, each at the place of its count.
     pub const ALL: [Self; 5] = [
         Self::Changed,
@@ -48,12 +48,12 @@ pub struct RuleUsage {
     pub entries: u64,
     /// Their bytes, with keys and forms, without what finds them.
     pub bytes: u64,
-    gone: [u64; Gone::ALL.len()],
+    gone: [u64; RemovalReason::ALL.len()],
 }
 
 impl RuleUsage {
     /// How many replies went for this reason.
-    pub const fn gone(&self, why: Gone) -> u64 {
+    pub const fn gone(&self, why: RemovalReason) -> u64 {
         self.gone[why as usize]
     }
 }
@@ -93,7 +93,7 @@ impl Tally {
     }
 
     /// A reply is kept no more. `None`: a newer one took its place.
-    pub(super) fn went(&mut self, entry: &Entry, why: Option<Gone>) {
+    pub(super) fn went(&mut self, entry: &Entry, why: Option<RemovalReason>) {
         let usage = self.of(entry);
         usage.entries -= 1;
         usage.bytes -= entry.memory() as u64;

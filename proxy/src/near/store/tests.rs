@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::{Entries, Fill, Look, Question, Refusal};
+use super::{Entries, Fill, Lookup, Question, Refusal};
 use crate::{
     micros::Micros,
-    near::{Changes, Gone, Near, Rule, RuleSettings},
+    near::{Changes, Near, RemovalReason, Rule, RuleSettings},
 };
 
 const SETTINGS: RuleSettings = RuleSettings {
@@ -37,7 +37,7 @@ impl World {
         }
     }
 
-    fn look(&self, key: &str, form: &str) -> (Look, Vec<u8>) {
+    fn look(&self, key: &str, form: &str) -> (Lookup, Vec<u8>) {
         let question = Question {
             rule: &self.rule,
             key: key.as_bytes(),
@@ -50,7 +50,7 @@ impl World {
     /// The kept reply to this question.
     fn hit(&self, key: &str, form: &str) -> Option<String> {
         match self.look(key, form) {
-            (Look::Hit(answer, _), out) => {
+            (Lookup::Hit(answer, _), out) => {
                 let bytes = answer.bytes.as_deref().unwrap_or(&out);
                 Some(String::from_utf8(bytes.to_vec()).unwrap())
             }
@@ -61,7 +61,7 @@ impl World {
     /// The fill of whoever is the first to miss.
     fn fill(&self, key: &str, form: &str) -> Fill {
         match self.look(key, form).0 {
-            Look::Miss(fill) => fill,
+            Lookup::Miss(fill) => fill,
             _ => panic!("{key} is no miss"),
         }
     }
@@ -102,7 +102,7 @@ fn a_change_removes_its_key_in_all_forms_and_refuses_fills_that_began_before_it(
     let fill = world.fill("c", "g");
     let change = world.changes.of_key(b"a");
     assert!(world.hit("a", "g").is_none() && world.hit("a", "m").is_none());
-    assert!(matches!(world.look("a", "g").0, Look::Changing));
+    assert!(matches!(world.look("a", "g").0, Lookup::Changing));
     drop(change);
     let begun_before = world.fill("a", "g");
     drop(world.changes.of_key(b"a"));
@@ -121,7 +121,7 @@ fn a_change_of_everything_ends_what_is_kept_and_fills_that_are_under_way() {
     let fill = world.fill("b", "g");
     let change = world.changes.of_everything();
     assert_eq!(world.hit("a", "g"), None);
-    assert!(matches!(world.look("a", "g").0, Look::Changing));
+    assert!(matches!(world.look("a", "g").0, Lookup::Changing));
     assert_eq!(world.keep(fill, "old"), Err(Refusal::Changed));
     drop(change);
     assert_eq!(world.hit("a", "g"), None, "it is older than the change");
@@ -134,7 +134,7 @@ fn a_change_of_everything_ends_what_is_kept_and_fills_that_are_under_way() {
 fn one_of_many_fetches_and_after_a_change_somebody_fetches_anew() {
     let world = World::new(SETTINGS, 1 << 20);
     let first = world.fill("a", "g");
-    assert!(matches!(world.look("a", "g").0, Look::Filling));
+    assert!(matches!(world.look("a", "g").0, Lookup::Filling));
     assert!(first.may_be_joined());
     let change = world.changes.of_key(b"a");
     assert!(!first.may_be_joined());
@@ -143,11 +143,14 @@ fn one_of_many_fetches_and_after_a_change_somebody_fetches_anew() {
     let second = world.fill("a", "g");
     drop(first);
     assert!(
-        matches!(world.look("a", "g").0, Look::Filling),
+        matches!(world.look("a", "g").0, Lookup::Filling),
         "the second one goes on"
     );
     drop(second);
-    assert!(matches!(world.look("a", "g").0, Look::Miss(_)), "nobody fetches");
+    assert!(
+        matches!(world.look("a", "g").0, Lookup::Miss(_)),
+        "nobody fetches"
+    );
 }
 
 #[test]
@@ -159,12 +162,12 @@ fn an_old_reply_is_given_while_one_renews_it() {
     let mut world = World::new(settings, 1 << 20);
     world.put("a", "g", "one");
     world.now += Micros::secs(12);
-    let (Look::Hit(answer, Some(fill)), _) = world.look("a", "g") else {
+    let (Lookup::Hit(answer, Some(fill)), _) = world.look("a", "g") else {
         panic!("nobody renews it");
     };
     assert!(answer.is_stale && answer.age == Micros::secs(12));
     assert!(
-        matches!(world.look("a", "g").0, Look::Hit(_, None)),
+        matches!(world.look("a", "g").0, Lookup::Hit(_, None)),
         "one is enough"
     );
     world.keep(fill, "two").unwrap();
@@ -244,9 +247,9 @@ fn misses_have_a_time_of_their_own() {
 fn a_reply_that_cannot_be_kept_is_known_and_nobody_waits_for_it() {
     let mut world = World::new(SETTINGS, 1 << 20);
     world.fill("a", "g").keep_none(world.now, 0);
-    assert!(matches!(world.look("a", "g").0, Look::Unkept));
+    assert!(matches!(world.look("a", "g").0, Lookup::Unkept));
     world.now += Micros::secs(10);
-    assert!(matches!(world.look("a", "g").0, Look::Miss(_)));
+    assert!(matches!(world.look("a", "g").0, Lookup::Miss(_)));
 }
 
 #[test]
@@ -259,7 +262,7 @@ fn the_limit_holds_for_any_keys_and_sizes_and_nothing_is_left_of_what_is_gone() 
             0 => random.below(60_000),
             _ => random.below(600),
         };
-        if let Look::Miss(fill) = world.look(&key, "g").0 {
+        if let Lookup::Miss(fill) = world.look(&key, "g").0 {
             let _ = world.keep(fill, &"x".repeat(size));
         }
         if round % 100 == 0 {
@@ -275,7 +278,7 @@ fn the_limit_holds_for_any_keys_and_sizes_and_nothing_is_left_of_what_is_gone() 
         }
     }
     let (usage, of_rule) = (world.near.store.usage(), world.near.store.usage_of(&world.rule));
-    let [evicted, changed] = [Gone::Evicted, Gone::Changed].map(|why| of_rule.gone(why));
+    let [evicted, changed] = [RemovalReason::Evicted, RemovalReason::Changed].map(|why| of_rule.gone(why));
     assert!(
         evicted > 0 && usage.keys > 0 && changed > 0,
         "{usage:?} {of_rule:?}"
@@ -312,7 +315,7 @@ fn a_large_reply_lives_as_long_as_somebody_sends_it() {
     let world = World::new(SETTINGS, 16 << 20);
     let value = "v".repeat(200_000);
     world.put("a", "g", &value);
-    let (Look::Hit(answer, None), out) = world.look("a", "g") else {
+    let (Lookup::Hit(answer, None), out) = world.look("a", "g") else {
         panic!("it is not kept");
     };
     assert!(out.is_empty());
@@ -351,7 +354,7 @@ fn changed_settings_hold_for_what_is_kept_already() {
     assert_eq!(Entries(&world.near).drop_unfit(&world.rule), 2);
     assert!(world.hit("a", "g").is_some() && world.hit("large", "g").is_none());
     assert!(
-        matches!(world.look("known", "g").0, Look::Miss(_)),
+        matches!(world.look("known", "g").0, Lookup::Miss(_)),
         "it is asked for anew"
     );
     set(&world, |settings| settings.ttl = Micros::secs(14));
@@ -362,7 +365,7 @@ fn changed_settings_hold_for_what_is_kept_already() {
 fn nobody_waits_for_a_fill_that_began_before_a_drop() {
     let world = World::new(SETTINGS, 1 << 20);
     let fill = world.fill("a:1", "g");
-    assert!(matches!(world.look("a:1", "g").0, Look::Filling) && fill.may_be_joined());
+    assert!(matches!(world.look("a:1", "g").0, Lookup::Filling) && fill.may_be_joined());
     Entries(&world.near).drop_prefix(&world.rule, b"a:");
     assert!(!fill.may_be_joined());
     let next = world.fill("a:1", "g");
@@ -395,13 +398,13 @@ fn what_went_is_counted_by_rule_and_reason() {
     world.near.store.set_memory(0);
     Entries(&world.near).sweep(world.now);
     let usage = usage(&world);
-    let gone = Gone::ALL.map(|why| usage.gone(why));
+    let gone = RemovalReason::ALL.map(|why| usage.gone(why));
     assert_eq!(
         (usage.entries, usage.bytes),
         (0, 0),
         "a smaller memory evicts at once"
     );
-    // In the order of `Gone::ALL`: changed, flushed, dropped, expired, evicted.
+    // In the order of `RemovalReason::ALL`: changed, flushed, dropped, expired, evicted.
     assert_eq!(gone, [2, 5, 4, 1, 2]);
     assert_eq!(world.near.store.usage().bytes, 0);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Gone, Question, entry::Says, shard::Found};
+use super::{Question, RemovalReason, entry::EntryKind, shard::ShardLookup};
 use crate::{
     micros::Micros,
     near::{ERROR, Failure, Near, Rule, Validator},
@@ -10,7 +10,7 @@ use crate::{
 
 /// A kept value that its origin may confirm.
 #[derive(Clone, Debug)]
-pub struct Old {
+pub struct StoredValue {
     /// The value.
     pub bytes: Arc<[u8]>,
     /// What tells its version from others.
@@ -19,11 +19,11 @@ pub struct Old {
 
 impl Near {
     /// The kept value of any age that the origin may confirm. `None`: there is none.
-    pub fn old(&self, question: &Question<'_>) -> Option<Old> {
+    pub fn old(&self, question: &Question<'_>) -> Option<StoredValue> {
         let hash = self.store.hash(question.key);
         let shard = self.store.shard(hash);
         let entry = shard.find(hash, question).filter(|entry| !entry.is_unkept())?;
-        Some(Old {
+        Some(StoredValue {
             bytes: entry.share(),
             validator: Arc::clone(entry.terms()?.validator.as_ref()?),
         })
@@ -38,7 +38,7 @@ impl Near {
         };
         let mut text = Vec::new();
         let mut shard = self.store.shard(hash);
-        let Found::Answer(found) = shard.look(hash, &question, now, &mut text) else {
+        let ShardLookup::Answer(found) = shard.look(hash, &question, now, &mut text) else {
             return None;
         };
         Some(Failure {
@@ -54,7 +54,7 @@ impl Near {
         let number = question.rule.number();
         let mut shard = self.store.shard(hash);
         shard.remove_of(hash, question.key, |entry| {
-            entry.answers(question, number).then_some(Gone::Expired)
+            entry.answers(question, number).then_some(RemovalReason::Expired)
         });
     }
 
@@ -71,7 +71,7 @@ impl Near {
         let mut shard = self.store.shard(hash);
         let has_value = shard.table().of_key(hash, key).any(|(_, entry)| {
             let mut its = rules.clone().filter(|rule| rule.number() == entry.number);
-            let is_value = entry.says == Says::Reply && !entry.is_error();
+            let is_value = entry.kind == EntryKind::Reply && !entry.is_error();
             let is_current = self.words.is_current(entry.everything);
             its.next().is_some_and(|rule| {
                 let settings = rule.settings();

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use hyper::header::HeaderMap;
 use proxima_wire::message::Outcome;
 
-use super::{Bytes, Fill, Look, Question, Refusal, SMALL};
+use super::{Bytes, Fill, Lookup, Question, Refusal, SMALL};
 use crate::{
     micros::Micros,
     near::{Near, Rule, RuleSettings, Terms, VALUE, freshness},
@@ -43,14 +43,14 @@ impl World {
         }
     }
 
-    fn look(&self) -> (Look, Vec<u8>) {
+    fn look(&self) -> (Lookup, Vec<u8>) {
         let mut out = Vec::new();
         (self.near.look(&self.question(), self.now, &mut out), out)
     }
 
     fn fill(&self) -> Fill {
         match self.look().0 {
-            Look::Miss(fill) | Look::Hit(_, Some(fill)) => fill,
+            Lookup::Miss(fill) | Lookup::Hit(_, Some(fill)) => fill,
             _ => panic!("nothing is to be fetched"),
         }
     }
@@ -58,7 +58,7 @@ impl World {
     /// The value that a reader gets, and whether it is old.
     fn read(&self) -> Option<(Vec<u8>, bool)> {
         match self.look() {
-            (Look::Hit(answer, _), out) => {
+            (Lookup::Hit(answer, _), out) => {
                 let bytes = answer.bytes.as_deref().unwrap_or(&out);
                 Some((bytes.to_vec(), answer.is_stale))
             }

@@ -9,7 +9,7 @@ use std::{
 use super::{CompileError, maker::Maker};
 use crate::{
     config::schema::{Config, NearRoute, NearRule, NearSource, NearValues, Route},
-    near::{HttpOrigin, RuleSettings, Rules, Told},
+    near::{ConfiguredRule, HttpOrigin, RuleSettings, Rules},
     route::tree::{Leaf, NearNode, NearRuleFor, Node, NodeId},
 };
 
@@ -88,7 +88,7 @@ pub fn near_rules(config: &Config, before: &Rules, running: &Config) -> Rules {
             NearSource::Origin(origin) => format!("{origin:?}"),
         };
         told.extend(near.rules.iter().filter_map(|rule| {
-            Some(Told {
+            Some(ConfiguredRule {
                 name: rule.name.clone(),
                 text: format!("{rule:?} {below}"),
                 settings: *settings.get(&*rule.name)?,

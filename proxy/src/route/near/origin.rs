@@ -12,7 +12,7 @@ use super::{
 use crate::{
     config::schema::NearRule,
     engine::{Engine, FlightId, ReplyTo, Sleeper, WorkerEvent},
-    near::{Fetch, Fill, HttpOrigin, Look, Question, Rule, VALUE},
+    near::{Fetch, Fill, HttpOrigin, Lookup, Question, Rule, VALUE},
     protocol::{Cacheable, Failed},
     route::{
         NearNode, NodeId, Walk,
@@ -115,7 +115,7 @@ impl Engine {
         };
         let mut out = std::mem::take(&mut self.router.reply);
         match near.near.look(&question, self.now, &mut out) {
-            Look::Hit(answer, renewal) => {
+            Lookup::Hit(answer, renewal) => {
                 self.metrics
                     .near
                     .hit(rule.slot, answer.age, answer.is_stale, answer.is_miss);
@@ -127,17 +127,17 @@ impl Engine {
                     self.fetch_value(node, (near, origin), fill, None, walk);
                 }
             }
-            Look::Miss(fill) => {
+            Lookup::Miss(fill) => {
                 self.metrics.near.of(rule.slot).misses += 1;
                 match self.failed_before(near, &question, 1) {
                     Some(known) => self.give_to(walk, &known.given()),
                     None => self.fetch_value(node, (near, origin), fill, Some(walk), walk),
                 }
             }
-            Look::Filling => {
+            Lookup::Filling => {
                 self.wait_near(node, near, &question, walk);
             }
-            Look::Changing | Look::Unkept => {
+            Lookup::Changing | Lookup::Unkept => {
                 self.metrics.near.of(rule.slot).passed_changing += 1;
                 self.fetch_alone(node, origin, Some(rule), key, walk);
             }
@@ -231,19 +231,19 @@ impl Engine {
         let look = near.near.look(&group.question(), self.now, &mut out);
         let target = origin.url.target(group.question().key);
         match (look, target) {
-            (Look::Filling, _) => {
+            (Lookup::Filling, _) => {
                 if let Some(flight) = self.router.flights.get(id) {
                     flight.group = Some(group);
                 }
                 self.timers.wake(self.now + AGAIN, Sleeper::Flight(id));
             }
-            (Look::Hit(answer, renewal), _) => {
+            (Lookup::Hit(answer, renewal), _) => {
                 // Another reader renews it soon enough.
                 drop(renewal);
                 self.leave_group(id, &group, &Given::kept(&answer, &out));
             }
             (_, None) => self.leave_group(id, &group, &Given::Failed(NO_URL)),
-            (Look::Miss(fill), Some(target)) => {
+            (Lookup::Miss(fill), Some(target)) => {
                 let readers = group.readers.len() as u64;
                 if let Some(known) = self.failed_before(near, &group.question(), readers) {
                     drop(fill);
@@ -253,7 +253,7 @@ impl Engine {
                 group.fill = Some(fill);
                 self.fetch_for_group(id, (near, origin), group, target);
             }
-            (Look::Changing | Look::Unkept, Some(target)) => {
+            (Lookup::Changing | Lookup::Unkept, Some(target)) => {
                 // A change is under way: who waits gets what is fetched from now on, and nobody else does.
                 self.router.groups.remove(group.identity, id);
                 self.fetch_for_group(id, (near, origin), group, target);

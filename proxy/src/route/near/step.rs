@@ -9,7 +9,7 @@ use super::given::Given;
 use crate::{
     engine::{Engine, FlightId, ReplyTo, Sleeper},
     micros::Micros,
-    near::{Asked, Fill, Look, Question, Rule, SMALL},
+    near::{Fill, Lookup, OwnedQuestion, Question, Rule, SMALL},
     protocol::{Cacheable, Lease},
     route::{
         NearNode, Node, NodeId, Walk,
@@ -80,7 +80,7 @@ impl Engine {
         let look = near.near.look(question, self.now, &mut out);
         let slot = question.rule.slot;
         let passes = match look {
-            Look::Hit(answer, renewal) => {
+            Lookup::Hit(answer, renewal) => {
                 let given = match &answer.bytes {
                     Some(bytes) => Given::shared(&answer.reply, bytes),
                     None => Given::small(&answer.reply, &out),
@@ -97,17 +97,17 @@ impl Engine {
                 }
                 !is_given
             }
-            Look::Miss(fill) => {
+            Lookup::Miss(fill) => {
                 self.metrics.near.of(slot).misses += 1;
                 self.fetch_near(node, near, question, fill, Some(walk), walk);
                 false
             }
-            Look::Filling => !self.wait_near(node, near, question, walk),
-            Look::Changing => {
+            Lookup::Filling => !self.wait_near(node, near, question, walk),
+            Lookup::Changing => {
                 self.metrics.near.of(slot).passed_changing += 1;
                 true
             }
-            Look::Unkept => {
+            Lookup::Unkept => {
                 self.metrics.near.of(slot).passed_unkept += 1;
                 true
             }
@@ -167,7 +167,7 @@ impl Engine {
         }
         let (id, flight) = self.router.flights.open(node, &walk.to(ReplyTo::Nobody), 1);
         flight.message.extend_from_slice(walk.message);
-        let mut group = Group::waiting(Rc::new(Asked::new(question)), identity, self.now);
+        let mut group = Group::waiting(Rc::new(OwnedQuestion::new(question)), identity, self.now);
         group.readers.push(Reader::of(walk, walk.message));
         flight.group = Some(Box::new(group));
         self.router.groups.insert(identity, id);
@@ -191,20 +191,20 @@ impl Engine {
         let mut out = Vec::new();
         let look = near.near.look(&group.question(), self.now, &mut out);
         match look {
-            Look::Filling => {
+            Lookup::Filling => {
                 if let Some(flight) = self.router.flights.get(id) {
                     flight.group = Some(group);
                 }
                 self.timers.wake(self.now + AGAIN, Sleeper::Flight(id));
             }
-            Look::Miss(fill) => {
+            Lookup::Miss(fill) => {
                 group.fill = Some(fill);
                 if let Some(flight) = self.router.flights.get(id) {
                     flight.group = Some(group);
                 }
                 self.resend(id, near.child, child_of(id, 0));
             }
-            Look::Hit(answer, renewal) => {
+            Lookup::Hit(answer, renewal) => {
                 // Another reader renews it soon enough.
                 drop(renewal);
                 let given = match &answer.bytes {
@@ -213,7 +213,7 @@ impl Engine {
                 };
                 self.answer_group(id, *group, Some(given));
             }
-            Look::Changing | Look::Unkept => self.answer_group(id, *group, None),
+            Lookup::Changing | Lookup::Unkept => self.answer_group(id, *group, None),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     client::Loan,
     engine::{Engine, FlightId, ReplyTo},
     micros::Micros,
-    near::{Answer, Bytes, Failure, Fetched, Near, SMALL, Terms},
+    near::{Answer, Bytes, Failure, Near, OriginReply, SMALL, Terms},
     protocol::Failed,
     route::{Node, Walk, flight::MISPLACED, group::Group},
 };
@@ -133,7 +133,7 @@ impl Engine {
     }
 
     /// Takes what an origin has answered.
-    pub fn take_fetched(&mut self, id: FlightId, fetched: &Fetched) {
+    pub fn take_fetched(&mut self, id: FlightId, fetched: &OriginReply) {
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };
@@ -147,10 +147,10 @@ impl Engine {
         let old = group.as_mut().and_then(|group| group.old.take());
         let old = old.as_ref().map(|old| &old.bytes);
         let mut given = match fetched {
-            Fetched::Value(value, _) => Given::shared(value),
-            Fetched::Missing(_) => Given::Missing,
-            Fetched::Same(_) => old.map_or(Given::Failed(NOT_KEPT), Given::shared),
-            Fetched::Failed(Failure { outcome, text, .. }) => Given::Failed(Failed::here(*outcome, text)),
+            OriginReply::Value(value, _) => Given::shared(value),
+            OriginReply::Missing(_) => Given::Missing,
+            OriginReply::Same(_) => old.map_or(Given::Failed(NOT_KEPT), Given::shared),
+            OriginReply::Failed(Failure { outcome, text, .. }) => Given::Failed(Failed::here(*outcome, text)),
         };
         let Some(mut group) = group else {
             return self.leave_alone(id, &sent, &given);
@@ -167,21 +167,27 @@ impl Engine {
     }
 
     /// Keeps what an origin has answered, if it may be kept.
-    fn keep_fetched(&mut self, near: &Near, group: &mut Group, fetched: &Fetched, old: Option<&Arc<[u8]>>) {
+    fn keep_fetched(
+        &mut self,
+        near: &Near,
+        group: &mut Group,
+        fetched: &OriginReply,
+        old: Option<&Arc<[u8]>>,
+    ) {
         let Some(fill) = group.fill.take() else {
             return;
         };
         let rule = Arc::clone(group.question().rule);
         let chance = self.random.bits() as u8;
         let (value, terms): (Option<&Arc<[u8]>>, Option<&Terms>) = match (fetched, old) {
-            (Fetched::Value(value, terms), _) => (Some(value), terms.as_ref()),
-            (Fetched::Same(terms), Some(old)) => (Some(old), terms.as_ref()),
-            (Fetched::Missing(terms), _) => {
+            (OriginReply::Value(value, terms), _) => (Some(value), terms.as_ref()),
+            (OriginReply::Same(terms), Some(old)) => (Some(old), terms.as_ref()),
+            (OriginReply::Missing(terms), _) => {
                 let is_kept = rule.settings().negative > Micros::ZERO;
                 (None, terms.as_ref().filter(|_| is_kept))
             }
-            (Fetched::Same(_), None) => return,
-            (Fetched::Failed(failure), _) => {
+            (OriginReply::Same(_), None) => return,
+            (OriginReply::Failed(failure), _) => {
                 self.metrics.near.of(rule.slot).refused_error += 1;
                 if failure.is_origins {
                     fill.keep_failure(failure.outcome, &failure.text, self.now);

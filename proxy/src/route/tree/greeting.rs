@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    members::{MemberId, Said},
+    members::{MemberId, SelfDescription},
     protocol::Protocol,
 };
 
@@ -37,7 +37,7 @@ impl Greeting {
         first: Option<MemberId>,
         said: impl FnOnce() -> Vec<Arc<[u8]>>,
     ) -> Arc<[u8]> {
-        let of = Some((Said::news(), first));
+        let of = Some((SelfDescription::news(), first));
         if self.of.replace(of) != of {
             let mut made = Vec::new();
             protocol.greeting(&said(), self.configured.as_deref(), &mut made);

@@ -8,7 +8,7 @@ use crate::{
         schema::{Children, FailoverRules, Route},
     },
     frontdoor::mcrouter::{
-        builder::{Builder, Built},
+        builder::{Builder, BuiltHandles},
         object::{flag, whole},
     },
 };
@@ -30,7 +30,7 @@ fn rules_over(
 /// The children one by one.
 fn listed(builder: &Builder, children: Option<&Children>) -> Vec<Route> {
     match children {
-        Some(Children::Pool(pool)) => builder.list_of(Built::Members(pool.clone())),
+        Some(Children::Pool(pool)) => builder.list_of(BuiltHandles::Members(pool.clone())),
         Some(Children::List(routes)) => routes.clone(),
         None => Vec::new(),
     }
@@ -40,7 +40,7 @@ pub(super) fn failover(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let children = args.children(builder, cx)?;
     if let Some(balanced) = args
         .object
@@ -65,7 +65,11 @@ pub(super) fn failover(
 }
 
 /// SaltedFailoverRoute: a pool, and then each of its servers.
-pub(super) fn salted(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn salted(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     let (first, name) = pool::whole(builder, args, cx)?;
     let mut children = vec![first];
     if let Some(built) = builder.children_of(&name, cx)? {
@@ -83,7 +87,7 @@ pub(super) fn with_exptime(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let normal = args.target(builder, "normal", cx)?;
     let failover = args
         .take("failover", cx, |node, cx| builder.children(Some(node), cx))?
@@ -96,7 +100,7 @@ pub(super) fn with_exptime(
     all.extend(listed(builder, failover.as_ref()));
     let rules = rules_over(builder, args, &all, cx)?;
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(match failover {
+    Ok(BuiltHandles::One(match failover {
         Some(failover) => Route::FailoverWithTtl {
             normal: Box::new(normal),
             failover,
@@ -107,7 +111,11 @@ pub(super) fn with_exptime(
     }))
 }
 
-pub(super) fn on_miss(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn on_miss(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     let children = args.children(builder, cx)?;
     let best_on_error = args.take("return_best_on_error", cx, flag)?.unwrap_or(false);
     args.finish(&[], &[], cx)?;

@@ -7,7 +7,7 @@ use crate::{
         reading::Reading,
         schema::{Children, Route},
     },
-    frontdoor::mcrouter::builder::{Builder, Built},
+    frontdoor::mcrouter::builder::{Builder, BuiltHandles},
 };
 
 fn gather(
@@ -15,21 +15,33 @@ fn gather(
     args: &Args<'_>,
     make: fn(Children) -> Route,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let children = args.children(builder, cx)?;
     args.finish(&[], &[], cx)?;
     Ok(over(children, make))
 }
 
-pub(super) fn sync(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn sync(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     gather(builder, args, Route::AllSync, cx)
 }
 
-pub(super) fn fastest(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn fastest(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     gather(builder, args, Route::AllFastest, cx)
 }
 
-pub(super) fn initial(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn initial(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     gather(builder, args, Route::AllInitial, cx)
 }
 
@@ -37,7 +49,7 @@ pub(super) fn majority(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     gather(builder, args, Route::AllMajority, cx)
 }
 
@@ -46,8 +58,8 @@ pub(super) fn asynchronous(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let children = args.children(builder, cx)?;
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(children.map_or(Route::Null, Route::AllAsync)))
+    Ok(BuiltHandles::One(children.map_or(Route::Null, Route::AllAsync)))
 }

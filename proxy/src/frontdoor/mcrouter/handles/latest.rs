@@ -8,7 +8,7 @@ use crate::{
         schema::{Children, FailoverRules, Route},
     },
     frontdoor::mcrouter::{
-        builder::{Builder, Built},
+        builder::{Builder, BuiltHandles},
         object::{Object, flag, list, number, text, whole},
     },
 };
@@ -63,7 +63,11 @@ impl Latest {
     }
 }
 
-pub(super) fn latest(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn latest(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     let children = args.children(builder, cx)?;
     let latest = match &args.object {
         Some(object) => Latest::read(object, cx)?,

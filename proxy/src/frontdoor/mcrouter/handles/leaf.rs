@@ -11,22 +11,26 @@ use crate::{
         schema::{ErrorReply, Route},
     },
     frontdoor::mcrouter::{
-        builder::{Builder, Built},
+        builder::{Builder, BuiltHandles},
         object::{Object, text},
     },
 };
 
-pub(super) fn null(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn null(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<BuiltHandles, Diagnostic> {
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(Route::Null))
+    Ok(BuiltHandles::One(Route::Null))
 }
 
-pub(super) fn dev_null(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn dev_null(
+    _: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(Route::Discard))
+    Ok(BuiltHandles::One(Route::Discard))
 }
 
-pub(super) fn error(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn error(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<BuiltHandles, Diagnostic> {
     let said = args.main("response").map(|node| text(node, cx)).transpose()?;
     let result = args.take("result", cx, results::error)?;
     let (outcome, own) = result.unwrap_or((Outcome::LocalError, "local error"));
@@ -36,13 +40,17 @@ pub(super) fn error(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Resul
         .unwrap_or_else(|| own.to_owned());
     match text.len() > 1024 || text.chars().any(char::is_control) {
         true => Err(cx.refuse(args.at, "the text is not one line of at most 1024 bytes")),
-        false => Ok(Built::One(Route::Error(ErrorReply { outcome, text }))),
+        false => Ok(BuiltHandles::One(Route::Error(ErrorReply { outcome, text }))),
     }
 }
 
 /// `Pool|A`: the list of A's servers. `{"type": "Pool", "name": "A", "servers": […]}` is that of a pool which
 /// is written where it is used.
-pub(super) fn members(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn members(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     let name = match &args.object {
         // The object is the pool.
         Some(object) if object.get("pool").is_none() => inline(builder, &object.node(), cx)?,
@@ -50,7 +58,7 @@ pub(super) fn members(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) 
     };
     args.finish(&[], &[], cx)?;
     let built = builder.children_of(&name, cx)?;
-    Ok(built.unwrap_or_else(|| Built::List(Vec::new())))
+    Ok(built.unwrap_or_else(|| BuiltHandles::List(Vec::new())))
 }
 
 /// The name of the pool: a name, or the pool itself with its name in it.

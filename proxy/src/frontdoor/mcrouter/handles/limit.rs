@@ -9,7 +9,7 @@ use crate::{
         schema::{Rate, Rates, Route},
     },
     frontdoor::mcrouter::{
-        builder::{Builder, Built},
+        builder::{Builder, BuiltHandles},
         object::{Object, list, number, whole},
     },
 };
@@ -18,7 +18,7 @@ pub(super) fn rate_limit(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let child = Box::new(args.target(builder, "target", cx)?);
     let Some(rates) = args.take("rates", cx, rates)? else {
         let problem = format!("RateLimitRoute: `rates` is missing, line: {}", args.at.line);
@@ -26,7 +26,7 @@ pub(super) fn rate_limit(
     };
     let fallback = args.take("fallback", cx, |node, cx| builder.one(node, cx))?;
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(Route::RateLimit {
+    Ok(BuiltHandles::One(Route::RateLimit {
         child,
         rates,
         fallback: fallback.map(Box::new),
@@ -37,11 +37,11 @@ pub(super) fn outstanding_limit(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let child = args.target(builder, "target", cx)?;
     let most = args.take("max_outstanding", cx, whole(0))?.unwrap_or(0);
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(match most {
+    Ok(BuiltHandles::One(match most {
         0 => child,
         most => Route::OutstandingLimit {
             child: Box::new(child),
@@ -80,7 +80,7 @@ pub(super) fn blackhole(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let default = Box::new(args.target(builder, "default", cx)?);
     let blackhole = args.take("blackhole_child", cx, |node, cx| builder.one(node, cx))?;
     let blackhole = Box::new(blackhole.unwrap_or(Route::Null));
@@ -89,7 +89,7 @@ pub(super) fn blackhole(
         return Err(cx.refuse(args.at, problem));
     };
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(match keys {
+    Ok(BuiltHandles::One(match keys {
         Keys::All => *blackhole,
         Keys::Only(keys) => Route::ByKey {
             keys,

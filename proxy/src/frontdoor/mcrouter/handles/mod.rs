@@ -20,7 +20,7 @@ mod steps;
 mod wrap;
 
 use super::{
-    builder::{Builder, Built},
+    builder::{Builder, BuiltHandles},
     object::Object,
 };
 use crate::config::{
@@ -30,7 +30,7 @@ use crate::config::{
     schema::{Children, Route},
 };
 
-type Build = fn(&mut Builder, &Args<'_>, &mut Reading) -> Result<Built, Diagnostic>;
+type Build = fn(&mut Builder, &Args<'_>, &mut Reading) -> Result<BuiltHandles, Diagnostic>;
 
 /// The types that are served.
 const SERVED: [(&str, Build); 44] = [
@@ -100,7 +100,7 @@ pub(super) fn build(
     at: Place,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let (line, shown) = (at.line, shortened(kind));
     if let Some((_, build)) = SERVED.iter().find(|(name, _)| *name == kind) {
         return build(builder, args, cx);
@@ -190,8 +190,8 @@ impl<'a> Args<'a> {
 
 /// Builds a route over children as mcrouter does: none answer as a null route, and one takes the place of the
 /// whole.
-fn over(children: Option<Children>, make: impl FnOnce(Children) -> Route) -> Built {
-    Built::One(match children {
+fn over(children: Option<Children>, make: impl FnOnce(Children) -> Route) -> BuiltHandles {
+    BuiltHandles::One(match children {
         None => Route::Null,
         Some(Children::List(mut routes)) if routes.len() == 1 => routes.pop().unwrap_or(Route::Null),
         Some(children) => make(children),

@@ -4,7 +4,7 @@ use super::Args;
 use crate::{
     config::{Diagnostic, reading::Reading, schema::Route},
     frontdoor::mcrouter::{
-        builder::{Builder, Built},
+        builder::{Builder, BuiltHandles},
         object::{list, text, whole},
     },
 };
@@ -13,7 +13,7 @@ pub(super) fn key_parse(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let child = Box::new(args.target(builder, "target", cx)?);
     let missing = |key: &str, cx: &Reading| {
         let problem = format!("KeyParseRoute: `{key}` is missing, line: {}", args.at.line);
@@ -27,7 +27,7 @@ pub(super) fn key_parse(
     })?;
     let delimiter = delimiter.ok_or_else(|| missing("delimiter", cx))?;
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(Route::KeyPart {
+    Ok(BuiltHandles::One(Route::KeyPart {
         child,
         parts: parts.unsigned_abs() as usize,
         delimiter,
@@ -38,9 +38,9 @@ pub(super) fn hash_stop(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let child = Box::new(args.target(builder, "target", cx)?);
     let prefixes = args.take("prefixes", cx, list(text))?.unwrap_or_default();
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(Route::HashStop { child, prefixes }))
+    Ok(BuiltHandles::One(Route::HashStop { child, prefixes }))
 }

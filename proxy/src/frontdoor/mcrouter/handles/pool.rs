@@ -15,7 +15,7 @@ use crate::{
         schema::{Algorithm, Children, Hash, Rates, Route},
     },
     frontdoor::mcrouter::{
-        builder::{Builder, Built},
+        builder::{Builder, BuiltHandles},
         object::{list, number, whole as number_from},
     },
 };
@@ -30,10 +30,10 @@ pub(super) fn pool(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<(Built, String), Diagnostic> {
+) -> Result<(BuiltHandles, String), Diagnostic> {
     let (route, name) = whole(builder, args, cx)?;
     args.finish(&UNSERVED, &IDLE, cx)?;
-    Ok((Built::One(route), name))
+    Ok((BuiltHandles::One(route), name))
 }
 
 /// The pool with all that stands around it, and its name.
@@ -49,7 +49,7 @@ pub(super) fn whole(
         let choice = own.unwrap_or(Choice::Hash(Hash::of(Algorithm::WeightedCh3)));
         own = Some(choice.or_weights(weights));
     }
-    let around = Around {
+    let around = ServerWrapping {
         most: args.take("max_outstanding", cx, number_from(0))?.unwrap_or(0),
         warm_up: args.take("slow_warmup", cx, |node, cx| SlowWarmUp::read(builder, node, cx))?,
         shadows: shadow::of(builder, args, cx)?,
@@ -74,14 +74,14 @@ pub(super) fn whole(
 }
 
 /// What stands around each server of a pool.
-struct Around {
+struct ServerWrapping {
     /// The most requests under way; 0: no limit.
     most: i32,
     warm_up: Option<SlowWarmUp>,
     shadows: Vec<Shadowing>,
 }
 
-impl Around {
+impl ServerWrapping {
     /// Does the same stand around every server?
     fn is_uniform(&self) -> bool {
         self.most == 0 && self.warm_up.is_none() && self.shadows.iter().all(|shadow| shadow.range.is_none())
@@ -110,7 +110,7 @@ fn chosen(
     args: &Args<'_>,
     name: &str,
     own: Option<Choice>,
-    around: &Around,
+    around: &ServerWrapping,
     cx: &mut Reading,
 ) -> Result<Route, Diagnostic> {
     let Some(pool) = builder.pools.listed.get(name).cloned() else {
@@ -122,7 +122,7 @@ fn chosen(
             false => Route::Null,
         });
     };
-    if let (true, true, Built::Members(name)) = (own.is_none(), around.is_uniform(), &built) {
+    if let (true, true, BuiltHandles::Members(name)) = (own.is_none(), around.is_uniform(), &built) {
         return Ok(shadow::around(Route::Pool(name.clone()), None, &around.shadows));
     }
     let children = match around.is_uniform() {

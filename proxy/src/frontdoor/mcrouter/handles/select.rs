@@ -17,12 +17,16 @@ use crate::{
         schema::{Algorithm, Children, Hash, Route},
     },
     frontdoor::mcrouter::{
-        builder::{Builder, Built},
+        builder::{Builder, BuiltHandles},
         object::{Object, flag, text, whole},
     },
 };
 
-pub(super) fn hash(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn hash(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     let children = args.children(builder, cx)?;
     let choice = match &args.object {
         Some(object) => hash::of_object(object, cx)?,
@@ -32,12 +36,12 @@ pub(super) fn hash(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> 
     let error_on_empty = args.take("error_on_empty", cx, flag)?.unwrap_or(true);
     args.finish(&[], &[], cx)?;
     Ok(match children {
-        None if error_on_empty => Built::One(Route::Error(
+        None if error_on_empty => BuiltHandles::One(Route::Error(
             format!("HashRoute with empty children, name: {name}").into(),
         )),
         Some(children @ (Children::Pool(_) | Children::List(_))) if builder.count(&children) > 1 => {
             let count = builder.count(&children);
-            Built::One(hash::over(choice, children, count, args.at, cx)?)
+            BuiltHandles::One(hash::over(choice, children, count, args.at, cx)?)
         }
         few => over(few, |children| Route::Hash {
             children,
@@ -46,13 +50,21 @@ pub(super) fn hash(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> 
     })
 }
 
-pub(super) fn random(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn random(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     let children = args.children(builder, cx)?;
     args.finish(&[], &[], cx)?;
     Ok(over(children, Route::Random))
 }
 
-pub(super) fn host_id(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn host_id(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     let children = args.children(builder, cx)?;
     let salt = args.take("salt", cx, text)?.unwrap_or_default();
     args.finish(&[], &[], cx)?;
@@ -64,7 +76,7 @@ pub(super) fn by_client(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let Some(children) = args.children(builder, cx)? else {
         let problem = format!("`children` is missing, line: {}", args.at.line);
         return Err(cx.refuse(args.at, problem));
@@ -88,7 +100,7 @@ pub(super) fn load_balancer(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     args.need(&["children"], "LoadBalancerRoute", cx)?;
     let children = args.children(builder, cx)?;
     let balanced = match &args.object {
@@ -103,7 +115,7 @@ pub(super) fn by_operation(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     args.need(
         &["default_policy", "operation_policies"],
         "OperationSelectorRoute",
@@ -157,7 +169,7 @@ pub(super) fn by_group(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     args.need(
         &["default_policy", "routing_group_policies"],
         "RoutingGroupRoute",
@@ -197,7 +209,7 @@ pub(super) fn by_group(
 
 /// Completes a selector. The word `touch` stands for gat and gats as well here, but not for mcrouter: without
 /// entries of their own they go to the default.
-fn selector(mut operations: BTreeMap<String, Route>, default: Option<Route>) -> Built {
+fn selector(mut operations: BTreeMap<String, Route>, default: Option<Route>) -> BuiltHandles {
     if operations.contains_key("touch") {
         for word in ["gat", "gats"] {
             operations
@@ -205,7 +217,7 @@ fn selector(mut operations: BTreeMap<String, Route>, default: Option<Route>) -> 
                 .or_insert_with(|| default.clone().unwrap_or(Route::Null));
         }
     }
-    Built::One(Route::ByOperation {
+    BuiltHandles::One(Route::ByOperation {
         operations,
         default: default.map(Box::new),
     })
@@ -215,7 +227,7 @@ pub(super) fn by_prefix(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     args.need(&["policies", "wildcard"], "PrefixSelectorRoute", cx)?;
     let default = args.take("wildcard", cx, |node, cx| builder.one(node, cx))?;
     let prefixes = args.take("policies", cx, |node, cx| {
@@ -230,7 +242,7 @@ pub(super) fn by_prefix(
     });
     let prefixes = prefixes?.unwrap_or_default();
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(Route::ByPrefix {
+    Ok(BuiltHandles::One(Route::ByPrefix {
         prefixes,
         default: default.map(Box::new),
     }))

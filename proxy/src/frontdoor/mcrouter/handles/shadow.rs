@@ -12,7 +12,7 @@ use crate::{
         schema::{Children, Route, Shadow, ShadowKeys},
     },
     frontdoor::mcrouter::{
-        builder::{Builder, Built},
+        builder::{Builder, BuiltHandles},
         object::{Object, list, number, text, whole},
     },
 };
@@ -41,22 +41,26 @@ pub(super) fn around(child: Route, place: Option<usize>, shadows: &[Shadowing]) 
 }
 
 /// ShadowRoute: its children, each with its shadows.
-pub(super) fn shadow(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn shadow(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     args.need(&["children"], "ShadowRoute", cx)?;
     let children = args.children(builder, cx)?;
     let shadows = of(builder, args, cx)?;
     args.finish(&[], &["shadow_policy"], cx)?;
     let built = match children {
-        Some(Children::Pool(pool)) => Built::Members(pool),
-        Some(Children::List(routes)) => Built::List(routes),
-        None => return Ok(Built::One(Route::Null)),
+        Some(Children::Pool(pool)) => BuiltHandles::Members(pool),
+        Some(Children::List(routes)) => BuiltHandles::List(routes),
+        None => return Ok(BuiltHandles::One(Route::Null)),
     };
     if shadows.is_empty() {
         return Ok(built);
     }
     let children = builder.list_of(built).into_iter().enumerate();
     let shadowed = children.map(|(place, child)| around(child, Some(place), &shadows));
-    Ok(Built::List(shadowed.collect()))
+    Ok(BuiltHandles::List(shadowed.collect()))
 }
 
 /// Reads `shadows`.

@@ -11,7 +11,7 @@ use crate::{
         schema::{Route, ShardCopies},
     },
     frontdoor::mcrouter::{
-        builder::{Builder, Built},
+        builder::{Builder, BuiltHandles},
         object::{Object, flag, whole},
     },
 };
@@ -23,7 +23,11 @@ fn seconds(node: &Node, cx: &mut Reading) -> Result<u64, Diagnostic> {
     seconds.ok_or_else(|| cx.expected(node, "a whole number of at least 0"))
 }
 
-pub(super) fn migrate(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn migrate(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     let from = Box::new(args.target(builder, "from", cx)?);
     let to = Box::new(args.target(builder, "to", cx)?);
     let Some(start) = args.take("start_time", cx, seconds)? else {
@@ -32,7 +36,7 @@ pub(super) fn migrate(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) 
     };
     let interval = args.take("interval", cx, seconds)?.unwrap_or(3600);
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(Route::Migrate {
+    Ok(BuiltHandles::One(Route::Migrate {
         from,
         to,
         start,
@@ -44,7 +48,7 @@ pub(super) fn key_split(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let child = Box::new(args.target(builder, "destination", cx)?);
     let copies = args.take("replicas", cx, |node, cx| match whole(0)(node, cx)? {
         copies @ 2..=1000 => Ok(copies.unsigned_abs()),
@@ -57,7 +61,7 @@ pub(super) fn key_split(
     let all_sync = args.take("all_sync", cx, flag)?.unwrap_or(false);
     let first_hit = args.take("first_hit", cx, flag)?.unwrap_or(false);
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(Route::KeySplit {
+    Ok(BuiltHandles::One(Route::KeySplit {
         child,
         copies,
         all_sync,
@@ -69,11 +73,11 @@ pub(super) fn shard_split(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let child = Box::new(args.target(builder, "target", cx)?);
     let splits = args.take("shard_splits", cx, splits)?.unwrap_or_default();
     args.finish(&[], &["split_shard_fanout"], cx)?;
-    Ok(Built::One(Route::ShardSplit { child, splits }))
+    Ok(BuiltHandles::One(Route::ShardSplit { child, splits }))
 }
 
 /// Reads `shard_splits`: for each shard a number of copies, or how it changes.

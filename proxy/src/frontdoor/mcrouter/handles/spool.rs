@@ -4,28 +4,38 @@ use super::{Args, pool};
 use crate::{
     config::{Diagnostic, reading::Reading, schema::Route},
     frontdoor::mcrouter::{
-        builder::{Builder, Built},
+        builder::{Builder, BuiltHandles},
         object::{flag, text},
     },
 };
 
-pub(super) fn pool(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn pool(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     let own = args.take("asynclog", cx, flag)?;
     let own_name = args.take("asynclog_name", cx, text)?;
     let (built, pool) = pool::pool(builder, args, cx)?;
     let listed = builder.pools.listed.get(&pool);
     let (is_on, name) = listed.map(|listed| listed.asynclog.clone()).unwrap_or_default();
     Ok(match built {
-        Built::One(child) if builder.keeps_deletes && own.unwrap_or(is_on) => Built::One(Route::Spool {
-            child: Box::new(child),
-            name: own_name.or(name).unwrap_or(pool),
-        }),
+        BuiltHandles::One(child) if builder.keeps_deletes && own.unwrap_or(is_on) => {
+            BuiltHandles::One(Route::Spool {
+                child: Box::new(child),
+                name: own_name.or(name).unwrap_or(pool),
+            })
+        }
         other => other,
     })
 }
 
 /// AsynclogRoute.
-pub(super) fn around(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn around(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     let child = args.target(builder, "target", cx)?;
     let name = args.take("asynclog_name", cx, text)?;
     args.finish(&[], &[], cx)?;
@@ -36,7 +46,7 @@ pub(super) fn around(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -
         );
         return Err(cx.refuse(args.at, problem));
     };
-    Ok(Built::One(match builder.keeps_deletes {
+    Ok(BuiltHandles::One(match builder.keeps_deletes {
         true => Route::Spool {
             child: Box::new(child),
             name,

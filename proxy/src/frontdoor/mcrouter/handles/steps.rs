@@ -9,7 +9,7 @@ use crate::{
         schema::{Route, SlowWarmUpSettings},
     },
     frontdoor::mcrouter::{
-        builder::{Builder, Built},
+        builder::{Builder, BuiltHandles},
         object::{Object, flag, number, whole},
     },
 };
@@ -19,31 +19,39 @@ fn missing(handle: &str, key: &str, args: &Args<'_>, cx: &Reading) -> Diagnostic
     cx.refuse(args.at, problem)
 }
 
-pub(super) fn warm_up(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn warm_up(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     let cold = Box::new(args.target(builder, "cold", cx)?);
     let warm = Box::new(args.target(builder, "warm", cx)?);
     let ttl = args.take("exptime", cx, whole(0))?;
     let as_warm = args.take("enable_metaget", cx, flag)?.unwrap_or(false);
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(Route::WarmUp {
+    Ok(BuiltHandles::One(Route::WarmUp {
         cold,
         warm,
         ttl: ttl.map(i64::from).or((!as_warm).then_some(0)),
     }))
 }
 
-pub(super) fn staging(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn staging(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     let warm = Box::new(args.target(builder, "warm", cx)?);
     let staging = Box::new(args.target(builder, "staging", cx)?);
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(Route::Staging { warm, staging }))
+    Ok(BuiltHandles::One(Route::Staging { warm, staging }))
 }
 
 pub(super) fn l1_l2_cache(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let l1 = Box::new(args.target(builder, "l1", cx)?);
     let l2 = Box::new(args.target(builder, "l2", cx)?);
     let ttl = args.take("upgradingL1Exptime", cx, whole(0))?;
@@ -51,7 +59,7 @@ pub(super) fn l1_l2_cache(
     let miss_ttl = args.take("ncacheExptime", cx, whole(0))?.unwrap_or(0);
     let period = args.take("ncacheUpdatePeriod", cx, whole(0))?.unwrap_or(0);
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(Route::L1L2Cache {
+    Ok(BuiltHandles::One(Route::L1L2Cache {
         l1,
         l2,
         ttl: ttl.into(),
@@ -63,7 +71,7 @@ pub(super) fn size_split(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let l1 = Box::new(args.target(builder, "l1", cx)?);
     let l2 = Box::new(args.target(builder, "l2", cx)?);
     let threshold = args.take("threshold", cx, whole(0))?;
@@ -76,7 +84,7 @@ pub(super) fn size_split(
         _ => Err(cx.expected(node, "a number from 1 to 10")),
     })?;
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(Route::SizeSplit {
+    Ok(BuiltHandles::One(Route::SizeSplit {
         l1,
         l2,
         threshold: threshold.unsigned_abs() as usize,
@@ -92,14 +100,14 @@ pub(super) fn big_value(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let child = Box::new(args.target(builder, "target", cx)?);
     let threshold = args.take("split_threshold", cx, whole(1))?;
     let threshold = threshold.ok_or_else(|| missing("BigValueRoute", "split_threshold", args, cx))?;
     let batch = args.take("batch_size", cx, whole(0))?.unwrap_or(10);
     let hides_flag = args.take("hide_reply_flag", cx, flag)?.unwrap_or(false);
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(Route::BigValue {
+    Ok(BuiltHandles::One(Route::BigValue {
         child,
         threshold: threshold.unsigned_abs() as usize,
         batch: batch.unsigned_abs(),
@@ -140,12 +148,12 @@ pub(super) fn slow_warm_up(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let child = args.target(builder, "target", cx)?;
     let failover = args.target(builder, "failoverTarget", cx)?;
     let settings = args.take("settings", cx, settings)?.unwrap_or_default();
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(SlowWarmUp { failover, settings }.around(child)))
+    Ok(BuiltHandles::One(SlowWarmUp { failover, settings }.around(child)))
 }
 
 fn settings(node: &Node, cx: &mut Reading) -> Result<SlowWarmUpSettings, Diagnostic> {

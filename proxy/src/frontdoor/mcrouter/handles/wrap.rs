@@ -11,23 +11,27 @@ use crate::{
         schema::{Fault, Route, TtlAction},
     },
     frontdoor::mcrouter::{
-        builder::{Builder, Built},
+        builder::{Builder, BuiltHandles},
         object::{flag, list, number, text, whole},
         prefix::routing_prefix,
     },
 };
 
-pub(super) fn log(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn log(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     let child = args.target(builder, "target", cx)?;
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(Route::Log(Box::new(child))))
+    Ok(BuiltHandles::One(Route::Log(Box::new(child))))
 }
 
 pub(super) fn modify_key(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let child = Box::new(args.target(builder, "target", cx)?);
     let routing_prefix = args.take("set_routing_prefix", cx, new_prefix)?;
     let ensure_prefix = args.take("ensure_key_prefix", cx, text)?.unwrap_or_default();
@@ -42,7 +46,7 @@ pub(super) fn modify_key(
     }
     let suffix = args.take("set_key_suffix", cx, text)?.unwrap_or_default();
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(Route::ModifyKey {
+    Ok(BuiltHandles::One(Route::ModifyKey {
         child,
         routing_prefix,
         ensure_prefix,
@@ -64,7 +68,7 @@ pub(super) fn modify_exptime(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Diagnostic> {
+) -> Result<BuiltHandles, Diagnostic> {
     let child = Box::new(args.target(builder, "target", cx)?);
     let Some(ttl) = args.take("exptime", cx, whole(i32::MIN))? else {
         return Err(cx.refuse(args.at, format!("`exptime` is missing, line: {}", args.at.line)));
@@ -76,7 +80,7 @@ pub(super) fn modify_exptime(
     });
     let action = action?.unwrap_or(TtlAction::Set);
     args.finish(&[], &[], cx)?;
-    Ok(Built::One(Route::ModifyTtl {
+    Ok(BuiltHandles::One(Route::ModifyTtl {
         child,
         ttl: ttl.into(),
         action,
@@ -84,7 +88,11 @@ pub(super) fn modify_exptime(
 }
 
 /// LatencyInjectionRoute. A request cannot carry a latency in memcached's protocol.
-pub(super) fn latency(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
+pub(super) fn latency(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<BuiltHandles, Diagnostic> {
     let child = Box::new(args.target(builder, "child", cx)?);
     let delay = args.take("before_latency_ms", cx, millis)?;
     let after = args.take("after_latency_ms", cx, millis)?;
@@ -116,7 +124,7 @@ pub(super) fn latency(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) 
         total: percentiles.or(total).unwrap_or_default(),
         error_rate: 0.0,
     };
-    Ok(Built::One(match fault == Fault::default() {
+    Ok(BuiltHandles::One(match fault == Fault::default() {
         true => *child,
         false => Route::Fault { child, fault },
     }))

@@ -10,7 +10,7 @@ use super::{
 use crate::config::{Diagnostic, Place, document::shortened};
 
 /// What a built-in macro returns.
-pub(super) type Made = Result<Json, Diagnostic>;
+pub(super) type MacroResult = Result<Json, Diagnostic>;
 
 /// A macro.
 #[derive(Debug)]
@@ -24,12 +24,12 @@ pub(super) struct Macro {
 #[derive(Debug)]
 pub(super) struct Parameter {
     pub(super) name: Rc<str>,
-    pub(super) otherwise: Otherwise,
+    pub(super) otherwise: MissingArgument,
 }
 
 /// What holds when a call does not give a parameter.
 #[derive(Debug)]
-pub(super) enum Otherwise {
+pub(super) enum MissingArgument {
     /// The call is refused.
     Refused,
     /// The parameter has no value.
@@ -49,16 +49,16 @@ pub(super) enum Body {
 /// A function that makes a value of arguments.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum BuiltIn {
-    One(fn(&Json, &Meter) -> Made),
-    Two(fn(&Json, &Json, &Meter) -> Made),
-    Three(fn(&Json, &Json, &Json, &Meter) -> Made),
+    One(fn(&Json, &Meter) -> MacroResult),
+    Two(fn(&Json, &Json, &Meter) -> MacroResult),
+    Three(fn(&Json, &Json, &Json, &Meter) -> MacroResult),
     /// It expands those arguments that it needs.
-    Lazy(fn(&mut dyn Expand, &Unread<'_>) -> Result<Item, Diagnostic>),
+    Lazy(fn(&mut dyn Expand, &LazyArguments<'_>) -> Result<Item, Diagnostic>),
 }
 
 /// The arguments of a call as they are written.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Given<'a> {
+pub(super) enum RawArguments<'a> {
     /// `@name(a, b)`: in order.
     Short(&'a [&'a str]),
     /// `{"type": "name", …}`: by name.
@@ -67,7 +67,7 @@ pub(super) enum Given<'a> {
 
 /// The arguments of a lazy macro.
 #[derive(Debug)]
-pub(super) struct Unread<'a> {
+pub(super) struct LazyArguments<'a> {
     arguments: Vec<(&'a str, Argument<'a>)>,
     /// The place of the call.
     pub(super) at: Place,
@@ -89,7 +89,7 @@ impl Macro {
     /// # Errors
     /// A parameter that must be given follows one that need not.
     pub(super) fn new(name: Rc<str>, parameters: Vec<Parameter>, body: Body) -> Result<Self, Diagnostic> {
-        let is_required = |parameter: &Parameter| matches!(parameter.otherwise, Otherwise::Refused);
+        let is_required = |parameter: &Parameter| matches!(parameter.otherwise, MissingArgument::Refused);
         if parameters
             .iter()
             .skip_while(|parameter| is_required(parameter))
@@ -111,13 +111,13 @@ impl Macro {
     /// Expands a call that stands at `at` in `scope`.
     pub(super) fn call(
         &self,
-        given: Given<'_>,
+        given: RawArguments<'_>,
         at: Place,
         scope: &Scope<'_>,
         expander: &mut dyn Expand,
     ) -> Result<Item, Diagnostic> {
         let arguments = self.arguments(given)?;
-        let unread = Unread { arguments, at, scope };
+        let unread = LazyArguments { arguments, at, scope };
         let made = match &self.body {
             Body::BuiltIn(BuiltIn::Lazy(expand)) => return expand(expander, &unread),
             Body::Defined(result) => {
@@ -146,13 +146,13 @@ impl Macro {
         Ok(Item { at, value: made? })
     }
 
-    fn arguments<'a>(&'a self, given: Given<'a>) -> Result<Vec<(&'a str, Argument<'a>)>, Diagnostic> {
+    fn arguments<'a>(&'a self, given: RawArguments<'a>) -> Result<Vec<(&'a str, Argument<'a>)>, Diagnostic> {
         let name = || shortened(&self.name);
-        if let Given::Short(texts) = given {
+        if let RawArguments::Short(texts) = given {
             let least = self
                 .parameters
                 .iter()
-                .filter(|parameter| matches!(parameter.otherwise, Otherwise::Refused));
+                .filter(|parameter| matches!(parameter.otherwise, MissingArgument::Refused));
             let (least, most, found) = (least.count(), self.parameters.len(), texts.len());
             if found < least {
                 let problem = format!(
@@ -172,14 +172,14 @@ impl Macro {
         let mut arguments = Vec::with_capacity(self.parameters.len());
         for (i, parameter) in self.parameters.iter().enumerate() {
             let argument = match given {
-                Given::Short(texts) => texts.get(i).map(|text| Argument::Text(text)),
-                Given::Long(map) => map.get(&parameter.name).map(Argument::Item),
+                RawArguments::Short(texts) => texts.get(i).map(|text| Argument::Text(text)),
+                RawArguments::Long(map) => map.get(&parameter.name).map(Argument::Item),
             };
             let argument = match (argument, &parameter.otherwise) {
                 (Some(argument), _) => argument,
-                (None, Otherwise::Value(item)) => Argument::Default(item),
-                (None, Otherwise::Nothing) => continue,
-                (None, Otherwise::Refused) => {
+                (None, MissingArgument::Value(item)) => Argument::Default(item),
+                (None, MissingArgument::Nothing) => continue,
+                (None, MissingArgument::Refused) => {
                     let missing = shortened(&parameter.name);
                     let problem = format!("Macro call {}: '{missing}' parameter not found", name());
                     return Err(Diagnostic::whole(problem));
@@ -191,7 +191,7 @@ impl Macro {
     }
 }
 
-impl Unread<'_> {
+impl LazyArguments<'_> {
     /// The value of an argument that every call gives.
     pub(super) fn take(&self, name: &str, expander: &mut dyn Expand) -> Result<Item, Diagnostic> {
         match self.optional(name, expander)? {

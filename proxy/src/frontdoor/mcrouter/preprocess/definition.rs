@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{
-    call::{Body, Macro, Otherwise, Parameter},
+    call::{Body, Macro, MissingArgument, Parameter},
     expand::Expander,
     item::{Item, Json, Map, MapBuilder},
     scope::{Expand as _, Scope},
@@ -114,7 +114,7 @@ fn parameter(value: &Json) -> Result<Parameter, String> {
         Json::Text(name) => {
             return Ok(Parameter {
                 name: Rc::clone(name),
-                otherwise: Otherwise::Refused,
+                otherwise: MissingArgument::Refused,
             });
         }
         Json::Map(map) => map,
@@ -145,11 +145,11 @@ fn parameter(value: &Json) -> Result<Parameter, String> {
         }
         (Some(item), _) => match item.value {
             // A null is no value, as in mcrouter.
-            Json::Null => Otherwise::Nothing,
-            _ => Otherwise::Value(item.clone()),
+            Json::Null => MissingArgument::Nothing,
+            _ => MissingArgument::Value(item.clone()),
         },
-        (None, Some(true)) => Otherwise::Nothing,
-        (None, _) => Otherwise::Refused,
+        (None, Some(true)) => MissingArgument::Nothing,
+        (None, _) => MissingArgument::Refused,
     };
     Ok(Parameter { name, otherwise })
 }

@@ -4,10 +4,10 @@ use std::{collections::HashMap, rc::Rc};
 
 use super::{
     Constants, built_in,
-    call::{Given, Macro},
+    call::{Macro, RawArguments},
     item::{Constant, Item, Json, Key, ListBuilder, Map, MapBuilder},
     meter::Meter,
-    scope::{Expand, Imported, Scope, State},
+    scope::{Expand, Import, Scope, State},
     sources::Sources,
     text::{self, Piece},
 };
@@ -24,7 +24,7 @@ const NOTES: usize = 3;
 pub(super) struct Expander<'a, 's> {
     macros: HashMap<Rc<str>, Rc<Macro>>,
     constants: HashMap<Rc<str>, State>,
-    imported: HashMap<Rc<str>, Imported>,
+    imported: HashMap<Rc<str>, Import>,
     sources: &'a mut Sources<'s>,
     meter: &'a Meter,
     depth: usize,
@@ -100,7 +100,7 @@ impl<'a, 's> Expander<'a, 's> {
                 shortened(&name)
             )));
         };
-        called.call(Given::Short(&written.arguments), at, scope, self)
+        called.call(RawArguments::Short(&written.arguments), at, scope, self)
     }
 
     /// A text whose parameters are replaced. A text that is one parameter becomes the value of any type.
@@ -181,7 +181,7 @@ impl<'a, 's> Expander<'a, 's> {
                 return walk(self, map, at, scope);
             }
             if let Some(called) = self.macros.get(&kind).cloned() {
-                return called.call(Given::Long(map), at, scope, self);
+                return called.call(RawArguments::Long(map), at, scope, self);
             }
         }
         let mut expanded = MapBuilder::new();
@@ -256,7 +256,7 @@ impl Expand for Expander<'_, '_> {
         self.sources.imported(path)
     }
 
-    fn imported(&mut self) -> &mut HashMap<Rc<str>, Imported> {
+    fn imported(&mut self) -> &mut HashMap<Rc<str>, Import> {
         &mut self.imported
     }
 }

@@ -26,12 +26,12 @@ pub(super) trait Expand {
     fn imported_text(&mut self, path: &str) -> Result<String, Diagnostic>;
 
     /// What was imported before, by path.
-    fn imported(&mut self) -> &mut HashMap<Rc<str>, Imported>;
+    fn imported(&mut self) -> &mut HashMap<Rc<str>, Import>;
 }
 
 /// What a file was imported as.
 #[derive(Clone, Debug)]
-pub(super) enum Imported {
+pub(super) enum Import {
     /// It is being read.
     Busy,
     Value(Item),

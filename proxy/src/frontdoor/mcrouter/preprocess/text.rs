@@ -59,16 +59,16 @@ fn unescaped_until(text: &str, end: char) -> (String, Option<&str>) {
 
 /// A call as it is written in a string.
 #[derive(Debug, PartialEq)]
-pub(super) struct Written<'a> {
+pub(super) struct TextCall<'a> {
     /// The name. It may hold parameters and escapes.
     pub(super) name: &'a str,
     pub(super) arguments: Vec<&'a str>,
 }
 
 /// Reads what stands behind the `@` of a call.
-pub(super) fn call(text: &str) -> Result<Written<'_>, BadText> {
+pub(super) fn call(text: &str) -> Result<TextCall<'_>, BadText> {
     let Some(open) = marks(text).find(|(_, c)| *c == '(').map(|(at, _)| at) else {
-        return Ok(Written {
+        return Ok(TextCall {
             name: text,
             arguments: Vec::new(),
         });
@@ -95,7 +95,7 @@ pub(super) fn call(text: &str) -> Result<Written<'_>, BadText> {
         return Err(BadText::Brackets(shown()));
     }
     arguments.push(trimmed(&inside[from..]));
-    Ok(Written { name, arguments })
+    Ok(TextCall { name, arguments })
 }
 
 /// The letters that are not escaped, with their places.
@@ -143,7 +143,7 @@ mod tests {
         ];
         for (text, name, arguments) in table {
             let arguments = arguments.to_vec();
-            assert_eq!(call(text), Ok(Written { name, arguments }), "{text}");
+            assert_eq!(call(text), Ok(TextCall { name, arguments }), "{text}");
         }
         assert_eq!(call("a(b"), Err(BadText::Bracket("a(b".into())));
         assert_eq!(call("a()b"), Err(BadText::Bracket("a()b".into())));

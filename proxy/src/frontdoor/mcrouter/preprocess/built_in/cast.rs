@@ -2,10 +2,10 @@
 
 use crate::{
     config::Diagnostic,
-    frontdoor::mcrouter::preprocess::{call::Made, item::Json, meter::Meter},
+    frontdoor::mcrouter::preprocess::{call::MacroResult, item::Json, meter::Meter},
 };
 
-fn cast(value: &Json, to: &str, made: Option<Json>) -> Made {
+fn cast(value: &Json, to: &str, made: Option<Json>) -> MacroResult {
     let shown = || match value {
         Json::Text(text) => format!(" '{}'", crate::config::document::shortened(text)),
         _ => String::new(),
@@ -13,7 +13,7 @@ fn cast(value: &Json, to: &str, made: Option<Json>) -> Made {
     made.ok_or_else(|| Diagnostic::whole(format!("Can not cast {}{} to {to}", value.kind(), shown())))
 }
 
-pub(super) fn int(value: &Json, _: &Meter) -> Made {
+pub(super) fn int(value: &Json, _: &Meter) -> MacroResult {
     let made = match value {
         Json::Int(number) => Some(*number),
         Json::Bool(flag) => Some((*flag).into()),
@@ -25,7 +25,7 @@ pub(super) fn int(value: &Json, _: &Meter) -> Made {
     cast(value, "int", made.map(Json::Int))
 }
 
-pub(super) fn double(value: &Json, _: &Meter) -> Made {
+pub(super) fn double(value: &Json, _: &Meter) -> MacroResult {
     let made = match value {
         Json::Int(number) => Some(*number as f64),
         Json::Bool(flag) => Some((*flag).into()),
@@ -36,7 +36,7 @@ pub(super) fn double(value: &Json, _: &Meter) -> Made {
     cast(value, "double", made.map(Json::Double))
 }
 
-pub(super) fn string(value: &Json, _: &Meter) -> Made {
+pub(super) fn string(value: &Json, _: &Meter) -> MacroResult {
     let made = match value {
         Json::Int(number) => Some(number.to_string()),
         Json::Bool(flag) => Some(u8::from(*flag).to_string()),
@@ -47,7 +47,7 @@ pub(super) fn string(value: &Json, _: &Meter) -> Made {
     cast(value, "string", made.map(Json::text))
 }
 
-pub(super) fn boolean(value: &Json, _: &Meter) -> Made {
+pub(super) fn boolean(value: &Json, _: &Meter) -> MacroResult {
     let made = match value {
         Json::Bool(flag) => Some(*flag),
         Json::Int(number) => Some(*number != 0),
@@ -62,26 +62,26 @@ pub(super) fn boolean(value: &Json, _: &Meter) -> Made {
     cast(value, "boolean", made.map(Json::Bool))
 }
 
-pub(super) fn is_array(value: &Json, _: &Meter) -> Made {
+pub(super) fn is_array(value: &Json, _: &Meter) -> MacroResult {
     Ok(Json::Bool(matches!(value, Json::List(_))))
 }
 
-pub(super) fn is_bool(value: &Json, _: &Meter) -> Made {
+pub(super) fn is_bool(value: &Json, _: &Meter) -> MacroResult {
     Ok(Json::Bool(matches!(value, Json::Bool(_))))
 }
 
-pub(super) fn is_int(value: &Json, _: &Meter) -> Made {
+pub(super) fn is_int(value: &Json, _: &Meter) -> MacroResult {
     Ok(Json::Bool(matches!(value, Json::Int(_))))
 }
 
-pub(super) fn is_double(value: &Json, _: &Meter) -> Made {
+pub(super) fn is_double(value: &Json, _: &Meter) -> MacroResult {
     Ok(Json::Bool(matches!(value, Json::Double(_))))
 }
 
-pub(super) fn is_object(value: &Json, _: &Meter) -> Made {
+pub(super) fn is_object(value: &Json, _: &Meter) -> MacroResult {
     Ok(Json::Bool(matches!(value, Json::Map(_))))
 }
 
-pub(super) fn is_string(value: &Json, _: &Meter) -> Made {
+pub(super) fn is_string(value: &Json, _: &Meter) -> MacroResult {
     Ok(Json::Bool(matches!(value, Json::Text(_))))
 }

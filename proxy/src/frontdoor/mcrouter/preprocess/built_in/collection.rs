@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::{
     config::{Diagnostic, Place},
     frontdoor::mcrouter::preprocess::{
-        call::Made,
+        call::MacroResult,
         item::{Item, Json, ListBuilder, Map, MapBuilder, SIZE_LIMIT},
         meter::Meter,
     },
@@ -22,7 +22,7 @@ fn object<'a>(name: &str, value: &'a Json) -> Result<&'a Map, Diagnostic> {
     }
 }
 
-pub(super) fn keys(dictionary: &Json, meter: &Meter) -> Made {
+pub(super) fn keys(dictionary: &Json, meter: &Meter) -> MacroResult {
     let map = object("Keys", dictionary)?;
     meter.charge(map.entries.len())?;
     let mut keys = ListBuilder::new();
@@ -35,7 +35,7 @@ pub(super) fn keys(dictionary: &Json, meter: &Meter) -> Made {
     Ok(keys.done())
 }
 
-pub(super) fn values(dictionary: &Json, meter: &Meter) -> Made {
+pub(super) fn values(dictionary: &Json, meter: &Meter) -> MacroResult {
     let map = object("Values", dictionary)?;
     meter.charge(map.entries.len())?;
     let mut values = ListBuilder::new();
@@ -45,12 +45,12 @@ pub(super) fn values(dictionary: &Json, meter: &Meter) -> Made {
     Ok(values.done())
 }
 
-pub(super) fn size(dictionary: &Json, _: &Meter) -> Made {
+pub(super) fn size(dictionary: &Json, _: &Meter) -> MacroResult {
     let size = length(dictionary).ok_or_else(|| refused("size: dictionary is not object/array/string"))?;
     Ok(Json::Int(i64::try_from(size).unwrap_or(i64::MAX)))
 }
 
-pub(super) fn empty(dictionary: &Json, _: &Meter) -> Made {
+pub(super) fn empty(dictionary: &Json, _: &Meter) -> MacroResult {
     let size = length(dictionary).ok_or_else(|| refused("empty: dictionary is not object/array/string"))?;
     Ok(Json::Bool(size == 0))
 }
@@ -64,7 +64,7 @@ fn length(value: &Json) -> Option<usize> {
     }
 }
 
-pub(super) fn contains(dictionary: &Json, key: &Json, meter: &Meter) -> Made {
+pub(super) fn contains(dictionary: &Json, key: &Json, meter: &Meter) -> MacroResult {
     let found = match (dictionary, key) {
         (Json::Map(map), Json::Text(key)) => map.get(key).is_some(),
         (Json::Map(_), _) => {
@@ -93,7 +93,7 @@ pub(super) fn contains(dictionary: &Json, key: &Json, meter: &Meter) -> Made {
 }
 
 /// Joins lists, objects or texts, all of the type of the first. Of entries with one key the last one counts.
-pub(super) fn merge(params: &Json, meter: &Meter) -> Made {
+pub(super) fn merge(params: &Json, meter: &Meter) -> MacroResult {
     let Json::List(params) = params else {
         return Err(refused("Merge: 'params' is not array"));
     };
@@ -142,7 +142,7 @@ pub(super) fn merge(params: &Json, meter: &Meter) -> Made {
 }
 
 /// The whole numbers from one to another, both included.
-pub(super) fn range(from: &Json, to: &Json, meter: &Meter) -> Made {
+pub(super) fn range(from: &Json, to: &Json, meter: &Meter) -> MacroResult {
     let Json::Int(from) = from else {
         return Err(refused("Range: from is not an integer"));
     };
@@ -161,7 +161,7 @@ pub(super) fn range(from: &Json, to: &Json, meter: &Meter) -> Made {
     Ok(list.done())
 }
 
-pub(super) fn sort(dictionary: &Json, meter: &Meter) -> Made {
+pub(super) fn sort(dictionary: &Json, meter: &Meter) -> MacroResult {
     let Json::List(list) = dictionary else {
         return Err(refused("sort: dictionary is not an array"));
     };

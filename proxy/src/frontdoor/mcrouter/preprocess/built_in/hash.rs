@@ -4,11 +4,11 @@ use proxima_wire::hash::spooky64;
 
 use crate::{
     config::{Diagnostic, document::shortened},
-    frontdoor::mcrouter::preprocess::{call::Made, item::Json, meter::Meter},
+    frontdoor::mcrouter::preprocess::{call::MacroResult, item::Json, meter::Meter},
 };
 
 /// A 64-bit hash: SpookyHash of a text, or a number whose bits are mixed.
-pub(super) fn hash(value: &Json, meter: &Meter) -> Made {
+pub(super) fn hash(value: &Json, meter: &Meter) -> MacroResult {
     let hash = match value {
         Json::Int(number) => mixed(number.cast_unsigned()),
         Json::Text(text) => {
@@ -24,7 +24,7 @@ pub(super) fn hash(value: &Json, meter: &Meter) -> Made {
 }
 
 /// A name of a dictionary of weights. Each name gets keys in proportion to its weight.
-pub(super) fn weighted(dictionary: &Json, key: &Json, meter: &Meter) -> Made {
+pub(super) fn weighted(dictionary: &Json, key: &Json, meter: &Meter) -> MacroResult {
     let Json::Map(map) = dictionary else {
         let problem = format!(
             "WeightedHash: dictionary is {}, expected object",

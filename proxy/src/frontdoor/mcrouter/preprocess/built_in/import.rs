@@ -7,28 +7,28 @@ use crate::{
     frontdoor::mcrouter::{
         json,
         preprocess::{
-            call::Unread,
+            call::LazyArguments,
             item::{Item, Json},
-            scope::{Expand, Imported, Scope},
+            scope::{Expand, Import, Scope},
         },
     },
 };
 
 /// The value of a file, for which the macros and constants hold that hold here. If it cannot be had, the
 /// default.
-pub(super) fn import(expander: &mut dyn Expand, unread: &Unread<'_>) -> Result<Item, Diagnostic> {
+pub(super) fn import(expander: &mut dyn Expand, unread: &LazyArguments<'_>) -> Result<Item, Diagnostic> {
     let Json::Text(path) = unread.take("path", expander)?.value else {
         return Err(Diagnostic::whole("import path is not a string"));
     };
     match expander.imported().get(&path) {
-        Some(Imported::Value(item)) => return Ok(item.clone()),
-        Some(Imported::Busy) => {
+        Some(Import::Value(item)) => return Ok(item.clone()),
+        Some(Import::Busy) => {
             let problem = format!("Import '{}': the file imports itself", shortened(&path));
             return Err(Diagnostic::whole(problem));
         }
         None => {}
     }
-    expander.imported().insert(Rc::clone(&path), Imported::Busy);
+    expander.imported().insert(Rc::clone(&path), Import::Busy);
     let item = match read(expander, &path, unread) {
         Ok(item) => item,
         Err(why) => match unread.optional("default", expander)? {
@@ -39,11 +39,11 @@ pub(super) fn import(expander: &mut dyn Expand, unread: &Unread<'_>) -> Result<I
             }
         },
     };
-    expander.imported().insert(path, Imported::Value(item.clone()));
+    expander.imported().insert(path, Import::Value(item.clone()));
     Ok(item)
 }
 
-fn read(expander: &mut dyn Expand, path: &str, unread: &Unread<'_>) -> Result<Item, Diagnostic> {
+fn read(expander: &mut dyn Expand, path: &str, unread: &LazyArguments<'_>) -> Result<Item, Diagnostic> {
     let text = expander.imported_text(path)?;
     expander.meter().charge(text.len() / 64)?;
     let node = json::parse(&text, &mut Reading::default())?;

@@ -3,19 +3,19 @@
 use crate::{
     config::Diagnostic,
     frontdoor::mcrouter::preprocess::{
-        call::{Made, Unread},
+        call::{LazyArguments, MacroResult},
         item::{Item, Json},
         meter::Meter,
         scope::Expand,
     },
 };
 
-pub(super) fn equals(a: &Json, b: &Json, meter: &Meter) -> Made {
+pub(super) fn equals(a: &Json, b: &Json, meter: &Meter) -> MacroResult {
     meter.charge(a.size().min(b.size()))?;
     Ok(Json::Bool(a == b))
 }
 
-pub(super) fn less(a: &Json, b: &Json, meter: &Meter) -> Made {
+pub(super) fn less(a: &Json, b: &Json, meter: &Meter) -> MacroResult {
     meter.charge(a.size().min(b.size()))?;
     let order = a
         .order(b)
@@ -23,7 +23,7 @@ pub(super) fn less(a: &Json, b: &Json, meter: &Meter) -> Made {
     Ok(Json::Bool(order.is_lt()))
 }
 
-pub(super) fn not(a: &Json, _: &Meter) -> Made {
+pub(super) fn not(a: &Json, _: &Meter) -> MacroResult {
     match a {
         Json::Bool(flag) => Ok(Json::Bool(!flag)),
         _ => Err(Diagnostic::whole("not: A is not bool")),
@@ -34,7 +34,7 @@ pub(super) fn not(a: &Json, _: &Meter) -> Made {
 fn condition(
     name: &str,
     side: &str,
-    unread: &Unread<'_>,
+    unread: &LazyArguments<'_>,
     expander: &mut dyn Expand,
 ) -> Result<bool, Diagnostic> {
     let item = unread.take(side, expander)?;
@@ -47,7 +47,7 @@ fn condition(
     }
 }
 
-pub(super) fn and(expander: &mut dyn Expand, unread: &Unread<'_>) -> Result<Item, Diagnostic> {
+pub(super) fn and(expander: &mut dyn Expand, unread: &LazyArguments<'_>) -> Result<Item, Diagnostic> {
     let flag = condition("and", "A", unread, expander)? && condition("and", "B", unread, expander)?;
     Ok(Item {
         at: unread.at,
@@ -55,7 +55,7 @@ pub(super) fn and(expander: &mut dyn Expand, unread: &Unread<'_>) -> Result<Item
     })
 }
 
-pub(super) fn or(expander: &mut dyn Expand, unread: &Unread<'_>) -> Result<Item, Diagnostic> {
+pub(super) fn or(expander: &mut dyn Expand, unread: &LazyArguments<'_>) -> Result<Item, Diagnostic> {
     let flag = condition("or", "A", unread, expander)? || condition("or", "B", unread, expander)?;
     Ok(Item {
         at: unread.at,
@@ -64,7 +64,7 @@ pub(super) fn or(expander: &mut dyn Expand, unread: &Unread<'_>) -> Result<Item,
 }
 
 /// `if`. What is not chosen is not expanded.
-pub(super) fn choose(expander: &mut dyn Expand, unread: &Unread<'_>) -> Result<Item, Diagnostic> {
+pub(super) fn choose(expander: &mut dyn Expand, unread: &LazyArguments<'_>) -> Result<Item, Diagnostic> {
     let chosen = match condition("If", "condition", unread, expander)? {
         true => "is_true",
         false => "is_false",
@@ -73,12 +73,12 @@ pub(super) fn choose(expander: &mut dyn Expand, unread: &Unread<'_>) -> Result<I
 }
 
 /// `define`: the result, for which the object's `vars` hold.
-pub(super) fn define(expander: &mut dyn Expand, unread: &Unread<'_>) -> Result<Item, Diagnostic> {
+pub(super) fn define(expander: &mut dyn Expand, unread: &LazyArguments<'_>) -> Result<Item, Diagnostic> {
     unread.take("result", expander)
 }
 
 /// Whether a name stands for something.
-pub(super) fn defined(expander: &mut dyn Expand, unread: &Unread<'_>) -> Result<Item, Diagnostic> {
+pub(super) fn defined(expander: &mut dyn Expand, unread: &LazyArguments<'_>) -> Result<Item, Diagnostic> {
     let Json::Text(name) = unread.take("name", expander)?.value else {
         return Err(Diagnostic::whole("Defined: name is not a string"));
     };

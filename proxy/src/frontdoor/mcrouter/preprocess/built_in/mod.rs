@@ -12,7 +12,7 @@ mod text;
 mod walk;
 
 use super::{
-    call::{Body, BuiltIn, Macro, Otherwise, Parameter},
+    call::{Body, BuiltIn, Macro, MissingArgument, Parameter},
     item::{Item, Map},
     scope::{Expand, Scope},
 };
@@ -109,9 +109,9 @@ pub(super) fn all() -> impl Iterator<Item = Macro> {
             let parameter = |(i, name): (usize, &&str)| Parameter {
                 name: (*name).into(),
                 otherwise: if i < required {
-                    Otherwise::Refused
+                    MissingArgument::Refused
                 } else {
-                    Otherwise::Nothing
+                    MissingArgument::Nothing
                 },
             };
             let parameters = parameters.iter().enumerate().map(parameter).collect();

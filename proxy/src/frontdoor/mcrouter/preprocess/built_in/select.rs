@@ -5,7 +5,7 @@ use std::{ops::Range, rc::Rc};
 use crate::{
     config::{Diagnostic, Place, document::shortened},
     frontdoor::mcrouter::preprocess::{
-        call::{Made, Unread},
+        call::{LazyArguments, MacroResult},
         item::{Item, Json, Key, ListBuilder, MapBuilder},
         meter::Meter,
         scope::Expand,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// An element of a list, or the value of a key. The default is expanded only if it is needed.
-pub(super) fn select(expander: &mut dyn Expand, unread: &Unread<'_>) -> Result<Item, Diagnostic> {
+pub(super) fn select(expander: &mut dyn Expand, unread: &LazyArguments<'_>) -> Result<Item, Diagnostic> {
     let dictionary = unread.take("dictionary", expander)?;
     let key = unread.take("key", expander)?;
     let (found, missing) = match (&dictionary.value, &key.value) {
@@ -59,7 +59,7 @@ pub(super) fn select(expander: &mut dyn Expand, unread: &Unread<'_>) -> Result<I
 }
 
 /// What lies between two numbers or two keys, both included.
-pub(super) fn slice(dictionary: &Json, from: &Json, to: &Json, meter: &Meter) -> Made {
+pub(super) fn slice(dictionary: &Json, from: &Json, to: &Json, meter: &Meter) -> MacroResult {
     match dictionary {
         Json::Map(map) => {
             let Json::Text(from) = from else {
@@ -108,7 +108,7 @@ fn places(from: &Json, to: &Json, length: usize) -> Result<Range<usize>, Diagnos
 }
 
 /// A dictionary with another value in one place.
-pub(super) fn set(dictionary: &Json, key: &Json, value: &Json, meter: &Meter) -> Made {
+pub(super) fn set(dictionary: &Json, key: &Json, value: &Json, meter: &Meter) -> MacroResult {
     let at = Place { line: 1, column: 1 };
     let item = Item {
         at,

@@ -6,13 +6,13 @@ use std::hash::{BuildHasher as _, RandomState};
 use crate::{
     config::Diagnostic,
     frontdoor::mcrouter::preprocess::{
-        call::Unread,
+        call::LazyArguments,
         item::{Item, Json, ListBuilder},
         scope::Expand,
     },
 };
 
-pub(super) fn shuffle(expander: &mut dyn Expand, unread: &Unread<'_>) -> Result<Item, Diagnostic> {
+pub(super) fn shuffle(expander: &mut dyn Expand, unread: &LazyArguments<'_>) -> Result<Item, Diagnostic> {
     let Json::List(list) = unread.take("dictionary", expander)?.value else {
         return Err(Diagnostic::whole("Shuffle: argument must be an array"));
     };

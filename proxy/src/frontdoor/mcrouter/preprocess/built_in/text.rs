@@ -5,14 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::{
     config::{Diagnostic, Place, document::shortened},
     frontdoor::mcrouter::preprocess::{
-        call::Made,
+        call::MacroResult,
         item::{Item, Json, ListBuilder},
         meter::Meter,
     },
 };
 
 /// The parts of a text. A text without the delimiter, or an empty delimiter, makes one part.
-pub(super) fn split(dictionary: &Json, delim: &Json, meter: &Meter) -> Made {
+pub(super) fn split(dictionary: &Json, delim: &Json, meter: &Meter) -> MacroResult {
     let Json::Text(text) = dictionary else {
         return Err(Diagnostic::whole("Split: dictionary is not a string"));
     };
@@ -35,7 +35,7 @@ pub(super) fn split(dictionary: &Json, delim: &Json, meter: &Meter) -> Made {
 }
 
 /// Refuses the configuration with a message of its own.
-pub(super) fn fail(msg: &Json, _: &Meter) -> Made {
+pub(super) fn fail(msg: &Json, _: &Meter) -> MacroResult {
     Err(Diagnostic::whole(match msg {
         Json::Text(text) => shortened(text),
         other => shortened(&other.to_string()),
@@ -43,7 +43,7 @@ pub(super) fn fail(msg: &Json, _: &Meter) -> Made {
 }
 
 /// Whether a text is an address of this machine.
-pub(super) fn is_local_ip(ip: &Json, _: &Meter) -> Made {
+pub(super) fn is_local_ip(ip: &Json, _: &Meter) -> MacroResult {
     let Json::Text(text) = ip else {
         return Err(Diagnostic::whole("isLocalIp: ip is not a string"));
     };

@@ -178,7 +178,7 @@ pub(super) fn foreach(
     };
     let (condition, make) = (map.get("where"), map.get("use"));
     let is_list = matches!(from.value, Json::List(_));
-    let mut joined = Joined::Nothing;
+    let mut joined = LoopResult::Nothing;
     let mut left = top;
     expander.meter().charge(elements.len())?;
     for (key, item) in elements {
@@ -205,9 +205,9 @@ pub(super) fn foreach(
         }
     }
     let value = match joined {
-        Joined::List(list) => list.done(),
-        Joined::Map(map) => map.done(),
-        Joined::Nothing => match map.get("noMatchResult") {
+        LoopResult::List(list) => list.done(),
+        LoopResult::Map(map) => map.done(),
+        LoopResult::Nothing => match map.get("noMatchResult") {
             Some(instead) => return expander.item(instead, scope),
             None if is_list => ListBuilder::new().done(),
             None => MapBuilder::new().done(),
@@ -217,13 +217,13 @@ pub(super) fn foreach(
 }
 
 /// The result of `foreach`. The first thing that is added decides what it is.
-enum Joined {
+enum LoopResult {
     Nothing,
     List(ListBuilder),
     Map(MapBuilder),
 }
 
-impl Joined {
+impl LoopResult {
     fn push(&mut self, item: Item) -> Result<(), Diagnostic> {
         if let Self::Nothing = self {
             *self = Self::List(ListBuilder::new());

@@ -15,12 +15,12 @@ const LARGEST_VALUE: usize = 512 << 20;
 
 /// A configuration without its pools, and what is added when those are known.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(super) struct BaseConfig {
     pub(super) base: Config,
     flags: Flags,
 }
 
-impl Given {
+impl BaseConfig {
     /// twemproxy limits neither clients nor values.
     pub(super) fn by(flags: &Flags) -> Self {
         let base = Config {

@@ -8,7 +8,7 @@ use super::Question;
 use crate::near::Rule;
 
 /// A question of its own, which a fill and all who wait for it share.
-pub struct Asked {
+pub struct OwnedQuestion {
     rule: Arc<Rule>,
     /// The number of the rule by then.
     number: u32,
@@ -17,7 +17,7 @@ pub struct Asked {
     text: SmallVec<[u8; 64]>,
 }
 
-impl Asked {
+impl OwnedQuestion {
     /// A copy of this question.
     pub fn new(question: &Question<'_>) -> Self {
         let mut text = SmallVec::with_capacity(question.key.len() + question.form.len());

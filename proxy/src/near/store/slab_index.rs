@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 
 /// A place in a shard's slab. It is counted from one, so that no place takes no memory beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place(NonZeroU32);
+pub(super) struct SlabIndex(NonZeroU32);
 
-impl Place {
+impl SlabIndex {
     /// The place at this index. `None`: a slab never has so many.
     #[inline]
     pub(super) fn new(index: usize) -> Option<Self> {

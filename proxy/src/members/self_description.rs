@@ -18,9 +18,9 @@ static NEWS: AtomicU64 = AtomicU64::new(0);
 /// What a member has told last of itself, in the words of its protocol; empty: nothing. A member of the same
 /// pool at the same address has the same.
 #[derive(Clone, Debug, Default)]
-pub struct Said(Arc<Mutex<Arc<[u8]>>>);
+pub struct SelfDescription(Arc<Mutex<Arc<[u8]>>>);
 
-impl Said {
+impl SelfDescription {
     /// How often any member has told something new.
     #[inline]
     pub fn news() -> u64 {
@@ -47,14 +47,17 @@ impl Said {
 
 #[cfg(test)]
 mod tests {
-    use super::Said;
+    use super::SelfDescription;
 
     #[test]
     fn only_what_is_new_is_news() {
-        let (one, other) = (Said::default(), Said::default());
-        let before = Said::news();
+        let (one, other) = (SelfDescription::default(), SelfDescription::default());
+        let before = SelfDescription::news();
         one.tell(b"8.0.36");
-        assert!(Said::news() > before, "other tests may tell something, too");
+        assert!(
+            SelfDescription::news() > before,
+            "other tests may tell something, too"
+        );
         one.tell(b"");
         one.clone().tell(&[b'x'; 1025]);
         assert_eq!((&*one.get(), &*other.get()), (&b"8.0.36"[..], &b""[..]));
