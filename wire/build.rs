@@ -127,9 +127,9 @@ fn empty_cases(text: &str) -> Result<String, String> {
         {
             rest = behind;
             when += &match condition.split(' ').collect::<Vec<_>>()[..] {
-                [word, "from", at] => format!("When::Word({word:?}, {at}), "),
-                [at, "is", word] => format!("When::Is({at}, {word:?}), "),
-                [count, "words"] => format!("When::Words({count}), "),
+                [word, "from", at] => format!("ArgumentTest::Word({word:?}, {at}), "),
+                [at, "is", word] => format!("ArgumentTest::Is({at}, {word:?}), "),
+                [count, "words"] => format!("ArgumentTest::Words({count}), "),
                 _ => return Err(format!("{DATA}: if {condition}")),
             };
         }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    free::{Arena, FreeEntry, places, servers},
+    free::{Arena, FreeEntry, processor_sets, servers},
     options::{Entrant, Options},
     plot,
 };
@@ -19,7 +19,7 @@ const SERVERS: usize = 5;
 
 /// What is asked, and on which connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct BalancedLoad {
     /// Sets only, or gets only.
     pub(super) sets: bool,
     /// A connection for every request.
@@ -29,10 +29,10 @@ pub(super) struct Asked {
 }
 
 /// Everything that is asked, in the order of the tables.
-fn asked(distributions: &[Distribution]) -> Vec<Asked> {
+fn asked(distributions: &[Distribution]) -> Vec<BalancedLoad> {
     let mut all = Vec::new();
     for (sets, reconnect) in [(false, false), (false, true), (true, false), (true, true)] {
-        all.extend(distributions.iter().map(|&distribution| Asked {
+        all.extend(distributions.iter().map(|&distribution| BalancedLoad {
             sets,
             reconnect,
             distribution,
@@ -44,7 +44,7 @@ fn asked(distributions: &[Distribution]) -> Vec<Asked> {
 /// The figures over a number of servers.
 #[derive(Serialize, Deserialize)]
 pub(super) struct BalancedPoint {
-    pub(super) asked: Asked,
+    pub(super) asked: BalancedLoad,
     /// The number of servers.
     pub(super) servers: usize,
     pub(super) entries: Vec<FreeEntry>,
@@ -59,10 +59,10 @@ pub(super) fn measure(
 ) -> Result<()> {
     let place = directory.join("balanced");
     std::fs::create_dir_all(&place)?;
-    let Some(places) = places(false, options)? else {
+    let Some(processor_sets) = processor_sets(false, options)? else {
         return Ok(());
     };
-    let Some((_servers, ports)) = servers(SERVERS, options, &places, &place)? else {
+    let Some((_servers, ports)) = servers(SERVERS, options, &processor_sets, &place)? else {
         return Ok(());
     };
     for asked in asked(&options.distribution) {
@@ -76,7 +76,7 @@ pub(super) fn measure(
             let arena = Arena {
                 field,
                 options,
-                places: &places,
+                processor_sets: &processor_sets,
                 ports: &ports[..count],
                 directory: &place,
                 connections: 100,
@@ -93,7 +93,7 @@ pub(super) fn measure(
     Ok(())
 }
 
-impl Asked {
+impl BalancedLoad {
     /// The words of the load's command line.
     fn words(self, quick: bool) -> Vec<&'static str> {
         let mix = if self.sets { "1:0" } else { "0:1" };
@@ -105,7 +105,7 @@ impl Asked {
     }
 }
 
-impl fmt::Display for Asked {
+impl fmt::Display for BalancedLoad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = match (self.sets, self.reconnect) {
             (false, false) => "get, connections kept",
@@ -125,7 +125,7 @@ pub(super) fn draw(points: &[BalancedPoint], protocol: &str, folder: &Path) -> R
     if points.is_empty() {
         return Ok(());
     }
-    let mut asked: Vec<Asked> = points.iter().map(|point| point.asked).collect();
+    let mut asked: Vec<BalancedLoad> = points.iter().map(|point| point.asked).collect();
     asked.dedup();
     let panels: Vec<plot::Panel> = asked
         .into_iter()

@@ -62,7 +62,7 @@ pub(super) struct Run {
 pub(super) type Figure = fn(&Run) -> Option<f64>;
 
 /// The processors of the proxy, and of all other processes.
-pub(super) struct Places {
+pub(super) struct ProcessorSets {
     pub(super) proxy: Placement,
     pub(super) others: Placement,
 }
@@ -77,7 +77,7 @@ pub(super) fn measure(
     let place = directory.join("free");
     std::fs::create_dir_all(&place)?;
     for pinned in [true, false] {
-        let Some(places) = places(pinned, options)? else {
+        let Some(processor_sets) = processor_sets(pinned, options)? else {
             continue;
         };
         let words = if pinned {
@@ -86,14 +86,15 @@ pub(super) fn measure(
             "wherever the kernel puts them"
         };
         eprintln!("free-running, {words}");
-        let Some((servers, ports)) = servers(server_count(options.protocol), options, &places, &place)?
+        let Some((servers, ports)) =
+            servers(server_count(options.protocol), options, &processor_sets, &place)?
         else {
             return Ok(());
         };
         let arena = Arena {
             field,
             options,
-            places: &places,
+            processor_sets: &processor_sets,
             ports: &ports,
             directory: &place,
             connections: 100,
@@ -129,7 +130,7 @@ pub(super) fn measure(
 pub(super) fn servers(
     count: usize,
     options: &Options,
-    places: &Places,
+    processor_sets: &ProcessorSets,
     directory: &Path,
 ) -> Result<Option<(Vec<Child>, Vec<u16>)>> {
     let server = match options.protocol {
@@ -149,7 +150,7 @@ pub(super) fn servers(
             Protocol::Redis => contender::redis(&program, *port),
             Protocol::Mysql | Protocol::MysqlPrepared => contender::mariadb(&program, *port, directory)?,
         };
-        Child::start(&launch, &places.others, directory)
+        Child::start(&launch, &processor_sets.others, directory)
     };
     let servers = ports.iter().map(start).collect::<Result<_>>()?;
     ports.iter().try_for_each(|port| wait_for(*port))?;
@@ -160,33 +161,33 @@ pub(super) fn servers(
         "--protocol",
         options.protocol.name(),
     ];
-    load(&fill, &ports, places, directory)?;
+    load(&fill, &ports, processor_sets, directory)?;
     Ok(Some((servers, ports)))
 }
 
 /// Processors for a pinned run: one for the proxy and another one for the rest.
-pub(super) fn places(pinned: bool, options: &Options) -> Result<Option<Places>> {
+pub(super) fn processor_sets(pinned: bool, options: &Options) -> Result<Option<ProcessorSets>> {
     let cpus = allowed()?;
     if !pinned {
-        return Ok(Some(Places {
+        return Ok(Some(ProcessorSets {
             proxy: Placement::On(cpus.clone()),
             others: Placement::On(cpus),
         }));
     }
     let proxy = options.cpu.map_or_else(least_busy, Ok)?;
     let others: Vec<usize> = cpus.into_iter().filter(|cpu| *cpu != proxy).collect();
-    let places = Places {
+    let processor_sets = ProcessorSets {
         proxy: Placement::On(vec![proxy]),
         others: Placement::On(others.clone()),
     };
-    Ok((!others.is_empty()).then_some(places))
+    Ok((!others.is_empty()).then_some(processor_sets))
 }
 
 /// Where one run takes place.
 pub(super) struct Arena<'a> {
     pub(super) field: &'a [Entrant],
     pub(super) options: &'a Options,
-    pub(super) places: &'a Places,
+    pub(super) processor_sets: &'a ProcessorSets,
     pub(super) ports: &'a [u16],
     pub(super) directory: &'a Path,
     /// Connections of the load.
@@ -352,7 +353,7 @@ impl Arena<'_> {
             tls: None,
         };
         let launch = contender.launch(program, &site)?;
-        let mut proxy = Child::start(&launch, &self.places.proxy, place.path())?;
+        let mut proxy = Child::start(&launch, &self.processor_sets.proxy, place.path())?;
         wait_for(port).map_err(|error| proxy.check_running().err().unwrap_or(error))?;
         let result = act(port, proxy.pid())?;
         proxy.check_running()?;
@@ -377,7 +378,7 @@ impl Arena<'_> {
             .map(String::as_str)
             .chain(self.words.iter().copied())
             .collect();
-        load(&words, ports, self.places, self.directory)?;
+        load(&words, ports, self.processor_sets, self.directory)?;
         let report = File::open(self.directory.join("load.json")).context("the load left no report")?;
         let report: Report = serde_json::from_reader(report)?;
         ensure!(report.wrong == 0, "{} replies had wrong bytes", report.wrong);
@@ -387,7 +388,7 @@ impl Arena<'_> {
 }
 
 /// Runs the load generator against `ports` to its end.
-fn load(words: &[&str], ports: &[u16], places: &Places, directory: &Path) -> Result<()> {
+fn load(words: &[&str], ports: &[u16], processor_sets: &ProcessorSets, directory: &Path) -> Result<()> {
     let report = directory.join("load.json");
     let _ = std::fs::remove_file(&report);
     let addresses: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
@@ -397,7 +398,7 @@ fn load(words: &[&str], ports: &[u16], places: &Places, directory: &Path) -> Res
     );
     launch.arguments.extend(words.iter().map(Into::into));
     launch.arguments.extend(["--json".into(), report.into()]);
-    Child::start(&launch, &places.others, directory)?.wait()
+    Child::start(&launch, &processor_sets.others, directory)?.wait()
 }
 
 /// Waits until somebody accepts connections on `port`.

@@ -104,18 +104,20 @@ fn witness(
 ) -> Result<()> {
     let place = directory.join("witness");
     std::fs::create_dir_all(&place)?;
-    let pinned = free::places(true, options)?;
-    let Some(places) = pinned.map_or_else(|| free::places(false, options), |found| Ok(Some(found)))? else {
+    let pinned = free::processor_sets(true, options)?;
+    let Some(processor_sets) =
+        pinned.map_or_else(|| free::processor_sets(false, options), |found| Ok(Some(found)))?
+    else {
         return Ok(());
     };
     let count = free::server_count(options.protocol);
-    let Some((_servers, ports)) = free::servers(count, options, &places, &place)? else {
+    let Some((_servers, ports)) = free::servers(count, options, &processor_sets, &place)? else {
         return Ok(());
     };
     let arena = free::Arena {
         field,
         options,
-        places: &places,
+        processor_sets: &processor_sets,
         ports: &ports,
         directory: &place,
         connections: 50,

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    free::{Arena, Figure, FreeEntry, Places, places},
+    free::{Arena, Figure, FreeEntry, ProcessorSets, processor_sets},
     options::{Entrant, Options},
     plot,
 };
@@ -56,8 +56,8 @@ pub(super) fn measure(
 ) -> Result<()> {
     let place = directory.join("sweep");
     std::fs::create_dir_all(&place)?;
-    let Some(places) =
-        places(true, options)?.map_or_else(|| places(false, options), |found| Ok(Some(found)))?
+    let Some(processor_sets) = processor_sets(true, options)?
+        .map_or_else(|| processor_sets(false, options), |found| Ok(Some(found)))?
     else {
         return Ok(());
     };
@@ -65,11 +65,11 @@ pub(super) fn measure(
     let members = MEMBERS.map(|at| (Axis::Members, at, 100, at));
     for (axis, at, connections, servers) in clients.into_iter().chain(members) {
         eprintln!("sweep: {connections} clients, {servers} members");
-        let (_servers, ports) = stand_in(servers, options, &places, &place)?;
+        let (_servers, ports) = stand_in(servers, options, &processor_sets, &place)?;
         let arena = Arena {
             field,
             options,
-            places: &places,
+            processor_sets: &processor_sets,
             ports: &ports,
             directory: &place,
             connections,
@@ -86,7 +86,12 @@ pub(super) fn measure(
 }
 
 /// Starts stand-in servers. Returns their process and their ports.
-fn stand_in(count: usize, options: &Options, places: &Places, directory: &Path) -> Result<(Child, Vec<u16>)> {
+fn stand_in(
+    count: usize,
+    options: &Options,
+    processor_sets: &ProcessorSets,
+    directory: &Path,
+) -> Result<(Child, Vec<u16>)> {
     let file = directory.join("ports.json");
     let _ = std::fs::remove_file(&file);
     let count = count.to_string();
@@ -99,7 +104,7 @@ fn stand_in(count: usize, options: &Options, places: &Places, directory: &Path) 
     ];
     let mut launch = Launch::new(&env::current_exe()?, words);
     launch.arguments.extend(["--ports".into(), file.clone().into()]);
-    let mut servers = Child::start(&launch, &places.others, directory)?;
+    let mut servers = Child::start(&launch, &processor_sets.others, directory)?;
     let deadline = Instant::now() + START;
     loop {
         servers.check_running()?;

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use rand::{RngExt, SeedableRng, rngs::SmallRng};
 
 use super::{
-    held::{Cell, Counter, Seen},
+    held::{Cell, Counter, ReadResult},
     options::Options,
     redis_reply,
     reply::{Kind, Reply, excerpt, parse},
@@ -318,7 +318,7 @@ impl<'a> Client<'a> {
 
     fn judged(
         &self,
-        checked: Checked,
+        checked: ReplyCheck,
         request: &Request,
         begun: Instant,
         bytes: &str,
@@ -327,10 +327,12 @@ impl<'a> Client<'a> {
         score.replies += 1;
         score.timed(begun, &self.describe(request), true, self.options.timeout);
         match checked {
-            Checked::Seen(Seen::AsWritten) => score.hits += u64::from(matches!(request, Request::Get(_))),
-            Checked::Seen(Seen::Gone) => score.missed(&self.describe(request)),
-            Checked::Refused(words) => score.refused(&words),
-            Checked::Seen(Seen::Wrong(words)) => {
+            ReplyCheck::Read(ReadResult::AsWritten) => {
+                score.hits += u64::from(matches!(request, Request::Get(_)))
+            }
+            ReplyCheck::Read(ReadResult::Gone) => score.missed(&self.describe(request)),
+            ReplyCheck::Refused(words) => score.refused(&words),
+            ReplyCheck::Read(ReadResult::Wrong(words)) => {
                 return Err(Failure::Wrong(format!("{words}; the bytes: {bytes}")));
             }
         }
@@ -357,62 +359,62 @@ impl From<io::Error> for Failure {
     }
 }
 
-enum Checked {
-    Seen(Seen),
+enum ReplyCheck {
+    Read(ReadResult),
     Refused(String),
 }
 
 /// Compares a reply with what the client knows, and updates that.
-fn check(cells: &mut [Cell], counter: &mut Counter, request: &Request, reply: Reply<'_>) -> Checked {
+fn check(cells: &mut [Cell], counter: &mut Counter, request: &Request, reply: Reply<'_>) -> ReplyCheck {
     let seen = match (request, reply) {
-        (_, Reply::Wrong(words)) => Seen::Wrong(words),
+        (_, Reply::Wrong(words)) => ReadResult::Wrong(words),
         (_, Reply::Refused(words)) => {
             match request {
                 Request::Set(place) | Request::Delete(place) => cells[*place].failed(),
                 Request::SetCounter(_) | Request::Count => counter.failed(),
                 Request::Get(_) | Request::ReadCounter => {}
             }
-            return Checked::Refused(words);
+            return ReplyCheck::Refused(words);
         }
         (Request::Set(place), Reply::Stored) => {
             cells[*place].stored();
-            Seen::AsWritten
+            ReadResult::AsWritten
         }
         (Request::SetCounter(number), Reply::Stored) => {
             counter.now_at(*number);
-            Seen::AsWritten
+            ReadResult::AsWritten
         }
         (Request::Delete(place), reply @ (Reply::Deleted | Reply::NotFound)) => {
             let cell = &mut cells[*place];
             let was_there = reply == Reply::Deleted;
             let seen = if was_there && cell.should_not_be_there() {
-                Seen::Wrong(format!("{} was deleted twice", cell.name()))
+                ReadResult::Wrong(format!("{} was deleted twice", cell.name()))
             } else if !was_there && cell.should_be_there() {
-                Seen::Gone
+                ReadResult::Gone
             } else {
-                Seen::AsWritten
+                ReadResult::AsWritten
             };
             cell.deleted();
             seen
         }
         (Request::Count, Reply::NotFound) => {
             counter.failed();
-            Seen::Gone
+            ReadResult::Gone
         }
         (Request::Count, Reply::Number(number)) => match counter.at() {
             Some(before) if number != before + 1 => {
                 counter.failed();
-                Seen::Wrong(format!("{number}, after {before}"))
+                ReadResult::Wrong(format!("{number}, after {before}"))
             }
             _ => {
                 counter.now_at(number);
-                Seen::AsWritten
+                ReadResult::AsWritten
             }
         },
         (Request::ReadCounter, Reply::Values(values)) => counter.judge(&values),
         (Request::Get(places), Reply::Values(values)) => {
             let mut rest = values;
-            let mut all = Seen::AsWritten;
+            let mut all = ReadResult::AsWritten;
             for place in places {
                 let cell = &cells[*place];
                 let found = rest.iter().position(|(key, _)| *key == cell.name().as_bytes());
@@ -420,7 +422,7 @@ fn check(cells: &mut [Cell], counter: &mut Counter, request: &Request, reply: Re
                 all = all.and(cell.judge(value));
             }
             match rest.first() {
-                Some((key, value)) => Seen::Wrong(format!(
+                Some((key, value)) => ReadResult::Wrong(format!(
                     "a value that was not asked for: {} {}",
                     excerpt(key),
                     excerpt(value)
@@ -429,9 +431,9 @@ fn check(cells: &mut [Cell], counter: &mut Counter, request: &Request, reply: Re
             }
         }
         // `parse` returns no other replies for these kinds.
-        (_, reply) => Seen::Wrong(format!("{reply:?}")),
+        (_, reply) => ReadResult::Wrong(format!("{reply:?}")),
     };
-    Checked::Seen(seen)
+    ReplyCheck::Read(seen)
 }
 
 fn connect(address: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {

@@ -10,11 +10,11 @@ pub(super) struct Cell {
     name: String,
     size: usize,
     sent: u64,
-    held: Held,
+    expected: ExpectedValue,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Held {
+enum ExpectedValue {
     Nothing,
     Version(u64),
     /// A write failed; any version that was sent may be seen.
@@ -23,7 +23,7 @@ enum Held {
 
 /// The result of a read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum ReadResult {
     AsWritten,
     /// A cache may forget.
     Gone,
@@ -38,7 +38,7 @@ impl Cell {
             generation: 0,
             size,
             sent: 0,
-            held: Held::Nothing,
+            expected: ExpectedValue::Nothing,
         }
     }
 
@@ -54,62 +54,64 @@ impl Cell {
 
     /// The last value that was sent is stored.
     pub(super) fn stored(&mut self) {
-        if self.held != Held::Unsure {
-            self.held = Held::Version(self.sent);
+        if self.expected != ExpectedValue::Unsure {
+            self.expected = ExpectedValue::Version(self.sent);
         }
     }
 
     pub(super) fn deleted(&mut self) {
-        if self.held != Held::Unsure {
-            self.held = Held::Nothing;
+        if self.expected != ExpectedValue::Unsure {
+            self.expected = ExpectedValue::Nothing;
         }
     }
 
     /// Whether the delete should find it, as far as that is known.
     pub(super) fn should_be_there(&self) -> bool {
-        matches!(self.held, Held::Version(_))
+        matches!(self.expected, ExpectedValue::Version(_))
     }
 
     pub(super) fn should_not_be_there(&self) -> bool {
-        self.held == Held::Nothing
+        self.expected == ExpectedValue::Nothing
     }
 
     /// A write was refused, or its outcome is open.
     pub(super) fn failed(&mut self) {
-        self.held = Held::Unsure;
+        self.expected = ExpectedValue::Unsure;
     }
 
     /// Replaces a key whose value is unknown by a new one.
     pub(super) fn settle(&mut self) {
-        if self.held == Held::Unsure {
+        if self.expected == ExpectedValue::Unsure {
             self.generation += 1;
             self.name = format!("{}.{}", self.base, self.generation);
             self.sent = 0;
-            self.held = Held::Nothing;
+            self.expected = ExpectedValue::Nothing;
         }
     }
 
     /// Judges the result of a read of this key.
-    pub(super) fn judge(&self, bytes: Option<&[u8]>) -> Seen {
+    pub(super) fn judge(&self, bytes: Option<&[u8]>) -> ReadResult {
         let Some(bytes) = bytes else {
-            return if self.held == Held::Nothing {
-                Seen::AsWritten
+            return if self.expected == ExpectedValue::Nothing {
+                ReadResult::AsWritten
             } else {
-                Seen::Gone
+                ReadResult::Gone
             };
         };
         let Some(version) = value::version(&self.name, self.size, bytes) else {
-            return Seen::Wrong(format!("a value that was never written to {}", self.name));
+            return ReadResult::Wrong(format!("a value that was never written to {}", self.name));
         };
-        match self.held {
-            Held::Version(held) if held == version => Seen::AsWritten,
-            Held::Version(held) => Seen::Wrong(format!(
-                "version {version} of {}, and {held} was acknowledged",
+        match self.expected {
+            ExpectedValue::Version(expected) if expected == version => ReadResult::AsWritten,
+            ExpectedValue::Version(expected) => ReadResult::Wrong(format!(
+                "version {version} of {}, and {expected} was acknowledged",
                 self.name
             )),
-            Held::Nothing => Seen::Wrong(format!("version {version} of {}, which was deleted", self.name)),
-            Held::Unsure if version <= self.sent => Seen::AsWritten,
-            Held::Unsure => Seen::Wrong(format!(
+            ExpectedValue::Nothing => {
+                ReadResult::Wrong(format!("version {version} of {}, which was deleted", self.name))
+            }
+            ExpectedValue::Unsure if version <= self.sent => ReadResult::AsWritten,
+            ExpectedValue::Unsure => ReadResult::Wrong(format!(
                 "version {version} of {}, which was never sent",
                 self.name
             )),
@@ -151,16 +153,16 @@ impl Counter {
 
     /// Judges the result of a read. If its value is unknown, because a count of the same batch failed, it is
     /// not judged.
-    pub(super) fn judge(&self, values: &[(&[u8], &[u8])]) -> Seen {
+    pub(super) fn judge(&self, values: &[(&[u8], &[u8])]) -> ReadResult {
         match (self.at, values) {
-            (None, _) => Seen::AsWritten,
-            (Some(_), []) => Seen::Gone,
+            (None, _) => ReadResult::AsWritten,
+            (Some(_), []) => ReadResult::Gone,
             (Some(at), [(key, value)])
                 if *key == self.name.as_bytes() && *value == at.to_string().as_bytes() =>
             {
-                Seen::AsWritten
+                ReadResult::AsWritten
             }
-            (Some(at), _) => Seen::Wrong(format!("{} is at {at}", self.name)),
+            (Some(at), _) => ReadResult::Wrong(format!("{} is at {at}", self.name)),
         }
     }
 
@@ -179,18 +181,18 @@ mod tests {
     #[test]
     fn only_the_value_written_last_is_right_and_a_cache_may_forget() {
         let mut cell = Cell::new("k".into(), 20);
-        assert_eq!(cell.judge(None), Seen::AsWritten);
+        assert_eq!(cell.judge(None), ReadResult::AsWritten);
         let first = cell.next();
         cell.stored();
-        assert_eq!(cell.judge(Some(&first)), Seen::AsWritten);
-        assert_eq!(cell.judge(None), Seen::Gone);
+        assert_eq!(cell.judge(Some(&first)), ReadResult::AsWritten);
+        assert_eq!(cell.judge(None), ReadResult::Gone);
         let second = cell.next();
         cell.stored();
-        assert!(matches!(cell.judge(Some(&first)), Seen::Wrong(_)));
-        assert_eq!(cell.judge(Some(&second)), Seen::AsWritten);
+        assert!(matches!(cell.judge(Some(&first)), ReadResult::Wrong(_)));
+        assert_eq!(cell.judge(Some(&second)), ReadResult::AsWritten);
         cell.deleted();
-        assert!(matches!(cell.judge(Some(&second)), Seen::Wrong(_)));
-        assert!(matches!(cell.judge(Some(b"smuggled")), Seen::Wrong(_)));
+        assert!(matches!(cell.judge(Some(&second)), ReadResult::Wrong(_)));
+        assert!(matches!(cell.judge(Some(b"smuggled")), ReadResult::Wrong(_)));
     }
 
     #[test]
@@ -201,12 +203,12 @@ mod tests {
         let second = cell.next();
         cell.failed();
         for may in [Some(&first[..]), Some(&second)] {
-            assert_eq!(cell.judge(may), Seen::AsWritten);
+            assert_eq!(cell.judge(may), ReadResult::AsWritten);
         }
         let other = value::encode("k", 3, 20);
-        assert!(matches!(cell.judge(Some(&other)), Seen::Wrong(_)));
+        assert!(matches!(cell.judge(Some(&other)), ReadResult::Wrong(_)));
         cell.settle();
         assert_eq!(cell.name(), "k.1");
-        assert!(matches!(cell.judge(Some(&first)), Seen::Wrong(_)));
+        assert!(matches!(cell.judge(Some(&first)), ReadResult::Wrong(_)));
     }
 }

@@ -30,12 +30,12 @@ const GIVE_UP: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(super) struct Noise {
     stalls: Mutex<Vec<(Instant, Instant)>>,
-    worst: Mutex<Worst>,
+    worst: Mutex<WorstStalls>,
 }
 
 /// The longest stall that each of the observers has seen.
 #[derive(Clone, Copy, Default, Serialize)]
-pub(super) struct Worst {
+pub(super) struct WorstStalls {
     /// A thread that only sleeps, woken so late.
     #[serde(rename = "sleeper_seconds", serialize_with = "as_seconds")]
     pub(super) sleeper: Duration,
@@ -82,7 +82,7 @@ impl Noise {
         }
     }
 
-    fn note(&self, from: Instant, to: Instant, observer: impl Fn(&mut Worst) -> &mut Duration) {
+    fn note(&self, from: Instant, to: Instant, observer: impl Fn(&mut WorstStalls) -> &mut Duration) {
         let length = to.saturating_duration_since(from);
         if length < LEAST {
             return;
@@ -93,7 +93,7 @@ impl Noise {
         *longest = length.max(*longest);
     }
 
-    pub(super) fn into_stalls(self) -> (Stalls, Worst) {
+    pub(super) fn into_stalls(self) -> (Stalls, WorstStalls) {
         (Stalls::new(self.stalls.into_inner()), self.worst.into_inner())
     }
 }

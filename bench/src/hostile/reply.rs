@@ -1,6 +1,6 @@
 //! Parses replies.
 
-use super::held::Seen;
+use super::held::ReadResult;
 
 /// Bytes of a reply line of a well-behaved client at most.
 const LONGEST_LINE: usize = 2_048;
@@ -105,7 +105,7 @@ pub(crate) fn excerpt(bytes: &[u8]) -> String {
     }
 }
 
-impl Seen {
+impl ReadResult {
     /// The worse of two.
     pub(super) fn and(self, other: Self) -> Self {
         match (self, other) {

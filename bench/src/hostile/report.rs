@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::Serialize;
 
-use super::{attack::Done, noise::Worst, options::Options, score::Outcome};
+use super::{attack::Done, noise::WorstStalls, options::Options, score::Outcome};
 use crate::output::{as_optional_seconds, as_seconds};
 
 /// A new client must be served so soon after the attacks.
@@ -36,7 +36,7 @@ pub(super) struct Round {
     clients: Vec<Outcome>,
     #[serde(rename = "seconds", serialize_with = "as_seconds")]
     took: Duration,
-    longest_stalls: Worst,
+    longest_stalls: WorstStalls,
     #[serde(rename = "stalled_seconds", serialize_with = "as_seconds")]
     stalled: Duration,
     /// The longest wait of a well-behaved client, less the machine's noise.
@@ -57,7 +57,7 @@ impl Round {
         attacks: Vec<Done>,
         clients: Vec<Outcome>,
         took: Duration,
-        (longest_stalls, stalled): (Worst, Duration),
+        (longest_stalls, stalled): (WorstStalls, Duration),
         newcomer: Option<Duration>,
         peak: Option<Option<u64>>,
     ) -> Self {

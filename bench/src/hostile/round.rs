@@ -10,7 +10,7 @@ use anyhow::Result;
 use parking_lot::Mutex;
 
 use super::{
-    attack::{Attack, Deeds, Ground},
+    attack::{Attack, AttackCounters, Ground},
     bait,
     client::Client,
     newcomer,
@@ -44,7 +44,10 @@ pub(super) fn run(
     for (number, score) in scores.iter().enumerate() {
         clients.push(Client::new(options, keys, number as u32, score)?);
     }
-    let deeds: Vec<_> = attacks.iter().map(|attack| (*attack, Deeds::default())).collect();
+    let deeds: Vec<_> = attacks
+        .iter()
+        .map(|attack| (*attack, AttackCounters::default()))
+        .collect();
     let noise = Noise::default();
     let attacks_over = AtomicBool::new(false);
     let over = AtomicBool::new(false);
@@ -95,7 +98,7 @@ pub(super) fn run(
 /// Runs the attackers until `watch` returns. They have ended when this returns.
 fn attack(
     options: &Options,
-    deeds: &[(Attack, Deeds)],
+    deeds: &[(Attack, AttackCounters)],
     over: &AtomicBool,
     watch: impl FnOnce(),
 ) -> Result<()> {

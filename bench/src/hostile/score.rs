@@ -59,7 +59,7 @@ pub(super) struct Outcome {
     pub(super) wait: Duration,
     /// Replies later than the time-out, less the machine's noise.
     pub(super) late: u64,
-    pub(super) worst_late: Option<Late>,
+    pub(super) worst_late: Option<LateReply>,
     pub(super) refused: u64,
     pub(super) refusals: BTreeMap<String, u64>,
     pub(super) lost: u64,
@@ -69,7 +69,7 @@ pub(super) struct Outcome {
 }
 
 #[derive(Serialize)]
-pub(super) struct Late {
+pub(super) struct LateReply {
     #[serde(rename = "seconds", serialize_with = "as_seconds")]
     pub(super) took: Duration,
     #[serde(rename = "noise_seconds", serialize_with = "as_seconds")]
@@ -146,10 +146,10 @@ impl Score {
     pub(super) fn into_outcome(self, client: u32, limit: Duration, stalls: &Stalls) -> Outcome {
         let [wrong, slow_count, refused, lost] = self.failures();
         let unjudged = slow_count - self.slow.len() as u64;
-        let late: Vec<Late> = self
+        let late: Vec<LateReply> = self
             .slow
             .into_iter()
-            .map(|slow| Late {
+            .map(|slow| LateReply {
                 took: slow.ended - slow.begun,
                 noise: stalls.within(slow.begun, slow.ended),
                 request: slow.request,

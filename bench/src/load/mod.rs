@@ -7,9 +7,9 @@
 //! ```
 
 mod connection;
+mod connection_state;
 mod options;
 mod pace;
-mod place;
 mod progress;
 mod report;
 mod tally;
@@ -100,7 +100,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     })?;
 
     let report = Report::new(options, start.elapsed(), &total);
-    let with_options = WithOptions {
+    let with_options = ReportWithOptions {
         options,
         report: &report,
     };
@@ -115,7 +115,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
 
 /// The contents of the file: the report and the options.
 #[derive(Serialize)]
-struct WithOptions<'a> {
+struct ReportWithOptions<'a> {
     options: &'a Options,
     #[serde(flatten)]
     report: &'a Report,

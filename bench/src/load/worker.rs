@@ -14,7 +14,9 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
-use super::{connection::Connection, options::Options, pace::Pace, place::Place, tally::Tally};
+use super::{
+    connection::Connection, connection_state::ConnectionState, options::Options, pace::Pace, tally::Tally,
+};
 use crate::{
     form::Form,
     net::{connect_many, wait_for_words},
@@ -46,7 +48,7 @@ pub(super) struct Worker<'a> {
     poll: Poll,
     timer: OwnedFd,
     connections: Vec<Connection>,
-    places: Vec<Place>,
+    states: Vec<ConnectionState>,
     /// Connections to be opened again, with the times.
     retries: Vec<(Instant, usize)>,
     tally: Tally,
@@ -99,7 +101,7 @@ impl<'a> Worker<'a> {
             asked: Vec::new(),
             poll,
             timer,
-            places: vec![Place::default(); connections.len()],
+            states: vec![ConnectionState::default(); connections.len()],
             connections,
             retries: Vec::new(),
             tally: Tally::new(),
@@ -142,7 +144,7 @@ impl<'a> Worker<'a> {
                 let due = pace.due(now.min(end));
                 while issued < due {
                     let number = pace.connection(issued);
-                    self.places[number].due += 1;
+                    self.states[number].due += 1;
                     issued += 1;
                     self.advance(number, Some(pace), true);
                 }
@@ -154,12 +156,12 @@ impl<'a> Worker<'a> {
                 break;
             }
             self.retry(now, pace.as_ref(), !over);
-            let patience = if self.retries.is_empty() {
+            let timeout = if self.retries.is_empty() {
                 Duration::from_millis(50)
             } else {
                 Duration::from_millis(1)
             };
-            match self.poll.poll(&mut events, Some(patience)) {
+            match self.poll.poll(&mut events, Some(timeout)) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 other => other?,
             }
@@ -187,7 +189,7 @@ impl<'a> Worker<'a> {
         self.connections
             .iter()
             .all(|connection| connection.under_way() == 0)
-            && self.places.iter().all(|place| place.sent == place.due)
+            && self.states.iter().all(|state| state.sent == state.due)
     }
 
     /// Counts requests that were never answered, and those that were due and never sent.
@@ -196,8 +198,8 @@ impl<'a> Worker<'a> {
         let now = Instant::now();
         for (number, connection) in self.connections.iter_mut().enumerate() {
             connection.close(&mut self.tally, WHY);
-            let place = self.places[number];
-            for (request, pace) in (place.sent..place.due).filter_map(|request| Some((request, pace?))) {
+            let state = self.states[number];
+            for (request, pace) in (state.sent..state.due).filter_map(|request| Some((request, pace?))) {
                 let age = now.saturating_duration_since(pace.time_on(number, request));
                 self.tally.lose(false, age, WHY);
             }
@@ -218,14 +220,14 @@ impl<'a> Worker<'a> {
     /// Sends what a connection has to send now: in the closed loop as many requests as replies have come, in
     /// the open loop those that are due. After the end (`more` is false) only the open loop's late ones.
     fn advance(&mut self, number: usize, pace: Option<&Pace>, more: bool) {
-        let (connection, place) = (&mut self.connections[number], &mut self.places[number]);
+        let (connection, state) = (&mut self.connections[number], &mut self.states[number]);
         let room = self.options.pipeline - connection.under_way().min(self.options.pipeline);
         let wanted = match pace {
-            Some(_) => room.min((place.due - place.sent) as usize),
+            Some(_) => room.min((state.due - state.sent) as usize),
             None if more => room,
             None => 0,
         };
-        if wanted == 0 || place.parked {
+        if wanted == 0 || state.parked {
             return;
         }
         let now = Instant::now();
@@ -239,10 +241,10 @@ impl<'a> Worker<'a> {
             self.asked
                 .extend(self.operations.by_ref().take(self.form.operations()));
             let since = match pace {
-                Some(pace) => pace.time_on(number, place.sent),
+                Some(pace) => pace.time_on(number, state.sent),
                 None => now,
             };
-            place.sent += u64::from(pace.is_some());
+            state.sent += u64::from(pace.is_some());
             connection.ask(&self.asked, since, self.keys, &self.form);
         }
         if opened.is_err() {
@@ -256,7 +258,7 @@ impl<'a> Worker<'a> {
     /// Gives up a connection for a moment. Its requests without a reply are lost.
     fn park(&mut self, number: usize, why: &anyhow::Error) {
         self.connections[number].close(&mut self.tally, &format!("{why:#}"));
-        if !std::mem::replace(&mut self.places[number].parked, true) {
+        if !std::mem::replace(&mut self.states[number].parked, true) {
             self.retries.push((Instant::now() + RETRY, number));
         }
     }
@@ -266,7 +268,7 @@ impl<'a> Worker<'a> {
         let (ready, later): (Vec<_>, Vec<_>) = self.retries.drain(..).partition(|(time, _)| *time <= now);
         self.retries = later;
         for (_, number) in ready {
-            self.places[number].parked = false;
+            self.states[number].parked = false;
             self.advance(number, pace, more);
         }
     }

@@ -28,21 +28,21 @@ const LEAD_IN: usize = 10;
 /// A case and how far it has come; after its first failure it rests.
 pub(super) struct Trial<'a> {
     case: &'a Case,
-    outcome: Result<Running>,
+    outcome: Result<RunningCase>,
 }
 
-struct Running {
+struct RunningCase {
     rounds: Rounds,
     // It stands after the clients, which hang up before the process is ended.
     target: Target,
     directory: PathBuf,
     rounds_a_burst: usize,
-    measured: Measured,
+    measured: TrialResults,
 }
 
 /// The results so far.
 #[derive(Default)]
-struct Measured {
+struct TrialResults {
     samples: Vec<f64>,
     waits: u64,
     preemptions: u64,
@@ -57,13 +57,13 @@ impl<'a> Trial<'a> {
     pub(super) fn start(case: &'a Case, settings: &Settings, cpu: usize, directory: PathBuf) -> Self {
         Self {
             case,
-            outcome: Running::start(case, settings, cpu, directory),
+            outcome: RunningCase::start(case, settings, cpu, directory),
         }
     }
 
     /// Measures one burst.
     pub(super) fn burst(&mut self) {
-        self.attempt(Running::burst);
+        self.attempt(RunningCase::burst);
     }
 
     /// Measures what is found out once, after all bursts: memory, system calls, idle clients. Then checks
@@ -75,7 +75,7 @@ impl<'a> Trial<'a> {
 
     /// The figures, or why there are none.
     pub(super) fn report(self, cpu: usize) -> Report {
-        let (figures, failure) = match self.outcome.and_then(Running::figures) {
+        let (figures, failure) = match self.outcome.and_then(RunningCase::figures) {
             Ok(figures) => (Some(figures), None),
             Err(error) => (None, Some(format!("{error:#}"))),
         };
@@ -88,7 +88,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    fn attempt(&mut self, step: impl FnOnce(&mut Running) -> Result<()>) {
+    fn attempt(&mut self, step: impl FnOnce(&mut RunningCase) -> Result<()>) {
         if let Ok(running) = &mut self.outcome
             && let Err(error) = step(running)
         {
@@ -98,7 +98,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-impl Running {
+impl RunningCase {
     fn start(case: &Case, settings: &Settings, cpu: usize, directory: PathBuf) -> Result<Self> {
         let shape = &case.shape;
         shape.check(settings.burst_requests)?;
@@ -117,7 +117,7 @@ impl Running {
             target,
             directory,
             rounds_a_burst,
-            measured: Measured::default(),
+            measured: TrialResults::default(),
         })
     }
 
@@ -208,7 +208,7 @@ impl Running {
 
     fn figures(self) -> Result<Figures> {
         let requests_a_burst = self.requests_a_burst();
-        let Measured {
+        let TrialResults {
             samples,
             waits,
             preemptions,

@@ -17,7 +17,7 @@ struct Thread {
 
 /// The resources of a process between two moments.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Used {
+pub(crate) struct ResourceUsage {
     /// Time on a processor of all threads, kernel and user together. The time of a thread that has ended is
     /// lost.
     pub(crate) nanoseconds: u64,
@@ -52,10 +52,10 @@ impl Usage {
     }
 
     /// The resources used since `earlier`.
-    pub(crate) fn since(&self, earlier: &Self) -> Used {
+    pub(crate) fn since(&self, earlier: &Self) -> ResourceUsage {
         let threads = self.0.iter().map(|(thread, now)| {
             let before = earlier.0.get(thread).copied().unwrap_or_default();
-            Used {
+            ResourceUsage {
                 nanoseconds: now.nanoseconds.saturating_sub(before.nanoseconds),
                 waits: now.waits.saturating_sub(before.waits),
                 preemptions: now.preemptions.saturating_sub(before.preemptions),
@@ -63,7 +63,7 @@ impl Usage {
         });
         let nanoseconds = threads.clone().map(|used| used.nanoseconds).sum();
         let busiest = threads.max_by_key(|used| used.nanoseconds).unwrap_or_default();
-        Used {
+        ResourceUsage {
             nanoseconds,
             ..busiest
         }

@@ -2,7 +2,7 @@
 
 use rand::{RngExt, SeedableRng, rngs::SmallRng};
 
-use super::{Run, answer::Failure, ledger::Verdict, link::Link, tally::Stale, value};
+use super::{Run, answer::Failure, ledger::Verdict, link::Link, tally::StaleRead, value};
 
 /// Reads until the run is over: the key that was acknowledged last and any key, in turn.
 pub(super) fn run(run: &Run<'_>, number: u32) {
@@ -55,7 +55,7 @@ fn read(run: &Run<'_>, link: &mut Link, key: u32) -> bool {
     };
     match run.ledger.judge(key, &read, version) {
         Verdict::Fresh => {}
-        Verdict::Stale { age, acknowledged } => tally.stale(Stale {
+        Verdict::Stale { age, acknowledged } => tally.stale(StaleRead {
             key: name.clone(),
             address: link.address,
             version,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{
     options::Options,
-    tally::{Counts, Stale, Tally},
+    tally::{Counts, StaleRead, Tally},
 };
 use crate::output::as_seconds;
 
@@ -22,7 +22,7 @@ pub(super) struct Report<'a> {
     stale_share: f64,
     stale_age_seconds: Option<Ages>,
     stale_by_address: &'a BTreeMap<SocketAddr, u64>,
-    worst_stale_read: &'a Option<Stale>,
+    worst_stale_read: &'a Option<StaleRead>,
     #[serde(rename = "longest_spell_seconds", serialize_with = "as_seconds")]
     longest_spell: Duration,
     first_write_failure: &'a Option<String>,

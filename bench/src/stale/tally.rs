@@ -28,7 +28,7 @@ pub(super) struct Counts {
 
 /// A stale read.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Stale {
+pub(super) struct StaleRead {
     pub(super) key: String,
     pub(super) address: SocketAddr,
     pub(super) version: u64,
@@ -45,7 +45,7 @@ pub(super) struct Tally {
     /// Ages of stale reads, microseconds.
     pub(super) ages: Histogram<u64>,
     /// The oldest of them.
-    pub(super) worst: Option<Stale>,
+    pub(super) worst: Option<StaleRead>,
     /// Stale reads by where they were read.
     pub(super) stale_at: BTreeMap<SocketAddr, u64>,
     /// The longest time in which writes to a key failed.
@@ -113,7 +113,7 @@ impl Tally {
     }
 
     /// A read was stale.
-    pub(super) fn stale(&mut self, read: Stale) {
+    pub(super) fn stale(&mut self, read: StaleRead) {
         self.counts.stale_reads += 1;
         *self.stale_at.entry(read.address).or_default() += 1;
         // Cannot fail: the histogram grows to hold its values.

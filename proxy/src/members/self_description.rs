@@ -12,7 +12,8 @@ use std::sync::{
 /// A server that tells more has nothing to say for the proxy.
 const MOST: usize = 1024;
 
-/// How often any member of this process has told something new. A reader that has seen this number has seen all.
+/// How often any member of this process has told something new. A reader that has seen this number has seen
+/// all.
 static NEWS: AtomicU64 = AtomicU64::new(0);
 
 /// What a member has told last of itself, in the words of its protocol; empty: nothing. A member of the same

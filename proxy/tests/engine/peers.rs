@@ -122,7 +122,8 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (0..CLIENTS, ask).prop_map(|(client, ask)| Step::Ask { client, ask }),
         10 => (any(), bytes()).prop_map(|(lane, bytes)| Step::Take { lane, bytes }),
         10 => any().prop_map(|lane| Step::Answer { lane }),
-        14 => (0..2 * WORKERS, end, bytes()).prop_map(|(link, end, bytes)| Step::Deliver { link, end, bytes }),
+        14 => (0..2 * WORKERS, end, bytes())
+            .prop_map(|(link, end, bytes)| Step::Deliver { link, end, bytes }),
         2 => (0..2 * WORKERS).prop_map(|worker| Step::Wait { worker, millis: 1 }),
     ]
 }

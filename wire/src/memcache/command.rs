@@ -19,7 +19,7 @@ pub(super) enum Form {
 
 /// The effect of a command on copies of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Copied {
+pub(super) enum CopyEffect {
     /// It looks at any copy.
     Look,
     /// It looks at the copy that decides.
@@ -76,8 +76,8 @@ macro_rules! commands {
 
             /// The effect on copies, unless its flags change it.
             #[inline]
-            pub(super) const fn copied(self) -> Copied {
-                match self { $(Self::$variant => Copied::$copied,)* }
+            pub(super) const fn copied(self) -> CopyEffect {
+                match self { $(Self::$variant => CopyEffect::$copied,)* }
             }
 
             /// The command for this word, by a tree of comparisons instead of a search.

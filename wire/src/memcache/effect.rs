@@ -1,6 +1,6 @@
 //! The effect of a request on a value that has several copies.
 
-use super::command::Copied;
+use super::command::CopyEffect;
 use super::key::{KEY, is_word};
 use super::{Command, base64, line};
 use crate::message::{Effect, Request};
@@ -19,10 +19,10 @@ pub fn effect(request: &Request, bytes: &[u8]) -> Effect {
         Command::MetaSet if decided_set(request, bytes) => Effect::Decide,
         Command::MetaDelete if flag(b"CITx") => Effect::Decide,
         _ => match command.copied() {
-            Copied::Look => Effect::Look,
-            Copied::LookAtHome => Effect::LookAtHome,
-            Copied::Everywhere => Effect::Everywhere,
-            Copied::Value | Copied::Expiry | Copied::Gone => Effect::Decide,
+            CopyEffect::Look => Effect::Look,
+            CopyEffect::LookAtHome => Effect::LookAtHome,
+            CopyEffect::Everywhere => Effect::Everywhere,
+            CopyEffect::Value | CopyEffect::Expiry | CopyEffect::Gone => Effect::Decide,
         },
     }
 }
@@ -36,13 +36,13 @@ pub fn follow_up(request: &Request, bytes: &[u8], out: &mut Vec<u8>) {
         .filter(|word| !word.is_empty());
     let body = bytes.get(request.head as usize..).unwrap_or_default();
     let copied = match Command::from_number(request.command) {
-        Some(Command::MetaSet) if stores_as_named(request, bytes) => Copied::Value,
-        Some(Command::MetaGet) if only_touches(request, bytes) => Copied::Expiry,
+        Some(Command::MetaSet) if stores_as_named(request, bytes) => CopyEffect::Value,
+        Some(Command::MetaGet) if only_touches(request, bytes) => CopyEffect::Expiry,
         Some(command) => command.copied(),
-        None => Copied::Gone,
+        None => CopyEffect::Gone,
     };
     match copied {
-        Copied::Value if request.command == Command::MetaSet as u16 => {
+        CopyEffect::Value if request.command == Command::MetaSet as u16 => {
             // ms key bytes flags*
             out.extend_from_slice(b"ms");
             for word in words.by_ref().skip(1).take(2) {
@@ -54,7 +54,7 @@ pub fn follow_up(request: &Request, bytes: &[u8], out: &mut Vec<u8>) {
             out.extend_from_slice(b"\r\n");
             out.extend_from_slice(body);
         }
-        Copied::Value => {
+        CopyEffect::Value => {
             // command key flags exptime bytes [cas] [noreply]
             out.extend_from_slice(b"set");
             for word in words.by_ref().skip(1).take(4) {
@@ -64,20 +64,22 @@ pub fn follow_up(request: &Request, bytes: &[u8], out: &mut Vec<u8>) {
             out.extend_from_slice(body);
         }
         // A base64 key has no place in `touch`.
-        Copied::Expiry if request.base64_key => {
+        CopyEffect::Expiry if request.base64_key => {
             out.extend_from_slice(b"mg");
             put(out, key);
             out.extend_from_slice(b" b T");
             out.extend_from_slice(request.ttl.of(bytes));
             out.extend_from_slice(b"\r\n");
         }
-        Copied::Expiry => {
+        CopyEffect::Expiry => {
             out.extend_from_slice(b"touch");
             put(out, key);
             put(out, request.ttl.of(bytes));
             out.extend_from_slice(b"\r\n");
         }
-        Copied::Look | Copied::LookAtHome | Copied::Everywhere | Copied::Gone => remove(request, bytes, out),
+        CopyEffect::Look | CopyEffect::LookAtHome | CopyEffect::Everywhere | CopyEffect::Gone => {
+            remove(request, bytes, out)
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A value goes from one server to another, with its flags and the time that is left of it.
 
 use super::effect::{named, put};
-use super::held::Held;
+use super::held::HeldValue;
 
 /// Appends the request that reads the value of `key`, which may have any bytes, with all that another server
 /// needs to hold it.
@@ -29,7 +29,7 @@ pub fn fetch(key: &[u8], out: &mut Vec<u8>) -> bool {
 pub fn store_fetched(key: &[u8], reply: &[u8], unix: u64, out: &mut Vec<u8>) -> bool {
     let begin = out.len();
     out.extend_from_slice(b"ms");
-    match (Held::of(reply), named(key, out)) {
+    match (HeldValue::of(reply), named(key, out)) {
         (Some(held), Some(flag)) => {
             let mut flags = flag.to_vec();
             put(&mut flags, b"ME");

@@ -5,14 +5,14 @@ use super::number::{self, LONGEST_TTL, digits};
 use std::io::Write;
 
 /// A value as a server holds it.
-pub(super) struct Held<'a> {
+pub(super) struct HeldValue<'a> {
     value: &'a [u8],
     flags: u64,
     /// Seconds until it expires. `None`: it never does.
     seconds: Option<u64>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> HeldValue<'a> {
     /// Parses `VA LENGTH fFLAGS tSECONDS` and the value. `None`: it is anything else, such as a stale value.
     pub(super) fn of(reply: &'a [u8]) -> Option<Self> {
         let line = head(reply)?;

@@ -154,7 +154,7 @@ pub fn touch_expiry(request: &[u8]) -> Option<i64> {
 
 /// What a text command that stores says: `set`, `add`, `replace`, `append`, `prepend`, `cas`, `lease-set`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stored<'a> {
+pub struct StoreRequest<'a> {
     /// The client's flags.
     pub flags: u32,
     /// The expiry time as it is written.
@@ -165,7 +165,7 @@ pub struct Stored<'a> {
     pub version: Option<u64>,
 }
 
-impl<'a> Stored<'a> {
+impl<'a> StoreRequest<'a> {
     /// Parses a request that is complete. `None`: it is no text command that stores, or its numbers are not
     /// plain.
     pub fn of(request: &'a [u8]) -> Option<Self> {
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn requests_that_store_are_read() {
-        let stored = |flags, expiry, value, version| Stored {
+        let stored = |flags, expiry, value, version| StoreRequest {
             flags,
             expiry,
             value,
@@ -301,7 +301,7 @@ mod tests {
             ("ms k 2\r\nab\r\n", None),
             ("set k 5 60 9\r\nab\r\n", None),
         ] {
-            assert_eq!(Stored::of(request.as_bytes()), expected, "{request:?}");
+            assert_eq!(StoreRequest::of(request.as_bytes()), expected, "{request:?}");
         }
     }
 }

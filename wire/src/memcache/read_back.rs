@@ -2,7 +2,7 @@
 
 use super::Command;
 use super::effect::{put, remove};
-use super::held::{Held, head, words};
+use super::held::{HeldValue, head, words};
 use crate::message::Request;
 
 /// Appends a request that reads what the one in `bytes` will leave. It is to be sent right after that one on
@@ -27,7 +27,7 @@ pub fn read_back(request: &Request, bytes: &[u8], out: &mut Vec<u8>) -> bool {
 /// and expiry time. `unix` is the time in seconds since 1970. If the reply is no value that a copy may hold
 /// as fresh, a removal is appended.
 pub fn store_read_back(request: &Request, bytes: &[u8], reply: &[u8], unix: u64, out: &mut Vec<u8>) {
-    let Some(read) = Held::of(reply) else {
+    let Some(read) = HeldValue::of(reply) else {
         return remove(request, bytes, out);
     };
     out.extend_from_slice(b"ms");

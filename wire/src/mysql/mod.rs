@@ -53,7 +53,7 @@ pub use ok::OkPacket;
 pub use packet::{Header, LARGEST_PACKET, append_packet};
 pub use packets::{Packets, Piece};
 pub use prepare_ok::PrepareOk;
-pub use replies::{Found, find};
+pub use replies::{ReplyPart, find};
 pub use reply::{LONGEST_CONTROL, ReplyReader, Step};
 pub use status::Status;
 pub use tracker::{Tracker, Trackers, append_schema, append_variable};

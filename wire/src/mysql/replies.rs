@@ -29,7 +29,7 @@ const FRESH: u32 = 1 << 10;
 
 /// What the first bytes of a buffer are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found<'a> {
+pub enum ReplyPart<'a> {
     /// More bytes are needed.
     More,
     /// A part of the reply, some bytes of which may still have to come.
@@ -64,8 +64,8 @@ pub fn find<'a>(
     capabilities: Capabilities,
     first: Option<u8>,
     bytes: &'a [u8],
-) -> Result<Found<'a>, Fault> {
-    let mut at = Place::of(parse, shape, first);
+) -> Result<ReplyPart<'a>, Fault> {
+    let mut at = ReplyPosition::of(parse, shape, first);
     while at.stage != Stage::End {
         if at.seen >= PORTION {
             return Ok(at.part(parse));
@@ -115,19 +115,19 @@ pub fn find<'a>(
         if stage == Stage::End {
             *parse = Parse::default();
             let len = at.seen;
-            return Ok(Found::Last { len, end, event });
+            return Ok(ReplyPart::Last { len, end, event });
         }
         if is_telling(&event) {
             let part = at.part(parse);
             return Ok(match part {
-                Found::Part { len, .. } => Found::Part { len, end },
+                ReplyPart::Part { len, .. } => ReplyPart::Part { len, end },
                 other => other,
             });
         }
     }
     *parse = Parse::default();
     let (len, end, event) = (at.seen, 0, Event::Bytes);
-    Ok(Found::Last { len, end, event })
+    Ok(ReplyPart::Last { len, end, event })
 }
 
 /// Is this a message within a reply that a reader must not miss?
@@ -142,7 +142,7 @@ const fn is_telling(event: &Event<'_>) -> bool {
 
 /// Where in a reply the reader is.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct ReplyPosition {
     stage: Stage,
     /// Bytes of the buffer that were read.
     seen: u32,
@@ -150,7 +150,7 @@ struct Place {
     flags: u32,
 }
 
-impl Place {
+impl ReplyPosition {
     fn of(parse: &Parse, shape: Shape, first: Option<u8>) -> Self {
         match parse.is_new() {
             true => Self {
@@ -177,16 +177,16 @@ impl Place {
     }
 
     /// More bytes are needed.
-    fn wait<'a>(self, parse: &mut Parse) -> Found<'a> {
+    fn wait<'a>(self, parse: &mut Parse) -> ReplyPart<'a> {
         self.keep(parse);
-        Found::More
+        ReplyPart::More
     }
 
     /// What was read is passed on.
-    fn part<'a>(&mut self, parse: &mut Parse) -> Found<'a> {
+    fn part<'a>(&mut self, parse: &mut Parse) -> ReplyPart<'a> {
         let len = std::mem::take(&mut self.seen);
         self.keep(parse);
-        Found::Part { len, end: 0 }
+        ReplyPart::Part { len, end: 0 }
     }
 
     /// A packet of bytes to pass on, all or the first of which are there.

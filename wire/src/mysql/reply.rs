@@ -37,7 +37,7 @@ pub struct ReplyReader {
 }
 
 /// Where the message is that is to be understood.
-enum Whole<'a> {
+enum MessageSource<'a> {
     /// Nowhere: there are only bytes to pass on.
     Absent,
     Given(&'a [u8]),
@@ -85,7 +85,7 @@ impl ReplyReader {
     /// reply ends. After a [`Fault`] the connection is of no use.
     pub fn read<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Step<'a>, Fault> {
         let mut taken = 0;
-        let mut whole = Whole::Absent;
+        let mut whole = MessageSource::Absent;
         let mut is_cut = false;
         while taken < bytes.len() && self.stage != Stage::End {
             let piece = self.packets.next(&bytes[taken..])?;
@@ -101,21 +101,21 @@ impl ReplyReader {
                 continue;
             }
             whole = self.keep(&piece);
-            if !matches!(whole, Whole::Absent) {
+            if !matches!(whole, MessageSource::Absent) {
                 is_cut = piece.packet as usize > LONGEST_CONTROL;
                 break;
             }
         }
         let payload = match whole {
-            Whole::Absent => {
+            MessageSource::Absent => {
                 return Ok(Step {
                     taken,
                     event: Event::Bytes,
                     is_last: self.stage == Stage::End,
                 });
             }
-            Whole::Given(payload) => payload,
-            Whole::Kept => &self.kept,
+            MessageSource::Given(payload) => payload,
+            MessageSource::Kept => &self.kept,
         };
         let (stage, event) = self
             .stage
@@ -144,16 +144,16 @@ impl ReplyReader {
     }
 
     /// Keeps a part of a message that is to be understood, and tells where all of it is.
-    fn keep<'a>(&mut self, piece: &Piece<'a>) -> Whole<'a> {
+    fn keep<'a>(&mut self, piece: &Piece<'a>) -> MessageSource<'a> {
         let room = LONGEST_CONTROL - self.kept.len();
         let part = &piece.payload[..piece.payload.len().min(room)];
         match (piece.is_first, piece.is_last) {
-            (true, true) => return Whole::Given(part),
+            (true, true) => return MessageSource::Given(part),
             _ => self.kept.extend_from_slice(part),
         }
         match piece.is_last {
-            true => Whole::Kept,
-            false => Whole::Absent,
+            true => MessageSource::Kept,
+            false => MessageSource::Absent,
         }
     }
 }

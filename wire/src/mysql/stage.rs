@@ -14,9 +14,9 @@ pub(super) enum Stage {
     /// The head of the next result.
     Head,
     /// So many definitions.
-    Definitions(u32, Then),
+    Definitions(u32, AfterDefinitions),
     /// The EOF packet behind definitions.
-    DefinitionsEnd(Then),
+    DefinitionsEnd(AfterDefinitions),
     Rows,
     /// Rows with the output parameters of a procedure. Another result follows, which MySQL says only before
     /// the rows.
@@ -34,7 +34,7 @@ pub(super) enum Stage {
 
 /// What follows a list of definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum AfterDefinitions {
     Rows,
     /// So many definitions of a prepared statement's columns.
     Columns(u16),
@@ -137,7 +137,7 @@ impl Stage {
             Role::Eof => {
                 let eof = EofPacket::read(payload)?;
                 let next = match self {
-                    Self::DefinitionsEnd(Then::Rows) => Self::rows(eof.status),
+                    Self::DefinitionsEnd(AfterDefinitions::Rows) => Self::rows(eof.status),
                     Self::DefinitionsEnd(then) => then.stage(),
                     _ => self.ended(eof.status),
                 };
@@ -145,13 +145,16 @@ impl Stage {
             }
             Role::Count => {
                 let columns = count(payload)?;
-                (Self::Definitions(columns, Then::Rows), Event::Columns(columns))
+                (
+                    Self::Definitions(columns, AfterDefinitions::Rows),
+                    Event::Columns(columns),
+                )
             }
             Role::Prepared => {
                 let prepared = PrepareOk::read(payload)?;
                 let next = match prepared.parameters {
-                    0 => Then::Columns(prepared.columns).stage(),
-                    some => Self::Definitions(u32::from(some), Then::Columns(prepared.columns)),
+                    0 => AfterDefinitions::Columns(prepared.columns).stage(),
+                    some => Self::Definitions(u32::from(some), AfterDefinitions::Columns(prepared.columns)),
                 };
                 (next, Event::Prepared(prepared))
             }
@@ -203,7 +206,7 @@ impl Stage {
 
     /// The stage that was packed so.
     pub(super) const fn unpacked([word, count]: [u32; 2]) -> Self {
-        let then = Then::unpacked(word >> 8);
+        let then = AfterDefinitions::unpacked(word >> 8);
         match word & 0xff {
             0 => Self::Head,
             1 => Self::Definitions(count, then),
@@ -220,7 +223,7 @@ impl Stage {
     }
 }
 
-impl Then {
+impl AfterDefinitions {
     const fn packed(self) -> u32 {
         match self {
             Self::Rows => 0,

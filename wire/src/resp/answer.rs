@@ -4,13 +4,13 @@
 #[derive(Debug)]
 pub(super) struct Case {
     /// When it is the answer: if all of these hold, and no case before it.
-    pub(super) when: &'static [When],
+    pub(super) when: &'static [ArgumentTest],
     pub(super) answer: Answer,
 }
 
 /// What holds for the arguments of a request.
 #[derive(Debug)]
-pub(super) enum When {
+pub(super) enum ArgumentTest {
     /// The word stands among the arguments from this one on.
     Word(&'static str, usize),
     /// This argument is this word.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{
-    answer::{Answer, Case, When},
+    answer::{Answer, ArgumentTest, Case},
     name::place,
 };
 use crate::message::Class;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{
     Args, Command,
-    answer::{Answer, When},
+    answer::{Answer, ArgumentTest},
     append_number, each_key,
     error::{NO_FLOAT, NO_INTEGER},
     integer, transaction,
@@ -14,10 +14,10 @@ use super::{
 /// and appends nothing, if only a server can say.
 pub fn append_empty(command: &Command, form: u16, message: &[u8], out: &mut Vec<u8>) -> bool {
     let args: Vec<&[u8]> = Args::of(message).map(|arg| arg.of(message)).collect();
-    let holds = |when: &When| match *when {
-        When::Word(word, from) => args.iter().skip(from).any(|arg| is(arg, word)),
-        When::Is(at, word) => args.get(at).is_some_and(|arg| is(arg, word)),
-        When::Words(count) => args.len() >= count,
+    let holds = |when: &ArgumentTest| match *when {
+        ArgumentTest::Word(word, from) => args.iter().skip(from).any(|arg| is(arg, word)),
+        ArgumentTest::Is(at, word) => args.get(at).is_some_and(|arg| is(arg, word)),
+        ArgumentTest::Words(count) => args.len() >= count,
     };
     let case = command.empty.iter().find(|case| case.when.iter().all(holds));
     case.is_some_and(|case| case.answer.append(command, form, (message, &args), out))

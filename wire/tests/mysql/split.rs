@@ -6,7 +6,7 @@ use proptest::{
 };
 use proxima_wire::{
     message::Parse,
-    mysql::{Capabilities, ChangeUser, Fault, Found, Greeting, Hello, Shape, Status, find},
+    mysql::{Capabilities, ChangeUser, Fault, Greeting, Hello, ReplyPart, Shape, Status, find},
 };
 
 use crate::session::{ALL, PLAIN, Server, pieces, read};
@@ -59,8 +59,8 @@ fn grows_as_it_is_read(shape: Shape, capabilities: Capabilities, bytes: &[u8], s
         buffer.extend_from_slice(&piece[skip..]);
         loop {
             match find(&mut parse, shape, capabilities, Some(1), &buffer) {
-                Ok(Found::More) => break,
-                Ok(Found::Part { len, .. }) => {
+                Ok(ReplyPart::More) => break,
+                Ok(ReplyPart::Part { len, .. }) => {
                     let there = buffer.len().min(len as usize);
                     buffer.drain(..there);
                     skipped = len as usize - there;
@@ -69,7 +69,7 @@ fn grows_as_it_is_read(shape: Shape, capabilities: Capabilities, bytes: &[u8], s
                         break;
                     }
                 }
-                Ok(Found::Last { len, end, .. }) => {
+                Ok(ReplyPart::Last { len, end, .. }) => {
                     return parse == Parse::default()
                         && end <= len
                         && once.end == Some(passed + len as usize);

@@ -25,20 +25,20 @@ pub(super) struct Witness {
     pub(super) program: String,
     /// The requests.
     pub(super) requests: String,
-    pub(super) entries: Vec<Heard>,
+    pub(super) entries: Vec<ContenderRuns>,
 }
 
 /// The runs through one contender.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Heard {
+pub(super) struct ContenderRuns {
     pub(super) label: String,
-    pub(super) runs: Vec<Said>,
+    pub(super) runs: Vec<WitnessReport>,
     pub(super) failure: Option<String>,
 }
 
 /// What the witness says of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Said {
+pub(super) struct WitnessReport {
     /// Requests per second: writes, reads.
     pub(super) per_second: [f64; 2],
     /// The 99 % quantile of latencies in milliseconds: of writes, of reads.
@@ -48,7 +48,7 @@ pub(super) struct Said {
 /// One kind of requests: what they are, and how a port of 127.0.0.1 is asked them.
 struct Test<'a> {
     requests: String,
-    ask: Box<dyn Fn(u16) -> Result<Said> + 'a>,
+    ask: Box<dyn Fn(u16) -> Result<WitnessReport> + 'a>,
 }
 
 /// Runs the witness directly to a server and through all contenders in turn, in several rounds. `found` gets
@@ -79,8 +79,8 @@ pub(super) fn measure(
     for Test { requests, ask } in tests {
         eprintln!("{name}, {requests}");
         let labels = std::iter::once(DIRECT).chain(present.iter().map(|(contender, _)| contender.name()));
-        let mut entries: Vec<Heard> = labels
-            .map(|label| Heard {
+        let mut entries: Vec<ContenderRuns> = labels
+            .map(|label| ContenderRuns {
                 label: label.into(),
                 runs: Vec::new(),
                 failure: None,
@@ -109,7 +109,7 @@ pub(super) fn measure(
 
 /// What the witness prints when it runs with these arguments, on the processors of the others.
 fn output(program: &Path, arguments: &[&str], arena: &Arena<'_>) -> Result<String> {
-    let prefix = arena.places.others.prefix();
+    let prefix = arena.processor_sets.others.prefix();
     let mut words = prefix.into_iter().map(PathBuf::from).chain([program.to_owned()]);
     let mut command = Command::new(words.next().context("no program")?);
     let output = command
@@ -122,9 +122,9 @@ fn output(program: &Path, arguments: &[&str], arena: &Arena<'_>) -> Result<Strin
     Ok(text)
 }
 
-impl Heard {
+impl ContenderRuns {
     /// The spread of one figure over the runs.
-    pub(super) fn spread(&self, figure: impl Fn(&Said) -> f64) -> Option<Spread> {
+    pub(super) fn spread(&self, figure: impl Fn(&WitnessReport) -> f64) -> Option<Spread> {
         Spread::of(self.runs.iter().map(figure))
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::{Said, Test, output};
+use super::{Test, WitnessReport, output};
 use crate::compare::free::Arena;
 
 /// Requests of one run.
@@ -23,7 +23,7 @@ pub(super) fn tests<'a>(program: PathBuf, arena: &'a Arena<'_>) -> Vec<Test<'a>>
 }
 
 /// One run against a port of 127.0.0.1.
-fn say(program: &Path, port: u16, pipeline: usize, arena: &Arena<'_>) -> Result<Said> {
+fn say(program: &Path, port: u16, pipeline: usize, arena: &Arena<'_>) -> Result<WitnessReport> {
     let (port, pipeline) = (port.to_string(), pipeline.to_string());
     let what = ["-p", &port, "-P", &pipeline, "-n", REQUESTS, "-r", "100000"];
     let how = ["-c", "50", "-d", "400", "-t", "set,get", "--csv"];
@@ -32,7 +32,7 @@ fn say(program: &Path, port: u16, pipeline: usize, arena: &Arena<'_>) -> Result<
 }
 
 /// Reads the lines of `--csv`.
-fn read(text: &str) -> Option<Said> {
+fn read(text: &str) -> Option<WitnessReport> {
     let rows = text.lines().map(|line| {
         line.split(',')
             .map(|cell| cell.trim_matches('"'))
@@ -45,7 +45,7 @@ fn read(text: &str) -> Option<Said> {
         let row = rows.iter().find(|row| row.first() == Some(&test))?;
         row.get(head.iter().position(|cell| *cell == name)?)?.parse().ok()
     };
-    Some(Said {
+    Some(WitnessReport {
         per_second: [cell("SET", "rps")?, cell("GET", "rps")?],
         p99_ms: [cell("SET", "p99_latency_ms")?, cell("GET", "p99_latency_ms")?],
     })
@@ -61,7 +61,7 @@ mod tests {
                     \"p95_latency_ms\",\"p99_latency_ms\",\"max_latency_ms\"\n\
                     \"SET\",\"1000.50\",\"1\",\"2\",\"3\",\"4\",\"5.5\",\"6\"\n\
                     \"GET\",\"2000\",\"1\",\"2\",\"3\",\"4\",\"0.7\",\"6\"\n";
-        let said = Said {
+        let said = WitnessReport {
             per_second: [1000.5, 2000.0],
             p99_ms: [5.5, 0.7],
         };

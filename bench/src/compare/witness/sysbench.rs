@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::{Said, Test, output};
+use super::{Test, WitnessReport, output};
 use crate::{
     compare::free::Arena,
     mysql::account::{PASSWORD, SCHEMA, USER},
@@ -24,7 +24,7 @@ pub(super) fn tests<'a>(program: PathBuf, arena: &'a Arena<'_>) -> Result<Vec<Te
     Ok(vec![Test {
         requests: format!("{}, a real server", SCRIPTS.join(" and ")),
         ask: Box::new(move |port| {
-            let mut said = Said {
+            let mut said = WitnessReport {
                 per_second: [0.0; 2],
                 p99_ms: [0.0; 2],
             };

@@ -27,7 +27,7 @@ const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
 /// Counters of an attack.
 #[derive(Default)]
-pub(crate) struct Deeds {
+pub(crate) struct AttackCounters {
     connections: AtomicU64,
     not_connected: AtomicU64,
     closed_by_peer: AtomicU64,
@@ -37,7 +37,7 @@ pub(crate) struct Deeds {
     unanswered: AtomicU64,
 }
 
-/// [`Deeds`] in the report.
+/// [`AttackCounters`] in the report.
 #[derive(Serialize)]
 pub(crate) struct Done {
     pub(crate) attack: super::Attack,
@@ -51,7 +51,7 @@ pub(crate) struct Done {
     pub(crate) unanswered: u64,
 }
 
-impl Deeds {
+impl AttackCounters {
     pub(crate) fn told(&self, attack: super::Attack) -> Done {
         Done {
             attack,
@@ -69,7 +69,7 @@ impl Deeds {
 pub(crate) struct Ground<'a> {
     pub(crate) address: SocketAddr,
     pub(crate) protocol: Protocol,
-    pub(crate) deeds: &'a Deeds,
+    pub(crate) deeds: &'a AttackCounters,
     pub(crate) over: &'a AtomicBool,
     /// The factor for attackers that make many connections.
     pub(crate) strength: u32,
@@ -153,7 +153,7 @@ pub(super) struct Connection<'a> {
     stream: TcpStream,
     /// The other side has closed, and this is counted.
     ended: Arc<AtomicBool>,
-    deeds: &'a Deeds,
+    deeds: &'a AttackCounters,
     over: &'a AtomicBool,
 }
 
@@ -179,7 +179,7 @@ impl Connection<'_> {
                     self.deeds.sent.fetch_add(length as u64, Relaxed);
                     bytes = &bytes[length..];
                 }
-                Err(error) if is_patience(&error) => {}
+                Err(error) if is_timeout(&error) => {}
                 Err(_) => return self.closed(),
             }
         }
@@ -198,7 +198,7 @@ impl Connection<'_> {
                 self.deeds.received.fetch_add(length as u64, Relaxed);
                 Some(length)
             }
-            Err(error) if is_patience(&error) => Some(0),
+            Err(error) if is_timeout(&error) => Some(0),
             Err(_) => {
                 self.closed();
                 None
@@ -231,7 +231,7 @@ impl Connection<'_> {
 }
 
 /// The errors of the kernel when the time for a read or write is over.
-fn is_patience(error: &io::Error) -> bool {
+fn is_timeout(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted

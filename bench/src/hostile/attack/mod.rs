@@ -12,7 +12,7 @@ mod redis;
 mod slow_writers;
 mod smuggling;
 
-pub(super) use ground::{Deeds, Done, Ground};
+pub(super) use ground::{AttackCounters, Done, Ground};
 
 use clap::ValueEnum;
 use serde::Serialize;

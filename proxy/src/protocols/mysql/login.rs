@@ -4,8 +4,8 @@
 use proxima_wire::{
     message::Parse,
     mysql::{
-        AuthMore, AuthSwitch, Capabilities, ErrPacket, Event, Found, Greeting, Header, Login as Hello, SALT,
-        Shape, Status, TlsRequest, Tracker, append_packet, find,
+        AuthMore, AuthSwitch, Capabilities, ErrPacket, Event, Greeting, Header, Login as Hello, ReplyPart,
+        SALT, Shape, Status, TlsRequest, Tracker, append_packet, find,
         password::{FAST, FULL, PUBLIC_KEY, hide},
         sql::Charset,
     },
@@ -298,9 +298,9 @@ fn password_in_clear(who: &Who, is_secret: bool) -> Result<Vec<u8>, &'static str
 fn asked(lane: &mut Lane, with: &mut ServerLogin<'_>, bytes: &[u8], out: &mut Vec<u8>) -> Login {
     let mut parse = Parse::default();
     let (len, event) = match find(&mut parse, Shape::Results, lane.capabilities, Some(1), bytes) {
-        Ok(Found::More) => return Login::More { used: 0 },
-        Ok(Found::Last { len, event, .. }) => (len as usize, event),
-        Ok(Found::Part { .. }) | Err(_) => return Login::Refused(MALFORMED.into()),
+        Ok(ReplyPart::More) => return Login::More { used: 0 },
+        Ok(ReplyPart::Last { len, event, .. }) => (len as usize, event),
+        Ok(ReplyPart::Part { .. }) | Err(_) => return Login::Refused(MALFORMED.into()),
     };
     match (lane.stage, event) {
         (Stage::Galera, event) => {

@@ -2,7 +2,7 @@
 
 use proxima_wire::{
     message::{Bad, Message, Outcome, Parse, Parsed, Reply, Request},
-    mysql::{Capabilities, Event, Found, Header, Status, append_packet, find},
+    mysql::{Capabilities, Event, Header, ReplyPart, Status, append_packet, find},
 };
 
 use super::{
@@ -28,12 +28,12 @@ impl ServerSide for Mysql {
     fn reply(&self, lane: &StateSlot, parse: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message> {
         let (capabilities, first) = agreed(lane);
         match find(parse, commands::shape(command), capabilities, first, bytes) {
-            Ok(Found::More) => Parsed::More,
-            Ok(Found::Part { len, end }) => Parsed::Head(Message::Part(Reply {
+            Ok(ReplyPart::More) => Parsed::More,
+            Ok(ReplyPart::Part { len, end }) => Parsed::Head(Message::Part(Reply {
                 trailer: end,
                 ..Reply::new(Outcome::Ok, len as usize)
             })),
-            Ok(Found::Last { len, end, event }) => Parsed::Head(Message::Last(Reply {
+            Ok(ReplyPart::Last { len, end, event }) => Parsed::Head(Message::Last(Reply {
                 trailer: end,
                 ..Reply::new(outcome(&event), len as usize)
             })),

@@ -7,7 +7,7 @@ use proxima_wire::{
     hash::spooky32,
     memcache::{
         KEY,
-        item::{self, Item, Stored},
+        item::{self, Item, StoreRequest},
     },
     message::Outcome,
 };
@@ -103,7 +103,7 @@ impl Script for BigValue {
                 };
                 Begin::Run(Box::new(read), Turn::own(TARGET, WHOLE))
             }
-            _ => match Stored::of(asked.message) {
+            _ => match StoreRequest::of(asked.message) {
                 Some(stored) if stored.value.len() > self.threshold => {
                     let count = stored.value.len().div_ceil(self.threshold) as u32;
                     if count > MOST {
@@ -162,7 +162,7 @@ struct Store {
 
 impl Store {
     /// The next pieces.
-    fn more(&mut self, asked: &Asked<'_>, stored: &Stored<'_>) -> Turn {
+    fn more(&mut self, asked: &Asked<'_>, stored: &StoreRequest<'_>) -> Turn {
         let end = self.route.batch_end(self.asked, self.pieces.count);
         let size = self.route.threshold;
         let mut turn = Turn::default();
@@ -185,7 +185,7 @@ impl Run for Store {
         }
         self.worst.keep(answer);
         self.done += 1;
-        let Some(stored) = Stored::of(asked.message).filter(|_| self.done == self.asked) else {
+        let Some(stored) = StoreRequest::of(asked.message).filter(|_| self.done == self.asked) else {
             return Turn::default();
         };
         if self.worst.outcomes().any(|outcome| outcome != Outcome::Stored) {

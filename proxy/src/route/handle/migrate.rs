@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proxima_wire::{
     hash::{routing_key, spooky32},
-    memcache::item::{self, Stored},
+    memcache::item::{self, StoreRequest},
     message::{Class, Outcome},
 };
 
@@ -109,7 +109,7 @@ impl Script for Fill {
     }
 
     fn begin(&self, asked: &Asked<'_>) -> Begin {
-        match Stored::of(asked.message) {
+        match StoreRequest::of(asked.message) {
             Some(_) => Begin::Run(Box::new(Self), Turn::own(0, 0)),
             // A value that is not whole is not worth the memory.
             None => Begin::Pass(0),
@@ -124,7 +124,7 @@ impl Script for Fill {
 impl Run for Fill {
     fn next(&mut self, asked: &Asked<'_>, _: u32, answer: &Answer<'_>) -> Turn {
         let turn = Turn::give(Give::This);
-        match Stored::of(asked.message).filter(|_| answer.outcome() != Outcome::Stored) {
+        match StoreRequest::of(asked.message).filter(|_| answer.outcome() != Outcome::Stored) {
             Some(stored) => {
                 let (flags, value, token) = (stored.flags, stored.value, stored.version);
                 turn.and_tell(1, item::store("lease-set", asked.key, flags, -1, value, token))

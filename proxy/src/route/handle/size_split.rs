@@ -2,7 +2,7 @@
 //! marker in their place. Child 0 is the first cache, and child 1 the second.
 
 use proxima_wire::{
-    memcache::item::{self, Item, Stored},
+    memcache::item::{self, Item, StoreRequest},
     message::Outcome,
 };
 
@@ -41,7 +41,7 @@ const L2: usize = 1;
 const LONGEST_KEY: usize = 250 - BETWEEN.len() - 20;
 
 impl SizeSplit {
-    fn is_split(&self, key: &[u8], stored: &Stored<'_>) -> bool {
+    fn is_split(&self, key: &[u8], stored: &StoreRequest<'_>) -> bool {
         let expires_soon = (1..self.ttl_threshold).contains(&stored.expiry);
         stored.value.len() >= self.threshold && !expires_soon && key.len() <= LONGEST_KEY
     }
@@ -54,7 +54,7 @@ impl Script for SizeSplit {
 
     fn begin(&self, asked: &Asked<'_>) -> Begin {
         match asked.command {
-            "set" | "lease-set" => match Stored::of(asked.message) {
+            "set" | "lease-set" => match StoreRequest::of(asked.message) {
                 Some(stored) if !self.is_split(asked.key, &stored) => Begin::Pass(L1),
                 Some(stored) if asked.command == "lease-set" => self.fill(asked, &stored),
                 Some(_) if self.both => Begin::copy(L1, L2),
@@ -107,7 +107,7 @@ struct Set {
 impl SizeSplit {
     /// Begins a `lease-set`. In the second cache its value has a name of its own, because another client may be
     /// filling the same key.
-    fn fill(&self, asked: &Asked<'_>, stored: &Stored<'_>) -> Begin {
+    fn fill(&self, asked: &Asked<'_>, stored: &StoreRequest<'_>) -> Begin {
         let set = |key: &[u8]| item::store("set", key, stored.flags, stored.expiry, stored.value, None);
         if self.both {
             let turn = Turn::own(L1, 1).and_tell(L2, set(asked.key));
@@ -133,7 +133,7 @@ struct Fill {
 
 impl Run for Fill {
     fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
-        let Some(stored) = Stored::of(asked.message).filter(|_| number == 0) else {
+        let Some(stored) = StoreRequest::of(asked.message).filter(|_| number == 0) else {
             return Turn::give(Give::This);
         };
         let set = |flags, expiry, value: &[u8]| {
@@ -155,7 +155,7 @@ impl Run for Fill {
 
 impl Run for Set {
     fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
-        let stored = Stored::of(asked.message).filter(|_| answer.outcome() == Outcome::Stored);
+        let stored = StoreRequest::of(asked.message).filter(|_| answer.outcome() == Outcome::Stored);
         match (number, stored) {
             (0, Some(stored)) => {
                 let flags = stored.flags | MARKER;

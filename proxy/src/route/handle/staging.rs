@@ -3,7 +3,7 @@
 //! reply.
 
 use proxima_wire::{
-    memcache::item::{self, Item, Stored},
+    memcache::item::{self, Item, StoreRequest},
     message::{Class, Outcome},
 };
 
@@ -111,7 +111,7 @@ struct Store;
 impl Run for Store {
     fn next(&mut self, asked: &Asked<'_>, _: u32, answer: &Answer<'_>) -> Turn {
         let turn = Turn::give(Give::This);
-        match Stored::of(asked.message) {
+        match StoreRequest::of(asked.message) {
             Some(stored) if answer.outcome() == Outcome::Stored => {
                 let set = item::store("set", asked.key, stored.flags, stored.expiry, stored.value, None);
                 turn.and_tell(STAGING, set)

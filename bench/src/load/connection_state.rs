@@ -2,7 +2,7 @@
 
 /// The state of a connection apart from its bytes.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Place {
+pub(super) struct ConnectionState {
     /// Open loop: requests that were due so far.
     pub(super) due: u64,
     /// Open loop: how many of them were sent.
