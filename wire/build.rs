@@ -80,12 +80,12 @@ fn capital(word: &str) -> String {
 fn served_as(word: &str) -> Result<String, String> {
     let (word, rule) = word.split_once(':').unwrap_or((word, ""));
     Ok(match word {
-        "key" => "Served::Key".into(),
-        "list" | "pairs" | "sum" | "ok" => format!("Served::Split(Combine::{})", capital(word)),
-        "each" => format!("Served::Each(Combine::{})", capital(rule)),
+        "key" => "Handling::Key".into(),
+        "list" | "pairs" | "sum" | "ok" => format!("Handling::Split(Combine::{})", capital(word)),
+        "each" => format!("Handling::Each(Combine::{})", capital(rule)),
         "pattern" | "any" | "here" | "walk" | "channel" | "channels" | "transaction" | "alone"
         | "refused" | "own" | "container" => {
-            format!("Served::{}", capital(word))
+            format!("Handling::{}", capital(word))
         }
         _ => return Err(format!("{DATA}: served as {word}")),
     })

@@ -22,7 +22,7 @@ pub struct Command {
     /// Where its keys are.
     pub(super) specs: &'static [Spec],
     /// How it is served.
-    pub served: Served,
+    pub served: Handling,
     /// What it does to the data.
     pub class: Class,
     /// Why it is refused, or refused where there are several members.
@@ -66,7 +66,7 @@ pub enum Changes {
 
 /// How a command is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Served {
+pub enum Handling {
     /// By the member of its keys.
     Key,
     /// By the member of its key. Other arguments may be patterns for the names of further keys.
@@ -199,7 +199,7 @@ impl Command {
 
     /// Do its channels take the place of keys?
     pub fn is_by_channel(&self) -> bool {
-        matches!(self.served, Served::Channel | Served::Split(Combine::Pairs))
+        matches!(self.served, Handling::Channel | Handling::Split(Combine::Pairs))
     }
 
     /// Has it keys?
@@ -210,7 +210,7 @@ impl Command {
 
 #[cfg(test)]
 mod tests {
-    use super::{Command, Served};
+    use super::{Command, Handling};
     use crate::message::Class;
 
     #[test]
@@ -244,12 +244,18 @@ mod tests {
         for number in 0..Command::COUNT {
             let command = Command::of(number).unwrap();
             let is_walked = matches!(command.class, Class::Read | Class::Write | Class::Delete);
-            let by_keys = matches!(command.served, Served::Key | Served::Pattern | Served::Split(_));
+            let by_keys = matches!(
+                command.served,
+                Handling::Key | Handling::Pattern | Handling::Split(_)
+            );
             assert!(!is_walked || by_keys, "{}", command.name);
             assert!(!command.is_blocking || !is_walked, "{}", command.name);
             assert_eq!(
                 command.reason.is_empty(),
-                !matches!(command.served, Served::Refused | Served::Alone | Served::Own),
+                !matches!(
+                    command.served,
+                    Handling::Refused | Handling::Alone | Handling::Own
+                ),
                 "{}",
                 command.name
             );

@@ -31,7 +31,7 @@ mod state;
 mod transaction;
 
 pub use args::Args;
-pub use command::{Changes, Combine, Command, Served};
+pub use command::{Changes, Combine, Command, Handling};
 pub use empty::{append_empty, append_empty_transaction, only_a_server};
 pub use frame::{Frame, Kind, frame, rest};
 pub use keys::{append_part, each_key};

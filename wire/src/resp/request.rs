@@ -1,7 +1,7 @@
 //! Heads of requests.
 
 use super::{
-    Args, Command, Limits, Served,
+    Args, Command, Handling, Limits,
     frame::{Frame, Kind, frame},
     keys::{each_key, names_keys},
     lookup::{INLINE, UNKNOWN, find},
@@ -158,7 +158,7 @@ fn array(frame: &Frame, bytes: &[u8]) -> Request {
     if last != request.key {
         request.more_keys = Span::new(request.key.end(), last.end());
     }
-    if command.served == Served::Pattern && names_keys(message) {
+    if command.served == Handling::Pattern && names_keys(message) {
         request.class = Class::Session;
     }
     if command.is_blocking {

@@ -2,7 +2,7 @@
 
 use super::{
     Args, Command, Limits,
-    command::Served,
+    command::Handling,
     frame::{Kind, frame},
     keys::{each_key, names_keys},
     lookup::{TRANSACTION, find},
@@ -33,7 +33,7 @@ pub(super) fn whole(multi: &Request, bytes: &[u8], limits: &Limits) -> Option<Re
         if command.name == "exec" {
             break;
         }
-        let may_be_apart = command.served == Served::Pattern && names_keys(message);
+        let may_be_apart = command.served == Handling::Pattern && names_keys(message);
         if !command.is_shareable() || may_be_apart {
             return None;
         }
@@ -89,11 +89,11 @@ impl Command {
     /// nothing of the connection.
     pub fn is_shareable(&self) -> bool {
         match self.served {
-            Served::Key | Served::Pattern | Served::Split(_) | Served::Channel => true,
-            Served::Any => self.name == "time",
-            Served::Here => matches!(self.name, "ping" | "echo"),
+            Handling::Key | Handling::Pattern | Handling::Split(_) | Handling::Channel => true,
+            Handling::Any => self.name == "time",
+            Handling::Here => matches!(self.name, "ping" | "echo"),
             // It is executed at the end of the transaction, which has used up what was watched.
-            Served::Transaction => self.name == "unwatch",
+            Handling::Transaction => self.name == "unwatch",
             _ => false,
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use proxima_wire::resp::{Command, Served, append_empty, append_empty_transaction, find};
+use proxima_wire::resp::{Command, Handling, append_empty, append_empty_transaction, find};
 
 use crate::requests::array;
 
@@ -53,13 +53,13 @@ fn every_command_that_an_empty_server_can_answer_was_recorded() {
         let command = Command::of(number).unwrap();
         let is_led = !matches!(
             command.served,
-            Served::Here
-                | Served::Transaction
-                | Served::Channels
-                | Served::Refused
-                | Served::Container
-                | Served::Alone
-                | Served::Own
+            Handling::Here
+                | Handling::Transaction
+                | Handling::Channels
+                | Handling::Refused
+                | Handling::Container
+                | Handling::Alone
+                | Handling::Own
         );
         let is_help = command.name.ends_with("|help");
         if is_led && !is_help && !without.contains(command.name) && !recorded.contains(&number) {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use proxima_wire::resp::{Command, Served, each_key, find};
+use proxima_wire::resp::{Command, Handling, each_key, find};
 
 use crate::{
     requests::array,
@@ -47,7 +47,7 @@ fn the_table_agrees_with_the_installed_server() {
             (theirs, ours) if ours < 0 => theirs.abs() >= -ours,
             (theirs, ours) => theirs == ours,
         };
-        let is_agreed = command.served == Served::Refused || agree(flags, command.flags);
+        let is_agreed = command.served == Handling::Refused || agree(flags, command.flags);
         if !arities || *positions != ours || !is_agreed {
             differ.push((command, arity, flags, positions));
         }

@@ -11,7 +11,7 @@ use std::{
 
 use proxima_wire::{
     message::Class,
-    resp::{Changes, Command, Served, each_key, find},
+    resp::{Changes, Command, Handling, each_key, find},
 };
 
 use crate::{
@@ -298,7 +298,7 @@ fn only_replies_that_follow_from_one_key_are_kept() {
         let reads = command.class == Class::Read && has_flag("readonly") && !has_flag("movablekeys");
         let [first, last, _] = command.positions;
         let is_plain = command.changes == Changes::Nothing && !command.is_write && !command.is_blocking;
-        if !reads || !is_plain || first < 1 || first != last || command.served != Served::Key {
+        if !reads || !is_plain || first < 1 || first != last || command.served != Handling::Key {
             wrong.push((command.name, "it has to read one key"));
         }
     }

@@ -2,7 +2,7 @@
 
 use proxima_wire::{
     message::{Class, Outcome, Reply, Request},
-    resp::{self, Args, Command, DECLARED, INLINE, Served, TRANSACTION},
+    resp::{self, Args, Command, DECLARED, Handling, INLINE, TRANSACTION},
 };
 
 use super::{
@@ -77,45 +77,45 @@ impl ClientSide for Redis {
         let mut args = Args::of(message);
         let count = args.left();
         let command = Command::of(request.command).filter(|command| command.takes(count));
-        let Some(command) = command.filter(|command| command.served != Served::Container) else {
+        let Some(command) = command.filter(|command| command.served != Handling::Container) else {
             here::refuse_form(request.command, &mut args, message, out);
             return Plan::Answer;
         };
         match command.served {
-            Served::Transaction | Served::Channels => sessions::begin(session, command, out),
-            Served::Key if request.extra_timeout > 0 => sessions::begin(session, command, out),
-            Served::Here => here::answer(session, command, message, out),
+            Handling::Transaction | Handling::Channels => sessions::begin(session, command, out),
+            Handling::Key if request.extra_timeout > 0 => sessions::begin(session, command, out),
+            Handling::Here => here::answer(session, command, message, out),
             // The codec has found that a pattern names keys.
-            Served::Pattern if request.class == Class::Session => {
+            Handling::Pattern if request.class == Class::Session => {
                 append_error(PATTERN, out);
                 Plan::Alone
             }
-            Served::Key | Served::Pattern | Served::Split(_) if !request.more_keys.is_empty() => {
-                let divides = matches!(command.served, Served::Split(_));
+            Handling::Key | Handling::Pattern | Handling::Split(_) if !request.more_keys.is_empty() => {
+                let divides = matches!(command.served, Handling::Split(_));
                 Plan::Spread { divides }
             }
-            Served::Key | Served::Pattern | Served::Split(_) | Served::Channel => Plan::Route,
-            Served::Each(_) | Served::Any => Plan::Everywhere,
+            Handling::Key | Handling::Pattern | Handling::Split(_) | Handling::Channel => Plan::Route,
+            Handling::Each(_) | Handling::Any => Plan::Everywhere,
             // The cursors are the server's own.
-            Served::Walk if session.reach.is_one => Plan::Everywhere,
-            Served::Walk => Plan::Visit,
-            Served::Alone if command.name == "info" && info::is_about_near(message) => {
+            Handling::Walk if session.reach.is_one => Plan::Everywhere,
+            Handling::Walk => Plan::Visit,
+            Handling::Alone if command.name == "info" && info::is_about_near(message) => {
                 match session.is_idle {
                     true => Plan::Consult,
                     false => Plan::Later,
                 }
             }
-            Served::Alone if command.name == "info" && !session.reach.is_one => Plan::Figures,
-            Served::Alone => {
+            Handling::Alone if command.name == "info" && !session.reach.is_one => Plan::Figures,
+            Handling::Alone => {
                 here::instead_of_one(session, command, message, out);
                 Plan::Alone
             }
-            Served::Own if here::is_off(command, message) => {
+            Handling::Own if here::is_off(command, message) => {
                 out.extend_from_slice(b"+OK\r\n");
                 Plan::Answer
             }
-            Served::Own if session.reach.is_one => sessions::own(session),
-            Served::Own | Served::Refused | Served::Container => {
+            Handling::Own if session.reach.is_one => sessions::own(session),
+            Handling::Own | Handling::Refused | Handling::Container => {
                 let name = command.name.replace('|', " ").to_uppercase();
                 append_error(&format!("ERR {name} is not served: {}", command.reason), out);
                 Plan::Answer

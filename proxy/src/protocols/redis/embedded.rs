@@ -2,7 +2,7 @@
 
 use proxima_wire::{
     message::Request,
-    resp::{Args, Command, Served, TRANSACTION},
+    resp::{Args, Command, Handling, TRANSACTION},
 };
 
 use super::{append_error, here};
@@ -16,19 +16,19 @@ pub(super) fn plan(session: &mut Session, request: &Request, message: &[u8], out
     }
     let mut args = Args::of(message);
     let command = Command::of(request.command).filter(|command| command.takes(args.left()));
-    let Some(command) = command.filter(|command| command.served != Served::Container) else {
+    let Some(command) = command.filter(|command| command.served != Handling::Container) else {
         here::refuse_form(request.command, &mut args, message, out);
         return Plan::Answer;
     };
     match command.served {
-        Served::Here => here::answer(session, command, message, out),
-        Served::Alone if command.name == "info" => Plan::Figures,
-        Served::Alone if command.name == "config|get" => {
+        Handling::Here => here::answer(session, command, message, out),
+        Handling::Alone if command.name == "info" => Plan::Figures,
+        Handling::Alone if command.name == "config|get" => {
             here::instead_of_one(session, command, message, out);
             Plan::Answer
         }
         // Servers confirm a subscription by no reply, so that a route would answer nothing.
-        Served::Channels => {
+        Handling::Channels => {
             let name = command.name.to_uppercase();
             append_error(&format!("ERR {name} is not served by the embedded store"), out);
             Plan::Answer

@@ -2,7 +2,7 @@
 
 use proxima_wire::{
     message::Span,
-    resp::{Args, Command, Served, append_number, each_key, find, glob, integer},
+    resp::{Args, Command, Handling, append_number, each_key, find, glob, integer},
 };
 
 use super::{
@@ -51,7 +51,7 @@ pub(super) fn refuse_form(number: u16, args: &mut Args<'_>, message: &[u8], out:
     let count = args.left();
     match Command::of(number) {
         None => unknown(args.clone(), out),
-        Some(command) if command.served == Served::Container && count > 1 => {
+        Some(command) if command.served == Handling::Container && count > 1 => {
             unknown_subcommand(command, args.nth(1), message, out);
         }
         Some(command) => append_error(
@@ -80,7 +80,7 @@ pub(super) fn append_text(form: u16, text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Answers a command of [`Served::Here`], whose number of arguments is right.
+/// Answers a command of [`Handling::Here`], whose number of arguments is right.
 pub(super) fn answer(session: &mut Session, command: &Command, message: &[u8], out: &mut Vec<u8>) -> Plan {
     let mut args = Args::of(message);
     let count = args.left();

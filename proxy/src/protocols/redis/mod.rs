@@ -1,8 +1,8 @@
 //! The protocol of Redis and Valkey.
 //!
 //! What is known of a command stands in the codec's table ([`Command`]). A read or write by one key walks the
-//! tree unseen. Everything else is planned here: by [`Served`](resp::Served) it is routed, answered, given to
-//! every member, or refused with the reason.
+//! tree unseen. Everything else is planned here: by [`Handling`](resp::Handling) it is routed, answered,
+//! given to every member, or refused with the reason.
 //!
 //! A client chooses the version of the protocol (`HELLO`). RESP3 has lanes of its own, as a version belongs
 //! to a connection.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use proxima_wire::{
     message::{Class, Outcome, Parse, Parsed, Reply, Request, Span},
-    resp::{self, Command, DECLARED, Limits, Served, TRANSACTION},
+    resp::{self, Command, DECLARED, Handling, Limits, TRANSACTION},
 };
 
 use super::{Redis, append_error, change, declared, join, null, scan, twemproxy};
@@ -90,8 +90,8 @@ impl Requests for Redis {
 
     fn spread(&self, request: &Request) -> Option<&'static Join> {
         match Command::of(request.command)?.served {
-            Served::Split(combine) | Served::Each(combine) => Some(join::of(combine)),
-            Served::Walk => Some(&Join::Shares(scan::answer)),
+            Handling::Split(combine) | Handling::Each(combine) => Some(join::of(combine)),
+            Handling::Walk => Some(&Join::Shares(scan::answer)),
             _ => None,
         }
     }
@@ -140,7 +140,7 @@ impl Requests for Redis {
             return Class::Write;
         }
         if let Some(command) = Command::of(request.command) {
-            let is_by_channel = matches!(command.served, Served::Channel | Served::Channels);
+            let is_by_channel = matches!(command.served, Handling::Channel | Handling::Channels);
             return match request.class {
                 Class::Session if command.is_write || is_by_channel => Class::Write,
                 Class::Session if command.has_keys() => Class::Read,

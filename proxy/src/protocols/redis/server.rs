@@ -2,7 +2,7 @@
 
 use proxima_wire::{
     message::{Parse, Parsed, Reply, Request},
-    resp::{self, Command, Expect, Served, TRANSACTION},
+    resp::{self, Command, Expect, Handling, TRANSACTION},
 };
 
 use super::{PROBE, Redis, access, login, number};
@@ -10,7 +10,7 @@ use crate::protocol::{Login, Message, ServerLogin, ServerSide, StateSlot, UNASKE
 
 /// Can messages to subscribers come in RESP2 while this command is not answered?
 fn speaks_of_channels(command: &Command) -> bool {
-    command.name == "ping" || command.served == Served::Channels
+    command.name == "ping" || command.served == Handling::Channels
 }
 
 impl ServerSide for Redis {

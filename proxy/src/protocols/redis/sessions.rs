@@ -9,7 +9,7 @@
 
 use proxima_wire::{
     message::{Class, Request},
-    resp::{Args, Command, DECLARED, Served, TRANSACTION},
+    resp::{Args, Command, DECLARED, Handling, TRANSACTION},
 };
 
 use super::{
@@ -48,7 +48,7 @@ pub(super) fn plan(
     }
     let command = Command::of(request.command);
     let served = command.map(|command| command.served);
-    if session.has_subscriptions && session.form == 0 && served != Some(Served::Channels) {
+    if session.has_subscriptions && session.form == 0 && served != Some(Handling::Channels) {
         return match command.map_or("", |command| command.name) {
             "ping" => Some(pong(message, out)),
             "quit" | "reset" => None,
@@ -79,7 +79,7 @@ pub(super) fn plan(
         }
         let stays = matches!(
             served,
-            Some(Served::Transaction | Served::Here | Served::Channels)
+            Some(Handling::Transaction | Handling::Here | Handling::Channels)
         );
         if !stays && !session.is_idle {
             return Some(Plan::Later);
@@ -116,18 +116,18 @@ fn owning(
     if request.command >= TRANSACTION || request.command == DECLARED || is_known {
         return Some(Plan::Dedicated);
     }
-    let command = command.filter(|command| command.served == Served::Channels && command.takes(count))?;
+    let command = command.filter(|command| command.served == Handling::Channels && command.takes(count))?;
     Some(begin(session, command, out))
 }
 
 /// Does this command of a client have to be answered by the server that keeps a connection for it?
 fn is_kept(command: &Command) -> bool {
     match command.served {
-        Served::Here => matches!(
+        Handling::Here => matches!(
             command.name,
             "ping" | "echo" | "select" | "client|trackinginfo" | "client|getredir"
         ),
-        Served::Refused | Served::Container | Served::Channels => false,
+        Handling::Refused | Handling::Container | Handling::Channels => false,
         _ => true,
     }
 }
@@ -185,7 +185,7 @@ fn within(session: &mut Session, request: &Request, message: &[u8], out: &mut Ve
     let mut args = Args::of(message);
     let count = args.left();
     let command = Command::of(request.command).filter(|command| command.takes(count));
-    let Some(command) = command.filter(|command| command.served != Served::Container) else {
+    let Some(command) = command.filter(|command| command.served != Handling::Container) else {
         if request.command == number("exec") {
             append_error(ABORTED_BY_EXEC, out);
             spoil(session);
@@ -227,8 +227,8 @@ fn within(session: &mut Session, request: &Request, message: &[u8], out: &mut Ve
 /// May the only member queue this command, although several could not?
 fn is_of_one(command: &Command) -> bool {
     match command.served {
-        Served::Each(_) | Served::Walk | Served::Alone | Served::Any => true,
-        Served::Here => command.name.split('|').next() == Some("command"),
+        Handling::Each(_) | Handling::Walk | Handling::Alone | Handling::Any => true,
+        Handling::Here => command.name.split('|').next() == Some("command"),
         _ => false,
     }
 }
@@ -321,8 +321,8 @@ pub(super) fn begin(session: &mut Session, command: &Command, out: &mut Vec<u8>)
         ("unwatch", _) => out.extend_from_slice(b"+OK\r\n"),
         _ if session.lease != Lease::Kept && !session.is_idle => return Plan::Later,
         // What went by another lane may be a message to this very channel.
-        (_, Served::Channels) if !session.is_idle => return Plan::Later,
-        (_, Served::Channels) => return Plan::Subscribe,
+        (_, Handling::Channels) if !session.is_idle => return Plan::Later,
+        (_, Handling::Channels) => return Plan::Subscribe,
         ("watch", _) => {
             set(session, WATCHING);
             session.lease = Lease::Kept;
