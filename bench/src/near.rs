@@ -23,7 +23,7 @@ pub(crate) enum Near {
     Written,
 }
 
-/// So many keys do not fit into the smaller memory.
+/// A number of keys that do not fit into the smaller memory.
 const MANY: usize = 20_000;
 
 impl Near {

@@ -11,7 +11,7 @@ use signal_hook::{consts::SIGINT, flag};
 /// memcached's longest key, less what a run appends: its name, and the numbers of its keys.
 const LONGEST_PREFIX: usize = 200;
 
-/// A text cannot begin the keys of a run. Whoever calls the program has to choose another one.
+/// The text cannot begin the keys of a run; the caller of the program has to choose another one.
 #[derive(Debug, thiserror::Error)]
 #[error("not at most {LONGEST_PREFIX} visible ASCII characters")]
 pub(crate) struct BadPrefix;

@@ -13,7 +13,7 @@ use std::ops::{Deref, DerefMut};
 #[derive(Clone, Debug)]
 pub(crate) struct Queue<T> {
     items: Vec<T>,
-    /// So many of them were removed.
+    /// The number of items at the front that were removed.
     removed: usize,
 }
 

@@ -97,8 +97,8 @@ pub struct Request {
     pub key: Span,
     /// The bytes from the second key to the last one, with what is between them; absent for one key.
     pub more_keys: Span,
-    /// Words from one key to the next; 0: the codec knows the keys by the command. Of a request without keys: what
-    /// its codec has found in it, in the codec's words.
+    /// Words from one key to the next; 0: the codec knows the keys by the command. In a request without keys,
+    /// this is a number of the codec's own.
     pub key_step: u32,
     /// The expiry time as written in the request; absent when the command has none.
     pub ttl: Span,

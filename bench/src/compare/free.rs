@@ -125,8 +125,8 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// Starts `count` real servers and stores every key at each. `None`: there are none on this machine, which is
-/// said.
+/// Starts `count` real servers and stores every key at each. `None` if this machine has none; a message says
+/// so.
 pub(super) fn servers(
     count: usize,
     options: &Options,

@@ -59,7 +59,7 @@ impl Row {
     }
 }
 
-/// Measures a row. `None`: none of its contenders was found.
+/// Measures a row. `None` if no contender of the row was found.
 pub(super) fn measure(
     row: &Row,
     field: &[Entrant],

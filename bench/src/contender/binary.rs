@@ -13,7 +13,7 @@ pub(crate) struct Binary {
     pub(super) path: PathBuf,
 }
 
-/// A text names no binary. Whoever calls the program has to correct it.
+/// The text names no binary; the caller of the program has to correct it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BadBinary {
     #[error("expected NAME=PATH")]

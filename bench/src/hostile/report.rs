@@ -42,7 +42,7 @@ pub(super) struct Round {
     /// The longest wait of a well-behaved client, less the machine's noise.
     #[serde(rename = "wait_seconds", serialize_with = "as_seconds")]
     wait: Duration,
-    /// So much longer than in the quiet round.
+    /// The difference to the wait in the quiet round.
     #[serde(rename = "delay_seconds", serialize_with = "as_optional_seconds")]
     delay: Option<Duration>,
     newcomer_served_after_seconds: Option<f64>,

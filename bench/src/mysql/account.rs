@@ -1,4 +1,4 @@
-//! Whose connections those of a run are, at proxies and at servers.
+//! The account that the connections of a run use, at proxies and at servers.
 
 /// The user.
 pub(crate) const USER: &str = "app";

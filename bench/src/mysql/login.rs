@@ -46,7 +46,7 @@ enum Stage {
     Outcome,
     /// The head of the prepared statement at this place.
     Head(usize),
-    /// So many definitions of the parameters and columns of that statement.
+    /// Remaining definitions of the parameters and columns of the statement at this position.
     Definitions(usize, usize),
     Over,
 }

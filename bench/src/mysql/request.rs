@@ -74,8 +74,8 @@ pub(crate) fn append_replace(key: &[u8], value: &[u8], out: &mut Vec<u8>) {
     });
 }
 
-/// Appends a key within its quotes, the first of which is there, and a value. That is written in hexadecimal
-/// digits, which no character set and no `sql_mode` reads in another way.
+/// Appends a key within its quotes, the first of which is there, and a value. The value is written in
+/// hexadecimal digits, which every character set and `sql_mode` reads alike.
 pub(super) fn append_pair(key: &[u8], value: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.extend_from_slice(key);

@@ -4,8 +4,8 @@
 /// none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Statements {
-    /// That which reads a value.
+    /// The statement that reads a value.
     pub(super) get: u32,
-    /// That which writes one.
+    /// The statement that writes a value.
     pub(super) set: u32,
 }

@@ -15,8 +15,8 @@ const SCHED_BATCH: &str = "3";
 
 /// A priority, as `nice` counts, that the scheduler weighs a tenth of the usual one.
 ///
-/// So low that a proxy that has used a fair share of the processor gets no turn while a thousand clients
-/// write; not so low that a machine busy with others' work starves it.
+/// It is low enough that a proxy that has used a fair share of the processor gets no turn while a thousand
+/// clients write, and not so low that a machine busy with other work starves it.
 const LOW: &str = "10";
 
 /// Where a started process may run.

@@ -18,7 +18,7 @@ pub(crate) enum Popularity {
     InTurn,
 }
 
-/// A text names no popularity. Whoever calls the program has to write another one.
+/// The text names no popularity; the caller of the program has to correct it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BadPopularity {
     #[error("'{0}' is not an exponent; a number above 0 is, as in zipf:0.99")]
@@ -75,7 +75,7 @@ impl Mix {
     }
 }
 
-/// A text is no mix. Whoever calls the program, or wrote the file of results, has to correct it.
+/// The text is no mix. The caller of the program, or the author of the file of results, has to correct it.
 #[derive(Debug, thiserror::Error)]
 #[error("expected SETS:GETS, as in 1:10, not both 0")]
 pub(crate) struct BadMix;

@@ -11,7 +11,7 @@ use std::{
 
 use crate::frontdoor::nutcracker::DETACHED;
 
-/// Starts this program once more with the same arguments, detached. That one is the daemon.
+/// Starts this program once more with the same arguments, detached: the new process is the daemon.
 ///
 /// # Errors
 /// It cannot be started.

@@ -17,8 +17,8 @@ use crate::{
     members::Member,
 };
 
-/// So many copies of one pool are waited for, as each may come to miss a list of keys; others are gone at
-/// once.
+/// The most departed copies of one pool that are waited for, as each may come to miss a list of keys. Further
+/// ones are dropped at once.
 const MOST: usize = 32;
 
 /// The departed copies that are waited for, by pool.

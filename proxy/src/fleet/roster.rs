@@ -20,7 +20,7 @@ pub struct Roster {
     pub removals: [u64; Cause::LABELS.len()],
 }
 
-/// So many removals are remembered.
+/// The most removals that are remembered.
 const REMOVED: usize = 32;
 
 /// A change of the roster. Further ones get names of their own: a voter that does not know a change makes no

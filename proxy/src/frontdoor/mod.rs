@@ -58,7 +58,7 @@ pub trait ConfigSource: Send + Sync {
     /// The configuration is missing or refused; the running one stays.
     fn load(&self) -> Result<Loaded, ConfigError>;
 
-    /// The configuration as it is without macros, as JSON. `None`: its format has none.
+    /// The configuration with its macros expanded, as JSON. `None` if its format has no macros.
     fn expanded(&self) -> Option<Result<String, ConfigError>> {
         None
     }

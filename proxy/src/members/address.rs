@@ -14,7 +14,7 @@ pub enum Address<'a> {
 }
 
 impl<'a> Address<'a> {
-    /// Parses an address. `None`: the text is none.
+    /// Parses an address. `None` if the text is invalid.
     pub fn parse(text: &'a str) -> Option<Self> {
         if let Some(path) = text.strip_prefix("unix:") {
             return Some(Self::Path(path));

@@ -16,8 +16,8 @@ use crate::{config::schema::EjectBy, micros::Micros};
 /// Changes of the set of members that are up, of all pools of the process.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 
-/// The number of changes of the set of members that are up. Whoever reads the same number twice sees the same
-/// members up.
+/// The number of changes of the set of members that are up. An unchanged number means an unchanged set of
+/// live members.
 #[inline]
 pub fn changes() -> u64 {
     CHANGES.load(Acquire)
@@ -160,7 +160,7 @@ impl Health {
         self.opening.fetch_add(1, Relaxed);
     }
 
-    /// That connection is there, or has ended.
+    /// The connection that was being opened is established, or has failed.
     pub fn end_opening(&self) {
         let less = |opening: u32| opening.checked_sub(1);
         let _ = self.opening.fetch_update(Relaxed, Relaxed, less);

@@ -116,7 +116,7 @@ impl Member {
         }
     }
 
-    /// The transform with which a connection to it begins; `None`: there is none.
+    /// The transform with which a connection to it begins; `None` if the connection begins in plain text.
     pub fn first_transform(&self) -> Option<Box<dyn Transform>> {
         match &self.tls {
             Some(tls) if !self.protocol.upgrades() => Some(tls.connect()),

@@ -20,9 +20,10 @@ pub struct Pool {
     pub id: PoolId,
     /// Its name in the configuration; the address of a server that stands in no pool.
     pub name: Arc<str>,
-    /// So many members are ejected that those which are only suspected are asked again.
+    /// Fail-open: with so many members ejected, those that are only suspected are asked again.
     pub fail_open: AtomicBool,
-    /// The version that one of its servers has told last, in the words of its protocol; 0: none has.
+    /// The version that one of its servers has told last, in the words of its protocol; 0 if no server has
+    /// told one.
     pub version: AtomicU64,
     /// What its protocol keeps of it; `None`: nothing.
     pub state: Option<Box<dyn PoolState>>,

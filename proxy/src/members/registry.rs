@@ -57,7 +57,7 @@ struct Key {
     name: String,
     protocol: &'static str,
     is_copy: bool,
-    /// The endpoint of its address. `None`: it has none yet.
+    /// The endpoint of its address. `None` until the name is resolved.
     socket: Option<SockAddr>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// So many names are counted; all others together are counted as [`OTHER`].
+/// The most names that are counted; all others together are counted as [`OTHER`].
 const MOST: usize = 64;
 /// The longest name, in bytes; a longer one is cut.
 const LONGEST: usize = 48;

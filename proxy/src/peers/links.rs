@@ -47,7 +47,7 @@ impl Links {
         (id, before)
     }
 
-    /// The link by which this worker reaches that stay of a peer; `None`: there is none at the moment.
+    /// The link by which this worker reaches that stay of a peer; `None` while it is broken.
     pub(crate) fn to(&self, slot: Slot, stay: Stay) -> Option<LinkId> {
         let id = (*self.outward.get(usize::from(slot.0))?)?;
         self.table

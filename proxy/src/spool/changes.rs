@@ -17,8 +17,8 @@ pub(super) struct ReplayedDeletes {
 }
 
 impl ReplayedDeletes {
-    /// Counts in this near cache from now on. Whoever was deleting by then is not known, so that it counts as a
-    /// change of everything.
+    /// Counts in this near cache from now on. Deletes that are under way by then are not known, so this
+    /// counts as a change of everything.
     pub(super) fn follow(&mut self, near: Option<&Arc<Near>>) {
         match (near, &self.changes) {
             (Some(near), None) => {

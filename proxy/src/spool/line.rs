@@ -29,7 +29,7 @@ pub struct FailedDelete {
 }
 
 impl ServerName {
-    /// Takes `host:port`, `[v6]:port` and `unix:/path` apart. `None`: it is none of them.
+    /// Takes `host:port`, `[v6]:port` and `unix:/path` apart. `None` for any other form.
     pub(super) fn parse(address: &str) -> Option<Self> {
         if let Some(path) = address.strip_prefix("unix:") {
             return Some(Self {
@@ -88,7 +88,7 @@ impl FailedDelete {
     }
 }
 
-/// The server and the key of a line of either form. `None`: it is none, or its key is none.
+/// The server and the key of a line of either form. `None` if the line or its key is invalid.
 pub(super) fn read(line: &[u8]) -> Option<(ServerName, String)> {
     let line: Value = serde_json::from_slice(line).ok()?;
     let (server, key) = match line.get(0)?.as_str()? {

@@ -5,10 +5,10 @@
 //!  worker ─ take ─▶ writer (a thread) ─▶ files ─▶ replay (a thread) ─▶ servers that are back
 //! ```
 //!
-//! A delete that was taken is answered as a miss. It waits in memory, bounded, until it is in a file. While the
-//! disk takes nothing no more are taken, and their clients get the error as they would without a spool.
-//! A delete is sent again at least once, and for each server in the order of the failures. Whoever reads the
-//! files of mcrouter reads these as well.
+//! A delete that was taken is answered as a miss. It waits in memory, bounded, until it is in a file. While
+//! the disk takes nothing, no further deletes are taken: their clients get the error, as without a spool. A
+//! delete is sent again at least once, and for each server in the order of the failures. A reader of
+//! mcrouter's files reads these as well.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,

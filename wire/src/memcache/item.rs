@@ -51,8 +51,9 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The expiry time of the value that a reply to `metaget` is about, or to [`ask_left`], for a server that gets
-/// the value now. `None`: the reply has none, or the value has expired. `unix`: seconds since 1970.
+/// The expiry time of the value that a reply to `metaget` is about, or to [`ask_left`], for a server that
+/// gets the value now. `None` if the reply has no expiry time, or the value has expired. `unix`: seconds
+/// since 1970.
 pub fn expiry(reply: &[u8], unix: u64) -> Option<i64> {
     let line = head(reply)?;
     let mut words = words(line);

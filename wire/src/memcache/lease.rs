@@ -8,8 +8,8 @@ use super::line::{self, Words};
 use super::number;
 use crate::message::Span;
 
-/// The token in `message`, which is a `lease-set` or a reply to a `lease-get` that was a miss, with its place.
-/// `None`: it has none.
+/// The token in `message`, which is a `lease-set` or a reply to a `lease-get` that was a miss, with its
+/// position. `None` if it has no token.
 #[must_use]
 pub fn token(message: &[u8]) -> Option<(u64, Span)> {
     let line = line::text(&message[..=memchr(b'\n', message)?]);

@@ -4,8 +4,8 @@
 //! behind it:
 //!
 //! 1. It finds the words. One in a flag's place that begins with neither a letter nor a digit makes it stop
-//!    **before** it has read how long the value is: the value would be commands. So does a missing word or an
-//!    unreadable length.
+//!    **before** it has read how long the value is: the value would be commands. A missing word or an
+//!    unreadable length makes it stop as well.
 //! 2. It reads the flags. From here on it swallows the value of a line that it refuses.
 //!
 //! Older servers take any byte below 127 for a flag in the first step, but refuse more words, or more than

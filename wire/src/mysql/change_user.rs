@@ -18,7 +18,7 @@ pub struct ChangeUser<'a> {
     pub answer: &'a [u8],
     /// The database; empty: none.
     pub database: &'a [u8],
-    /// The number of the collation. `None`: the client names none, and the server takes its default.
+    /// The number of the collation. `None` if the client names no collation: the server takes its default.
     pub collation: Option<u16>,
     /// The login method of the answer; empty: the client names none.
     pub method: &'a [u8],
@@ -63,8 +63,8 @@ impl<'a> ChangeUser<'a> {
         })
     }
 
-    /// Appends the message, whose number is 0. The names must have no zero byte. Of an answer only the first
-    /// 255 bytes are used.
+    /// Appends the message, whose number is 0. The names must have no zero byte. Only the first 255 bytes of
+    /// an answer are used.
     pub fn append(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
         let answer = &self.answer[..self.answer.len().min(usize::from(u8::MAX))];
         append_packet(0, out, |out| {

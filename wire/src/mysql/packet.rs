@@ -24,7 +24,7 @@ impl Header {
         }
     }
 
-    /// Its bytes. Of a larger length only the lowest three bytes are used.
+    /// Its bytes. Only the lowest three bytes of a larger length are used.
     pub const fn bytes(self) -> [u8; Self::LEN] {
         let [a, b, c, _] = self.len.to_le_bytes();
         [a, b, c, self.sequence]

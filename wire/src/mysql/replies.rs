@@ -46,7 +46,7 @@ pub enum ReplyPart<'a> {
         len: u32,
         /// Bytes of its last packet, with the header.
         end: u32,
-        /// What the last packet says. Of replies without a mark it says nothing.
+        /// The content of the last packet; nothing for replies without a mark.
         event: Event<'a>,
     },
 }

@@ -13,7 +13,7 @@ const MOST_COLUMNS: u64 = 0xffff;
 pub(super) enum Stage {
     /// The head of the next result.
     Head,
-    /// So many definitions.
+    /// The number of definitions that are left.
     Definitions(u32, AfterDefinitions),
     /// The EOF packet behind definitions.
     DefinitionsEnd(AfterDefinitions),
@@ -36,7 +36,7 @@ pub(super) enum Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AfterDefinitions {
     Rows,
-    /// So many definitions of a prepared statement's columns.
+    /// The number of definitions of a prepared statement's columns.
     Columns(u16),
     End,
 }

@@ -30,7 +30,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// So many arguments of this message, of which `first` is the first.
+    /// The next `count` arguments of this message, beginning with `first`.
     pub(super) fn from_argument(message: &'a [u8], first: Span, count: u32) -> Self {
         let before = message.get(..first.start as usize).unwrap_or_default();
         // `$LENGTH\r\n` stands before it.

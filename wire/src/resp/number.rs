@@ -57,7 +57,7 @@ fn any(rest: &[u8], at: usize) -> Line {
     }
 }
 
-/// A number as servers read it; `None`: the text is none, or does not fit 64 bits.
+/// A number as servers read it; `None` if the text is no number, or the number does not fit 64 bits.
 pub fn integer(text: &[u8]) -> Option<i64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let is_plain = match digits {

@@ -19,7 +19,7 @@ const HTTP: &str = "the client speaks HTTP, which is not served here";
 /// Parses the head of the next request. `parse` is as for [`frame()`].
 ///
 /// A request with one key, its first argument, is returned as soon as a large argument begins, and `is_open`
-/// then says that [`rest`](super::rest) tells what follows. Of any other request all bytes must have come.
+/// then says that [`rest`](super::rest) tells what follows. All bytes of any other request must have come.
 /// What cannot be routed by its keys is of [`Class::Session`]: unknown names, wrong numbers of arguments,
 /// inline commands, commands that may block, and a transaction that has come whole.
 #[inline(always)]

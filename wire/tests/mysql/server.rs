@@ -159,7 +159,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The installed server; `None`: there is none.
+    /// The installed server; `None` if it is not installed.
     pub(crate) fn start() -> Option<Self> {
         let Some(program) = installed("mariadbd") else {
             println!("skipped: mariadbd is missing");

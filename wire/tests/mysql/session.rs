@@ -136,7 +136,7 @@ impl Server {
         self
     }
 
-    /// So many definitions, and the EOF packet behind them if there is one.
+    /// Appends this number of definitions, and the EOF packet behind them if the protocol has one.
     pub(crate) fn definitions(mut self, count: usize, status: Status) -> Self {
         for _ in 0..count {
             self = self.raw(b"\x03def\x01s\x01t\x01t\x01c\x01c\x0c\x21\0\x04\0\0\0\xfd\0\0\0\0\0");

@@ -104,7 +104,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The installed server, with a connection; `None`: there is none.
+    /// The installed server, with a connection; `None` if it is not installed.
     pub(crate) fn start() -> Option<(Self, Client)> {
         // Tests of one process run at a time.
         static STARTED: AtomicU32 = AtomicU32::new(0);

@@ -25,7 +25,7 @@ const SCANS: usize = 64;
 /// Keys with this tag are at one server.
 const TAG: &str = "{~}";
 
-/// The request of an attack and what ends it. `None`: it is none of Redis' requests.
+/// The request of an attack and what ends it. `None` if the attack sends no request of Redis.
 pub(crate) fn request(attack: Attack) -> Option<Vec<u8>> {
     let get = |place: usize| command(&["GET".to_owned(), format!("{TAG}{}", place % KEYS)]);
     let mut request = match attack {

@@ -23,7 +23,7 @@ pub(super) const ENDED: &str = "a change ended while it was being served";
 /// A change of all copies, or a look at a key's home.
 pub struct Operation {
     generation: u32,
-    /// Whom its own reply is for.
+    /// The receiver of its own reply.
     pub(super) parent: ReplyTo,
     /// The tree it began in: a reload does not change the copies under a request.
     pub(super) tree: Rc<Tree>,

@@ -25,7 +25,7 @@ pub struct WorkerCopies {
     pub(super) openings: Vec<Opening>,
     /// Changes that the streamed request being dispatched has begun: their keys are not locked yet.
     pub(super) streamed: Vec<OperationId>,
-    /// This worker's part in the fleet; `None`: this proxy is in none.
+    /// This worker's part in the fleet; `None` outside of a fleet.
     pub(crate) fleet: Option<Box<WorkerFleet>>,
     /// Scratch for the key of a request.
     key: Vec<u8>,
@@ -91,7 +91,7 @@ impl WorkerCopies {
         self.operations.memory_bytes() + self.fleet.as_ref().map_or(0, |part| part.memory_bytes())
     }
 
-    /// Whom the reply of an operation is for, and what kind of request it serves.
+    /// The receiver of an operation's reply, and the class of the request.
     pub(crate) fn parent_of(&self, id: OperationId) -> Option<(ReplyTo, Class)> {
         let operation = self.operations.get(id)?;
         Some((operation.parent, operation.request.class))

@@ -2,9 +2,9 @@
 //! and then the repair.
 //!
 //! The order matters, and was measured: a frozen memcached executes what its sockets hold when it goes on,
-//! even after a flush that came by another connection. So first the old connections must be gone from the
-//! server's list (which must name the connection that asks, or addresses are translated in between and prove
-//! nothing), and only then is the copy repaired.
+//! even after a flush that came by another connection. Therefore the old connections must first be gone from
+//! the server's list (which must name the connection that asks, or addresses are translated in between and
+//! prove nothing), and only then is the copy repaired.
 
 use std::{
     collections::HashSet,

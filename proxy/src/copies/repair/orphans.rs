@@ -11,8 +11,8 @@ use std::{
 use super::{Connections, UNPROVEN};
 use crate::members::ServerIdentity;
 
-/// A kernel pauses no longer than this between two attempts to send what a dead process has left. So long
-/// after the server has answered, it has sent all or given up
+/// A kernel pauses no longer than this between two attempts to send what a dead process has left. This long
+/// after the server has answered, the kernel has sent all or given up
 /// (docs/decisions/0017-what-a-dead-process-still-sends.md).
 const LONGEST: Duration = Duration::from_secs(120);
 
@@ -41,7 +41,7 @@ enum OrphanState {
     Unlisted,
     Listed {
         /// Our ends of what the server had when it was asked first: what came since is younger than this
-        /// process. `None`: it cannot list them, as it sees us at another address, or at none.
+        /// process. `None` if the server cannot list them, as it sees us at another address or at no address.
         ends: Option<HashSet<SocketAddr>>,
         /// After this nothing comes by them any more.
         until: Instant,
@@ -82,9 +82,9 @@ impl Orphans {
         matches!(self.copies.get(copy), Some(OrphanState::Unlisted))
     }
 
-    /// The server was asked for its connections. Returns how many of them may still bring something (`None`:
-    /// it is not known how many), and for how long; `None`: none. `then` is our address at the time of the
-    /// process before this one.
+    /// The server was asked for its connections. Returns how many of them may still bring something (`None`
+    /// if the number is unknown), and for how long. The result is `None` if no connection may bring anything.
+    /// `then` is our address at the time of the process before this one.
     pub fn listed(
         &mut self,
         copy: &ServerIdentity,

@@ -26,7 +26,7 @@ pub struct RepairReport {
 pub enum Remedy {
     /// Nothing: it holds nothing that it should not, or is trusted.
     Nothing,
-    /// So many keys were deleted.
+    /// The number of keys that were deleted.
     Keys(usize),
     /// It was flushed.
     Flush,

@@ -16,9 +16,10 @@ pub struct Record {
     server: Server,
     /// The life in which its server was last met; `None`: it never was.
     pub met: Option<Incarnation>,
-    /// Our address towards it, by which its server lists our connections; `None`: not known, or it has none.
+    /// Our address towards it, by which its server lists our connections; `None` if it is unknown, or a Unix
+    /// socket leads there.
     pub from: Option<IpAddr>,
-    /// Why it missed writes; `None`: it missed none.
+    /// Why it missed writes; `None` if it missed no write.
     pub missed: Option<String>,
 }
 
@@ -128,7 +129,7 @@ impl Record {
 #[derive(Debug)]
 pub struct PreviousRun {
     copies: BTreeMap<Server, Record>,
-    /// That process ended with nothing left unanswered at any copy.
+    /// That process ended cleanly: every request to a copy was answered.
     pub clean: bool,
     /// Its kernel is not running any more: it was another life of this host's, or another host's.
     pub rebooted: bool,

@@ -45,7 +45,7 @@ pub(super) enum OptionsOf {
     GetEx,
 }
 
-/// Reads the options of a command. `None`: they are none, or exclude each other.
+/// Reads the options of a command. `None` if a word is no option, or two options exclude each other.
 pub(super) fn read<'a>(of: OptionsOf, words: &mut Args<'a>) -> Option<Options<'a>> {
     let mut options = Options {
         condition: Condition::Always,

@@ -7,10 +7,10 @@
 //!                                              <key>$<length>\r\n<value>\r\n
 //! ```
 //!
-//! So a hit is one copy without formatting, and everything a request may ask of an item lies in the cache
-//! lines that this copy touches anyway. The allocation is rounded up to its
-//! [`size_class`](crate::size_class::size_class): its tail is not used, and a value that changes its length a little
-//! finds room where it was.
+//! A hit is therefore one copy without formatting, and everything a request may ask of an item lies in the
+//! cache lines that this copy touches anyway. The allocation is rounded up to its
+//! [`size_class`](crate::size_class::size_class): its tail is not used, and a value that changes its length a
+//! little finds room where it was.
 
 use super::keyspace::Keyspace;
 use crate::reactor::prefetch;

@@ -2,7 +2,8 @@
 //! meanwhile.
 //!
 //! A lookup waits for two accesses to far memory, one after the other: the slot, then the item to which it
-//! leads. So the slot of a key is asked for when the key is first seen, and its item when the next key is.
+//! leads. Therefore the slot of a key is prefetched when the key is first seen, and its item when the next
+//! key is seen.
 
 use super::{Store, table::Hash};
 

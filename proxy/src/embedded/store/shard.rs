@@ -2,10 +2,10 @@
 //!
 //! **Eviction** looks at [`SAMPLE`] items in the table's order, which the hash has shuffled, and takes the
 //! one that was not used for the longest time, counted in operations of this shard and halved for each hit up
-//! to three. That is sampled LRU (as in Redis), which needs no list through all items, so a hit writes
-//! nothing but the slot it has read anyway; the hits keep a scan over many keys from washing out the few that
-//! are read again and again. Measured with Zipf-distributed keys (s = 1, 50,000 of them, room for 7,500)
-//! against exact LRU: 99.9 % of its hits without the halving, 103.6 % with it.
+//! to three. This is sampled LRU, as in Redis. It needs no list through all items, so a hit writes nothing
+//! but the slot it has read anyway; the hits keep a scan over many keys from washing out the few that are
+//! read again and again. Measured with Zipf-distributed keys (s = 1, 50,000 of them, room for 7,500) against
+//! exact LRU: 99.9 % of its hits without the halving, 103.6 % with it.
 //!
 //! **Expiry and flushes** are lazy: a dead item is dropped when someone looks at it, when eviction meets it,
 //! and by a step of one slot that every operation makes through the table as long as there is something to

@@ -36,7 +36,7 @@ fn beat(peer: usize, late: &[usize]) -> Heartbeat {
     }
 }
 
-/// Who is told to stop after these complaints, each of one peer about another.
+/// The peers that are told to stop after these complaints, each of one peer about another.
 fn condemned(peers: usize, complaints: &[(usize, usize)]) -> BTreeSet<String> {
     let (view, mut leader) = (view(peers), Leadership::new(LEASE, LEASE));
     for peer in 0..peers {

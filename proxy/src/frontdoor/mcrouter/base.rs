@@ -57,7 +57,7 @@ pub(super) fn base(flags: &Flags) -> Result<Config, OptionError> {
     })
 }
 
-/// The address of the admin port. `None`: there is none.
+/// The address of the admin port. `None` without an admin port.
 fn admin(flags: &Flags) -> Result<Option<String>, OptionError> {
     match flags.text("admin") {
         none if none.is_empty() => Ok(None),

@@ -164,7 +164,7 @@ impl Builder {
         }
     }
 
-    /// Builds children. `None`: there are none.
+    /// Builds children. `None` without children.
     pub(super) fn children(
         &mut self,
         node: Option<&Node>,
@@ -239,7 +239,8 @@ impl Builder {
         }
     }
 
-    /// The failure domain of a server of a pool; `None`: it has none, or this is no server.
+    /// The failure domain of a server of a pool; `None` if the route is no server, or the server has no
+    /// failure domain.
     pub(super) fn domain(&self, route: &Route) -> Option<u32> {
         let Route::Member(member) = route else {
             return None;

@@ -31,7 +31,8 @@ pub struct Door {
     pub options: Vec<(String, String)>,
     /// The constants of configurations, as a JSON object.
     pub parameters: String,
-    /// Where files of statistics are written, and how often. `None`: there are none.
+    /// The folder for files of statistics, and the interval at which they are written. `None` without such
+    /// files.
     pub files: Option<(PathBuf, Duration)>,
     /// The beginnings of the names of pools whose figures are in these files.
     pub pools: Vec<String>,

@@ -30,8 +30,8 @@ pub(super) struct Dump {
 }
 
 impl Dump {
-    /// The dump that the options ask for. `None`: none is kept. The folder that is used without an option must
-    /// be there: it is made by those who want a dump.
+    /// The dump that the options ask for. `None` if no dump is kept. The folder that is used without an
+    /// option must be there: an operator who wants a dump creates it.
     pub(super) fn of(flags: &Flags) -> Option<Self> {
         let root = PathBuf::from(flags.text("config-dump-root"));
         let is_wanted = match flags.is_given("config-dump-root") {

@@ -125,7 +125,7 @@ impl Flags {
         }
     }
 
-    /// The path that an option names. `None`: it names none.
+    /// The path that an option names. `None` if the option is empty.
     pub(super) fn path(&self, name: &str) -> Option<PathBuf> {
         Some(self.text(name))
             .filter(|path| !path.is_empty())

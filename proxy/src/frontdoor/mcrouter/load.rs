@@ -43,7 +43,7 @@ pub(super) struct Reader {
     pub(super) peer: Option<(PeerFile, PathBuf)>,
     /// Where the last good configuration is kept.
     pub(super) dump: Option<Dump>,
-    /// The file of runtime variables. `None`: there are none.
+    /// The file of runtime variables. `None` without such a file.
     pub(super) variables: Option<PathBuf>,
 }
 

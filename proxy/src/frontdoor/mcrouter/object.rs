@@ -71,7 +71,7 @@ impl<'a> Object<'a> {
         self.entries
     }
 
-    /// Ends the reading. Of the keys that were not read, those in `unserved` would change the meaning and are
+    /// Ends the reading. Keys that were not read and stand in `unserved` would change the meaning and are
     /// refused unless they ask for nothing. Those in `idle` have no meaning here. Others have no meaning to
     /// mcrouter either.
     pub(super) fn finish(

@@ -116,7 +116,7 @@ impl Pools {
         }));
     }
 
-    /// Adds a pool that is defined where it is used. Of several with one name the first one counts.
+    /// Adds a pool that is defined where it is used. The first definition of a name counts.
     pub(super) fn add(&mut self, name: &str, node: &Node, cx: &mut Reading) -> Result<(), Diagnostic> {
         if let Some(why) = self.unreadable.get(name) {
             return Err(why.clone());

@@ -61,7 +61,7 @@ impl Kind {
     }
 }
 
-/// The file of the variables. `None`: there is none.
+/// The file of the variables. `None` without such a file.
 pub(super) fn path(option: &str) -> Option<PathBuf> {
     Some(option)
         .filter(|path| !path.is_empty())

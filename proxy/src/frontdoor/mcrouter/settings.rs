@@ -66,7 +66,7 @@ pub(super) struct Settings {
     pub(super) default_route: String,
     /// Whether keys that lead to no route go to the default one.
     pub(super) takes_unknown: bool,
-    /// How values are split that are too large. `None`: none is.
+    /// How values that are too large are split. `None` if values are never split.
     pub(super) big_values: Option<BigValues>,
     /// Whether only reads are sent, and all other requests get the default reply.
     pub(super) only_gets: bool,

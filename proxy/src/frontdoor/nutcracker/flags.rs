@@ -37,7 +37,7 @@ pub(super) struct Flags {
     pub(super) log_file: Option<String>,
     pub(super) pid_file: Option<String>,
     pub(super) config_file: Option<String>,
-    /// The address of the admin port. `None`: there is none.
+    /// The address of the admin port. `None` without an admin port.
     pub(super) admin: Option<String>,
     /// The addresses of health listeners, and the pool of each. `None`: all pools.
     pub(super) health: Vec<(Option<String>, String)>,
@@ -250,7 +250,7 @@ impl Flags {
     }
 }
 
-/// An address to listen on by TCP. `None`: it is none.
+/// Parses an address to listen on by TCP. `None` if it is invalid.
 fn tcp_address(text: &str) -> Option<String> {
     listen_address(text)
         .ok()

@@ -41,7 +41,7 @@ pub struct Run {
     pub daemonize: bool,
     /// Whether this is the daemon.
     pub detached: bool,
-    /// The file for the number of the process. `None`: there is none.
+    /// The file for the number of the process. `None` without such a file.
     pub pid_file: Option<PathBuf>,
     /// The address of the statistics port.
     pub stats_address: SocketAddr,

@@ -30,8 +30,8 @@ pub(super) fn number(node: &Node, least: i32, cx: &Reading) -> Result<i32, Diagn
     })
 }
 
-/// A number as twemproxy reads it: digits alone, and one that is too large wraps. `None`: it is none, or
-/// wraps to less than 0.
+/// A number as twemproxy reads it: digits alone, and one that is too large wraps. `None` if the text is no
+/// number, or the number wraps to less than 0.
 pub(super) fn decimal(text: &str) -> Option<i32> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let wrapped = text.bytes().fold(0_i32, |number, digit| {

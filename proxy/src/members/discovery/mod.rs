@@ -55,7 +55,7 @@ pub enum BadList {
 }
 
 impl NodeList {
-    /// A list of these nodes. `None`: there are none, too many, or two of one name.
+    /// A list of these nodes. `None` if there is no node, or there are too many, or two share a name.
     pub fn new(version: u64, nodes: Vec<Node>) -> Option<Self> {
         Self::checked(version, nodes).ok()
     }

@@ -9,7 +9,7 @@ pub(super) const MOST_SECONDS: u64 = 1 << 31;
 /// What a reply said of its freshness, for the confirmations that do not repeat it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
-    /// What `cache-control` says. `None`: the reply has none.
+    /// The directives of `cache-control`. `None` if the reply has no such field.
     pub(super) control: Option<Control>,
     /// The seconds from its date to its expiry.
     pub(super) expires: Option<u64>,
@@ -35,7 +35,7 @@ pub(super) fn texts<'a>(fields: &'a HeaderMap, name: &HeaderName) -> impl Iterat
         .map(|value| value.as_bytes().trim_ascii())
 }
 
-/// What all fields `cache-control` say together. Of a directive that comes twice, the shortest time counts.
+/// The directives of all fields `cache-control` together. The shortest time of a repeated directive counts.
 pub(super) fn control(fields: &HeaderMap) -> Option<Control> {
     let mut control = None;
     for text in texts(fields, &CACHE_CONTROL) {

@@ -2,8 +2,8 @@
 //! processor's caches meanwhile.
 //!
 //! A hit waits for three accesses to far memory, one after the other: the slot of the index, the entry, and
-//! its record. So the slot of a key is asked for when the key is first seen, its entry when the next key is,
-//! and its record when the one after that is.
+//! its record. Therefore the slot of a key is prefetched when the key is first seen, its entry when the next
+//! key is seen, and its record when the one after that is seen.
 
 use super::{KeyHash, slab_index::SlabIndex};
 use crate::near::Near;

@@ -226,9 +226,9 @@ impl Shard {
         }
     }
 
-    /// Is the reply to this fill turned away, for which another one would have to go? So it is while nobody
-    /// asks again for any that was kept, unless others wait for it. Its key is remembered: the reply to the
-    /// next question is kept.
+    /// Is the reply to this fill turned away, because another one would have to go for it? It is turned away
+    /// while nobody asks again for any kept reply, unless other requests wait for it. Its key is remembered:
+    /// the reply to the next question is kept.
     pub(super) fn turns_away(&mut self, hash: KeyHash, identity: u64) -> bool {
         let is_away = self.unasked >= UNASKED
             && self.filling.get(&identity).is_none_or(|fill| !fill.is_wanted)

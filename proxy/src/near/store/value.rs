@@ -18,7 +18,7 @@ pub struct StoredValue {
 }
 
 impl Near {
-    /// The kept value of any age that the origin may confirm. `None`: there is none.
+    /// The kept value, of any age, that the origin may confirm. `None` if no such value is kept.
     pub fn old(&self, question: &Question<'_>) -> Option<StoredValue> {
         let hash = self.store.hash(question.key);
         let shard = self.store.shard(hash);

@@ -40,7 +40,8 @@ impl Class {
         matches!(self, Self::Read | Self::LockingRead | Self::Session)
     }
 
-    /// The rank among the classes each of which may do what those before it do. `None`: it has none.
+    /// The rank among the classes each of which may do what those before it do. `None` if the class stands
+    /// outside of this order.
     const fn rank(self) -> Option<u8> {
         match self {
             Self::Read => Some(0),

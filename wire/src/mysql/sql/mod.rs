@@ -61,8 +61,7 @@ pub fn statement(text: &[u8], mode: Mode) -> Statement {
         return Statement::UNKNOWN;
     };
     let either = executed.or_without_comments(skipped);
-    // Of several comments some may be executed and others not, so that words meet which stand in neither
-    // text.
+    // Some comments may be executed and others not, so that words may meet that are adjacent in neither text.
     match tokens.comments > 1 && (either.class.is_read() || tokens.comment_begins_statement) {
         true => Statement {
             class: Class::Unknown,
@@ -90,7 +89,7 @@ pub fn without_comments(text: &[u8]) -> &[u8] {
     }
 }
 
-/// The name behind the first COLLATE of a text. `None`: there is none.
+/// The name behind the first COLLATE of a text. `None` without a COLLATE.
 pub fn collation(text: &[u8]) -> Option<&[u8]> {
     const WORD: &[u8] = b"collate";
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';

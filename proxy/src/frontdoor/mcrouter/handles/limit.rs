@@ -124,7 +124,7 @@ fn policies(node: &Node, cx: &mut Reading) -> Result<Keys, Diagnostic> {
     Ok(keys(tests))
 }
 
-/// Of several tests of one field, one has to hold. Without tests all requests go to the blackhole.
+/// One of several tests of a field has to hold. Without tests all requests go to the blackhole.
 fn keys(tests: Option<Vec<(bool, String)>>) -> Keys {
     let Some(tests) = tests else { return Keys::All };
     let (equal, others): (Vec<_>, Vec<_>) = tests.into_iter().partition(|(equals, _)| *equals);

@@ -175,7 +175,7 @@ impl<'a> Args<'a> {
         Err(cx.refuse(self.at, format!("{handle}: {what}, line: {}", self.at.line)))
     }
 
-    /// The handles under `children`. `None`: there are none.
+    /// The handles under `children`. `None` without that field.
     fn children(&self, builder: &mut Builder, cx: &mut Reading) -> Result<Option<Children>, Diagnostic> {
         cx.within("children", |cx| builder.children(self.main("children"), cx))
     }

@@ -142,7 +142,7 @@ impl ListBuilder {
     }
 }
 
-/// Makes an object. Of several entries with one key the last one counts.
+/// Makes an object. The last entry of a key counts.
 #[derive(Debug)]
 pub(super) struct MapBuilder {
     entries: Vec<(Key, Item)>,
@@ -333,7 +333,7 @@ impl Json {
         }
     }
 
-    /// The order of two values. `None`: there is none, as one of them is an object.
+    /// The order of two values. `None` if one of them is an object: objects have no order.
     pub(super) fn order(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Map(_), _) | (_, Self::Map(_)) => None,

@@ -92,7 +92,7 @@ pub(super) fn contains(dictionary: &Json, key: &Json, meter: &Meter) -> MacroRes
     Ok(Json::Bool(found))
 }
 
-/// Joins lists, objects or texts, all of the type of the first. Of entries with one key the last one counts.
+/// Joins lists, objects or texts, all of the type of the first. The last entry of a key counts.
 pub(super) fn merge(params: &Json, meter: &Meter) -> MacroResult {
     let Json::List(params) = params else {
         return Err(refused("Merge: 'params' is not array"));
