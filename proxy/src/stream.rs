@@ -55,7 +55,7 @@ pub struct Stream {
     /// This many of the first bytes of `read_buffer` have been understood since. They are removed when that
     /// is worth moving the rest.
     pub(crate) taken: usize,
-    /// What the codec has noted about the message that has begun.
+    /// The codec's notes on the message that has begun.
     pub(crate) parse: Parse,
     /// Bytes to send at the end of this turn, behind those that are kept.
     pub out: Vec<u8>,
@@ -69,7 +69,7 @@ pub struct Stream {
     pub paused: bool,
     /// Bytes in the form of the transform, to be sent at the end of this turn.
     pub wire: Vec<u8>,
-    /// What every byte of the connection goes through; `None`: bytes are sent and received as they are.
+    /// The transform of every byte of the connection; `None` if bytes are sent and received as they are.
     pub transform: Option<Box<dyn Transform>>,
 }
 
@@ -171,8 +171,8 @@ impl Stream {
         transform.is_some_and(|transform| transform.handshake() == Handshake::UnderWay)
     }
 
-    /// What is sent before the connection is closed: what the transform still has, and its goodbye. `None`:
-    /// there is no transform.
+    /// The bytes to send before the connection is closed: those that the transform still has, and its
+    /// goodbye. `None` without a transform.
     pub fn farewell(&mut self) -> Option<Vec<u8>> {
         let transform = self.transform.as_mut()?;
         let mut wire = std::mem::take(&mut self.wire);

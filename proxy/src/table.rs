@@ -77,8 +77,8 @@ impl<T> fmt::Debug for Id<T> {
 /// An entry of a table. The generation is stored in the entry, so that checking it touches no memory but the
 /// entry's.
 pub trait Entry {
-    /// What its handle is a handle of: the entry's own type, or a name for it, by which other parts can speak
-    /// of the entry without knowing it.
+    /// The type that its handle names: the entry's own type, or a marker by which other parts can name the
+    /// entry without knowing it.
     type Kind;
     /// The generation of its handle.
     fn generation(&self) -> u32;

@@ -1,4 +1,4 @@
-//! What the command line asks the admin port of a running proxy.
+//! The command line's requests to the admin port of a running proxy.
 
 use std::{io, path::PathBuf, time::Duration};
 

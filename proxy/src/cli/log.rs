@@ -64,7 +64,7 @@ impl Write for &LogFile {
     }
 }
 
-/// What changes the level of a log that has begun.
+/// The switch for the level of a running log.
 #[derive(Clone, Debug)]
 pub struct LevelSwitch(reload::Handle<EnvFilter, Registry>);
 

@@ -91,7 +91,7 @@ pub(super) fn near(command: Near) -> Answer {
 /// Names with values of a query.
 type Pairs = Vec<(String, Vec<u8>)>;
 
-/// What is set, as a query has it.
+/// The settings of a command as pairs of a query.
 fn settings(rule: &str, values: &[String]) -> Result<Pairs, String> {
     if let (MEMORY, [size]) = (rule, values) {
         return Ok(vec![(MEMORY.to_owned(), bytes(size))]);

@@ -77,7 +77,7 @@ fn row(rule: &RuleStatus) -> Vec<String> {
     ]
 }
 
-/// What a rule does otherwise than its configuration says, and what did not go as hoped.
+/// Notes on a rule: deviations from its configuration, and failures.
 fn notes(rule: &RuleStatus, out: &mut String) {
     let name = &rule.name;
     let mut lines = Vec::new();

@@ -91,7 +91,7 @@ impl Departed {
     }
 }
 
-/// What the configuration calls a server of a pool.
+/// The name and the address of a server of a pool in the configuration.
 fn identity(server: &Server) -> (&str, &str) {
     let name = ketama_name(&server.address, server.name.as_deref());
     (&server.address, name)

@@ -1,11 +1,11 @@
-//! What a worker tells the control thread of copies.
+//! Events of copies, from a worker to the control thread.
 
 use std::{net::SocketAddr, sync::Arc};
 
 use super::MissedKeys;
 use crate::members::{Member, MemberId};
 
-/// What a worker tells the control thread of a copy.
+/// An event of a copy, from a worker to the control thread.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// This copy missed a write, for this reason: this worker does not read it any more.

@@ -107,7 +107,7 @@ impl MissedWrites {
     }
 }
 
-/// What was missed, for people.
+/// The missed writes in words for operators.
 impl fmt::Display for MissedWrites {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.count() {

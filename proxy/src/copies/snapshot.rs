@@ -1,4 +1,4 @@
-//! What one worker knows of the states of copies.
+//! One worker's snapshot of the states of copies.
 
 use proxima_wire::message::Class;
 

@@ -1,4 +1,4 @@
-//! What a copy may be used for.
+//! The states of a copy: what it may be used for.
 
 use std::fmt;
 

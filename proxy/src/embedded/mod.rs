@@ -19,7 +19,7 @@ use proxima_wire::message::{Outcome, Reply, Request};
 use self::store::{Prefetch, Store};
 use crate::protocol::{Embedded, Failed};
 
-/// What the store cannot know by itself.
+/// The facts that a store needs from outside.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// Milliseconds since the server started: the store's clock.

@@ -1,10 +1,11 @@
-//! What leads from one roster to a later one: short where the fleet is large and few of its peers come or go.
+//! The difference between a roster and a later one. It is short where the fleet is large and few of its peers
+//! come or go.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Cause, Peer, Roster, Stay, View};
 
-/// What leads from one roster to a later one.
+/// The difference between a roster and a later one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     fleet: u128,
@@ -28,7 +29,7 @@ impl Difference {
 }
 
 impl Roster {
-    /// What leads from that earlier roster to this one.
+    /// The difference that makes this roster of an earlier one.
     pub fn difference(&self, before: &Self) -> Difference {
         let peers = before.view.peers.iter();
         let gone = peers.filter(|peer| self.view.named(&peer.name).is_none());

@@ -1,5 +1,5 @@
-//! What the leader of the voters knows of the peers, and what follows from it: whose lease it takes for
-//! ended, who is left out because others do not reach it, who joins, and who decides. Times are those of the
+//! The leader's knowledge of the peers, and its decisions: which leases it takes for ended, which peers are
+//! removed because others do not reach them, which peers join, and which decide. Times are those of the
 //! leader's CLOCK_BOOTTIME, in microseconds.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -51,13 +51,13 @@ pub struct Grant {
 /// A proxy that wants to join.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// What it announces.
+    /// The peer as it announces itself.
     pub peer: Peer,
     /// Those whom it reaches.
     pub reaches: BTreeSet<String>,
 }
 
-/// What the leader is to do.
+/// An action of the leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Take this peer's lease away, so that it may be removed before the lease ends.
@@ -97,7 +97,7 @@ struct Pause {
     length: u64,
 }
 
-/// What the leader of one term knows.
+/// The state of one term's leader.
 #[derive(Clone, Debug)]
 pub struct Leadership {
     /// When it was elected.
@@ -219,13 +219,14 @@ impl Leadership {
         settled
     }
 
-    /// What is known of a peer, for people: when it was last heard, and whom it complains of.
+    /// The status of a peer for operators: the time of its last heartbeat, and the peers that it complains
+    /// of.
     pub fn status(&self, name: &str) -> Option<(u64, &[String])> {
         let heard = self.heard.get(name)?;
         Some((heard.last, &heard.late))
     }
 
-    /// What is to be done now. `voters`: the names of the peers that vote.
+    /// The actions that are due now. `voters`: the names of the peers that vote.
     pub fn decide(&mut self, now: u64, view: &View, voters: &BTreeSet<String>) -> Vec<Act> {
         let stays: HashMap<&str, Stay> = view
             .peers

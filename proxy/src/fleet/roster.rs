@@ -1,10 +1,11 @@
-//! What the fleet has agreed on: its identity and its view. Each entry of the log is one change of it.
+//! The roster that the fleet has agreed on: its identity and its view. Each entry of the log is one change of
+//! it.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Cause, Peer, Slot, Stay, View};
 
-/// What the voters agree on.
+/// The fleet as the voters have agreed on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Roster {
     /// The identity of the fleet, drawn when it began.
@@ -34,7 +35,7 @@ pub enum Change {
     },
     /// These peers join. Stay, slot and `decides` are given to each by the view.
     Join {
-        /// What they have announced.
+        /// The peers as they announced themselves.
         peers: Vec<Peer>,
     },
     /// Peers leave.

@@ -27,7 +27,7 @@ pub enum Start<R> {
     Run(Box<R>),
 }
 
-/// What has become of a server's health.
+/// A change of a server's health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HealthChange {
     /// It is no longer asked.

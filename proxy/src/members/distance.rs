@@ -36,7 +36,7 @@ impl Distance {
     }
 }
 
-/// What a distance is known from.
+/// The source of a distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DistanceSource {

@@ -45,7 +45,7 @@ pub enum Failure {
     Login,
 }
 
-/// What a member may be asked. It is shown to operators; [`Health::is_up`] decides.
+/// The state of a member's health. It is shown to operators; [`Health::is_up`] decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
@@ -64,7 +64,7 @@ const GONE: u8 = 3;
 /// When a member is ejected and how it is probed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Eject {
-    /// What counts as a failure.
+    /// The kinds of failures that count.
     pub by: EjectBy,
     /// Failures in a row after which a member is ejected on suspicion; 0: never.
     pub failures: u32,

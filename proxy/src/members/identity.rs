@@ -1,4 +1,4 @@
-//! What makes a server the same one in every process.
+//! The identity of a server, which is the same in every process.
 
 use std::{fmt, sync::Arc};
 
@@ -8,7 +8,7 @@ use std::{fmt, sync::Arc};
 pub struct ServerIdentity {
     /// The pool that names it.
     pub pool: Arc<str>,
-    /// What consistent hashing and people know it by.
+    /// The name by which consistent hashing and operators know it.
     pub name: Arc<str>,
     /// Where it is: `ip:port` or `unix:/path`; as it is written in the configuration while its host name has
     /// no address.

@@ -41,7 +41,7 @@ pub struct Member {
     pub zone: Option<String>,
     /// How far it is from this process, where no node agent tells more.
     pub distance: Distance,
-    /// What that is known from.
+    /// The source of the distance.
     pub distance_source: DistanceSource,
     /// The protocol that it speaks.
     pub protocol: &'static dyn Protocol,
@@ -70,9 +70,9 @@ pub struct Member {
     pub draining: Draining,
     /// How much it has of what its pool has counted.
     pub reached: Reached,
-    /// What the state of its pool has noted of it.
+    /// The note that its pool's state keeps at it.
     pub noted: Noted,
-    /// What it has told of itself.
+    /// Its description of itself.
     pub said: SelfDescription,
     /// The health, shared with every pool that names the same server.
     pub health: Arc<Health>,

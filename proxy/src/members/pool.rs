@@ -14,7 +14,7 @@ use crate::protocol::{PoolChanges, PoolCount, PoolOrders, PoolState};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PoolId(pub u32);
 
-/// What the members of a pool share.
+/// The state that the members of a pool share.
 pub struct Pool {
     /// Its number.
     pub id: PoolId,
@@ -25,13 +25,13 @@ pub struct Pool {
     /// The version that one of its servers has told last, in the words of its protocol; 0 if no server has
     /// told one.
     pub version: AtomicU64,
-    /// What its protocol keeps of it; `None`: nothing.
+    /// The state that its protocol keeps for it; `None` if the protocol keeps no state.
     pub state: Option<Box<dyn PoolState>>,
     /// The changes of that.
     pub changes: PoolChanges,
-    /// What its protocol has counted in it.
+    /// Its protocol's counters of it.
     pub count: PoolCount,
-    /// What operators have ordered for it.
+    /// The orders of operators for it.
     pub orders: Arc<PoolOrders>,
 }
 

@@ -48,7 +48,7 @@ pub struct Registry {
     next: u32,
 }
 
-/// What makes a member the same one in this process.
+/// The identity of a member in this process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
     pool: String,
@@ -61,7 +61,7 @@ struct Key {
     socket: Option<SockAddr>,
 }
 
-/// What a member has for as long as anything refers to it.
+/// The state of a member that outlives a reload, as long as anything refers to it.
 #[derive(Clone, Debug)]
 struct Registration {
     id: MemberId,
@@ -130,7 +130,7 @@ impl Registry {
         }
     }
 
-    /// What wakes the workers when the state of a pool has changed.
+    /// The wakers of the workers, for changes of a pool's state.
     pub fn wakers(&self) -> &Wakers {
         &self.wakers
     }

@@ -1,4 +1,4 @@
-//! What servers tell of themselves when the proxy logs in.
+//! The descriptions that servers give of themselves when the proxy logs in.
 #![allow(
     clippy::disallowed_types,
     reason = "the lock is taken when a server tells something new, and once by each worker after that"
@@ -16,8 +16,8 @@ const MOST: usize = 1024;
 /// all.
 static NEWS: AtomicU64 = AtomicU64::new(0);
 
-/// What a member has told last of itself, in the words of its protocol; empty: nothing. A member of the same
-/// pool at the same address has the same.
+/// A member's last description of itself, in the words of its protocol; empty if it gave none. Members of one
+/// pool at one address share it.
 #[derive(Clone, Debug, Default)]
 pub struct SelfDescription(Arc<Mutex<Arc<[u8]>>>);
 
@@ -28,7 +28,7 @@ impl SelfDescription {
         NEWS.load(Ordering::Acquire)
     }
 
-    /// What was told last.
+    /// The last description.
     pub fn get(&self) -> Arc<[u8]> {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

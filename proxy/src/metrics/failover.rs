@@ -1,4 +1,4 @@
-//! What failovers count.
+//! Counters of failovers.
 
 /// Counts of failovers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

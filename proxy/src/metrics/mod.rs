@@ -1,4 +1,4 @@
-//! What a worker counts. The counts are plain numbers that belong to the worker; on request it hands out a
+//! The counters of a worker. They are plain numbers that belong to the worker; on request it hands out a
 //! copy.
 
 mod failover;
@@ -343,7 +343,7 @@ pub struct Metrics {
     pub shortages: [u64; 2],
     /// Requests that went on to another child after an error or a miss.
     pub failovers: u64,
-    /// What failovers have met.
+    /// Counters of failovers.
     pub failover: FailoverCounts,
     /// Requests that were divided among members, or sent to all, and whose replies became one.
     pub joins: u64,

@@ -1,4 +1,4 @@
-//! What is counted of TLS.
+//! Counters of TLS.
 
 use crate::tls::Failure;
 

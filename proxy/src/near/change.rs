@@ -8,8 +8,8 @@ use super::{Near, words::Words};
 #[derive(Clone)]
 pub struct Changes(Rc<ThreadChanges>);
 
-/// What the changes of one thread share. Each of them holds it, which costs no access to memory that other
-/// threads write.
+/// The state that the changes of one thread share. Each change has a reference to it, which costs no access
+/// to memory that other threads write.
 struct ThreadChanges {
     near: Arc<Near>,
 }

@@ -18,10 +18,10 @@ impl KeyHash {
     }
 }
 
-/// What builds tables by numbers that are hashes.
+/// The hasher of tables whose keys are hashes already.
 pub type BuildKeyHasher = BuildHasherDefault<KeyHasher>;
 
-/// The hash of what is a hash.
+/// Passes a hash on as it is.
 #[derive(Default)]
 pub struct KeyHasher(u64);
 

@@ -55,9 +55,9 @@ pub use self::{
 
 /// The near cache of the process, which its workers share.
 pub struct Near {
-    /// What guards fills.
+    /// The words, which guard fills.
     pub words: Arc<Words>,
-    /// What is kept.
+    /// The kept replies.
     pub store: Store,
     /// Which workers count their changes.
     pub ready: Ready,

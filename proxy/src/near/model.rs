@@ -23,7 +23,7 @@ use crate::micros::Micros;
 
 const NOW: Micros = Micros::secs(100);
 
-/// What a program's actor does, for which worker, and with which key.
+/// An actor of a program: its task, its worker and its key.
 #[derive(Clone, Copy)]
 struct Actor {
     kind: Kind,
@@ -113,10 +113,10 @@ enum Step {
     Tell,
 }
 
-/// What an actor has done so far.
+/// The progress of an actor.
 struct At {
     pc: Pc,
-    /// What was acknowledged, and what had been read, before a read began.
+    /// The newest version that was acknowledged or read before a read began.
     need: u32,
     floor: u32,
     value: u32,

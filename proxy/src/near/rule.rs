@@ -31,8 +31,8 @@ pub struct Rule {
     pub name: Box<str>,
     /// The number of its place among the counts.
     pub slot: u16,
-    /// What its entries carry. Entries with another number are not found any more: that is how all of them
-    /// are dropped at once.
+    /// The number that its entries carry. Entries with another number are not found any more, so a new number
+    /// drops all of them at once.
     number: AtomicU32,
     /// How often some of its entries were dropped. A fill that began before is not kept.
     drops: AtomicU32,

@@ -18,12 +18,12 @@ pub struct Rules {
 
 #[derive(Clone)]
 struct RuleEntry {
-    /// What the configuration says of it and of what stands below it.
+    /// The text of the configuration about it and the routes below it.
     told: String,
     rule: Arc<Rule>,
 }
 
-/// What a configuration says of a rule.
+/// A rule as the configuration has it.
 pub struct ConfiguredRule {
     /// Its name.
     pub name: String,

@@ -31,7 +31,7 @@ pub struct Words {
     everything: AtomicU64,
 }
 
-/// What a fill has noted before its request was sent.
+/// The state of a word that a fill has noted before its request was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
     word: u64,
@@ -69,7 +69,7 @@ impl Words {
         prefetch(&self.words[usize::from(word)]);
     }
 
-    /// What a fill for this key notes. `None`: a change is under way, and the reply could not be kept.
+    /// The note for a fill of this key. `None` if a change is under way, so that the reply could not be kept.
     pub(super) fn note(&self, hash: KeyHash) -> Option<Note> {
         // Everything is read first: a change that begins between both reads is seen by its word, or not
         // begun.

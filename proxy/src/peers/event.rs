@@ -1,8 +1,8 @@
-//! What a worker tells the control thread of its peers.
+//! An event of a peer, from a worker to the control thread.
 
 use crate::fleet::{Slot, Stay, keeper::MissedByPeer};
 
-/// What a worker tells the control thread of its peers.
+/// An event of a peer, from a worker to the control thread.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// This worker has installed a view.

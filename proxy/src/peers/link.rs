@@ -7,7 +7,7 @@ use crate::{
     table::Entry,
 };
 
-/// What this worker is on a link.
+/// The role of this worker on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It sends changes, and asks.
@@ -26,7 +26,7 @@ pub struct Link {
     pub(crate) slot: Slot,
     /// Its stay. Nothing that comes by this link counts for another one.
     pub(crate) stay: Stay,
-    /// What this worker is here.
+    /// The role of this worker.
     pub(crate) role: Role,
     pub(crate) stream: Stream,
     /// The next frame is of a view that this worker has not installed: it waits, with all behind it.

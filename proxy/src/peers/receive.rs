@@ -7,7 +7,7 @@ use proxima_wire::fleet::{self, Frame};
 use super::{Event, Role};
 use crate::engine::{Engine, LinkId, WorkerEvent};
 
-/// What a frame leaves to its link.
+/// The outcome of a frame, for its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameOutcome {
     /// The next frame may be served.

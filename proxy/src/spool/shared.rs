@@ -1,4 +1,4 @@
-//! What the threads of a spool know together.
+//! The state that the threads of a spool share.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,7 @@ use std::{
 use super::line::ServerName;
 use crate::{near::Near, tls::Connector};
 
-/// What happened to a failed delete.
+/// The fate of a failed delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// It was taken.

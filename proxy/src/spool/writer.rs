@@ -18,7 +18,7 @@ use super::{
 };
 use crate::config::schema::SpoolOptions;
 
-/// What the writer is told.
+/// A message to the writer.
 #[derive(Debug)]
 pub(super) enum Message {
     /// Keep this.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::{Act, Agreement, Proposal, RepairTask};
 use crate::members::ServerIdentity;
 
-/// What surrounds an agreement: participants, the state file and the servers.
+/// The surroundings of an agreement: participants, the state file and the servers.
 pub trait Environment {
     /// Puts a proposal into the mailbox of every participant, behind those before it.
     fn propose(&mut self, agreement: &Agreement, proposal: Proposal);

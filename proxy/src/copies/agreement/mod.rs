@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{members::ServerIdentity, protocol::Incarnation};
 
-/// What is to be done.
+/// An action of the caller.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// Tell every participant; each answers with [`Agreement::acknowledged`].
@@ -49,14 +49,14 @@ pub enum Act {
     Repair(RepairTask),
 }
 
-/// What every participant is told of one copy.
+/// A new state of one copy, for every participant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
     /// The copy.
     pub server: ServerIdentity,
     /// The number of the proposal, greater than that of any before it.
     pub epoch: u64,
-    /// What the copy may be used for from now on.
+    /// The state of the copy from now on.
     pub state: CopyState,
 }
 
@@ -67,16 +67,16 @@ pub struct RepairTask {
     pub server: ServerIdentity,
     /// The proposal that led to it.
     pub epoch: u64,
-    /// What it missed.
+    /// The writes that it missed.
     pub missed: MissedWrites,
     /// The life in which its server was last met; `None`: it was never met.
     pub known: Option<Incarnation>,
 }
 
-/// What is known of a copy that is not simply current, for people.
+/// The status of a copy that is not simply current, for operators.
 #[derive(Clone, Debug)]
 pub struct CopyStatus {
-    /// What it may be used for.
+    /// Its state.
     pub state: CopyState,
     /// Since when it misses writes, or was last repaired in vain.
     pub since: Instant,
@@ -178,7 +178,7 @@ impl Agreement {
             .map_or(CopyState::Current, |copy| copy.state)
     }
 
-    /// What is known of a copy; `None`: it is simply current.
+    /// The status of a copy; `None` if it is simply current.
     pub fn status(&self, server: &ServerIdentity) -> Option<CopyStatus> {
         self.copies.get(server).map(|copy| CopyStatus {
             state: copy.state,
@@ -312,7 +312,7 @@ impl Agreement {
         }
     }
 
-    /// What [`Act::Save`] asked for is done: writes may go on without this copy.
+    /// The write of [`Act::Save`] is on disk: clients' writes may go on without this copy.
     pub fn saved(&mut self, server: &ServerIdentity, epoch: u64) -> Vec<Act> {
         let leaves = |copy: &Copy| copy.state == CopyState::Leaving && copy.waiting.is_empty();
         match self.copies.get(server) {

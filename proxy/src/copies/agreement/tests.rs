@@ -1,4 +1,4 @@
-//! What the agreement promises, tried in a small world.
+//! The promises of the agreement, tested in a small world.
 
 use proptest::prelude::*;
 

@@ -17,7 +17,7 @@ pub(super) const WORKERS: usize = 3;
 pub(super) const SERVERS: usize = 3;
 pub(super) const KEYS: usize = 2;
 
-/// What the world may do next. Numbers are taken modulo what there is.
+/// A possible next step of the world. Numbers are taken modulo the number of things they choose from.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Move {
     /// A worker writes a new version of a key everywhere.
@@ -47,7 +47,7 @@ pub(super) enum Move {
         server: usize,
         connection: usize,
     },
-    /// What a worker sent to a server is given up: its connection is closed.
+    /// A worker's requests to a server time out: their connection is closed.
     TimeOut {
         worker: usize,
         server: usize,
@@ -148,7 +148,7 @@ pub(super) struct Write {
     pub(super) over: bool,
 }
 
-/// What is on its way between the agreement and the rest of the world.
+/// Messages on their way between the agreement and the rest of the world.
 #[derive(Debug, Default)]
 struct Surroundings {
     mailboxes: [VecDeque<Proposal>; WORKERS],

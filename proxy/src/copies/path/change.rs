@@ -17,7 +17,7 @@ use crate::{
 pub(super) const RETRY: Micros = Micros(500);
 /// How long other workers' changes of a key are waited for, which is longer than any of them takes.
 pub(super) const LOCK_TIMEOUT: Micros = Micros::secs(60);
-/// What is answered when they have not ended by then.
+/// The answer when they have not ended by then.
 pub(super) const LOCKED: &str = "other changes of this key have not ended";
 
 /// Does one copy decide what becomes of this change?

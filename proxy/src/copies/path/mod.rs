@@ -19,8 +19,8 @@
 //! * `opening`: a copy that comes back decides again
 //! * `fleet`: requests to a pool whose copies belong to the peers of a fleet
 //!
-//! What a copy missed is remembered *before* the answer leaves, and the answer waits until no worker reads
-//! that copy any more.
+//! A write that a copy missed is recorded *before* the answer leaves, and the answer waits until no worker
+//! reads that copy any more.
 
 mod bypass;
 mod change;

@@ -1,4 +1,4 @@
-//! What a request to a pool of copies remembers while it waits.
+//! The state of a request to a pool of copies while it waits.
 
 use std::{borrow::Cow, mem, rc::Rc};
 

@@ -1,6 +1,6 @@
-//! What a home has computed is read back right behind the command, on the same lane, so that nothing comes
-//! between. The other copies then store just that, where they would otherwise have to drop the value: a
-//! client that counts and then reads finds its count at every copy.
+//! A value that a home has computed is read back right behind the command, on the same lane, so that no other
+//! request comes between. The other copies then store this value; otherwise they would have to drop the key:
+//! a client that counts and then reads finds its count at every copy.
 
 use std::rc::Rc;
 
@@ -15,13 +15,13 @@ use crate::{
     route::{Copies, NodeId, Tree, Walk},
 };
 
-/// What besides the command itself is sent to a home, in the order of its numbers among the replies of an
-/// operation: they follow those of the children.
+/// The requests that are sent to a home besides the command itself. Their replies are numbered in this order,
+/// behind those of the children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadBackStep {
-    /// What the command has left is read.
+    /// The value that the command has left is read.
     Read,
-    /// What the reading has changed is undone.
+    /// The change that the read caused is undone.
     Undo,
 }
 

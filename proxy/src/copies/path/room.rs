@@ -13,7 +13,7 @@ use crate::{
     route::Walk,
 };
 
-/// What one worker keeps for copies.
+/// One worker's state for copies.
 pub struct WorkerCopies {
     pub(super) snapshot: Snapshot,
     pub(super) operations: Operations,

@@ -20,7 +20,7 @@ pub enum RepairError {
     /// The server's: it refuses what a repair asks. A retry helps only after it was configured otherwise.
     #[error("it answers `{answer}` to {question}")]
     Refused {
-        /// What it was asked.
+        /// The question to the server.
         question: &'static str,
         /// The first line of its answer, escaped.
         answer: String,

@@ -1,5 +1,5 @@
-//! What a repair must do, once it is known in which life the server is. A flush drops everything, so it is
-//! asked of that life only, and only where less does not do.
+//! The steps of a repair, which depend on the life (the incarnation) that the server is in. A flush drops
+//! everything, so it is sent in that life only, and only where deletes of single keys do not suffice.
 
 use std::{
     fmt,
@@ -17,11 +17,11 @@ use crate::{
 pub struct RepairReport {
     /// The life in which its server was.
     pub life: Incarnation,
-    /// What was done.
+    /// The repair that was done.
     pub remedy: Remedy,
 }
 
-/// What was done to repair a copy.
+/// The repair of a copy that was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// Nothing: it holds nothing that it should not, or is trusted.
@@ -32,7 +32,7 @@ pub enum Remedy {
     Flush,
 }
 
-/// What was done, for people.
+/// The repair in words for operators.
 impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -45,7 +45,7 @@ impl fmt::Display for Remedy {
     }
 }
 
-/// What must be done to repair a copy.
+/// The repair that a copy needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RepairPlan<'a> {
     /// Nothing: what was missed is gone with an earlier life, or the copy is trusted.
@@ -57,8 +57,8 @@ pub enum RepairPlan<'a> {
 }
 
 impl<'a> RepairPlan<'a> {
-    /// What must be done about `missed` at a server that was last met as `known` and now introduces itself
-    /// so.
+    /// Plans the repair of `missed` at a server that was last met as `known` and now introduces itself as
+    /// `now_is`.
     ///
     /// # Errors
     /// [`RepairError::AwaitsRestart`]
@@ -97,7 +97,7 @@ impl<'a> RepairPlan<'a> {
         })
     }
 
-    /// What has been done when this plan is carried out.
+    /// The result once this plan is carried out.
     pub fn remedy(&self) -> Remedy {
         match self {
             Self::Nothing => Remedy::Nothing,
@@ -122,7 +122,8 @@ mod tests {
         Introduction { life, stored: 1 }
     }
 
-    /// What must be done at `who` about one key that was missed first and last so many seconds ago.
+    /// The repair at `who` of one key whose writes were missed this many seconds ago, for the first and for
+    /// the last time.
     fn due(rejoin: Rejoin, (first, last): (u64, u64), who: Incarnation) -> &'static str {
         let now = Instant::now() + Duration::from_secs(1000);
         let mut missed = MissedWrites::default();

@@ -34,14 +34,14 @@ struct StateFile {
     _lock: Lock,
 }
 
-/// What a restart would find.
+/// The state that a restart would find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestartState {
-    /// What was to be written last.
+    /// The contents that were to be written last.
     Newest,
     /// No file: it trusts no copy.
     Nothing,
-    /// What was written earlier, and may be wrong.
+    /// Earlier contents, which may be wrong.
     Older,
 }
 

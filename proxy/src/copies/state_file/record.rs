@@ -1,6 +1,6 @@
-//! What the state file says: every copy that the process knew, the life in which its server was last met,
-//! whether it missed writes; and how the process ended. A copy that the file does not know is not trusted, so
-//! a lost file costs a repair and never a stale read.
+//! The contents of the state file: every copy that the process knew, the life in which its server was last
+//! met, whether it missed writes; and how the process ended. A copy that the file does not know is not
+//! trusted, so a lost file costs a repair and never a stale read.
 
 use std::{collections::BTreeMap, io, net::IpAddr, time::Duration};
 
@@ -105,7 +105,7 @@ impl From<Record> for Row {
 }
 
 impl Record {
-    /// What the file is to say of this copy.
+    /// The row of the file for this copy.
     pub fn new(
         server: &ServerIdentity,
         met: Option<Incarnation>,
@@ -125,7 +125,7 @@ impl Record {
     }
 }
 
-/// What the process before this one has left.
+/// The state that the process before this one has left.
 #[derive(Debug)]
 pub struct PreviousRun {
     copies: BTreeMap<Server, Record>,
@@ -154,7 +154,7 @@ impl PreviousRun {
         }
     }
 
-    /// What was known of this copy.
+    /// The row of this copy.
     pub fn of(&self, server: &ServerIdentity) -> Option<&Record> {
         let named = |name| Server {
             pool: server.pool.to_string(),

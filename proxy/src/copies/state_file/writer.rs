@@ -24,12 +24,12 @@ struct Job {
     clean: bool,
 }
 
-/// What has become of all jobs up to one.
+/// The result of all jobs up to one.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteReport {
     /// The number of that job.
     pub number: u64,
-    /// What a restart would find.
+    /// The state that a restart would find.
     pub left: RestartState,
 }
 

@@ -50,7 +50,7 @@ pub use self::{dump::Dump, stats::connections};
 use super::Context;
 use crate::embedded::store::Store;
 
-/// What `version` answers. Clients that look at it read three numbers; a suffix after a dash is usual for
+/// The answer to `version`. Clients that look at it read three numbers; a suffix after a dash is usual for
 /// builds of memcached that are no release.
 pub const VERSION: &str = "1.6.18-proxima";
 

@@ -5,7 +5,7 @@ use proxima_wire::{message::Outcome, resp::Args};
 use super::{call::Call, moment::Unit, reply};
 use crate::embedded::store::Counter;
 
-/// What the reply is where there is no key, or no expiry time.
+/// The replies where there is no key, or no expiry time.
 const NO_KEY: i64 = -2;
 const NEVER: i64 = -1;
 

@@ -11,8 +11,8 @@
 //!         └─ scan         SCAN
 //! ```
 //!
-//! What is about the connection (`PING`, `HELLO`, `CLIENT`, …) is answered by the session. Every other
-//! command is refused by its name.
+//! The session answers commands about the connection (`PING`, `HELLO`, `CLIENT`, …). Every other command is
+//! refused by its name.
 //!
 //! It differs from Redis on purpose:
 //! * a value with its key may have as many bytes as an item of the store, 1 MiB by default;

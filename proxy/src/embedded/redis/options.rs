@@ -1,4 +1,4 @@
-//! What `SET` and `GETEX` may ask for besides.
+//! The options of `SET` and `GETEX`.
 
 use proxima_wire::resp::Args;
 
@@ -28,7 +28,7 @@ pub(super) enum Condition<'a> {
 /// The expiry time that a key gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expiry<'a> {
-    /// What the command does by itself.
+    /// The default of the command.
     Unsaid,
     /// The one that it has.
     Keep,

@@ -19,7 +19,7 @@ const STEPS: i64 = 4096;
 /// Bytes of keys that end a call.
 const BYTES: usize = 64 * 1024;
 
-/// What a call asks for.
+/// The options of a call.
 struct ScanOptions<'a> {
     cursor: u64,
     pattern: &'a [u8],

@@ -18,7 +18,7 @@ impl Keyspace {
     /// The keyspaces, in the order of their numbers.
     pub const ALL: [Self; KEYSPACES] = [Self::Memcache, Self::Redis];
 
-    /// What stands before an item's key.
+    /// The bytes before an item's key.
     #[inline]
     pub(super) const fn word(self) -> &'static [u8] {
         match self {
@@ -27,7 +27,7 @@ impl Keyspace {
         }
     }
 
-    /// What stands behind an item's value.
+    /// The bytes behind an item's value.
     #[inline]
     pub(super) const fn end(self) -> &'static [u8] {
         match self {

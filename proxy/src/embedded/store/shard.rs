@@ -22,7 +22,7 @@ use crate::size_class::size_class;
 /// Items among which one eviction chooses.
 const SAMPLE: usize = 16;
 
-/// What a shard knows of one keyspace.
+/// A shard's state of one keyspace.
 struct KeyspaceState {
     /// Items of an earlier epoch are flushed.
     epoch: u32,

@@ -30,8 +30,8 @@ impl Hash {
     }
 }
 
-/// What the table, the crawler and the eviction need to know of an item without touching it: 32 bytes, two to
-/// a cache line.
+/// The fields of an item that the table, the crawler and the eviction need without touching the item: 32
+/// bytes, two to a cache line.
 #[derive(Default)]
 pub(super) struct Slot {
     /// Empty in an empty slot.

@@ -111,7 +111,7 @@ impl Doubts {
         taken
     }
 
-    /// What there is of each coordinator, in any order.
+    /// The unconfirmed changes of each coordinator, in any order.
     pub(super) fn lines(&self) -> impl Iterator<Item = impl Hash> {
         self.lines.iter()
     }

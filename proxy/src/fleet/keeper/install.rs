@@ -8,7 +8,7 @@ use crate::{
     micros::Micros,
 };
 
-/// What is remembered of so many peers that are away.
+/// The most peers that are away and whose missed changes are remembered.
 const AWAY: usize = 64;
 
 /// A key that a coordinator which left has changed at some copies, and that is to be deleted at all of them.
@@ -20,7 +20,7 @@ pub struct Orphan {
     pub key: Box<[u8]>,
 }
 
-/// What follows from a view.
+/// The consequences of a view that was installed.
 #[derive(Debug, Default)]
 pub struct Installed {
     /// The caller's numbers of changes that fewer keepers are awaited for.

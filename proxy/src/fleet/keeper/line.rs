@@ -1,4 +1,4 @@
-//! What a worker has sent to one peer, in the order of its numbers.
+//! The changes that a worker has sent to one peer, in the order of their numbers.
 
 use std::{
     collections::VecDeque,
@@ -22,7 +22,7 @@ impl Hash for SentChange {
     }
 }
 
-/// What a worker has sent to one stay of a peer.
+/// The changes that a worker has sent to one stay of a peer.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Line {
     pub(super) stay: Stay,

@@ -57,12 +57,12 @@ pub struct Keeper {
     /// By slot, what was sent to each peer.
     lines: Vec<Option<Line>>,
     doubts: Doubts,
-    /// What peers that are away miss, by name and identity.
+    /// The changes that peers miss while they are away, by name and identity.
     missed: HashMap<(String, u128), MissedByPeer>,
     /// Decisions that this worker coordinates, with the view that each began in.
     decisions: HashMap<u64, u64>,
     history: History,
-    /// What is to be sent; taken by the caller.
+    /// Changes to be sent; the caller takes them.
     sends: Vec<Send>,
 }
 
@@ -93,7 +93,7 @@ pub enum ViewOrder {
     Same,
 }
 
-/// What a keeper has said of a change.
+/// A keeper's answer to a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The keeper needs it no more.
@@ -104,7 +104,7 @@ pub enum Verdict {
     Decided(Stamp),
 }
 
-/// What follows from a keeper's word on a change.
+/// The consequence of a keeper's answer to a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckOutcome {
     /// Nothing: it was said of an earlier stay, or before.
@@ -167,7 +167,7 @@ impl Keeper {
         self.me
     }
 
-    /// What all workers share.
+    /// The state that all workers share.
     pub fn shared(&self) -> &Shared {
         &self.shared
     }
@@ -271,7 +271,7 @@ impl Keeper {
         self.sends.push(change.send((slot, stay), sequence));
     }
 
-    /// What is to be sent now, in this order; `buffer` is given back empty.
+    /// The changes to be sent now, in this order; `buffer` is given back empty.
     pub fn take_sends(&mut self, buffer: Vec<Send>) -> Vec<Send> {
         debug_assert!(buffer.is_empty());
         std::mem::replace(&mut self.sends, buffer)
@@ -344,14 +344,15 @@ impl Keeper {
         }
     }
 
-    /// What the peer of this slot is to be told: all changes up to a number are complete.
+    /// The number up to which all changes are complete, to be sent to the peer of this slot. `None` if it
+    /// knows that already.
     pub fn confirm(&mut self, slot: Slot) -> Option<u64> {
         let line = self.lines.get_mut(usize::from(slot.0))?.as_mut()?;
         let changes = &self.changes;
         line.confirm(self.view.number, |id| changes.get(id).is_some())
     }
 
-    /// What a peer has not answered is sent again, over a new link.
+    /// Sends the changes that a peer has not answered again, over a new link.
     pub fn send_again(&mut self, (slot, stay): (Slot, Stay), now: Micros) {
         let Some(line) = self.lines.get_mut(usize::from(slot.0)).and_then(Option::as_mut) else {
             return;
@@ -451,7 +452,7 @@ impl Keeper {
             .add(origin, sequence, (pool, key, hash), &self.shared.open)
     }
 
-    /// What becomes of a change that has arrived, and whose key the caller has locked now.
+    /// Judges a change that has arrived. The caller has locked its key.
     pub fn judge(&self, hash: u64, stamp: Stamp) -> Fate {
         self.shared.judge(hash, stamp, self.rules)
     }
@@ -468,7 +469,8 @@ impl Keeper {
         }
     }
 
-    /// What a peer that has joined again missed; `None`: this worker was not there all the time.
+    /// The changes that a peer missed before it joined again; `None` if this worker was not in the fleet all
+    /// the time.
     pub fn missed(&self, name: &str, identity: u128) -> Option<&MissedByPeer> {
         self.missed.get(&(name.to_owned(), identity))
     }

@@ -5,11 +5,11 @@
 pub struct Rules {
     /// A change is applied only if it is the newest of its key.
     pub stamps: bool,
-    /// What is unconfirmed when a peer leaves is owed to it.
+    /// A peer that leaves has missed the changes that are unconfirmed by then.
     pub doubts_are_missed: bool,
     /// Every keeper notes what is owed, not the coordinator alone.
     pub everybody_owes: bool,
-    /// What a coordinator that left has not finished is deleted.
+    /// The keys of changes that a departed coordinator has not finished are deleted.
     pub clean_up: bool,
     /// Changes up to the floor are not stored.
     pub floor: bool,

@@ -1,4 +1,4 @@
-//! What all workers of a process share: the clock, the newest stamps, and the floor.
+//! The state that all workers of a process share: the clock, the newest stamps, and the floor.
 
 use std::sync::atomic::{
     AtomicU64,
@@ -27,7 +27,7 @@ pub struct Shared {
     pub(super) open: Open,
 }
 
-/// What becomes of a change at a copy.
+/// The decision on a change at a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is the newest of its key, and is applied.
@@ -137,8 +137,8 @@ impl Shared {
         self.set_floor(Stamp::MAX);
     }
 
-    /// What becomes of a change of the key with this hash, which the caller has locked. If it is stored, or
-    /// deletes its key, its stamp is noted.
+    /// Judges a change of the key with this hash, which the caller has locked. If it is stored, or deletes
+    /// its key, its stamp is noted.
     pub(super) fn judge(&self, hash: u64, stamp: Stamp, rules: Rules) -> Fate {
         let known = self.stamps.get(hash);
         let (newest, decided) = match known {

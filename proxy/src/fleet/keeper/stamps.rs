@@ -61,7 +61,7 @@ fn pause(tries: &mut u32) {
     }
 }
 
-/// What is known of a key.
+/// The stamps of a key, as far as they are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyStamp {
     /// The newest stamp of its changes, and that of its decided changes.
@@ -120,7 +120,7 @@ impl Stamps {
         (set, hash.max(2))
     }
 
-    /// What is known of the key with this hash.
+    /// The stamps of the key with this hash.
     pub(super) fn get(&self, hash: u64) -> KeyStamp {
         let (set, key) = self.find(hash);
         let mut tries = 0;

@@ -259,7 +259,8 @@ impl Builder {
         servers.iter().map(|server| member(pool, server)).collect()
     }
 
-    /// What a pool consists of: its servers, or a list if handles stand among them. `None`: it is empty.
+    /// The children of a pool: its servers, or a list if handles stand among them. `None` if the pool is
+    /// empty.
     pub(super) fn children_of(
         &mut self,
         pool: &str,

@@ -1,4 +1,4 @@
-//! What `%name%` stands for in a configuration that does not define it.
+//! The values of `%name%` in a configuration that does not define it.
 
 use std::thread;
 

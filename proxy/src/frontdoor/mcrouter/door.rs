@@ -1,4 +1,4 @@
-//! What the command line says about the door itself, for those who ask it.
+//! The door's description of itself, from the command line, for clients that ask for it.
 
 use std::{
     fmt::Write as _,
@@ -18,7 +18,7 @@ use crate::config::{Diagnostic, document::shortened, file, reading::Reading};
 
 const DEFAULT_STATS_ROOT: &str = "/var/mcrouter/stats";
 
-/// What mcrouter's statistics and admin requests tell of the command line.
+/// The parts of the command line that mcrouter's statistics and admin requests show.
 #[derive(Clone, Debug)]
 pub struct Door {
     /// The name of this proxy among those of the host: its first port, or 0.

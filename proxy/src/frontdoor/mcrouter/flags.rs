@@ -16,7 +16,7 @@ use crate::config::{document::shortened, file, reading::Reading};
 /// A parsed command line.
 #[derive(Clone, Debug)]
 pub(super) struct Flags {
-    /// What is to be done with a bad configuration.
+    /// The handling of a bad configuration.
     pub(super) validates: Validates,
     pub(super) asks_help: bool,
     pub(super) asks_version: bool,
@@ -25,7 +25,7 @@ pub(super) struct Flags {
     values: BTreeMap<&'static str, String>,
 }
 
-/// What `--validate-config` asks for.
+/// The modes of `--validate-config`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Validates {
     /// Serve by the dump of an earlier configuration, if there is one.

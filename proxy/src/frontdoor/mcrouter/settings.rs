@@ -91,7 +91,7 @@ pub(super) struct Settings {
     pub(super) log_requests: bool,
     /// The rules for pools that are written as a whole. `None`: they are no pools of copies.
     pub(super) keep_writing: Option<Replicated>,
-    /// What `%name%` stands for without a definition.
+    /// The values of `%name%` without a definition.
     pub(super) constants: Constants,
 }
 

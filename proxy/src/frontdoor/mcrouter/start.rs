@@ -46,7 +46,7 @@ pub struct Run {
     pub not_served: Vec<String>,
     /// Time from a change of the files until they are read again. `None`: they are not followed.
     pub reload_after: Option<Duration>,
-    /// What is told to those who ask the door about itself.
+    /// The door's description of itself, for clients that ask for it.
     pub door: Door,
     /// The log file. `None`: standard error.
     pub log_file: Option<PathBuf>,

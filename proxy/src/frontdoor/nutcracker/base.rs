@@ -1,5 +1,5 @@
-//! What the command line gives to a configuration beside its file: limits, ports of operators and of load
-//! balancers, and further listeners.
+//! The base configuration, from the command line: limits, ports of operators and of load balancers, and
+//! further listeners.
 
 use std::collections::BTreeMap;
 

@@ -93,7 +93,7 @@ pub(super) fn usage() -> String {
     text
 }
 
-/// What the statistics are.
+/// The description of the statistics.
 pub(super) fn statistics() -> String {
     let mut text = String::new();
     for (i, (whose, stats)) in STATS.iter().enumerate() {

@@ -236,7 +236,7 @@ impl fmt::Display for Label {
 }
 
 impl ValueKind {
-    /// What a message asks for where there is nothing of the kind.
+    /// The kind of value in words, for messages about a missing one.
     pub(super) fn asked(self) -> &'static str {
         match self {
             Self::Number => "a number",

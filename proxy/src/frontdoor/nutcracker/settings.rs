@@ -13,7 +13,7 @@ use crate::config::{
     suggest,
 };
 
-/// What reads the value of a key.
+/// The reader of a key's value.
 type Set = fn(&mut Settings, &Node, &mut Reading) -> Result<(), Diagnostic>;
 
 /// The key of a password, which is not shown.

@@ -48,7 +48,7 @@ pub enum BadReply {
     /// The list does not end where it should.
     #[error("its answer is not as long as it says")]
     Length,
-    /// What is in the answer is no list.
+    /// The contents of the answer are no list.
     #[error(transparent)]
     List(#[from] BadList),
 }

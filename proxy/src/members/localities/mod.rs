@@ -66,7 +66,7 @@ impl Locality {
 /// How near a server is; the least is the nearest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
-    /// What counts first.
+    /// The distance, which counts first.
     pub distance: Distance,
     /// The firmware's latency between the two places, the greatest of the machine where one of them is not
     /// known.
@@ -76,7 +76,7 @@ pub struct Rank {
 /// The identity of a container: what 64 hexadecimal digits stand for.
 pub type ContainerId = [u8; 32];
 
-/// What is known of a client besides its requests.
+/// The source of a client's locality, besides its requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientSource {
     /// Nothing.
@@ -113,7 +113,7 @@ pub enum BadSnapshot {
     NoNode(String, u16),
 }
 
-/// What the agent tells.
+/// The localities as the agent reports them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Localities {
     /// The host's name, as the agent knows it.
@@ -385,7 +385,7 @@ fn nodes(told: Vec<SnapshotNode>) -> Result<BTreeMap<u16, NumaNode>, BadSnapshot
     Ok(nodes)
 }
 
-/// What 64 hexadecimal digits stand for; another name is no container's.
+/// Parses a container's ID of 64 hexadecimal digits; any other name is no container's.
 fn container_id(text: &str) -> Option<ContainerId> {
     let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
     let digit = |byte: u8| char::from(byte).to_digit(16);

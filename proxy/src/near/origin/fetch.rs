@@ -6,7 +6,7 @@ use proxima_wire::message::Outcome;
 
 use super::{HttpOrigin, Terms, Validator};
 
-/// What is asked of an origin.
+/// A request to an origin.
 #[derive(Clone)]
 pub struct Fetch {
     /// The origin.
@@ -15,18 +15,18 @@ pub struct Fetch {
     pub target: String,
     /// The most bytes of a value.
     pub largest: u64,
-    /// What tells whether the kept value is still the origin's. `None`: nothing is kept.
+    /// The validator that shows whether the kept value is still the origin's. `None` if no value is kept.
     pub validator: Option<Arc<Validator>>,
 }
 
-/// What a client has asked for is not shown.
+/// The client's key is not shown.
 impl fmt::Debug for Fetch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Fetch(from {})", self.origin.url.authority())
     }
 }
 
-/// What an origin has answered.
+/// An origin's reply.
 #[derive(Clone, Debug)]
 pub enum OriginReply {
     /// The value. `None` in place of terms: it may not be kept.

@@ -6,7 +6,7 @@ use time::{Month, OffsetDateTime};
 /// The largest number of seconds that is told apart from larger ones.
 pub(super) const MOST_SECONDS: u64 = 1 << 31;
 
-/// What a reply said of its freshness, for the confirmations that do not repeat it.
+/// The fields of a reply about its freshness, for confirmations that do not repeat them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
     /// The directives of `cache-control`. `None` if the reply has no such field.

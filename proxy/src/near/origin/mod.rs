@@ -7,7 +7,8 @@
 //!  terms      what follows from them for one entry of the store
 //! ```
 //!
-//! What an origin has for a key is kept once, as the bare value: each protocol makes its own reply of it.
+//! The origin's value of a key is kept once, without a protocol's framing: each protocol makes its own reply
+//! of it.
 
 mod fetch;
 mod fields;

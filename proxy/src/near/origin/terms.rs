@@ -11,25 +11,25 @@ const ERROR: Micros = Micros::secs(1);
 /// without a body renews it.
 const CONFIRMED: Micros = Micros::secs(3600);
 
-/// What an origin says of how long its reply may be kept. It only ever shortens the rule's times.
+/// An origin's terms for how long its reply may be kept. They only ever shorten the rule's times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// The reply is fresh for so long at most. `None`: the origin does not say.
     pub limit: Option<Micros>,
     /// It may not be given after its time, whatever the rule says.
     pub is_strict: bool,
-    /// What the origin is asked with whether the value is still its own.
+    /// The validator with which the origin is asked whether the value is still its own.
     pub validator: Option<Arc<Validator>>,
     /// It is no reply of the origin but its failure.
     pub is_error: bool,
 }
 
-/// What tells one version of a value from another.
+/// A validator tells one version of a value from another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validator {
     /// The entity tag, as the origin wrote it.
     pub etag: Box<[u8]>,
-    /// What the reply said of its freshness. A confirmation need not repeat it.
+    /// The reply's fields about its freshness. A confirmation need not repeat them.
     pub fields: Fields,
 }
 

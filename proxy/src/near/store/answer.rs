@@ -1,4 +1,4 @@
-//! What is asked of the store, and what it answers.
+//! Questions to the store, and its answers.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use proxima_wire::message::Reply;
 use super::Fill;
 use crate::{micros::Micros, near::Rule};
 
-/// What is asked for.
+/// The identity of a reply that is looked up.
 #[derive(Clone, Copy)]
 pub struct Question<'a> {
     /// By this rule.
@@ -33,7 +33,7 @@ pub struct Answer {
     pub bytes: Option<Arc<[u8]>>,
 }
 
-/// What a look at the store has found.
+/// The result of a lookup in the store.
 pub enum Lookup {
     /// A reply. With a fill, its time is over, and the one who looked is to renew it.
     Hit(Answer, Option<Fill>),

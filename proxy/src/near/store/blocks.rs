@@ -18,7 +18,7 @@ const SHARE: usize = 32;
 /// The most free blocks of a shard, so that looking for one takes no time that matters.
 const MOST: usize = 64;
 
-/// What the free blocks of all shards take, and may take.
+/// The memory that the free blocks of all shards take and may take.
 #[derive(Default)]
 pub(super) struct FreeBlockBudget {
     bytes: AtomicUsize,
@@ -42,7 +42,7 @@ impl FreeBlockBudget {
 pub(super) struct Blocks {
     free: VecDeque<Vec<u8>>,
     bytes: usize,
-    /// What all shards' free blocks take, and how many bytes of it are this one's.
+    /// The memory of all shards' free blocks, and this shard's bytes of it.
     share: Arc<FreeBlockBudget>,
     told: usize,
 }

@@ -21,7 +21,7 @@ const COUNTS: usize = 16;
 /// are resident.
 const SLICE: usize = 64 << 10;
 
-/// What an entry says.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryKind {
     /// There is something.
@@ -43,7 +43,7 @@ pub(super) struct Entry {
     pub(super) filled: Micros,
     /// The version of everything by then.
     pub(super) everything: u64,
-    /// What few replies have.
+    /// Fields that few replies have.
     pub(super) extra: Option<Box<Extra>>,
     /// The number that its rule had.
     pub(super) number: u32,
@@ -61,11 +61,11 @@ pub(super) struct Entry {
 
 const _: () = assert!(size_of::<Entry>() == 128);
 
-/// What few replies have.
+/// Fields that few replies have.
 pub(super) struct Extra {
     /// The bytes of a large reply.
     pub(super) large: Option<Arc<[u8]>>,
-    /// What an origin says of it. `None`: the rule alone decides.
+    /// The origin's terms for it. `None` if the rule alone decides.
     pub(super) terms: Option<Terms>,
 }
 

@@ -44,7 +44,7 @@ impl Fill {
         }
     }
 
-    /// What it fetches, and for which rule.
+    /// The question that it answers, with the rule.
     pub fn asked(&self) -> &Rc<OwnedQuestion> {
         &self.asked
     }

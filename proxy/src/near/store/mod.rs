@@ -100,7 +100,7 @@ pub struct Store {
     hand: AtomicUsize,
 }
 
-/// What all shards take together.
+/// The memory of all shards together.
 #[derive(Default)]
 struct Total {
     /// Bytes of all entries and what finds them.
@@ -109,7 +109,7 @@ struct Total {
     freed: AtomicUsize,
 }
 
-/// What a store has.
+/// The usage of a store.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
     /// Keys that have entries.
@@ -226,7 +226,7 @@ impl Store {
         self.shard(hash).remove_changed(hash, key);
     }
 
-    /// What the store has.
+    /// The usage of the store.
     pub fn usage(&self) -> Usage {
         Usage {
             keys: self
@@ -238,7 +238,7 @@ impl Store {
         }
     }
 
-    /// What is kept by this rule, and what went.
+    /// The replies that this rule keeps, and those that went.
     pub fn usage_of(&self, rule: &Rule) -> RuleUsage {
         let mut sum = RuleUsage::default();
         for line in &self.shards {

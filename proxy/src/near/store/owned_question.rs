@@ -31,7 +31,7 @@ impl OwnedQuestion {
         }
     }
 
-    /// What was asked, and by which rule.
+    /// The question, with its rule.
     pub fn question(&self) -> Question<'_> {
         let (key, form) = self.text.split_at_checked(self.key_length).unwrap_or_default();
         Question {

@@ -1,4 +1,4 @@
-//! What decides when a reply goes.
+//! The priority of a reply, which decides when it goes.
 
 use super::slab_index::SlabIndex;
 

@@ -16,7 +16,7 @@ use super::{
 /// The short queue has one part in so many of the bytes.
 const SHORT: usize = 20;
 
-/// What a reply at the end of its queue does.
+/// The fate of a reply at the end of its queue.
 pub(super) enum End {
     Goes,
     /// It goes, and its key is to be remembered.

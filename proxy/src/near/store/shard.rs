@@ -51,7 +51,7 @@ pub(super) struct Shard {
     /// Fills that are under way, by identity.
     filling: HashMap<u64, Filling, BuildKeyHasher>,
     serial: u64,
-    /// What all shards take, and how many bytes of it are this one's.
+    /// The memory of all shards, and this shard's bytes of it.
     total: Arc<Total>,
     told: usize,
     tick: u32,
@@ -69,7 +69,7 @@ struct Filling {
     is_wanted: bool,
 }
 
-/// What a look has found.
+/// The result of a lookup in a shard.
 pub(super) enum ShardLookup {
     Answer(Answer),
     /// The reply is known not to be kept.
@@ -100,7 +100,7 @@ impl Shard {
         &self.table
     }
 
-    /// What it keeps of the rule at this place, and what went.
+    /// The replies that it keeps of the rule at this place, and those that went.
     pub(super) fn usage_of(&self, slot: u16) -> RuleUsage {
         self.tally.get(slot)
     }

@@ -1,4 +1,4 @@
-//! What one shard keeps, and in which order it goes.
+//! Which replies one shard keeps, and the order in which they go.
 
 use std::sync::Arc;
 

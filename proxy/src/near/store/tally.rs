@@ -1,4 +1,4 @@
-//! What a shard keeps of each rule, and what went of it and why.
+//! The replies that a shard keeps of each rule, and those that went, by reason.
 
 use std::ops::AddAssign;
 
@@ -41,7 +41,7 @@ impl RemovalReason {
     }
 }
 
-/// What is kept by one rule, and what went.
+/// The replies that are kept by one rule, and those that went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleUsage {
     /// Kept replies. Those that were dropped at once are among them until their memory is free.

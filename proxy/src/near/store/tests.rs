@@ -1,4 +1,4 @@
-//! What is kept, for how long, and what ends it.
+//! Which replies are kept, for how long, and what ends them.
 
 use std::sync::Arc;
 

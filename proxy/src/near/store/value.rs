@@ -1,4 +1,4 @@
-//! What is asked of the store about the values of origins, beside looks and fills.
+//! Questions to the store about the values of origins, beside lookups and fills.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
 pub struct StoredValue {
     /// The value.
     pub bytes: Arc<[u8]>,
-    /// What tells its version from others.
+    /// The validator that tells its version from others.
     pub validator: Arc<Validator>,
 }
 

@@ -7,9 +7,9 @@
 //!                                      └─▶ fetch the value with flags and expiry ─▶ no change since? ─▶ `add` at the own copy
 //! ```
 //!
-//! What a neighbour has is as new as what this copy has had, if no change of the key is open here when it is
-//! asked: all copies that are read have such changes. The value is stored if this copy has had no change of
-//! the key since.
+//! The neighbour's value is as new as the value that this copy had, if no change of the key is open here when
+//! the neighbour is asked: all copies that are read have every completed change. The value is stored if this
+//! copy has had no change of the key since.
 
 use std::rc::Rc;
 

@@ -50,11 +50,11 @@ use crate::{
 const CLIENT_TIMEOUT: Micros = Micros::secs(4);
 /// A proxy that has joined a fleet is in it as long as it lives.
 const NO_FLEET: &str = "work of a fleet in a proxy that is in none";
-/// What is answered without a lease.
+/// The answer of a peer without a lease.
 pub(super) const UNLEASED: &str =
     "this proxy has no lease: it has not joined its fleet yet, or is cut off from it";
 
-/// What is answered where the key's home has to wait for too long.
+/// The answer where the key's home has to wait for too long.
 const NO_HOME: &str = "the peer that decides this key's value cannot do so yet";
 
 impl Engine {

@@ -1,4 +1,4 @@
-//! What a worker does for the fleet in every turn, and from time to time.
+//! A worker's tasks for the fleet, in every turn and periodically.
 
 use proxima_wire::{
     fleet::Confirm,

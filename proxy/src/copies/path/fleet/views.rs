@@ -15,7 +15,7 @@ use crate::{
     table::Id,
 };
 
-/// What is answered to a change whose coordinator has left the view.
+/// The answer to a change whose coordinator has left the view.
 const EXPELLED: &str = "this proxy was removed from its fleet: the change may have been done";
 
 impl Engine {
@@ -161,8 +161,8 @@ impl Engine {
         self.actions.events.push(WorkerEvent::Peer(event));
     }
 
-    /// What a peer that has joined again missed, as this worker knows it; `None`: it was not there all the
-    /// time.
+    /// The changes that a peer missed before it joined again, as this worker knows them; `None` if this
+    /// worker was not in the fleet all the time.
     pub fn missed_by(&self, name: &str, identity: u128) -> Option<MissedByPeer> {
         self.copies.fleet.as_ref()?.keeper.missed(name, identity).cloned()
     }

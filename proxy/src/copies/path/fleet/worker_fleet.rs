@@ -15,7 +15,7 @@ use crate::{
     table::Table,
 };
 
-/// What the workers of a process have in common in a fleet.
+/// The fleet's state that the workers of a process share.
 #[derive(Clone)]
 pub struct Membership {
     /// The clock, the newest stamps and the floor.

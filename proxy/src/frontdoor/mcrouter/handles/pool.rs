@@ -73,7 +73,7 @@ pub(super) fn whole(
     Ok((route, name))
 }
 
-/// What stands around each server of a pool.
+/// The wrappers around each server of a pool.
 struct ServerWrapping {
     /// The most requests under way; 0: no limit.
     most: i32,

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::config::{Diagnostic, Place, document::shortened};
 
-/// What a built-in macro returns.
+/// The result of a built-in macro.
 pub(super) type MacroResult = Result<Json, Diagnostic>;
 
 /// A macro.
@@ -27,7 +27,7 @@ pub(super) struct Parameter {
     pub(super) otherwise: MissingArgument,
 }
 
-/// What holds when a call does not give a parameter.
+/// The handling of a parameter that a call does not give.
 #[derive(Debug)]
 pub(super) enum MissingArgument {
     /// The call is refused.
@@ -38,7 +38,7 @@ pub(super) enum MissingArgument {
     Value(Item),
 }
 
-/// What a macro does.
+/// The body of a macro.
 #[derive(Debug)]
 pub(super) enum Body {
     /// It stands for this value, in which the parameters are names.

@@ -130,7 +130,7 @@ impl<'a, 's> Expander<'a, 's> {
         Ok(Item { at, value })
     }
 
-    /// What a name stands for: in its scope, or as a constant.
+    /// The value of a name, in its scope or as a constant.
     fn value_of(&mut self, name: &str, at: Place, scope: &Scope<'_>) -> Result<Item, Diagnostic> {
         if let Some(item) = scope.find(name, self)? {
             return Ok(item);

@@ -1,4 +1,4 @@
-//! What names stand for in a part of a configuration.
+//! The values of names in a part of a configuration.
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
@@ -25,11 +25,11 @@ pub(super) trait Expand {
     /// The text of a further file.
     fn imported_text(&mut self, path: &str) -> Result<String, Diagnostic>;
 
-    /// What was imported before, by path.
+    /// The imports until now, by path.
     fn imported(&mut self) -> &mut HashMap<Rc<str>, Import>;
 }
 
-/// What a file was imported as.
+/// The state of an imported file.
 #[derive(Clone, Debug)]
 pub(super) enum Import {
     /// It is being read.
@@ -88,7 +88,7 @@ impl<'a> Scope<'a> {
             || self.outer.is_some_and(|outer| outer.contains(name))
     }
 
-    /// What a name stands for. `None`: it is no name of this scope.
+    /// The value of a name. `None` if this scope does not have it.
     pub(super) fn find(&self, name: &str, expander: &mut dyn Expand) -> Result<Option<Item>, Diagnostic> {
         let found = self
             .locals

@@ -11,7 +11,7 @@ pub(super) enum Piece {
     Parameter(String),
 }
 
-/// What is wrong with a string.
+/// The errors in a string.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(super) enum BadText {
     #[error("Odd number of percent signs in string around '{0}'")]

@@ -58,7 +58,7 @@ pub(super) fn select(expander: &mut dyn Expand, unread: &LazyArguments<'_>) -> R
     }
 }
 
-/// What lies between two numbers or two keys, both included.
+/// The elements between two numbers or two keys, both included.
 pub(super) fn slice(dictionary: &Json, from: &Json, to: &Json, meter: &Meter) -> MacroResult {
     match dictionary {
         Json::Map(map) => {

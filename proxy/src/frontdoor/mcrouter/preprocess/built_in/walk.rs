@@ -10,7 +10,7 @@ use crate::{
     },
 };
 
-/// What a macro's object says under a key that must be there.
+/// The value under a key that a macro's object must have.
 fn require<'a>(name: &str, map: &'a Map, key: &str) -> Result<&'a Item, Diagnostic> {
     let missing = || Diagnostic::whole(format!("{name}: '{key}' not found"));
     map.get(key).ok_or_else(missing)
