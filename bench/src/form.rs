@@ -8,7 +8,7 @@ use crate::{
     workload::{Keys, Operation},
 };
 
-/// What stands before the replies of a transaction, once for each of its commands.
+/// The line before the replies of a transaction, once for each of its commands.
 const QUEUED: &[u8] = b"+QUEUED\r\n";
 
 /// How thoroughly replies are checked.
@@ -30,7 +30,7 @@ pub(crate) struct Form {
     value_size: usize,
     /// Bytes of the reply to a get that finds its value.
     hit_length: usize,
-    /// What stands before a value, of one of the keys.
+    /// The bytes before the value of one of the keys.
     announcement: Vec<u8>,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::workload::Mix;
 
-/// What the near cache does while it is measured.
+/// The state of the near cache while it is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Near {

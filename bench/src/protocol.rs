@@ -80,7 +80,7 @@ impl Protocol {
             .then(|| Login::new(false, self == Self::MysqlPrepared))
     }
 
-    /// What a client says before it closes its connection.
+    /// A client's last bytes before it closes its connection.
     pub(crate) const fn goodbye(self) -> &'static [u8] {
         match self {
             Self::Memcached | Self::Redis => b"",

@@ -1,4 +1,4 @@
-//! What a client of a run thinks of a reply.
+//! A client's judgement of a reply.
 
 /// A complete reply.
 #[derive(Clone, Debug, PartialEq, Eq)]

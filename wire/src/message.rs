@@ -1,4 +1,4 @@
-//! What the requests and replies of all protocols have in common.
+//! The parts that the requests and replies of all protocols have in common.
 //!
 //! A codec reads only the *head* of a message: the part that says how long the rest is. It returns positions
 //! and never copies bytes. The owner of the buffer decides whether the body has arrived, is held completely,
@@ -48,7 +48,7 @@ impl Span {
     }
 }
 
-/// What a request does to the data. Most routes decide by this alone.
+/// The effect of a request on the data. Most routes decide by this alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Class {
@@ -86,7 +86,7 @@ pub enum Effect {
 pub struct Request {
     /// The protocol's number of the command (for memcached the number of [`crate::memcache::Command`]).
     pub command: u16,
-    /// What the request does to the data.
+    /// The effect of the request on the data.
     pub class: Class,
     /// Bytes of the head: the command line with its line end. The head of a request for many keys may be
     /// returned before its end has come: then these are all bytes that are there.
@@ -355,8 +355,8 @@ impl Message {
     }
 }
 
-/// What a codec has noted about an incomplete message: it goes on from there and reads nothing twice. Only
-/// the codec knows what the fields mean, except that a new value says nothing.
+/// A codec's notes on an incomplete message: it goes on from there and reads nothing twice. Only the codec
+/// knows what the fields mean. A new value means that no byte was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parse {
     /// Bytes of the message that were read.

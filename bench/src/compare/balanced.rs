@@ -17,7 +17,7 @@ use crate::contender::Distribution;
 /// The greatest number of servers.
 const SERVERS: usize = 5;
 
-/// What is asked, and on which connections.
+/// The requests of a run, and its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct BalancedLoad {
     /// Sets only, or gets only.

@@ -320,7 +320,7 @@ fn free(page: &mut String, finding: &FreeFinding, peer: Contender) {
     equal_rate(page, finding, peer);
 }
 
-/// What the outside witness says.
+/// The results of the outside witness.
 fn witness(page: &mut String, heard: &Witness) {
     let title = format!("{}, 50 connections, {}", heard.program, heard.requests);
     table(

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::free::{Figure, FreeEntry};
 use crate::figures::Spread;
 
-/// What grows from left to right.
+/// The horizontal axis.
 #[derive(Clone, Copy)]
 pub(super) struct Axis {
     pub(super) title: &'static str,

@@ -21,7 +21,7 @@ use crate::{
     process::{Child, Launch},
 };
 
-/// What grows from point to point.
+/// The variable that grows from point to point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Axis {

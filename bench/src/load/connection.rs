@@ -28,9 +28,9 @@ pub(super) struct Connection {
     connected: bool,
     /// The login that is under way, before which no request leaves.
     login: Option<Login>,
-    /// What was prepared with it.
+    /// The statements that were prepared with it.
     statements: Statements,
-    /// What the login has to say.
+    /// The login's bytes that are to be sent.
     words: Vec<u8>,
     /// The operations of requests without a reply, oldest first, each with the time from which the latency
     /// of its request counts.

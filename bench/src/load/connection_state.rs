@@ -1,4 +1,4 @@
-//! What is known of a connection apart from its bytes.
+//! The state of a connection apart from its bytes.
 
 /// The state of a connection apart from its bytes.
 #[derive(Clone, Copy, Default)]

@@ -42,7 +42,7 @@ pub(crate) struct Clients {
 struct Connection {
     /// `None`: it is made with the next batch.
     stream: Option<Stream>,
-    /// What it has prepared.
+    /// The statements that it has prepared.
     statements: Statements,
     requests: Vec<u8>,
     batch: Vec<Operation>,
@@ -99,7 +99,7 @@ impl Clients {
         Rc::clone(&self.keys)
     }
 
-    /// What is asked for from now on.
+    /// Changes the operations from now on.
     pub(crate) fn follow(&mut self, operations: Operations) {
         self.operations = operations;
     }

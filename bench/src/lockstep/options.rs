@@ -80,7 +80,7 @@ struct TargetOptions {
     plan: Option<PathBuf>,
 }
 
-/// What becomes of a client's connection after its batch.
+/// The use of a client's connection after its batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Connections {

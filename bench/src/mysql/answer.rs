@@ -1,4 +1,4 @@
-//! What a stand-in server says to what a proxy asks on its own account.
+//! A stand-in server's answers to a proxy's own questions.
 
 use proxima_wire::mysql::{Capabilities, OkPacket, Status, Trackers, append_variable};
 

@@ -54,7 +54,7 @@ struct Client<'a> {
     number: usize,
     stream: &'a mut Stream,
     login: Login,
-    /// What the other side has said and has not ended.
+    /// Bytes of the other side's message that is not complete.
     said: Vec<u8>,
 }
 

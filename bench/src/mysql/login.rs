@@ -13,7 +13,7 @@ use super::{
     statements::Statements,
 };
 
-/// What a client asks for; drivers of today ask for this and more.
+/// The capabilities that a client asks for; drivers of today ask for these and more.
 const WANTED: Capabilities = Capabilities::MYSQL
     .with(Capabilities::LONG_FLAG)
     .with(Capabilities::CONNECT_WITH_DB)
@@ -37,7 +37,7 @@ pub(crate) struct Login {
     statements: Statements,
 }
 
-/// What comes next.
+/// The next message of the login.
 #[derive(Clone, Copy)]
 enum Stage {
     Greeting,
@@ -67,7 +67,7 @@ impl Login {
         matches!(self.stage, Stage::Over)
     }
 
-    /// What was prepared.
+    /// The statements that were prepared.
     pub(crate) const fn statements(&self) -> Statements {
         self.statements
     }

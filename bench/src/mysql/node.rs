@@ -1,4 +1,4 @@
-//! What a stand-in server says of itself: it is a node of a Galera cluster, and all is well.
+//! A stand-in server's status: it is a healthy node of a Galera cluster.
 
 use anyhow::{Result, bail};
 use proxima_wire::mysql::Capabilities;

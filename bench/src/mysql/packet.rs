@@ -8,7 +8,7 @@ pub(crate) const HEAD: usize = 4;
 pub(crate) struct Packet<'a> {
     /// Its number, which is 0 for a command and counts up from there.
     pub(crate) sequence: u8,
-    /// What it says.
+    /// Its payload.
     pub(crate) payload: &'a [u8],
     /// Bytes up to its end.
     pub(crate) length: usize,

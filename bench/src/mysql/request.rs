@@ -3,9 +3,9 @@
 use super::{packet, statements::Statements};
 use crate::workload::value;
 
-/// What reads a value stands before its key.
+/// The statement that reads a value, up to the key.
 pub(super) const SELECT: &[u8] = b"SELECT v FROM bench WHERE k='";
-/// What writes a value stands before its key.
+/// The statement that writes a value, up to the key.
 pub(super) const REPLACE: &[u8] = b"REPLACE INTO bench VALUES('";
 
 /// The statements that are prepared with the login, in this order.
@@ -24,13 +24,13 @@ pub(super) const EXECUTE: u8 = 0x17;
 pub(super) const CLOSE: u8 = 0x19;
 pub(super) const RESET_CONNECTION: u8 = 0x1f;
 
-/// What a client says before it leaves.
+/// A client's last packet, before it closes the connection.
 pub(crate) const GOODBYE: &[u8] = &[1, 0, 0, 0, QUIT];
 
 /// A parameter that is a text.
 const TEXT: [u8; 2] = [0xfd, 0];
 
-/// What makes the table. A value has a key of its own, so that a read finds one row.
+/// The statement that creates the table. A value has a key of its own, so that a read finds one row.
 pub(crate) const CREATE: &str =
     "CREATE TABLE IF NOT EXISTS bench (k VARBINARY(250) PRIMARY KEY, v LONGBLOB NOT NULL) ENGINE=InnoDB";
 

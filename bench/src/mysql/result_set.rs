@@ -3,7 +3,7 @@
 use super::packet::{self, HEAD};
 use crate::workload::value;
 
-/// What stands before the rows: one column, with its definition.
+/// The packets before the rows: one column, with its definition.
 pub(crate) const COLUMNS: &[u8] = b"\x01\0\0\x01\x01\
     \x2f\0\0\x02\x03def\x0dproxima_bench\x05bench\x05bench\x01v\x01v\x0c\x3f\0\xff\xff\xff\xff\xfc\x91\x10\0\0\0";
 /// The definition of that column.
@@ -17,12 +17,12 @@ pub(crate) const END: &[u8] = b"\x07\0\0\x04\xfe\0\0\x02\0\0\0";
 pub(crate) const EMPTY: &[u8] = b"\x01\0\0\x01\x01\
     \x2f\0\0\x02\x03def\x0dproxima_bench\x05bench\x05bench\x01v\x01v\x0c\x3f\0\xff\xff\xff\xff\xfc\x91\x10\0\0\0\
     \x07\0\0\x03\xfe\0\0\x02\0\0\0";
-/// What a server says when it has stored one value.
+/// A server's reply when it has stored one value.
 pub(crate) const STORED: &[u8] = b"\x07\0\0\x01\0\x01\0\x02\0\0\0";
 /// The same, when there was another one before.
 pub(super) const REPLACED: &[u8] = b"\x07\0\0\x01\0\x02\0\x02\0\0\0";
 
-/// What a row of a prepared statement begins with: a zero byte, and that no value is NULL.
+/// The beginning of a row of a prepared statement: a zero byte, and a bitmap without a NULL.
 const BINARY: &[u8] = b"\0\0";
 
 /// Appends what stands before the value in a result of one row. `binary`: of a prepared statement.

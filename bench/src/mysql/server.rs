@@ -26,7 +26,8 @@ const LONGEST: usize = 0xff_ffff;
 
 const VERSION: &[u8] = b"5.5.5-10.11.0-MariaDB";
 
-/// What a server offers: all that MariaDB does, except for compression, TLS, and what is MariaDB's own.
+/// The capabilities that a server offers: all of MariaDB's, except for compression, TLS, and MariaDB's own
+/// extensions.
 const OFFERED: Capabilities = Capabilities(0x01ff_f7fe).without(Capabilities::COMPRESS);
 
 /// The same for all: nobody's secret is kept by it.
@@ -37,7 +38,7 @@ const SALT_OF_ALL: [u8; SALT] = *b"proxima-bench-salt-0";
 pub(crate) struct Conversation {
     /// A message that has not ended yet.
     begun: Vec<u8>,
-    /// What was agreed on; `None`: nobody has logged in.
+    /// The capabilities that were agreed on; `None` before the login.
     agreed: Option<Capabilities>,
     /// Which of the statements of a run were prepared, by their number less one.
     prepared: Vec<usize>,

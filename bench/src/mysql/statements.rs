@@ -1,4 +1,4 @@
-//! What a connection has prepared.
+//! The statements that a connection has prepared.
 
 /// The numbers of the statements of a run on one connection, which its server has chosen. 0: it has prepared
 /// none.

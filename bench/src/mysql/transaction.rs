@@ -2,9 +2,9 @@
 
 use super::{packet::HEAD, request::append_query};
 
-/// What a server says when a transaction has begun.
+/// A server's reply when a transaction has begun.
 pub(crate) const BEGUN: &[u8] = b"\x07\0\0\x01\0\0\0\x03\0\0\0";
-/// What it says when it has ended.
+/// A server's reply when it has ended.
 pub(crate) const COMMITTED: &[u8] = b"\x07\0\0\x01\0\0\0\x02\0\0\0";
 
 /// The bit of the status that says that a transaction is open.

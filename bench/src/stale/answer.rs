@@ -1,4 +1,4 @@
-//! What a reply says, or why there is none, in either protocol.
+//! The contents of a reply, or why it is missing, in either protocol.
 
 /// Bytes of a reply of a run at most: a value and the lines around it.
 pub(super) const LONGEST_REPLY: usize = 2 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! What was written and what was acknowledged, key by key: the judge of every read.
+//! A record of writes and acknowledgements, key by key, by which every read is judged.
 //!
 //! A key has one writer, and its writes follow each other, so its versions are ordered. A read that begins
 //! after version 7 was acknowledged must bring 7, a newer one, or nothing. A write without an acknowledgement

@@ -1,4 +1,4 @@
-//! What a run found, for machines and for people.
+//! The results of a run, for machines and for people.
 
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 

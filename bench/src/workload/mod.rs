@@ -1,4 +1,4 @@
-//! What is asked for: keys, the values that belong to them, and the order of operations.
+//! The workload: keys, the values that belong to them, and the order of operations.
 
 mod choice;
 mod keys;

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 /// Length of the table; a prime, so that the repeats of a long value do not fall on powers of two.
 const PERIOD: usize = 65_521;
 
-/// What ends the reply to a get.
+/// The end of the reply to a get.
 const FALSE_END: &[u8] = b"\r\nEND\r\n";
 
 static TABLE: LazyLock<Vec<u8>> = LazyLock::new(|| {

@@ -4,9 +4,10 @@
 //! * [`mcrouter`]: mcrouter's options and file
 //! * [`nutcracker`]: twemproxy's options and file
 //!
-//! Each front door gives a checked [`schema::Config`](crate::config::schema::Config). What the rest of the program
-//! knows of the door it came through is what that says: the manner of a listener, and the statistics that it
-//! answers.
+//! Each front door gives a checked [`schema::Config`](crate::config::schema::Config). Routes, servers and
+//! copies see this configuration alone. Three other parts depend on the door: a listener words its own
+//! replies in the door's reply style, `admin` answers mcrouter's and twemproxy's requests for statistics, and
+//! `control` passes a [`mcrouter::Door`] on to it and reports changes of health through the [`ConfigSource`].
 
 pub mod mcrouter;
 pub mod nutcracker;

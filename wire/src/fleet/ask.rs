@@ -65,7 +65,7 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// What a peer says to a request.
+/// A peer's answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerBody<'a> {
     /// The reply.
@@ -83,7 +83,7 @@ pub struct Answer<'a> {
     pub number: u64,
     /// The latest timestamp that the peer has seen.
     pub clock: u64,
-    /// What the peer says.
+    /// The peer's answer.
     pub said: AnswerBody<'a>,
 }
 

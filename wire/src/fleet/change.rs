@@ -49,7 +49,7 @@ impl<'a> Change<'a> {
     }
 }
 
-/// What a keeper says of a change.
+/// A keeper's answer to a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict<'a> {
     /// Its server has answered with these bytes.
@@ -71,7 +71,7 @@ pub struct Ack<'a> {
     pub sequence: u64,
     /// The latest timestamp that the keeper has seen: the coordinator's next one is later.
     pub clock: u64,
-    /// What became of the change.
+    /// The outcome of the change.
     pub verdict: Verdict<'a>,
 }
 

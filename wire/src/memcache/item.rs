@@ -153,7 +153,7 @@ pub fn touch_expiry(request: &[u8]) -> Option<i64> {
     }
 }
 
-/// What a text command that stores says: `set`, `add`, `replace`, `append`, `prepend`, `cas`, `lease-set`.
+/// A text command that stores: `set`, `add`, `replace`, `append`, `prepend`, `cas`, `lease-set`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreRequest<'a> {
     /// The client's flags.

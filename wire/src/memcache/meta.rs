@@ -127,8 +127,8 @@ fn check_words(line: Line<'_>, words: Words<'_>, taken: usize) -> Result<(), Bad
 /// Reads the flags, `taken` words of the line being read already. It is long because each flag has its rule.
 ///
 /// # Errors
-/// What the newest server answers: it stops at a flag that it does not know or has seen, and of wrong
-/// arguments it names the last one.
+/// Answers as the newest server does: it stops at a flag that it does not know or has seen, and names the
+/// last one of several wrong arguments.
 fn flags(line: Line<'_>, words: Words<'_>, taken: usize, request: &Request) -> Result<Flags, &'static [u8]> {
     let key = request.key.of(line.text);
     let is_arithmetic = request.command == Command::MetaArithmetic as u16;

@@ -11,9 +11,9 @@
 //! behind a number, more words than a command has, a mode of several letters, base64 with bytes outside its
 //! alphabet, blanks before the command, CR and NUL inside a line, and `delete noreply`.
 //!
-//! What is refused is answered, and swallows the bytes behind it, as the newest memcached does it.
-//! `captures/` holds what it said, and `captures/differ.tsv` what the oldest and the newest that are served
-//! make of some thousand lines.
+//! A refused request is answered, and the bytes behind it are swallowed, as by the newest memcached.
+//! `captures/` holds its answers, and `captures/differ.tsv` those of the oldest and the newest supported
+//! server to some thousand lines.
 //!
 //! [`item`] is for items that the proxy itself reads and stores.
 //!
@@ -60,7 +60,7 @@ pub use rewrite::{Rewrite, rewrite};
 pub use server::meta_commands;
 pub use version::{mark_reply, mark_request};
 
-/// What a request may ask for.
+/// The limits of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The largest value in bytes, without its line end.

@@ -1,4 +1,4 @@
-//! What a server asks of a client while it logs in.
+//! A server's requests to a client during the login.
 
 use super::{Fault, bytes::Fields, packet::append_packet};
 

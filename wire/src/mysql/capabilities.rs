@@ -1,8 +1,9 @@
-//! What both ends of a connection have agreed on.
+//! The capabilities that both ends of a connection have agreed on.
 
 /// Capabilities as a set of bits: the 32 of MySQL, and above them MariaDB's own.
 ///
-/// What is not named here is not served: compression, query attributes, optional metadata, and MariaDB's own.
+/// Capabilities without a name here are not supported: compression, query attributes, optional metadata, and
+/// MariaDB's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Capabilities(pub u64);
 

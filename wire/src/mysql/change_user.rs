@@ -9,7 +9,7 @@ use super::{
 
 const NAME: &str = "change of the user";
 
-/// What a client says to log in anew.
+/// A client's request to log in anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangeUser<'a> {
     /// The name of the user.
@@ -22,7 +22,7 @@ pub struct ChangeUser<'a> {
     pub collation: Option<u16>,
     /// The login method of the answer; empty: the client names none.
     pub method: &'a [u8],
-    /// What the client says of itself.
+    /// The client's attributes.
     pub attributes: Attributes<'a>,
 }
 

@@ -1,6 +1,6 @@
 //! Every command of the protocol, with what it is about and the shape of its reply.
 
-/// What a command is about, and so where it may go.
+/// The target of a command, which decides where it may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// A statement, whose text says what it does.
@@ -38,14 +38,14 @@ pub enum Shape {
     Login,
 }
 
-/// What is known of a command.
+/// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
     /// The first byte of its message.
     pub number: u8,
     /// Its name as in the servers' manuals.
     pub name: &'static str,
-    /// What it is about.
+    /// Its target.
     pub target: Target,
     /// The shape of its reply.
     pub shape: Shape,

@@ -1,8 +1,8 @@
-//! What the messages of a reply say.
+//! The contents of a reply's messages.
 
 use super::{AuthMore, AuthSwitch, EofPacket, ErrPacket, OkPacket, PrepareOk};
 
-/// What a message says that is understood.
+/// The contents of a message that is understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// There are only bytes to pass on.

@@ -7,8 +7,7 @@ const NAME: &str = "greeting";
 /// Bytes of a salt, none of which is zero.
 pub const SALT: usize = 20;
 
-/// What a client and a server can agree on that this codec understands. A proxy offers no capability that is
-/// not here, and asks for none.
+/// The capabilities that this codec understands. A proxy offers no other ones, and asks for no other ones.
 pub const SPOKEN: Capabilities = Capabilities(
     0x01ff_ffff & !Capabilities::COMPRESS.0 & !Capabilities::LOCAL_FILES.0
         // CLIENT_NO_SCHEMA and CLIENT_ODBC, which mean nothing today.
@@ -17,7 +16,7 @@ pub const SPOKEN: Capabilities = Capabilities(
         & !(1 << 12) & !(1 << 14),
 );
 
-/// What a server says of itself.
+/// A server's greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Greeting<'a> {
     /// The version, for MariaDB with `5.5.5-` before it.
@@ -26,7 +25,7 @@ pub struct Greeting<'a> {
     pub connection: u32,
     /// The salt of the login method.
     pub salt: [u8; SALT],
-    /// What the server offers.
+    /// The capabilities that the server offers.
     pub capabilities: Capabilities,
     /// The lowest byte of the default collation's number.
     pub collation: u8,

@@ -14,7 +14,7 @@ pub const LONGEST_HELLO: usize = 68 * 1024;
 /// The most bytes of the name of a user, a database or a method. Servers allow less.
 const LONGEST_NAME: usize = 1024;
 
-/// What a client says first.
+/// A client's first message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hello<'a> {
     /// The client goes on with TLS, and logs in within it.
@@ -23,10 +23,10 @@ pub enum Hello<'a> {
     Login(Login<'a>),
 }
 
-/// What a client says before TLS.
+/// A client's request for TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TlsRequest {
-    /// What the client asks for.
+    /// The capabilities that the client asks for.
     pub capabilities: Capabilities,
     /// The largest packet that the client takes, in bytes.
     pub largest_packet: u32,
@@ -37,7 +37,7 @@ pub struct TlsRequest {
 /// HandshakeResponse41.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Login<'a> {
-    /// What the client asks for.
+    /// The capabilities that the client asks for.
     pub capabilities: Capabilities,
     /// The largest packet that the client takes, in bytes.
     pub largest_packet: u32,
@@ -51,7 +51,7 @@ pub struct Login<'a> {
     pub database: &'a [u8],
     /// The login method of the answer; empty: the client names none.
     pub method: &'a [u8],
-    /// What the client says of itself.
+    /// The client's attributes.
     pub attributes: Attributes<'a>,
 }
 

@@ -8,7 +8,7 @@ use super::{
 
 const NAME: &str = "OK packet";
 
-/// What a server says when a statement is done.
+/// A server's reply when a statement is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OkPacket<'a> {
     /// Rows that were changed, or found with [`Capabilities::FOUND_ROWS`].
@@ -21,7 +21,7 @@ pub struct OkPacket<'a> {
     pub warnings: u16,
     /// A text for humans.
     pub info: &'a [u8],
-    /// What has changed of the session.
+    /// The changes of the session's state.
     pub trackers: Trackers<'a>,
     /// The packet was longer than is kept: nobody knows what has changed of the session.
     pub is_cut: bool,

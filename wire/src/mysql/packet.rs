@@ -3,7 +3,7 @@
 /// The most bytes of a packet's payload. A packet of this size is continued by the next, which may be empty.
 pub const LARGEST_PACKET: u32 = 0xff_ffff;
 
-/// What stands before a payload.
+/// The header before a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Bytes of the payload, at most [`LARGEST_PACKET`].

@@ -1,8 +1,8 @@
 //! The reply to one command in a buffer that holds it from its beginning, or from the end of a part that was
 //! passed on.
 //!
-//! What is known between two calls has room in a [`Parse`]: the reader looks at each packet once, and keeps
-//! nothing of it.
+//! The state between two calls fits into a [`Parse`]: the reader looks at each packet once, and keeps no byte
+//! of it.
 
 use super::{
     Capabilities, Event, Fault, Header, Shape, Status,
@@ -27,7 +27,7 @@ const BEGUN: u32 = 1 << 9;
 /// The first packet may have any number.
 const FRESH: u32 = 1 << 10;
 
-/// What the first bytes of a buffer are.
+/// The meaning of the first bytes of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyPart<'a> {
     /// More bytes are needed.
@@ -182,7 +182,7 @@ impl ReplyPosition {
         ReplyPart::More
     }
 
-    /// What was read is passed on.
+    /// The bytes that were read are passed on.
     fn part<'a>(&mut self, parse: &mut Parse) -> ReplyPart<'a> {
         let len = std::mem::take(&mut self.seen);
         self.keep(parse);

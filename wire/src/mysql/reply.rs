@@ -13,12 +13,12 @@ pub const LONGEST_CONTROL: usize = 64 * 1024;
 /// The most bytes of memory that are kept from one reply to the next.
 const KEPT: usize = 1024;
 
-/// What was read by one call.
+/// The result of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step<'a> {
     /// Bytes that belong to the reply, up to the end of the message that the event is about.
     pub taken: usize,
-    /// What that message says.
+    /// The contents of that message.
     pub event: Event<'a>,
     /// The reply ends with these bytes.
     pub is_last: bool,
@@ -31,7 +31,7 @@ pub struct ReplyReader {
     packets: Packets,
     capabilities: Capabilities,
     stage: Stage,
-    /// What the message is that has begun.
+    /// The role of the message that has begun.
     role: Role,
     kept: Vec<u8>,
 }

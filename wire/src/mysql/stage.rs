@@ -8,7 +8,7 @@ use super::{
 /// The most columns of a result. Servers allow 4096 in a table.
 const MOST_COLUMNS: u64 = 0xffff;
 
-/// What is awaited.
+/// The next message that is awaited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The head of the next result.
@@ -32,7 +32,7 @@ pub(super) enum Stage {
     End,
 }
 
-/// What follows a list of definitions.
+/// The packets behind a list of definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AfterDefinitions {
     Rows,
@@ -41,7 +41,7 @@ pub(super) enum AfterDefinitions {
     End,
 }
 
-/// What a message is.
+/// The role of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Bytes to pass on: a row, a definition, a text.
@@ -70,7 +70,8 @@ impl Stage {
         }
     }
 
-    /// What a message is that begins with this byte, and whose first packet has so many payload bytes.
+    /// The role of a message that begins with the byte `first`, and whose first packet has `packet` bytes of
+    /// payload.
     pub(super) fn role(self, first: u8, packet: u32, capabilities: Capabilities) -> Result<Role, Fault> {
         // Since no length begins with 0xff, an ERR packet is possible everywhere.
         if first == 0xff {

@@ -1,4 +1,4 @@
-//! What an OK packet tells of the session's state.
+//! The session's state as an OK packet tells it.
 
 use super::{
     Fault,
@@ -36,7 +36,7 @@ pub enum Tracker<'a> {
 pub struct Trackers<'a> {
     /// Type and content of each, as in the packet.
     bytes: &'a [u8],
-    /// What is left of an entry that names several variables.
+    /// The rest of an entry that names several variables.
     variables: &'a [u8],
 }
 

@@ -8,7 +8,7 @@ pub(super) struct Case {
     pub(super) answer: Answer,
 }
 
-/// What holds for the arguments of a request.
+/// A condition on the arguments of a request.
 #[derive(Debug)]
 pub(super) enum ArgumentTest {
     /// The word stands among the arguments from this one on.

@@ -23,7 +23,7 @@ pub struct Command {
     pub(super) specs: &'static [Spec],
     /// How it is served.
     pub served: Handling,
-    /// What it does to the data.
+    /// Its effect on the data.
     pub class: Class,
     /// Why it is refused, or refused where there are several members.
     pub reason: &'static str,
@@ -35,19 +35,19 @@ pub struct Command {
     pub is_write: bool,
     /// Its only key is its first argument, and it names no other key.
     pub(super) has_first_key: bool,
-    /// What an empty server answers.
+    /// The answer of an empty server.
     pub(super) empty: &'static [Case],
     /// A reply may be kept until its only key changes: it follows from the data of this key alone. Such a
     /// command is of [`Class::Read`].
     ///
     /// The key, or a field of a hash, may also expire. No command says so then.
     pub is_kept: bool,
-    /// What it changes of the data that replies follow from.
+    /// The data that it changes, on which kept replies depend.
     pub changes: Changes,
 }
 
-/// What a command changes at the server that runs it, so that replies which were kept before are no longer
-/// true.
+/// The data that a command changes at the server that runs it: replies that were kept before and depend on it
+/// are outdated.
 ///
 /// A command that waits for others, as `BLMOVE`, changes its keys at any time until it is answered. `EXEC`
 /// itself changes nothing: each command of the transaction has changes of its own.
@@ -60,7 +60,8 @@ pub enum Changes {
     Keys,
     /// Any keys, or all of them.
     Everything,
-    /// What a script changes: by custom the keys that it names, but no server keeps it from changing others.
+    /// The data that a script changes: by custom the keys that it names, but no server keeps it from changing
+    /// others.
     Scripts,
 }
 

@@ -1,4 +1,5 @@
-//! What an empty server answers, from `commands/empty.tsv`: the reply where a route ends without a server.
+//! The answers of an empty server, from `commands/empty.tsv`: the replies where a route ends without a
+//! server.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! What the servers say about requests that they do not take, and what an error means.
+//! The errors of servers: their texts for requests that are not accepted, and the outcome that each stands
+//! for.
 //!
 //! The texts are those of Redis 7.0 to 8.0 and Valkey 8.1 to 9.1, recorded in `captures/resp`.
 
@@ -42,7 +43,7 @@ static NO_BULK: [[u8; TEXT.len()]; 256] = {
     texts
 };
 
-/// What an error of a server means, by its first word. `line` is the error without its `-`.
+/// The outcome that an error of a server stands for, by its first word. `line` is the error without its `-`.
 ///
 /// [`Outcome::ClientError`] is the request's own fault, and no other server would answer anything else. The
 /// others say that this server cannot answer now; another one may.

@@ -41,7 +41,7 @@ pub use reply::{Expect, reply, whole};
 pub use request::{blocks, request};
 pub use transaction::commands;
 
-/// What a request may ask for.
+/// The limits of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The largest bulk string in bytes.

@@ -1,4 +1,4 @@
-//! What a server says: replies, their parts, and pushes.
+//! A server's messages: replies, their parts, and pushes.
 
 use memchr::memchr;
 
@@ -14,7 +14,7 @@ const PORTION: usize = 8 * 1024;
 /// A reply of more bytes may be returned before its last string has come.
 const WHOLE: usize = 64 * 1024;
 
-/// What is awaited from a server.
+/// The message that is awaited from a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
     /// The reply to one command.

@@ -1,4 +1,4 @@
-//! What is known about a reply that has begun.
+//! The state of reading a reply that has begun.
 
 use crate::message::Parse;
 

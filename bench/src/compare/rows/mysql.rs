@@ -15,7 +15,7 @@ const TABLE: [(&str, usize, Protocol, &str); 4] = [
     ("prepared-100x1", 100, Protocol::MysqlPrepared, ", prepared"),
 ];
 
-/// What a query may cost at most, as a multiple of what HAProxy takes to pass its bytes on.
+/// The most that a query may cost, as a multiple of HAProxy's cost of passing its bytes on.
 const AT_MOST: f64 = 0.85;
 
 pub(super) fn rows() -> Vec<Row> {

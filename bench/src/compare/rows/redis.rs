@@ -27,14 +27,14 @@ const TABLE: [ProxyRow; 6] = [
     ("100x1-32k", 100, 1, 32 * 1024, 0.65, 0.68),
 ];
 
-/// What a request may cost at most, as a multiple of the same request of memcached: without and with
+/// The most that a request may cost, as a multiple of the same request of memcached: without and with
 /// pipelining.
 const OWN: [f64; 2] = [1.10, 1.25];
 
-/// What a request for 100 keys may cost at most, as a multiple of twemproxy's.
+/// The most that a request for 100 keys may cost, as a multiple of twemproxy's cost.
 const MANY: f64 = 0.60;
 
-/// What a transaction of three commands may cost at most, as a multiple of one of them.
+/// The most that a transaction of three commands may cost, as a multiple of one command.
 const TRANSACTION: f64 = 3.5;
 
 pub(super) fn rows() -> Vec<Row> {

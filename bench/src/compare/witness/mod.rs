@@ -36,7 +36,7 @@ pub(super) struct ContenderRuns {
     pub(super) failure: Option<String>,
 }
 
-/// What the witness says of one run.
+/// The witness' results of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct WitnessReport {
     /// Requests per second: writes, reads.
@@ -107,7 +107,7 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// What the witness prints when it runs with these arguments, on the processors of the others.
+/// Runs the witness with these arguments, on the processors of the others, and returns its output.
 fn output(program: &Path, arguments: &[&str], arena: &Arena<'_>) -> Result<String> {
     let prefix = arena.processor_sets.others.prefix();
     let mut words = prefix.into_iter().map(PathBuf::from).chain([program.to_owned()]);

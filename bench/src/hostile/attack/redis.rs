@@ -9,7 +9,7 @@ const SIZE: usize = 1 << 20;
 /// Bytes of one transaction: as many as a server or proxy may get in one read.
 const TRANSACTION: usize = 64 * 1024;
 
-/// What each reply ends with, refused or not: a PING is answered in every state of a connection.
+/// The end of each reply, refused or not: a PING is answered in every state of a connection.
 pub(crate) const END: &[u8] = b"~end\r\n";
 
 /// Different keys of an attack: few, so that a server, which looks at all that it has for `KEYS`, is not what

@@ -1,8 +1,8 @@
 //! How a client proves a password that it does not send, and how the proxy proves it to a server.
 //!
-//! What proves it to a server is a [`NativeKey`] or a [`Sha2Key`]. Neither is a password, but each is as good
-//! as one for its method: whoever has it can log in. A proxy gets it from a client's answer, if it has the
-//! hash that the server keeps, and so it needs no password to log in for the client.
+//! A [`NativeKey`] or a [`Sha2Key`] proves it to a server. Neither is a password, but each is as good as one
+//! for its method: its owner can log in. A proxy gets it from a client's answer, if it has the hash that the
+//! server keeps, and so it needs no password to log in for the client.
 
 mod native;
 mod sha2;

@@ -65,7 +65,7 @@ impl NativeKey {
         &self.0
     }
 
-    /// What servers keep of it.
+    /// The hash that servers keep of it.
     pub fn hash(&self) -> NativeHash {
         NativeHash(Sha1::digest(self.0).into())
     }

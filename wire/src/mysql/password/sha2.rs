@@ -12,11 +12,11 @@ use crate::mysql::SALT;
 /// The method's name.
 pub const CACHING_SHA2: &[u8] = b"caching_sha2_password";
 
-/// What a server says when the fast answer was enough. The end of the login follows.
+/// A server's answer when the fast answer was enough. The end of the login follows.
 pub const FAST: &[u8] = &[3];
-/// What a server says when it needs the password.
+/// A server's answer when it needs the password.
 pub const FULL: &[u8] = &[4];
-/// What a client asks for, to encrypt the password where there is no TLS.
+/// A client's request for the key that encrypts the password where there is no TLS.
 pub const PUBLIC_KEY: &[u8] = &[2];
 
 /// Bytes of a hash, of a key and of a fast answer.
@@ -53,7 +53,7 @@ impl Sha2Key {
         Self(Sha256::digest(password).into())
     }
 
-    /// What servers keep of it in their cache.
+    /// The hash that servers keep of it in their cache.
     pub fn hash(&self) -> Sha2Hash {
         Sha2Hash(Sha256::digest(self.0).into())
     }

@@ -1,6 +1,6 @@
 //! Character sets, as far as they decide what a byte of a text is.
 
-/// What the bytes above 127 of a text may be.
+/// The possible meanings of a text's bytes above 127.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Charset {
     /// UTF-8 or ASCII: letters, of which no byte is below 128.

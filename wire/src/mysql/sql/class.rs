@@ -1,6 +1,6 @@
-//! What a statement does, in one word.
+//! The class of a statement: its effect in one word.
 
-/// What a statement does.
+/// The effect of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// It only reads, and every server that has the data answers alike.
@@ -73,10 +73,10 @@ impl Class {
     }
 }
 
-/// What the statements of a text do.
+/// The effect of the statements of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// What they do. For several statements it is what all of them do, where one word says that.
+    /// Their class; for several statements the class that covers all of them.
     pub class: Class,
     /// The result depends on what the server keeps for the connection: variables, the last generated id, the
     /// number of found rows.
@@ -129,7 +129,8 @@ impl Statement {
         }
     }
 
-    /// What this statement, whose comments were executed, may do where some are not.
+    /// The possible effect of this statement, which was read with its comments executed, where some comments
+    /// are not executed.
     pub(super) fn or_without_comments(self, skipped: Self) -> Self {
         if skipped.is_empty {
             return self;

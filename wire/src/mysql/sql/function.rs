@@ -3,7 +3,7 @@
 //! SLEEP and BENCHMARK are reads: they take time and leave nothing. UUID, RAND and NOW are as well: what they
 //! return differs from call to call on one server, too.
 
-/// What a call does besides returning a value.
+/// The side effect of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     Nothing,

@@ -1,4 +1,4 @@
-//! What a statement does, from its words: this is no parser.
+//! Classifies a statement by its words, without parsing it.
 //!
 //! [`statement`] looks at the first word of each statement of a text, and for reads at the words behind it
 //! that make them something else: `INTO`, `FOR UPDATE`, `:=`, functions that change or tell the state of the
@@ -35,7 +35,7 @@ use token::{Comments, Tokens};
 /// The most bytes of a text that is looked at.
 pub const LONGEST: usize = 64 * 1024;
 
-/// What a server knows of a connection and decides how a text is read.
+/// The state of a connection that decides how its server reads a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Mode {
     /// `sql_mode` has ANSI_QUOTES: names stand in `"` as well.
@@ -46,7 +46,7 @@ pub struct Mode {
     pub charset: Charset,
 }
 
-/// What the statements of this text do.
+/// Classifies the statements of this text.
 pub fn statement(text: &[u8], mode: Mode) -> Statement {
     if text.len() > LONGEST || !mode.charset.is_readable(text) {
         return Statement::UNKNOWN;

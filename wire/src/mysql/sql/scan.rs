@@ -7,7 +7,7 @@ use super::{
     token::{Token, Tokens},
 };
 
-/// What the next word means.
+/// The context that gives the next word its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// It says what the statement does.
@@ -28,7 +28,7 @@ pub(super) enum State {
     Rest,
 }
 
-/// What is known of the statement so far.
+/// The state of the scan of a statement.
 #[derive(Debug)]
 pub(super) struct Scan {
     pub(super) statement: Statement,
@@ -54,7 +54,7 @@ impl Scan {
         }
     }
 
-    /// What the statement does that has ended.
+    /// The classification of the statement that has ended.
     pub(super) fn end(mut self) -> Statement {
         if let State::Second(verb) = self.state {
             self.second(verb, Keyword::Other, true);

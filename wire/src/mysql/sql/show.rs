@@ -2,7 +2,7 @@
 
 use super::Class;
 
-/// What is kept with the data: every server shows the same.
+/// Objects that are kept with the data: every server shows the same.
 const OBJECTS: [&str; 25] = [
     "authors",
     "character",
@@ -31,7 +31,7 @@ const OBJECTS: [&str; 25] = [
     "triggers",
 ];
 
-/// What is kept for the connection.
+/// State that is kept for the connection.
 const STATE: [&str; 7] = [
     "count",
     "errors",

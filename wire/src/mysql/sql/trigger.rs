@@ -1,4 +1,4 @@
-//! What makes a read something else, wherever it stands in a statement.
+//! Words that make a read something else, wherever they stand in a statement.
 
 use super::{
     Class,
@@ -68,7 +68,7 @@ impl Scan {
         }
     }
 
-    /// What stands behind INTO.
+    /// Reads the word behind INTO.
     fn into(&mut self, token: Token) {
         if !self.statement.class.is_read() {
             return;
