@@ -183,7 +183,7 @@ pub(super) fn processor_sets(pinned: bool, options: &Options) -> Result<Option<P
     Ok((!others.is_empty()).then_some(processor_sets))
 }
 
-/// Where one run takes place.
+/// The environment of one run.
 pub(super) struct Arena<'a> {
     pub(super) field: &'a [Entrant],
     pub(super) options: &'a Options,

@@ -1,4 +1,4 @@
-//! Where a contender's program is, as the command line says it.
+//! The path of a contender's program, from the command line.
 
 use std::{path::PathBuf, str::FromStr};
 

@@ -15,7 +15,7 @@ const GIVE_UP: Duration = Duration::from_secs(5);
 /// Time for one attempt. Where the listen queue is still full, the kernel repeats a connect after a second.
 const ATTEMPT: Duration = Duration::from_secs(1);
 
-/// Time until a new client is served. `None`: it is not.
+/// Time until a new client is served. `None` if it never is.
 pub(super) fn until_served(address: SocketAddr, protocol: Protocol) -> Option<Duration> {
     let start = Instant::now();
     while start.elapsed() < GIVE_UP {

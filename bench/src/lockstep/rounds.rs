@@ -51,7 +51,7 @@ impl Rounds {
         self.near == Near::Written
     }
 
-    /// Where replies are to be kept: reads every key once, so that they are.
+    /// Reads every key once, so that replies are kept where they are to be kept.
     pub(crate) fn keep_all(&mut self, target: &mut Target) -> Result<()> {
         if !self.near.keeps_all() {
             return Ok(());

@@ -14,7 +14,7 @@ pub(crate) struct Packet<'a> {
     pub(crate) length: usize,
 }
 
-/// The packet at the start of `bytes`. `None`: it has not ended.
+/// The packet at the start of `bytes`. `None` if it is incomplete.
 pub(crate) fn first(bytes: &[u8]) -> Option<Packet<'_>> {
     let (&[a, b, c, sequence], rest) = bytes.split_first_chunk()?;
     let payload = rest.get(..u32::from_le_bytes([a, b, c, 0]) as usize)?;

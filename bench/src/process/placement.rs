@@ -19,7 +19,7 @@ const SCHED_BATCH: &str = "3";
 /// clients write, and not so low that a machine busy with other work starves it.
 const LOW: &str = "10";
 
-/// Where a started process may run.
+/// The processors on which a started process may run.
 #[derive(Clone, Debug)]
 pub(crate) enum Placement {
     /// On the processors of this process.

@@ -112,7 +112,7 @@ fn execute(name: &[u8], words: &[&[u8]], value_size: usize, out: &mut Vec<u8>) -
 /// The words of a request, and its length.
 type Read<'a> = (Vec<&'a [u8]>, usize);
 
-/// The words of the request at the start of `bytes`, and its length. `None`: it has not ended.
+/// The words of the request at the start of `bytes`, and its length. `None` if it is incomplete.
 fn request(bytes: &[u8]) -> Result<Option<Read<'_>>> {
     let Some((count, mut at)) = number(bytes, b'*')? else {
         return Ok(None);
@@ -133,7 +133,7 @@ fn request(bytes: &[u8]) -> Result<Option<Read<'_>>> {
     Ok(Some((words, at)))
 }
 
-/// The number on the line at the start of `bytes`, and the line's length. `None`: it has not ended.
+/// The number on the line at the start of `bytes`, and the line's length. `None` if it is incomplete.
 fn number(bytes: &[u8], kind: u8) -> Result<Option<(usize, usize)>> {
     let Some(end) = bytes.iter().take(32).position(|&byte| byte == b'\n') else {
         ensure!(

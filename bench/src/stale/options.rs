@@ -138,7 +138,7 @@ impl Options {
         Ok(())
     }
 
-    /// Where reads go.
+    /// The addresses to which reads go.
     pub(super) fn read_addresses(&self) -> &[SocketAddr] {
         if self.read.is_empty() {
             &self.write

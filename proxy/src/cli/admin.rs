@@ -41,7 +41,7 @@ pub(super) enum AskError {
 /// An admin port.
 pub(super) struct Admin {
     address: String,
-    /// TLS with it. `None`: it speaks plainly.
+    /// TLS with it. `None` for plain text.
     tls: Option<ClientTls>,
 }
 

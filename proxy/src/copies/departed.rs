@@ -78,7 +78,7 @@ impl Departed {
         pools.map(|(pool, all)| (pool.clone(), servers(all))).collect()
     }
 
-    /// When the next grace time ends; `None`: no copy is waited for.
+    /// The end of the next grace time; `None` if no copy is waited for.
     pub fn until(&self) -> Option<Instant> {
         self.pools.values().flatten().map(|waiting| waiting.until).min()
     }

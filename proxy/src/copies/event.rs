@@ -19,7 +19,7 @@ pub enum Event {
     Broken {
         /// The copy.
         member: Arc<Member>,
-        /// Our end of the connection; `None`: it is not known.
+        /// Our end of the connection; `None` if it is unknown.
         end: Option<SocketAddr>,
     },
     /// This worker follows a proposal.

@@ -80,7 +80,7 @@ impl MissedWrites {
         self.last = Some(now);
     }
 
-    /// Adds our end of a connection that broke; `None`: it has no address that the server could list.
+    /// Adds our end of a connection that broke; `None` if it has no address that the server could list.
     pub(super) fn add_connection(&mut self, address: Option<SocketAddr>) {
         /// Longer lists are not compared; the repair waits instead.
         const MOST: usize = 10_000;

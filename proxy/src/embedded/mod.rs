@@ -62,7 +62,7 @@ pub struct Connection<'a> {
     pub id: u64,
     /// The client's address, `tcp:127.0.0.1:40000` or `unix:/path`.
     pub address: &'a str,
-    /// Where it was accepted. `None`: it is a listening socket.
+    /// The listener that accepted it. `None` for a listening socket.
     pub listener: Option<&'a str>,
     /// memcached's name for its state: `conn_listening`, `conn_read`, `conn_nread`, `conn_mwrite`, …
     pub state: &'a str,

@@ -47,7 +47,7 @@ impl Roster {
         }
     }
 
-    /// The roster to which this difference leads; `None`: it leads from another one than this.
+    /// Applies the difference to this roster; `None` if it begins at another roster.
     pub fn follow(&self, difference: &Difference) -> Option<Self> {
         if self.fleet != difference.fleet || self.view.number != difference.from {
             return None;

@@ -15,7 +15,7 @@ pub struct Heartbeat {
     pub name: String,
     /// Its stay; 0: it has none.
     pub stay: Stay,
-    /// When it was sent, by the clock of the sender, which the grant repeats.
+    /// The time of sending by the sender's clock. The grant repeats it.
     pub sent: u64,
     /// The newest view that all of its workers have installed.
     pub installed: u64,

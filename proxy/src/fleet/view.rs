@@ -29,7 +29,7 @@ pub struct Peer {
     pub identity: u128,
     /// Drawn at the start of its process: another process of the same peer has another stay.
     pub process: u64,
-    /// Where the other peers reach it.
+    /// The address at which the other peers reach it.
     pub address: SocketAddr,
     /// Its stay.
     pub stay: Stay,

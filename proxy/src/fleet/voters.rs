@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 pub struct Voter {
     /// The number of its node, which is that of its directory.
     pub node: u64,
-    /// Where it was when it was chosen.
+    /// The address at which it was when it was chosen.
     pub address: SocketAddr,
 }
 
@@ -19,7 +19,7 @@ pub struct Present {
     pub name: String,
     /// The number of its node.
     pub node: u64,
-    /// Where it is.
+    /// The address at which it is.
     pub address: SocketAddr,
     /// It only votes.
     pub witness: bool,

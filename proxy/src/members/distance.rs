@@ -68,7 +68,7 @@ impl DistanceSource {
     }
 }
 
-/// Where this process is: so that one configuration serves every node.
+/// The location of this process, so that one configuration serves every node.
 #[derive(Clone, Debug, Default)]
 pub struct OwnLocation {
     addresses: HashSet<IpAddr>,

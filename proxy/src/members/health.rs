@@ -61,7 +61,7 @@ pub enum HealthState {
 /// A state beyond [`HealthState::Ejected`], which operators see as the same: no process listens there.
 const GONE: u8 = 3;
 
-/// When a member is ejected and how it is probed.
+/// The conditions under which a member is ejected, and the way it is probed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Eject {
     /// The kinds of failures that count.

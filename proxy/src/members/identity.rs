@@ -10,8 +10,8 @@ pub struct ServerIdentity {
     pub pool: Arc<str>,
     /// The name by which consistent hashing and operators know it.
     pub name: Arc<str>,
-    /// Where it is: `ip:port` or `unix:/path`; as it is written in the configuration while its host name has
-    /// no address.
+    /// Its address: `ip:port` or `unix:/path`. While its host name has no address, it is the text of the
+    /// configuration.
     pub address: Arc<str>,
 }
 

@@ -59,7 +59,7 @@ pub struct Member {
     pub keepalive: Option<KeepAlive>,
     /// Whether each connection begins with the question for its version.
     pub asks_version: bool,
-    /// TLS with it; `None`: it speaks plainly.
+    /// TLS with it; `None` for plain text.
     pub tls: Option<Arc<Connector>>,
     /// Where there is no TLS, a password may be encrypted with the key that it sends.
     pub may_encrypt: bool,

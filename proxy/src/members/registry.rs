@@ -98,7 +98,7 @@ pub enum BadEndpoint {
 }
 
 impl Registry {
-    /// Where this process is.
+    /// The location of this process.
     pub fn here(&self) -> &OwnLocation {
         &self.here
     }

@@ -26,14 +26,14 @@ pub struct WorkerNear {
     changes: Option<Changes>,
     /// Changes without an answer, the oldest first, and when each ends.
     lingering: VecDeque<(Micros, OpenChange)>,
-    /// When the last change of everything was begun in place of single ones.
+    /// The time of the last change of everything that began in place of single ones.
     wholesale: Option<Micros>,
-    /// When flushes begin and end that servers were told of.
+    /// The beginnings and ends of flushes that were sent to servers with a delay.
     due: Vec<(Micros, Micros)>,
 }
 
 impl WorkerNear {
-    /// How changes are counted. `None`: nothing is kept in this process.
+    /// The counting of changes. `None` without a near cache in this process.
     #[inline]
     pub fn changes(&self) -> Option<&Changes> {
         self.changes.as_ref()

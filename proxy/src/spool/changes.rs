@@ -35,7 +35,7 @@ impl ReplayedDeletes {
         }
     }
 
-    /// Deletes of these keys begin. `None`: nothing is kept of them.
+    /// Begins deletes of these keys. `None` if no near cache keeps them.
     pub(super) fn begin<'a>(&self, keys: impl Iterator<Item = &'a str>) -> Option<OpenChange> {
         let changes = self.changes.as_ref()?;
         Some(changes.of_keys(keys.map(str::as_bytes)))

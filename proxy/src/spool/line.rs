@@ -52,7 +52,7 @@ impl FailedDelete {
         str::from_utf8(&self.key).is_ok_and(is_key) && ServerName::parse(&self.server).is_some()
     }
 
-    /// Appends its line. Returns the server; `None`: there is nothing that can be written.
+    /// Appends its line. Returns the server; `None` if the delete cannot be written as a line.
     pub(super) fn write(
         &self,
         options: &SpoolOptions,

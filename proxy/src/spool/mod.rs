@@ -80,7 +80,8 @@ impl Spool {
         *self.shared.secure() = servers.collect();
     }
 
-    /// From now on the deletes that are sent again are changes in this near cache. `None`: nothing is kept.
+    /// From now on the deletes that are sent again are changes in this near cache. `None`: there is no near
+    /// cache.
     pub fn follow_near(&self, near: Option<&Arc<Near>>) {
         *self.shared.near() = near.cloned();
     }

@@ -60,7 +60,7 @@ pub(super) struct Shared {
     files: Mutex<Files>,
     /// The servers that are reached by TLS.
     secure: Mutex<BTreeMap<ServerName, Arc<Connector>>>,
-    /// Where replies are kept that deletes end. `None`: nowhere.
+    /// The near cache whose replies deletes remove. `None` without one.
     near: Mutex<Option<Arc<Near>>>,
     changed: Condvar,
 }
@@ -80,7 +80,7 @@ impl Shared {
         self.secure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where replies are kept that deletes end. `None`: nowhere.
+    /// The near cache whose replies deletes remove. `None` without one.
     pub(super) fn near(&self) -> MutexGuard<'_, Option<Arc<Near>>> {
         self.near.lock().unwrap_or_else(PoisonError::into_inner)
     }

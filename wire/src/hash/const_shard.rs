@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// The position of the text between the first two colons of `key`; `None`: there are no two.
+/// The position of the text between the first two colons of `key`; `None` without two colons.
 #[inline]
 pub fn shard(key: &[u8]) -> Option<Range<usize>> {
     let mut colons = memchr::memchr_iter(b':', key);

@@ -10,7 +10,7 @@ const ENGINE: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// Decodes `text`. `None`: it is no base64, or has more bytes than `into`.
+/// Decodes `text`. `None` if it is no base64, or has more bytes than `into`.
 pub(super) fn decode<'a>(text: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]> {
     let len = ENGINE.decode_slice(text, into).ok()?;
     into.get(..len)

@@ -105,7 +105,7 @@ pub fn removal(key: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends `key`, which may have any bytes, to a meta command. Returns the flag that says how it is written.
-/// `None`: it is too long, and nothing is appended.
+/// `None` if it is too long: nothing is appended then.
 pub(super) fn named(key: &[u8], out: &mut Vec<u8>) -> Option<&'static [u8]> {
     let mut scratch = [0; KEY];
     match is_word(key) {

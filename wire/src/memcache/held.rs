@@ -13,7 +13,7 @@ pub(super) struct HeldValue<'a> {
 }
 
 impl<'a> HeldValue<'a> {
-    /// Parses `VA LENGTH fFLAGS tSECONDS` and the value. `None`: it is anything else, such as a stale value.
+    /// Parses `VA LENGTH fFLAGS tSECONDS` and the value. `None` for any other reply, such as a stale value.
     pub(super) fn of(reply: &'a [u8]) -> Option<Self> {
         let line = head(reply)?;
         let rest = line::text(line).strip_prefix(b"VA ")?;

@@ -20,7 +20,7 @@ pub struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// Parses the reply to `get`, `gets`, `gat` or `gats` of one key. `None`: it has no value.
+    /// Parses the reply to `get`, `gets`, `gat` or `gats` of one key. `None` for a reply without a value.
     pub fn of(reply: &'a [u8]) -> Option<Self> {
         let line = head(reply)?;
         let mut words = words(line);
@@ -167,7 +167,7 @@ pub struct StoreRequest<'a> {
 }
 
 impl<'a> StoreRequest<'a> {
-    /// Parses a request that is complete. `None`: it is no text command that stores, or its numbers are not
+    /// Parses a request that is complete. `None` if it is no text command that stores, or its numbers are not
     /// plain.
     pub fn of(request: &'a [u8]) -> Option<Self> {
         let line = head(request)?;

@@ -140,7 +140,7 @@ const fn is_telling(event: &Event<'_>) -> bool {
     }
 }
 
-/// Where in a reply the reader is.
+/// The position of the reader in a reply.
 #[derive(Clone, Copy, Debug)]
 struct ReplyPosition {
     stage: Stage,

@@ -36,7 +36,7 @@ pub struct ReplyReader {
     kept: Vec<u8>,
 }
 
-/// Where the message is that is to be understood.
+/// The location of the message's bytes.
 enum MessageSource<'a> {
     /// Nowhere: there are only bytes to pass on.
     Absent,

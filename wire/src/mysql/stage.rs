@@ -1,4 +1,4 @@
-//! Where in a reply its reader is, and what comes next.
+//! The position of a reader in a reply, and the message that comes next.
 
 use super::{
     AuthMore, AuthSwitch, Capabilities, EofPacket, ErrPacket, Event, Fault, OkPacket, PrepareOk, Shape,

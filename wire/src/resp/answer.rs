@@ -3,7 +3,7 @@
 /// One of the answers to a command.
 #[derive(Debug)]
 pub(super) struct Case {
-    /// When it is the answer: if all of these hold, and no case before it.
+    /// The conditions of the answer: all of them hold, and the cases before it do not match.
     pub(super) when: &'static [ArgumentTest],
     pub(super) answer: Answer,
 }

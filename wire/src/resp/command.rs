@@ -19,7 +19,7 @@ pub struct Command {
     pub flags: &'static [&'static str],
     /// The first key, the last and the step, as `COMMAND` tells them.
     pub positions: [i16; 3],
-    /// Where its keys are.
+    /// The positions of its keys.
     pub(super) specs: &'static [Spec],
     /// How it is served.
     pub served: Handling,
@@ -123,7 +123,7 @@ pub enum Combine {
     Any,
 }
 
-/// Where some keys of a command are.
+/// The positions of some keys of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spec {
     pub(super) begin: Begin,

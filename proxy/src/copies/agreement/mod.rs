@@ -189,7 +189,7 @@ impl Agreement {
         })
     }
 
-    /// Why the state of this copy is what was proposed last; `None`: it is simply current.
+    /// The reason of the state that was proposed last; `None` if the copy is simply current.
     pub fn reason(&self, server: &ServerIdentity) -> Option<String> {
         let copy = self.copies.get(server)?;
         Some(match copy.state {
@@ -266,7 +266,7 @@ impl Agreement {
         }
     }
 
-    /// A connection to this copy broke with requests unanswered; `end` is ours; `None`: it is not known.
+    /// A connection to this copy broke with unanswered requests. `end` is our end of it, if it is known.
     pub fn broken(&mut self, server: &ServerIdentity, end: Option<SocketAddr>) {
         if let Some(copy) = self.copies.get_mut(server) {
             copy.missed.add_connection(end);

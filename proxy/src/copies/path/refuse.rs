@@ -1,4 +1,4 @@
-//! When too few copies took a write.
+//! The refusal of a write that too few copies took.
 
 use std::{rc::Rc, sync::Arc};
 

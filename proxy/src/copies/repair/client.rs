@@ -32,7 +32,7 @@ const MOST: usize = 10_000;
 
 /// An open connection to a server, logged in.
 pub trait Exchange: Send {
-    /// Our end of it; `None`: it has no address that the server could list.
+    /// Our end of it; `None` if it has no address that the server could list.
     fn local(&self) -> Option<SocketAddr>;
 
     /// Sends requests.

@@ -19,6 +19,6 @@ pub use self::{
     plan::{Remedy, RepairPlan, RepairReport},
 };
 
-/// Where addresses prove nothing: this long after a server answers again, it has executed what its other
-/// connections held, or never will.
+/// The wait where addresses prove nothing. This long after a server answers again, it has executed all that
+/// its other connections held, or never will.
 const UNPROVEN: Duration = Duration::from_secs(10);

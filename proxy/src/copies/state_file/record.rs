@@ -177,7 +177,7 @@ impl PreviousRun {
     }
 }
 
-/// The life of the running kernel; `None`: it does not tell.
+/// The boot ID of the running kernel; `None` if it is not readable.
 pub(super) fn boot_id() -> Option<String> {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(id.trim().to_owned())

@@ -33,7 +33,7 @@ pub struct WriteReport {
     pub left: RestartState,
 }
 
-/// Where the newest job lies until the thread takes it.
+/// The mailbox of the newest job, until the thread takes it.
 #[derive(Default)]
 struct LatestJob {
     newest: Mutex<Option<Job>>,
@@ -128,7 +128,7 @@ impl Writer {
         number
     }
 
-    /// Where the file is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

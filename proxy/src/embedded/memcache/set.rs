@@ -8,7 +8,7 @@ use proxima_wire::{
 use super::{call::Call, refuse, say, too_large};
 use crate::embedded::store::{Counter, Entry, Marks, Meta};
 
-/// When and how a value is stored.
+/// The conditions and ways of storing a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// In any case.

@@ -1,4 +1,5 @@
-//! When keys expire: EXPIRE, PEXPIRE, EXPIREAT, PEXPIREAT, PERSIST, TTL, PTTL, EXPIRETIME, PEXPIRETIME.
+//! Commands for expiry times: EXPIRE, PEXPIRE, EXPIREAT, PEXPIREAT, PERSIST, TTL, PTTL, EXPIRETIME,
+//! PEXPIRETIME.
 
 use proxima_wire::{message::Outcome, resp::Args};
 

@@ -13,7 +13,7 @@ pub(super) struct Options<'a> {
     pub(super) expiry: Expiry<'a>,
 }
 
-/// When a value is stored.
+/// The condition under which a value is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition<'a> {
     Always,

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::embedded::store::{Counter, Entry, Meta, TooLarge};
 
-/// When a value that is stored expires.
+/// The lifetime of a value that is stored.
 #[derive(Clone, Copy)]
 pub(super) enum Lifetime {
     /// At this moment of the store's clock; 0: never.

@@ -35,7 +35,7 @@ impl Entry<'_, '_> {
         self.found.ok().map(|at| self.shard.item(at))
     }
 
-    /// Why there is no item. `None`: there is one.
+    /// Why there is no item; `None` if there is one.
     pub fn miss(&self) -> Option<Miss> {
         self.found.err()
     }

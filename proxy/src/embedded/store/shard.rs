@@ -345,7 +345,7 @@ impl Shard {
         self.keyspace_state(keyspace).items
     }
 
-    /// Drops the least useful of the next few items and returns it. `None`: there was no item.
+    /// Drops the least useful of the next few items and returns it. `None` if there was no item.
     fn evict(&mut self, now: u64) -> Option<Box<[u8]>> {
         let (slots, mut seen) = (self.table.slots(), 0);
         let mut victim: Option<(usize, u32)> = None;

@@ -91,12 +91,12 @@ impl Line {
         })
     }
 
-    /// The peer is to be told once more what is complete.
+    /// Has the peer told once more which changes are complete.
     pub(super) fn forget_told(&mut self) {
         self.told_in = 0;
     }
 
-    /// When the oldest change was sent that the peer has not answered.
+    /// The time at which the oldest change without an answer was sent.
     pub(super) fn oldest(&self) -> Option<Micros> {
         self.sent
             .iter()

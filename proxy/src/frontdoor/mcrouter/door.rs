@@ -25,7 +25,7 @@ pub struct Door {
     pub router: String,
     /// The name of the service.
     pub service: String,
-    /// The path of the configuration. `None`: it is an argument.
+    /// The path of the configuration. `None` if an argument has the configuration itself.
     pub config_file: Option<PathBuf>,
     /// Every option of mcrouter's by its internal name, with its value.
     pub options: Vec<(String, String)>,
@@ -97,8 +97,8 @@ fn parameters(constants: &Constants) -> String {
     text
 }
 
-/// Where files of statistics go. The folder that is used without an option must be there: it is made by those
-/// who want them.
+/// The folder for files of statistics, and their interval. The folder that is used without an option must
+/// exist: an operator who wants these files creates it.
 fn files(flags: &Flags) -> Option<(PathBuf, Duration)> {
     let root = PathBuf::from(flags.text("stats-root"));
     let interval = Duration::from_millis(flags.number("stats-logging-interval"));

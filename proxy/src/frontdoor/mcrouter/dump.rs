@@ -22,7 +22,7 @@ const DEFAULT_ROOT: &str = "/var/mcrouter/config";
 /// Letters of a path that do not stand in the name of its dump.
 const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_');
 
-/// Where the files of the last good configuration are kept.
+/// The folder with the files of the last good configuration.
 #[derive(Clone, Debug)]
 pub(super) struct Dump {
     folder: PathBuf,
@@ -85,7 +85,7 @@ impl Dump {
     }
 }
 
-/// Where the texts of a configuration come from.
+/// The source of a configuration's texts.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Origin<'a> {
     /// From the files themselves.

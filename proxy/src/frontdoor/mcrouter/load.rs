@@ -41,7 +41,7 @@ pub(super) struct Reader {
     pub(super) base: Config,
     /// The file that makes this proxy a peer of a fleet, as it was read at the start.
     pub(super) peer: Option<(PeerFile, PathBuf)>,
-    /// Where the last good configuration is kept.
+    /// The folder of the last good configuration.
     pub(super) dump: Option<Dump>,
     /// The file of runtime variables. `None` without such a file.
     pub(super) variables: Option<PathBuf>,
@@ -169,7 +169,7 @@ impl Reader {
         Ok((loaded, texts))
     }
 
-    /// Where imported files are looked for. `None`: in the working directory.
+    /// The folder of imported files. `None`: the working directory.
     fn folder(&self) -> Option<PathBuf> {
         match &self.input {
             Input::File(path) => path.parent().map(Path::to_owned),

@@ -89,7 +89,7 @@ pub(super) struct Settings {
     pub(super) tls: ClientTls,
     /// Whether every request is logged.
     pub(super) log_requests: bool,
-    /// The rules for pools that are written as a whole. `None`: they are no pools of copies.
+    /// The rules for pools that are written as a whole. `None` if they are no pools of copies.
     pub(super) keep_writing: Option<Replicated>,
     /// The values of `%name%` without a definition.
     pub(super) constants: Constants,

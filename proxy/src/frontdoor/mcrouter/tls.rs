@@ -40,7 +40,7 @@ fn identity(flags: &Flags, [certificate, key]: [&str; 2]) -> Option<Identity> {
     })
 }
 
-/// Does this word behind an address or in a pool ask for TLS? `None`: it is not served.
+/// Does this word behind an address or in a pool ask for TLS? `None` if the word is not supported.
 pub(super) fn is_asked_for(word: &str) -> Option<bool> {
     match word {
         "plain" => Some(false),

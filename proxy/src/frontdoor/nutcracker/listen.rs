@@ -1,4 +1,4 @@
-//! Where the clients of a pool connect.
+//! The listeners of a pool.
 
 use std::net::IpAddr;
 
@@ -41,7 +41,7 @@ pub(super) fn listen(node: &Node, cx: &Reading) -> Result<Listen, Diagnostic> {
     Ok(Listen { address, mode: None })
 }
 
-/// Reads what an option says in the same words. `None`: it is no address of this host.
+/// Reads what an option says in the same words. `None` if the text is no address to listen on.
 pub(super) fn listen_option(text: &str) -> Option<Listen> {
     let node = Node {
         at: Place { line: 1, column: 1 },

@@ -113,7 +113,7 @@ pub(super) struct Settings {
     pub(super) flush_on_return: Option<Place>,
     pub(super) tcpkeepalive: bool,
     pub(super) reuseport: bool,
-    /// Where its servers come from. `None`: the key is missing.
+    /// The source of its servers. `None` if the key is missing.
     pub(super) servers: Option<Source>,
 }
 

@@ -78,7 +78,7 @@ impl Node {
         &self.host
     }
 
-    /// Its IP address. `None`: its host's name leads there.
+    /// Its IP address. `None` if its host's name is to be resolved.
     pub fn ip(&self) -> Option<IpAddr> {
         self.ip.or_else(|| self.host.parse().ok())
     }

@@ -53,7 +53,7 @@ pub enum BadReply {
     List(#[from] BadList),
 }
 
-/// Reads the answer to this question from the bytes that have come. `None`: it is not whole yet.
+/// Reads the answer to this question from the bytes that have come. `None` as long as it is incomplete.
 ///
 /// # Errors
 /// No bytes that follow could make an answer of it.

@@ -1,5 +1,5 @@
-//! Where inside this host clients and servers are, as the node agent tells: `docs/node-agent.md` has its
-//! protocol.
+//! The localities of clients and servers inside this host, as the node agent reports them:
+//! `docs/node-agent.md` has its protocol.
 //!
 //! A [`Locality`] is a NUMA node or a socket. Its number depends on the machine alone, so that it means the
 //! same in every snapshot. The distance between two of them is [`Distance`] first and the firmware's latency
@@ -127,7 +127,7 @@ pub struct Localities {
 
 #[derive(Debug, PartialEq, Eq)]
 struct NumaNode {
-    /// Its socket's rank among all; `None`: it has no CPUs, or those of several.
+    /// Its socket's rank among all; `None` if it has no CPUs, or CPUs of several sockets.
     socket: Option<u16>,
     /// The socket as the kernel numbers it.
     socket_id: Option<u32>,
@@ -255,7 +255,7 @@ impl Localities {
         }
     }
 
-    /// Where this client is.
+    /// The locality of this client.
     pub fn of_client(&self, client: &ClientSource) -> Locality {
         let found = match client {
             ClientSource::Address(address) => self.addresses.get(&address.to_canonical()),
@@ -265,7 +265,7 @@ impl Localities {
         found.copied().unwrap_or(Locality::HOST)
     }
 
-    /// Where this server is; `None`: the agent does not know its address.
+    /// The locality of this server; `None` if the agent does not know its address.
     pub fn of_member(&self, member: &Member) -> Option<Locality> {
         let at = member.socket.as_ref().and_then(SockAddr::as_socket)?;
         self.addresses.get(&at.ip().to_canonical()).copied()

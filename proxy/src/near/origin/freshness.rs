@@ -13,7 +13,7 @@ use crate::micros::Micros;
 /// The longest entity tag that is kept, in bytes.
 const LONGEST_ETAG: usize = 1024;
 
-/// The terms on which a reply with these fields may be kept. `None`: it may not be. `before`: what it
+/// The terms on which a reply with these fields may be kept. `None` if it may not be kept. `before`: what it
 /// confirms. `now`: the present since 1970; `took`: the time that the reply has taken to come.
 pub fn freshness(
     fields: &HeaderMap,

@@ -33,7 +33,7 @@ pub const ERROR: &[u8] = b"!";
 /// An HTTP origin, as a node of the tree knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpOrigin {
-    /// Where a key is asked for.
+    /// The URL of a key.
     pub url: OriginUrl,
     /// The time for a whole fetch.
     pub timeout: Duration,

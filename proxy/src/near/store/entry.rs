@@ -100,7 +100,7 @@ impl Entry {
         self.is_to_same_question(old) || self.number == old.number && old.is_error()
     }
 
-    /// Why it is of no use to anybody any more. `None`: it still is, unless everything was changed.
+    /// Why it is dead. `None` if it is alive, unless everything was changed.
     pub(super) fn why_dead(&self, now: Micros) -> Option<RemovalReason> {
         let settings = self.rule.settings();
         let is_emptied = self.number != self.rule.number() || settings.ttl == Micros::ZERO;

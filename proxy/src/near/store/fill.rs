@@ -91,7 +91,7 @@ impl Fill {
         self.insert(*reply, kind, (bytes, None), (now, chance))
     }
 
-    /// Keeps what an origin has for the key, on these terms. `None`: there is nothing.
+    /// Keeps the origin's value of the key on these terms. `None`: the origin has no value.
     ///
     /// # Errors
     /// It is not kept; the error says why.

@@ -82,7 +82,7 @@ impl Queues {
         }
     }
 
-    /// The next reply that is at the end of its queue. `None`: there is no reply.
+    /// The next reply that is at the end of its queue. `None` if there is no reply.
     pub(super) fn last(&self) -> Option<SlabIndex> {
         let is_long = self.short.bytes * SHORT > self.bytes();
         let (first, second) = match is_long {
@@ -92,7 +92,7 @@ impl Queues {
         first.oldest.or(second.oldest)
     }
 
-    /// Decides about the reply at the end of its queue. `None`: it goes on, or goes round.
+    /// Decides on the reply at the end of its queue. `None` if it moves to another place and stays.
     pub(super) fn end(&mut self, table: &mut Table, place: SlabIndex, is_hurried: bool) -> Option<End> {
         let priority = table.get(place)?.priority;
         if priority.uses() == 0 || is_hurried {

@@ -459,7 +459,7 @@ impl Shard {
     }
 }
 
-/// Why this reply is of no use to anybody any more. `None`: it still is.
+/// Why this reply is dead. `None` if it is alive.
 fn why_dead(entry: &Entry, words: &Words, now: Micros) -> Option<RemovalReason> {
     match entry.why_dead(now) {
         None if !words.is_current(entry.everything) => Some(RemovalReason::Flushed),

@@ -29,7 +29,7 @@ impl Near {
         })
     }
 
-    /// The failure of the origin that is kept for this key. `None`: it has not failed a moment ago.
+    /// The recent failure of the origin for this key. `None` if it has not failed recently.
     pub fn failure(&self, question: &Question<'_>, now: Micros) -> Option<Failure> {
         let hash = self.store.hash(question.key);
         let question = Question {

@@ -22,7 +22,7 @@ pub struct NativeHash([u8; LEN]);
 pub struct NativeKey([u8; LEN]);
 
 impl NativeHash {
-    /// Reads `*` and forty hexadecimal digits, as `mysql.user` shows them. `None`: it is not that.
+    /// Reads `*` and forty hexadecimal digits, as `mysql.user` shows them. `None` for any other text.
     pub fn read(text: &[u8]) -> Option<Self> {
         let digits = text.strip_prefix(b"*").filter(|digits| digits.len() == 2 * LEN)?;
         let mut hash = [0; LEN];

@@ -74,7 +74,7 @@ pub fn hide(password: &[u8], salt: &[u8; SALT]) -> Vec<u8> {
         .collect()
 }
 
-/// The password that was hidden so. `None`: it does not end as it should.
+/// The password that was hidden so. `None` if its end is wrong.
 pub fn reveal(hidden: &[u8], salt: &[u8; SALT]) -> Option<Vec<u8>> {
     let bytes = hidden.iter().zip(salt.iter().cycle());
     let mut password: Vec<u8> = bytes.map(|(byte, salt)| byte ^ salt).collect();

@@ -1,5 +1,5 @@
-//! Where a number ends. Servers go on with the next word at once: `1e5FOR` is a number and a keyword, and
-//! `5FOR` is a name.
+//! Finds the end of a number. Servers go on with the next word at once: `1e5FOR` is a number and a keyword,
+//! and `5FOR` is a name.
 
 /// The end of what begins at `at` with a digit, or with a point before one; and whether it is a number. Else
 /// it is a name, which ends where the caller says.

@@ -33,7 +33,7 @@ pub(super) struct Asking {
     request: Request,
     message: Vec<u8>,
     kind: AskKind,
-    /// The peer that was asked; `None`: nobody could be yet.
+    /// The peer that was asked; `None` as long as no peer can be asked.
     peer: Option<(Slot, Stay)>,
     /// How many peers were asked before.
     tries: u32,

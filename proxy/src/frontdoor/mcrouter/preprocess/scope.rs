@@ -40,7 +40,7 @@ pub(super) enum Import {
 /// Names that hold in a part of a configuration.
 #[derive(Debug, Default)]
 pub(super) struct Scope<'a> {
-    /// Where other names are looked for. `None`: among the constants alone, as in the result of a macro.
+    /// The scope of names that are not found here. `None`: the constants alone, as in the result of a macro.
     outer: Option<&'a Scope<'a>>,
     locals: RefCell<Vec<(Rc<str>, State)>>,
 }
