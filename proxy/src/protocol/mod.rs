@@ -24,7 +24,6 @@ mod figures;
 mod join;
 mod login;
 mod login_cache;
-mod manner;
 mod outcomes;
 mod outgoing;
 mod password_key;
@@ -34,6 +33,7 @@ mod pool_changes;
 mod pool_orders;
 mod pool_words;
 mod repair;
+mod reply_style;
 mod requests;
 mod role;
 mod seats;
@@ -65,7 +65,6 @@ pub use self::{
     join::{Assembly, Excerpt, Join, Shares},
     login::Login,
     login_cache::{Account, Attempt, CachedLogin, Doubt, LoginCache, Turn},
-    manner::Manner,
     outcomes::OUTCOMES,
     outgoing::{Outgoing, Written},
     password_key::{PasswordKey, encrypt},
@@ -78,6 +77,7 @@ pub use self::{
     pool_orders::PoolOrders,
     pool_words::{Mark, Noted, PoolCount, Reached},
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
+    reply_style::ReplyStyle,
     requests::{Change, Expiry, Requests},
     role::{Role, RoleStatus},
     seats::{Seat, Seats},
@@ -129,7 +129,7 @@ pub const UNASKED: u16 = u16::MAX;
 /// One protocol: what it is called and what its commands do, beside its two ends. First what every protocol
 /// must say, then what has a default.
 pub trait Protocol: ClientSide + ServerSide + Requests {
-    /// The protocol's name in configurations. The manners of one protocol share the name; a process has only
+    /// The protocol's name in configurations. The reply styles of one protocol share the name; a process has only
     /// one of them.
     fn name(&self) -> &'static str;
 
@@ -157,8 +157,8 @@ pub trait Protocol: ClientSide + ServerSide + Requests {
         None
     }
 
-    /// The same protocol in this manner. `None`: it stays as it is.
-    fn in_manner(&self, _: Manner) -> Option<&'static dyn Protocol> {
+    /// The same protocol with this reply style. `None`: the protocol has no such style and stays as it is.
+    fn with_reply_style(&self, _: ReplyStyle) -> Option<&'static dyn Protocol> {
         None
     }
 

@@ -1,4 +1,4 @@
-//! The texts of errors in the manners of others.
+//! Error texts of the other proxies' reply styles.
 
 use proxima_wire::message::Outcome;
 

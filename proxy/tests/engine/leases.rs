@@ -4,7 +4,7 @@ use std::path::Path;
 
 use proxima::config::{
     self,
-    schema::{Manner, Route},
+    schema::{ReplyStyle, Route},
 };
 
 use crate::{
@@ -38,7 +38,7 @@ fn leasing(route: Route) -> World {
     );
     let mut config = config::parse(&text, Path::new("test")).unwrap().config;
     config.listeners[0].route = route;
-    config.listeners[0].manner = Manner::Mcrouter { flush: false };
+    config.listeners[0].reply_style = ReplyStyle::Mcrouter { flush: false };
     world_from(&config)
 }
 

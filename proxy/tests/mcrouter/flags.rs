@@ -60,8 +60,8 @@ fn mcrouter_options_become_settings() {
         Duration::from_secs(1)
     );
     assert_eq!(
-        mcrouter.loaded.config.listeners[0].manner,
-        Manner::Mcrouter { flush: true }
+        mcrouter.loaded.config.listeners[0].reply_style,
+        ReplyStyle::Mcrouter { flush: true }
     );
     assert_eq!(mcrouter.reload_after, None);
     assert_eq!(

@@ -22,7 +22,7 @@ fn twemproxy_defaults_are_those_of_the_pool() {
             keepalive: false,
             shared: false,
         },
-        manner: Manner::Twemproxy { all_commands: false },
+        reply_style: ReplyStyle::Twemproxy { all_commands: false },
         tls: None,
         server_version: None,
     };

@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use proxima::{
-    config::schema::{Access, HealthCheck, HealthListener, Manner, Network, Route, Verify},
+    config::schema::{Access, HealthCheck, HealthListener, Network, ReplyStyle, Route, Verify},
     frontdoor::nutcracker::{Run, Start, StartError, start},
 };
 
@@ -326,15 +326,15 @@ fn further_listener_of_a_pool_is_in_proximas_own_manner_with_the_pools_password(
     let [first, second, third] = &config.listeners[..] else {
         panic!("{:?}", config.listeners)
     };
-    assert_eq!(first.manner, Manner::Twemproxy { all_commands: false });
+    assert_eq!(first.reply_style, ReplyStyle::Twemproxy { all_commands: false });
     assert_eq!(
         (&*second.address, &*third.address),
         ("0.0.0.0:7", "unix:/run/a=/b=c.sock")
     );
     for further in [second, third] {
         assert_eq!(
-            (further.manner, &further.route),
-            (Manner::Own, &Route::Pool("a".to_owned()))
+            (further.reply_style, &further.route),
+            (ReplyStyle::Own, &Route::Pool("a".to_owned()))
         );
         assert!(matches!(further.access, Access::Password(_)) && further.access == first.access);
         assert_eq!((further.protocol, further.socket), (first.protocol, first.socket));

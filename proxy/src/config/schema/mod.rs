@@ -7,11 +7,11 @@ mod fleet;
 mod hash;
 mod health;
 mod login;
-mod manner;
 mod near;
 mod near_rules;
 mod origin;
 mod pool;
+mod reply_style;
 mod route;
 mod secret;
 mod server;
@@ -32,10 +32,10 @@ pub use self::{
     hash::{Algorithm, Hash, KeyHash, OnEject},
     health::{Drain, HealthCheck, HealthListener, Network},
     login::{Access, Login, Password, PasswordSource, PlainLogins},
-    manner::Manner,
     near::{NearCache, NearKept, NearKeys, NearRule, NearValues, Scripts},
     origin::{BadOriginUrl, NearOrigin, OriginUrl},
     pool::{Dedicated, Eject, EjectBy, KeepAlive, OneWriter, Pool, Rejoin, Replicated},
+    reply_style::ReplyStyle,
     route::{
         Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverPolicy, FailoverRules, Fault, HashOrder,
         NearRoute, NearSource, OfLogin, Queue, Rate, Rates, Route, Shadow, ShadowKeys, ShardCopies,
@@ -150,7 +150,7 @@ pub struct Listener {
     /// How its socket is made.
     pub socket: SocketOptions,
     /// In whose manner it answers what no server has answered.
-    pub manner: Manner,
+    pub reply_style: ReplyStyle,
     /// What it serves.
     pub door: Door,
     /// TLS with its clients. `None`: they speak plainly.
@@ -266,7 +266,7 @@ impl Default for Config {
                 permissions: Permissions::default(),
                 discovery: None,
                 socket: SocketOptions::default(),
-                manner: Manner::Own,
+                reply_style: ReplyStyle::Own,
                 door: Door::default(),
                 tls: None,
                 server_version: None,

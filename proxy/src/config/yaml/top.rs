@@ -23,8 +23,8 @@ use crate::config::{
     },
     reading::Reading,
     schema::{
-        Access, Config, Consistency, Door, Drain, Embedded, Limits, Listener, Manner, NearCache, Nodes,
-        Permissions, PlainLogins, Protocol, Reads, SocketOptions, Users, Writes,
+        Access, Config, Consistency, Door, Drain, Embedded, Limits, Listener, NearCache, Nodes, Permissions,
+        PlainLogins, Protocol, Reads, ReplyStyle, SocketOptions, Users, Writes,
     },
     section::section,
 };
@@ -387,7 +387,7 @@ impl Form for ListenerForm {
             route: keys.route,
             permissions,
             socket: SocketOptions::default(),
-            manner: Manner::Own,
+            reply_style: ReplyStyle::Own,
             tls,
             server_version: keys.server_version,
         })

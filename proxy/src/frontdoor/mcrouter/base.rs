@@ -16,8 +16,8 @@ use super::{
 use crate::config::{
     check_address, listen_address,
     schema::{
-        Access, Config, Door, Embedded, Limits, Listener, Manner, Permissions, Protocol, Route, ServerTls,
-        SocketOptions, SpoolOptions,
+        Access, Config, Door, Embedded, Limits, Listener, Permissions, Protocol, ReplyStyle, Route,
+        ServerTls, SocketOptions, SpoolOptions,
     },
 };
 
@@ -106,7 +106,7 @@ fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
         tls,
         server_version: None,
         door: Door::default(),
-        manner: Manner::Mcrouter {
+        reply_style: ReplyStyle::Mcrouter {
             flush: flags.flag("enable-flush-cmd"),
         },
         address,

@@ -7,7 +7,7 @@ use super::flags::Flags;
 use crate::config::{
     document::{Node, shortened},
     reading::{Kind, Reading},
-    schema::{Config, Drain, HealthCheck, HealthListener, Limits, Listener, Manner, Permissions},
+    schema::{Config, Drain, HealthCheck, HealthListener, Limits, Listener, Permissions, ReplyStyle},
 };
 
 /// The largest value that a server takes: Redis' limit.
@@ -70,7 +70,7 @@ impl BaseConfig {
                         mode: listen.mode,
                         owner: None,
                     },
-                    manner: Manner::Own,
+                    reply_style: ReplyStyle::Own,
                     ..of_pool
                 });
             });

@@ -8,8 +8,8 @@ use crate::config::{
     document::Node,
     reading::Reading,
     schema::{
-        Access, Algorithm, Dedicated, Door, Eject, EjectBy, Hash, KeepAlive, Listener, Login, Manner,
-        OnEject, Password, PasswordSource, Permissions, PlainLogins, Pool, Protocol, Route, SocketOptions,
+        Access, Algorithm, Dedicated, Door, Eject, EjectBy, Hash, KeepAlive, Listener, Login, OnEject,
+        Password, PasswordSource, Permissions, PlainLogins, Pool, Protocol, ReplyStyle, Route, SocketOptions,
     },
 };
 
@@ -85,7 +85,7 @@ pub(super) fn pool(
             shared: settings.reuseport,
         },
         discovery: None,
-        manner: Manner::Twemproxy { all_commands },
+        reply_style: ReplyStyle::Twemproxy { all_commands },
         tls: None,
         server_version: None,
         door: Door::default(),

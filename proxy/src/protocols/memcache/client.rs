@@ -9,7 +9,7 @@ use proxima_wire::{
 
 use super::{Memcache, mcrouter};
 use crate::{
-    protocol::{ClientSide, Control, Failed, Join, Manner, NearFigures, Plan, Session},
+    protocol::{ClientSide, Control, Failed, Join, NearFigures, Plan, ReplyStyle, Session},
     protocols::errors::{mcrouters_text, twemproxys_text},
 };
 
@@ -53,23 +53,25 @@ impl<const ANNOUNCES: bool> ClientSide for Memcache<ANNOUNCES> {
             Version => self.version,
             Verbosity => b"OK\r\n",
             MetaNoop => b"MN\r\n",
-            Shutdown if matches!(self.manner, Manner::Mcrouter { .. }) => return Plan::Shutdown,
+            Shutdown if matches!(self.reply_style, ReplyStyle::Mcrouter { .. }) => return Plan::Shutdown,
             Shutdown => b"SERVER_ERROR: shutdown not enabled\r\n",
             Config if ANNOUNCES && message == Discovery::Config.line() => {
                 out.extend_from_slice(b"END\r\n");
                 return Plan::Announce(Discovery::Config as u16);
             }
             Config => error::ERROR,
-            Get if matches!(self.manner, Manner::Mcrouter { .. }) && request.class == Class::Admin => {
+            Get if matches!(self.reply_style, ReplyStyle::Mcrouter { .. })
+                && request.class == Class::Admin =>
+            {
                 return consult(session);
             }
             Get if ANNOUNCES && request.class == Class::Admin => {
                 out.extend_from_slice(b"END\r\n");
                 return Plan::Announce(Discovery::Key as u16);
             }
-            FlushAll if self.manner == (Manner::Mcrouter { flush: false }) => mcrouter::DISABLED,
+            FlushAll if self.reply_style == (ReplyStyle::Mcrouter { flush: false }) => mcrouter::DISABLED,
             FlushAll => return Plan::Broadcast,
-            Stats if matches!(self.manner, Manner::Mcrouter { .. }) => return consult(session),
+            Stats if matches!(self.reply_style, ReplyStyle::Mcrouter { .. }) => return consult(session),
             Stats if is_about_near(message) => return consult(session),
             Stats | LruCrawler => return Plan::Stats,
             Quit => return Plan::Close,
@@ -105,10 +107,10 @@ impl<const ANNOUNCES: bool> ClientSide for Memcache<ANNOUNCES> {
     #[inline]
     fn next_key(&self, _: &Request, bytes: &[u8]) -> NextKey {
         match memcache::take_key(bytes) {
-            NextKey::Bad(bad) => NextKey::Bad(match self.manner {
-                Manner::Own => bad,
-                Manner::Twemproxy { .. } => bad.mute(),
-                Manner::Mcrouter { .. } => Bad {
+            NextKey::Bad(bad) => NextKey::Bad(match self.reply_style {
+                ReplyStyle::Own => bad,
+                ReplyStyle::Twemproxy { .. } => bad.mute(),
+                ReplyStyle::Mcrouter { .. } => Bad {
                     reply: mcrouter::BAD_KEY,
                     ..bad
                 },
@@ -126,10 +128,10 @@ impl<const ANNOUNCES: bool> ClientSide for Memcache<ANNOUNCES> {
             Outcome::ClientError => b"CLIENT_ERROR ",
             _ => b"SERVER_ERROR ",
         });
-        let text = match self.manner {
-            Manner::Own => failed.to_string(),
-            Manner::Twemproxy { .. } => twemproxys_text(failed),
-            Manner::Mcrouter { .. } => mcrouters_text(failed),
+        let text = match self.reply_style {
+            ReplyStyle::Own => failed.to_string(),
+            ReplyStyle::Twemproxy { .. } => twemproxys_text(failed),
+            ReplyStyle::Mcrouter { .. } => mcrouters_text(failed),
         };
         let printable = |byte: u8| if byte.is_ascii_control() { b' ' } else { byte };
         out.extend(text.bytes().map(printable));

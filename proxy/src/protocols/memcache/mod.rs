@@ -15,22 +15,22 @@ use proxima_wire::{
     message::{Class, Request},
 };
 
-use crate::protocol::{Cacheable, Copied, Effect, Embedded, Manner, Protocol};
+use crate::protocol::{Cacheable, Copied, Effect, Embedded, Protocol, ReplyStyle};
 
-/// The memcached protocol, in the manner of a listener. If it `ANNOUNCES`, its clients may ask for the
+/// The memcached protocol, in the reply style of a listener. If it `ANNOUNCES`, its clients may ask for the
 /// list of proxies.
 #[derive(Debug)]
 pub struct Memcache<const ANNOUNCES: bool = false> {
     /// The reply to `version`.
     version: &'static [u8],
-    manner: Manner,
+    reply_style: ReplyStyle,
 }
 
 impl Memcache<true> {
     /// memcached as Proxima speaks it where its clients discover the proxies.
     pub const ANNOUNCING: Self = Self {
         version: VERSION,
-        manner: Manner::Own,
+        reply_style: ReplyStyle::Own,
     };
 }
 
@@ -38,22 +38,22 @@ impl Memcache<false> {
     /// memcached as Proxima speaks it.
     pub const PLAIN: Self = Self {
         version: VERSION,
-        manner: Manner::Own,
+        reply_style: ReplyStyle::Own,
     };
     const TWEMPROXY: Self = Self {
-        manner: Manner::Twemproxy { all_commands: false },
+        reply_style: ReplyStyle::Twemproxy { all_commands: false },
         ..Self::PLAIN
     };
     const TWEMPROXY_ALL: Self = Self {
-        manner: Manner::Twemproxy { all_commands: true },
+        reply_style: ReplyStyle::Twemproxy { all_commands: true },
         ..Self::PLAIN
     };
     const MCROUTER: Self = Self {
         version: b"VERSION 1.0.0 mcrouter\r\n",
-        manner: Manner::Mcrouter { flush: false },
+        reply_style: ReplyStyle::Mcrouter { flush: false },
     };
     const MCROUTER_FLUSH: Self = Self {
-        manner: Manner::Mcrouter { flush: true },
+        reply_style: ReplyStyle::Mcrouter { flush: true },
         ..Self::MCROUTER
     };
 }
@@ -64,16 +64,16 @@ const VERSION: &[u8] = concat!("VERSION 1.6.18 proxima-", env!("CARGO_PKG_VERSIO
 
 impl<const ANNOUNCES: bool> Protocol for Memcache<ANNOUNCES> {
     fn announcing(&self) -> Option<&'static dyn Protocol> {
-        (self.manner == Manner::Own).then_some(&Memcache::ANNOUNCING)
+        (self.reply_style == ReplyStyle::Own).then_some(&Memcache::ANNOUNCING)
     }
 
-    fn in_manner(&self, manner: Manner) -> Option<&'static dyn Protocol> {
-        match manner {
-            Manner::Own => None,
-            Manner::Twemproxy { all_commands: false } => Some(&Memcache::TWEMPROXY),
-            Manner::Twemproxy { all_commands: true } => Some(&Memcache::TWEMPROXY_ALL),
-            Manner::Mcrouter { flush: false } => Some(&Memcache::MCROUTER),
-            Manner::Mcrouter { flush: true } => Some(&Memcache::MCROUTER_FLUSH),
+    fn with_reply_style(&self, reply_style: ReplyStyle) -> Option<&'static dyn Protocol> {
+        match reply_style {
+            ReplyStyle::Own => None,
+            ReplyStyle::Twemproxy { all_commands: false } => Some(&Memcache::TWEMPROXY),
+            ReplyStyle::Twemproxy { all_commands: true } => Some(&Memcache::TWEMPROXY_ALL),
+            ReplyStyle::Mcrouter { flush: false } => Some(&Memcache::MCROUTER),
+            ReplyStyle::Mcrouter { flush: true } => Some(&Memcache::MCROUTER_FLUSH),
         }
     }
 

@@ -6,25 +6,25 @@ use proxima_wire::{
 };
 
 use super::{Memcache, mcrouter, twemproxy};
-use crate::protocol::{Change, Expiry, Manner, Requests};
+use crate::protocol::{Change, Expiry, ReplyStyle, Requests};
 
 impl<const ANNOUNCES: bool> Memcache<ANNOUNCES> {
-    /// Reads a request, as this manner and this listener have it. It is not inlined, so that the common way
+    /// Reads a request by the rules of this reply style and listener. It is not inlined, so that the common way
     /// is.
     #[inline(never)]
     fn changed(&self, bytes: &[u8], limits: &Limits) -> Parsed<Request> {
         let limits = Limits {
-            mcrouters: matches!(self.manner, Manner::Mcrouter { .. }),
+            mcrouters: matches!(self.reply_style, ReplyStyle::Mcrouter { .. }),
             ..*limits
         };
         let mut read = memcache::request(bytes, &limits);
         if ANNOUNCES {
             read = read.map(|request| Self::marked(request, bytes));
         }
-        match self.manner {
-            Manner::Own => read,
-            Manner::Twemproxy { all_commands } => twemproxy::restrict(read, bytes, all_commands),
-            Manner::Mcrouter { .. } => match read {
+        match self.reply_style {
+            ReplyStyle::Own => read,
+            ReplyStyle::Twemproxy { all_commands } => twemproxy::restrict(read, bytes, all_commands),
+            ReplyStyle::Mcrouter { .. } => match read {
                 Parsed::Bad(bad) => mcrouter::refused(bad, bytes),
                 read => read.map(|request| mcrouter::marked(request, bytes)),
             },
@@ -52,7 +52,7 @@ impl<const ANNOUNCES: bool> Requests for Memcache<ANNOUNCES> {
             mcrouters: false,
         };
         // A request is large: where nothing is changed in it, it is written once, where the caller wants it.
-        if !ANNOUNCES && self.manner == Manner::Own {
+        if !ANNOUNCES && self.reply_style == ReplyStyle::Own {
             return memcache::request(bytes, &limits);
         }
         self.changed(bytes, &limits)
@@ -69,11 +69,11 @@ impl<const ANNOUNCES: bool> Requests for Memcache<ANNOUNCES> {
 
     #[inline]
     fn check_end(&self, message: &[u8]) -> Result<(), Bad> {
-        match self.manner {
+        match self.reply_style {
             _ if message.ends_with(b"\r\n") => Ok(()),
-            Manner::Own => Err(Bad::refused(0, error::BAD_CHUNK)),
-            Manner::Twemproxy { .. } => Err(Bad::fatal(b"")),
-            Manner::Mcrouter { .. } => Err(Bad::fatal(mcrouter::MALFORMED)),
+            ReplyStyle::Own => Err(Bad::refused(0, error::BAD_CHUNK)),
+            ReplyStyle::Twemproxy { .. } => Err(Bad::fatal(b"")),
+            ReplyStyle::Mcrouter { .. } => Err(Bad::fatal(mcrouter::MALFORMED)),
         }
     }
 

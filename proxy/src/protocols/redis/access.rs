@@ -18,7 +18,7 @@ use super::{
     twemproxy::not_logged_in,
     who::{User, Who},
 };
-use crate::protocol::{Access, Lease, Manner, Plan, Session};
+use crate::protocol::{Access, Lease, Plan, ReplyStyle, Session};
 
 /// A login is at most this long, in bytes: a worker keeps some hundred of them.
 const LONGEST: usize = 16 * 1024;
@@ -62,12 +62,12 @@ pub(super) fn begin(session: &mut Session) {
 }
 
 /// Plans a request of a client that has not said the listener's password. `None`: the request may say it.
-pub(super) fn refuse(request: &Request, manner: Manner, out: &mut Vec<u8>) -> Option<Plan> {
+pub(super) fn refuse(request: &Request, reply_style: ReplyStyle, out: &mut Vec<u8>) -> Option<Plan> {
     let name = Command::of(request.command).map_or("", |command| command.name);
     if matches!(name, "auth" | "hello" | "quit" | "reset") {
         return None;
     }
-    let text = not_logged_in(manner, NO_LOGIN);
+    let text = not_logged_in(reply_style, NO_LOGIN);
     (0..replies(request.command)).for_each(|_| append_error(text, out));
     Some(Plan::Answer)
 }

@@ -11,17 +11,17 @@ use super::{
 };
 use crate::{
     protocol::{
-        Admission, Admitting, ClientSide, ConnectionFacts, Control, DeclaredCommands, Failed, Figures,
-        Manner, Plan, Session,
+        Admission, Admitting, ClientSide, ConnectionFacts, Control, DeclaredCommands, Failed, Figures, Plan,
+        ReplyStyle, Session,
     },
     protocols::errors::twemproxys_text,
 };
 
 impl ClientSide for Redis {
     fn error(&self, _: &Session, failed: &Failed<'_>, out: &mut Vec<u8>) {
-        match self.manner {
-            Manner::Own | Manner::Mcrouter { .. } => append_error(&format!("ERR {failed}"), out),
-            Manner::Twemproxy { .. } => twemproxy::error(&twemproxys_text(failed), out),
+        match self.reply_style {
+            ReplyStyle::Own | ReplyStyle::Mcrouter { .. } => append_error(&format!("ERR {failed}"), out),
+            ReplyStyle::Twemproxy { .. } => twemproxy::error(&twemproxys_text(failed), out),
         }
     }
 
@@ -55,13 +55,13 @@ impl ClientSide for Redis {
                 false => Plan::Close,
             };
         }
-        if let Manner::Twemproxy { all_commands } = self.manner
+        if let ReplyStyle::Twemproxy { all_commands } = self.reply_style
             && let Some(plan) = twemproxy::plan(session, request, message, all_commands, out)
         {
             return plan;
         }
         if (state::is(session, state::ANY) || session.has_subscriptions)
-            && let Some(plan) = sessions::plan(session, request, message, self.manner, out)
+            && let Some(plan) = sessions::plan(session, request, message, self.reply_style, out)
         {
             return plan;
         }
@@ -136,9 +136,9 @@ impl ClientSide for Redis {
     }
 
     fn error_of_part(&self, outcome: Outcome) -> Option<&'static [u8]> {
-        match self.manner {
-            Manner::Own | Manner::Mcrouter { .. } => None,
-            Manner::Twemproxy { .. } => twemproxy::error_of_part(outcome),
+        match self.reply_style {
+            ReplyStyle::Own | ReplyStyle::Mcrouter { .. } => None,
+            ReplyStyle::Twemproxy { .. } => twemproxy::error_of_part(outcome),
         }
     }
 

@@ -32,22 +32,24 @@ use proxima_wire::{
     resp::{self, Command, DECLARED, INLINE, TRANSACTION, UNKNOWN},
 };
 
-use crate::protocol::{Cacheable, Channels, Embedded, Manner, Protocol};
+use crate::protocol::{Cacheable, Channels, Embedded, Protocol, ReplyStyle};
 
-/// The Redis protocol, in Proxima's manner or in twemproxy's.
+/// The Redis protocol, in Proxima's reply style or in twemproxy's.
 #[derive(Debug)]
 pub struct Redis {
-    manner: Manner,
+    reply_style: ReplyStyle,
 }
 
 impl Redis {
     /// Redis as Proxima speaks it.
-    pub const PLAIN: Self = Self { manner: Manner::Own };
+    pub const PLAIN: Self = Self {
+        reply_style: ReplyStyle::Own,
+    };
     const TWEMPROXY: Self = Self {
-        manner: Manner::Twemproxy { all_commands: false },
+        reply_style: ReplyStyle::Twemproxy { all_commands: false },
     };
     const TWEMPROXY_ALL: Self = Self {
-        manner: Manner::Twemproxy { all_commands: true },
+        reply_style: ReplyStyle::Twemproxy { all_commands: true },
     };
 }
 
@@ -104,12 +106,12 @@ impl Protocol for Redis {
         "redis"
     }
 
-    fn in_manner(&self, manner: Manner) -> Option<&'static dyn Protocol> {
-        match manner {
+    fn with_reply_style(&self, reply_style: ReplyStyle) -> Option<&'static dyn Protocol> {
+        match reply_style {
             // mcrouter does not speak Redis.
-            Manner::Own | Manner::Mcrouter { .. } => None,
-            Manner::Twemproxy { all_commands: false } => Some(&Self::TWEMPROXY),
-            Manner::Twemproxy { all_commands: true } => Some(&Self::TWEMPROXY_ALL),
+            ReplyStyle::Own | ReplyStyle::Mcrouter { .. } => None,
+            ReplyStyle::Twemproxy { all_commands: false } => Some(&Self::TWEMPROXY),
+            ReplyStyle::Twemproxy { all_commands: true } => Some(&Self::TWEMPROXY_ALL),
         }
     }
 

@@ -8,16 +8,16 @@ use proxima_wire::{
 };
 
 use super::{Redis, append_error, change, declared, join, null, scan, twemproxy};
-use crate::protocol::{Change, Expiry, Join, Manner, Piece, Requests};
+use crate::protocol::{Change, Expiry, Join, Piece, ReplyStyle, Requests};
 
 impl Requests for Redis {
     #[inline]
     fn request(&self, parse: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Request> {
         let limits = Limits { value: value_limit };
-        match self.manner {
+        match self.reply_style {
             // A request is large: it is written once, where the caller wants it.
-            Manner::Own | Manner::Mcrouter { .. } => resp::request(parse, bytes, &limits),
-            Manner::Twemproxy { all_commands } => twemproxy::request(parse, bytes, &limits, all_commands),
+            ReplyStyle::Own | ReplyStyle::Mcrouter { .. } => resp::request(parse, bytes, &limits),
+            ReplyStyle::Twemproxy { all_commands } => twemproxy::request(parse, bytes, &limits, all_commands),
         }
     }
 

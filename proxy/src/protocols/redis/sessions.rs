@@ -16,7 +16,7 @@ use super::{
     PATTERN, access, append_bulk, append_error, declared, here, number,
     state::{self, BOUND, DOOMED, KEEPS, LOCKED, MULTI, OWNING, SETTLING, WATCHING, clear, is, set},
 };
-use crate::protocol::{Lease, Manner, Plan, Session};
+use crate::protocol::{Lease, Plan, ReplyStyle, Session};
 
 /// The most bytes of commands that are held until a transaction's server is known.
 const MOST_HELD: usize = 64 * 1024;
@@ -31,11 +31,11 @@ pub(super) fn plan(
     session: &mut Session,
     request: &Request,
     message: &[u8],
-    manner: Manner,
+    reply_style: ReplyStyle,
     out: &mut Vec<u8>,
 ) -> Option<Plan> {
     if is(session, LOCKED) {
-        return access::refuse(request, manner, out);
+        return access::refuse(request, reply_style, out);
     }
     if is(session, SETTLING) {
         if !session.is_idle {

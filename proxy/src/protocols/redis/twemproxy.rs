@@ -11,7 +11,7 @@ use super::{
     append_error,
     state::{LOCKED, clear, is},
 };
-use crate::protocol::{Access, Manner, Plan, Session};
+use crate::protocol::{Access, Plan, ReplyStyle, Session};
 
 /// Its commands, and `hello` and `client` beside them: without these the clients of today cannot connect.
 const NAMES: &str = "
@@ -130,10 +130,10 @@ pub(super) const fn error_of_part(outcome: Outcome) -> Option<&'static [u8]> {
 }
 
 /// What a client is told that has not said the password.
-pub(super) const fn not_logged_in(manner: Manner, own: &'static str) -> &'static str {
-    match manner {
-        Manner::Own | Manner::Mcrouter { .. } => own,
-        Manner::Twemproxy { .. } => "NOAUTH Authentication required",
+pub(super) const fn not_logged_in(reply_style: ReplyStyle, own: &'static str) -> &'static str {
+    match reply_style {
+        ReplyStyle::Own | ReplyStyle::Mcrouter { .. } => own,
+        ReplyStyle::Twemproxy { .. } => "NOAUTH Authentication required",
     }
 }
 

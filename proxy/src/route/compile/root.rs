@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{CompileError, maker::Maker, spoken};
 use crate::{
     config::schema::{self, Consistency, KnownUsers, OfLogin, PlainLogins, Reads, Writes},
-    protocol::{Access, Accounts, Door, Manner, OneSecret, Terms},
+    protocol::{Access, Accounts, Door, OneSecret, ReplyStyle, Terms},
     route::tree::{Greeting, Leaf, Node, Root, Wait},
     tls::{Acceptor, TlsError},
 };
@@ -24,10 +24,13 @@ impl Maker<'_, '_> {
                 self.protocol = spoken.protocol;
                 let other = match listener.discovery {
                     Some(_) => spoken.protocol.announcing(),
-                    None => spoken.protocol.in_manner(manner(listener.manner)).or_else(|| {
-                        let pools = config.consistency_below(&listener.route);
-                        spoken.protocol.behind(door(listener.door, pools))
-                    }),
+                    None => spoken
+                        .protocol
+                        .with_reply_style(reply_style(listener.reply_style))
+                        .or_else(|| {
+                            let pools = config.consistency_below(&listener.route);
+                            spoken.protocol.behind(door(listener.door, pools))
+                        }),
                 };
                 spoken.protocol = other.unwrap_or(spoken.protocol);
                 (spoken, self.node(&listener.route)?)
@@ -147,11 +150,11 @@ fn no_tls(address: &str, reason: TlsError) -> CompileError {
     }
 }
 
-fn manner(manner: schema::Manner) -> Manner {
-    match manner {
-        schema::Manner::Own => Manner::Own,
-        schema::Manner::Twemproxy { all_commands } => Manner::Twemproxy { all_commands },
-        schema::Manner::Mcrouter { flush } => Manner::Mcrouter { flush },
+fn reply_style(reply_style: schema::ReplyStyle) -> ReplyStyle {
+    match reply_style {
+        schema::ReplyStyle::Own => ReplyStyle::Own,
+        schema::ReplyStyle::Twemproxy { all_commands } => ReplyStyle::Twemproxy { all_commands },
+        schema::ReplyStyle::Mcrouter { flush } => ReplyStyle::Mcrouter { flush },
     }
 }
 

@@ -177,7 +177,7 @@ mod tests {
             discovery: None,
             socket: SocketOptions::default(),
             tls: None,
-            manner: schema::Manner::Own,
+            reply_style: schema::ReplyStyle::Own,
             server_version: None,
             door: schema::Door::default(),
         };

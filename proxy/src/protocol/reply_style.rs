@@ -1,8 +1,8 @@
-//! In whose manner a listener answers what no server has answered.
+//! How a listener words its own replies: Proxima's way, twemproxy's or mcrouter's.
 
-/// In whose manner a listener answers what no server has answered, and which commands it takes.
+/// How a listener words its own replies, and which commands it takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Manner {
+pub enum ReplyStyle {
     /// Proxima's own.
     #[default]
     Own,

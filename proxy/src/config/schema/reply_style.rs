@@ -2,7 +2,7 @@
 
 /// In whose manner a listener answers what no server has answered, and which commands it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
+pub enum ReplyStyle {
     /// Proxima's own.
     Own,
     /// twemproxy's.
