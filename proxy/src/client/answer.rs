@@ -7,7 +7,7 @@ use crate::{
     engine::{ClientId, Endpoint, Engine, Passed, ReplyTo, WorkerEvent},
     metrics::Metrics,
     micros::Micros,
-    protocol::{Failed, Fate, Lease, Protocol},
+    protocol::{Failed, Fate, Protocol, Retention},
 };
 
 /// Counts an error reply by its word.
@@ -194,8 +194,8 @@ impl Engine {
             return self.close_client(id, true);
         }
         let command = client.slots.get(seq).map_or(0, |slot| slot.command);
-        if client.session.lease != Lease::Clean {
-            self.fail_leased(id, command, failed);
+        if client.session.retention != Retention::Clean {
+            self.fail_retained(id, command, failed);
         }
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
@@ -227,7 +227,7 @@ impl Engine {
     /// A request of a client for which a server keeps something has failed. If it may have reached a server, it is
     /// not known what that keeps from now on: the client is closed.
     #[cold]
-    fn fail_leased(&mut self, id: ClientId, command: u16, failed: &Failed<'_>) {
+    fn fail_retained(&mut self, id: ClientId, command: u16, failed: &Failed<'_>) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
@@ -245,10 +245,10 @@ impl Engine {
     /// Notes that nothing is kept for a client any more that has no lane for it.
     pub(super) fn end_spoilt(&mut self, id: ClientId) {
         if let Some(client) = self.clients.table.get_mut(id)
-            && client.session.lease == Lease::Spoilt
+            && client.session.retention == Retention::Spoilt
             && let Some(session) = client.session.get_mut()
         {
-            session.lease = Lease::Clean;
+            session.retention = Retention::Clean;
         }
     }
 
@@ -269,7 +269,7 @@ impl Engine {
     /// server has missed this request: the client is closed then.
     pub(super) fn refuse(&mut self, id: ClientId, request: &Request, failed: &Failed<'_>) {
         if let Some(client) = self.clients.table.get_mut(id) {
-            client.closing |= client.session.lease != Lease::Clean;
+            client.closing |= client.session.retention != Retention::Clean;
         }
         self.object(id, request, failed);
     }
@@ -387,7 +387,7 @@ impl Engine {
         self.clients.register.closed(self.facts.worker, id.index());
         self.release_lanes(id);
         self.servers.leave_login(client.login);
-        self.end_lease(client.own, id, client.awaits.is_some());
+        self.drop_own_lane(client.own, id, client.awaits.is_some());
         if let Some(subscriptions) = &client.subscriptions {
             self.drop_subscribed(subscriptions);
         }
@@ -404,8 +404,8 @@ impl Engine {
             return true;
         };
         // What a server keeps for a client (a transaction, a subscription) is not taken away from it.
-        let is_leased = client.own.is_some() && client.session.lease != Lease::Loose;
-        let is_kept = is_leased || client.subscriptions.is_some();
+        let is_retained = client.own.is_some() && client.session.retention != Retention::Loose;
+        let is_kept = is_retained || client.subscriptions.is_some();
         let is_led_away = (self.clients.draining || client.retires) && !is_kept;
         let leaves = client.closing || client.eof || is_led_away;
         let sent = client.stream.out.is_empty() && client.stream.wire.is_empty();

@@ -55,7 +55,7 @@ impl Engine {
             }
             LaneEvent::Overwhelmed => self.close_slow(owner),
             LaneEvent::Freed => self.clients.set_own_lane(owner, None),
-            LaneEvent::Released => self.clients.end_lease(owner),
+            LaneEvent::Released => self.clients.end_retention(owner),
             LaneEvent::Lost(state) => self.lose_own_lane(owner, lane, state),
             LaneEvent::Ended => self.lose_subscriptions(owner, member, lane),
         }

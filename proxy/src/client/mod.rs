@@ -7,10 +7,10 @@
 //!   `split` one of many keys as they come, `spread` one whose keys go several ways (`division`), `everywhere`
 //!   one without a key, `upload` one that is streamed and waits for a `place`; `sizes` decide which, and
 //!   `errors` are common to all; `prefetch` looks ahead for the store
-//! * `slots`: its replies in the order of its requests; `answer` hands them out; `lease` is about a lane that
-//!   is the client's alone, `subscribe` and `subscriber` about those with its `subscriptions`, `push` about
-//!   what comes on them, and `lane_event` about what else happens there; `stats` answers a protocol's own command for statistics, and `consult` has the
-//!   control thread answer
+//! * `slots`: its replies in the order of its requests; `answer` hands them out; `own_lane` is about a lane
+//!   that is the client's alone, `subscribe` and `subscriber` about those with its `subscriptions`, `push` about
+//!   what comes on them, and `lane_event` about what else happens there; `stats` answers a protocol's own
+//!   command for statistics, and `consult` has the control thread answer
 //! * `room`: the memory that clients may take; `timeouts`: what they may take too long for (a server's
 //!   time-outs are in `upstream/late.rs`); `half_closed`: clients that send no more
 
@@ -27,10 +27,10 @@ mod half_closed;
 mod input;
 mod kept_session;
 mod lane_event;
-mod lease;
 mod listen;
 mod located;
 mod open;
+mod own_lane;
 mod place;
 mod prefetch;
 mod push;

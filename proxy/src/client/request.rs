@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     engine::{ClientId, Endpoint, Engine, ReplyTo, WorkerEvent},
-    protocol::{Failed, Lease, Plan, Session},
+    protocol::{Failed, Plan, Retention, Session},
     route::{BATCH, Pending, Tree, Walk},
 };
 
@@ -77,7 +77,7 @@ impl Engine {
         let is_idle = client.slots.is_empty();
         let mut new = Session::NEW;
         let session = client.session.or(&mut new);
-        if session.lease != Lease::Clean && !is_idle && input.tree.may_hold(usize::from(listener)) {
+        if session.retention != Retention::Clean && !is_idle && input.tree.may_hold(usize::from(listener)) {
             // A route could hold or refuse an earlier request and let this one pass.
             self.stall(id, false);
             return false;
@@ -109,7 +109,7 @@ impl Engine {
         }
         let mut taken = true;
         let request = &Request {
-            is_of_transaction: plan == Plan::Dedicated && self.clients.lease(id) == Some(Lease::Kept),
+            is_of_transaction: plan == Plan::Dedicated && self.clients.retention(id) == Some(Retention::Kept),
             ..*request
         };
         let request = &Request {

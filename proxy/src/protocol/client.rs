@@ -146,10 +146,10 @@ pub trait ClientSide: Send + Sync {
     /// The client's dedicated lane has ended, with what its server kept for the client; `_lane` is what the
     /// codec kept for the lane. What waited there is answered with an error. Returns whether the session has
     /// all that the client relies on, so that its next requests mean the same on another lane; otherwise the
-    /// client is closed, as by default. Its lease is [`Lease::Clean`] from then on; where it was so before,
+    /// client is closed, as by default. Its retention is [`Retention::Clean`] from then on; where it was so before,
     /// nothing is asked.
     ///
-    /// [`Lease::Clean`]: super::Lease::Clean
+    /// [`Retention::Clean`]: super::Retention::Clean
     fn outlives(&self, _: &mut Session, _lane: &StateSlot) -> bool {
         false
     }
@@ -168,7 +168,7 @@ pub trait ClientSide: Send + Sync {
     /// Is the client in a transaction, so that others may wait for what it holds? By default it is if a
     /// server keeps something for it.
     fn is_in_transaction(&self, session: &Session) -> bool {
-        session.lease == super::Lease::Kept
+        session.retention == super::Retention::Kept
     }
 
     /// The user as whom the client has logged in; empty: as none, as by default.

@@ -83,7 +83,7 @@ pub use self::{
     seats::{Seat, Seats},
     server::ServerSide,
     server_login::ServerLogin,
-    session::{Lease, Reach, Session},
+    session::{Reach, Retention, Session},
     set::{ProtocolSlot, Protocols},
     state::{EndState, StateSlot},
     subscription::{Confirmation, Subject, Subscribing, SubscriptionCounts},

@@ -6,7 +6,7 @@ pub enum Plan {
     /// The request walks the tree.
     Route,
     /// The request walks the tree to a dedicated lane of the client, which stays the client's as long as the
-    /// session's [`Lease`](super::Lease) says. Without a key it goes to the lane that the client has. What
+    /// session's [`Retention`](super::Retention) says. Without a key it goes to the lane that the client has. What
     /// the codec has appended are requests to be sent before it, whose replies nobody gets.
     Dedicated,
     /// The request is planned again when every earlier one of its client is answered. The call has changed

@@ -19,7 +19,7 @@ pub struct Session {
     /// part of the session.
     pub form: u16,
     /// What the server keeps for the client on its dedicated lane.
-    pub lease: Lease,
+    pub retention: Retention,
     /// The request that is planned needs nothing that the server keeps on the client's lane, which is given back
     /// before.
     pub leaves_lane: bool,
@@ -46,7 +46,7 @@ impl Session {
         access: Access::Open,
         has_named_library: false,
         form: 0,
-        lease: Lease::Clean,
+        retention: Retention::Clean,
         leaves_lane: false,
         id: 0,
         is_idle: false,
@@ -76,7 +76,7 @@ impl fmt::Debug for Session {
             .field("id", &self.id)
             .field("form", &self.form)
             .field("access", &self.access)
-            .field("lease", &self.lease)
+            .field("retention", &self.retention)
             .finish_non_exhaustive()
     }
 }
@@ -102,7 +102,7 @@ pub struct Reach {
 
 /// What a server keeps for a client on its dedicated lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Lease {
+pub enum Retention {
     /// The server keeps nothing: the lane is free for another client after its last reply.
     #[default]
     Clean,

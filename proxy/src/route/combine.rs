@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     engine::{ClientId, Engine, FlightId, ReplyTo, Sleeper},
-    protocol::{Failed, Fate, Lease},
+    protocol::{Failed, Fate, Retention},
 };
 
 /// A peer gets its answers whole.
@@ -185,7 +185,8 @@ impl Engine {
     fn may_move(&self, to: ReplyTo) -> bool {
         let client = self.slot_of(to).map(|(client, _)| client);
         client.is_some_and(|client| {
-            self.clients.own_lane(client) == Some(None) && self.clients.lease(client) == Some(Lease::Clean)
+            self.clients.own_lane(client) == Some(None)
+                && self.clients.retention(client) == Some(Retention::Clean)
         })
     }
 

@@ -44,7 +44,7 @@ impl Default for LeaseTable {
 
 /// What is remembered of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lease {
+pub struct LeaseToken {
     /// The token that the server has given.
     pub token: u64,
     /// What else tells whose it is; its meaning is the route's.
@@ -74,7 +74,7 @@ impl LeaseTable {
     }
 
     /// Remembers a lease under this tag.
-    pub fn put(&self, tag: u64, lease: Lease) {
+    pub fn put(&self, tag: u64, lease: LeaseToken) {
         let slots = self
             .slots
             .get_or_init(|| (0..SLOTS).map(|_| Slot::default()).collect());
@@ -94,12 +94,12 @@ impl LeaseTable {
     }
 
     /// Takes the lease with this tag, if `fits` says that it is the one that is meant.
-    pub fn take(&self, tag: u64, fits: impl Fn(&Lease) -> bool) -> Option<Lease> {
+    pub fn take(&self, tag: u64, fits: impl Fn(&LeaseToken) -> bool) -> Option<LeaseToken> {
         let slot = &self.slots.get()?[tag as usize % SLOTS];
         if tag == FREE || tag == BUSY || slot.tag.load(SeqCst) != tag {
             return None;
         }
-        let lease = Lease {
+        let lease = LeaseToken {
             token: slot.token.load(SeqCst),
             whose: slot.whose.load(SeqCst),
         };
@@ -114,8 +114,8 @@ mod tests {
 
     use super::*;
 
-    fn lease(token: u64, whose: u64) -> Lease {
-        Lease { token, whose }
+    fn lease(token: u64, whose: u64) -> LeaseToken {
+        LeaseToken { token, whose }
     }
 
     #[test]

@@ -217,6 +217,6 @@ impl Engine {
     /// Is the client gone that this answer is for?
     fn has_left(&mut self, to: ReplyTo) -> bool {
         let slot = self.slot_of(to);
-        slot.is_some_and(|(client, _)| self.clients.lease(client).is_none())
+        slot.is_some_and(|(client, _)| self.clients.retention(client).is_none())
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     embedded,
     engine::{Engine, FlightId, ReplyTo, Sleeper},
     members::Member,
-    protocol::{Change, Failed, Lease},
+    protocol::{Change, Failed, Retention},
 };
 
 /// Goes on to a child that is up. The last one of the order is asked even if it is not: it makes the answer.
@@ -252,10 +252,10 @@ impl Engine {
     /// its client's own, and yet has an answer without one: its time is over.
     fn needs_server(&self, walk: &Walk<'_>) -> bool {
         let is_alone = || {
-            let lease = self
+            let retention = self
                 .slot_of(walk.to)
-                .and_then(|(client, _)| self.clients.lease(client));
-            walk.request.extra_timeout > 0 && lease.is_none_or(|lease| lease == Lease::Clean)
+                .and_then(|(client, _)| self.clients.retention(client));
+            walk.request.extra_timeout > 0 && retention.is_none_or(|retention| retention == Retention::Clean)
         };
         walk.request.is_dedicated && !is_alone()
     }

@@ -15,7 +15,7 @@ use crate::{
     copies,
     engine::{Endpoint, Engine, LaneId, Shortage, WorkerEvent},
     members::{Failure, Member, MemberId},
-    protocol::{Failed, Fate, Lease},
+    protocol::{Failed, Fate, Retention},
     reactor::{is_shortage, reason},
 };
 
@@ -162,8 +162,8 @@ impl Engine {
         self.servers.held_own -= usize::from(lane.stream.paused && lane.dedicated);
         self.servers.logins.lane_closed(lane.login);
         // What belongs to what the server kept is of no use elsewhere, although nothing is kept from now on.
-        let lease = lane.owner.and_then(|owner| self.clients.lease(owner));
-        let is_bound = lease.is_some_and(|lease| lease != Lease::Clean);
+        let retention = lane.owner.and_then(|owner| self.clients.retention(owner));
+        let is_bound = retention.is_some_and(|retention| retention != Retention::Clean);
         if lane.dedicated {
             self.lost(id, &lane);
         }

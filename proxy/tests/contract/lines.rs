@@ -47,8 +47,8 @@ use std::sync::{
 };
 
 use proxima::protocol::{
-    Access, Admission, Admitting, ClientSide, Control, End, EndState, Failed, Heard, Join, Lease, Plan,
-    PoolSettings, PoolState, Protocol, Protocols, Requests, Session, StateSlot, Transform,
+    Access, Admission, Admitting, ClientSide, Control, End, EndState, Failed, Heard, Join, Plan,
+    PoolSettings, PoolState, Protocol, Protocols, Requests, Retention, Session, StateSlot, Transform,
 };
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
@@ -395,16 +395,16 @@ impl ClientSide for Lines {
                 session
                     .state
                     .change(|client: &mut Client| client.kept = Some(value));
-                session.lease = Lease::Kept;
+                session.retention = Retention::Kept;
                 Plan::Dedicated
             }
             ("VAR" | "TELLME", _) => {
                 session.state.change(|client: &mut Client| client.is_dirty = true);
                 if Client::kept(session).is_some() {
-                    session.lease = Lease::Kept;
+                    session.retention = Retention::Kept;
                 }
-                if session.lease != Lease::Kept {
-                    session.lease = Lease::Dirty;
+                if session.retention != Retention::Kept {
+                    session.retention = Retention::Dirty;
                 }
                 Plan::Dedicated
             }
@@ -413,9 +413,9 @@ impl ClientSide for Lines {
                     "HOLD" | "WATCH" => {
                         session.state.change(|client: &mut Client| client.holds = true);
                         session.plans_all = true;
-                        session.lease = Lease::Kept;
+                        session.retention = Retention::Kept;
                     }
-                    "SPOIL" => session.lease = Lease::Spoilt,
+                    "SPOIL" => session.retention = Retention::Spoilt,
                     _ => {}
                 }
                 Plan::Dedicated
@@ -502,9 +502,9 @@ impl ClientSide for Lines {
         if COMMANDS[command as usize] == "FREE" {
             session.state.change(|client: &mut Client| client.holds = false);
             session.plans_all = session.form != 0 || Client::of(session).is_some_and(|client| client.each);
-            session.lease = match Client::of(session).is_some_and(|client| client.is_dirty) {
-                true => Lease::Dirty,
-                false => Lease::Clean,
+            session.retention = match Client::of(session).is_some_and(|client| client.is_dirty) {
+                true => Retention::Dirty,
+                false => Retention::Clean,
             };
         }
     }

@@ -28,8 +28,8 @@ use super::{
     words::{begins_read_only, shows, used},
 };
 use crate::protocol::{
-    Admission, Admitting, ClientSide, Control, DeclaredCommands, Failed, Heard, Lease, Plan, Role, Session,
-    StateSlot,
+    Admission, Admitting, ClientSide, Control, DeclaredCommands, Failed, Heard, Plan, Retention, Role,
+    Session, StateSlot,
 };
 
 impl ClientSide for Mysql {
@@ -121,8 +121,8 @@ impl ClientSide for Mysql {
             return Plan::Later;
         }
         leave_loosely(session, request);
-        let has_lane = matches!(session.lease, Lease::Kept | Lease::Loose);
-        let is_kept = session.lease == Lease::Kept;
+        let has_lane = matches!(session.retention, Retention::Kept | Retention::Loose);
+        let is_kept = session.retention == Retention::Kept;
         let Some(client) = session.state.get_mut::<Client>() else {
             return Plan::Close;
         };
@@ -140,7 +140,7 @@ impl ClientSide for Mysql {
                 client.prepared = PreparedStatements::default();
                 append_ok(client, out);
                 if has_lane {
-                    session.lease = Lease::Spoilt;
+                    session.retention = Retention::Spoilt;
                 }
                 Plan::Answer
             }
@@ -148,7 +148,7 @@ impl ClientSide for Mysql {
                 true => {
                     // What the server keeps is that of the one who the client was.
                     if has_lane {
-                        session.lease = Lease::Spoilt;
+                        session.retention = Retention::Spoilt;
                     }
                     Plan::Admit
                 }
@@ -195,7 +195,7 @@ impl ClientSide for Mysql {
         // Another server is asked, and what this one has left is of no use.
         let may_go_on = client.is_read && !client.door.rejects_writes;
         if may_go_on && reply.outcome.is_error() && galera::leads_on(bytes) {
-            session.lease = Lease::Clean;
+            session.retention = Retention::Clean;
             return;
         }
         let end = End {
@@ -210,7 +210,7 @@ impl ClientSide for Mysql {
             if !end.goes_on() {
                 (client.changes_session, client.is_read) = (false, false);
             }
-            session.lease = Lease::Spoilt;
+            session.retention = Retention::Spoilt;
             return;
         }
         match command {
@@ -243,7 +243,7 @@ impl ClientSide for Mysql {
                 client.preparing = None;
             }
             if !has_lane && client.is_loose() && !client.is_in_transaction() {
-                session.lease = Lease::Clean;
+                session.retention = Retention::Clean;
             }
         }
         true
@@ -306,18 +306,18 @@ fn settle(session: &mut Session) {
         return;
     };
     if !client.is_loose() || client.is_in_transaction() {
-        session.lease = Lease::Kept;
+        session.retention = Retention::Kept;
         return;
     }
-    session.lease = if client.kept.residue {
-        Lease::Loose
+    session.retention = if client.kept.residue {
+        Retention::Loose
     } else {
-        Lease::Clean
+        Retention::Clean
     };
     let has_schema = !client.settings.schema.is_empty();
     if let Some(who) = client.who.as_mut().filter(|who| who.has_schema != has_schema) {
         who.has_schema = has_schema;
         session.login = who.encode();
-        session.lease = Lease::Moved;
+        session.retention = Retention::Moved;
     }
 }

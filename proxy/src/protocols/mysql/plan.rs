@@ -25,7 +25,7 @@ use super::{
     tracking::Tracking,
     words::{SHOWS, begins_with, has_word, is_for_next_transaction, releases},
 };
-use crate::protocol::{Lease, Plan, Session};
+use crate::protocol::{Plan, Retention, Session};
 
 /// What a server says of a session, and not of a statement.
 const OF_SESSION: Status = Status(
@@ -94,7 +94,7 @@ pub(super) fn leave_loosely(session: &mut Session, request: &Request) {
     let Some(client) = session
         .state
         .get_mut::<Client>()
-        .filter(|_| session.lease == Lease::Loose)
+        .filter(|_| session.retention == Retention::Loose)
     else {
         return;
     };
@@ -105,7 +105,7 @@ pub(super) fn leave_loosely(session: &mut Session, request: &Request) {
         return;
     }
     client.kept.residue = false;
-    (session.lease, session.leaves_lane) = (Lease::Clean, true);
+    (session.retention, session.leaves_lane) = (Retention::Clean, true);
 }
 
 /// A statement leaves.
@@ -156,7 +156,7 @@ pub(super) fn prepare(session: &mut Session, request: &Request, message: &[u8], 
 
 /// Plans what is about a prepared statement.
 pub(super) fn prepared(session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
-    let has_lane = matches!(session.lease, Lease::Kept | Lease::Loose);
+    let has_lane = matches!(session.retention, Retention::Kept | Retention::Loose);
     let Some(client) = session.state.get_mut::<Client>() else {
         return Plan::Close;
     };
@@ -187,7 +187,7 @@ pub(super) fn prepared(session: &mut Session, request: &Request, message: &[u8],
         commands::FETCH if has_lane => Plan::Dedicated,
         commands::LONG_DATA => {
             client.prepared.set_open(number, true);
-            session.lease = Lease::Kept;
+            session.retention = Retention::Kept;
             Plan::Dedicated
         }
         commands::RESET_STATEMENT if has_lane && is_open => {
@@ -235,7 +235,7 @@ fn writes(client: &Client, statement: Statement, text: &[u8]) -> bool {
 
 /// COM_SET_OPTION: whether a text may have several statements.
 pub(super) fn set_option(session: &mut Session, message: &[u8], out: &mut Vec<u8>) -> Plan {
-    let has_lane = matches!(session.lease, Lease::Kept | Lease::Loose);
+    let has_lane = matches!(session.retention, Retention::Kept | Retention::Loose);
     let Some(client) = session.state.get_mut::<Client>() else {
         return Plan::Close;
     };

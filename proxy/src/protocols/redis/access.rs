@@ -18,7 +18,7 @@ use super::{
     twemproxy::not_logged_in,
     who::{User, Who},
 };
-use crate::protocol::{Access, Lease, Plan, ReplyStyle, Session};
+use crate::protocol::{Access, Plan, ReplyStyle, Retention, Session};
 
 /// A login is at most this long, in bytes: a worker keeps some hundred of them.
 const LONGEST: usize = 16 * 1024;
@@ -205,7 +205,7 @@ pub(super) fn select(session: &mut Session, number: &[u8], out: &mut Vec<u8>) ->
 
 /// Does a server keep something for the client, on a connection with its present login?
 fn is_kept(session: &Session) -> bool {
-    session.lease != Lease::Clean || session.has_subscriptions
+    session.retention != Retention::Clean || session.has_subscriptions
 }
 
 /// Asks the server whether the client may have this login.
@@ -223,7 +223,7 @@ fn ask(session: &mut Session, who: Who, out: &mut Vec<u8>) -> Plan {
         return Plan::Answer;
     }
     state::set_pending(session, words);
-    session.lease = Lease::Kept;
+    session.retention = Retention::Kept;
     set(session, SETTLING);
     Plan::Dedicated
 }
@@ -233,13 +233,13 @@ pub(super) fn answered(session: &mut Session, is_error: bool) {
     let Some(words) = state::take_pending(session) else {
         return;
     };
-    session.lease = Lease::Spoilt;
+    session.retention = Retention::Spoilt;
     if !is_error {
         let (before, now) = (Who::of(session), Who::decode(&words));
         let database = now.database;
         // A lane says more at its login than AUTH says, but nothing more than SELECT.
         if (Who { database, ..before }) == now {
-            session.lease = Lease::Moved;
+            session.retention = Retention::Moved;
         }
         session.form = now.form;
         session.login = words;

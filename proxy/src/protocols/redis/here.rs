@@ -9,7 +9,7 @@ use super::{
     access, append_bulk, append_error, login, null,
     state::{self, LIBRARY, LIBRARY_VERSION, NAME},
 };
-use crate::protocol::{Lease, Plan, Session};
+use crate::protocol::{Plan, Retention, Session};
 
 /// A server cuts what it repeats of an unknown command after so many bytes.
 const REPEATED: usize = 128;
@@ -126,8 +126,8 @@ pub(super) fn reset(session: &mut Session) {
     session.has_subscriptions = false;
     session.plans_all = false;
     access::begin(session);
-    if session.lease == Lease::Kept {
-        session.lease = Lease::Spoilt;
+    if session.retention == Retention::Kept {
+        session.retention = Retention::Spoilt;
     }
 }
 

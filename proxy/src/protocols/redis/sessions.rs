@@ -16,7 +16,7 @@ use super::{
     PATTERN, access, append_bulk, append_error, declared, here, number,
     state::{self, BOUND, DOOMED, KEEPS, LOCKED, MULTI, OWNING, SETTLING, WATCHING, clear, is, set},
 };
-use crate::protocol::{Lease, Plan, ReplyStyle, Session};
+use crate::protocol::{Plan, ReplyStyle, Retention, Session};
 
 /// The most bytes of commands that are held until a transaction's server is known.
 const MOST_HELD: usize = 64 * 1024;
@@ -139,7 +139,7 @@ pub(super) fn own(session: &mut Session) -> Plan {
     }
     clear(session, WATCHING);
     set(session, OWNING);
-    session.lease = Lease::Kept;
+    session.retention = Retention::Kept;
     Plan::Dedicated
 }
 
@@ -152,8 +152,8 @@ fn leave(session: &mut Session) {
 
 /// Drops what the server may keep for the client.
 fn spoil(session: &mut Session) {
-    if session.lease != Lease::Clean {
-        session.lease = Lease::Spoilt;
+    if session.retention != Retention::Clean {
+        session.retention = Retention::Spoilt;
     }
     leave(session);
 }
@@ -273,7 +273,7 @@ fn queue(session: &mut Session, out: &mut Vec<u8>) -> Plan {
         return Plan::Later;
     }
     set(session, BOUND);
-    session.lease = Lease::Kept;
+    session.retention = Retention::Kept;
     append_beginning(session, out);
     Plan::Dedicated
 }
@@ -319,13 +319,13 @@ pub(super) fn begin(session: &mut Session, command: &Command, out: &mut Vec<u8>)
             return Plan::Dedicated;
         }
         ("unwatch", _) => out.extend_from_slice(b"+OK\r\n"),
-        _ if session.lease != Lease::Kept && !session.is_idle => return Plan::Later,
+        _ if session.retention != Retention::Kept && !session.is_idle => return Plan::Later,
         // What went by another lane may be a message to this very channel.
         (_, Handling::Channels) if !session.is_idle => return Plan::Later,
         (_, Handling::Channels) => return Plan::Subscribe,
         ("watch", _) => {
             set(session, WATCHING);
-            session.lease = Lease::Kept;
+            session.retention = Retention::Kept;
             return Plan::Dedicated;
         }
         _ if !session.is_idle => return Plan::Later,
@@ -343,8 +343,8 @@ pub(super) fn answered(session: &mut Session, command: u16, is_error: bool) {
     access::answered(session, is_error);
     let name = Command::of(command).map_or("", |command| command.name);
     let ends = command >= TRANSACTION || matches!(name, "exec" | "discard" | "unwatch");
-    if ends && session.lease == Lease::Kept && !is(session, KEEPS) {
-        session.lease = Lease::Clean;
+    if ends && session.retention == Retention::Kept && !is(session, KEEPS) {
+        session.retention = Retention::Clean;
     }
 }
 
@@ -359,7 +359,7 @@ pub(super) fn refused(session: &mut Session, command: u16, has_lane: bool) {
         // There was to be a lane, and there is none.
         _ if !has_lane => {
             clear(session, BOUND | WATCHING | OWNING);
-            session.lease = Lease::Clean;
+            session.retention = Retention::Clean;
         }
         _ => {}
     }

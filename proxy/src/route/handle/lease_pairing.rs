@@ -8,11 +8,11 @@ use proxima_wire::{hash::spooky64, memcache::lease};
 
 use crate::route::{
     Answer,
-    lease_table::{Lease, LeaseTable},
+    lease_table::{LeaseTable, LeaseToken},
     tree::{Asked, Begin, Give, Run, Script, Sent, Turn},
 };
 
-/// Bits of [`Lease::whose`] that say which child gave the token; the rest is the route's.
+/// Bits of [`LeaseToken::whose`] that say which child gave the token; the rest is the route's.
 const CHILD: u64 = 0xffff;
 
 /// Sends what fills a miss to the child whose token it has.
@@ -119,7 +119,7 @@ impl Run for Exchange {
         };
         let own = self.table.new_token();
         let whose = self.whose;
-        self.table.put(tag(own, asked.key), Lease { token, whose });
+        self.table.put(tag(own, asked.key), LeaseToken { token, whose });
         let mut changed = Vec::with_capacity(bytes.len() + 20);
         lease::with_token(bytes, place, own, &mut changed);
         Turn::give(Give::Made(changed))
@@ -145,7 +145,7 @@ mod tests {
         let exchange = own.exchange(2);
         table.put(
             tag(given, b"k"),
-            Lease {
+            LeaseToken {
                 token: 7,
                 whose: exchange.whose,
             },

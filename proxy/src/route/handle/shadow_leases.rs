@@ -8,7 +8,7 @@ use proxima_wire::{hash::spooky64, memcache::lease};
 use super::Sample;
 use crate::route::{
     Answer,
-    lease_table::{Lease, LeaseTable},
+    lease_table::{LeaseTable, LeaseToken},
     tree::{Asked, Begin, Give, Run, Script, Sent, Turn},
 };
 
@@ -96,7 +96,8 @@ impl Run for Pairing {
         if let Some(own) = self.token {
             for (shadow, token) in self.given.drain(..) {
                 if let Some(&whose) = self.shadows.get(shadow) {
-                    self.table.put(tag(whose, asked.key, own), Lease { token, whose });
+                    self.table
+                        .put(tag(whose, asked.key, own), LeaseToken { token, whose });
                 }
             }
         }

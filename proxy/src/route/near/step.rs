@@ -10,7 +10,7 @@ use crate::{
     engine::{Engine, FlightId, ReplyTo, Sleeper},
     micros::Micros,
     near::{Fill, Lookup, OwnedQuestion, Question, Rule, SMALL},
-    protocol::{Cacheable, Lease},
+    protocol::{Cacheable, Retention},
     route::{
         NearNode, Node, NodeId, Walk,
         flight::{MISPLACED, child_of},
@@ -68,7 +68,7 @@ impl Engine {
         // A kept reply may be older than the keys that the client watches: EXEC would succeed on what has
         // changed before.
         let reader = self.slot_of(walk.to);
-        if reader.is_some_and(|(client, _)| self.clients.lease(client) == Some(Lease::Kept)) {
+        if reader.is_some_and(|(client, _)| self.clients.retention(client) == Some(Retention::Kept)) {
             return None;
         }
         (is_common && near.near.ready.is_complete(self.facts.workers)).then_some((rule, cacheable))

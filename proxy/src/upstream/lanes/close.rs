@@ -7,7 +7,7 @@ use proxima_wire::message::Outcome;
 use crate::{
     engine::{Engine, LaneId},
     members::MemberId,
-    protocol::Lease,
+    protocol::Retention,
     upstream::{Close, Lane},
 };
 
@@ -79,8 +79,8 @@ impl Engine {
     fn may_close(&self, id: LaneId, lane: &Lane) -> bool {
         let rests = lane.is_unused() && !lane.is_streaming();
         let keeps = lane.owner.is_some_and(|owner| {
-            let lease = self.clients.lease(owner);
-            lease.is_some_and(|lease| !matches!(lease, Lease::Clean | Lease::Loose))
+            let retention = self.clients.retention(owner);
+            retention.is_some_and(|retention| !matches!(retention, Retention::Clean | Retention::Loose))
                 || self.clients.is_subscribed_on(owner, lane.member.id, id)
         });
         match lane.closes {

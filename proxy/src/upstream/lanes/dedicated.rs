@@ -2,7 +2,7 @@
 //! transaction, a subscription, or a command that blocks.
 //!
 //! Invariant: a client never gets a lane on which the server keeps state of another client. Only the codec
-//! knows what the server keeps (`protocol::Lease`). A lane whose state is in doubt is closed.
+//! knows what the server keeps (`protocol::Retention`). A lane whose state is in doubt is closed.
 //!
 //! Invariant: a client is closed when its lane is lost together with the state that the server kept, unless
 //! the codec can tell the next lane all of it. Without that state the client's next request would mean

@@ -7,7 +7,7 @@ use crate::{
     client::LaneEvent,
     engine::{ClientId, Endpoint, Engine, LaneId, ReplyTo},
     micros::Micros,
-    protocol::Lease,
+    protocol::Retention,
     route::Answer,
     upstream::{Close, Lane, Trial, Waiter},
 };
@@ -32,29 +32,29 @@ impl Engine {
         if self.clients.is_subscribed_on(owner, lane.member.id, id) {
             return;
         }
-        match self.clients.lease(owner) {
+        match self.clients.retention(owner) {
             None => return self.drop_lane(id, ""),
-            Some(Lease::Kept) if !ends => return,
-            Some(Lease::Loose) if !ends && self.servers.queued == 0 => return,
-            Some(Lease::Loose) => self.tell_owner(id, LaneEvent::Released),
-            Some(Lease::Kept) => return self.drop_lane(id, CLOSED),
-            Some(Lease::Dirty) => {
+            Some(Retention::Kept) if !ends => return,
+            Some(Retention::Loose) if !ends && self.servers.queued == 0 => return,
+            Some(Retention::Loose) => self.tell_owner(id, LaneEvent::Released),
+            Some(Retention::Kept) => return self.drop_lane(id, CLOSED),
+            Some(Retention::Dirty) => {
                 self.tell_owner(id, LaneEvent::Released);
                 return self.reset_lane(id);
             }
-            Some(Lease::Spoilt) => {
+            Some(Retention::Spoilt) => {
                 // The client's next dedicated request gets another lane.
                 self.tell_owner(id, LaneEvent::Released);
                 return self.drop_lane(id, "");
             }
-            Some(Lease::Moved) => {
+            Some(Retention::Moved) => {
                 self.tell_owner(id, LaneEvent::Released);
                 let Some(login) = self.login_of(owner) else {
                     return self.drop_lane(id, "");
                 };
                 self.servers.move_lane(id, login);
             }
-            Some(Lease::Clean) => self.tell_owner(id, LaneEvent::Freed),
+            Some(Retention::Clean) => self.tell_owner(id, LaneEvent::Freed),
         }
         self.free_lane(id);
     }
@@ -153,7 +153,7 @@ impl Engine {
 
     /// A client has left. Its dedicated lane is closed at once, which ends what the server kept for it.
     /// `waits`: the client may have requests in a queue.
-    pub(crate) fn end_lease(&mut self, own: Option<LaneId>, client: ClientId, waits: bool) {
+    pub(crate) fn drop_own_lane(&mut self, own: Option<LaneId>, client: ClientId, waits: bool) {
         if let Some(lane) = own {
             self.drop_lane(lane, "its client left");
         }
@@ -168,8 +168,8 @@ impl Engine {
         let (now, servers, clients) = (self.now, &self.servers, &self.clients);
         let limit = if servers.queued > 0 { Micros::ZERO } else { LOOSE };
         let is_loose = |lane: &Lane| {
-            let lease = lane.owner.and_then(|owner| clients.lease(owner));
-            lease == Some(Lease::Loose)
+            let retention = lane.owner.and_then(|owner| clients.retention(owner));
+            retention == Some(Retention::Loose)
                 && lane.is_unused()
                 && !lane.is_streaming()
                 && now - lane.active >= limit

@@ -8,7 +8,7 @@ use super::{Clients, Part, input::Input};
 use crate::{
     engine::{ClientId, Endpoint, Engine, LaneId, ReplyTo},
     members::Member,
-    protocol::{Lease, Session, StateSlot},
+    protocol::{Retention, Session, StateSlot},
     route::{Branches, NodeId, Walk},
 };
 
@@ -59,16 +59,16 @@ impl Clients {
     }
 
     /// What the server keeps for this client on the client's own lane; `None`: the client has gone.
-    pub(crate) fn lease(&self, id: ClientId) -> Option<Lease> {
-        self.table.get(id).map(|client| client.session.lease)
+    pub(crate) fn retention(&self, id: ClientId) -> Option<Retention> {
+        self.table.get(id).map(|client| client.session.retention)
     }
 
     /// Notes that the lane on which the server kept something for this client is gone, and with it what was
     /// kept.
-    pub(crate) fn end_lease(&mut self, id: ClientId) {
+    pub(crate) fn end_retention(&mut self, id: ClientId) {
         if let Some(client) = self.table.get_mut(id) {
             if let Some(session) = client.session.get_mut() {
-                session.lease = Lease::Clean;
+                session.retention = Retention::Clean;
             }
             client.own = None;
         }
@@ -156,12 +156,12 @@ impl Engine {
         let (Some(own), Some(session)) = (client.own, client.session.get_mut()) else {
             return;
         };
-        let lease = std::mem::replace(&mut session.lease, Lease::Clean);
+        let retention = std::mem::replace(&mut session.retention, Retention::Clean);
         self.give_back(own);
         if let Some(client) = self.clients.table.get_mut(id)
             && let Some(session) = client.session.get_mut()
         {
-            session.lease = lease;
+            session.retention = retention;
         }
     }
 
@@ -211,14 +211,14 @@ impl Engine {
         };
         client.own = None;
         let protocol = client.protocol;
-        if client.session.lease == Lease::Clean {
+        if client.session.retention == Retention::Clean {
             return;
         }
         let session = client.session.get_mut();
         let outlives = session.is_some_and(|session| {
             let outlives = protocol.outlives(session, state);
             // No server keeps anything for it, whatever becomes of it.
-            session.lease = Lease::Clean;
+            session.retention = Retention::Clean;
             outlives
         });
         if !outlives {
