@@ -102,7 +102,7 @@ impl Engine {
         let (realm, has_realm_by_schema) = facts.tree.realm(listener);
         Some(Admitting {
             greeting: &facts.greeting,
-            seats: &facts.register.seats,
+            user_connections: &facts.register.user_connections,
             logins: &facts.register.logins,
             key: facts.tree.password_key(listener),
             realm,

@@ -2,7 +2,7 @@
 
 use proxima_wire::message::{Outcome, Reply, Request};
 
-use super::{Loan, Part, slots::Lent, stage::Stage};
+use super::{Loan, ReplyRole, slots::Lent, stage::Stage};
 use crate::{
     engine::{ClientId, Endpoint, Engine, Passed, ReplyTo, WorkerEvent},
     metrics::Metrics,
@@ -37,7 +37,7 @@ impl Engine {
         );
         if reply.outcome.is_error() {
             count_error(&mut self.metrics, client.protocol, bytes);
-            if slot.part == Part::Share
+            if slot.role == ReplyRole::Part
                 && let Some(text) = client.protocol.error_of_part(reply.outcome)
             {
                 return self.answer_for_part(id, seq, reply.outcome, text);
@@ -45,7 +45,7 @@ impl Engine {
         }
         client.reply_size = bytes.len().max(client.reply_size - client.reply_size / 4);
         client.active = self.now;
-        if slot.part == Part::Number && !reply.outcome.is_error() {
+        if slot.role == ReplyRole::Number && !reply.outcome.is_error() {
             return self.count_part(id, seq, reply, bytes);
         }
         let silenced = slot.quiet && client.protocol.silenced(slot.command, reply.outcome);
@@ -81,10 +81,10 @@ impl Engine {
         let Some(slot) = client.slots.get(seq) else {
             return false;
         };
-        let trailer = match slot.part {
-            Part::Whole => 0,
-            Part::Link => reply.trailer as usize,
-            Part::Number | Part::Share => return false,
+        let trailer = match slot.role {
+            ReplyRole::Whole => 0,
+            ReplyRole::Body => reply.trailer as usize,
+            ReplyRole::Number | ReplyRole::Part => return false,
         };
         let (command, micros) = (client.number(slot.command), (self.now - slot.started).0);
         self.metrics
@@ -170,7 +170,7 @@ impl Engine {
         client.slots.more(seq, piece, &mut client.stream.out);
         // The sum counts all that waits for this client, because many large replies that come before their
         // turn need not be large each.
-        let waiting = client.slots.held() + client.stream.out.len();
+        let waiting = client.slots.buffered() + client.stream.out.len();
         if is_last {
             client.slots.finish(seq, &mut client.stream.out);
         }
@@ -325,9 +325,9 @@ impl Engine {
     ) -> Option<u64> {
         let client = self.clients.table.get_mut(id)?;
         let slot = client.slots.get(seq)?;
-        let trailer = match slot.part {
-            Part::Whole => 0,
-            Part::Link | Part::Number | Part::Share => u64::from(reply.trailer),
+        let trailer = match slot.role {
+            ReplyRole::Whole => 0,
+            ReplyRole::Body | ReplyRole::Number | ReplyRole::Part => u64::from(reply.trailer),
         };
         let (command, micros) = (client.number(slot.command), (self.now - slot.started).0);
         client.reply_size = client.reply_size.max(reply.len() as usize);
@@ -382,7 +382,7 @@ impl Engine {
             counts.eof += 1;
         }
         self.discharge(client.charged);
-        self.clients.waiting_uploads -= usize::from(client.place().is_some());
+        self.clients.waiting_uploads -= usize::from(client.wanted_seat().is_some());
         self.share_memory();
         self.clients.register.closed(self.facts.worker, id.index());
         self.release_lanes(id);
@@ -437,7 +437,7 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        if client.place().is_some() {
+        if client.wanted_seat().is_some() {
             // The upload is served now, or its rest will never come.
             self.requeue(id);
         }

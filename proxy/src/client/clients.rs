@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proxima_wire::message::Span;
 
-use super::{Client, Register, Room, division::Division};
+use super::{Client, Register, Room, key_groups::KeyGroups};
 use crate::{
     engine::{ClientId, Engine},
     micros::Micros,
@@ -19,7 +19,7 @@ pub struct Clients {
     /// The number of clients that have connected.
     pub(super) opened: u64,
     /// Buffers for requests with several keys.
-    pub(super) division: Division,
+    pub(super) key_groups: KeyGroups,
     /// The clients of all workers.
     pub(super) register: Arc<Register>,
     /// The memory that clients take.
@@ -30,11 +30,11 @@ pub struct Clients {
     pub(super) over_memory: bool,
     /// Clients are closed as soon as nothing is due to them.
     pub(super) draining: bool,
-    /// The number of clients whose upload waits for a place.
+    /// The number of clients whose upload waits for a seat.
     pub(super) waiting_uploads: usize,
     /// These clients and the time until which they wait, in the order in which they came. Some may have
     /// stopped waiting; they stay until the next look.
-    pub(super) places: Vec<(Micros, ClientId)>,
+    pub(super) seat_queue: Vec<(Micros, ClientId)>,
     /// Requests of the client being served that are about to walk the tree as one batch.
     pub(super) pending: Vec<Pending>,
     /// Scratch space for the keys of a request.
@@ -49,14 +49,14 @@ impl Clients {
         Self {
             table: Table::default(),
             opened: 0,
-            division: Division::default(),
+            key_groups: KeyGroups::default(),
             register,
             room: Room::default(),
             share: 0,
             over_memory: false,
             draining: false,
             waiting_uploads: 0,
-            places: Vec::new(),
+            seat_queue: Vec::new(),
             pending: Vec::with_capacity(BATCH),
             keys: Vec::new(),
             stranger_told: None,
@@ -68,7 +68,7 @@ impl Clients {
         self.table.len()
     }
 
-    /// The number of clients whose upload waits for a place.
+    /// The number of clients whose upload waits for a seat.
     pub fn waiting_uploads(&self) -> usize {
         self.waiting_uploads
     }

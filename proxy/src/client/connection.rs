@@ -5,7 +5,7 @@ use proxima_wire::message::{Class, Request};
 use super::{
     Slots,
     kept_session::KeptSession,
-    stage::{Stage, Wanted},
+    stage::{Stage, WantedSeat},
     subscriptions::Subscriptions,
 };
 use crate::{
@@ -93,10 +93,10 @@ impl Entry for Client {
 }
 
 impl Client {
-    /// The place that its upload waits for; `None`: no upload waits.
-    pub(super) fn place(&self) -> Option<Wanted> {
+    /// The seat that its upload waits for; `None` if no upload waits.
+    pub(super) fn wanted_seat(&self) -> Option<WantedSeat> {
         match self.stage {
-            Stage::Place(place) => Some(place),
+            Stage::Seat(seat) => Some(seat),
             _ => None,
         }
     }

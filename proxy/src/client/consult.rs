@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use proxima_wire::message::{Outcome, Reply, Request};
 
-use super::Part;
+use super::ReplyRole;
 use crate::{
     engine::{ClientId, Engine, ReplyTo, WorkerEvent},
     protocol::{Failed, Protocol},
@@ -18,8 +18,8 @@ const OUT_OF_MEMORY: &str = "out of memory for replies";
 pub struct Question {
     /// The number of the worker that waits for the answer.
     pub worker: usize,
-    /// The place of the answer.
-    pub place: AnswerPlace,
+    /// The slot of the answer.
+    pub slot: AnswerSlot,
     /// The protocol of the client.
     pub protocol: &'static dyn Protocol,
     /// The login of the client, in the codec's words.
@@ -37,9 +37,9 @@ impl fmt::Debug for Question {
     }
 }
 
-/// The place of an answer: the client's slot.
+/// The slot of an answer at its client.
 #[derive(Clone, Copy, Debug)]
-pub struct AnswerPlace {
+pub struct AnswerSlot {
     client: ClientId,
     seq: u32,
 }
@@ -52,12 +52,16 @@ impl Engine {
             return;
         };
         let size = message.len() as u32;
-        let seq = client
-            .slots
-            .push(request.command, request.is_quiet, Part::Whole, size, self.now);
+        let seq = client.slots.push(
+            request.command,
+            request.is_quiet,
+            ReplyRole::Whole,
+            size,
+            self.now,
+        );
         self.actions.events.push(WorkerEvent::Question(Question {
             worker: self.facts.worker,
-            place: AnswerPlace { client: id, seq },
+            slot: AnswerSlot { client: id, seq },
             protocol: client.protocol,
             login: client.session.login.as_slice().into(),
             listener: client.listener,
@@ -66,10 +70,10 @@ impl Engine {
     }
 
     /// Takes the answer of the control thread.
-    pub fn answered(&mut self, place: AnswerPlace, answer: &[u8]) {
+    pub fn answered(&mut self, slot: AnswerSlot, answer: &[u8]) {
         let to = ReplyTo::Client {
-            client: place.client,
-            seq: place.seq,
+            client: slot.client,
+            seq: slot.seq,
         };
         if !self.takes_reply(to, answer.len()) {
             return self.fail(to, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));

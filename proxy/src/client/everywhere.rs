@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Outcome, Request};
 
-use super::{Part, errors::OUT_OF_MEMORY, input::Input};
+use super::{ReplyRole, errors::OUT_OF_MEMORY, input::Input};
 use crate::{
     engine::{ClientId, Engine, ReplyTo},
     members::Member,
@@ -31,21 +31,21 @@ impl Engine {
         let Walk { origin, tree, .. } = walk;
         let listener = usize::from(origin.listener);
         let concerned = self.concerned_by(&walk);
-        let is_concerned = |place: &&NodeId| is_among(&concerned, tree.member_at(**place));
-        let places: Vec<NodeId> = tree
+        let is_concerned = |node: &&NodeId| is_among(&concerned, tree.member_at(**node));
+        let nodes: Vec<NodeId> = tree
             .everywhere(listener)
             .iter()
             .filter(is_concerned)
             .copied()
             .collect();
-        let is_up = |place: &&NodeId| tree.member_at(**place).is_none_or(|member| member.is_up());
-        let one = places.iter().find(is_up).or(places.first()).copied();
+        let is_up = |node: &&NodeId| tree.member_at(**node).is_none_or(|member| member.is_up());
+        let one = nodes.iter().find(is_up).or(nodes.first()).copied();
         match (origin.protocol.spread(request), one) {
-            (Some(join), Some(_)) if places.len() > 1 => {
-                for place in places {
-                    self.send_share(id, &walk, (place, message));
+            (Some(join), Some(_)) if nodes.len() > 1 => {
+                for node in nodes {
+                    self.send_part(id, &walk, (node, message));
                 }
-                self.close_shares(id, join, &[]);
+                self.close_parts(id, join, &[]);
             }
             (_, Some(one)) if !tree.reaches_store(listener) => {
                 let size = tree.cost(listener, request.class, message.len());
@@ -53,7 +53,13 @@ impl Engine {
                     return;
                 };
                 let slots = &mut client.slots;
-                let seq = slots.push(request.command, request.is_quiet, Part::Whole, size, self.now);
+                let seq = slots.push(
+                    request.command,
+                    request.is_quiet,
+                    ReplyRole::Whole,
+                    size,
+                    self.now,
+                );
                 self.walk(one, &walk.to(ReplyTo::Client { client: id, seq }));
             }
             // No member knows anything of it: the route itself answers.
@@ -73,7 +79,7 @@ impl Engine {
         let concerned = self.concerned_by(&walk);
         let all = tree.visits(usize::from(origin.listener)).iter();
         let visits: Vec<(u16, NodeId)> = all
-            .filter(|(_, place)| is_among(&concerned, tree.member_at(*place)))
+            .filter(|(_, node)| is_among(&concerned, tree.member_at(*node)))
             .copied()
             .collect();
         let numbers: Vec<u16> = visits.iter().map(|&(number, _)| number).collect();
@@ -83,10 +89,10 @@ impl Engine {
         let mut out = Vec::new();
         let visited = origin.protocol.visit(message, &numbers, &mut out);
         match (visited, origin.protocol.spread(request)) {
-            (Some(at), Some(join)) if let Some(&(number, place)) = visits.get(at) => {
-                self.send_share(id, &walk, (place, &out));
+            (Some(at), Some(join)) if let Some(&(number, node)) = visits.get(at) => {
+                self.send_part(id, &walk, (node, &out));
                 let next = visits.get(at + 1).map_or(0, |&(next, _)| u32::from(next) + 1);
-                self.close_shares(id, join, &[u32::from(number) + 1, next]);
+                self.close_parts(id, join, &[u32::from(number) + 1, next]);
             }
             _ => self.answer_here(id, &out, request.is_quiet),
         }

@@ -1,4 +1,4 @@
-//! The places of clients, by the node agent's report.
+//! The locations of clients, by the node agent's report.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -15,7 +15,7 @@ fn locality(localities: Option<&Arc<Localities>>, source: &ClientSource) -> Loca
 }
 
 impl Clients {
-    /// The place of this client; `None`: the client has gone.
+    /// The location of this client; `None` if the client has gone.
     pub fn locality(&self, id: ClientId) -> Option<Locality> {
         self.table.get(id).map(|client| client.locality)
     }
@@ -43,7 +43,7 @@ impl Clients {
 }
 
 impl Engine {
-    /// Notes the source of a client that was just opened. Its place follows from the source.
+    /// Notes the source of a client that was just opened. Its location follows from the source.
     pub fn set_source(&mut self, endpoint: Endpoint, source: ClientSource) {
         let locality = locality(self.localities.as_ref(), &source);
         if let Endpoint::Client(id) = endpoint

@@ -4,8 +4,8 @@
 //! * `listen`, `open`, `admission`, `register`: it connects, logs in and is counted; `located` says where it is
 //! * `connection`, `clients`: one client, and all of them
 //! * `session`: from its bytes (`input`) to requests, by stages (`stage`); `request` serves a whole one,
-//!   `split` one of many keys as they come, `spread` one whose keys go several ways (`division`), `everywhere`
-//!   one without a key, `upload` one that is streamed and waits for a `place`; `sizes` decide which, and
+//!   `split` one of many keys as they come, `spread` one whose keys go several ways (`key_groups`), `everywhere`
+//!   one without a key, `upload` one that is streamed and waits for a `seat`; `sizes` decide which, and
 //!   `errors` are common to all; `prefetch` looks ahead for the store
 //! * `slots`: its replies in the order of its requests; `answer` hands them out; `own_lane` is about a lane
 //!   that is the client's alone, `subscribe` and `subscriber` about those with its `subscriptions`, `push` about
@@ -19,24 +19,24 @@ mod answer;
 mod clients;
 mod connection;
 mod consult;
-mod division;
 mod embedded;
 mod errors;
 mod everywhere;
 mod half_closed;
 mod input;
 mod kept_session;
+mod key_groups;
 mod lane_event;
 mod listen;
 mod located;
 mod open;
 mod own_lane;
-mod place;
 mod prefetch;
 mod push;
 mod register;
 mod request;
 mod room;
+mod seat;
 mod session;
 mod sessions;
 mod sizes;
@@ -56,7 +56,7 @@ pub(crate) use self::slots::Loan;
 pub use self::{
     clients::Clients,
     connection::Client,
-    consult::{AnswerPlace, Question},
+    consult::{AnswerSlot, Question},
     listen::{Bound, bind, listen_alone, permit},
     register::{Announced, Arrival, Register},
     room::LARGE,
@@ -64,5 +64,5 @@ pub use self::{
 };
 use self::{
     room::Room,
-    slots::{Part, Slots},
+    slots::{ReplyRole, Slots},
 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Reply, Request, Span};
 
-use super::{Clients, Part, input::Input};
+use super::{Clients, ReplyRole, input::Input};
 use crate::{
     engine::{ClientId, Endpoint, Engine, LaneId, ReplyTo},
     members::Member,
@@ -22,16 +22,16 @@ impl Clients {
 
     /// Returns whether this slot has a part of a reply that leaves only when all other parts have come: its
     /// lane must not wait for the client to take it.
-    pub(crate) fn is_share(&self, id: ClientId, seq: u32) -> bool {
+    pub(crate) fn is_part(&self, id: ClientId, seq: u32) -> bool {
         let slot = self.table.get(id).and_then(|client| client.slots.get(seq));
-        slot.is_some_and(|slot| slot.part == Part::Share)
+        slot.is_some_and(|slot| slot.role == ReplyRole::Part)
     }
 
     /// Returns whether nothing of this client leaves before this part of a reply has come whole: a lane that
     /// waited for the client to take something would wait for ever.
-    pub(crate) fn is_due_share(&self, id: ClientId, seq: u32) -> bool {
+    pub(crate) fn is_due_part(&self, id: ClientId, seq: u32) -> bool {
         let client = self.table.get(id);
-        client.is_some_and(|client| client.slots.is_due_share(seq))
+        client.is_some_and(|client| client.slots.is_due_part(seq))
     }
 
     /// Sets the lane of the client's own; `None`: it has none from now on.
@@ -139,7 +139,7 @@ impl Engine {
                 let quiet = request.is_quiet;
                 let seq = client
                     .slots
-                    .push(request.command, quiet, Part::Whole, 0, self.now);
+                    .push(request.command, quiet, ReplyRole::Whole, 0, self.now);
                 let to = ReplyTo::Client { client: id, seq };
                 self.send(&member, origin.login, request, whole, to);
             }
@@ -193,7 +193,7 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return true;
         };
-        if client.stream.out.len() + client.unsent + client.slots.held() > most {
+        if client.stream.out.len() + client.unsent + client.slots.buffered() > most {
             return false;
         }
         client.slots.push_between(bytes, &mut client.stream.out);

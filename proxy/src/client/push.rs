@@ -36,7 +36,7 @@ impl Clients {
         let is_confirming = subscriptions.is_some_and(|all| all.is_confirming(member));
         let held = match is_due || is_confirming {
             true => 0,
-            false => client.slots.held(),
+            false => client.slots.buffered(),
         };
         let is_free = client.pushing.is_none_or(|(other, _)| other == lane);
         is_free && client.untaken() + held < HIGH_WATER.min(self.share)
@@ -106,7 +106,7 @@ impl Engine {
             }
         };
         client.pushing = (!is_last).then_some((lane, seq));
-        if client.untaken() + client.slots.held() > most.max(2 * HIGH_WATER) {
+        if client.untaken() + client.slots.buffered() > most.max(2 * HIGH_WATER) {
             return false;
         }
         self.metrics.pushes += u64::from(is_last);

@@ -17,12 +17,12 @@ use std::{
 
 use super::stats::Tally;
 use crate::embedded::{Connection, Connections};
-use crate::protocol::{ConnectionFacts, LoginCache, Seats};
+use crate::protocol::{ConnectionFacts, LoginCache, UserConnections};
 
 /// The clients of all workers. Each worker has a part of its own, so that accepting takes no contended lock.
 #[derive(Debug)]
 pub struct Register {
-    parts: Vec<Part>,
+    parts: Vec<WorkerClients>,
     /// The number of clients for which there are descriptors.
     room: AtomicU64,
     /// The addresses where clients are accepted, by the number of the listener; `None`: the listener was
@@ -32,7 +32,7 @@ pub struct Register {
     announced: Mutex<Vec<Announced>>,
     pub(super) tally: Tally,
     /// How many clients are which user.
-    pub(super) seats: Arc<Seats>,
+    pub(super) user_connections: Arc<UserConnections>,
     /// Logins that servers have accepted.
     pub logins: Arc<LoginCache>,
 }
@@ -42,7 +42,7 @@ pub struct Register {
 pub type Announced = Vec<Vec<u8>>;
 
 #[derive(Debug, Default)]
-struct Part {
+struct WorkerClients {
     total: AtomicU64,
     current: AtomicU64,
     open: Mutex<Open>,
@@ -91,12 +91,12 @@ impl Register {
     /// A register for this number of workers, without clients.
     pub fn new(workers: usize) -> Self {
         Self {
-            parts: (0..workers).map(|_| Part::default()).collect(),
+            parts: (0..workers).map(|_| WorkerClients::default()).collect(),
             room: AtomicU64::new(u64::MAX),
             listening: Mutex::default(),
             announced: Mutex::default(),
             tally: Tally::new(workers),
-            seats: Arc::default(),
+            user_connections: Arc::default(),
             logins: Arc::default(),
         }
     }
@@ -136,7 +136,7 @@ impl Register {
 
     /// The worker with the fewest clients.
     pub fn least_busy(&self) -> usize {
-        let clients = |part: &Part| part.current.load(Relaxed);
+        let clients = |part: &WorkerClients| part.current.load(Relaxed);
         self.parts
             .iter()
             .enumerate()

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use proxima_wire::message::{Bad, Outcome, Parsed, Request};
 
 use super::{
-    Part,
+    ReplyRole,
     errors::{OUT_OF_MEMORY, REMOVED},
     input::Input,
 };
@@ -119,7 +119,9 @@ impl Engine {
         match plan {
             Plan::Later => {}
             Plan::Subscribe => self.subscribe(id, request, message, input),
-            Plan::Spread { divides } => taken = self.spread_keys(id, request, message, divides, input),
+            Plan::Spread { is_divisible } => {
+                taken = self.spread_keys(id, request, message, is_divisible, input)
+            }
             Plan::Everywhere => self.spread_everywhere(id, request, message, input),
             Plan::Visit => self.visit(id, request, message, input),
             Plan::Route => self.route(id, request, message, input),
@@ -222,9 +224,13 @@ impl Engine {
             return self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
         };
         let size = tree.cost(listener, request.class, message.len());
-        let seq = client
-            .slots
-            .push(request.command, request.is_quiet, Part::Whole, size, self.now);
+        let seq = client.slots.push(
+            request.command,
+            request.is_quiet,
+            ReplyRole::Whole,
+            size,
+            self.now,
+        );
         let to = ReplyTo::Client { client: id, seq };
         let is_last = input.at + message.len() == input.bytes.len() && self.clients.pending.is_empty();
         if is_last || request.is_dedicated || request.base64_key || !tree.is_plain(listener) {
@@ -277,9 +283,13 @@ impl Engine {
             return self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
         };
         let size = tree.cost(listener, request.class, message.len());
-        let seq = client
-            .slots
-            .push(request.command, request.is_quiet, Part::Whole, size, self.now);
+        let seq = client.slots.push(
+            request.command,
+            request.is_quiet,
+            ReplyRole::Whole,
+            size,
+            self.now,
+        );
         let walk = Walk {
             tree,
             origin,

@@ -122,7 +122,7 @@ impl Engine {
             return false;
         };
         let requests = client.slots.len();
-        let due = client.stream.out.len() + client.unsent + client.slots.held();
+        let due = client.stream.out.len() + client.unsent + client.slots.buffered();
         // The client's requests wait in its own socket rather than at a server that is slow to take them.
         if requests >= self.limits.requests_in_flight
             || client.slots.asked() >= self.clients.share

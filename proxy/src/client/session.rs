@@ -202,7 +202,7 @@ impl Engine {
                 None => false,
             },
             Stage::Spread(_) => self.go_on_spreading(id, input),
-            Stage::Requests | Stage::Place(_) | Stage::Keys(_) => self.serve_requests(id, input),
+            Stage::Requests | Stage::Seat(_) | Stage::Keys(_) => self.serve_requests(id, input),
         }
     }
 
@@ -234,7 +234,7 @@ impl Engine {
         match &protocol.request(&mut client.stream.parse, input.rest(), most) {
             Parsed::More => false,
             Parsed::Bad(bad) => {
-                self.wait_for_place(id, None);
+                self.wait_for_seat(id, None);
                 let Some(client) = self.clients.table.get_mut(id) else {
                     return input.discard();
                 };
@@ -309,8 +309,8 @@ impl Engine {
             return false;
         };
         if self.clients.waiting_uploads > 0 {
-            // A reload may have made a request that waited for a place one that needs none.
-            self.wait_for_place(id, None);
+            // A reload may have made a request that waited for a seat one that needs none.
+            self.wait_for_seat(id, None);
         }
         let next = input.rest().get(len as usize..).unwrap_or_default();
         self.preload_next(id, next);

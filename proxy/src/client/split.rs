@@ -1,6 +1,6 @@
 //! In a request for several keys, each key is a request of its own.
 //!
-//! The keys are served as there is room, a portion at a time, and from a line whose end has not come. The
+//! The keys are served as there is room, a batch at a time, and from a line whose end has not come. The
 //! rest of such a request waits where all of the client's bytes do, so that it takes no memory of its own
 //! however many keys it has.
 
@@ -9,7 +9,7 @@ use std::rc::Rc;
 use proxima_wire::message::{NextKey, Outcome, Parsed, Reply, Request};
 
 use super::{
-    Part,
+    ReplyRole,
     errors::{OUT_OF_MEMORY, REMOVED},
     input::Input,
     stage::{Keys, Stage},
@@ -30,7 +30,7 @@ const KEYS_AT_BUSY_TIMES: usize = 16;
 const BUSY: usize = 4096;
 
 /// The keys of one request, of which `used` bytes are served.
-struct Portion<'a> {
+struct KeyBatch<'a> {
     request: &'a Request,
     head: &'a [u8],
     join: &'static Join,
@@ -40,7 +40,7 @@ struct Portion<'a> {
     asked: u64,
 }
 
-/// Why a portion ends.
+/// The reason why a batch ends.
 #[derive(PartialEq, Eq)]
 enum Stop {
     /// The last key is served.
@@ -67,7 +67,7 @@ impl Engine {
         self.serve_pending(id, input);
         self.metrics.asked(number);
         let (head, keys) = message.split_at(request.key.start as usize);
-        let mut portion = Portion {
+        let mut batch = KeyBatch {
             request,
             head,
             join,
@@ -78,16 +78,16 @@ impl Engine {
         if self.clients.over_memory {
             // One error takes the place of the whole list.
             if matches!(join, Join::List) {
-                portion.join = &Join::Chain { end: b"" };
+                batch.join = &Join::Concat { end: b"" };
             }
-            self.fail_keys(id, &mut portion, Outcome::Overloaded, OUT_OF_MEMORY);
+            self.fail_keys(id, &mut batch, Outcome::Overloaded, OUT_OF_MEMORY);
         } else if !begin.is_empty() {
             self.answer_here(id, &begin, false);
         }
-        let stop = self.serve_keys(id, input.tree, &mut portion, keys, &mut input.budget);
-        let Portion {
+        let stop = self.serve_keys(id, input.tree, &mut batch, keys, &mut input.budget);
+        let KeyBatch {
             join, failed, used, ..
-        } = portion;
+        } = batch;
         let is_over = self.end_keys(id, join, &stop);
         if !is_over && let Some(client) = self.clients.table.get_mut(id) {
             client.stage = Stage::Keys(Box::new(Keys {
@@ -110,7 +110,7 @@ impl Engine {
         let Stage::Keys(mut keys) = std::mem::replace(&mut client.stage, Stage::Requests) else {
             return true;
         };
-        let mut portion = Portion {
+        let mut batch = KeyBatch {
             request: &keys.request,
             head: &keys.head,
             join: keys.join,
@@ -118,8 +118,8 @@ impl Engine {
             used: 0,
             asked: 0,
         };
-        let stop = self.serve_keys(id, input.tree, &mut portion, input.rest(), &mut input.budget);
-        let (used, failed) = (portion.used, portion.failed);
+        let stop = self.serve_keys(id, input.tree, &mut batch, input.rest(), &mut input.budget);
+        let (used, failed) = (batch.used, batch.failed);
         input.at += used;
         if self.end_keys(id, keys.join, &stop) {
             return true;
@@ -135,7 +135,7 @@ impl Engine {
         &mut self,
         id: ClientId,
         tree: &Rc<Tree>,
-        portion: &mut Portion<'_>,
+        batch: &mut KeyBatch<'_>,
         bytes: &[u8],
         budget: &mut usize,
     ) -> Stop {
@@ -143,42 +143,42 @@ impl Engine {
         let stop = loop {
             let Some(client) = self.clients.table.get(id) else {
                 // Serving one of the keys has closed the client.
-                portion.used = bytes.len();
+                batch.used = bytes.len();
                 break Stop::End;
             };
-            let rest = &bytes[portion.used..];
-            let key = match client.protocol.next_key(portion.request, rest) {
+            let rest = &bytes[batch.used..];
+            let key = match client.protocol.next_key(batch.request, rest) {
                 NextKey::Key(key) => key,
                 NextKey::End(used) => {
-                    portion.used += used;
+                    batch.used += used;
                     break Stop::End;
                 }
                 NextKey::More(used) => {
-                    portion.used += used;
+                    batch.used += used;
                     break Stop::More;
                 }
                 NextKey::Bad(bad) if bad.close => break Stop::Cut,
                 NextKey::Bad(bad) => {
-                    portion.used += bad.head as usize;
+                    batch.used += bad.head as usize;
                     let reply = Reply::new(Outcome::ClientError, bad.reply.len());
-                    self.answer_keys(id, portion, &reply, bad.reply);
+                    self.answer_keys(id, batch, &reply, bad.reply);
                     continue;
                 }
             };
-            if !portion.failed {
+            if !batch.failed {
                 if *budget == 0 || !self.admits_key(id) {
                     self.stall(id, *budget == 0);
                     break Stop::Full;
                 }
                 *budget -= 1;
-                self.serve_key(id, tree, portion, key.of(rest), &mut single);
+                self.serve_key(id, tree, batch, key.of(rest), &mut single);
                 single.clear();
             }
-            portion.used += key.end();
+            batch.used += key.end();
         };
         self.scratch = single;
         if let Some(client) = self.clients.table.get(id) {
-            self.metrics.listener(client.listener).fragments += portion.asked;
+            self.metrics.listener(client.listener).fragments += batch.asked;
         }
         stop
     }
@@ -201,7 +201,7 @@ impl Engine {
         &mut self,
         id: ClientId,
         tree: &Rc<Tree>,
-        portion: &mut Portion<'_>,
+        batch: &mut KeyBatch<'_>,
         key: &[u8],
         single: &mut Vec<u8>,
     ) {
@@ -210,19 +210,19 @@ impl Engine {
         };
         let (origin, listener) = (client.origin(id), client.listener);
         let Some(root) = tree.root(usize::from(listener)) else {
-            return self.fail_keys(id, portion, Outcome::LocalError, REMOVED);
+            return self.fail_keys(id, batch, Outcome::LocalError, REMOVED);
         };
-        portion.asked += 1;
-        origin.protocol.single(portion.request, portion.head, key, single);
+        batch.asked += 1;
+        origin.protocol.single(batch.request, batch.head, key, single);
         let Parsed::Head(request) = origin.protocol.head(single) else {
             let text = "a key of this request cannot be asked for alone";
-            return self.fail_keys(id, portion, Outcome::LocalError, text);
+            return self.fail_keys(id, batch, Outcome::LocalError, text);
         };
         let size = tree.cost(usize::from(listener), request.class, single.len());
         let seq = client.slots.push(
             request.command,
-            portion.request.is_quiet,
-            portion.part(),
+            batch.request.is_quiet,
+            batch.role(),
             size,
             self.now,
         );
@@ -238,7 +238,7 @@ impl Engine {
     }
 
     /// Answers all keys that are not served yet with an error of the proxy.
-    fn fail_keys(&mut self, id: ClientId, portion: &mut Portion<'_>, outcome: Outcome, text: &str) {
+    fn fail_keys(&mut self, id: ClientId, batch: &mut KeyBatch<'_>, outcome: Outcome, text: &str) {
         let Some(client) = self.clients.table.get(id) else {
             return;
         };
@@ -246,22 +246,22 @@ impl Engine {
         client
             .protocol
             .error(&client.session, &Failed::here(outcome, text), &mut line);
-        self.answer_keys(id, portion, &Reply::new(outcome, line.len()), &line);
+        self.answer_keys(id, batch, &Reply::new(outcome, line.len()), &line);
     }
 
-    fn answer_keys(&mut self, id: ClientId, portion: &mut Portion<'_>, reply: &Reply, line: &[u8]) {
+    fn answer_keys(&mut self, id: ClientId, batch: &mut KeyBatch<'_>, reply: &Reply, line: &[u8]) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         // Each key of a list has its own answer.
-        let is_list = matches!(portion.join, Join::List);
-        if std::mem::replace(&mut portion.failed, !is_list) {
+        let is_list = matches!(batch.join, Join::List);
+        if std::mem::replace(&mut batch.failed, !is_list) {
             return;
         }
         self.metrics.clients.refused += 1;
         let seq = client
             .slots
-            .push(portion.request.command, false, portion.part(), 0, self.now);
+            .push(batch.request.command, false, batch.role(), 0, self.now);
         let to = ReplyTo::Client { client: id, seq };
         self.deliver(to, reply, line);
     }
@@ -284,14 +284,14 @@ impl Engine {
     }
 }
 
-impl Portion<'_> {
+impl KeyBatch<'_> {
     /// The part that the reply to one of the keys has.
-    const fn part(&self) -> Part {
+    const fn role(&self) -> ReplyRole {
         match self.join {
-            Join::Chain { .. } => Part::Link,
-            Join::List => Part::Whole,
-            Join::Sum { .. } => Part::Number,
-            Join::Shares(_) => Part::Share,
+            Join::Concat { .. } => ReplyRole::Body,
+            Join::List => ReplyRole::Whole,
+            Join::Sum { .. } => ReplyRole::Number,
+            Join::Parts(_) => ReplyRole::Part,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! A request whose keys go several ways becomes one request for each way. Its reply is made of theirs.
 //!
 //! ```text
-//!  keys ─▶ place each ─▶ one way? ─▶ the request as it is
-//!                           └─ no: divides? ─▶ a share for each way ─▶ joined reply
+//!  keys ─▶ group each ─▶ one way? ─▶ the request as it is
+//!                           └─ no: can be split? ─▶ a part for each way ─▶ joined reply
 //!                                     └─ no: refused
 //! ```
 //!
@@ -25,7 +25,7 @@ use crate::{
     upstream::ELSEWHERE,
 };
 
-/// Keys that are placed in one turn. Behind routes with many children each key costs more: what counts then is
+/// Keys that are grouped in one turn. Behind routes with many children each key costs more: what counts then is
 /// how many ends of ways were looked at.
 const ENDS_IN_A_TURN: usize = 8 * 1024;
 
@@ -40,13 +40,13 @@ enum Progress {
 
 impl Engine {
     /// Serves a request with several keys. It goes as it is, if all its keys go the same way. Otherwise it is
-    /// divided if it `divides`. Returns `false` if it has to wait.
+    /// split if it `is_divisible`. Returns `false` if it has to wait.
     pub(super) fn spread_keys(
         &mut self,
         id: ClientId,
         request: &Request,
         message: &[u8],
-        divides: bool,
+        is_divisible: bool,
         input: &Input<'_>,
     ) -> bool {
         if self.clients.over_memory {
@@ -61,10 +61,10 @@ impl Engine {
             self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
             return true;
         };
-        let mut division = std::mem::take(&mut self.clients.division);
-        let keys = &mut division.keys;
+        let mut key_groups = std::mem::take(&mut self.clients.key_groups);
+        let keys = &mut key_groups.keys;
         origin.protocol.keys(request, message, &mut |key| keys.push(key));
-        let join = origin.protocol.spread(request).filter(|_| divides);
+        let join = origin.protocol.spread(request).filter(|_| is_divisible);
         // A write stays whole where it can: a server does all of it at once.
         let branches = match join {
             Some(_) if request.class != Class::Write => Branches::Any,
@@ -76,9 +76,9 @@ impl Engine {
             root,
             join,
             branches,
-            division,
+            key_groups,
             sent: 0,
-            shares: 0,
+            parts: 0,
             is_long: false,
         };
         self.advance(id, spread, message, input)
@@ -108,8 +108,8 @@ impl Engine {
     fn advance(&mut self, id: ClientId, mut spread: Spread, message: &[u8], input: &Input<'_>) -> bool {
         match self.serve_spread(id, &mut spread, message, input) {
             Progress::Over => {
-                spread.division.clear();
-                self.clients.division = spread.division;
+                spread.key_groups.clear();
+                self.clients.key_groups = spread.key_groups;
                 return true;
             }
             Progress::NextTurn => self.stall(id, true),
@@ -138,10 +138,10 @@ impl Engine {
             origin,
             request: &request,
             message,
-            // Only the client counts: nothing is sent while the keys are placed.
+            // Only the client counts: nothing is sent while the keys are grouped.
             to: ReplyTo::Client { client: id, seq: 0 },
         };
-        // The slots of shares follow each other: no message to a subscriber may come between them.
+        // The slots of parts follow each other: no message to a subscriber may come between them.
         let is_subscriber = self
             .clients
             .table
@@ -151,13 +151,13 @@ impl Engine {
             true => usize::MAX,
             false => ENDS_IN_A_TURN,
         };
-        if spread.division.placed() < spread.division.keys.len() && !self.place_keys(spread, &walk, most) {
+        if spread.key_groups.count() < spread.key_groups.keys.len() && !self.group_keys(spread, &walk, most) {
             return Progress::NextTurn;
         }
-        let divides = spread.join.is_some();
+        let is_divisible = spread.join.is_some();
         match spread.join {
-            _ if spread.division.groups() <= 1 && spread.sent == 0 => {
-                self.metrics.listener(origin.listener).fragments += u64::from(divides);
+            _ if spread.key_groups.groups() <= 1 && spread.sent == 0 => {
+                self.metrics.listener(origin.listener).fragments += u64::from(is_divisible);
                 let input = Input {
                     tree: &tree,
                     ..*input
@@ -165,10 +165,10 @@ impl Engine {
                 self.route(id, &request, message, &input);
                 Progress::Over
             }
-            Some(join) => self.send_shares(id, spread, &walk, join, most),
+            Some(join) => self.send_parts(id, spread, &walk, join, most),
             None => {
-                let keys = &spread.division.keys;
-                let other = spread.division.keys_of(1).next().unwrap_or_default();
+                let keys = &spread.key_groups.keys;
+                let other = spread.key_groups.keys_of(1).next().unwrap_or_default();
                 let of = |at: usize| keys.get(at).map(|key| key.of(message)).unwrap_or_default();
                 self.refuse_apart(id, &walk, spread.root, [of(0), of(other)], None);
                 Progress::Over
@@ -176,12 +176,12 @@ impl Engine {
         }
     }
 
-    /// Finds the ways of more keys. Returns `false` if there are still others. A request that cannot be divided
+    /// Finds the ways of more keys. Returns `false` if there are still others. A request that cannot be split
     /// has no more to find once two of its keys part.
-    fn place_keys(&mut self, spread: &mut Spread, walk: &Walk<'_>, most: usize) -> bool {
+    fn group_keys(&mut self, spread: &mut Spread, walk: &Walk<'_>, most: usize) -> bool {
         let mut ends = 0;
-        let Spread { division, root, .. } = spread;
-        while let Some(key) = division.keys.get(division.placed()) {
+        let Spread { key_groups, root, .. } = spread;
+        while let Some(key) = key_groups.keys.get(key_groups.count()) {
             if ends >= most {
                 return false;
             }
@@ -191,8 +191,8 @@ impl Engine {
                 mark.add(end);
             });
             ends += 1;
-            division.place(mark);
-            if spread.join.is_none() && division.groups() > 1 {
+            key_groups.add(mark);
+            if spread.join.is_none() && key_groups.groups() > 1 {
                 break;
             }
         }
@@ -200,7 +200,7 @@ impl Engine {
     }
 
     /// Sends one request for each way.
-    fn send_shares(
+    fn send_parts(
         &mut self,
         id: ClientId,
         spread: &mut Spread,
@@ -208,28 +208,28 @@ impl Engine {
         join: &'static Join,
         most: usize,
     ) -> Progress {
-        let mut part = std::mem::take(&mut spread.division.part);
+        let mut part = std::mem::take(&mut spread.key_groups.part);
         let mut keys = 0;
-        while spread.sent < spread.division.groups() {
+        while spread.sent < spread.key_groups.groups() {
             if keys >= most && spread.sent > 0 {
-                spread.division.part = part;
+                spread.key_groups.part = part;
                 return Progress::NextTurn;
             }
             let open = self
                 .clients
                 .table
                 .get(id)
-                .map_or(0, |client| client.slots.open_shares());
+                .map_or(0, |client| client.slots.open_parts());
             if most < usize::MAX && open >= self.most_parts() {
-                spread.division.part = part;
+                spread.key_groups.part = part;
                 return Progress::AfterReplies;
             }
             keys += self.send_group(id, spread, walk, &mut part);
             spread.sent += 1;
         }
-        spread.division.part = part;
-        self.metrics.listener(walk.origin.listener).fragments += u64::from(spread.shares);
-        self.close_shares(id, join, &spread.division.order);
+        spread.key_groups.part = part;
+        self.metrics.listener(walk.origin.listener).fragments += u64::from(spread.parts);
+        self.close_parts(id, join, &spread.key_groups.order);
         Progress::Over
     }
 
@@ -243,38 +243,38 @@ impl Engine {
     ) -> usize {
         let group = spread.sent;
         let is_together = !spread.is_long || self.is_together(spread, walk, group);
-        let Spread { division, root, .. } = spread;
-        if is_together && spread.shares == group as u32 {
+        let Spread { key_groups, root, .. } = spread;
+        if is_together && spread.parts == group as u32 {
             let mut count = 0;
-            let mut keys = division.keys_of(group).map(|key| {
+            let mut keys = key_groups.keys_of(group).map(|key| {
                 count += 1;
-                division.keys[key]
+                key_groups.keys[key]
             });
             let protocol = walk.origin.protocol;
             protocol.part(walk.request, walk.message, &mut keys, part);
             drop(keys);
-            self.send_share(id, walk, (*root, part));
-            spread.shares += 1;
+            self.send_part(id, walk, (*root, part));
+            spread.parts += 1;
             part.clear();
             return count;
         }
-        let keys: Vec<usize> = division.keys_of(group).collect();
+        let keys: Vec<usize> = key_groups.keys_of(group).collect();
         for keys in keys.chunks(if is_together { keys.len() } else { 1 }) {
-            let mut spans = keys.iter().map(|&key| division.keys[key]);
+            let mut spans = keys.iter().map(|&key| key_groups.keys[key]);
             let protocol = walk.origin.protocol;
             protocol.part(walk.request, walk.message, &mut spans, part);
-            keys.iter().for_each(|&key| division.order[key] = spread.shares);
-            self.send_share(id, walk, (*root, part));
-            spread.shares += 1;
+            keys.iter().for_each(|&key| key_groups.order[key] = spread.parts);
+            self.send_part(id, walk, (*root, part));
+            spread.parts += 1;
             part.clear();
         }
         keys.len()
     }
 
-    /// Do the keys of this group still go the same way? Members may have come or gone since they were placed.
+    /// Do the keys of this group still go the same way? Members may have come or gone since they were grouped.
     fn is_together(&mut self, spread: &Spread, walk: &Walk<'_>, group: usize) -> bool {
-        let (division, mut first) = (&spread.division, None);
-        let mut keys = division.keys_of(group).map(|key| division.keys[key]);
+        let (key_groups, mut first) = (&spread.key_groups, None);
+        let mut keys = key_groups.keys_of(group).map(|key| key_groups.keys[key]);
         keys.all(|key| {
             let mark = self.way_mark(spread.root, walk, key.of(walk.message), Branches::Now);
             *first.get_or_insert(mark) == mark
@@ -298,13 +298,13 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        let place = |node: NodeId| walk.tree.address_of(node);
+        let address = |node: NodeId| walk.tree.address_of(node);
         let apart = match (own, parting) {
             (Some(own), _) => [
                 (&b"what the transaction has begun with"[..], own),
-                (keys[0], place(end.unwrap_or(root))),
+                (keys[0], address(end.unwrap_or(root))),
             ],
-            (None, Some([one, other])) => [(keys[0], place(one)), (keys[1], place(other))],
+            (None, Some([one, other])) => [(keys[0], address(one)), (keys[1], address(other))],
             (None, None) => [(keys[0], "one place"), (keys[1], "another")],
         };
         let mut reply = Vec::new();
@@ -325,8 +325,8 @@ impl Engine {
         self.refuse(id, walk.request, &Failed::here(Outcome::LocalError, text));
     }
 
-    /// Sends a part of a request to this place.
-    pub(super) fn send_share(&mut self, id: ClientId, of: &Walk<'_>, (place, message): (NodeId, &[u8])) {
+    /// Sends a part of a request to this node.
+    pub(super) fn send_part(&mut self, id: ClientId, of: &Walk<'_>, (node, message): (NodeId, &[u8])) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
@@ -337,14 +337,14 @@ impl Engine {
             .tree
             .cost(usize::from(listener), of.request.class, message.len());
         let (command, is_quiet) = (of.request.command, of.request.is_quiet);
-        let seq = client.slots.push_share(command, is_quiet, size, self.now);
+        let seq = client.slots.push_part(command, is_quiet, size, self.now);
         let to = ReplyTo::Client { client: id, seq };
         let Parsed::Head(request) = protocol.head(message) else {
             let text = "this request cannot be divided";
             return self.fail(to, &Failed::here(Outcome::LocalError, text));
         };
         self.walk(
-            place,
+            node,
             &Walk {
                 request: &request,
                 message,
@@ -354,11 +354,11 @@ impl Engine {
         );
     }
 
-    /// Notes that the last share of a request was sent. `order`: the share of each key.
-    pub(super) fn close_shares(&mut self, id: ClientId, join: &'static Join, order: &[u32]) {
+    /// Notes that the last part of a request was sent. `order`: the part of each key.
+    pub(super) fn close_parts(&mut self, id: ClientId, join: &'static Join, order: &[u32]) {
         self.metrics.joins += 1;
         if let Some(client) = self.clients.table.get_mut(id) {
-            client.slots.close_shares(join, order, &mut client.stream.out);
+            client.slots.close_parts(join, order, &mut client.stream.out);
             self.flush_later(Endpoint::Client(id));
         }
     }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use proxima_wire::message::Request;
 
-use super::division::Division;
+use super::key_groups::KeyGroups;
 use crate::{
     embedded::Dump,
     engine::{LaneId, OperationId},
@@ -13,9 +13,9 @@ use crate::{
     route::{Branches, NodeId, Tree},
 };
 
-/// The place among the large messages to a server that an upload waits for.
+/// The seat among the large messages to a server that an upload waits for.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct WantedSeat {
     /// The time until which the upload waits.
     pub(super) due: Micros,
     /// The size of the whole message.
@@ -30,15 +30,15 @@ pub(super) enum Stage {
     Asking,
     /// A request.
     Requests,
-    /// The same large request again, which waits for a place among the large messages to a server.
-    Place(Wanted),
+    /// The same large request again, which waits for a seat among the large messages to a server.
+    Seat(WantedSeat),
     /// The rest of a refused value: this many bytes are thrown away.
     Discard(u64),
     /// The rest of a value that is passed on as it comes.
     Upload(Box<Upload>),
     /// More keys of a request of which only some are served.
     Keys(Box<Keys>),
-    /// The same request again, whose many keys are being placed or sent.
+    /// The same request again, whose many keys are being grouped or sent.
     Spread(Box<Spread>),
     /// Requests, which wait until this dump of the embedded store is sent.
     Dump(Box<Dump>),
@@ -88,14 +88,14 @@ pub(super) struct Spread {
     /// The tree that the request has entered: a reload does not change the rules under it.
     pub(super) tree: Rc<Tree>,
     pub(super) root: NodeId,
-    /// How the replies are joined; `None`: the request cannot be divided.
+    /// How the replies are joined; `None` if the request cannot be split.
     pub(super) join: Option<&'static Join>,
     pub(super) branches: Branches,
-    pub(super) division: Division,
+    pub(super) key_groups: KeyGroups,
     /// The number of groups that were sent.
     pub(super) sent: usize,
-    /// The number of shares that were sent: one for each group, or more where its keys have parted since.
-    pub(super) shares: u32,
+    /// The number of parts that were sent: one for each group, or more where its keys have parted since.
+    pub(super) parts: u32,
     /// The request takes more than one turn.
     pub(super) is_long: bool,
 }
@@ -103,6 +103,6 @@ pub(super) struct Spread {
 impl Spread {
     /// Bytes of memory that it takes.
     pub(super) fn memory(&self) -> usize {
-        size_of::<Self>() + self.division.memory()
+        size_of::<Self>() + self.key_groups.memory()
     }
 }

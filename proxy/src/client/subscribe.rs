@@ -8,7 +8,7 @@ use std::{rc::Rc, sync::Arc};
 use proxima_wire::message::{Outcome, Request, Span};
 
 use super::{
-    Part as SlotPart,
+    ReplyRole,
     errors::{OUT_OF_MEMORY, REMOVED},
     input::Input,
     subscriptions::{Change, Part, Subscriptions},
@@ -196,7 +196,7 @@ impl Engine {
         let size = u32::try_from(change.size()).unwrap_or(u32::MAX);
         let seq = client
             .slots
-            .push(change.command, false, SlotPart::Whole, size, self.now);
+            .push(change.command, false, ReplyRole::Whole, size, self.now);
         client.awaits = Some(seq);
         change.seq = seq;
         let wait = change.parts().iter().map(|part| part.member.dedicated.wait).max();

@@ -160,7 +160,7 @@ impl Engine {
             return Taken::Passed;
         }
         let collected = subscriptions.change.as_ref().map_or(0, Change::collected);
-        if client.stream.out.len() + client.unsent + client.slots.held() + collected > most {
+        if client.stream.out.len() + client.unsent + client.slots.buffered() + collected > most {
             return Taken::Slow;
         }
         client.active = now;

@@ -5,11 +5,11 @@ use std::{rc::Rc, time::Duration};
 use proxima_wire::message::{Outcome, Parsed, Request};
 
 use super::{
-    Part,
+    ReplyRole,
     errors::REMOVED,
     input::Input,
     sizes::HIGH_WATER,
-    stage::{Stage, Upload, Wanted},
+    stage::{Stage, Upload, WantedSeat},
 };
 use crate::{
     copies::LastByte,
@@ -20,7 +20,7 @@ use crate::{
     route::{Tree, Walk},
 };
 
-/// The longest wait of an upload for a place; a shorter `limits.write_timeout` goes before it.
+/// The longest wait of an upload for a seat; a shorter `limits.write_timeout` goes before it.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// The error for a large request that carries no value.
 const TOO_LARGE: &str = "this request is too large";
@@ -32,9 +32,9 @@ const BROKEN_OFF: &str = "the client's request breaks off";
 pub(super) enum Begun {
     /// The head of the request is on its way, or the request is refused.
     Yes,
-    /// The request waits for a place, and its client is read no further.
+    /// The request waits for a seat, and its client is read no further.
     Later,
-    /// The request gets a place when all of it is here.
+    /// The request gets a seat when all of it is here.
     Whole,
 }
 
@@ -72,7 +72,7 @@ impl Engine {
         if let Some(member) = self.servers.find_full(reach, is_whole, self.now) {
             return self.wait_or_refuse(id, request, is_whole, member);
         }
-        self.wait_for_place(id, None);
+        self.wait_for_seat(id, None);
         self.metrics.asked(number);
         let Some((is_dedicated, mut before)) = self.passes(id, request, rest) else {
             return Begun::Yes;
@@ -90,7 +90,7 @@ impl Engine {
         self.metrics.clients.uploads += 1;
         let seq = client
             .slots
-            .push(request.command, request.is_quiet, Part::Whole, 0, self.now);
+            .push(request.command, request.is_quiet, ReplyRole::Whole, 0, self.now);
         self.servers.begin_upload(id);
         self.copies.begin_streamed();
         let walk = Walk {
@@ -117,7 +117,7 @@ impl Engine {
         Begun::Yes
     }
 
-    /// Makes an upload wait for a place at this member, which has none, or refuses it after the longest wait.
+    /// Makes an upload wait for a seat at this member, which has none, or refuses it after the longest wait.
     fn wait_or_refuse(&mut self, id: ClientId, request: &Request, is_whole: bool, member: &Member) -> Begun {
         if !is_whole && request.len() <= self.clients.share as u64 {
             return Begun::Whole;
@@ -126,10 +126,10 @@ impl Engine {
             return Begun::Later;
         };
         let most = Micros::from(self.limits.write_timeout.min(LONGEST_WAIT));
-        let due = client.place().map_or(self.now + most, |place| place.due);
+        let due = client.wanted_seat().map_or(self.now + most, |seat| seat.due);
         if self.now < due {
             let bytes = request.len();
-            self.wait_for_place(id, Some(Wanted { due, bytes }));
+            self.wait_for_seat(id, Some(WantedSeat { due, bytes }));
             return Begun::Later;
         }
         self.discard_rest(id, request);
@@ -292,7 +292,7 @@ impl Engine {
         if !request.is_open {
             return self.discard(id, request.body);
         }
-        self.wait_for_place(id, None);
+        self.wait_for_seat(id, None);
         if let Some(client) = self.clients.table.get_mut(id) {
             client.stage = Stage::Upload(Box::new(Upload {
                 seq: None,

@@ -161,9 +161,9 @@ impl Proxy {
 
     /// Gives a client the answer to its question.
     pub fn answer(&self, question: &client::Question, answer: Arc<[u8]>) {
-        let place = question.place;
+        let slot = question.slot;
         self.workers
-            .order_one(question.worker, Order::Answer { place, answer });
+            .order_one(question.worker, Order::Answer { slot, answer });
     }
 
     /// The certificates of listeners, servers and peers.

@@ -61,7 +61,7 @@ pub struct Engine {
     delivery: Delivery,
     /// What this worker knows of the copies of replicated pools.
     pub copies: WorkerCopies,
-    /// The places of processes by the node agent's report; `None`: no agent is followed.
+    /// The locations of processes by the node agent's report; `None` if no agent is followed.
     pub localities: Option<Arc<Localities>>,
     /// The embedded store, which all workers share.
     pub store: Arc<Store>,

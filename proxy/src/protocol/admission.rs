@@ -4,7 +4,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use proxima_wire::message::Reply;
 
-use super::{Failed, LoginCache, PasswordKey, Reach, Seats};
+use super::{Failed, LoginCache, PasswordKey, Reach, UserConnections};
 
 /// The result of one step of a client's login.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct Admitting<'a> {
     /// Whom the client's requests will reach.
     pub reach: Reach,
     /// How many clients are which user.
-    pub seats: &'a Arc<Seats>,
+    pub user_connections: &'a Arc<UserConnections>,
     /// The servers whose users the listener serves, in a word. Listeners that lead to the same have the same.
     pub realm: &'a str,
     /// Users may be others in each schema.

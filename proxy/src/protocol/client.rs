@@ -103,7 +103,7 @@ pub trait ClientSide: Send + Sync {
     }
 
     /// The text in place of an error with this result, with which a server has answered a part of a request
-    /// that is [divided](super::Requests::spread). `None`: the server's own, as by default.
+    /// that is [split](super::Requests::spread). `None`: the server's own, as by default.
     fn error_of_part(&self, _: Outcome) -> Option<&'static [u8]> {
         None
     }
@@ -116,7 +116,7 @@ pub trait ClientSide: Send + Sync {
         None
     }
 
-    /// Appends the reply to a request that cannot be divided and whose keys are at several places: two of
+    /// Appends the reply to a request that cannot be split and whose keys are at several servers: two of
     /// the keys, each with the address of its server. Returns false, and appends nothing, if an error of the
     /// proxy is the answer, as it is by default.
     #[must_use]

@@ -43,11 +43,11 @@ impl Access {
         let Some(secret) = accounts.secret(user) else {
             return false;
         };
-        let at = |place: usize| secret.get(place).copied().unwrap_or(0);
+        let at = |position: usize| secret.get(position).copied().unwrap_or(0);
         let differ = said
             .iter()
             .enumerate()
-            .fold(0, |differ, (place, byte)| differ | (byte ^ at(place)));
+            .fold(0, |differ, (position, byte)| differ | (byte ^ at(position)));
         (differ == 0) & (said.len() == secret.len())
     }
 }

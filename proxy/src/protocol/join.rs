@@ -7,7 +7,7 @@ use std::ops::Range;
 pub enum Join {
     /// The replies follow each other without their trailers, and `end` follows the last. After the first
     /// error only that error is written.
-    Chain {
+    Concat {
         /// The bytes that close the joined reply.
         end: &'static [u8],
     },
@@ -20,14 +20,14 @@ pub enum Join {
         total: fn(i64, &mut Vec<u8>),
     },
     /// All replies are held, and the joined reply is made of them.
-    Shares(fn(&mut Shares<'_>, &mut Assembly<'_>)),
+    Parts(fn(&mut Parts<'_>, &mut Assembly<'_>)),
 }
 
 /// The replies of several members to the parts of one request.
-pub struct Shares<'a> {
+pub struct Parts<'a> {
     /// The number of replies.
     pub count: usize,
-    /// The reply of each key's member, in the order of the keys; empty if the request was divided by members
+    /// The reply of each key's member, in the order of the keys; empty if the request was split by members
     /// alone. Of a request that [visits](super::Plan::Visit) members: the number of this one plus 1, and that
     /// of the next plus 1, or 0 if there is none.
     pub order: &'a [u32],
@@ -37,11 +37,11 @@ pub struct Shares<'a> {
     pub cursors: &'a mut [usize],
 }
 
-/// A excerpt of one of the replies, which leaves as it is.
+/// An excerpt of one of the replies, which leaves as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excerpt {
     /// The number of the reply.
-    pub share: u32,
+    pub part: u32,
     /// The bytes of it.
     pub range: Range<usize>,
 }
@@ -68,19 +68,19 @@ impl<'a> Assembly<'a> {
         self.out
     }
 
-    /// Appends a excerpt of this reply.
-    pub fn excerpt(&mut self, shares: &Shares<'_>, share: usize, range: Range<usize>) {
+    /// Appends an excerpt of this reply.
+    pub fn excerpt(&mut self, parts: &Parts<'_>, part: usize, range: Range<usize>) {
         match &mut self.excerpts {
             None => {
-                let reply = (shares.reply)(share).0;
+                let reply = (parts.reply)(part).0;
                 self.out.extend_from_slice(reply.get(range).unwrap_or_default());
             }
             Some(excerpts) => match excerpts.last_mut() {
-                Some(last) if last.share as usize == share && last.range.end == range.start => {
+                Some(last) if last.part as usize == part && last.range.end == range.start => {
                     last.range.end = range.end;
                 }
                 _ => excerpts.push(Excerpt {
-                    share: share as u32,
+                    part: part as u32,
                     range,
                 }),
             },
@@ -88,8 +88,8 @@ impl<'a> Assembly<'a> {
     }
 
     /// Appends a reply as it is.
-    pub fn whole(&mut self, shares: &Shares<'_>, share: usize) {
-        self.excerpt(shares, share, 0..(shares.reply)(share).0.len());
+    pub fn whole(&mut self, parts: &Parts<'_>, part: usize) {
+        self.excerpt(parts, part, 0..(parts.reply)(part).0.len());
     }
 
     /// Forgets what was appended.

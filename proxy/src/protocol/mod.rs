@@ -36,7 +36,6 @@ mod repair;
 mod reply_style;
 mod requests;
 mod role;
-mod seats;
 mod server;
 mod server_login;
 mod session;
@@ -45,6 +44,7 @@ mod state;
 mod subscription;
 mod texts;
 mod transform;
+mod user_connections;
 
 pub(crate) use self::outgoing::Before;
 pub use self::{
@@ -62,7 +62,7 @@ pub use self::{
     embedded::Embedded,
     failed::{Failed, Fate},
     figures::Figures,
-    join::{Assembly, Excerpt, Join, Shares},
+    join::{Assembly, Excerpt, Join, Parts},
     login::Login,
     login_cache::{Account, Attempt, CachedLogin, Doubt, LoginCache, Turn},
     outcomes::OUTCOMES,
@@ -80,7 +80,6 @@ pub use self::{
     reply_style::ReplyStyle,
     requests::{Change, Expiry, Requests},
     role::{Role, RoleStatus},
-    seats::{Seat, Seats},
     server::ServerSide,
     server_login::ServerLogin,
     session::{Reach, Retention, Session},
@@ -89,6 +88,7 @@ pub use self::{
     subscription::{Confirmation, Subject, Subscribing, SubscriptionCounts},
     texts::Texts,
     transform::{Handshake, Stacked, Transform},
+    user_connections::{UserConnection, UserConnections},
 };
 pub use proxima_wire::message::{Effect, Message, Piece};
 

@@ -14,11 +14,11 @@ pub enum Plan {
     Later,
     /// The request changes the client's [subscriptions](super::Channels), which may be at several servers.
     Subscribe,
-    /// The request has several keys. It walks the tree as it is if all of them are at one place; otherwise it
-    /// is [divided](super::Requests::spread).
+    /// The request has several keys. It walks the tree as it is if all of them are at one server; otherwise it
+    /// is [split](super::Requests::spread).
     Spread {
         /// Whether it can be.
-        divides: bool,
+        is_divisible: bool,
     },
     /// The request goes to every member that it concerns, and the replies are
     /// [joined](super::Requests::spread); to one of them, if they cannot be.

@@ -74,12 +74,12 @@ pub trait Requests: Send + Sync {
     }
 
     /// How the replies of several members to parts of this request, or to all of it, are joined; a
-    /// [`Join::Shares`]. By default a request cannot be divided.
+    /// [`Join::Parts`]. By default a request cannot be split.
     fn spread(&self, _: &Request) -> Option<&'static Join> {
         None
     }
 
-    /// Appends the request for some of the keys of a request that is [divided](Requests::spread): these,
+    /// Appends the request for some of the keys of a request that is [split](Requests::spread): these,
     /// which [`keys`](Requests::keys) has given, in order.
     fn part(&self, _: &Request, _message: &[u8], _keys: &mut dyn Iterator<Item = Span>, _out: &mut Vec<u8>) {}
 

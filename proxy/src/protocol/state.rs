@@ -8,7 +8,7 @@ pub trait EndState: Any + Send + Sync {
     fn memory(&self) -> usize;
 }
 
-/// The place of the state of one end. It takes memory once the codec has something to keep.
+/// A slot for the state of one end. It takes memory once the codec has something to keep.
 #[derive(Default)]
 pub struct StateSlot(Option<Box<dyn EndState>>);
 

@@ -141,18 +141,18 @@ impl Lane {
         let sent = if self.holding { 0 } else { self.stream.kept };
         let bytes = mem::take(self.requests());
         self.stream.kept = 0;
-        let place = |waiter: &Waiter| bytes.len().checked_sub(waiter.behind(self.given));
+        let position = |waiter: &Waiter| bytes.len().checked_sub(waiter.behind(self.given));
         let waiters = mem::take(&mut self.waiters);
         let mut changes = mem::take(&mut self.changes);
         let mut going = VecDeque::new();
         // Between two requests with a reply there may be some without one. Each write to the socket has ended
         // with a whole request, so that what is behind `sent` are whole requests, too.
-        let first = waiters.iter().find_map(place).unwrap_or(bytes.len());
+        let first = waiters.iter().find_map(position).unwrap_or(bytes.len());
         let mut held = bytes.get(sent..first).unwrap_or_default().to_vec();
         let mut again = Queue::default();
         for (number, &waiter) in waiters.iter().enumerate() {
-            let begin = place(&waiter);
-            let end = waiters.get(number + 1).and_then(place).unwrap_or(bytes.len());
+            let begin = position(&waiter);
+            let end = waiters.get(number + 1).and_then(position).unwrap_or(bytes.len());
             let at = held.len() as u32;
             let goes = match begin {
                 // The client may have a part of the reply.

@@ -25,8 +25,8 @@ impl Askers {
     pub(super) fn insert(&mut self, asker: Asker) -> u32 {
         match self.free.pop() {
             Some(number) => {
-                if let Some(place) = self.all.get_mut(number as usize) {
-                    *place = Some(asker);
+                if let Some(free) = self.all.get_mut(number as usize) {
+                    *free = Some(asker);
                 }
                 number
             }

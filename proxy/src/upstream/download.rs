@@ -3,7 +3,7 @@
 //! Invariant: the memory that a large reply takes is bounded. If no other request waits behind it, the lane
 //! is not read any further while more than [`HIGH_WATER`] bytes wait for the client. If others wait behind
 //! it, the reply is buffered, up to the configured total; beyond that total the lane waits for the reader,
-//! for a limited time (`hold.rs`). A part of a divided reply that must come before anything else can leave is
+//! for a limited time (`hold.rs`). A part of a split request that must come before anything else can leave is
 //! read to its end: if there is no room for that, clients are closed (`room.rs`).
 //!
 //! Invariant: a lane is held back only while a reply to the slow reader is under way. The next reply may be
@@ -86,7 +86,7 @@ impl Engine {
             to,
             remaining: reply.body,
             trailer,
-            collect: collect || to.is_some_and(|(client, seq)| self.clients.is_share(client, seq)),
+            collect: collect || to.is_some_and(|(client, seq)| self.clients.is_part(client, seq)),
         });
         reply.head as usize
     }
@@ -108,7 +108,7 @@ impl Engine {
         let mut hold = false;
         match to.and_then(|to| self.pass_piece(to, &bytes[..visible], done)) {
             Some(waiting) => {
-                let is_due = || to.is_some_and(|(client, seq)| self.clients.is_due_share(client, seq));
+                let is_due = || to.is_some_and(|(client, seq)| self.clients.is_due_part(client, seq));
                 hold = waiting > most && !is_due();
             }
             // The reader is gone and no request waits behind it: closing is cheaper than reading and
@@ -209,9 +209,9 @@ impl Engine {
             ReplyTo::Client { client, seq } => Some((client, seq)),
             _ => None,
         };
-        let is_share = slot.is_some_and(|(client, seq)| self.clients.is_share(client, seq));
-        let is_due = || slot.is_some_and(|(client, seq)| self.clients.is_due_share(client, seq));
-        if waiting > self.most_waiting(!alone || is_share) && !is_due() {
+        let is_part = slot.is_some_and(|(client, seq)| self.clients.is_part(client, seq));
+        let is_due = || slot.is_some_and(|(client, seq)| self.clients.is_due_part(client, seq));
+        if waiting > self.most_waiting(!alone || is_part) && !is_due() {
             self.hold_lane(lane, true);
         }
     }

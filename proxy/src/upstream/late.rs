@@ -31,7 +31,7 @@ impl Engine {
         self.release_behind();
         self.end_holds();
         self.end_dawdling();
-        self.end_waits_for_places();
+        self.end_waits_for_seats();
         self.check_dedicated();
         self.end_queues();
         self.check_closings();

@@ -5,9 +5,9 @@
 //! (`lanes/dedicated.rs`); clients that find none free wait in turn (`lanes/queue.rs`).
 //!
 //! A lane whose server announces a large reply becomes the bulk lane of the client that asked, if no other
-//! request waits behind the reply and there is a place. Otherwise the reply is buffered, and the requests
+//! request waits behind the reply and there is a seat. Otherwise the reply is buffered, and the requests
 //! behind it do not wait for a slow reader. A slow reader delays them by at most half the time-out
-//! (`hold.rs`). A large message that hardly moves loses its place when others want it (`pace.rs`).
+//! (`hold.rs`). A large message that hardly moves loses its seat when others want it (`pace.rs`).
 //!
 //! `lane/` is one connection and what is noted of it, `lanes/` those of one member by their kinds, and
 //! `servers` all of a worker. The other files are what happens to a lane: it is opened and logs in, is given

@@ -1,18 +1,18 @@
 //! Places for large messages, and the clients that lose them.
 //!
 //! A worker has a limited number of lanes for the large messages of one member, in both directions. An upload
-//! that finds no place waits. A reply that finds no place is buffered.
+//! that finds no seat waits. A reply that finds no seat is buffered.
 //!
-//! Invariant: a client that hardly moves its message keeps others from a place for at most half a time-out,
+//! Invariant: a client that hardly moves its message keeps others from a seat for at most half a time-out,
 //! which is the pool's or `limits.write_timeout`, whichever is shorter. If the worker waits for that client,
-//! the message moves less than `limits.minimum_rate`, and others want a place, the client is closed with a
+//! the message moves less than `limits.minimum_rate`, and others want a seat, the client is closed with a
 //! reset.
 
 use super::Lane;
 use crate::{client::Clients, engine::Engine};
 
 impl Engine {
-    /// Closes the clients whose large messages hardly move while others want their place.
+    /// Closes the clients whose large messages hardly move while others want their seat.
     pub(super) fn end_dawdling(&mut self) {
         let (now, rate) = (self.now, self.limits.minimum_rate as u64);
         let clients = &self.clients;

@@ -69,13 +69,13 @@ impl Engine {
             lane.held.splice(before..before, message.iter().copied());
         }
         let is_question = |waiter: &Waiter| matches!(waiter.to, ReplyTo::Lane { .. });
-        let place = match lane.waiters.iter().rposition(is_question) {
+        let position = match lane.waiters.iter().rposition(is_question) {
             Some(other) if is_behind => other + 1,
             _ if is_ready => lane.waiters.len(),
             _ => 0,
         };
-        lane.waiters.insert(place, waiter);
-        for behind in lane.waiters.iter_mut().skip(place + 1) {
+        lane.waiters.insert(position, waiter);
+        for behind in lane.waiters.iter_mut().skip(position + 1) {
             behind.at = behind.at.wrapping_add(message.len() as u32);
         }
         self.servers.in_flight += 1;

@@ -81,9 +81,9 @@ impl Lane {
         let protocol = self.member.protocol;
         small.clear();
         for waiter in self.waiters.iter_mut() {
-            let place = sent.len().checked_sub(waiter.behind(self.given));
-            let request = place.filter(|_| waiter.is_needed()).and_then(|place| {
-                let rest = sent.get(place..)?;
+            let position = sent.len().checked_sub(waiter.behind(self.given));
+            let request = position.filter(|_| waiter.is_needed()).and_then(|position| {
+                let rest = sent.get(position..)?;
                 match protocol.head(rest) {
                     Parsed::Head(head) if head.len() <= SMALL as u64 => rest.get(..head.len() as usize),
                     _ => None,

@@ -194,8 +194,8 @@ impl Servers {
         }
     }
 
-    /// Returns the first of these members that has no place for one more large message, and notes that a
-    /// place was wanted. `is_whole`: the message is a request that has arrived completely.
+    /// Returns the first of these members that has no seat for one more large message, and notes that a
+    /// seat was wanted. `is_whole`: the message is a request that has arrived completely.
     pub(crate) fn find_full<'a>(
         &mut self,
         members: impl IntoIterator<Item = &'a Member>,

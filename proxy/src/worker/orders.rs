@@ -11,7 +11,7 @@ use socket2::{Domain, Socket};
 
 use super::{FleetOrder, LISTENER, Worker, process};
 use crate::{
-    client::AnswerPlace,
+    client::AnswerSlot,
     config::schema::Limits,
     copies::CopyState,
     engine::{ClientId, Endpoint, FlightId},
@@ -58,7 +58,7 @@ pub enum Order {
     },
     /// Use the newest report of the node agent.
     Locate {
-        /// The places of processes; `None`: the agent is not followed any more.
+        /// The locations of processes; `None` if the agent is no longer followed.
         localities: Option<Arc<Localities>>,
         /// The orders of the tree's nodes that follow from the report.
         orders: Orders,
@@ -99,7 +99,7 @@ pub enum Order {
     /// Give a client the answer to its question.
     Answer {
         /// Where the answer goes.
-        place: AnswerPlace,
+        slot: AnswerSlot,
         /// The answer in the client's protocol.
         answer: Arc<[u8]>,
     },
@@ -225,7 +225,7 @@ impl<R: Reactor> Worker<R> {
                     self.engine.report_fleet(&mut metrics.fleet);
                     let _ = to.send(metrics);
                 }
-                Order::Answer { place, answer } => self.engine.answered(place, &answer),
+                Order::Answer { slot, answer } => self.engine.answered(slot, &answer),
                 Order::Fetched { flight, fetched } => self.engine.take_fetched(flight, &fetched),
                 Order::FollowNear => self.engine.follow_near(),
                 Order::EndLogins(numbers) => self.engine.end_logins(&numbers),

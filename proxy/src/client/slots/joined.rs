@@ -2,34 +2,34 @@
 
 use crate::protocol::Join;
 
-/// The part that the reply of a slot has in the reply to its request.
+/// The role of a slot's reply in the reply to its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::client) enum Part {
+pub(in crate::client) enum ReplyRole {
     /// The whole reply to a request.
     Whole,
-    /// The reply to one key of several. It leaves without what closes it.
-    Link,
-    /// The reply to one key of several. Only the number in it counts.
+    /// The reply to one key of several. It is sent without its trailer.
+    Body,
+    /// The reply to one key of several, of which only the number counts.
     Number,
-    /// The reply of one of several members. It is held until all have come.
-    Share,
+    /// The reply to one part of the request. It is buffered until all parts have theirs.
+    Part,
 }
 
 /// The result of the parts before the slot that closes them.
 #[derive(Debug, Default)]
-pub(super) struct Joined {
+pub(super) struct JoinedReply {
     /// The reply of the first part that failed. It stands for all parts that follow.
     failure: Vec<u8>,
     sum: i64,
 }
 
-impl Joined {
-    /// Returns whether the reply of such a part leaves as it is.
-    pub(super) fn passes(&self, part: Part) -> bool {
-        match part {
-            Part::Whole => true,
-            Part::Link => self.failure.is_empty(),
-            Part::Number | Part::Share => false,
+impl JoinedReply {
+    /// Returns whether a reply with this role leaves as it is.
+    pub(super) fn passes(&self, role: ReplyRole) -> bool {
+        match role {
+            ReplyRole::Whole => true,
+            ReplyRole::Body => self.failure.is_empty(),
+            ReplyRole::Number | ReplyRole::Part => false,
         }
     }
 
@@ -55,9 +55,9 @@ impl Joined {
             return out.append(&mut self.failure);
         }
         match join {
-            Join::Chain { end } => out.extend_from_slice(end),
+            Join::Concat { end } => out.extend_from_slice(end),
             Join::Sum { total } => total(sum, out),
-            Join::List | Join::Shares(_) => {}
+            Join::List | Join::Parts(_) => {}
         }
     }
 }

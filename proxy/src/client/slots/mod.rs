@@ -1,9 +1,9 @@
 //! Replies leave in the order of the requests. There is one slot for each request that a client waits for.
 
-mod held;
+mod early;
 mod joined;
 mod lent;
-mod shares;
+mod parts;
 #[cfg(test)]
 mod tests;
 
@@ -12,8 +12,8 @@ use std::ops::Range;
 use proxima_wire::message::Reply;
 
 pub(crate) use self::lent::Loan;
-use self::{held::Held, joined::Joined, shares::Divided};
-pub(super) use self::{joined::Part, lent::Lent};
+use self::{early::EarlyReplies, joined::JoinedReply, parts::SpreadRequests};
+pub(super) use self::{joined::ReplyRole, lent::Lent};
 use crate::{micros::Micros, protocol::Join, queue::Queue, stream::append};
 
 /// Room for this many slots is not charged to a client.
@@ -27,7 +27,7 @@ pub(in crate::client) struct Slot {
     pub command: u16,
     /// The client asked for quiet: some replies are not sent.
     pub quiet: bool,
-    pub part: Part,
+    pub role: ReplyRole,
     /// Bytes that may wait for servers because of the request.
     size: u32,
     /// When the request was taken.
@@ -38,9 +38,9 @@ pub(in crate::client) struct Slot {
 #[derive(Debug)]
 enum State {
     Waiting,
-    /// The reply came before its turn. It is in this place of `held`.
-    Held {
-        place: Range<usize>,
+    /// The reply came before its turn. It is in this range of `early`.
+    Early {
+        range: Range<usize>,
         failed: bool,
     },
     /// The reply is large and has begun to leave. The slot stays first until the last byte.
@@ -55,7 +55,7 @@ enum State {
     Number(i64),
     /// The slot closes the parts before it.
     Close(&'static Join),
-    /// The slot makes one reply of the shares before it, whose request had so many keys.
+    /// The slot makes one reply of the parts before it, whose request had so many keys.
     Assemble {
         join: &'static Join,
         keys: u32,
@@ -69,15 +69,15 @@ pub(in crate::client) struct Slots {
     /// The number of the first slot. It wraps around.
     head: u32,
     /// Replies that wait for their turn.
-    held: Held,
+    early: EarlyReplies,
     /// Bytes of large replies that are collected until their turn.
     collected: usize,
     /// The parts of one reply that have had their turn.
-    joined: Joined,
+    joined: JoinedReply,
     /// The sum of the sizes of all slots.
     asked: usize,
     /// Requests that went to several members. Most clients make none.
-    divided: Option<Box<Divided>>,
+    spread: Option<Box<SpreadRequests>>,
 }
 
 impl Slots {
@@ -90,16 +90,16 @@ impl Slots {
     }
 
     /// Bytes that wait for their turn.
-    pub(in crate::client) fn held(&self) -> usize {
-        self.held.len() + self.collected
+    pub(in crate::client) fn buffered(&self) -> usize {
+        self.early.len() + self.collected
     }
 
     /// Bytes of memory, used or not, beyond the room that every client has.
     #[inline]
     pub(in crate::client) fn memory(&self) -> usize {
         let slots = self.queue.capacity().saturating_sub(USUAL);
-        let divided = self.divided.as_ref().map_or(0, |divided| divided.memory());
-        slots * size_of::<Slot>() + self.held.memory() + self.collected + divided
+        let spread = self.spread.as_ref().map_or(0, |spread| spread.memory());
+        slots * size_of::<Slot>() + self.early.memory() + self.collected + spread
     }
 
     /// Bytes that may wait for servers because of requests without a reply.
@@ -116,7 +116,7 @@ impl Slots {
         &mut self,
         command: u16,
         quiet: bool,
-        part: Part,
+        role: ReplyRole,
         size: u32,
         started: Micros,
     ) -> u32 {
@@ -124,7 +124,7 @@ impl Slots {
         self.queue.push(Slot {
             command,
             quiet,
-            part,
+            role,
             size,
             started,
             state: State::Waiting,
@@ -137,8 +137,8 @@ impl Slots {
         if self.queue.is_empty() {
             return out.extend_from_slice(reply);
         }
-        let state = State::Held {
-            place: self.held.keep(reply),
+        let state = State::Early {
+            range: self.early.keep(reply),
             failed: false,
         };
         self.push_known(state, out);
@@ -148,7 +148,7 @@ impl Slots {
     /// not begun to leave.
     pub(in crate::client) fn push_between(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let front = self.queue.first();
-        if front.is_some_and(|slot| slot.part == Part::Whole && matches!(slot.state, State::Waiting)) {
+        if front.is_some_and(|slot| slot.role == ReplyRole::Whole && matches!(slot.state, State::Waiting)) {
             return out.extend_from_slice(bytes);
         }
         self.push_answer(bytes, out);
@@ -159,7 +159,7 @@ impl Slots {
     pub(in crate::client) fn push_message(&mut self, is_behind: bool) -> u32 {
         let front = self.queue.first();
         if !is_behind
-            && front.is_some_and(|slot| slot.part == Part::Whole && matches!(slot.state, State::Waiting))
+            && front.is_some_and(|slot| slot.role == ReplyRole::Whole && matches!(slot.state, State::Waiting))
         {
             self.head = self.head.wrapping_sub(1);
             self.queue.insert(
@@ -167,7 +167,7 @@ impl Slots {
                 Slot {
                     command: 0,
                     quiet: false,
-                    part: Part::Whole,
+                    role: ReplyRole::Whole,
                     size: 0,
                     started: Micros::ZERO,
                     state: State::Streaming,
@@ -175,7 +175,7 @@ impl Slots {
             );
             return self.head;
         }
-        let seq = self.push(0, false, Part::Whole, 0, Micros::ZERO);
+        let seq = self.push(0, false, ReplyRole::Whole, 0, Micros::ZERO);
         self.begin(seq);
         seq
     }
@@ -189,7 +189,7 @@ impl Slots {
         self.queue.push(Slot {
             command: 0,
             quiet: false,
-            part: Part::Whole,
+            role: ReplyRole::Whole,
             size: 0,
             started: Micros::ZERO,
             state,
@@ -214,13 +214,13 @@ impl Slots {
         let Some(slot) = self.queue.get(at).filter(|slot| !slot.quiet) else {
             return false;
         };
-        match slot.part {
-            Part::Whole => return true,
-            Part::Share => return self.is_first_failure(seq),
-            Part::Link | Part::Number => {}
+        match slot.role {
+            ReplyRole::Whole => return true,
+            ReplyRole::Part => return self.is_first_failure(seq),
+            ReplyRole::Body | ReplyRole::Number => {}
         }
-        let is_part = |slot: &&Slot| slot.part != Part::Whole;
-        let has_failed = |slot: &Slot| matches!(slot.state, State::Held { failed: true, .. });
+        let is_part = |slot: &&Slot| slot.role != ReplyRole::Whole;
+        let has_failed = |slot: &Slot| matches!(slot.state, State::Early { failed: true, .. });
         let mut before = self.queue[..at].iter().rev().take_while(is_part);
         let mut behind = self.queue[at + 1..].iter().take_while(is_part);
         let is_of_first = || self.queue[..at].iter().all(|slot| is_part(&slot));
@@ -236,7 +236,7 @@ impl Slots {
             && self
                 .queue
                 .first()
-                .is_some_and(|slot| slot.part == Part::Whole && matches!(slot.state, State::Waiting));
+                .is_some_and(|slot| slot.role == ReplyRole::Whole && matches!(slot.state, State::Waiting));
         if whole {
             self.pop();
         }
@@ -258,7 +258,7 @@ impl Slots {
         let Some(slot) = self.queue.get_mut(at) else {
             return;
         };
-        let (is_whole, failed) = (slot.part == Part::Whole, reply.outcome.is_error());
+        let (is_whole, failed) = (slot.role == ReplyRole::Whole, reply.outcome.is_error());
         let visible = match () {
             () if silenced => &[],
             () if !is_whole && !failed => bytes
@@ -279,18 +279,18 @@ impl Slots {
             }
             return;
         }
-        slot.state = State::Held {
-            place: self.held.keep(visible),
+        slot.state = State::Early {
+            range: self.early.keep(visible),
             failed: failed && !is_whole,
         };
-        let is_share = slot.part == Part::Share;
-        if is_share {
-            self.share_came(seq, failed);
+        let is_part = slot.role == ReplyRole::Part;
+        if is_part {
+            self.part_came(seq, failed);
         }
-        if at == 0 || is_share {
+        if at == 0 || is_part {
             self.release(out);
         }
-        if (at > 0 || is_share) && self.held.is_sparse() {
+        if (at > 0 || is_part) && self.early.is_sparse() {
             self.compact();
         }
     }
@@ -329,7 +329,7 @@ impl Slots {
             return;
         };
         if matches!(slot.state, State::Waiting) {
-            slot.state = if first && self.joined.passes(slot.part) {
+            slot.state = if first && self.joined.passes(slot.role) {
                 State::Streaming
             } else {
                 State::Large(Vec::new())
@@ -340,7 +340,7 @@ impl Slots {
     /// Takes more of a large reply.
     pub(in crate::client) fn more(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) {
         let is_first = self.is_first(seq);
-        let is_share = self.get(seq).is_some_and(|slot| slot.part == Part::Share);
+        let is_part = self.get(seq).is_some_and(|slot| slot.role == ReplyRole::Part);
         match self
             .queue
             .get_mut(seq.wrapping_sub(self.head) as usize)
@@ -348,7 +348,7 @@ impl Slots {
         {
             Some(State::Streaming) => append(bytes, out),
             // A slot that does not leave although it is its turn never will.
-            Some(State::Large(_)) if is_first && !is_share => {}
+            Some(State::Large(_)) if is_first && !is_part => {}
             Some(State::Large(collected)) => {
                 append(bytes, collected);
                 self.collected += bytes.len();
@@ -370,11 +370,11 @@ impl Slots {
             }
             State::Large(collected) => {
                 slot.state = State::Collected(std::mem::take(collected));
-                let is_share = slot.part == Part::Share;
-                if is_share {
-                    self.share_came(seq, false);
+                let is_part = slot.role == ReplyRole::Part;
+                if is_part {
+                    self.part_came(seq, false);
                 }
-                if first || is_share {
+                if first || is_part {
                     // The reply does not pass, so it is the turn of what waits behind it.
                     self.release(out);
                 }
@@ -416,7 +416,7 @@ impl Slots {
     /// Lets every reply leave whose turn has come.
     fn release(&mut self, out: &mut Vec<u8>) {
         while let Some(slot) = self.queue.first_mut() {
-            if slot.part == Part::Share {
+            if slot.role == ReplyRole::Part {
                 match self.assemble(out) {
                     true => continue,
                     false => return,
@@ -426,7 +426,7 @@ impl Slots {
                 State::Waiting | State::Streaming => return,
                 // The reply will not leave: no number is as long as this reply, or a part before it has
                 // failed.
-                State::Large(collected) if !self.joined.passes(slot.part) => {
+                State::Large(collected) if !self.joined.passes(slot.role) => {
                     self.collected -= collected.len();
                     *collected = Vec::new();
                     return;
@@ -440,23 +440,23 @@ impl Slots {
                 }
                 State::Collected(collected) => {
                     self.collected -= collected.len();
-                    if self.joined.passes(slot.part) {
+                    if self.joined.passes(slot.role) {
                         hand_over(collected, out);
                     }
                     self.pop();
                 }
-                State::Held { place, failed } => {
-                    let bytes = self.held.take(place.clone());
+                State::Early { range, failed } => {
+                    let bytes = self.early.take(range.clone());
                     if *failed {
                         self.joined.fail(bytes);
-                    } else if self.joined.passes(slot.part) {
+                    } else if self.joined.passes(slot.role) {
                         out.extend_from_slice(bytes);
                     }
                     self.pop();
                 }
                 State::Lent(lent) => {
                     let charged = lent.charged();
-                    let passes = self.joined.passes(slot.part);
+                    let passes = self.joined.passes(slot.role);
                     if passes && !lent.leave(out) {
                         // The head has left.
                         self.collected -= charged - lent.charged();
@@ -489,15 +489,15 @@ impl Slots {
         if self.queue.is_empty() && self.queue.capacity() > KEPT {
             self.queue = Queue::default();
         }
-        self.held.settle();
+        self.early.settle();
     }
 
     fn compact(&mut self) {
-        let places = self.queue.iter_mut().filter_map(|slot| match &mut slot.state {
-            State::Held { place, .. } => Some(place),
+        let ranges = self.queue.iter_mut().filter_map(|slot| match &mut slot.state {
+            State::Early { range, .. } => Some(range),
             _ => None,
         });
-        self.held.compact(places);
+        self.early.compact(ranges);
     }
 }
 

@@ -61,7 +61,7 @@ impl Engine {
             received,
             room: read.capacity().saturating_sub(received),
             leaving: [leaves.len() + client.unsent, leaves.capacity()],
-            held: client.slots.held(),
+            held: client.slots.buffered(),
             memory: size_of::<Client>() + client.charged,
             ..self.clients.register.facts(self.facts.worker, id.index())
         };

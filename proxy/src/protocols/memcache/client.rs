@@ -40,7 +40,7 @@ impl<const ANNOUNCES: bool> ClientSide for Memcache<ANNOUNCES> {
         use Command::*;
         let command = Command::from_number(request.command);
         let gets = matches!(command, Some(Get | Gets | Gat | Gats | LeaseGet | Metadata));
-        (gets && !request.more_keys.is_empty()).then_some(&Join::Chain { end: b"END\r\n" })
+        (gets && !request.more_keys.is_empty()).then_some(&Join::Concat { end: b"END\r\n" })
     }
 
     #[inline]

@@ -63,8 +63,8 @@ type Variable = (Box<[u8]>, Box<[u8]>);
 impl Settings {
     /// The value of a variable; `None`: it is that of the login.
     pub(super) fn get(&self, name: &[u8]) -> Option<&[u8]> {
-        let place = self.find(name).ok()?;
-        Some(&self.variables[place].1)
+        let position = self.find(name).ok()?;
+        Some(&self.variables[position].1)
     }
 
     /// Notes what a server has reported. `said`: the collation that the statement has named, which is not reported
@@ -104,8 +104,8 @@ impl Settings {
     }
 
     fn unset(&mut self, name: &[u8]) {
-        if let Ok(place) = self.find(name) {
-            self.variables.remove(place);
+        if let Ok(position) = self.find(name) {
+            self.variables.remove(position);
         }
     }
 
@@ -113,12 +113,12 @@ impl Settings {
     #[must_use]
     pub(super) fn set(&mut self, name: &[u8], value: &[u8]) -> bool {
         match self.find(name) {
-            Ok(place) => {
-                if *self.variables[place].1 != *value {
-                    self.variables[place].1 = value.into();
+            Ok(position) => {
+                if *self.variables[position].1 != *value {
+                    self.variables[position].1 = value.into();
                 }
             }
-            Err(place) => self.variables.insert(place, (name.into(), value.into())),
+            Err(position) => self.variables.insert(position, (name.into(), value.into())),
         }
         let is_known = !UNREPLAYABLE.iter().any(|other| other.as_bytes() == name);
         // A client that sets what the proxy is told by is told as well from then on.

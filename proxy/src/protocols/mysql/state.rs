@@ -15,7 +15,7 @@ use super::{
     who::Who,
     words::{begins_with, is_charset},
 };
-use crate::protocol::{Door, Doubt, EndState, Seat, Session};
+use crate::protocol::{Door, Doubt, EndState, Session, UserConnection};
 
 /// The state of a session.
 #[derive(Default)]
@@ -39,7 +39,7 @@ pub(super) struct Client {
     /// As whom the client's statements run.
     pub(super) who: Option<Who>,
     /// Its place among the clients of its user.
-    pub(super) seat: Option<Seat>,
+    pub(super) user_connection: Option<UserConnection>,
     /// What every connection that it uses is to know.
     pub(super) settings: Settings,
     /// What a server has told last.

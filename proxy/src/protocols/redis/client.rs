@@ -69,7 +69,7 @@ impl ClientSide for Redis {
             return embedded::plan(session, request, message, out);
         }
         if request.command >= TRANSACTION {
-            return Plan::Spread { divides: false };
+            return Plan::Spread { is_divisible: false };
         }
         if request.command == DECLARED {
             return declared::plan(request, message, out);
@@ -91,8 +91,8 @@ impl ClientSide for Redis {
                 Plan::Alone
             }
             Handling::Key | Handling::Pattern | Handling::Split(_) if !request.more_keys.is_empty() => {
-                let divides = matches!(command.served, Handling::Split(_));
-                Plan::Spread { divides }
+                let is_divisible = matches!(command.served, Handling::Split(_));
+                Plan::Spread { is_divisible }
             }
             Handling::Key | Handling::Pattern | Handling::Split(_) | Handling::Channel => Plan::Route,
             Handling::Each(_) | Handling::Any => Plan::Everywhere,

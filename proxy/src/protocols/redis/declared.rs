@@ -79,7 +79,7 @@ pub(super) fn plan(request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan
             append_error("ERR a command without keys is not served by several servers", out);
             Plan::Alone
         }
-        _ if !request.more_keys.is_empty() => Plan::Spread { divides: false },
+        _ if !request.more_keys.is_empty() => Plan::Spread { is_divisible: false },
         _ => Plan::Route,
     }
 }

@@ -7,27 +7,27 @@ use std::{
 
 use proxima_wire::resp::{Combine, append_number, integer, whole};
 
-use crate::protocol::{Assembly, Join, MALFORMED, Shares};
+use crate::protocol::{Assembly, Join, MALFORMED, Parts};
 
 /// How replies are joined by this rule.
 pub(super) const fn of(combine: Combine) -> &'static Join {
     match combine {
-        Combine::List => &Join::Shares(list::<1>),
-        Combine::Pairs => &Join::Shares(list::<2>),
-        Combine::Sum => &Join::Shares(sum),
-        Combine::Ok | Combine::First => &Join::Shares(first),
-        Combine::One => &Join::Shares(one),
-        Combine::Concat => &Join::Shares(concat),
-        Combine::Unite => &Join::Shares(unite),
-        Combine::And => &Join::Shares(and),
-        Combine::Any => &Join::Shares(any),
+        Combine::List => &Join::Parts(list::<1>),
+        Combine::Pairs => &Join::Parts(list::<2>),
+        Combine::Sum => &Join::Parts(sum),
+        Combine::Ok | Combine::First => &Join::Parts(first),
+        Combine::One => &Join::Parts(one),
+        Combine::Concat => &Join::Parts(concat),
+        Combine::Unite => &Join::Parts(unite),
+        Combine::And => &Join::Parts(and),
+        Combine::Any => &Join::Parts(any),
     }
 }
 
 /// Appends the first error, if there is one.
-fn has_failed(shares: &Shares<'_>, out: &mut Assembly<'_>) -> bool {
-    let error = (0..shares.count).find(|&share| (shares.reply)(share).1);
-    error.inspect(|&share| out.whole(shares, share)).is_some()
+fn has_failed(parts: &Parts<'_>, out: &mut Assembly<'_>) -> bool {
+    let error = (0..parts.count).find(|&part| (parts.reply)(part).1);
+    error.inspect(|&part| out.whole(parts, part)).is_some()
 }
 
 /// Appends an error in place of what was appended: a server has answered something else.
@@ -52,15 +52,15 @@ fn element(reply: &[u8], at: usize) -> Option<usize> {
 }
 
 /// The elements of all arrays, in the order of the keys; each key has as many as `EACH` says.
-fn list<const EACH: usize>(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
-    if has_failed(shares, out) {
+fn list<const EACH: usize>(parts: &mut Parts<'_>, out: &mut Assembly<'_>) {
+    if has_failed(parts, out) {
         return;
     }
-    append_number(b'*', (shares.order.len() * EACH) as i64, out.own());
-    for &share in shares.order {
-        let share = share as usize;
-        let reply = (shares.reply)(share).0;
-        let Some(&cursor) = shares.cursors.get(share) else {
+    append_number(b'*', (parts.order.len() * EACH) as i64, out.own());
+    for &part in parts.order {
+        let part = part as usize;
+        let reply = (parts.reply)(part).0;
+        let Some(&cursor) = parts.cursors.get(part) else {
             return malformed(out);
         };
         let begin = match cursor {
@@ -74,8 +74,8 @@ fn list<const EACH: usize>(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
             };
             end += length;
         }
-        out.excerpt(shares, share, begin..end);
-        shares.cursors[share] = end;
+        out.excerpt(parts, part, begin..end);
+        parts.cursors[part] = end;
     }
 }
 
@@ -84,11 +84,11 @@ fn number(reply: &[u8]) -> Option<i64> {
     integer(reply.strip_prefix(b":")?.strip_suffix(b"\r\n")?)
 }
 
-fn sum(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
-    if has_failed(shares, out) {
+fn sum(parts: &mut Parts<'_>, out: &mut Assembly<'_>) {
+    if has_failed(parts, out) {
         return;
     }
-    let mut numbers = (0..shares.count).map(|share| number((shares.reply)(share).0));
+    let mut numbers = (0..parts.count).map(|part| number((parts.reply)(part).0));
     let sum = numbers.try_fold(0_i64, |sum, number| Some(sum.saturating_add(number?)));
     match sum {
         Some(sum) => append_number(b':', sum, out.own()),
@@ -96,53 +96,53 @@ fn sum(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
     }
 }
 
-fn first(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
-    if !has_failed(shares, out) {
-        out.whole(shares, 0);
+fn first(parts: &mut Parts<'_>, out: &mut Assembly<'_>) {
+    if !has_failed(parts, out) {
+        out.whole(parts, 0);
     }
 }
 
 /// One of the replies that are not null. Chance chooses it, so that no server's are preferred.
-fn one(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
-    if has_failed(shares, out) {
+fn one(parts: &mut Parts<'_>, out: &mut Assembly<'_>) {
+    if has_failed(parts, out) {
         return;
     }
-    let is_null = |share: usize| matches!((shares.reply)(share).0, b"$-1\r\n" | b"_\r\n");
-    let found = || (0..shares.count).filter(|&share| !is_null(share));
+    let is_null = |part: usize| matches!((parts.reply)(part).0, b"$-1\r\n" | b"_\r\n");
+    let found = || (0..parts.count).filter(|&part| !is_null(part));
     let chosen = match found().count() {
         0 => Some(0),
         count => found().nth((RandomState::new().hash_one(count) % count as u64) as usize),
     };
-    out.whole(shares, chosen.unwrap_or_default());
+    out.whole(parts, chosen.unwrap_or_default());
 }
 
 /// The elements of all arrays, one array behind the other.
-fn concat(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
-    if has_failed(shares, out) {
+fn concat(parts: &mut Parts<'_>, out: &mut Assembly<'_>) {
+    if has_failed(parts, out) {
         return;
     }
-    let mut counts = (0..shares.count).map(|share| elements((shares.reply)(share).0));
+    let mut counts = (0..parts.count).map(|part| elements((parts.reply)(part).0));
     let count = counts.try_fold(0_i64, |sum, elements| Some(sum.saturating_add(elements?.0)));
     let Some(count) = count else {
         return malformed(out);
     };
-    let kind = (shares.reply)(0).0.first().copied().unwrap_or(b'*');
+    let kind = (parts.reply)(0).0.first().copied().unwrap_or(b'*');
     append_number(kind, count, out.own());
-    for share in 0..shares.count {
-        let reply = (shares.reply)(share).0;
+    for part in 0..parts.count {
+        let reply = (parts.reply)(part).0;
         let first = elements(reply).map_or(0, |(_, first)| first);
-        out.excerpt(shares, share, first..reply.len());
+        out.excerpt(parts, part, first..reply.len());
     }
 }
 
 /// The elements of all arrays, one array behind the other, without those that were there before.
-fn unite(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
-    if has_failed(shares, out) {
+fn unite(parts: &mut Parts<'_>, out: &mut Assembly<'_>) {
+    if has_failed(parts, out) {
         return;
     }
     let (mut seen, mut found) = (HashSet::new(), Vec::new());
-    for share in 0..shares.count {
-        let reply = (shares.reply)(share).0;
+    for part in 0..parts.count {
+        let reply = (parts.reply)(part).0;
         let Some((_, mut at)) = elements(reply) else {
             return malformed(out);
         };
@@ -151,31 +151,31 @@ fn unite(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
                 return malformed(out);
             };
             if seen.insert(&reply[at..at + length]) {
-                found.push((share, at..at + length));
+                found.push((part, at..at + length));
             }
             at += length;
         }
     }
-    let kind = (shares.reply)(0).0.first().copied().unwrap_or(b'*');
+    let kind = (parts.reply)(0).0.first().copied().unwrap_or(b'*');
     append_number(kind, found.len() as i64, out.own());
     drop(seen);
-    for (share, range) in found {
-        out.excerpt(shares, share, range);
+    for (part, range) in found {
+        out.excerpt(parts, part, range);
     }
 }
 
 /// Arrays of numbers: the least of each position.
-fn and(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
-    if has_failed(shares, out) {
+fn and(parts: &mut Parts<'_>, out: &mut Assembly<'_>) {
+    if has_failed(parts, out) {
         return;
     }
     let mut least: Vec<i64> = Vec::new();
-    for share in 0..shares.count {
-        let reply = (shares.reply)(share).0;
+    for part in 0..parts.count {
+        let reply = (parts.reply)(part).0;
         let lines = reply.split_inclusive(|&byte| byte == b'\n').skip(1);
         let numbers: Option<Vec<i64>> = lines.map(number).collect();
         match numbers {
-            Some(numbers) if share == 0 => least = numbers,
+            Some(numbers) if part == 0 => least = numbers,
             Some(numbers) if numbers.len() == least.len() => {
                 least
                     .iter_mut()
@@ -192,7 +192,7 @@ fn and(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
 }
 
 /// A reply that is no error; if all are errors, the first.
-fn any(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
-    let good = (0..shares.count).find(|&share| !(shares.reply)(share).1);
-    out.whole(shares, good.unwrap_or(0));
+fn any(parts: &mut Parts<'_>, out: &mut Assembly<'_>) {
+    let good = (0..parts.count).find(|&part| !(parts.reply)(part).1);
+    out.whole(parts, good.unwrap_or(0));
 }

@@ -91,7 +91,7 @@ impl Requests for Redis {
     fn spread(&self, request: &Request) -> Option<&'static Join> {
         match Command::of(request.command)?.served {
             Handling::Split(combine) | Handling::Each(combine) => Some(join::of(combine)),
-            Handling::Walk => Some(&Join::Shares(scan::answer)),
+            Handling::Walk => Some(&Join::Parts(scan::answer)),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@
 use proxima_wire::resp::{Args, append_number, integer};
 
 use super::{append_bulk, join};
-use crate::protocol::{Assembly, Shares};
+use crate::protocol::{Assembly, Parts};
 
 /// Bits of a server's own cursor. 15 bits are above them, so that a cursor is less than 2^63.
 const INNER_BITS: u32 = 48;
@@ -39,8 +39,8 @@ pub(super) fn visit(message: &[u8], numbers: &[u16], out: &mut Vec<u8>) -> Optio
     };
     let inner = if found + 1 == number { inner } else { 0 };
     append_number(b'*', i64::from(Args::of(message).left()), out);
-    for (place, arg) in Args::of(message).enumerate() {
-        match place {
+    for (position, arg) in Args::of(message).enumerate() {
+        match position {
             1 => append_bulk(inner.to_string().as_bytes(), out),
             _ => append_bulk(arg.of(message), out),
         }
@@ -49,12 +49,12 @@ pub(super) fn visit(message: &[u8], numbers: &[u16], out: &mut Vec<u8>) -> Optio
 }
 
 /// Puts the number of the member that was asked, or of the next one, into the cursor of its reply.
-pub(super) fn answer(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
-    let (reply, is_error) = (shares.reply)(0);
+pub(super) fn answer(parts: &mut Parts<'_>, out: &mut Assembly<'_>) {
+    let (reply, is_error) = (parts.reply)(0);
     if is_error {
-        return out.whole(shares, 0);
+        return out.whole(parts, 0);
     }
-    let &[number, next] = shares.order else {
+    let &[number, next] = parts.order else {
         return join::malformed(out);
     };
     let Some((inner, behind)) = cursor_of(reply) else {
@@ -64,7 +64,7 @@ pub(super) fn answer(shares: &mut Shares<'_>, out: &mut Assembly<'_>) {
     let cursor = u64::from(number) << INNER_BITS | inner;
     out.own().extend_from_slice(b"*2\r\n");
     append_bulk(cursor.to_string().as_bytes(), out.own());
-    out.excerpt(shares, 0, behind..reply.len());
+    out.excerpt(parts, 0, behind..reply.len());
 }
 
 /// The cursor in a server's reply, and the position behind it.
@@ -80,7 +80,7 @@ fn cursor_of(reply: &[u8]) -> Option<(u64, usize)> {
 #[cfg(test)]
 mod tests {
     use super::{INVALID, NOTHING, answer, visit};
-    use crate::protocol::{Assembly, Shares};
+    use crate::protocol::{Assembly, Parts};
 
     fn request(cursor: &str) -> Vec<u8> {
         format!(
@@ -92,13 +92,13 @@ mod tests {
 
     fn answered(order: &[u32], reply: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        let mut shares = Shares {
+        let mut parts = Parts {
             count: 1,
             order,
             reply: &|_| (reply, false),
             cursors: &mut [0],
         };
-        answer(&mut shares, &mut Assembly::new(&mut out, None));
+        answer(&mut parts, &mut Assembly::new(&mut out, None));
         out
     }
 

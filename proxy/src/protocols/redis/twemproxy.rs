@@ -118,7 +118,7 @@ pub(super) fn error(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// What a part of a divided request is answered with where a server has answered this error: twemproxy knows
+/// What a part of a split request is answered with where a server has answered this error: twemproxy knows
 /// only values and numbers there.
 pub(super) const fn error_of_part(outcome: Outcome) -> Option<&'static [u8]> {
     match outcome {

@@ -9,7 +9,7 @@ pub(in crate::upstream) struct Waiter {
     pub(in crate::upstream) command: u16,
     /// What it may change, and who has to know when it is answered.
     pub(in crate::upstream) effects: Effects,
-    /// The place of its first byte among all that the lane was given, modulo 2³².
+    /// The position of its first byte among all that the lane was given, modulo 2³².
     pub(in crate::upstream) at: u32,
     /// Where its key stands in it, in bytes from its first one.
     pub(in crate::upstream) key_start: u16,

@@ -24,16 +24,16 @@ pub(in crate::upstream) struct Bulk {
     count: u32,
     /// Those that wait for work.
     idle: Vec<LaneId>,
-    /// When a large message last found no place.
+    /// When a large message last found no seat.
     pub(in crate::upstream) wanted: Option<Micros>,
 }
 
 impl Bulk {
-    /// Is there no place for one more large message? `is_whole`: the message is a request that has arrived
+    /// Is there no seat for one more large message? `is_whole`: the message is a request that has arrived
     /// completely.
     pub(in crate::upstream) fn is_full(&self, is_whole: bool) -> bool {
-        let places = if is_whole { BULK_LANES } else { STREAMED };
-        self.count as usize - self.idle.len() >= places
+        let seats = if is_whole { BULK_LANES } else { STREAMED };
+        self.count as usize - self.idle.len() >= seats
     }
 
     /// A lane has ended. `is_bulk`: it was one of these.
@@ -57,7 +57,7 @@ impl Engine {
         if let Some(at) = lanes.idle.iter().position(is_its) {
             return lanes.idle.swap_remove(at);
         }
-        // An idle lane with another login is of no use here, and takes a place.
+        // An idle lane with another login is of no use here, and takes a seat.
         if lanes.count as usize >= BULK_LANES
             && let Some(other) = lanes.idle.pop()
         {
@@ -69,7 +69,7 @@ impl Engine {
     }
 
     /// Makes this lane a bulk lane for its client; new requests take a fresh lane. Returns false if the
-    /// member has no place for one more bulk lane.
+    /// member has no seat for one more bulk lane.
     pub(in crate::upstream) fn make_bulk(&mut self, id: LaneId) -> bool {
         let Some(lane) = self.servers.lanes.get(id) else {
             return false;

@@ -12,7 +12,7 @@ use proxima_wire::message::{Parsed, Request};
 
 pub(super) use self::endings::ENDINGS;
 
-use crate::client::{Part, stage::Stage};
+use crate::client::{ReplyRole, stage::Stage};
 use crate::{
     embedded::{
         Connections,
@@ -111,7 +111,7 @@ impl Engine {
             client: id,
             seq: client
                 .slots
-                .push(request.command, false, Part::Whole, line.len() as u32, now),
+                .push(request.command, false, ReplyRole::Whole, line.len() as u32, now),
         };
         self.send(server, 0, &request, line, to);
     }

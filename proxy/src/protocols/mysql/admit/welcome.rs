@@ -64,9 +64,9 @@ pub(super) fn admit(
         doubt.clear();
     }
     // A client that becomes another user, or the same once more, gives its seat back.
-    client.seat = None;
-    client.seat = with.seats.take(&claim.user, terms.clients);
-    if client.seat.is_none() {
+    client.user_connection = None;
+    client.user_connection = with.user_connections.take(&claim.user, terms.clients);
+    if client.user_connection.is_none() {
         let user = String::from_utf8_lossy(&claim.user);
         let text = format!("User {user} already has as many clients as it may have at this proxy");
         return denied(TOO_MANY_CLIENTS, &text, pending.sequence, out);
@@ -118,7 +118,7 @@ pub(super) fn finish(
         collation: client.collation,
         reads: client.reads,
         who: Some(who),
-        seat: client.seat.take(),
+        user_connection: client.user_connection.take(),
         settings: Settings::of_schema(&pending.claim.schema),
         status: Status::AUTOCOMMIT,
         ..Client::default()

@@ -7,13 +7,13 @@ const COMPACT: usize = 64 * 1024;
 
 /// The replies of one client that have come before their turn.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct EarlyReplies {
     bytes: Vec<u8>,
     /// Bytes that still wait; the others of the buffer are gaps.
     live: usize,
 }
 
-impl Held {
+impl EarlyReplies {
     /// Bytes of memory in use, gaps included.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
@@ -24,7 +24,7 @@ impl Held {
         self.bytes.capacity()
     }
 
-    /// Keeps a reply and returns its place.
+    /// Keeps a reply and returns its range.
     #[inline]
     pub(super) fn keep(&mut self, reply: &[u8]) -> Range<usize> {
         let start = self.bytes.len();
@@ -34,14 +34,14 @@ impl Held {
     }
 
     /// A reply that waits.
-    pub(super) fn get(&self, place: Range<usize>) -> &[u8] {
-        self.bytes.get(place).unwrap_or_default()
+    pub(super) fn get(&self, range: Range<usize>) -> &[u8] {
+        self.bytes.get(range).unwrap_or_default()
     }
 
-    /// Takes a reply that leaves now. Its bytes stay in their place until [`settle`](Self::settle).
+    /// Takes a reply that leaves now. Its bytes stay where they are until [`settle`](Self::settle).
     #[inline]
-    pub(super) fn take(&mut self, place: Range<usize>) -> &[u8] {
-        let reply = self.bytes.get(place).unwrap_or_default();
+    pub(super) fn take(&mut self, range: Range<usize>) -> &[u8] {
+        let reply = self.bytes.get(range).unwrap_or_default();
         self.live -= reply.len();
         reply
     }
@@ -63,13 +63,13 @@ impl Held {
         self.bytes.len() > COMPACT && self.live < self.bytes.len() / 2
     }
 
-    /// Closes the gaps between `places`, which are the places of all replies that wait.
-    pub(super) fn compact<'a>(&mut self, places: impl Iterator<Item = &'a mut Range<usize>>) {
+    /// Closes the gaps between `ranges`, which are those of all replies that wait.
+    pub(super) fn compact<'a>(&mut self, ranges: impl Iterator<Item = &'a mut Range<usize>>) {
         let mut kept = Vec::with_capacity(self.live);
-        for place in places {
+        for range in ranges {
             let start = kept.len();
-            kept.extend_from_slice(&self.bytes[place.clone()]);
-            *place = start..kept.len();
+            kept.extend_from_slice(&self.bytes[range.clone()]);
+            *range = start..kept.len();
         }
         self.bytes = kept;
     }

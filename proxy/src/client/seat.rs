@@ -1,8 +1,8 @@
-//! Uploads that wait for a place among the large messages to a server.
+//! Uploads that wait for a seat among the large messages to a server.
 
 use super::{
     Client, Clients,
-    stage::{Stage, Wanted},
+    stage::{Stage, WantedSeat},
 };
 use crate::{
     engine::{ClientId, Engine},
@@ -16,21 +16,21 @@ impl Clients {
         self.table.get(id).is_some_and(|client| !client.stalled)
     }
 
-    /// The clients that wait for a place and for which `is` holds, in the order in which they came. `is` is
+    /// The clients that wait for a seat and for which `is` holds, in the order in which they came. `is` is
     /// also given the time until which the client waits.
     fn waiting(&mut self, is: impl Fn(&Client, Micros) -> bool) -> Vec<ClientId> {
         if self.waiting_uploads == 0 {
-            self.places.clear();
+            self.seat_queue.clear();
         }
         let table = &self.table;
         let waits = |due: Micros, id| {
             let client = table.get(id)?;
-            client.place().filter(|place| place.due == due)?;
+            client.wanted_seat().filter(|seat| seat.due == due)?;
             Some(client)
         };
-        self.places.retain(|&(due, id)| waits(due, id).is_some());
-        let places = self.places.iter();
-        let found = places.filter(|&&(due, id)| waits(due, id).is_some_and(|client| is(client, due)));
+        self.seat_queue.retain(|&(due, id)| waits(due, id).is_some());
+        let queue = self.seat_queue.iter();
+        let found = queue.filter(|&&(due, id)| waits(due, id).is_some_and(|client| is(client, due)));
         found.map(|&(_, id)| id).collect()
     }
 
@@ -42,8 +42,8 @@ impl Clients {
 }
 
 impl Engine {
-    /// Serves uploads that have waited too long for a place: they are refused then.
-    pub(crate) fn end_waits_for_places(&mut self) {
+    /// Serves uploads that have waited too long for a seat: they are refused then.
+    pub(crate) fn end_waits_for_seats(&mut self) {
         let now = self.now;
         for id in self.clients.waiting(|_, due| due <= now) {
             self.requeue(id);
@@ -58,7 +58,7 @@ impl Engine {
             return;
         }
         let has_ended = |client: &Client| {
-            let (Some(place), false) = (client.place(), client.eof) else {
+            let (Some(seat), false) = (client.wanted_seat(), client.eof) else {
                 return false;
             };
             let conn = client.stream.conn.filter(|_| client.stream.paused);
@@ -67,7 +67,7 @@ impl Engine {
             };
             // The bytes that a transform still has are not known.
             let is_short =
-                client.stream.transform.is_none() && client.stream.held() as u64 + left < place.bytes;
+                client.stream.transform.is_none() && client.stream.held() as u64 + left < seat.bytes;
             left == 0 || is_short
         };
         for client in self.clients.waiting(|client, _| has_ended(client)) {
@@ -75,36 +75,36 @@ impl Engine {
         }
     }
 
-    /// Lets clients that wait for a place go on, in the order in which they came: a place is free.
+    /// Lets clients that wait for a seat go on, in the order in which they came: a seat is free.
     pub(crate) fn wake_uploads(&mut self) {
         for id in self.clients.waiting(|_, _| true) {
             self.requeue(id);
         }
     }
 
-    /// Throws away the next bytes of this client, which waits for no place any more.
+    /// Throws away the next bytes of this client, which waits for no seat any more.
     pub(super) fn discard(&mut self, id: ClientId, bytes: u64) {
-        self.wait_for_place(id, None);
+        self.wait_for_seat(id, None);
         if let Some(client) = self.clients.table.get_mut(id) {
             client.stage = Stage::Discard(bytes);
         }
     }
 
-    /// Notes that this client's upload waits for a place; `None`: it does not wait any more.
-    pub(super) fn wait_for_place(&mut self, id: ClientId, place: Option<Wanted>) {
+    /// Notes that this client's upload waits for a seat; `None`: it does not wait any more.
+    pub(super) fn wait_for_seat(&mut self, id: ClientId, seat: Option<WantedSeat>) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        let waited = client.place().is_some();
-        if let Some(place) = place {
-            client.stage = Stage::Place(place);
+        let waited = client.wanted_seat().is_some();
+        if let Some(seat) = seat {
+            client.stage = Stage::Seat(seat);
             if !waited {
-                self.clients.places.push((place.due, id));
+                self.clients.seat_queue.push((seat.due, id));
             }
         } else if waited {
             client.stage = Stage::Requests;
         }
         self.clients.waiting_uploads =
-            self.clients.waiting_uploads + usize::from(place.is_some()) - usize::from(waited);
+            self.clients.waiting_uploads + usize::from(seat.is_some()) - usize::from(waited);
     }
 }

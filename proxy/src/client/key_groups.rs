@@ -7,10 +7,10 @@ use crate::route::Mark;
 /// Keys by the ways they go. Everything takes a time in proportion to the number of keys, whatever the keys and
 /// however many ways there are.
 #[derive(Debug, Default)]
-pub(super) struct Division {
+pub(super) struct KeyGroups {
     /// The keys of the request, in its order.
     pub(super) keys: Vec<Span>,
-    /// The group of each key that is placed. When the request is sent: the number of the share it is in.
+    /// The group of each key so far. Once the request is sent, the number of the part that the key is in.
     pub(super) order: Vec<u32>,
     groups: Vec<Group>,
     /// The next key of the same group; [`NONE`] behind its last one.
@@ -30,33 +30,33 @@ struct Group {
 }
 
 const NONE: u32 = u32::MAX;
-/// The table has at least this many places.
+/// The table has at least this many positions.
 const LEAST: usize = 16;
 
-impl Division {
-    /// The number of keys that are placed.
-    pub(super) fn placed(&self) -> usize {
+impl KeyGroups {
+    /// The number of keys that have a group.
+    pub(super) fn count(&self) -> usize {
         self.order.len()
     }
 
-    /// The number of groups of the keys that are placed.
+    /// The number of groups so far.
     pub(super) fn groups(&self) -> usize {
         self.groups.len()
     }
 
     /// Notes the way of the next key.
-    pub(super) fn place(&mut self, mark: Mark) {
+    pub(super) fn add(&mut self, mark: Mark) {
         let key = self.order.len() as u32;
         self.next.push(NONE);
-        let place = self.place_of(mark);
-        match self.table[place] {
+        let position = self.position_of(mark);
+        match self.table[position] {
             0 => {
                 self.groups.push(Group {
                     mark,
                     first: key,
                     last: key,
                 });
-                self.table[place] = self.groups.len() as u32;
+                self.table[position] = self.groups.len() as u32;
                 self.order.push(self.groups.len() as u32 - 1);
                 self.grow();
             }
@@ -69,19 +69,19 @@ impl Division {
         }
     }
 
-    /// The place of this way's group in the table, or a free one.
-    fn place_of(&mut self, mark: Mark) -> usize {
+    /// The position of this way's group in the table, or a free one.
+    fn position_of(&mut self, mark: Mark) -> usize {
         if self.table.is_empty() {
             self.table.resize(LEAST, 0);
         }
         let last = self.table.len() - 1;
-        let mut place = mark.0 as usize & last;
-        while let Some(number) = self.table[place].checked_sub(1)
+        let mut position = mark.0 as usize & last;
+        while let Some(number) = self.table[position].checked_sub(1)
             && self.groups[number as usize].mark != mark
         {
-            place = (place + 1) & last;
+            position = (position + 1) & last;
         }
-        place
+        position
     }
 
     /// Keeps at least half of the table free.
@@ -89,12 +89,12 @@ impl Division {
         if self.groups.len() * 2 < self.table.len() {
             return;
         }
-        let places = self.table.len() * 2;
+        let positions = self.table.len() * 2;
         self.table.clear();
-        self.table.resize(places, 0);
+        self.table.resize(positions, 0);
         for number in 0..self.groups.len() {
-            let place = self.place_of(self.groups[number].mark);
-            self.table[place] = number as u32 + 1;
+            let position = self.position_of(self.groups[number].mark);
+            self.table[position] = number as u32 + 1;
         }
     }
 
@@ -134,34 +134,34 @@ impl Division {
 
 #[cfg(test)]
 mod tests {
-    use super::{Division, Mark};
+    use super::{KeyGroups, Mark};
 
     #[test]
     fn keys_of_one_way_are_together_in_their_order_however_many_ways_there_are() {
         for ways in [1, 2, 7, 1000, 70_000] {
-            let mut division = Division::default();
+            let mut key_groups = KeyGroups::default();
             for key in 0..140_000_u64 {
-                division.place(Mark(key % ways));
+                key_groups.add(Mark(key % ways));
             }
-            assert_eq!(division.groups() as u64, ways);
+            assert_eq!(key_groups.groups() as u64, ways);
             for group in 0..ways {
                 let expected = (group..140_000).step_by(ways as usize);
                 assert!(
-                    division
+                    key_groups
                         .keys_of(group as usize)
                         .map(|key| key as u64)
                         .eq(expected)
                 );
             }
             assert!(
-                division
+                key_groups
                     .order
                     .iter()
                     .zip(0..)
                     .all(|(&group, key)| u64::from(group) == key % ways)
             );
-            division.clear();
-            assert!(division.groups() == 0 && division.memory() < 1024);
+            key_groups.clear();
+            assert!(key_groups.groups() == 0 && key_groups.memory() < 1024);
         }
     }
 }
