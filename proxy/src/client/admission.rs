@@ -136,7 +136,7 @@ impl Engine {
                 client.stage = Stage::Requests;
                 client.half = Micros::NEVER;
                 if !self.follow_login(id) {
-                    self.refuse_login(id);
+                    self.reject_login(id);
                 }
                 Some(used)
             }

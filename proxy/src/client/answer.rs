@@ -234,7 +234,7 @@ impl Engine {
         let (own, protocol) = (client.own, client.protocol);
         let is_unsent = failed.server.is_empty() && failed.fate == Fate::Unsent;
         let session = client.session.get_mut().filter(|_| is_unsent);
-        let stays = session.is_some_and(|session| protocol.refused(session, command, own.is_some()));
+        let stays = session.is_some_and(|session| protocol.rejected(session, command, own.is_some()));
         client.closing |= !stays;
         match own {
             Some(own) => self.give_back(own),
@@ -267,15 +267,15 @@ impl Engine {
 
     /// Answers a request with an error of the proxy. Where a server keeps something for the client, the
     /// server has missed this request: the client is closed then.
-    pub(super) fn refuse(&mut self, id: ClientId, request: &Request, failed: &Failed<'_>) {
+    pub(super) fn reject(&mut self, id: ClientId, request: &Request, failed: &Failed<'_>) {
         if let Some(client) = self.clients.table.get_mut(id) {
             client.closing |= client.session.retention != Retention::Clean;
         }
-        self.object(id, request, failed);
+        self.reject_by_codec(id, request, failed);
     }
 
     /// Answers a request with an error that the codec has found.
-    pub(super) fn object(&mut self, id: ClientId, request: &Request, failed: &Failed<'_>) {
+    pub(super) fn reject_by_codec(&mut self, id: ClientId, request: &Request, failed: &Failed<'_>) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };

@@ -23,7 +23,7 @@ impl Engine {
         input: &Input<'_>,
     ) {
         if self.clients.over_memory {
-            return self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
+            return self.reject(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
         }
         let Some(walk) = self.walk_of(id, request, message, input) else {
             return;
@@ -70,7 +70,7 @@ impl Engine {
     /// Sends a request to one of the members that it concerns, as the codec says.
     pub(super) fn visit(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
         if self.clients.over_memory {
-            return self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
+            return self.reject(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
         }
         let Some(walk) = self.walk_of(id, request, message, input) else {
             return;

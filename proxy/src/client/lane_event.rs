@@ -40,7 +40,7 @@ impl Engine {
     pub(crate) fn lane_has(&mut self, owner: ClientId, lane: LaneId, member: &Member, event: LaneEvent<'_>) {
         let is_subscribed = self.clients.is_subscribed_on(owner, member.id, lane);
         match event {
-            LaneEvent::Answered { .. } if is_subscribed => self.refuse_subscribing(owner),
+            LaneEvent::Answered { .. } if is_subscribed => self.reject_subscription(owner),
             LaneEvent::Answered {
                 command,
                 reply,

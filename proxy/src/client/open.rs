@@ -114,14 +114,14 @@ impl Engine {
     /// client is closed.
     pub(crate) fn login_of(&mut self, id: ClientId) -> Option<u16> {
         if !self.follow_login(id) {
-            self.refuse_login(id);
+            self.reject_login(id);
             return None;
         }
         self.clients.table.get(id).map(|client| client.login)
     }
 
     /// Closes a client with an error because there are too many logins to add the client's.
-    pub(super) fn refuse_login(&mut self, id: ClientId) {
+    pub(super) fn reject_login(&mut self, id: ClientId) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };

@@ -116,7 +116,7 @@ impl Engine {
             self.clients.keys = keys;
             if let Some(apart) = apart {
                 let own = own.as_ref().filter(|_| apart[0] == apart[1]);
-                return self.refuse_apart(id, &walk, root, apart, own.map(|member| &*member.address));
+                return self.reject_apart(id, &walk, root, apart, own.map(|member| &*member.address));
             }
         }
         let joined;

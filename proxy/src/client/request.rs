@@ -101,7 +101,7 @@ impl Engine {
             return false;
         }
         if !self.follow_login(id) {
-            self.refuse_login(id);
+            self.reject_login(id);
             return true;
         }
         if leaves {
@@ -131,9 +131,9 @@ impl Engine {
             }
             Plan::Instead => self.serve_instead(id, &answer, input),
             Plan::Alone | Plan::Answer => self.answer_here(id, &answer, request.is_quiet),
-            Plan::Refuse(text) => self.object(id, request, &Failed::here(Outcome::LocalError, text)),
+            Plan::Reject(text) => self.reject_by_codec(id, request, &Failed::here(Outcome::LocalError, text)),
             Plan::Broadcast if self.clients.over_memory => {
-                self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
+                self.reject(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
             }
             Plan::Broadcast => self.broadcast(id, request, message, input.tree),
             Plan::Stats => self.stats(id, listener, request, message),
@@ -155,13 +155,13 @@ impl Engine {
                 self.answer_here(id, &answer, false);
                 self.admit_again(id);
             }
-            Plan::Close | Plan::Reject => {
+            Plan::Close | Plan::CloseAsFailed => {
                 if !answer.is_empty() {
                     self.answer_here(id, &answer, false);
                 }
                 if let Some(client) = self.clients.table.get_mut(id) {
                     client.closing = true;
-                    client.failed |= plan == Plan::Reject;
+                    client.failed |= plan == Plan::CloseAsFailed;
                 }
                 self.flush_later(Endpoint::Client(id));
             }
@@ -213,7 +213,7 @@ impl Engine {
     #[inline(always)]
     pub(super) fn route(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
         if self.clients.over_memory {
-            return self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
+            return self.reject(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
         }
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
@@ -221,7 +221,7 @@ impl Engine {
         let (tree, origin) = (input.tree, client.origin(id));
         let listener = usize::from(origin.listener);
         let Some(root) = tree.root(listener) else {
-            return self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
+            return self.reject(id, request, &Failed::here(Outcome::LocalError, REMOVED));
         };
         let size = tree.cost(listener, request.class, message.len());
         let seq = client.slots.push(
@@ -280,7 +280,7 @@ impl Engine {
         let origin = client.origin(id);
         let listener = usize::from(origin.listener);
         let Some(node) = tree.broadcast(listener) else {
-            return self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
+            return self.reject(id, request, &Failed::here(Outcome::LocalError, REMOVED));
         };
         let size = tree.cost(listener, request.class, message.len());
         let seq = client.slots.push(

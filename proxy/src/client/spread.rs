@@ -50,7 +50,7 @@ impl Engine {
         input: &Input<'_>,
     ) -> bool {
         if self.clients.over_memory {
-            self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
+            self.reject(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
             return true;
         }
         let Some(client) = self.clients.table.get(id) else {
@@ -58,7 +58,7 @@ impl Engine {
         };
         let origin = client.origin(id);
         let Some(root) = input.tree.root(usize::from(origin.listener)) else {
-            self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
+            self.reject(id, request, &Failed::here(Outcome::LocalError, REMOVED));
             return true;
         };
         let mut key_groups = std::mem::take(&mut self.clients.key_groups);
@@ -170,7 +170,7 @@ impl Engine {
                 let keys = &spread.key_groups.keys;
                 let other = spread.key_groups.keys_of(1).next().unwrap_or_default();
                 let of = |at: usize| keys.get(at).map(|key| key.of(message)).unwrap_or_default();
-                self.refuse_apart(id, &walk, spread.root, [of(0), of(other)], None);
+                self.reject_apart(id, &walk, spread.root, [of(0), of(other)], None);
                 Progress::Over
             }
         }
@@ -282,7 +282,7 @@ impl Engine {
     }
 
     /// Answers that the keys of a request go several ways, or not to the server of the client's own lane.
-    pub(super) fn refuse_apart(
+    pub(super) fn reject_apart(
         &mut self,
         id: ClientId,
         walk: &Walk<'_>,
@@ -322,7 +322,7 @@ impl Engine {
             Some(_) => ELSEWHERE,
             None => "the keys of this request are at several servers",
         };
-        self.refuse(id, walk.request, &Failed::here(Outcome::LocalError, text));
+        self.reject(id, walk.request, &Failed::here(Outcome::LocalError, text));
     }
 
     /// Sends a part of a request to this node.

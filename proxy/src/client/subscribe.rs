@@ -25,13 +25,13 @@ const NOWHERE: &str = "its route leads the channel to no single server: lead it 
 const ALL_DOWN: &str = "its route leads to no server that is up: lead it to a pool";
 
 /// Why nothing is changed, and the server that is the cause, if one is.
-type Refusal = (Outcome, &'static str, Option<Arc<Member>>);
+type Rejection = (Outcome, &'static str, Option<Arc<Member>>);
 
 impl Engine {
     /// Serves a request that changes the client's subscriptions.
     pub(super) fn subscribe(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
         if self.clients.over_memory {
-            return self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
+            return self.reject(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
         }
         if self.end_outdated(id) {
             return;
@@ -64,7 +64,7 @@ impl Engine {
                         protocol.command_name(request.command).to_uppercase()
                     ),
                 };
-                self.refuse(id, request, &Failed::at(server, outcome, &text));
+                self.reject(id, request, &Failed::at(server, outcome, &text));
             }
         }
     }
@@ -98,7 +98,7 @@ impl Engine {
         (made, request, message): (Subscribing, &Request, &[u8]),
         names: &[Span],
         input: &Input<'_>,
-    ) -> Result<Change, Refusal> {
+    ) -> Result<Change, Rejection> {
         let origin = self.clients.table.get(id).map(|client| client.origin(id));
         let root = origin.and_then(|origin| input.tree.root(usize::from(origin.listener)));
         let (Some(origin), Some(root)) = (origin, root) else {
@@ -134,7 +134,7 @@ impl Engine {
         (made, request, message): (Subscribing, &Request, &[u8]),
         names: &[Span],
         input: &Input<'_>,
-    ) -> Result<Change, Refusal> {
+    ) -> Result<Change, Rejection> {
         let origin = self.clients.table.get(id).map(|client| client.origin(id));
         let root = origin.and_then(|origin| input.tree.root(usize::from(origin.listener)));
         let (Some(origin), Some(root)) = (origin, root) else {

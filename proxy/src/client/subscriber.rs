@@ -94,7 +94,7 @@ impl Engine {
                     let wants = (id, Wants::Subscriptions);
                     return self.await_lane(&member, login, wants, due);
                 }
-                None => return self.refuse_lane(&member, id, &Wants::Subscriptions),
+                None => return self.reject_lane(&member, id, &Wants::Subscriptions),
             }
         }
         self.send_subscribing(id);
@@ -217,7 +217,7 @@ impl Engine {
 
     /// A server has answered an error to its part of the change under way. Where other servers have a part,
     /// it is not known what they have made of it: the client is closed behind the error.
-    pub(super) fn refuse_subscribing(&mut self, id: ClientId) {
+    pub(super) fn reject_subscription(&mut self, id: ClientId) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };

@@ -61,7 +61,7 @@ impl Engine {
         let number = client.number(request.command);
         let Some(root) = tree.root(usize::from(listener)) else {
             self.discard_rest(id, request);
-            self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
+            self.reject(id, request, &Failed::here(Outcome::LocalError, REMOVED));
             return Begun::Yes;
         };
         let reach = tree.reach(usize::from(listener));
@@ -70,7 +70,7 @@ impl Engine {
         };
         let reach = reach.iter().map(AsRef::as_ref);
         if let Some(member) = self.servers.find_full(reach, is_whole, self.now) {
-            return self.wait_or_refuse(id, request, is_whole, member);
+            return self.wait_or_reject(id, request, is_whole, member);
         }
         self.wait_for_seat(id, None);
         self.metrics.asked(number);
@@ -118,7 +118,7 @@ impl Engine {
     }
 
     /// Makes an upload wait for a seat at this member, which has none, or refuses it after the longest wait.
-    fn wait_or_refuse(&mut self, id: ClientId, request: &Request, is_whole: bool, member: &Member) -> Begun {
+    fn wait_or_reject(&mut self, id: ClientId, request: &Request, is_whole: bool, member: &Member) -> Begun {
         if !is_whole && request.len() <= self.clients.share as u64 {
             return Begun::Whole;
         }
@@ -134,7 +134,7 @@ impl Engine {
         }
         self.discard_rest(id, request);
         let what = "too many large values are on their way to it";
-        self.refuse(
+        self.reject(
             id,
             request,
             &Failed::at(&member.address, Outcome::Overloaded, what),
@@ -160,12 +160,12 @@ impl Engine {
             self.leave_lane(id);
         }
         if !self.follow_login(id) {
-            self.refuse_login(id);
+            self.reject_login(id);
             return None;
         }
         let client = self.clients.table.get_mut(id)?;
-        client.closing |= matches!(plan, Plan::Close | Plan::Reject);
-        client.failed |= plan == Plan::Reject;
+        client.closing |= matches!(plan, Plan::Close | Plan::CloseAsFailed);
+        client.failed |= plan == Plan::CloseAsFailed;
         let passes = matches!(plan, Plan::Route | Plan::Dedicated)
             .then(|| (plan == Plan::Dedicated, std::mem::take(&mut answer)));
         if passes.is_none() {
@@ -173,11 +173,11 @@ impl Engine {
         }
         match plan {
             Plan::Route | Plan::Dedicated => {}
-            Plan::Close | Plan::Reject => self.flush_later(Endpoint::Client(id)),
+            Plan::Close | Plan::CloseAsFailed => self.flush_later(Endpoint::Client(id)),
             Plan::Alone | Plan::Instead | Plan::Later | Plan::Answer => {
                 self.answer_here(id, &answer, request.is_quiet);
             }
-            Plan::Refuse(text) => self.object(id, request, &Failed::here(Outcome::LocalError, text)),
+            Plan::Reject(text) => self.reject_by_codec(id, request, &Failed::here(Outcome::LocalError, text)),
             Plan::Shutdown => self.actions.events.push(WorkerEvent::Shutdown),
             Plan::Subscribe
             | Plan::Spread { .. }
@@ -190,7 +190,7 @@ impl Engine {
             | Plan::Figures
             | Plan::Connection
             | Plan::Announce(_) => {
-                self.refuse(id, request, &Failed::here(Outcome::LocalError, TOO_LARGE));
+                self.reject(id, request, &Failed::here(Outcome::LocalError, TOO_LARGE));
             }
         }
         answer.clear();

@@ -76,8 +76,8 @@ pub trait ClientSide: Send + Sync {
     #[inline]
     fn plan(&self, _: &mut Session, request: &Request, _message: &[u8], _out: &mut Vec<u8>) -> Plan {
         match request.class {
-            Class::Admin | Class::Session => Plan::Refuse("the proxy cannot tell which server this is for"),
-            _ if !request.more_keys.is_empty() => Plan::Refuse("the proxy takes one key at a time"),
+            Class::Admin | Class::Session => Plan::Reject("the proxy cannot tell which server this is for"),
+            _ if !request.more_keys.is_empty() => Plan::Reject("the proxy takes one key at a time"),
             _ => Plan::Route,
         }
     }
@@ -139,7 +139,7 @@ pub trait ClientSide: Send + Sync {
     /// `has_lane`: the client has the lane on which the server keeps it. Returns whether the session is still
     /// what the client believes it to be, or what its next requests will be answered as; otherwise the client
     /// is closed, as by default.
-    fn refused(&self, _: &mut Session, _command: u16, _has_lane: bool) -> bool {
+    fn rejected(&self, _: &mut Session, _command: u16, _has_lane: bool) -> bool {
         false
     }
 

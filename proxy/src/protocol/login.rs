@@ -29,7 +29,7 @@ pub enum Login {
         used: usize,
     },
     /// The login failed, for this reason; the connection is closed after the bytes that were appended.
-    Refused(String),
+    Failed(String),
     /// The server does not accept the pool's own login, for this reason. It will not until an operator
     /// corrects one of them.
     Rejected(String),

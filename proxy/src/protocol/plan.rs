@@ -33,8 +33,8 @@ pub enum Plan {
     Instead,
     /// The session answers the request; the codec has appended the reply.
     Answer,
-    /// The proxy answers an error with this text.
-    Refuse(&'static str),
+    /// The request is rejected with an error of this text.
+    Reject(&'static str),
     /// The request goes to every member of the listener's tree.
     Broadcast,
     /// The proxy answers its own metrics, or those of the servers behind it.
@@ -55,7 +55,7 @@ pub enum Plan {
     /// The connection is closed after the replies that are due and what the codec has appended.
     Close,
     /// As `Close`, for a request that is not taken here: the client counts as one that failed.
-    Reject,
+    CloseAsFailed,
     /// The process ends, and the client gets no reply.
     Shutdown,
 }

@@ -62,19 +62,19 @@ impl Engine {
                     self.servers.in_flight -= waiters.len();
                     self.drop_lane(id, "");
                     for waiter in waiters {
-                        self.refuse_unfit(waiter.to, closes, (&member.address, why));
+                        self.reject_unfit(waiter.to, closes, (&member.address, why));
                     }
                 }
             }
             return;
         }
-        let refused = lane.drop_held(member.protocol, |request, message| {
+        let rejected = lane.drop_held(member.protocol, |request, message| {
             Unfit::of(member.protocol, request, message)
         });
         self.make_ready(id);
-        self.servers.in_flight -= refused.len();
-        for (waiter, unfit) in refused {
-            self.refuse_unfit(waiter.to, unfit.unwrap_or(Unfit::Unknown), (&member.address, why));
+        self.servers.in_flight -= rejected.len();
+        for (waiter, unfit) in rejected {
+            self.reject_unfit(waiter.to, unfit.unwrap_or(Unfit::Unknown), (&member.address, why));
         }
         // A bulk lane whose value had arrived completely has no more work.
         self.settle_lane(id);
@@ -82,7 +82,7 @@ impl Engine {
 
     /// Answers a request that a limited server is not given. `(server, why)`: its address, and why it is
     /// limited.
-    pub(super) fn refuse_unfit(&mut self, to: ReplyTo, unfit: Unfit, (server, why): (&str, &str)) {
+    pub(super) fn reject_unfit(&mut self, to: ReplyTo, unfit: Unfit, (server, why): (&str, &str)) {
         match unfit {
             Unfit::Unknown => self.fail(to, &Failed::at(server, Outcome::LocalError, why)),
             Unfit::Closes(words) => {
@@ -108,7 +108,7 @@ impl super::Lane {
         let first = (self.given as u32).wrapping_sub(held.len() as u32);
         let mut waiters = std::mem::take(&mut self.waiters).into_iter();
         let mut changes = std::mem::take(&mut self.changes);
-        let mut refused = Vec::new();
+        let mut rejected = Vec::new();
         let mut rest = &held[..];
         // These heads were parsed successfully when the requests came.
         while let Parsed::Head(request) = protocol.head(rest) {
@@ -121,7 +121,7 @@ impl super::Lane {
                     // Nothing of it was sent.
                     changes.pop_front();
                 }
-                refused.extend(waiter.map(|waiter| (waiter, Some(why))));
+                rejected.extend(waiter.map(|waiter| (waiter, Some(why))));
             } else {
                 let at = first.wrapping_add(self.held.len() as u32);
                 self.held.extend_from_slice(message);
@@ -131,7 +131,7 @@ impl super::Lane {
                 self.waiters.extend(waiter.map(|waiter| Waiter { at, ..waiter }));
             }
         }
-        refused.extend(waiters.map(|waiter| (waiter, None)));
-        refused
+        rejected.extend(waiters.map(|waiter| (waiter, None)));
+        rejected
     }
 }

@@ -103,7 +103,7 @@ impl Engine {
                 self.log_in(id, &[]);
                 Some(used).filter(|&used| used > 0)
             }
-            Login::Refused(what) => {
+            Login::Failed(what) => {
                 self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, &what);
                 return None;
             }

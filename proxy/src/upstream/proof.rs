@@ -118,7 +118,7 @@ impl Engine {
             return;
         }
         let proofs = lane.proofs;
-        let refused = match lane.uploading {
+        let rejected = match lane.uploading {
             Some(_) => Vec::new(),
             None => lane.drop_held(protocol, |request, _| {
                 (!proofs.admit(request, protocol)).then_some(())
@@ -132,9 +132,9 @@ impl Engine {
             _ => (Outcome::LocalError, UNPROVEN),
         };
         self.release_held(id);
-        self.servers.in_flight -= refused.len();
+        self.servers.in_flight -= rejected.len();
         self.flush_later(Endpoint::Lane(id));
-        for (waiter, _) in refused {
+        for (waiter, _) in rejected {
             let (outcome, what) = match protocol.is_common(waiter.command) {
                 true => unproven,
                 false => (Outcome::LocalError, &*limit),

@@ -99,7 +99,7 @@ impl Engine {
                 Unfit::Unknown => {
                     self.not_sent(member, request, message, to, Outcome::LocalError, &what);
                 }
-                Unfit::Closes(_) => self.refuse_unfit(to, unfit, (&member.address, &what)),
+                Unfit::Closes(_) => self.reject_unfit(to, unfit, (&member.address, &what)),
             };
         }
         if request.is_unanswered && member.is_copy() {

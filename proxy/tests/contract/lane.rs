@@ -357,8 +357,8 @@ impl Lines {
             (Step::LoggingIn, Parsed::Head("DENIED\n")) if !with.words.is_empty() => {
                 Login::Denied(b"? the server denies it\n".to_vec())
             }
-            (_, Parsed::Head(line)) => Login::Refused(format!("the server said {}", line.trim_end())),
-            (_, Parsed::Bad(_)) => Login::Refused("the server said no line".into()),
+            (_, Parsed::Head(line)) => Login::Failed(format!("the server said {}", line.trim_end())),
+            (_, Parsed::Bad(_)) => Login::Failed("the server said no line".into()),
         }
     }
 }

@@ -420,12 +420,12 @@ impl ClientSide for Lines {
                 }
                 Plan::Dedicated
             }
-            (_, Class::Session) => Plan::Refuse("the proxy cannot tell which server this is for"),
+            (_, Class::Session) => Plan::Reject("the proxy cannot tell which server this is for"),
             _ if Client::of(session).is_some_and(|client| client.holds || client.each) => Plan::Dedicated,
             _ if !key.contains(&b':') || key.starts_with(&[Client::name(session), b":"].concat()) => {
                 Plan::Route
             }
-            _ => Plan::Refuse("this belongs to somebody else"),
+            _ => Plan::Reject("this belongs to somebody else"),
         }
     }
 

@@ -142,7 +142,7 @@ impl<'a> Connection<'a> {
                     self.write(&[]).await?;
                     used
                 }
-                Login::Refused(text) => return Err(io::Error::other(text)),
+                Login::Failed(text) => return Err(io::Error::other(text)),
                 Login::Rejected(text) => return Err(io::Error::new(io::ErrorKind::PermissionDenied, text)),
                 Login::Denied(_) | Login::Full { .. } => {
                     return Err(io::Error::other("it denies the login"));

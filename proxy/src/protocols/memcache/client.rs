@@ -47,7 +47,7 @@ impl<const ANNOUNCES: bool> ClientSide for Memcache<ANNOUNCES> {
     fn plan(&self, session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
         use Command::*;
         let Some(command) = Command::from_number(request.command) else {
-            return Plan::Refuse("no such command");
+            return Plan::Reject("no such command");
         };
         let answer: &[u8] = match command {
             Version => self.version,

@@ -40,7 +40,7 @@ pub(super) fn marked(mut request: Request, bytes: &[u8]) -> Request {
 
 /// A request that was refused by the rules of memcached, as mcrouter refuses it. `bytes` begin with it.
 #[cold]
-pub(super) fn refused(bad: Bad, bytes: &[u8]) -> Parsed<Request> {
+pub(super) fn rejected(bad: Bad, bytes: &[u8]) -> Parsed<Request> {
     if !bad.why.is_empty() || bad.reply == error::TOO_LARGE {
         return Parsed::Bad(bad);
     }
@@ -112,7 +112,7 @@ mod tests {
 
     fn read(text: &[u8]) -> Parsed<Request> {
         match memcache::request(text, &Limits::default()) {
-            Parsed::Bad(bad) => refused(bad, text),
+            Parsed::Bad(bad) => rejected(bad, text),
             read => read,
         }
     }
@@ -232,7 +232,7 @@ mod tests {
                 panic!("{text}")
             };
             assert!(
-                matches!(refused(bad, text.as_bytes()), Parsed::Bad(same) if same == bad),
+                matches!(rejected(bad, text.as_bytes()), Parsed::Bad(same) if same == bad),
                 "{text}"
             );
         }

@@ -25,7 +25,7 @@ impl<const ANNOUNCES: bool> Memcache<ANNOUNCES> {
             ReplyStyle::Own => read,
             ReplyStyle::Twemproxy { all_commands } => twemproxy::restrict(read, bytes, all_commands),
             ReplyStyle::Mcrouter { .. } => match read {
-                Parsed::Bad(bad) => mcrouter::refused(bad, bytes),
+                Parsed::Bad(bad) => mcrouter::rejected(bad, bytes),
                 read => read.map(|request| mcrouter::marked(request, bytes)),
             },
         }

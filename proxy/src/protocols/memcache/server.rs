@@ -60,12 +60,12 @@ impl<const ANNOUNCES: bool> ServerSide for Memcache<ANNOUNCES> {
         let (reply, line) = match memcache::reply(Command::Version, bytes) {
             Parsed::Head(reply) => (reply, &bytes[..reply.head as usize]),
             Parsed::More => return Login::More { used: 0 },
-            Parsed::Bad(_) => return Login::Refused(MALFORMED.into()),
+            Parsed::Bad(_) => return Login::Failed(MALFORMED.into()),
         };
         let used = line.len();
         match self.limit(line) {
             _ if matches!(reply.outcome, Outcome::Busy | Outcome::Shutdown) => {
-                Login::Refused(String::from_utf8_lossy(line.trim_ascii()).into_owned())
+                Login::Failed(String::from_utf8_lossy(line.trim_ascii()).into_owned())
             }
             None => Login::Ready { used },
             Some(why) => Login::Limited { used, why },

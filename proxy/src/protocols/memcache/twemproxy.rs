@@ -48,14 +48,14 @@ pub(super) fn restrict(read: Parsed<Request>, bytes: &[u8], all_commands: bool) 
         Parsed::Head(request) if !all_commands && TAKEN >> request.command & 1 == 0 => {
             Parsed::Bad(Bad::fatal(b""))
         }
-        Parsed::Bad(bad) => Parsed::Bad(refused(bad, bytes)),
+        Parsed::Bad(bad) => Parsed::Bad(rejected(bad, bytes)),
         read => read,
     }
 }
 
 /// A request that was refused by the rules of memcached. `bytes` begin with it.
 #[cold]
-fn refused(bad: Bad, bytes: &[u8]) -> Bad {
+fn rejected(bad: Bad, bytes: &[u8]) -> Bad {
     let blanks = bytes.iter().take_while(|&&byte| byte == b' ').count();
     if blanks > 0 && bad.why.is_empty() {
         // twemproxy skips them.

@@ -154,7 +154,7 @@ impl ClientSide for Mysql {
                 }
                 false => {
                     BAD_HANDSHAKE.append(1, "Bad handshake", out);
-                    Plan::Reject
+                    Plan::CloseAsFailed
                 }
             },
             commands::SET_OPTION => set_option(session, message, out),
@@ -237,7 +237,7 @@ impl ClientSide for Mysql {
     }
 
     /// A prepared statement that was not prepared is none.
-    fn refused(&self, session: &mut Session, command: u16, has_lane: bool) -> bool {
+    fn rejected(&self, session: &mut Session, command: u16, has_lane: bool) -> bool {
         if let Some(client) = session.state.get_mut::<Client>() {
             if command == commands::PREPARE {
                 client.preparing = None;

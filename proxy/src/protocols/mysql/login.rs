@@ -56,7 +56,7 @@ pub(super) fn step(
         }
         Stage::Greeting | Stage::Proof(..) | Stage::Key(_) => match packet(bytes) {
             None => Login::More { used: 0 },
-            Some((_, [])) => Login::Refused(MALFORMED.into()),
+            Some((_, [])) => Login::Failed(MALFORMED.into()),
             Some((header, payload)) => {
                 let used = Header::LEN + payload.len();
                 let step = match lane.stage {
@@ -111,10 +111,10 @@ fn greeting(
     out: &mut Vec<u8>,
 ) -> Result<Login, bool> {
     if payload[0] == 0xff {
-        return Ok(refused(lane, who, payload, with));
+        return Ok(rejected(lane, who, payload, with));
     }
     let Ok(greeting) = Greeting::read(payload) else {
-        return Ok(Login::Refused(MALFORMED.into()));
+        return Ok(Login::Failed(MALFORMED.into()));
     };
     let wanted = who.wanted();
     if !greeting.capabilities.has(wanted.without(Capabilities::LONG_FLAG)) {
@@ -132,7 +132,7 @@ fn greeting(
     let sequence = header.sequence.wrapping_add(1);
     if with.wants_tls {
         if !greeting.capabilities.has(Capabilities::TLS) {
-            return Ok(Login::Refused(crate::protocol::NO_TLS.into()));
+            return Ok(Login::Failed(crate::protocol::NO_TLS.into()));
         }
         TlsRequest {
             capabilities: lane.capabilities,
@@ -210,10 +210,10 @@ fn proof(
             append_query(TRACK, out);
             Err(false)
         }
-        0xff => Ok(refused(lane, who, payload, with)),
+        0xff => Ok(rejected(lane, who, payload, with)),
         0xfe => {
             let Ok(switch) = AuthSwitch::read(payload) else {
-                return Ok(Login::Refused(MALFORMED.into()));
+                return Ok(Login::Failed(MALFORMED.into()));
             };
             let method = Method::of(switch.method);
             let fresh = switch.data.get(..SALT).and_then(|salt| salt.try_into().ok());
@@ -250,9 +250,9 @@ fn proof(
                 }
                 Err(why) => Ok(unsuitable(why, with)),
             },
-            _ => Ok(Login::Refused(MALFORMED.into())),
+            _ => Ok(Login::Failed(MALFORMED.into())),
         },
-        _ => Ok(Login::Refused(MALFORMED.into())),
+        _ => Ok(Login::Failed(MALFORMED.into())),
     }
 }
 
@@ -266,7 +266,7 @@ fn key(
     out: &mut Vec<u8>,
 ) -> Result<Login, bool> {
     if payload[0] == 0xff {
-        return Ok(refused(lane, who, payload, with));
+        return Ok(rejected(lane, who, payload, with));
     }
     let more = AuthMore::read(payload).ok();
     let password = who.proof.password().unwrap_or_default();
@@ -300,7 +300,7 @@ fn asked(lane: &mut Lane, with: &mut ServerLogin<'_>, bytes: &[u8], out: &mut Ve
     let (len, event) = match find(&mut parse, Shape::Results, lane.capabilities, Some(1), bytes) {
         Ok(ReplyPart::More) => return Login::More { used: 0 },
         Ok(ReplyPart::Last { len, event, .. }) => (len as usize, event),
-        Ok(ReplyPart::Part { .. }) | Err(_) => return Login::Refused(MALFORMED.into()),
+        Ok(ReplyPart::Part { .. }) | Err(_) => return Login::Failed(MALFORMED.into()),
     };
     match (lane.stage, event) {
         (Stage::Galera, event) => {
@@ -327,11 +327,11 @@ fn asked(lane: &mut Lane, with: &mut ServerLogin<'_>, bytes: &[u8], out: &mut Ve
         }
         (_, Event::Err(error)) => {
             let text = String::from_utf8_lossy(error.message);
-            return Login::Refused(format!(
+            return Login::Failed(format!(
                 "the server does not tell what changes of a session: {text}"
             ));
         }
-        _ => return Login::Refused(MALFORMED.into()),
+        _ => return Login::Failed(MALFORMED.into()),
     }
     Login::More { used: len }
 }
@@ -361,9 +361,9 @@ fn has_value(reply: &[u8], value: &[u8]) -> bool {
 }
 
 /// The server does not take the login.
-fn refused(lane: &Lane, who: &Who, payload: &[u8], with: &ServerLogin<'_>) -> Login {
+fn rejected(lane: &Lane, who: &Who, payload: &[u8], with: &ServerLogin<'_>) -> Login {
     let Ok(error) = ErrPacket::read(payload) else {
-        return Login::Refused(MALFORMED.into());
+        return Login::Failed(MALFORMED.into());
     };
     // A reader may not have heard yet of a user, or of a password.
     if is_of_account(error.code) && !lane.is_of_reader(true) {
@@ -376,7 +376,7 @@ fn refused(lane: &Lane, who: &Who, payload: &[u8], with: &ServerLogin<'_>) -> Lo
             1044 | 1045 | 1049 | 1251 | 1698 | 1820 | 1862 | 4151 => {
                 Login::Rejected(format!("login refused: {text}"))
             }
-            _ => Login::Refused(text),
+            _ => Login::Failed(text),
         },
         false => {
             let mut reply = Vec::new();

@@ -62,7 +62,7 @@ pub(super) fn begin(session: &mut Session) {
 }
 
 /// Plans a request of a client that has not said the listener's password. `None`: the request may say it.
-pub(super) fn refuse(request: &Request, reply_style: ReplyStyle, out: &mut Vec<u8>) -> Option<Plan> {
+pub(super) fn reject(request: &Request, reply_style: ReplyStyle, out: &mut Vec<u8>) -> Option<Plan> {
     let name = Command::of(request.command).map_or("", |command| command.name);
     if matches!(name, "auth" | "hello" | "quit" | "reset") {
         return None;

@@ -78,7 +78,7 @@ impl ClientSide for Redis {
         let count = args.left();
         let command = Command::of(request.command).filter(|command| command.takes(count));
         let Some(command) = command.filter(|command| command.served != Handling::Container) else {
-            here::refuse_form(request.command, &mut args, message, out);
+            here::reject_form(request.command, &mut args, message, out);
             return Plan::Answer;
         };
         match command.served {
@@ -142,8 +142,8 @@ impl ClientSide for Redis {
         }
     }
 
-    fn refused(&self, session: &mut Session, command: u16, has_lane: bool) -> bool {
-        sessions::refused(session, command, has_lane);
+    fn rejected(&self, session: &mut Session, command: u16, has_lane: bool) -> bool {
+        sessions::rejected(session, command, has_lane);
         true
     }
 

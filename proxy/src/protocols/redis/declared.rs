@@ -72,7 +72,7 @@ pub(super) fn each_key(request: &Request, message: &[u8], take: &mut dyn FnMut(S
 pub(super) fn plan(request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
     match request.class {
         Class::Session => {
-            refuse(message, out);
+            reject(message, out);
             Plan::Answer
         }
         Class::Admin => {
@@ -85,7 +85,7 @@ pub(super) fn plan(request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan
 }
 
 /// Appends that the number of words is wrong.
-pub(super) fn refuse(message: &[u8], out: &mut Vec<u8>) {
+pub(super) fn reject(message: &[u8], out: &mut Vec<u8>) {
     let name = Args::of(message).text().unwrap_or_default().to_ascii_lowercase();
     let name = String::from_utf8_lossy(&name[..name.len().min(128)]).into_owned();
     append_error(

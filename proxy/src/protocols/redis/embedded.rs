@@ -17,7 +17,7 @@ pub(super) fn plan(session: &mut Session, request: &Request, message: &[u8], out
     let mut args = Args::of(message);
     let command = Command::of(request.command).filter(|command| command.takes(args.left()));
     let Some(command) = command.filter(|command| command.served != Handling::Container) else {
-        here::refuse_form(request.command, &mut args, message, out);
+        here::reject_form(request.command, &mut args, message, out);
         return Plan::Answer;
     };
     match command.served {

@@ -47,7 +47,7 @@ fn unknown_subcommand(command: &Command, sub: Option<Span>, message: &[u8], out:
 }
 
 /// Answers a name that is none, or a number of arguments that no server takes.
-pub(super) fn refuse_form(number: u16, args: &mut Args<'_>, message: &[u8], out: &mut Vec<u8>) {
+pub(super) fn reject_form(number: u16, args: &mut Args<'_>, message: &[u8], out: &mut Vec<u8>) {
     let count = args.left();
     match Command::of(number) {
         None => unknown(args.clone(), out),

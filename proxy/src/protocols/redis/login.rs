@@ -49,7 +49,7 @@ pub(super) fn step(
         lane.change(|opening: &mut Opening| opening.due = due);
     }
     let Some(opening) = lane.get_mut::<Opening>() else {
-        return Login::Refused(MALFORMED.into());
+        return Login::Failed(MALFORMED.into());
     };
     let mut used = 0;
     while opening.due > 0 {
@@ -59,14 +59,14 @@ pub(super) fn step(
                 rest.get(..head.len() as usize).map(|said| (head.outcome, said))
             }
             Parsed::Head(Message::Part(_) | Message::Push(_) | Message::PushPart(_)) | Parsed::More => None,
-            Parsed::Bad(_) => return Login::Refused(MALFORMED.into()),
+            Parsed::Bad(_) => return Login::Failed(MALFORMED.into()),
         };
         let Some((outcome, said)) = said else {
             return Login::More { used };
         };
         if outcome.is_error() {
             if !is_nobody(&who) || said.starts_with(FULL) {
-                return refused(&who, outcome, said);
+                return rejected(&who, outcome, said);
             }
             if said.starts_with(NO_LOGIN) {
                 opening.refusal = said.to_vec();
@@ -143,18 +143,18 @@ fn is_nobody(who: &Who) -> bool {
 }
 
 /// A server has answered an error to the login.
-fn refused(who: &Who, outcome: Outcome, said: &[u8]) -> Login {
+fn rejected(who: &Who, outcome: Outcome, said: &[u8]) -> Login {
     let is_clients_own = who.user != User::Pool || who.database.is_some();
     let text = String::from_utf8_lossy(said.trim_ascii());
     let text = text.trim_start_matches('-');
     match outcome {
         // The server cannot serve anybody now, whoever asks.
-        Outcome::Busy | Outcome::TryAgain => Login::Refused(text.to_owned()),
+        Outcome::Busy | Outcome::TryAgain => Login::Failed(text.to_owned()),
         _ if is_clients_own && said.starts_with(NO_LOGIN) => {
             Login::Denied(b"-NOAUTH Authentication required.\r\n".to_vec())
         }
         _ if is_clients_own => Login::Denied(said.to_vec()),
-        _ if said.starts_with(FULL) => Login::Refused(text.to_owned()),
+        _ if said.starts_with(FULL) => Login::Failed(text.to_owned()),
         _ => Login::Rejected(format!("login refused: {text}")),
     }
 }

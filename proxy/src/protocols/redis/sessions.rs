@@ -35,7 +35,7 @@ pub(super) fn plan(
     out: &mut Vec<u8>,
 ) -> Option<Plan> {
     if is(session, LOCKED) {
-        return access::refuse(request, reply_style, out);
+        return access::reject(request, reply_style, out);
     }
     if is(session, SETTLING) {
         if !session.is_idle {
@@ -176,7 +176,7 @@ pub(super) fn first_of_nested(session: &Session, request: &Request, message: &[u
 fn within(session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
     if request.command == DECLARED && request.class == Class::Session {
         set(session, DOOMED);
-        declared::refuse(message, out);
+        declared::reject(message, out);
         return Plan::Answer;
     }
     if request.command == DECLARED {
@@ -192,7 +192,7 @@ fn within(session: &mut Session, request: &Request, message: &[u8], out: &mut Ve
             return Plan::Answer;
         }
         set(session, DOOMED);
-        here::refuse_form(request.command, &mut args, message, out);
+        here::reject_form(request.command, &mut args, message, out);
         return Plan::Answer;
     };
     match command.name {
@@ -350,7 +350,7 @@ pub(super) fn answered(session: &mut Session, command: u16, is_error: bool) {
 
 /// A request that belongs to what the server keeps for the client was refused here, and has reached no
 /// server. `has_lane`: the client has the lane on which the server keeps it.
-pub(super) fn refused(session: &mut Session, command: u16, has_lane: bool) {
+pub(super) fn rejected(session: &mut Session, command: u16, has_lane: bool) {
     let name = Command::of(command).map_or("", |command| command.name);
     match name {
         _ if is(session, MULTI) => set(session, DOOMED),

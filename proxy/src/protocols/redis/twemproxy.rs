@@ -89,7 +89,7 @@ pub(super) fn plan(
         // It passes a wrong number on where the right one is not fixed.
         _ => !command.takes(count) && (command.arity > 0 || count < 2),
     };
-    is_refused.then_some(Plan::Reject)
+    is_refused.then_some(Plan::CloseAsFailed)
 }
 
 /// Answers `AUTH`. `None`: servers are asked.

@@ -98,7 +98,7 @@ impl Engine {
             None => {
                 let wants = Wants::Answer(to, *request, message.to_vec());
                 if !may_wait {
-                    return self.refuse_lane(member, owner, &wants);
+                    return self.reject_lane(member, owner, &wants);
                 }
                 self.hold_back_client(to);
                 self.servers.upload_waits |= wants.is_streamed();

@@ -81,7 +81,7 @@ impl Engine {
     }
 
     /// Answers a client that all lanes to this member are in use.
-    pub(crate) fn refuse_lane(&mut self, member: &Member, client: ClientId, wants: &Wants) {
+    pub(crate) fn reject_lane(&mut self, member: &Member, client: ClientId, wants: &Wants) {
         self.metrics.member(member.id).dedicated_refused += 1;
         let (max, total) = (member.dedicated.max, member.dedicated.total);
         let is_full = self.dedicated_of(member).in_use() >= max as usize;
@@ -228,7 +228,7 @@ impl Engine {
             self.clients
                 .charge_for_lane(queued.client, queued.wants.memory(), 0);
             if !self.answer_full(words, &queued.wants) {
-                self.refuse_lane(&queued.member, queued.client, &queued.wants);
+                self.reject_lane(&queued.member, queued.client, &queued.wants);
             }
         }
     }
