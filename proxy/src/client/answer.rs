@@ -52,7 +52,7 @@ impl Engine {
         let at = bytes.as_ptr() as usize;
         if self.borrowed.contains(&at)
             && !silenced
-            && !self.servers.holds_lanes()
+            && !self.servers.has_paused_lanes()
             && !self.clients.draining
             && client.takes_at_once()
             && client.slots.answer_alone(seq)
@@ -149,7 +149,7 @@ impl Engine {
         let at = piece.as_ptr() as usize;
         if self.borrowed.contains(&at)
             && !piece.is_empty()
-            && !self.servers.holds_lanes()
+            && !self.servers.has_paused_lanes()
             && !self.clients.draining
             && client.takes_at_once()
             && client.slots.passes(seq, is_last)
@@ -312,7 +312,7 @@ impl Engine {
         }
         self.charge(id, 0);
         self.requeue(id);
-        self.release_lanes(id);
+        self.resume_lanes(id);
     }
 
     /// Takes the head of a large reply to this slot. Returns how many of the last bytes of the reply are not
@@ -338,7 +338,7 @@ impl Engine {
     }
 
     /// Makes what this client asks next wait for the answer to `to`: it may be about the same key.
-    pub(crate) fn hold_back_client(&mut self, to: ReplyTo) {
+    pub(crate) fn hold_requests_behind(&mut self, to: ReplyTo) {
         if let Some((id, seq)) = self.slot_of(to)
             && let Some(client) = self.clients.table.get_mut(id)
         {
@@ -385,7 +385,7 @@ impl Engine {
         self.clients.waiting_uploads -= usize::from(client.wanted_seat().is_some());
         self.share_memory();
         self.clients.register.closed(self.facts.worker, id.index());
-        self.release_lanes(id);
+        self.resume_lanes(id);
         self.servers.leave_login(client.login);
         self.drop_own_lane(client.own, id, client.awaits.is_some());
         if let Some(subscriptions) = &client.subscriptions {

@@ -140,6 +140,6 @@ impl Engine {
     pub fn is_awaited(&self, id: ClientId) -> bool {
         let client = self.clients.table.get(id);
         client.is_some_and(|client| client.stalled || client.slots.leaves_in_pieces())
-            || self.servers.holds_lanes()
+            || self.servers.has_paused_lanes()
     }
 }

@@ -148,7 +148,7 @@ impl Client {
 
     /// Bytes that its buffers take, used or not.
     #[inline]
-    pub(super) fn holds(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         let Stream {
             read_buffer,
             out,
@@ -158,14 +158,14 @@ impl Client {
         let buffers = read_buffer.capacity() + out.capacity() + wire.capacity();
         let elsewhere = self.beside + self.session.memory();
         let has_more = self.subscriptions.is_some() || matches!(self.stage, Stage::Spread(_));
-        let more = if has_more { self.holds_more() } else { 0 };
+        let more = if has_more { self.optional_bytes() } else { 0 };
         self.unsent + buffers + self.slots.memory() + elsewhere + more
     }
 
     /// Bytes that only clients with many channels or keys hold.
     #[cold]
-    fn holds_more(&self) -> usize {
-        let subscriptions = self.subscriptions.as_ref().map_or(0, |all| all.holds());
+    fn optional_bytes(&self) -> usize {
+        let subscriptions = self.subscriptions.as_ref().map_or(0, |all| all.memory_bytes());
         match &self.stage {
             Stage::Spread(spread) => subscriptions + spread.memory(),
             _ => subscriptions,

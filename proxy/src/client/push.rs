@@ -62,9 +62,9 @@ impl Clients {
     }
 
     /// Charges the client for what one of its lanes holds now, instead of what it held before.
-    pub(crate) fn charge_for_lane(&mut self, id: ClientId, before: usize, holds: usize) {
+    pub(crate) fn charge_for_lane(&mut self, id: ClientId, before: usize, bytes: usize) {
         if let Some(client) = self.table.get_mut(id) {
-            client.beside = client.beside + holds - before;
+            client.beside = client.beside + bytes - before;
             let unsent = client.unsent;
             self.room.charge(client, unsent);
         }
@@ -101,7 +101,7 @@ impl Engine {
             Some((other, seq)) if other == lane => seq,
             _ => {
                 let subscriptions = client.subscriptions.as_ref();
-                let is_behind = subscriptions.is_some_and(|all| all.holds_back(member));
+                let is_behind = subscriptions.is_some_and(|all| all.is_change_begun(member));
                 client.slots.push_message(is_behind)
             }
         };

@@ -78,9 +78,9 @@ impl Room {
     #[inline]
     pub(crate) fn charge(&mut self, client: &mut Client, unsent: usize) {
         client.unsent = unsent;
-        let holds = client.holds();
-        self.used = self.used - client.charged + holds;
-        client.charged = holds;
+        let bytes = client.memory_bytes();
+        self.used = self.used - client.charged + bytes;
+        client.charged = bytes;
     }
 
     /// Returns whether the lanes of clients are not read.

@@ -47,16 +47,16 @@ impl Clients {
     }
 
     /// Gives the client a lane for its subscriptions at this member.
-    pub(crate) fn hold_lane(&mut self, id: ClientId, member: MemberId, lane: LaneId) {
+    pub(crate) fn add_subscription_lane(&mut self, id: ClientId, member: MemberId, lane: LaneId) {
         let client = self.table.get_mut(id);
         if let Some(subscriptions) = client.and_then(|client| client.subscriptions.as_mut()) {
-            subscriptions.hold(member, lane);
+            subscriptions.add_lane(member, lane);
         }
     }
 
     /// The member with the greatest number at which the client has subscriptions.
     pub(crate) fn last_subscribed(&self, id: ClientId) -> Option<MemberId> {
-        self.table.get(id)?.subscriptions.as_ref()?.last_held()
+        self.table.get(id)?.subscriptions.as_ref()?.last_server()
     }
 
     /// Does the client wait for lanes for its subscriptions?
@@ -87,9 +87,9 @@ impl Engine {
                 .map_or(self.now, |change| change.due);
             let login = client.login;
             let own = client.own.and_then(|own| Some(self.servers.lane(own)?.member.id));
-            let may_wait = own.max(subscriptions.last_held()) < Some(member.id);
+            let may_wait = own.max(subscriptions.last_server()) < Some(member.id);
             match self.check_out(&member, login, id) {
-                Some(lane) => self.clients.hold_lane(id, member.id, lane),
+                Some(lane) => self.clients.add_subscription_lane(id, member.id, lane),
                 None if may_wait && due > self.now => {
                     let wants = (id, Wants::Subscriptions);
                     return self.await_lane(&member, login, wants, due);
@@ -168,7 +168,7 @@ impl Engine {
             .flush
             .extend(client.stream.mark().then_some(Endpoint::Client(id)));
         let Some(confirmation) = channels.confirmation(bytes) else {
-            match subscriptions.holds_back(member) {
+            match subscriptions.is_change_begun(member) {
                 true => client.slots.push_answer(bytes, &mut client.stream.out),
                 false => client.slots.push_between(bytes, &mut client.stream.out),
             }

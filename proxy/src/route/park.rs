@@ -77,7 +77,7 @@ impl Engine {
                 is_streamed,
             });
         }
-        self.hold_back_client(walk.to);
+        self.hold_requests_behind(walk.to);
         if let Some(question) = question {
             self.ask_for_pool(kept, &question);
         }

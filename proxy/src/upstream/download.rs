@@ -3,12 +3,12 @@
 //! Invariant: the memory that a large reply takes is bounded. If no other request waits behind it, the lane
 //! is not read any further while more than [`HIGH_WATER`] bytes wait for the client. If others wait behind
 //! it, the reply is buffered, up to the configured total; beyond that total the lane waits for the reader,
-//! for a limited time (`hold.rs`). A part of a split request that must come before anything else can leave is
+//! for a limited time (`pause.rs`). A part of a split request that must come before anything else can leave is
 //! read to its end: if there is no room for that, clients are closed (`room.rs`).
 //!
-//! Invariant: a lane is held back only while a reply to the slow reader is under way. The next reply may be
+//! Invariant: a lane is paused only while a reply to the slow reader is under way. The next reply may be
 //! for another client, and holding it back would free no memory. If the next reply is for the same reader,
-//! the lane stays held back.
+//! the lane stays paused.
 
 use proxima_wire::message::Reply;
 
@@ -126,11 +126,11 @@ impl Engine {
             }
             let reader = to.map(|(client, _)| client);
             let goes_on = hold && reader.is_some_and(|reader| self.reads_next(id, reader));
-            self.hold_lane(id, goes_on);
+            self.pause_lane(id, goes_on);
             self.settle_lane(id);
             self.release_answered(id);
         } else if hold {
-            self.hold_lane(id, true);
+            self.pause_lane(id, true);
         }
         used as usize
     }
@@ -212,7 +212,7 @@ impl Engine {
         let is_part = slot.is_some_and(|(client, seq)| self.clients.is_part(client, seq));
         let is_due = || slot.is_some_and(|(client, seq)| self.clients.is_due_part(client, seq));
         if waiting > self.most_waiting(!alone || is_part) && !is_due() {
-            self.hold_lane(lane, true);
+            self.pause_lane(lane, true);
         }
     }
 
@@ -222,7 +222,7 @@ impl Engine {
         lane.is_some_and(|lane| !lane.waiters.is_empty() || !lane.unwritten.is_empty())
     }
 
-    /// The most bytes of a large reply that may wait for its reader before the lane is held back.
+    /// The most bytes of a large reply that may wait for its reader before the lane is paused.
     fn most_waiting(&self, collect: bool) -> usize {
         if collect {
             self.clients.collected()
@@ -241,7 +241,7 @@ impl Engine {
         let mut whole = std::mem::take(&mut lane.parts);
         reply.head += whole.len() as u32;
         whole.extend_from_slice(bytes);
-        self.hold_lane(id, false);
+        self.pause_lane(id, false);
         self.deliver(to, &reply, &whole);
     }
 }

@@ -158,8 +158,8 @@ impl Engine {
         lanes.own = lanes.own.filter(|&own| own != id);
         self.forget_cancels(id, &lane.member);
         self.cancel_abandoned(&lane, outcome);
-        self.servers.held_lanes -= usize::from(lane.stream.paused);
-        self.servers.held_own -= usize::from(lane.stream.paused && lane.dedicated);
+        self.servers.paused_lanes -= usize::from(lane.stream.paused);
+        self.servers.paused_own -= usize::from(lane.stream.paused && lane.dedicated);
         self.servers.logins.lane_closed(lane.login);
         // What belongs to what the server kept is of no use elsewhere, although nothing is kept from now on.
         let retention = lane.owner.and_then(|owner| self.clients.retention(owner));

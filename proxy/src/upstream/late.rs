@@ -29,7 +29,7 @@ impl Engine {
         self.near.end_due(self.now);
         self.end_unanswered();
         self.release_behind();
-        self.end_holds();
+        self.end_pauses();
         self.end_dawdling();
         self.end_waits_for_seats();
         self.check_dedicated();
@@ -99,7 +99,7 @@ impl Lane {
             let limit = Micros::from(limit);
             return ((now - self.free) > limit).then_some(Late::Connecting);
         }
-        // The lane is held back for a slow reader, or the server has taken all bytes that a slow writer has
+        // The lane is paused for a slow reader, or the server has taken all bytes that a slow writer has
         // given. While they are held here, it is the server that is waited for.
         let took_all = matches!(self.phase, Phase::Ready) && !self.holding && self.unsent() == 0;
         if self.stream.paused || self.uploading.is_some() && took_all {

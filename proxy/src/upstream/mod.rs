@@ -7,11 +7,11 @@
 //! A lane whose server announces a large reply becomes the bulk lane of the client that asked, if no other
 //! request waits behind the reply and there is a seat. Otherwise the reply is buffered, and the requests
 //! behind it do not wait for a slow reader. A slow reader delays them by at most half the time-out
-//! (`hold.rs`). A large message that hardly moves loses its seat when others want it (`pace.rs`).
+//! (`pause.rs`). A large message that hardly moves loses its seat when others want it (`pace.rs`).
 //!
 //! `lane/` is one connection and what is noted of it, `lanes/` those of one member by their kinds, and
 //! `servers` all of a worker. The other files are what happens to a lane: it is opened and logs in, is given
-//! requests, receives replies, is late or held back, and ends.
+//! requests, receives replies, is late or paused, and ends.
 
 mod again;
 mod arrival;
@@ -22,7 +22,6 @@ mod changes;
 mod download;
 mod end;
 mod fit;
-mod hold;
 mod lane;
 mod lanes;
 mod late;
@@ -32,6 +31,7 @@ mod logins;
 mod open;
 mod own;
 mod pace;
+mod pause;
 mod proof;
 mod push;
 mod receive;
@@ -43,7 +43,9 @@ pub(crate) use self::lanes::{ELSEWHERE, Wants};
 use self::{
     askers::{Asker, Askers},
     end::UNREPAIRED,
-    lane::{Arrival, Download, Effects, Hold, Pace, Phase, Proof, Proofs, Trial, Unwritten, Uptake, Waiter},
+    lane::{
+        Arrival, Download, Effects, Pace, PauseTime, Phase, Proof, Proofs, Trial, Unwritten, Uptake, Waiter,
+    },
     lanes::{Cancel, Closing, Lanes},
     limited::Unfit,
     logins::Logins,

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use super::{Arrival, Hold, Lane, Pace, Phase, Proofs};
+use super::{Arrival, Lane, Pace, PauseTime, Phase, Proofs};
 use crate::{
     engine::{Engine, LaneId},
     members::Member,
@@ -64,7 +64,7 @@ impl Engine {
             given: 0,
             received: 0,
             uptake: None,
-            hold: Hold::default(),
+            pause_time: PauseTime::default(),
             pace: Pace::since(now),
             changes: VecDeque::new(),
             unanswered: VecDeque::new(),

@@ -42,7 +42,7 @@ impl Engine {
             .takes_from(owner, id, lane.member.id, lane.waits_for());
         lane.waits_for_owner = !takes;
         if !takes {
-            self.hold_lane(id, true);
+            self.pause_lane(id, true);
         }
         takes
     }
@@ -113,9 +113,9 @@ impl Engine {
         }
     }
 
-    /// Has all lanes of clients read on that are held back.
+    /// Resumes all paused lanes of clients.
     pub(crate) fn wake_all_own_lanes(&mut self) {
-        if self.servers.held_own == 0 {
+        if self.servers.paused_own == 0 {
             return;
         }
         let is_held = |lane: &Lane| lane.dedicated && lane.stream.paused;
@@ -151,7 +151,7 @@ impl Engine {
             self.charge_lane(id);
             let lane = self.servers.lanes.get(id);
             if lane.is_some_and(|lane| !lane.waits_for_owner) && self.owner_takes(id) {
-                self.hold_lane(id, false);
+                self.pause_lane(id, false);
             }
         }
     }
@@ -172,15 +172,15 @@ impl Engine {
         if buffer.is_empty() && buffer.capacity() > KEPT {
             *buffer = Vec::new();
         }
-        let holds = buffer.capacity() + lane.parts.capacity() + lane.confirmation.capacity();
-        let before = std::mem::replace(&mut lane.charged, holds);
-        self.clients.charge_for_lane(owner, before, holds);
+        let bytes = buffer.capacity() + lane.parts.capacity() + lane.confirmation.capacity();
+        let before = std::mem::replace(&mut lane.charged, bytes);
+        self.clients.charge_for_lane(owner, before, bytes);
         if self.clients.closes_gate(self.now) {
             let lanes = self.servers.lanes.iter();
             let read = lanes.filter(|(_, lane)| lane.owner.is_some() && !lane.stream.paused);
             let read: Vec<LaneId> = read.map(|(id, _)| id).collect();
             for id in read {
-                self.hold_lane(id, true);
+                self.pause_lane(id, true);
             }
         }
     }

@@ -24,9 +24,9 @@ pub struct Servers {
     /// Requests that were sent to servers and have no reply yet.
     pub(super) in_flight: usize,
     /// Lanes that are not read because their reader is slow.
-    pub(super) held_lanes: usize,
+    pub(super) paused_lanes: usize,
     /// Those of them that belong to one client.
-    pub(super) held_own: usize,
+    pub(super) paused_own: usize,
     /// Lanes of clients that are read on in this turn, as their clients may take more.
     pub(super) woken: Vec<LaneId>,
     /// Requests that wait for a dedicated lane.
@@ -148,15 +148,15 @@ impl Servers {
         taken
     }
 
-    /// Is any lane held back because its reader is slow?
+    /// Is any lane paused because its reader is slow?
     #[inline]
-    pub fn holds_lanes(&self) -> bool {
-        self.held_lanes > 0
+    pub fn has_paused_lanes(&self) -> bool {
+        self.paused_lanes > 0
     }
 
     /// Bytes of memory that lanes and the requests queued for them take.
-    pub(crate) fn holds(&self) -> usize {
-        let lanes: usize = self.lanes.iter().map(|(_, lane)| lane.holds()).sum();
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let lanes: usize = self.lanes.iter().map(|(_, lane)| lane.memory_bytes()).sum();
         let queues = self.by_member.iter().filter_map(|lanes| lanes.dedicated.as_ref());
         let cancels = self.by_member.iter().filter_map(|lanes| lanes.cancels.as_ref());
         lanes

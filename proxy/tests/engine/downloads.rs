@@ -73,7 +73,7 @@ fn a_reader_that_takes_nothing_is_closed_with_its_bulk_lane() {
     assert!(!world.seats[lane].paused, "nobody would ever read from it again");
     say_while_read(&mut world, lane, rest);
     assert_eq!(world.seats[lane].closed, Some(true));
-    assert!(!world.engine.servers.holds_lanes() && world.engine.servers.lanes().count() == 0);
+    assert!(!world.engine.servers.has_paused_lanes() && world.engine.servers.lanes().count() == 0);
     assert_eq!(
         world.engine.tree.reach(0)[0].health.failures(),
         0,

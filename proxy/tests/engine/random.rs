@@ -253,7 +253,7 @@ impl Play {
             assert_eq!(rest, "", "client {seat} heard more than it asked for");
         }
         assert_eq!(self.world.engine.servers.in_flight(), 0);
-        assert!(!self.world.engine.servers.holds_lanes());
+        assert!(!self.world.engine.servers.has_paused_lanes());
     }
 }
 

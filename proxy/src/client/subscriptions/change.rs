@@ -170,7 +170,7 @@ impl Change {
     }
 
     /// Bytes of memory that it takes. The parts of a divided message are together about as long as it is.
-    pub(super) fn holds(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         let names = self.names.capacity() * size_of::<Name>();
         2 * self.message.capacity() + names + self.parts.capacity() * size_of::<Part>()
     }

@@ -23,7 +23,7 @@ use crate::{
 /// The connections with a client's subscriptions, and the change of them that is under way.
 pub(super) struct Subscriptions {
     /// The connections, in the order of their servers' numbers.
-    held: Vec<Held>,
+    lanes: Vec<SubscriptionLane>,
     /// All subscriptions of the client.
     totals: SubscriptionCounts,
     /// The change under way. The client is served no further before it is made.
@@ -35,7 +35,7 @@ pub(super) struct Subscriptions {
 }
 
 /// A connection to one server.
-struct Held {
+struct SubscriptionLane {
     member: MemberId,
     lane: LaneId,
     counts: SubscriptionCounts,
@@ -56,7 +56,7 @@ impl Subscriptions {
     /// No subscriptions yet.
     pub(super) fn new(tree: Rc<Tree>) -> Self {
         Self {
-            held: Vec::new(),
+            lanes: Vec::new(),
             totals: SubscriptionCounts::default(),
             change: None,
             missing: Vec::new(),
@@ -82,8 +82,8 @@ impl Subscriptions {
             }
             self.tree = Rc::clone(tree);
         }
-        let is_served = |held: &Held| is_up(held.lane);
-        !self.held.iter().all(is_served) || self.missing.iter().any(|member| member.is_up())
+        let is_served = |lane: &SubscriptionLane| is_up(lane.lane);
+        !self.lanes.iter().all(is_served) || self.missing.iter().any(|member| member.is_up())
     }
 
     /// Notes the servers that are down while the client subscribes.
@@ -103,69 +103,70 @@ impl Subscriptions {
         !self.totals.is_zero()
     }
 
-    /// Does the client hold no connection?
+    /// Has the client no connection with subscriptions?
     pub(super) fn is_bare(&self) -> bool {
-        self.held.is_empty()
+        self.lanes.is_empty()
     }
 
     /// Bytes of memory that they take.
-    pub(super) fn holds(&self) -> usize {
-        let change = self.change.as_ref().map_or(0, Change::holds);
-        self.held.capacity() * size_of::<Held>() + change
+    pub(super) fn memory_bytes(&self) -> usize {
+        let change = self.change.as_ref().map_or(0, Change::memory_bytes);
+        self.lanes.capacity() * size_of::<SubscriptionLane>() + change
     }
 
     /// The connections.
     pub(super) fn lanes(&self) -> impl Iterator<Item = LaneId> {
-        self.held.iter().map(|held| held.lane)
+        self.lanes.iter().map(|lane| lane.lane)
     }
 
     /// The server with the greatest number to which the client has a connection.
-    pub(super) fn last_held(&self) -> Option<MemberId> {
-        self.held.last().map(|held| held.member)
+    pub(super) fn last_server(&self) -> Option<MemberId> {
+        self.lanes.last().map(|lane| lane.member)
     }
 
     /// The connection to this server.
     pub(super) fn lane_to(&self, member: MemberId) -> Option<LaneId> {
         let at = self.find(member).ok()?;
-        self.held.get(at).map(|held| held.lane)
+        self.lanes.get(at).map(|lane| lane.lane)
     }
 
     fn find(&self, member: MemberId) -> Result<usize, usize> {
-        self.held.binary_search_by_key(&member, |held| held.member)
+        self.lanes.binary_search_by_key(&member, |lane| lane.member)
     }
 
     /// The next server of the change under way to which there is no connection.
     pub(super) fn lacking(&mut self) -> Option<Arc<Member>> {
-        let is_held = |member: MemberId| {
-            self.held
-                .binary_search_by_key(&member, |held| held.member)
+        let has_lane = |member: MemberId| {
+            self.lanes
+                .binary_search_by_key(&member, |lane| lane.member)
                 .is_ok()
         };
-        self.change.as_mut()?.lacking(&is_held)
+        self.change.as_mut()?.lacking(&has_lane)
     }
 
     /// Adds a connection, on which nothing is subscribed yet.
-    pub(super) fn hold(&mut self, member: MemberId, lane: LaneId) {
+    pub(super) fn add_lane(&mut self, member: MemberId, lane: LaneId) {
         if let Err(at) = self.find(member) {
             let counts = SubscriptionCounts::default();
-            self.held.insert(at, Held { member, lane, counts });
+            self.lanes.insert(at, SubscriptionLane { member, lane, counts });
         }
     }
 
     /// The servers with subscriptions of this kind, each with their number and the connection.
     pub(super) fn with(&self, subject: Subject) -> impl Iterator<Item = (LaneId, u32)> {
-        let counted = move |held: &Held| (held.lane, held.counts.of(subject));
-        self.held.iter().map(counted).filter(|&(_, count)| count > 0)
+        let counted = move |lane: &SubscriptionLane| (lane.lane, lane.counts.of(subject));
+        self.lanes.iter().map(counted).filter(|&(_, count)| count > 0)
     }
 
     /// Gives up the connections without subscriptions, and returns them.
     pub(super) fn release(&mut self) -> Vec<LaneId> {
-        let is_free = |held: &mut Held| held.counts.is_zero();
-        self.held.extract_if(.., is_free).map(|held| held.lane).collect()
+        let is_free = |lane: &mut SubscriptionLane| lane.counts.is_zero();
+        self.lanes.extract_if(.., is_free).map(|lane| lane.lane).collect()
     }
 
-    /// Returns whether a message from this server belongs behind confirmations that have not left.
-    pub(super) fn holds_back(&self, member: MemberId) -> bool {
+    /// Returns whether this server has begun to confirm the change under way: its messages belong behind
+    /// confirmations that have not left.
+    pub(super) fn is_change_begun(&self, member: MemberId) -> bool {
         self.change
             .as_ref()
             .is_some_and(|change| change.has_begun(member))
@@ -188,9 +189,9 @@ impl Subscriptions {
         tell: &mut dyn FnMut(Option<&[u8]>, u32),
     ) -> Option<Progress> {
         let at = self.find(member).ok()?;
-        let held = self.held.get_mut(at)?;
+        let lane = self.lanes.get_mut(at)?;
         let change = self.change.as_mut()?;
-        let delta = held.counts.confirm(confirmation)?;
+        let delta = lane.counts.confirm(confirmation)?;
         change.confirmed(member, (confirmation, message, delta), &mut self.totals, tell)
     }
 }

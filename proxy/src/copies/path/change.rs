@@ -64,7 +64,7 @@ impl Engine {
         if !waits {
             return self.spread(copies, id, None, walk);
         }
-        self.hold_back_client(walk.to);
+        self.hold_requests_behind(walk.to);
         self.go_on(id);
     }
 

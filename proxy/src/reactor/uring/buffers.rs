@@ -133,7 +133,7 @@ impl BufferRing {
     }
 
     /// Keeps buffer `id` for one more `recycle`.
-    pub(super) fn hold(&mut self, id: u16) {
+    pub(super) fn retain(&mut self, id: u16) {
         self.uses[usize::from(id)].lent += 1;
     }
 

@@ -222,7 +222,7 @@ impl Reactor for Uring {
         link.passing = len;
         let entry = quick(link.socket.as_raw_fd(), pointer, len, conn);
         if let Memory::Ring { group, id, .. } = piece.0 {
-            self.rings[usize::from(group)].hold(id);
+            self.rings[usize::from(group)].retain(id);
         }
         self.passed.push(Passed { conn, piece });
         self.push(&entry);

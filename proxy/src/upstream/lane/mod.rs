@@ -2,8 +2,8 @@
 
 mod arrival;
 mod close;
-mod hold;
 mod pace;
+mod pause_time;
 mod proofs;
 mod unanswered;
 mod unwritten;
@@ -17,8 +17,8 @@ use proxima_wire::message::Reply;
 pub use self::close::Close;
 pub(super) use self::{
     arrival::Arrival,
-    hold::Hold,
     pace::Pace,
+    pause_time::PauseTime,
     proofs::{Proof, Proofs},
     unanswered::Unanswered,
     unwritten::Unwritten,
@@ -132,8 +132,8 @@ pub struct Lane {
     pub(super) local: Option<SocketAddr>,
     /// The server's progress in taking the request whose reply is awaited; `None`: that request is young.
     pub(super) uptake: Option<Uptake>,
-    /// How long the lane was held back for slow readers.
-    pub(super) hold: Hold,
+    /// The time for which the lane was paused for slow readers.
+    pub(super) pause_time: PauseTime,
     /// The rate at which the lane's large message moves.
     pub(super) pace: Pace,
     /// The changes of requests that wait for replies, in their order.
@@ -226,7 +226,7 @@ impl Lane {
     }
 
     /// Bytes of memory that the lane's buffers take, used or not.
-    pub fn holds(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         let Stream {
             read_buffer,
             out,

@@ -100,7 +100,7 @@ impl Engine {
                 if !may_wait {
                     return self.reject_lane(member, owner, &wants);
                 }
-                self.hold_back_client(to);
+                self.hold_requests_behind(to);
                 self.servers.upload_waits |= wants.is_streamed();
                 let due = self.now + Micros::from(member.dedicated.wait);
                 self.await_lane(member, login, (owner, wants), due);

@@ -68,7 +68,7 @@ impl Engine {
         if !self.clients.is_open(owner) {
             return;
         }
-        self.hold_back_client(to);
+        self.hold_requests_behind(to);
         self.await_lane(&member, login, (owner, Wants::Answer(to, request, message)), due);
     }
 

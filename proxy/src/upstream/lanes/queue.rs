@@ -130,7 +130,7 @@ impl Engine {
                 }
                 match queued.wants {
                     Wants::Answer(..) => self.clients.set_own_lane(owner, Some(lane)),
-                    Wants::Subscriptions => self.clients.hold_lane(owner, member.id, lane),
+                    Wants::Subscriptions => self.clients.add_subscription_lane(owner, member.id, lane),
                 }
             }
             self.servers.queued -= 1;

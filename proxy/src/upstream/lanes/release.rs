@@ -68,7 +68,7 @@ impl Engine {
         if let Some(owner) = lane.owner.take() {
             self.discharge_lane(owner, charged);
         }
-        self.hold_lane(id, false);
+        self.pause_lane(id, false);
         if let Some(lane) = self.servers.lanes.get_mut(id) {
             lane.waits_for_owner = false;
         }

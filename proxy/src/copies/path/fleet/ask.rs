@@ -78,7 +78,7 @@ impl Engine {
             since: now,
         });
         if kind == AskKind::Home {
-            self.hold_back_client(walk.to);
+            self.hold_requests_behind(walk.to);
         }
         self.ask_next(id);
     }

@@ -73,7 +73,7 @@ impl Engine {
         if goes {
             return self.replicate(id);
         }
-        self.hold_back_client(walk.to);
+        self.hold_requests_behind(walk.to);
         self.go_on(id);
     }
 

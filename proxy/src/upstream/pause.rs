@@ -1,11 +1,11 @@
-//! Lanes that are held back (not read), because the reader of a large reply is slow.
+//! Lanes that are paused (not read), because the reader of a large reply is slow.
 //!
 //! Invariant: slow readers delay a request by at most half its time-out, however many of them are before it.
-//! Here that is its pool's time-out, or `limits.write_timeout` if that is shorter. A lane may be held back
-//! for a quarter of the time-out while others wait behind the reply. A lane that is not held back regains one
+//! Here that is its pool's time-out, or `limits.write_timeout` if that is shorter. A lane may be paused
+//! for a quarter of the time-out while others wait behind the reply. A lane that is not paused regains one
 //! microsecond of this time in four. Within one time-out that makes a quarter, and a quarter of the rest.
 //! When the time is used up, the reader is closed with a reset, the rest of its reply is read and discarded,
-//! and the lane lives on. The lane is not held back again before it has regained some time: the next slow
+//! and the lane lives on. The lane is not paused again before it has regained some time: the next slow
 //! reader is closed at once.
 
 use super::{Lane, Pace, Waiter};
@@ -16,41 +16,41 @@ use crate::{
 };
 
 impl Engine {
-    /// Stops or resumes reading from a server. If requests of others wait behind the reply and the lane has
-    /// no time left, the lane is not stopped; the reader is closed instead.
-    pub(crate) fn hold_lane(&mut self, id: LaneId, hold: bool) {
+    /// Pauses or resumes reading from a server. If requests of others wait behind the reply and the lane has
+    /// no time left, the lane is not paused; the reader is closed instead.
+    pub(crate) fn pause_lane(&mut self, id: LaneId, pause: bool) {
         let now = self.now;
         if let Some(lane) = self.servers.lanes.get(id)
-            && hold
+            && pause
             && !lane.stream.paused
-            && lane.has_no_time_left(now, self.time_to_hold(lane))
+            && lane.has_no_time_left(now, self.pause_limit(lane))
         {
             return self.give_up_reader(id);
         }
         let is_gate_closed = self.clients.is_gate_closed();
         if let Some(lane) = self.servers.lanes.get_mut(id)
-            && (hold || lane.owner.is_none() || !is_gate_closed)
+            && (pause || lane.owner.is_none() || !is_gate_closed)
             && let Some(conn) = lane.stream.conn
-            && lane.stream.paused != hold
+            && lane.stream.paused != pause
         {
-            lane.stream.paused = hold;
-            self.servers.held_own = self.servers.held_own + usize::from(hold && lane.dedicated)
-                - usize::from(!hold && lane.dedicated);
-            if hold {
-                self.servers.held_lanes += 1;
-                lane.hold.begin(now);
+            lane.stream.paused = pause;
+            self.servers.paused_own = self.servers.paused_own + usize::from(pause && lane.dedicated)
+                - usize::from(!pause && lane.dedicated);
+            if pause {
+                self.servers.paused_lanes += 1;
+                lane.pause_time.begin(now);
             } else {
-                self.servers.held_lanes -= 1;
+                self.servers.paused_lanes -= 1;
                 let behind = lane.behind();
-                lane.hold.end(now, behind);
+                lane.pause_time.end(now, behind);
                 lane.free = now;
                 if lane.pushed > 0 {
-                    // The time for which it was held back is none of the server's.
+                    // The server is not charged for the time of the pause.
                     lane.pace = Pace::since(now);
                 }
             }
             lane.active = now;
-            self.actions.pause.push((conn, hold));
+            self.actions.pause.push((conn, pause));
         }
     }
 
@@ -62,15 +62,15 @@ impl Engine {
         first.is_some_and(|waiter| self.reader_of(waiter.to) == Some(client))
     }
 
-    /// Resumes reading from servers that were held back for this client.
-    pub(crate) fn release_lanes(&mut self, client: ClientId) {
-        if self.servers.held_own > 0 {
+    /// Resumes reading from servers that were paused for this client.
+    pub(crate) fn resume_lanes(&mut self, client: ClientId) {
+        if self.servers.paused_own > 0 {
             self.wake_own_lanes(client);
         }
-        if self.servers.held_lanes == self.servers.held_own {
+        if self.servers.paused_lanes == self.servers.paused_own {
             return;
         }
-        let held: Vec<LaneId> = self
+        let paused: Vec<LaneId> = self
             .servers
             .lanes
             .iter()
@@ -78,14 +78,14 @@ impl Engine {
             .filter(|(_, lane)| lane.reader().is_none_or(|reader| reader == client))
             .map(|(id, _)| id)
             .collect();
-        for lane in held {
-            self.hold_lane(lane, false);
+        for lane in paused {
+            self.pause_lane(lane, false);
         }
     }
 
-    /// Gives up the readers for which lanes were held back too long.
-    pub(super) fn end_holds(&mut self) {
-        if self.servers.held_lanes == 0 {
+    /// Gives up the readers for which lanes were paused too long.
+    pub(super) fn end_pauses(&mut self) {
+        if self.servers.paused_lanes == 0 {
             return;
         }
         // A client may take more although nothing was sent to it.
@@ -95,7 +95,7 @@ impl Engine {
             .servers
             .lanes
             .iter()
-            .filter(|(_, lane)| lane.stream.paused && lane.has_held_enough(now, self.time_to_hold(lane)))
+            .filter(|(_, lane)| lane.stream.paused && lane.is_paused_too_long(now, self.pause_limit(lane)))
             .map(|(id, _)| id)
             .collect();
         for id in spent {
@@ -103,8 +103,8 @@ impl Engine {
         }
     }
 
-    /// The longest time for which the lane may be held back while others wait.
-    fn time_to_hold(&self, lane: &Lane) -> Micros {
+    /// The longest time for which the lane may be paused while others wait.
+    fn pause_limit(&self, lane: &Lane) -> Micros {
         lane.wait_for_clients(&self.limits) / 4
     }
 
@@ -123,7 +123,7 @@ impl Engine {
             // A step of the tree waits for this reply. It must get the reply, and it delays no other request.
             _ => {}
         }
-        self.hold_lane(id, false);
+        self.pause_lane(id, false);
         if let Some(client) = reader {
             self.close_slow(client);
         }
@@ -152,15 +152,15 @@ impl Lane {
         behind.find(is_anothers).map(|waiter| waiter.sent)
     }
 
-    /// Must this lane, which is held back, be released?
-    fn has_held_enough(&self, now: Micros, most: Micros) -> bool {
+    /// Must this lane, which is paused, be resumed?
+    fn is_paused_too_long(&self, now: Micros, most: Micros) -> bool {
         let behind = self.behind();
-        behind.is_some() && self.hold.spent(now, behind) > most
+        behind.is_some() && self.pause_time.spent(now, behind) > most
     }
 
-    /// Has this lane, which is not held back, used up its time?
+    /// Has this lane, which is not paused, used up its time?
     fn has_no_time_left(&self, now: Micros, most: Micros) -> bool {
-        self.behind().is_some() && self.hold.unregained_at(now) >= most
+        self.behind().is_some() && self.pause_time.unregained_at(now) >= most
     }
 
     /// The time for which requests may wait for slow clients: the pool's time-out, which may be without end,
