@@ -11,7 +11,7 @@ use super::{Register, WHOLE, open::host, stage::Stage};
 use crate::{
     engine::{ClientId, Endpoint, Engine, ReplyTo, Sleeper},
     micros::Micros,
-    protocol::{Admission, Admitting, End, Failed, Heard, Session},
+    protocol::{Admission, AdmissionContext, End, Failed, ServerAnswer, Session},
     route::{Answer, Tree, Walk},
 };
 
@@ -68,8 +68,8 @@ impl Engine {
         };
         client.stage = Stage::Login;
         let heard = match answer {
-            Answer::Reply(reply, bytes) => Heard::Reply(reply, bytes),
-            Answer::Failed(failed) => Heard::Failed(failed),
+            Answer::Reply(reply, bytes) => ServerAnswer::Reply(reply, bytes),
+            Answer::Failed(failed) => ServerAnswer::Failed(failed),
         };
         let step = client.protocol.heard(
             client.session.or(&mut Session::default()),
@@ -95,12 +95,12 @@ impl Engine {
     }
 
     /// What a step of this client's login is given.
-    fn admitting<'a>(&mut self, id: ClientId, facts: &'a Facts) -> Option<Admitting<'a>> {
+    fn admitting<'a>(&mut self, id: ClientId, facts: &'a Facts) -> Option<AdmissionContext<'a>> {
         let client = self.clients.table.get(id)?;
         let listener = usize::from(client.listener);
         let is_plain = client.stream.transform.is_none();
         let (realm, has_realm_by_schema) = facts.tree.realm(listener);
-        Some(Admitting {
+        Some(AdmissionContext {
             greeting: &facts.greeting,
             user_connections: &facts.register.user_connections,
             logins: &facts.register.logins,

@@ -2,9 +2,9 @@
 
 use proxima_wire::message::{Outcome, Reply, Request};
 
-use super::{Loan, ReplyRole, slots::Lent, stage::Stage};
+use super::{ReplyRole, SharedReply, slots::SharedReplyRest, stage::Stage};
 use crate::{
-    engine::{ClientId, Endpoint, Engine, Passed, ReplyTo, WorkerEvent},
+    engine::{ClientId, Endpoint, Engine, PassedReply, ReplyTo, WorkerEvent},
     metrics::Metrics,
     micros::Micros,
     protocol::{Failed, Fate, Protocol, Retention},
@@ -57,7 +57,7 @@ impl Engine {
             && client.takes_at_once()
             && client.slots.answer_alone(seq)
         {
-            return self.actions.pass.push(Passed {
+            return self.actions.pass.push(PassedReply {
                 client: id,
                 range: at - self.borrowed.start..at - self.borrowed.start + bytes.len(),
             });
@@ -74,7 +74,12 @@ impl Engine {
 
     /// Answers a client's request with a large reply that others get as well. It leaves in pieces, as the
     /// client takes them. Returns `false` if the client needs the reply in one piece, or has gone.
-    pub(crate) fn answer_lent(&mut self, (id, seq): (ClientId, u32), reply: &Reply, loan: Loan<'_>) -> bool {
+    pub(crate) fn answer_shared(
+        &mut self,
+        (id, seq): (ClientId, u32),
+        reply: &Reply,
+        reply_bytes: SharedReply<'_>,
+    ) -> bool {
         let Some(client) = self.clients.table.get_mut(id) else {
             return false;
         };
@@ -89,10 +94,10 @@ impl Engine {
         let (command, micros) = (client.number(slot.command), (self.now - slot.started).0);
         self.metrics
             .replied(command, reply.outcome, micros, client.listener);
-        client.reply_size = client.reply_size.max(loan.bytes.len());
+        client.reply_size = client.reply_size.max(reply_bytes.bytes.len());
         client.active = self.now;
-        let lent = Lent::new(loan, trailer);
-        client.slots.answer_lent(seq, lent, &mut client.stream.out);
+        let shared = SharedReplyRest::new(reply_bytes, trailer);
+        client.slots.answer_shared(seq, shared, &mut client.stream.out);
         self.clients.room.charge(client, client.unsent);
         let stalled = client.stalled;
         self.flush_later(Endpoint::Client(id));
@@ -160,7 +165,7 @@ impl Engine {
             let start = at - self.borrowed.start;
             match self.actions.pass.last_mut() {
                 Some(last) if last.client == id && last.range.end == start => last.range.end += piece.len(),
-                _ => self.actions.pass.push(Passed {
+                _ => self.actions.pass.push(PassedReply {
                     client: id,
                     range: start..start + piece.len(),
                 }),

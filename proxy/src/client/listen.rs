@@ -32,7 +32,7 @@ const AGAIN: Duration = Duration::from_secs(15);
 
 /// The listening sockets of one address.
 #[derive(Debug)]
-pub struct Bound {
+pub struct ListenSockets {
     /// The address, with the port that the kernel gave.
     pub address: String,
     /// The sockets, one for each worker.
@@ -54,7 +54,7 @@ pub fn bind(
     permissions: &Permissions,
     options: &SocketOptions,
     workers: usize,
-) -> io::Result<Bound> {
+) -> io::Result<ListenSockets> {
     if let Some(path) = address.strip_prefix("unix:") {
         return bind_unix(path, permissions, options, workers);
     }
@@ -85,7 +85,7 @@ pub fn bind(
         socket.listen(options.backlog)?;
         sockets.push(socket);
     }
-    Ok(Bound {
+    Ok(ListenSockets {
         address: wanted.to_string(),
         sockets,
         is_awaited,
@@ -167,7 +167,7 @@ fn tcp(address: SocketAddr, shared: bool) -> io::Result<(Socket, bool)> {
 
 /// Listens on a socket that this process has inherited, which is bound, and may listen already. The descriptor
 /// stays open, so that the socket can be used again after a drain.
-fn inherit(number: &str, options: &SocketOptions, workers: usize) -> io::Result<Bound> {
+fn inherit(number: &str, options: &SocketOptions, workers: usize) -> io::Result<ListenSockets> {
     let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
     let number = number.parse().map_err(|_| invalid("expected fd:NUMBER"))?;
     let socket = inherited(number)?;
@@ -188,7 +188,7 @@ fn inherit(number: &str, options: &SocketOptions, workers: usize) -> io::Result<
     let sockets = (0..workers)
         .map(|_| socket.try_clone())
         .collect::<io::Result<_>>()?;
-    Ok(Bound {
+    Ok(ListenSockets {
         address: address.to_string(),
         sockets,
         is_awaited: false,
@@ -200,7 +200,7 @@ fn bind_unix(
     permissions: &Permissions,
     options: &SocketOptions,
     workers: usize,
-) -> io::Result<Bound> {
+) -> io::Result<ListenSockets> {
     clear(path)?;
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None)?;
     socket.bind(&SockAddr::unix(path)?)?;
@@ -213,7 +213,7 @@ fn bind_unix(
     let sockets = (0..workers)
         .map(|_| socket.try_clone())
         .collect::<io::Result<_>>()?;
-    Ok(Bound {
+    Ok(ListenSockets {
         address: format!("unix:{path}"),
         sockets,
         is_awaited: false,
@@ -289,7 +289,7 @@ fn number(id: &Id, file: &str, what: &str) -> io::Result<u32> {
 mod tests {
     use super::{Domain, Permissions, Protocol, Socket, SocketOptions, Type, io};
 
-    fn bind(address: &str, workers: usize) -> io::Result<super::Bound> {
+    fn bind(address: &str, workers: usize) -> io::Result<super::ListenSockets> {
         super::bind(
             address,
             &Permissions::default(),

@@ -52,13 +52,13 @@ mod timeouts;
 mod upload;
 
 pub(crate) use self::lane_event::LaneEvent;
-pub(crate) use self::slots::Loan;
+pub(crate) use self::slots::SharedReply;
 pub use self::{
     clients::Clients,
     connection::Client,
     consult::{AnswerSlot, Question},
-    listen::{Bound, bind, listen_alone, permit},
-    register::{Announced, Arrival, Register},
+    listen::{ListenSockets, bind, listen_alone, permit},
+    register::{Announcements, Arrival, Register},
     room::LARGE,
     sizes::{HIGH_WATER, WHOLE},
 };

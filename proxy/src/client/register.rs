@@ -29,7 +29,7 @@ pub struct Register {
     /// removed.
     listening: Mutex<Vec<Option<Arc<str>>>>,
     /// What clients are told of the proxies that they may use, by the number of the listener.
-    announced: Mutex<Vec<Announced>>,
+    announced: Mutex<Vec<Announcements>>,
     pub(super) tally: Tally,
     /// How many clients are which user.
     pub(super) user_connections: Arc<UserConnections>,
@@ -39,7 +39,7 @@ pub struct Register {
 
 /// What the clients of a listener are told of the proxies that they may use: an answer for each form in which
 /// their protocol tells it.
-pub type Announced = Vec<Vec<u8>>;
+pub type Announcements = Vec<Vec<u8>>;
 
 #[derive(Debug, Default)]
 struct WorkerClients {
@@ -119,7 +119,7 @@ impl Register {
     }
 
     /// Sets what clients are told of the proxies that they may use, by the number of the listener.
-    pub fn announce(&self, answers: Vec<Announced>) {
+    pub fn announce(&self, answers: Vec<Announcements>) {
         *self.announced.lock().unwrap_or_else(PoisonError::into_inner) = answers;
     }
 

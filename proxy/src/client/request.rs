@@ -138,7 +138,7 @@ impl Engine {
             Plan::Broadcast => self.broadcast(id, request, message, input.tree),
             Plan::Stats => self.stats(id, listener, request, message),
             Plan::Consult => self.consult(id, request, message),
-            Plan::Figures => {
+            Plan::Counters => {
                 self.append_figures(id, message, &mut answer);
                 self.answer_here(id, &answer, false);
             }

@@ -13,7 +13,7 @@ use proxima_wire::{
     message::{Class, Parsed, Request},
 };
 
-use super::{Client, input::Input, sizes::WHOLE, stage::Stage, upload::Begun};
+use super::{Client, input::Input, sizes::WHOLE, stage::Stage, upload::UploadStart};
 use crate::{
     engine::{ClientId, Endpoint, Engine},
     micros::Micros,
@@ -293,11 +293,11 @@ impl Engine {
                 .is_some_and(|client| client.slots.is_empty());
             let begun = match is_alone {
                 true => self.begin_upload(id, input.tree, request, input.rest()),
-                false => Begun::Later,
+                false => UploadStart::Later,
             };
-            if begun != Begun::Yes {
+            if begun != UploadStart::Yes {
                 if let Some(client) = self.clients.table.get_mut(id) {
-                    client.stalled = begun == Begun::Later;
+                    client.stalled = begun == UploadStart::Later;
                 }
                 return false;
             }

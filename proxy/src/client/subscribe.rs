@@ -17,7 +17,7 @@ use crate::{
     engine::{ClientId, Engine, LaneId, ReplyTo},
     members::Member,
     micros::Micros,
-    protocol::{Channels, Failed, Subject, Subscribing},
+    protocol::{Channels, Failed, Subject, SubscriptionChange},
     route::{About, Walk},
 };
 
@@ -70,7 +70,13 @@ impl Engine {
     }
 
     /// A change that takes subscriptions away: each server that may have them is asked.
-    fn leaving(&self, id: ClientId, what: (Subscribing, u16), message: &[u8], names: &[Span]) -> Change {
+    fn leaving(
+        &self,
+        id: ClientId,
+        what: (SubscriptionChange, u16),
+        message: &[u8],
+        names: &[Span],
+    ) -> Change {
         let subscriptions = self
             .clients
             .table
@@ -95,7 +101,7 @@ impl Engine {
     fn at_every_server(
         &mut self,
         id: ClientId,
-        (made, request, message): (Subscribing, &Request, &[u8]),
+        (made, request, message): (SubscriptionChange, &Request, &[u8]),
         names: &[Span],
         input: &Input<'_>,
     ) -> Result<Change, Rejection> {
@@ -131,7 +137,7 @@ impl Engine {
     fn at_servers_of_channels(
         &mut self,
         id: ClientId,
-        (made, request, message): (Subscribing, &Request, &[u8]),
+        (made, request, message): (SubscriptionChange, &Request, &[u8]),
         names: &[Span],
         input: &Input<'_>,
     ) -> Result<Change, Rejection> {

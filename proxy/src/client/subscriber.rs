@@ -17,7 +17,7 @@ use crate::{
     engine::{ClientId, Endpoint, Engine, LaneId, ReplyTo},
     members::{Failure, Member, MemberId},
     protocol::{Failed, MALFORMED, Session},
-    upstream::Wants,
+    upstream::LanePurpose,
 };
 
 const LOST: &str = "its connection is lost, and with it the client's subscriptions";
@@ -25,7 +25,7 @@ const OUTDATED: &str = "the servers of channels have changed: subscribe again";
 const LEFT: &str = "its client left";
 
 /// What has become of a message for a subscriber.
-enum Taken {
+enum PushResult {
     /// It was passed on, or waits until the confirmations before it have left.
     Passed,
     /// It was a confirmation.
@@ -91,10 +91,10 @@ impl Engine {
             match self.check_out(&member, login, id) {
                 Some(lane) => self.clients.add_subscription_lane(id, member.id, lane),
                 None if may_wait && due > self.now => {
-                    let wants = (id, Wants::Subscriptions);
+                    let wants = (id, LanePurpose::Subscriptions);
                     return self.await_lane(&member, login, wants, due);
                 }
-                None => return self.reject_lane(&member, id, &Wants::Subscriptions),
+                None => return self.reject_lane(&member, id, &LanePurpose::Subscriptions),
             }
         }
         self.send_subscribing(id);
@@ -134,10 +134,10 @@ impl Engine {
             return;
         };
         match self.take_pushed(id, member, bytes) {
-            Taken::Passed | Taken::Confirmed(Progress::More) => {}
-            Taken::Slow => self.close_slow(id),
-            Taken::Unasked => self.fail_lane(lane, Failure::Garbage, Outcome::ConnectError, MALFORMED),
-            Taken::Confirmed(progress) => {
+            PushResult::Passed | PushResult::Confirmed(Progress::More) => {}
+            PushResult::Slow => self.close_slow(id),
+            PushResult::Unasked => self.fail_lane(lane, Failure::Garbage, Outcome::ConnectError, MALFORMED),
+            PushResult::Confirmed(progress) => {
                 self.end_wait(lane);
                 if progress == Progress::Made {
                     self.end_subscribing(id, Ok(()));
@@ -147,21 +147,21 @@ impl Engine {
     }
 
     /// Gives the client a message, in its turn, or counts a confirmation.
-    fn take_pushed(&mut self, id: ClientId, member: MemberId, bytes: &[u8]) -> Taken {
+    fn take_pushed(&mut self, id: ClientId, member: MemberId, bytes: &[u8]) -> PushResult {
         let (most, now) = (self.clients.share, self.now);
         let Some(client) = self.clients.table.get_mut(id) else {
-            return Taken::Passed;
+            return PushResult::Passed;
         };
         let (Some(subscriptions), Some(channels)) = (&mut client.subscriptions, client.protocol.channels())
         else {
-            return Taken::Passed;
+            return PushResult::Passed;
         };
         if client.closing {
-            return Taken::Passed;
+            return PushResult::Passed;
         }
         let collected = subscriptions.change.as_ref().map_or(0, Change::collected);
         if client.stream.out.len() + client.unsent + client.slots.buffered() + collected > most {
-            return Taken::Slow;
+            return PushResult::Slow;
         }
         client.active = now;
         self.actions
@@ -172,7 +172,7 @@ impl Engine {
                 true => client.slots.push_answer(bytes, &mut client.stream.out),
                 false => client.slots.push_between(bytes, &mut client.stream.out),
             }
-            return Taken::Passed;
+            return PushResult::Passed;
         };
         let (form, slots, out) = (client.session.form, &mut client.slots, &mut client.stream.out);
         let mut told = Vec::new();
@@ -180,7 +180,7 @@ impl Engine {
             channels.confirm(form, confirmation.made, name, count, &mut told);
         });
         slots.push_between(&told, out);
-        progress.map_or(Taken::Unasked, Taken::Confirmed)
+        progress.map_or(PushResult::Unasked, PushResult::Confirmed)
     }
 
     /// Ends the change under way: it is made, or it was not sent.

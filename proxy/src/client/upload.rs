@@ -29,7 +29,7 @@ const BROKEN_OFF: &str = "the client's request breaks off";
 
 /// The result of beginning a request that is too large for a shared lane.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Begun {
+pub(super) enum UploadStart {
     /// The head of the request is on its way, or the request is refused.
     Yes,
     /// The request waits for a seat, and its client is read no further.
@@ -47,26 +47,26 @@ impl Engine {
         tree: &Rc<Tree>,
         request: &Request,
         rest: &[u8],
-    ) -> Begun {
+    ) -> UploadStart {
         let Some(client) = self.clients.table.get_mut(id) else {
-            return Begun::Later;
+            return UploadStart::Later;
         };
         let is_whole = rest.len() as u64 >= request.len();
         if client.eof && !is_whole {
             // The rest of the request will never come.
             self.close_client(id, false);
-            return Begun::Later;
+            return UploadStart::Later;
         }
         let listener = client.listener;
         let number = client.number(request.command);
         let Some(root) = tree.root(usize::from(listener)) else {
             self.discard_rest(id, request);
             self.reject(id, request, &Failed::here(Outcome::LocalError, REMOVED));
-            return Begun::Yes;
+            return UploadStart::Yes;
         };
         let reach = tree.reach(usize::from(listener));
         let Some(head) = rest.get(..request.head as usize) else {
-            return Begun::Later;
+            return UploadStart::Later;
         };
         let reach = reach.iter().map(AsRef::as_ref);
         if let Some(member) = self.servers.find_full(reach, is_whole, self.now) {
@@ -75,7 +75,7 @@ impl Engine {
         self.wait_for_seat(id, None);
         self.metrics.asked(number);
         let Some((is_dedicated, mut before)) = self.passes(id, request, rest) else {
-            return Begun::Yes;
+            return UploadStart::Yes;
         };
         let request = &Request {
             is_dedicated,
@@ -84,7 +84,7 @@ impl Engine {
         before.extend_from_slice(head);
         let head = &before[..];
         let Some(client) = self.clients.table.get_mut(id) else {
-            return Begun::Later;
+            return UploadStart::Later;
         };
         let origin = client.origin(id);
         self.metrics.clients.uploads += 1;
@@ -114,23 +114,29 @@ impl Engine {
                 due: None,
             }));
         }
-        Begun::Yes
+        UploadStart::Yes
     }
 
     /// Makes an upload wait for a seat at this member, which has none, or refuses it after the longest wait.
-    fn wait_or_reject(&mut self, id: ClientId, request: &Request, is_whole: bool, member: &Member) -> Begun {
+    fn wait_or_reject(
+        &mut self,
+        id: ClientId,
+        request: &Request,
+        is_whole: bool,
+        member: &Member,
+    ) -> UploadStart {
         if !is_whole && request.len() <= self.clients.share as u64 {
-            return Begun::Whole;
+            return UploadStart::Whole;
         }
         let Some(client) = self.clients.table.get_mut(id) else {
-            return Begun::Later;
+            return UploadStart::Later;
         };
         let most = Micros::from(self.limits.write_timeout.min(LONGEST_WAIT));
         let due = client.wanted_seat().map_or(self.now + most, |seat| seat.due);
         if self.now < due {
             let bytes = request.len();
             self.wait_for_seat(id, Some(WantedSeat { due, bytes }));
-            return Begun::Later;
+            return UploadStart::Later;
         }
         self.discard_rest(id, request);
         let what = "too many large values are on their way to it";
@@ -139,7 +145,7 @@ impl Engine {
             request,
             &Failed::at(&member.address, Outcome::Overloaded, what),
         );
-        Begun::Yes
+        UploadStart::Yes
     }
 
     /// Returns whether this upload takes a lane of the client's own, and the request to be sent before it.
@@ -187,7 +193,7 @@ impl Engine {
             | Plan::Admit
             | Plan::Stats
             | Plan::Consult
-            | Plan::Figures
+            | Plan::Counters
             | Plan::Connection
             | Plan::Announce(_) => {
                 self.reject(id, request, &Failed::here(Outcome::LocalError, TOO_LARGE));

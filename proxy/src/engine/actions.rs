@@ -11,7 +11,7 @@ pub struct Actions {
     /// Connections with bytes to send.
     pub flush: Vec<Endpoint>,
     /// Pieces of the borrowed receive buffer that leave as they are.
-    pub pass: Vec<Passed>,
+    pub pass: Vec<PassedReply>,
     /// Connections with a new transform, and the bytes for it that came with the word that has agreed on it.
     pub upgraded: Vec<(Endpoint, Vec<u8>)>,
     /// Lanes to connect.
@@ -30,7 +30,7 @@ pub struct Actions {
 
 /// A reply that goes to a client straight from the buffer in which it came.
 #[derive(Clone, Debug)]
-pub struct Passed {
+pub struct PassedReply {
     /// The client that the reply is for.
     pub client: ClientId,
     /// The position of the reply in the borrowed receive buffer, in bytes.

@@ -20,7 +20,7 @@ use std::{ops::Range, rc::Rc, sync::Arc};
 use self::deliver::Delivery;
 pub(crate) use self::ids::Sleeper;
 pub use self::{
-    actions::{Actions, Passed, Shortage, WorkerEvent},
+    actions::{Actions, PassedReply, Shortage, WorkerEvent},
     ids::{ClientId, Endpoint, FlightId, LaneId, LinkId, OperationId, ReplyTo, TaskId},
     timers::Timers,
 };

@@ -11,7 +11,7 @@ use socket2::SockAddr;
 use super::{Distance, DistanceSource, Draining, Health, Pool, SelfDescription, ServerIdentity};
 use crate::{
     config::schema::{Dedicated, KeepAlive},
-    protocol::{Answerer, Copied, Credentials, End, Noted, Protocol, Reached, Transform},
+    protocol::{Answerer, CopySupport, Credentials, End, MemberNote, Protocol, ReachedCount, Transform},
     tls::Connector,
 };
 
@@ -65,13 +65,13 @@ pub struct Member {
     pub may_encrypt: bool,
     /// How its protocol keeps copies, if it holds a copy of everything in its pool. `None`: it holds its
     /// share of the keys.
-    pub copied: Option<&'static dyn Copied>,
+    pub copied: Option<&'static dyn CopySupport>,
     /// Whether an operator has ordered that it is given no new requests.
     pub draining: Draining,
     /// How much it has of what its pool has counted.
-    pub reached: Reached,
+    pub reached: ReachedCount,
     /// The note that its pool's state keeps at it.
-    pub noted: Noted,
+    pub noted: MemberNote,
     /// Its description of itself.
     pub said: SelfDescription,
     /// The health, shared with every pool that names the same server.

@@ -24,7 +24,8 @@ use crate::{
         ClientTls, EjectBy, Login, OneWriter as OneWriterSpec, PlainLogins, Pool as PoolSpec, Server,
     },
     protocol::{
-        Credentials, Noted, OneWriter, PoolChanges, PoolCount, PoolSettings, Protocol, Reached, Wakers,
+        Credentials, MemberNote, OneWriter, PoolChanges, PoolCount, PoolSettings, Protocol, ReachedCount,
+        Wakers,
     },
     tls::{Certificates, Connector, TlsError},
 };
@@ -66,8 +67,8 @@ struct Key {
 struct Registration {
     id: MemberId,
     draining: Draining,
-    reached: Reached,
-    noted: Noted,
+    reached: ReachedCount,
+    noted: MemberNote,
     said: SelfDescription,
 }
 
@@ -259,7 +260,7 @@ impl Registry {
             asks_version: spec.asks_version,
             tls,
             may_encrypt: spec.plain_logins == PlainLogins::Rsa,
-            copied: spec.replicated.and_then(|_| protocol.copied()),
+            copied: spec.replicated.and_then(|_| protocol.copy_support()),
             draining,
             reached,
             noted,
@@ -354,8 +355,8 @@ impl Registry {
         let known = Registration {
             id,
             draining: Draining::default(),
-            reached: Reached::default(),
-            noted: Noted::default(),
+            reached: ReachedCount::default(),
+            noted: MemberNote::default(),
             said: SelfDescription::default(),
         };
         self.known.insert(key.clone(), known.clone());

@@ -41,7 +41,7 @@ pub enum Admission {
 
 /// What a step of a login may need beside the session and the client's bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Admitting<'a> {
+pub struct AdmissionContext<'a> {
     /// What the codec [greets](super::ClientSide::greeting) clients of this listener with.
     pub greeting: &'a [u8],
     /// Random bits, other ones in each step.
@@ -71,7 +71,7 @@ pub struct Admitting<'a> {
 
 /// The answer to a question of a login.
 #[derive(Clone, Copy, Debug)]
-pub enum Heard<'a> {
+pub enum ServerAnswer<'a> {
     /// A server has answered this. If it denied the login, these are its words for that.
     Reply(&'a Reply, &'a [u8]),
     /// No server has answered.

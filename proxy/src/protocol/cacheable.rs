@@ -4,7 +4,7 @@ use proxima_wire::message::{Class, Reply, Request};
 
 /// What a request changes at a server, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Changed {
+pub enum ChangeScope {
     /// No data.
     Nothing,
     /// The keys that it names, at most.
@@ -30,7 +30,7 @@ pub enum Fit<'b> {
 
 /// What stands in a reply beside the value of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Around {
+pub struct ValueFrame {
     /// Is the value in it at all?
     pub has_value: bool,
     /// What stands behind the value.
@@ -58,7 +58,13 @@ pub trait Cacheable: Send + Sync {
 
     /// Appends what stands before a value of this length in the reply to this request, and returns the rest.
     /// `None`: its reply does not follow from the value of one key alone. That is so by default.
-    fn around_value(&self, _: &Request, _message: &[u8], _len: usize, _out: &mut Vec<u8>) -> Option<Around> {
+    fn value_frame(
+        &self,
+        _: &Request,
+        _message: &[u8],
+        _len: usize,
+        _out: &mut Vec<u8>,
+    ) -> Option<ValueFrame> {
         None
     }
 
@@ -80,10 +86,10 @@ pub trait Cacheable: Send + Sync {
 
     /// What this request changes. `message` is the request, or the head of a streamed one. By default every
     /// request may change the keys that it names, but reads, and those about a server or a connection.
-    fn changes(&self, request: &Request, _message: &[u8]) -> Changed {
+    fn changes(&self, request: &Request, _message: &[u8]) -> ChangeScope {
         match request.class {
-            Class::Read | Class::Admin | Class::Session => Changed::Nothing,
-            Class::Write | Class::Delete | Class::Arithmetic | Class::Touch => Changed::Keys,
+            Class::Read | Class::Admin | Class::Session => ChangeScope::Nothing,
+            Class::Write | Class::Delete | Class::Arithmetic | Class::Touch => ChangeScope::Keys,
         }
     }
 }

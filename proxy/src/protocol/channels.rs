@@ -3,12 +3,12 @@
 
 use proxima_wire::message::Span;
 
-use super::{Confirmation, Session, Subscribing};
+use super::{Confirmation, Session, SubscriptionChange};
 
 /// Subscriptions of one client at several servers.
 pub trait Channels: Send + Sync {
     /// The change that this command asks for; `None`: it changes no subscription.
-    fn change(&self, command: u16) -> Option<Subscribing>;
+    fn change(&self, command: u16) -> Option<SubscriptionChange>;
 
     /// Gives each channel or pattern of a complete request to `take`, in order.
     fn names(&self, message: &[u8], take: &mut dyn FnMut(Span));
@@ -21,7 +21,14 @@ pub trait Channels: Send + Sync {
 
     /// Appends the confirmation of a change, as one server of all subscriptions would send it. `name`: the
     /// channel or pattern; `None`: there was none to unsubscribe. `form`: that of the client's [`Session`].
-    fn confirm(&self, form: u16, made: Subscribing, name: Option<&[u8]>, count: u32, out: &mut Vec<u8>);
+    fn confirm(
+        &self,
+        form: u16,
+        made: SubscriptionChange,
+        name: Option<&[u8]>,
+        count: u32,
+        out: &mut Vec<u8>,
+    );
 
     /// Notes in the session whether the client has subscriptions at several servers.
     fn subscribed(&self, session: &mut Session, has_subscriptions: bool);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Reply, Request};
 
 use super::{
-    Admission, Admitting, ConnectionFacts, Control, DeclaredCommands, Failed, Figures, Heard, Join, Plan,
-    Session, StateSlot,
+    Admission, AdmissionContext, ConnectionFacts, Control, DeclaredCommands, Failed, Join, Plan,
+    ProcessCounters, ServerAnswer, Session, StateSlot,
 };
 
 /// What a protocol does for its clients: first what every protocol must say, then what has a default.
@@ -36,13 +36,25 @@ pub trait ClientSide: Send + Sync {
     /// Takes one step of a client's login. The first call, without bytes, comes when the client connects: a
     /// protocol whose server speaks first writes its greeting here. A login may begin anew
     /// ([`Plan::Admit`]). By default clients do not log in.
-    fn admit(&self, _: &mut Session, _: &Admitting<'_>, _bytes: &[u8], _out: &mut Vec<u8>) -> Admission {
+    fn admit(
+        &self,
+        _: &mut Session,
+        _: &AdmissionContext<'_>,
+        _bytes: &[u8],
+        _out: &mut Vec<u8>,
+    ) -> Admission {
         Admission::Ready { used: 0 }
     }
 
     /// Takes the step of a login for which a server was [asked](Admission::Ask). It uses no bytes. By default
     /// nothing is asked.
-    fn heard(&self, _: &mut Session, _: &Admitting<'_>, _: Heard<'_>, _out: &mut Vec<u8>) -> Admission {
+    fn heard(
+        &self,
+        _: &mut Session,
+        _: &AdmissionContext<'_>,
+        _: ServerAnswer<'_>,
+        _out: &mut Vec<u8>,
+    ) -> Admission {
         Admission::Denied
     }
 
@@ -82,8 +94,8 @@ pub trait ClientSide: Send + Sync {
         }
     }
 
-    /// Appends the reply to a request that asks for these [figures](Plan::Figures). By default none does.
-    fn figures(&self, _: &Session, _message: &[u8], _: &Figures, _out: &mut Vec<u8>) {}
+    /// Appends the reply to a request that asks for these [counters](Plan::Counters). By default none does.
+    fn counters(&self, _: &Session, _message: &[u8], _: &ProcessCounters, _out: &mut Vec<u8>) {}
 
     /// Appends the reply to a request that the control thread [answers](Plan::Consult), where no front door
     /// does. It may take as long as a server needs. By default it is an error.

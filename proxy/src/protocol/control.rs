@@ -10,16 +10,16 @@ pub trait Control {
     fn cancel(&self, session: u64) -> bool;
 
     /// What the process says of its near cache; by default nothing.
-    fn near(&self) -> NearFigures {
-        NearFigures::default()
+    fn near(&self) -> NearCounters {
+        NearCounters::default()
     }
 }
 
 /// What a near cache says of itself: names, which have no spaces, with their values.
 #[derive(Clone, Debug, Default)]
-pub struct NearFigures {
-    /// The figures of the whole.
+pub struct NearCounters {
+    /// The counters of the whole cache.
     pub whole: Vec<(&'static str, u64)>,
-    /// The figures of each rule, by its name.
+    /// The counters of each rule, by its name.
     pub rules: Vec<(String, Vec<(String, String)>)>,
 }

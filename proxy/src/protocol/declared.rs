@@ -6,7 +6,7 @@ use proxima_wire::message::Class;
 
 /// A command that the configuration declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Declared {
+pub struct CommandDeclaration {
     /// The number of its words with its name; negative: at least.
     pub arity: i32,
     /// The positions of its first key, of its last, and the step between keys. A negative last one is counted
@@ -17,4 +17,4 @@ pub struct Declared {
 }
 
 /// Declared commands by their names in small letters.
-pub type DeclaredCommands = HashMap<Vec<u8>, Declared>;
+pub type DeclaredCommands = HashMap<Vec<u8>, CommandDeclaration>;

@@ -4,7 +4,7 @@
 //!
 //! A protocol has two ends: [`ClientSide`], where its clients are, and [`ServerSide`], where its servers are.
 //! [`Requests`] is what both of them, and the routes between them, read in messages and change in them. What
-//! only some protocols can do is a part of its own that a protocol offers or not ([`Channels`], [`Copied`],
+//! only some protocols can do is a part of its own that a protocol offers or not ([`Channels`], [`CopySupport`],
 //! [`Cacheable`], [`PoolState`], [`Embedded`], [`Texts`]).
 
 mod accounts;
@@ -14,13 +14,13 @@ mod channels;
 mod client;
 mod connection_facts;
 mod control;
-mod copied;
+mod copy_support;
+mod counters;
 mod credentials;
 mod declared;
 mod door;
 mod embedded;
 mod failed;
-mod figures;
 mod join;
 mod login;
 mod login_cache;
@@ -46,36 +46,36 @@ mod texts;
 mod transform;
 mod user_connections;
 
-pub(crate) use self::outgoing::Before;
+pub(crate) use self::outgoing::PrecedingRequest;
 pub use self::{
     accounts::{Accounts, OneSecret, Terms},
-    admission::{Admission, Admitting, Heard},
-    cacheable::{Around, Cacheable, Changed, Fit},
+    admission::{Admission, AdmissionContext, ServerAnswer},
+    cacheable::{Cacheable, ChangeScope, Fit, ValueFrame},
     channels::Channels,
     client::ClientSide,
     connection_facts::ConnectionFacts,
-    control::{Control, NearFigures},
-    copied::Copied,
+    control::{Control, NearCounters},
+    copy_support::CopySupport,
+    counters::ProcessCounters,
     credentials::{Access, Credentials},
-    declared::{Declared, DeclaredCommands},
+    declared::{CommandDeclaration, DeclaredCommands},
     door::Door,
     embedded::Embedded,
     failed::{Failed, Fate},
-    figures::Figures,
     join::{Assembly, Excerpt, Join, Parts},
     login::Login,
     login_cache::{Account, Attempt, CachedLogin, Doubt, LoginCache, Turn},
     outcomes::OUTCOMES,
-    outgoing::{Outgoing, Written},
+    outgoing::{Outgoing, WriteResult},
     password_key::{PasswordKey, encrypt},
     plan::Plan,
     pool::{
-        Answerer, Asked, HoldLimit, MemberFacts, Monitor, OneWriter, PoolMembers, PoolQuestion, PoolSettings,
-        PoolState,
+        Answerer, HoldLimit, MemberFacts, Monitor, OneWriter, PoolMembers, PoolQuestion, PoolRequest,
+        PoolSettings, PoolState,
     },
     pool_changes::{PoolChanges, Wakers},
     pool_orders::PoolOrders,
-    pool_words::{Mark, Noted, PoolCount, Reached},
+    pool_words::{Mark, MemberNote, PoolCount, ReachedCount},
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
     reply_style::ReplyStyle,
     requests::{Change, Expiry, Requests},
@@ -85,7 +85,7 @@ pub use self::{
     session::{Reach, Retention, Session},
     set::{ProtocolSlot, Protocols},
     state::{EndState, StateSlot},
-    subscription::{Confirmation, Subject, Subscribing, SubscriptionCounts},
+    subscription::{Confirmation, Subject, SubscriptionChange, SubscriptionCounts},
     texts::Texts,
     transform::{Handshake, Stacked, Transform},
     user_connections::{UserConnection, UserConnections},
@@ -236,7 +236,7 @@ pub trait Protocol: ClientSide + ServerSide + Requests {
 
     /// How values are replicated to all servers of a pool. By default they cannot be: a replicated pool is
     /// refused.
-    fn copied(&self) -> Option<&'static dyn Copied> {
+    fn copy_support(&self) -> Option<&'static dyn CopySupport> {
         None
     }
 

@@ -6,13 +6,13 @@ use proxima_wire::message::Reply;
 #[derive(Debug)]
 pub struct Outgoing<'a> {
     bytes: &'a mut Vec<u8>,
-    before: &'a mut Vec<Before>,
+    before: &'a mut Vec<PrecedingRequest>,
     answer: &'a mut Vec<u8>,
 }
 
 /// What has become of a request that was to be written for its lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Written {
+pub enum WriteResult {
     /// It was written, behind what goes before it.
     Whole,
     /// Only what goes before it was written. The request is to be written when all of that is answered, and
@@ -25,7 +25,7 @@ pub enum Written {
 
 /// A request that goes before another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Before {
+pub(crate) struct PrecedingRequest {
     /// The number of its command.
     pub(crate) command: u16,
     /// Its length, in bytes.
@@ -34,7 +34,11 @@ pub(crate) struct Before {
 
 impl<'a> Outgoing<'a> {
     /// Appends to these.
-    pub(crate) fn new(bytes: &'a mut Vec<u8>, before: &'a mut Vec<Before>, answer: &'a mut Vec<u8>) -> Self {
+    pub(crate) fn new(
+        bytes: &'a mut Vec<u8>,
+        before: &'a mut Vec<PrecedingRequest>,
+        answer: &'a mut Vec<u8>,
+    ) -> Self {
         Self {
             bytes,
             before,
@@ -49,7 +53,7 @@ impl<'a> Outgoing<'a> {
         let begin = self.bytes.len();
         write(self.bytes);
         let len = (self.bytes.len() - begin) as u32;
-        self.before.push(Before { command, len });
+        self.before.push(PrecedingRequest { command, len });
     }
 
     /// The bytes to which the request itself is appended.
@@ -57,7 +61,7 @@ impl<'a> Outgoing<'a> {
         self.bytes
     }
 
-    /// The bytes to which the reply is appended, if the request is [answered](Written::Answered) here.
+    /// The bytes to which the reply is appended, if the request is [answered](WriteResult::Answered) here.
     pub fn answer(&mut self) -> &mut Vec<u8> {
         self.answer
     }

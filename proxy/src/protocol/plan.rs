@@ -39,8 +39,8 @@ pub enum Plan {
     Broadcast,
     /// The proxy answers its own metrics, or those of the servers behind it.
     Stats,
-    /// The codec answers with [figures](super::ClientSide::figures) of the process.
-    Figures,
+    /// The codec answers with [counters](super::ClientSide::counters) of the process.
+    Counters,
     /// The codec answers with [facts](super::ClientSide::connection) of the client's connection.
     Connection,
     /// The control thread answers: what is asked for is about the whole process. The request may be no large

@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use proxima_wire::message::{Class, Request};
 
 use super::{
-    Credentials, Failed, Heard, Noted, PoolChanges, PoolCount, PoolOrders, Reached, RoleStatus, Session,
+    Credentials, Failed, MemberNote, PoolChanges, PoolCount, PoolOrders, ReachedCount, RoleStatus,
+    ServerAnswer, Session,
 };
 
 /// State of one pool: a map of slots, roles of members, a clock. It is made from the pool's settings, made
@@ -25,7 +26,7 @@ pub trait PoolState: Send + Sync {
     /// Must this request wait for now? The question is asked again when the state has
     /// [changed](PoolSettings::changes), until the request need not wait or its
     /// [time](Self::hold_limit) is over. By default none must.
-    fn holds(&self, _: &Asked<'_>) -> bool {
+    fn holds(&self, _: &PoolRequest<'_>) -> bool {
         false
     }
 
@@ -36,16 +37,16 @@ pub trait PoolState: Send + Sync {
 
     /// What a member is asked when a request begins to wait, so that it need not wait for long. By default
     /// nothing is.
-    fn barrier(&self, _: &Asked<'_>, _: &dyn PoolMembers) -> Option<PoolQuestion> {
+    fn barrier(&self, _: &PoolRequest<'_>, _: &dyn PoolMembers) -> Option<PoolQuestion> {
         None
     }
 
     /// Takes the answer to a question of the pool's own: a [barrier](Self::barrier) or a
     /// [monitor's](Self::monitors).
-    fn answered(&self, _token: u64, _: &Answerer<'_>, _: Heard<'_>) {}
+    fn answered(&self, _token: u64, _: &Answerer<'_>, _: ServerAnswer<'_>) {}
 
     /// The member for this request. `None`: the pool's hash decides. By default it always does.
-    fn member(&self, _: &Asked<'_>, _: &dyn PoolMembers) -> Option<usize> {
+    fn member(&self, _: &PoolRequest<'_>, _: &dyn PoolMembers) -> Option<usize> {
         None
     }
 
@@ -55,13 +56,13 @@ pub trait PoolState: Send + Sync {
     }
 
     /// The member that must be asked instead, according to this reply. By default no reply redirects.
-    fn redirect(&self, _: &Asked<'_>, _reply: &[u8], _: &dyn PoolMembers) -> Option<usize> {
+    fn redirect(&self, _: &PoolRequest<'_>, _reply: &[u8], _: &dyn PoolMembers) -> Option<usize> {
         None
     }
 
     /// A request has failed at this member. Returns whether it may be given anew to the member that is named for
     /// it then, for which it may have to wait as well. By default it may not.
-    fn failed(&self, _: &Asked<'_>, _: &Answerer<'_>, _: &Failed<'_>) -> bool {
+    fn failed(&self, _: &PoolRequest<'_>, _: &Answerer<'_>, _: &Failed<'_>) -> bool {
         false
     }
 
@@ -135,14 +136,14 @@ pub struct Answerer<'a> {
     /// May it be asked?
     pub is_up: bool,
     /// How much it has of what the pool has counted.
-    pub reached: &'a Reached,
+    pub reached: &'a ReachedCount,
     /// What the state has noted of it.
-    pub noted: &'a Noted,
+    pub noted: &'a MemberNote,
 }
 
 /// A request, as a pool's state sees it.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct PoolRequest<'a> {
     /// The number of its command.
     pub command: u16,
     /// Its class.
@@ -186,9 +187,9 @@ pub struct MemberFacts<'a> {
     /// Its failure domain, if that is known.
     pub zone: Option<&'a str>,
     /// How much it has of what the pool has counted.
-    pub reached: &'a Reached,
+    pub reached: &'a ReachedCount,
     /// What the state has noted of it.
-    pub noted: &'a Noted,
+    pub noted: &'a MemberNote,
 }
 
 /// A request of the pool's own.

@@ -2,8 +2,8 @@
 //! each member has.
 //!
 //! The state of a pool whose members follow each other counts what has happened at one of them. Before
-//! another one is asked for a sign that it has all of that, the count is noted ([`Reached::mark`]); when the
-//! sign has come, the member has what was counted by then ([`Reached::raise`]).
+//! another one is asked for a sign that it has all of that, the count is noted ([`ReachedCount::mark`]); when the
+//! sign has come, the member has what was counted by then ([`ReachedCount::raise`]).
 
 use std::sync::{
     Arc,
@@ -22,12 +22,12 @@ pub struct PoolCount(Arc<AtomicU64>);
 /// Invariant: what an earlier incarnation has reached is never taken for what this one has, however late the
 /// sign for it comes. Invariant: it never sinks while the incarnation is the same.
 #[derive(Clone, Debug, Default)]
-pub struct Reached(Arc<AtomicU64>);
+pub struct ReachedCount(Arc<AtomicU64>);
 
 /// One word that the state of a pool keeps for a member, as long as anything refers to that: what the state has
 /// found out about it, in the codec's words. 0: nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Noted(Arc<(AtomicU32, Notify)>);
+pub struct MemberNote(Arc<(AtomicU32, Notify)>);
 
 /// What a member will have when it has given a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Mark(u64);
 const COUNT_BITS: u32 = 48;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
 
-impl Noted {
+impl MemberNote {
     /// What was noted last.
     #[inline]
     pub fn get(&self) -> u32 {
@@ -77,7 +77,7 @@ impl PoolCount {
     }
 }
 
-impl Reached {
+impl ReachedCount {
     /// What the member has.
     #[inline]
     pub fn get(&self) -> u64 {
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn only_signs_of_the_same_incarnation_count_and_none_lowers_it() {
-        let reached = Reached::default();
+        let reached = ReachedCount::default();
         let (early, late) = (reached.mark(3), reached.mark(7));
         assert!(reached.raise(late) && reached.raise(early));
         assert_eq!(reached.get(), 7);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn threads_lose_no_count_and_lower_nothing() {
-        let (count, reached) = (PoolCount::default(), Reached::default());
+        let (count, reached) = (PoolCount::default(), ReachedCount::default());
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -191,7 +191,7 @@ mod tests {
     #[derive(Default)]
     struct World {
         count: PoolCount,
-        reached: Reached,
+        reached: ReachedCount,
         /// Writes that the writer has, and those that the follower has.
         written: u64,
         followed: u64,

@@ -3,7 +3,7 @@
 
 use proxima_wire::message::{Message, Parse, Parsed, Reply, Request};
 
-use super::{Login, Outgoing, Question, ServerLogin, Session, StateSlot, Written};
+use super::{Login, Outgoing, Question, ServerLogin, Session, StateSlot, WriteResult};
 
 /// What a protocol does at its servers: first what every protocol must say, then what has a default.
 pub trait ServerSide: Send + Sync {
@@ -40,7 +40,7 @@ pub trait ServerSide: Send + Sync {
     /// Writes a request for this lane, which has logged in: with the numbers that the server knows here, and
     /// behind those that have to go before it. `_session`: that of the client that the request is for, or a
     /// new one. `_message`: the request, or the head of a streamed one. What goes before it may have to be
-    /// answered first ([`Written::Waits`]): then this is called once more, as soon as
+    /// answered first ([`WriteResult::Waits`]): then this is called once more, as soon as
     /// [`finish`](Self::finish) has seen the last of those replies. Called only where the codec [fits
     /// requests](Self::fits_requests). By default the request leaves as it is.
     fn write(
@@ -50,9 +50,9 @@ pub trait ServerSide: Send + Sync {
         _: &Request,
         message: &[u8],
         out: &mut Outgoing<'_>,
-    ) -> Written {
+    ) -> WriteResult {
         out.request().extend_from_slice(message);
-        Written::Whole
+        WriteResult::Whole
     }
 
     /// Sees a complete reply, or the head or last part of a large one, or a part that has a

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Credentials, LoginCache, Noted, PoolCount, Reached};
+use super::{Credentials, LoginCache, MemberNote, PoolCount, ReachedCount};
 
 /// What is known when the proxy logs in at a server.
 pub struct ServerLogin<'a> {
@@ -20,9 +20,9 @@ pub struct ServerLogin<'a> {
     /// What the pool has counted, for a lane's state that counts it or needs it.
     pub count: &'a PoolCount,
     /// How much of that the server has.
-    pub reached: &'a Reached,
+    pub reached: &'a ReachedCount,
     /// What the state of the pool has noted of the server.
-    pub noted: &'a Noted,
+    pub noted: &'a MemberNote,
     /// Clients share the connection.
     pub is_shared: bool,
     /// The login must be [upgraded](super::Login::Upgrade) to TLS before anything secret is said.

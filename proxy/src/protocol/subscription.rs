@@ -15,7 +15,7 @@ pub enum Subject {
 
 /// A change of the subscriptions of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Subscribing {
+pub struct SubscriptionChange {
     /// What is subscribed or unsubscribed.
     pub subject: Subject,
     /// It is subscribed.
@@ -26,7 +26,7 @@ pub struct Subscribing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Confirmation {
     /// The change.
-    pub made: Subscribing,
+    pub made: SubscriptionChange,
     /// The channel or pattern, in the message; absent if the server had none to unsubscribe.
     pub name: Span,
     /// How many subscriptions the connection has at that server from now on: channels and patterns together,

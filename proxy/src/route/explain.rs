@@ -185,7 +185,7 @@ impl Recorder<'_> {
         }
         let may = match (&near.origin, cacheable) {
             (_, None) => false,
-            (Some(_), Some(of)) => of.around_value(head, message, 0, &mut form).is_some(),
+            (Some(_), Some(of)) => of.value_frame(head, message, 0, &mut form).is_some(),
             // A client's own form is not known here; the plain one is the most frequent.
             (None, Some(of)) => of.form(0, head, message, &mut form),
         };

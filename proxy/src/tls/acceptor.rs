@@ -12,7 +12,7 @@ use rustls::{
 use super::{
     TlsError,
     files::{Authorities, Files},
-    followed::{Followed, Look},
+    file_watch::{FileWatch, Look},
     own::own,
     provider,
     session::begin,
@@ -23,7 +23,7 @@ use crate::{config::schema::ServerTls, protocol::Transform};
 /// Makes the transforms of connections that others have begun. All workers share it, and so a client may go on
 /// with its session at any of them.
 pub struct Acceptor {
-    pub(super) followed: Followed<ServerConfig>,
+    pub(super) watch: FileWatch<ServerConfig>,
 }
 
 impl fmt::Debug for Acceptor {
@@ -39,7 +39,7 @@ impl Acceptor {
             authorities: tls.ca.clone().map_or(Authorities::Nobody, Authorities::File),
         };
         Ok(Self {
-            followed: Followed::new(files, config)?,
+            watch: FileWatch::new(files, config)?,
         })
     }
 
@@ -51,17 +51,17 @@ impl Acceptor {
             expiries: Vec::new(),
         };
         Ok(Self {
-            followed: Followed::unchanging(config(&set)?),
+            watch: FileWatch::unchanging(config(&set)?),
         })
     }
 
     pub(super) fn look(&self) -> Look {
-        self.followed.look()
+        self.watch.look()
     }
 
     /// The settings in use.
     pub fn config(&self) -> Arc<ServerConfig> {
-        self.followed.current()
+        self.watch.current()
     }
 
     /// The transform of a connection that has just been accepted.

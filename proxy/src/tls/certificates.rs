@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use super::{
     Acceptor, Connector, TlsError,
     connector::{Settings, settings},
-    followed::Look,
+    file_watch::Look,
 };
 use crate::{
     config::schema::{ClientTls, ServerTls},
@@ -151,7 +151,7 @@ impl Certificates {
     /// How long the certificates in use are valid, by file.
     pub fn validities(&self) -> BTreeMap<PathBuf, Validity> {
         let acceptors = living(&self.acceptors).into_iter();
-        let acceptors = acceptors.map(|(_, acceptor)| acceptor.followed.expiries());
+        let acceptors = acceptors.map(|(_, acceptor)| acceptor.watch.expiries());
         let settings = living(&self.settings).into_iter();
         let settings = settings.map(|(_, settings)| settings.expiries());
         let mut all: BTreeMap<PathBuf, Validity> = BTreeMap::new();

@@ -17,7 +17,7 @@ use rustls::{
 use super::{
     TlsError,
     files::{Authorities, Files},
-    followed::Followed,
+    file_watch::FileWatch,
     provider,
     session::begin,
     set::Set,
@@ -32,7 +32,7 @@ use crate::{
 const SESSIONS: usize = 32;
 
 /// The settings for all servers of a pool.
-pub(super) type Settings = Followed<ClientConfig>;
+pub(super) type Settings = FileWatch<ClientConfig>;
 
 /// Makes the transforms of connections to one server.
 pub struct Connector {
@@ -112,7 +112,7 @@ pub(super) fn settings(tls: &ClientTls) -> Result<Settings, TlsError> {
             (None, Verify::Full | Verify::Authority) => Authorities::System,
         },
     };
-    Followed::new(files, move |set| config(set, verify))
+    FileWatch::new(files, move |set| config(set, verify))
 }
 
 fn config(set: &Set, verify: Verify) -> Result<ClientConfig, TlsError> {

@@ -2,14 +2,14 @@
 //! socket and its session or lane.
 //!
 //! ```text
-//!  files ─▶ set (all of them, or none) ─▶ followed ─▶ acceptor of a listener  ─▶ session ─▶ wire
+//!  files ─▶ set (all of them, or none) ─▶ file watch ─▶ acceptor of a listener ─▶ session ─▶ wire
 //!                                            ▲    └─▶ connector of a member   ─▶ session ─▶ wire
 //!                                  certificates look again, five times a second
 //! ```
 //!
 //! * `files`: the files of one set, read into memory; `set`: what they say, if they fit each other; `expiry`:
 //!   until when a certificate is valid
-//! * `followed`: what was made of a set, made again when the files change; `certificates`: all of them
+//! * `file_watch`: what was made of a set, made again when the files change; `certificates`: all of them
 //! * `acceptor`, `connector`: one end each; `verifier`: what is asked of servers whose name does not matter
 //! * `own`: the certificate that the process makes for itself
 //! * `hello`: how a client begins; `session`: one connection; `failure`: why its handshake came to nothing
@@ -24,7 +24,7 @@ mod error;
 mod expiry;
 mod failure;
 mod files;
-mod followed;
+mod file_watch;
 mod hello;
 mod own;
 mod provider;

@@ -33,14 +33,14 @@ pub struct Session {
 pub(super) fn begin(tls: Result<impl Into<Connection>, rustls::Error>) -> Box<dyn Transform> {
     match tls {
         Ok(tls) => Box::new(Session::new(tls.into())),
-        Err(error) => Box::new(Unmade(error)),
+        Err(error) => Box::new(FailedTransform(error)),
     }
 }
 
 /// A connection for which the library has no memory or no random numbers. Nothing goes through it.
-struct Unmade(rustls::Error);
+struct FailedTransform(rustls::Error);
 
-impl Transform for Unmade {
+impl Transform for FailedTransform {
     fn open(&mut self, _: &[u8], _: &mut Vec<u8>, _: &mut Vec<u8>) -> io::Result<()> {
         Err(broken(&self.0))
     }
@@ -110,16 +110,16 @@ impl Session {
         }
         if may_have_grown {
             // The library's buffer shrinks when it is to be read into.
-            let _ = self.tls.read_tls(&mut Nothing);
+            let _ = self.tls.read_tls(&mut EmptyReader);
         }
         Ok(())
     }
 }
 
 /// A reader that has nothing now.
-struct Nothing;
+struct EmptyReader;
 
-impl io::Read for Nothing {
+impl io::Read for EmptyReader {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
         Err(io::ErrorKind::WouldBlock.into())
     }

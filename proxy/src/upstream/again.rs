@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The connection that is made in place of one that was lost.
-pub(super) struct Next {
+pub(super) struct Replacement {
     pub(super) member: Arc<Member>,
     login: u16,
     /// [`Lane::lost`] of the connection.
@@ -40,8 +40,8 @@ pub(super) struct Next {
 impl Engine {
     /// Makes another connection in place of one that was lost. Where suspicion ejects nobody, nothing is
     /// to be decided, and it is made only for the requests that wait.
-    pub(super) fn connect_again(&mut self, next: Next, failed: &Failed<'_>) {
-        let Next { member, login, .. } = &next;
+    pub(super) fn connect_again(&mut self, next: Replacement, failed: &Failed<'_>) {
+        let Replacement { member, login, .. } = &next;
         let is_asked = self.tree.names(member.id) && self.servers.logins.is_wanted(*login);
         let is_new = self.lanes_of(member).shared.get(*login).is_none();
         let is_waited_for = !next.waiters.is_empty() || !next.unwritten.is_empty();
@@ -79,7 +79,7 @@ impl Lane {
     /// failure is the server's. A server that has answered on this very connection was well. It may have
     /// closed the connection for what one client has sent, to have one less, or because it was told to; and
     /// so it may with one whose login is under way.
-    pub(super) fn next(&mut self, failure: Failure, outcome: Outcome) -> Option<Next> {
+    pub(super) fn next(&mut self, failure: Failure, outcome: Outcome) -> Option<Replacement> {
         let counts_all = self.member.health.eject().by == EjectBy::LostConnections;
         if failure != Failure::Connection || counts_all {
             return None;
@@ -101,7 +101,7 @@ impl Lane {
             true => self.unwritten.split_off(tried.min(self.unwritten.len())),
             false => Vec::new(),
         };
-        Some(Next {
+        Some(Replacement {
             member: Arc::clone(&self.member),
             login: self.login,
             lost,

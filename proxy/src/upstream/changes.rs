@@ -15,7 +15,7 @@ use crate::{
     engine::{Engine, LaneId},
     micros::Micros,
     near::{Changes, LINGER, OpenChange, Rules, WorkerNear},
-    protocol::{Changed, Protocol},
+    protocol::{ChangeScope, Protocol},
 };
 
 /// The most changes without an answer that a lane remembers. More are remembered by the worker, for their
@@ -71,7 +71,7 @@ impl Engine {
         let lane = self.servers.lanes.get(id);
         let cacheable = lane.and_then(|lane| lane.member.protocol.cacheable());
         let changed = cacheable.map(|of| of.changes(request, message));
-        if let Some(Changed::EverythingLater(seconds)) = changed {
+        if let Some(ChangeScope::EverythingLater(seconds)) = changed {
             self.near.flush_later(seconds, self.now);
         }
     }
@@ -217,13 +217,13 @@ fn begin(
 ) -> Option<OpenChange> {
     let changes = near.changes()?;
     match protocol.cacheable()?.changes(request, message) {
-        Changed::Nothing => None,
-        Changed::Keys => Some(of_keys(changes, protocol, request, message)),
-        Changed::Scripts if changes.scripts_keep_to_keys() => {
+        ChangeScope::Nothing => None,
+        ChangeScope::Keys => Some(of_keys(changes, protocol, request, message)),
+        ChangeScope::Scripts if changes.scripts_keep_to_keys() => {
             Some(of_keys(changes, protocol, request, message))
         }
-        Changed::Everything | Changed::Scripts => Some(changes.of_everything()),
-        Changed::EverythingLater(seconds) => {
+        ChangeScope::Everything | ChangeScope::Scripts => Some(changes.of_everything()),
+        ChangeScope::EverythingLater(seconds) => {
             let change = changes.of_everything();
             near.flush_later(seconds, now);
             Some(change)

@@ -13,7 +13,7 @@ use proxima_wire::message::{Outcome, Reply, Request};
 use super::{LANE_BYTES, Lane, Pace, Trial, Unwritten, Waiter};
 use crate::{
     engine::{Endpoint, Engine, LaneId, ReplyTo},
-    protocol::{Before, Failed, Fate, Outgoing, Written},
+    protocol::{Failed, Fate, Outgoing, PrecedingRequest, WriteResult},
 };
 
 /// The most times in a row that a request waits for what goes before it: each answer brings it nearer, or the
@@ -91,7 +91,7 @@ impl Engine {
             trial: Trial::Large,
             ..Waiter::NOBODY
         };
-        for &Before { command, len } in &before {
+        for &PrecedingRequest { command, len } in &before {
             lane.waiters.push(Waiter {
                 at,
                 command,
@@ -103,19 +103,19 @@ impl Engine {
         self.servers.in_flight += before.len();
         before.clear();
         self.servers.before = before;
-        if written != Written::Waits {
+        if written != WriteResult::Waits {
             lane.waits = 0;
         }
         if size > 0 {
             self.flush_later(Endpoint::Lane(id));
         }
         match written {
-            Written::Whole => self.give_ending(answer),
-            Written::Waits => {
+            WriteResult::Whole => self.give_ending(answer),
+            WriteResult::Waits => {
                 self.give_ending(answer);
                 return self.wait_for_before(id, unwritten());
             }
-            Written::Answered(reply) => {
+            WriteResult::Answered(reply) => {
                 if streamed {
                     self.leave_upload(id);
                 }

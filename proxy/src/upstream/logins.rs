@@ -14,13 +14,13 @@ use crate::config::schema::Limits;
 #[derive(Debug)]
 pub(super) struct Logins {
     /// By number. Number 0 is the pool's own login.
-    known: Vec<Known>,
+    entries: Vec<LoginEntry>,
     /// The most logins of clients at a time.
     pub(super) most: usize,
 }
 
 /// One login, and how many use it.
-struct Known {
+struct LoginEntry {
     words: Arc<[u8]>,
     /// The host of the client that has brought it. `None`: it is not known.
     by: Option<IpAddr>,
@@ -32,7 +32,7 @@ struct Known {
 
 impl Default for Logins {
     fn default() -> Self {
-        let pools = Known {
+        let pools = LoginEntry {
             words: Arc::default(),
             by: None,
             clients: 0,
@@ -40,7 +40,7 @@ impl Default for Logins {
             is_proven: true,
         };
         Self {
-            known: vec![pools],
+            entries: vec![pools],
             most: Limits::DEFAULT.logins,
         }
     }
@@ -55,105 +55,105 @@ impl Logins {
             None if !self.has_room(by) => return None,
             None => self.add(words, by),
         };
-        self.known[number].clients += 1;
+        self.entries[number].clients += 1;
         Some(number as u16)
     }
 
     /// The number of this login, if it is known.
     pub(super) fn find(&self, words: &[u8]) -> Option<usize> {
-        self.known.iter().position(|known| &*known.words == words)
+        self.entries.iter().position(|entry| &*entry.words == words)
     }
 
     /// May this host bring one more login?
     pub(super) fn has_room(&self, by: Option<IpAddr>) -> bool {
-        let taken = || self.known.iter().skip(1).filter(|known| !known.is_free());
+        let taken = || self.entries.iter().skip(1).filter(|entry| !entry.is_free());
         let left = self.most.saturating_sub(taken().count());
-        left > self.most / 4 || left > 0 && taken().filter(|known| known.by == by).count() < self.most / 2
+        left > self.most / 4 || left > 0 && taken().filter(|entry| entry.by == by).count() < self.most / 2
     }
 
     /// Adds a login, for which there is room.
     fn add(&mut self, words: &[u8], by: Option<IpAddr>) -> usize {
-        let known = Known {
+        let entry = LoginEntry {
             words: words.into(),
             by,
             clients: 0,
             lanes: 0,
             is_proven: false,
         };
-        let free = self.known.iter().skip(1).position(Known::is_free);
+        let free = self.entries.iter().skip(1).position(LoginEntry::is_free);
         match free {
-            Some(free) => self.known[free + 1] = known,
-            None => self.known.push(known),
+            Some(free) => self.entries[free + 1] = entry,
+            None => self.entries.push(entry),
         }
-        free.map_or(self.known.len() - 1, |free| free + 1)
+        free.map_or(self.entries.len() - 1, |free| free + 1)
     }
 
     /// Counts one client less with this login.
     pub(super) fn leave(&mut self, login: u16) {
-        if let Some(known) = self.known.get_mut(usize::from(login)) {
-            known.clients = known.clients.saturating_sub(1);
+        if let Some(entry) = self.entries.get_mut(usize::from(login)) {
+            entry.clients = entry.clients.saturating_sub(1);
         }
     }
 
     /// Counts one more lane with this login.
     pub(super) fn lane_opened(&mut self, login: u16) {
-        if let Some(known) = self.known.get_mut(usize::from(login)) {
-            known.lanes += 1;
+        if let Some(entry) = self.entries.get_mut(usize::from(login)) {
+            entry.lanes += 1;
         }
     }
 
     /// Counts one lane less with this login.
     pub(super) fn lane_closed(&mut self, login: u16) {
-        if let Some(known) = self.known.get_mut(usize::from(login)) {
-            known.lanes = known.lanes.saturating_sub(1);
+        if let Some(entry) = self.entries.get_mut(usize::from(login)) {
+            entry.lanes = entry.lanes.saturating_sub(1);
         }
     }
 
     /// A server has accepted this login.
     pub(super) fn prove(&mut self, login: u16) {
-        if let Some(known) = self.known.get_mut(usize::from(login)) {
-            known.is_proven = true;
+        if let Some(entry) = self.entries.get_mut(usize::from(login)) {
+            entry.is_proven = true;
         }
     }
 
     /// Has a server accepted this login?
     pub(super) fn is_proven(&self, login: u16) -> bool {
-        self.known
+        self.entries
             .get(usize::from(login))
-            .is_some_and(|known| known.is_proven)
+            .is_some_and(|entry| entry.is_proven)
     }
 
     /// Does any client need lanes with this login?
     pub(super) fn is_wanted(&self, login: u16) -> bool {
         login == 0
             || self
-                .known
+                .entries
                 .get(usize::from(login))
-                .is_some_and(|known| known.clients > 0)
+                .is_some_and(|entry| entry.clients > 0)
     }
 
     /// The login in the codec's words.
     pub(super) fn words(&self, login: u16) -> Arc<[u8]> {
-        let known = self.known.get(usize::from(login));
-        known.map(|known| Arc::clone(&known.words)).unwrap_or_default()
+        let entry = self.entries.get(usize::from(login));
+        entry.map(|entry| Arc::clone(&entry.words)).unwrap_or_default()
     }
 
     /// Does this login have these words?
     pub(super) fn is(&self, login: u16, words: &[u8]) -> bool {
-        self.known
+        self.entries
             .get(usize::from(login))
-            .is_some_and(|known| &*known.words == words)
+            .is_some_and(|entry| &*entry.words == words)
     }
 }
 
 /// The words may hold a password.
-impl fmt::Debug for Known {
+impl fmt::Debug for LoginEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a login of {} clients and {} lanes", self.clients, self.lanes)
     }
 }
 
-impl Known {
+impl LoginEntry {
     /// May the number be given to another login?
     fn is_free(&self) -> bool {
         self.clients == 0 && self.lanes == 0

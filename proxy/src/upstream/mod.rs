@@ -39,7 +39,7 @@ mod send;
 mod sent;
 mod servers;
 
-pub(crate) use self::lanes::{ELSEWHERE, Wants};
+pub(crate) use self::lanes::{ELSEWHERE, LanePurpose};
 use self::{
     askers::{Asker, Askers},
     end::UNREPAIRED,

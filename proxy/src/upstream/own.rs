@@ -9,7 +9,7 @@ use super::Asker;
 use crate::{
     engine::{Engine, LaneId, ReplyTo},
     members::Member,
-    protocol::{Heard, PoolQuestion},
+    protocol::{PoolQuestion, ServerAnswer},
     route::{Answer, StatefulPool},
 };
 
@@ -44,8 +44,8 @@ impl Engine {
     /// A request of a pool's own has its answer.
     pub(crate) fn pool_answered(&mut self, question: u32, answer: &Answer<'_>) {
         let heard = match answer {
-            Answer::Reply(reply, bytes) => Heard::Reply(reply, bytes),
-            Answer::Failed(failed) => Heard::Failed(failed),
+            Answer::Reply(reply, bytes) => ServerAnswer::Reply(reply, bytes),
+            Answer::Failed(failed) => ServerAnswer::Failed(failed),
         };
         match self.servers.askers.take(question) {
             Some(Asker::State(member, token, position)) => {

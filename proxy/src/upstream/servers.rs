@@ -8,7 +8,7 @@ use crate::{
     members::{Member, MemberId},
     metrics::Metrics,
     micros::Micros,
-    protocol::Before,
+    protocol::PrecedingRequest,
     stream::Stream,
     table::Table,
 };
@@ -46,7 +46,7 @@ pub struct Servers {
     /// Orders to close connections that have not been carried out to their end.
     pub(super) closings: Vec<Closing>,
     /// Scratch space for what goes before a request.
-    pub(super) before: Vec<Before>,
+    pub(super) before: Vec<PrecedingRequest>,
     /// Scratch space for the end of a reply that its client reads in place of the server's.
     pub(super) ending: Vec<u8>,
 }

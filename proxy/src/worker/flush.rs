@@ -5,7 +5,7 @@ use std::io;
 use super::Worker;
 use crate::{
     client::LARGE,
-    engine::{ClientId, Endpoint, LaneId, Passed},
+    engine::{ClientId, Endpoint, LaneId, PassedReply},
     reactor::{Buffer, Conn, Reactor},
     upstream::Lane,
 };
@@ -26,7 +26,7 @@ impl<R: Reactor> Worker<R> {
         // What is in a client's buffer has come behind the pieces that are passed, so that these go before
         // it.
         let mut before: Vec<(ClientId, usize)> = Vec::new();
-        for Passed { client, range } in pass.drain(..) {
+        for PassedReply { client, range } in pass.drain(..) {
             let endpoint = Endpoint::Client(client);
             let Some(stream) = self.engine.stream(endpoint) else {
                 continue;

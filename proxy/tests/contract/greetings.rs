@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::mpsc};
 
 use proxima::{
-    protocol::{Asked, PoolMembers, PoolState, Protocols},
+    protocol::{PoolMembers, PoolRequest, PoolState, Protocols},
     upstream::Close,
     worker::Order,
 };
@@ -25,7 +25,7 @@ static GREETING: Protocols = Protocols::new(&[&KNOWN]);
 struct Ordered(std::sync::Arc<proxima::protocol::PoolOrders>);
 
 impl PoolState for Ordered {
-    fn member(&self, _: &Asked<'_>, _: &dyn PoolMembers) -> Option<usize> {
+    fn member(&self, _: &PoolRequest<'_>, _: &dyn PoolMembers) -> Option<usize> {
         self.0.writer()
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use proxima::protocol::{
-    EndState, Login, Message, Outgoing, PoolCount, ServerLogin, ServerSide, Session, StateSlot, Written,
+    EndState, Login, Message, Outgoing, PoolCount, ServerLogin, ServerSide, Session, StateSlot, WriteResult,
 };
 use proxima_wire::message::{Bad, Outcome, Parse, Parsed, Reply, Request};
 
@@ -176,9 +176,9 @@ impl ServerSide for Lines {
         request: &Request,
         message: &[u8],
         out: &mut Outgoing<'_>,
-    ) -> Written {
+    ) -> WriteResult {
         let Some(lane) = lane.get_mut::<Lane>() else {
-            return Written::Whole;
+            return WriteResult::Whole;
         };
         let key = request.key.of(message);
         let text = message[request.key.start as usize + key.len()..].trim_ascii();
@@ -199,7 +199,7 @@ impl ServerSide for Lines {
             "BLOB" if key.starts_with(b"sure") => match lane.sure(&[key, b" blob"].concat(), out) {
                 Ok(_) => {
                     out.request().extend_from_slice(message);
-                    Written::Whole
+                    WriteResult::Whole
                 }
                 Err(written) => written,
             },
@@ -209,14 +209,14 @@ impl ServerSide for Lines {
                 out.ask_before(number_of("VAR"), |out| {
                     out.extend_from_slice(format!("VAR k {value}\n").as_bytes());
                 });
-                Written::Waits
+                WriteResult::Waits
             }
             word => {
                 if matches!(word, "VAR" | "KEEP") {
                     lane.value = Some(String::from_utf8_lossy(text).into_owned());
                 }
                 out.request().extend_from_slice(message);
-                Written::Whole
+                WriteResult::Whole
             }
         }
     }
@@ -268,12 +268,12 @@ impl ServerSide for Lines {
 }
 
 /// Writes that a text is executed for a key.
-fn execute(number: usize, key: &[u8], out: &mut Outgoing<'_>) -> Written {
+fn execute(number: usize, key: &[u8], out: &mut Outgoing<'_>) -> WriteResult {
     out.request()
         .extend_from_slice(format!("EXEC {number} ").as_bytes());
     out.request().extend_from_slice(key);
     out.request().push(b'\n');
-    Written::Whole
+    WriteResult::Whole
 }
 
 impl Lane {
@@ -296,16 +296,19 @@ impl Lane {
     }
 
     /// The number of a text that the server has taken; otherwise what becomes of its request.
-    fn sure(&mut self, text: &[u8], out: &mut Outgoing<'_>) -> Result<usize, Written> {
+    fn sure(&mut self, text: &[u8], out: &mut Outgoing<'_>) -> Result<usize, WriteResult> {
         if let Some(&number) = self.known.get(text) {
             return Ok(number);
         }
         if let Some(said) = self.failed.take() {
             out.answer().extend_from_slice(&said);
-            return Err(Written::Answered(Reply::new(Outcome::RemoteError, said.len())));
+            return Err(WriteResult::Answered(Reply::new(
+                Outcome::RemoteError,
+                said.len(),
+            )));
         }
         self.tell(text, out);
-        Err(Written::Waits)
+        Err(WriteResult::Waits)
     }
 }
 

@@ -47,8 +47,9 @@ use std::sync::{
 };
 
 use proxima::protocol::{
-    Access, Admission, Admitting, ClientSide, Control, End, EndState, Failed, Heard, Join, Plan,
-    PoolSettings, PoolState, Protocol, Protocols, Requests, Retention, Session, StateSlot, Transform,
+    Access, Admission, AdmissionContext, ClientSide, Control, End, EndState, Failed, Join, Plan,
+    PoolSettings, PoolState, Protocol, Protocols, Requests, Retention, ServerAnswer, Session, StateSlot,
+    Transform,
 };
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
@@ -520,7 +521,7 @@ impl ClientSide for Lines {
     fn admit(
         &self,
         session: &mut Session,
-        with: &Admitting<'_>,
+        with: &AdmissionContext<'_>,
         bytes: &[u8],
         out: &mut Vec<u8>,
     ) -> Admission {
@@ -578,18 +579,24 @@ impl ClientSide for Lines {
         }
     }
 
-    fn heard(&self, _: &mut Session, _: &Admitting<'_>, heard: Heard<'_>, out: &mut Vec<u8>) -> Admission {
+    fn heard(
+        &self,
+        _: &mut Session,
+        _: &AdmissionContext<'_>,
+        heard: ServerAnswer<'_>,
+        out: &mut Vec<u8>,
+    ) -> Admission {
         match heard {
-            Heard::Reply(reply, bytes) if !reply.outcome.is_error() => {
+            ServerAnswer::Reply(reply, bytes) if !reply.outcome.is_error() => {
                 out.extend_from_slice(b"WELCOME ");
                 out.extend_from_slice(&bytes[2..]);
                 Admission::Ready { used: 0 }
             }
-            Heard::Reply(_, bytes) => {
+            ServerAnswer::Reply(_, bytes) => {
                 out.extend_from_slice(bytes);
                 Admission::Denied
             }
-            Heard::Failed(failed) => {
+            ServerAnswer::Failed(failed) => {
                 out.extend_from_slice(format!("? nobody knows: {failed}\n").as_bytes());
                 Admission::Denied
             }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use proxima::protocol::{Asked, HoldLimit, PoolMembers, PoolState, Protocols};
+use proxima::protocol::{HoldLimit, PoolMembers, PoolRequest, PoolState, Protocols};
 
 use crate::{
     client::Client,
@@ -48,7 +48,7 @@ impl PoolState for Places {
         true
     }
 
-    fn holds(&self, asked: &Asked<'_>) -> bool {
+    fn holds(&self, asked: &PoolRequest<'_>) -> bool {
         HELD.lock().unwrap().contains(asked.key)
     }
 
@@ -56,7 +56,7 @@ impl PoolState for Places {
         self.limit
     }
 
-    fn member(&self, asked: &Asked<'_>, members: &dyn PoolMembers) -> Option<usize> {
+    fn member(&self, asked: &PoolRequest<'_>, members: &dyn PoolMembers) -> Option<usize> {
         let known = self.known.lock().unwrap();
         position(members, known.get(asked.key)?)
     }
@@ -65,7 +65,7 @@ impl PoolState for Places {
         true
     }
 
-    fn redirect(&self, asked: &Asked<'_>, reply: &[u8], members: &dyn PoolMembers) -> Option<usize> {
+    fn redirect(&self, asked: &PoolRequest<'_>, reply: &[u8], members: &dyn PoolMembers) -> Option<usize> {
         let place = str::from_utf8(reply).ok()?.strip_prefix("~ moved ")?.trim_end();
         let found = position(members, place)?;
         self.known

@@ -323,9 +323,9 @@ impl Process {
             question
                 .protocol
                 .consulted(&question.message, &asking, &mut answer);
-            let place = question.place;
+            let slot = question.slot;
             self.order(Order::Answer {
-                place,
+                slot,
                 answer: answer.into(),
             });
         }

@@ -15,8 +15,8 @@ use proxima::{
     control,
     members::{OwnLocation, Registry},
     protocol::{
-        Answerer, Asked, Heard, HoldLimit, Monitor, PoolChanges, PoolMembers, PoolOrders, PoolQuestion,
-        PoolState, Protocols,
+        Answerer, HoldLimit, Monitor, PoolChanges, PoolMembers, PoolOrders, PoolQuestion, PoolRequest,
+        PoolState, Protocols, ServerAnswer,
     },
 };
 use proxima_wire::message::Class;
@@ -53,7 +53,7 @@ struct Roles {
 }
 
 /// A read that waits for a barrier which began after it came.
-fn must_be_fresh(asked: &Asked<'_>) -> bool {
+fn must_be_fresh(asked: &PoolRequest<'_>) -> bool {
     asked.key.starts_with(b"fresh") && asked.class == Class::Read
 }
 
@@ -73,7 +73,7 @@ impl PoolState for Roles {
     }
 
     /// Nothing is sent before it is known who takes writes.
-    fn holds(&self, asked: &Asked<'_>) -> bool {
+    fn holds(&self, asked: &PoolRequest<'_>) -> bool {
         self.writer().is_none() || must_be_fresh(asked) && self.fresh.load(Relaxed) < asked.since
     }
 
@@ -81,7 +81,7 @@ impl PoolState for Roles {
         HoldLimit::DEFAULT
     }
 
-    fn barrier(&self, asked: &Asked<'_>, _: &dyn PoolMembers) -> Option<PoolQuestion> {
+    fn barrier(&self, asked: &PoolRequest<'_>, _: &dyn PoolMembers) -> Option<PoolQuestion> {
         let member = self.writer().filter(|_| must_be_fresh(asked))?;
         Some(PoolQuestion {
             member,
@@ -91,22 +91,22 @@ impl PoolState for Roles {
         })
     }
 
-    fn answered(&self, token: u64, of: &Answerer<'_>, heard: Heard<'_>) {
+    fn answered(&self, token: u64, of: &Answerer<'_>, heard: ServerAnswer<'_>) {
         let member = of.position;
         match (token, heard) {
-            (ROLE, Heard::Reply(_, bytes)) if bytes == WRITER.as_bytes() => {
+            (ROLE, ServerAnswer::Reply(_, bytes)) if bytes == WRITER.as_bytes() => {
                 *self.writer.lock().unwrap() = Some(member);
             }
             (ROLE, _) if self.writer() == Some(member) => *self.writer.lock().unwrap() = None,
-            (ROLE, _) | (_, Heard::Failed(_)) => return,
-            (begun, Heard::Reply(..)) => drop(self.fresh.fetch_max(begun, Relaxed)),
+            (ROLE, _) | (_, ServerAnswer::Failed(_)) => return,
+            (begun, ServerAnswer::Reply(..)) => drop(self.fresh.fetch_max(begun, Relaxed)),
         }
         self.changes.note();
     }
 
     /// Reads go to the nearest member that is up and does not take writes, but for clients that log in as
     /// `writer`, and for keys that say where.
-    fn member(&self, asked: &Asked<'_>, members: &dyn PoolMembers) -> Option<usize> {
+    fn member(&self, asked: &PoolRequest<'_>, members: &dyn PoolMembers) -> Option<usize> {
         let writer = self.writer()?;
         let said = asked.message.ends_with(b" at-writer\n");
         if asked.class != Class::Read || asked.session.login == b"writer" || said {
@@ -147,7 +147,7 @@ fn elect(proxy: &Proxy, position: usize) {
     state.answered(
         ROLE,
         &proxy.members[position].answerer(position),
-        Heard::Reply(&reply, WRITER.as_bytes()),
+        ServerAnswer::Reply(&reply, WRITER.as_bytes()),
     );
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 
 use proxima::protocol::{
-    Answerer, Asked, Heard, Mark, PoolChanges, PoolCount, PoolMembers, PoolQuestion, PoolState, Protocols,
-    Reached,
+    Answerer, Mark, PoolChanges, PoolCount, PoolMembers, PoolQuestion, PoolRequest, PoolState, Protocols,
+    ReachedCount, ServerAnswer,
 };
 use proxima_wire::message::Class;
 
@@ -33,7 +33,7 @@ const READER: usize = 1;
 struct Followed {
     count: PoolCount,
     changes: PoolChanges,
-    reader: Mutex<Option<Reached>>,
+    reader: Mutex<Option<ReachedCount>>,
 }
 
 impl PoolState for Followed {
@@ -41,7 +41,7 @@ impl PoolState for Followed {
         true
     }
 
-    fn holds(&self, asked: &Asked<'_>) -> bool {
+    fn holds(&self, asked: &PoolRequest<'_>) -> bool {
         let reader = self.reader.lock().unwrap();
         asked.class == Class::Read
             && reader
@@ -49,7 +49,7 @@ impl PoolState for Followed {
                 .is_none_or(|reader| reader.get() < self.count.get())
     }
 
-    fn barrier(&self, _: &Asked<'_>, members: &dyn PoolMembers) -> Option<PoolQuestion> {
+    fn barrier(&self, _: &PoolRequest<'_>, members: &dyn PoolMembers) -> Option<PoolQuestion> {
         let reader = members.at(READER)?.reached;
         *self.reader.lock().unwrap() = Some(reader.clone());
         Some(PoolQuestion {
@@ -60,14 +60,14 @@ impl PoolState for Followed {
         })
     }
 
-    fn answered(&self, token: u64, of: &Answerer<'_>, heard: Heard<'_>) {
-        if matches!(heard, Heard::Reply(..)) {
+    fn answered(&self, token: u64, of: &Answerer<'_>, heard: ServerAnswer<'_>) {
+        if matches!(heard, ServerAnswer::Reply(..)) {
             of.reached.raise(Mark::of(token));
         }
         self.changes.note();
     }
 
-    fn member(&self, asked: &Asked<'_>, _: &dyn PoolMembers) -> Option<usize> {
+    fn member(&self, asked: &PoolRequest<'_>, _: &dyn PoolMembers) -> Option<usize> {
         Some(if asked.class == Class::Read {
             READER
         } else {

@@ -2,8 +2,8 @@
 
 mod early;
 mod joined;
-mod lent;
 mod parts;
+mod shared;
 #[cfg(test)]
 mod tests;
 
@@ -11,9 +11,9 @@ use std::ops::Range;
 
 use proxima_wire::message::Reply;
 
-pub(crate) use self::lent::Loan;
+pub(crate) use self::shared::SharedReply;
 use self::{early::EarlyReplies, joined::JoinedReply, parts::SpreadRequests};
-pub(super) use self::{joined::ReplyRole, lent::Lent};
+pub(super) use self::{joined::ReplyRole, shared::SharedReplyRest};
 use crate::{micros::Micros, protocol::Join, queue::Queue, stream::append};
 
 /// Room for this many slots is not charged to a client.
@@ -50,7 +50,7 @@ enum State {
     /// The reply is large and came before its turn.
     Collected(Vec<u8>),
     /// The reply is large, and its bytes are others' as well. It leaves in pieces in its turn.
-    Lent(Lent),
+    Shared(SharedReplyRest),
     /// The number in the reply, which is all that counts.
     Number(i64),
     /// The slot closes the parts before it.
@@ -296,11 +296,11 @@ impl Slots {
     }
 
     /// Takes the large reply of this slot, whose bytes are others' as well.
-    pub(in crate::client) fn answer_lent(&mut self, seq: u32, lent: Lent, out: &mut Vec<u8>) {
+    pub(in crate::client) fn answer_shared(&mut self, seq: u32, shared: SharedReplyRest, out: &mut Vec<u8>) {
         let at = seq.wrapping_sub(self.head) as usize;
         if let Some(slot) = self.queue.get_mut(at) {
-            self.collected += lent.charged();
-            slot.state = State::Lent(lent);
+            self.collected += shared.charged();
+            slot.state = State::Shared(shared);
         }
         if at == 0 {
             self.release(out);
@@ -454,12 +454,12 @@ impl Slots {
                     }
                     self.pop();
                 }
-                State::Lent(lent) => {
-                    let charged = lent.charged();
+                State::Shared(shared) => {
+                    let charged = shared.charged();
                     let passes = self.joined.passes(slot.role);
-                    if passes && !lent.leave(out) {
+                    if passes && !shared.leave(out) {
                         // The head has left.
-                        self.collected -= charged - lent.charged();
+                        self.collected -= charged - shared.charged();
                         return;
                     }
                     self.collected -= charged;

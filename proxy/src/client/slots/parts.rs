@@ -151,13 +151,13 @@ impl Slots {
         spread.is_some_and(|spread| spread.leaving.is_some())
     }
 
-    /// Does a joined or a lent reply leave, of which there is more when the client has taken what was there?
+    /// Does a joined or a shared reply leave, of which there is more when the client has taken what was there?
     pub(in crate::client) fn leaves_in_pieces(&self) -> bool {
         let front = self.queue.first().map(|slot| &slot.state);
-        self.is_leaving() || matches!(front, Some(State::Lent(_)))
+        self.is_leaving() || matches!(front, Some(State::Shared(_)))
     }
 
-    /// Lets more of a joined or lent reply leave: the client has taken what was there.
+    /// Lets more of a joined or shared reply leave: the client has taken what was there.
     pub(in crate::client) fn go_on(&mut self, out: &mut Vec<u8>) {
         if self.leaves_in_pieces() {
             self.release(out);

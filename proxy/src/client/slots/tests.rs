@@ -202,17 +202,17 @@ fn large_joined_reply_leaves_as_its_client_takes_it_and_is_not_held_twice() {
 }
 
 /// A reply of which the last five bytes are a trailer.
-fn lent(bytes: &Arc<[u8]>, own: Option<(&[u8], usize)>, tail: &'static [u8]) -> Lent {
-    Lent::new(Loan { own, bytes, tail }, 5)
+fn shared(bytes: &Arc<[u8]>, own: Option<(&[u8], usize)>, tail: &'static [u8]) -> SharedReplyRest {
+    SharedReplyRest::new(SharedReply { own, bytes, tail }, 5)
 }
 
 #[test]
 fn lent_value_has_a_tail_and_leaves_without_its_trailer() {
     let bytes: Arc<[u8]> = vec![b'a'; 2 * HIGH_WATER].into();
     for (tail, left) in [(&b"\r\nEND\r\n"[..], &b"\r\n"[..]), (b"END\r\n", b"")] {
-        let mut lent = lent(&bytes, Some((b"head ", 0)), tail);
+        let mut shared = shared(&bytes, Some((b"head ", 0)), tail);
         let (mut out, mut taken) = (Vec::new(), Vec::new());
-        while !lent.leave(&mut out) {
+        while !shared.leave(&mut out) {
             taken.append(&mut out);
         }
         taken.append(&mut out);
@@ -228,7 +228,7 @@ fn lent_reply_leaves_in_its_turn_as_its_client_takes_it_and_is_paid_for_together
     let first = slots.push(1, false, ReplyRole::Whole, 0, Micros::ZERO);
     let [link, broken] = [0; 2].map(|_| slots.push(1, false, ReplyRole::Body, 0, Micros::ZERO));
     slots.close(&Join::Concat { end: b"END\r\n" }, &mut out);
-    slots.answer_lent(link, lent(&bytes, Some((b"own ", 10)), b""), &mut out);
+    slots.answer_shared(link, shared(&bytes, Some((b"own ", 10)), b""), &mut out);
     assert_eq!(
         slots.buffered(),
         b"own ".len() + bytes.len() / 4,
@@ -264,7 +264,7 @@ fn lent_reply_behind_a_failed_part_does_not_leave() {
     let bytes: Arc<[u8]> = vec![b'a'; 2 * HIGH_WATER].into();
     let [failed, link] = [0; 2].map(|_| slots.push(1, false, ReplyRole::Body, 0, Micros::ZERO));
     slots.close(&Join::Concat { end: b"END\r\n" }, &mut out);
-    slots.answer_lent(link, lent(&bytes, None, b""), &mut out);
+    slots.answer_shared(link, shared(&bytes, None, b""), &mut out);
     slots.answer(failed, &reply(Outcome::Timeout, 0), b"E\r\n", false, &mut out);
     assert_eq!(out, b"E\r\n");
     assert!(slots.is_empty() && slots.buffered() == 0);

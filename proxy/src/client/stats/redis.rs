@@ -7,7 +7,7 @@ use crate::{
     embedded::Connections,
     engine::{ClientId, Engine},
     metrics::Metrics,
-    protocol::{ConnectionFacts, Figures, Protocols},
+    protocol::{ConnectionFacts, ProcessCounters, Protocols},
 };
 
 /// How many keys reads of Redis have found, and how many they have not.
@@ -24,20 +24,20 @@ pub(super) fn lookups(metrics: &Metrics) -> [u64; 2] {
 }
 
 impl Engine {
-    /// Appends the reply to a request for figures of the process.
+    /// Appends the reply to a request for counters of the process.
     pub(in crate::client) fn append_figures(&mut self, id: ClientId, message: &[u8], out: &mut Vec<u8>) {
         self.tell_counts();
         let register = &self.clients.register;
-        let mut figures = Figures {
+        let mut counters = ProcessCounters {
             uptime: self.now.as_secs(),
             clients: register.current(),
             most_clients: self.limits.clients as u64,
             connections: register.total(),
-            ..Figures::default()
+            ..ProcessCounters::default()
         };
-        register.tally.fill_in(&mut figures);
+        register.tally.fill_in(&mut counters);
         if let Some(client) = self.clients.table.get(id) {
-            client.protocol.figures(&client.session, message, &figures, out);
+            client.protocol.counters(&client.session, message, &counters, out);
         }
     }
 

@@ -9,7 +9,7 @@ use std::{
 use proxima_wire::memcache::Command;
 
 use super::{memcache::ENDINGS, redis};
-use crate::{metrics::Metrics, protocol::Figures};
+use crate::{metrics::Metrics, protocol::ProcessCounters};
 
 /// memcached's names of counts that do not depend on the command.
 const OTHERS: [&str; 3] = ["rejected_connections", "bytes_read", "bytes_written"];
@@ -67,18 +67,18 @@ impl Tally {
     }
 
     /// Fills in what is counted here, since the start of the process.
-    pub(super) fn fill_in(&self, figures: &mut Figures) {
+    pub(super) fn fill_in(&self, counters: &mut ProcessCounters) {
         let sums = self.sums();
         let others = &sums[ENDINGS.len()..];
         if let &[rejected, received, sent, requests, hits, misses] = others {
-            *figures = Figures {
+            *counters = ProcessCounters {
                 rejected,
                 received,
                 sent,
                 requests,
                 hits,
                 misses,
-                ..*figures
+                ..*counters
             };
         }
     }
@@ -137,9 +137,9 @@ mod tests {
         ] {
             assert_eq!(told(&tally, name), count, "{name}");
         }
-        let mut figures = Figures::default();
-        tally.fill_in(&mut figures);
-        assert_eq!((figures.received, figures.hits), (14, 0));
+        let mut counters = ProcessCounters::default();
+        tally.fill_in(&mut counters);
+        assert_eq!((counters.received, counters.hits), (14, 0));
         tally.reset();
         assert_eq!(tally.rows().map(|(_, count)| count).sum::<u64>(), 0);
         metrics.replied(Command::Get as usize, Outcome::Found, 1, 0);

@@ -11,13 +11,13 @@ use super::Progress;
 use crate::{
     members::{Member, MemberId},
     micros::Micros,
-    protocol::{Confirmation, Subject, Subscribing, SubscriptionCounts},
+    protocol::{Confirmation, Subject, SubscriptionChange, SubscriptionCounts},
 };
 
 /// A change under way.
 pub(in crate::client) struct Change {
     /// What is changed.
-    pub made: Subscribing,
+    pub made: SubscriptionChange,
     /// The number of the command.
     pub command: u16,
     /// The slot of the client's request.
@@ -80,7 +80,7 @@ impl Part {
 impl Change {
     /// A change that goes to all of these servers as it is. `names`: the channels or patterns.
     pub(in crate::client) fn of_all(
-        (made, command): (Subscribing, u16),
+        (made, command): (SubscriptionChange, u16),
         message: &[u8],
         names: &[Span],
         parts: Vec<Part>,
@@ -110,7 +110,7 @@ impl Change {
     /// A change that is divided: each name goes to the server beside it. `divide` makes the request for these
     /// names.
     pub(in crate::client) fn divided(
-        what: (Subscribing, u16),
+        what: (SubscriptionChange, u16),
         message: &[u8],
         names: &[(Span, Arc<Member>)],
         divide: &mut dyn FnMut(&mut dyn Iterator<Item = Span>) -> Vec<u8>,

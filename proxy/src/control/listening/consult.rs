@@ -10,7 +10,7 @@ use tokio::{
 use crate::{
     client::Question,
     control::Proxy,
-    protocol::{Control, NearFigures},
+    protocol::{Control, NearCounters},
     worker::Order,
 };
 
@@ -65,7 +65,7 @@ impl Control for Process<'_> {
         told.iter().any(|agreed| agreed)
     }
 
-    fn near(&self) -> NearFigures {
-        self.proxy.near_figures()
+    fn near(&self) -> NearCounters {
+        self.proxy.near_counters()
     }
 }

@@ -15,7 +15,7 @@ use super::connection::Connection;
 use crate::{
     control::Proxy,
     members::{Member, MemberId},
-    protocol::{Failed, Heard, Monitor, PoolState},
+    protocol::{Failed, Monitor, PoolState, ServerAnswer},
 };
 
 /// The least time between two questions to a member.
@@ -80,7 +80,11 @@ pub async fn monitor(member: &Member, position: usize, question: &Monitor) {
         {
             let what = error.to_string();
             let failed = Failed::at(&member.address, Outcome::ConnectError, &what);
-            state.answered(question.token, &member.answerer(position), Heard::Failed(&failed));
+            state.answered(
+                question.token,
+                &member.answerer(position),
+                ServerAnswer::Failed(&failed),
+            );
         }
         pause(member, question).await;
     }
@@ -120,7 +124,7 @@ async fn ask(member: &Member, position: usize, question: &Monitor, state: &dyn P
         bytes.clear();
         let outcome = connection.receive(question.command, &mut bytes).await?;
         let reply = Reply::new(outcome, bytes.len());
-        let heard = Heard::Reply(&reply, &bytes);
+        let heard = ServerAnswer::Reply(&reply, &bytes);
         state.answered(question.token, &member.answerer(position), heard);
         pause(member, question).await;
     }

@@ -25,7 +25,7 @@ pub async fn probe(member: &Member) -> io::Result<()> {
 /// # Errors
 /// As those of [`probe`].
 pub(in crate::control) async fn flush(member: &Member) -> io::Result<()> {
-    let Some(flush) = member.protocol.copied().and_then(|copied| copied.flush()) else {
+    let Some(flush) = member.protocol.copy_support().and_then(|copied| copied.flush()) else {
         return Ok(());
     };
     let asked = async { ask(Connection::open(member).await?, flush).await };

@@ -13,7 +13,7 @@ use crate::{
     control::Proxy,
     metrics::NearRuleCounts,
     near::{Entries, Near, RemovalReason, Rule, RuleUsage, Rules},
-    protocol::NearFigures,
+    protocol::NearCounters,
     route::near_settings,
 };
 
@@ -267,11 +267,11 @@ impl Proxy {
     }
 
     /// What clients are told of the near cache; nothing where there is none.
-    pub(in crate::control) fn near_figures(&self) -> NearFigures {
+    pub(in crate::control) fn near_counters(&self) -> NearCounters {
         let Ok(near) = self.near_status() else {
-            return NearFigures::default();
+            return NearCounters::default();
         };
-        NearFigures {
+        NearCounters {
             whole: vec![
                 ("limit_bytes", near.memory),
                 ("bytes", near.bytes),

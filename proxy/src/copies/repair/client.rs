@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 use super::{super::MissedWrites, RepairError, RepairPlan, RepairReport, UNPROVEN};
 use crate::{
     config::schema::Rejoin,
-    protocol::{Copied, Incarnation, Introduction, Protocol, Question},
+    protocol::{CopySupport, Incarnation, Introduction, Protocol, Question},
 };
 
 /// How long old connections may take to go away.
@@ -66,12 +66,12 @@ pub struct Connections {
 pub struct RepairClient<E> {
     exchange: E,
     protocol: &'static dyn Protocol,
-    copied: &'static dyn Copied,
+    copied: &'static dyn CopySupport,
 }
 
 impl<E: Exchange> RepairClient<E> {
     /// A client for a server that speaks this protocol.
-    pub fn new(exchange: E, protocol: &'static dyn Protocol, copied: &'static dyn Copied) -> Self {
+    pub fn new(exchange: E, protocol: &'static dyn Protocol, copied: &'static dyn CopySupport) -> Self {
         Self {
             exchange,
             protocol,
@@ -272,7 +272,7 @@ mod tests {
         let unix = Unix::default();
         let asked = Arc::clone(&unix.0);
         let protocol = &Memcache::PLAIN;
-        let mut client = RepairClient::new(unix, protocol, protocol.copied().unwrap());
+        let mut client = RepairClient::new(unix, protocol, protocol.copy_support().unwrap());
         let mut missed = MissedWrites::default();
         missed.add_connection(None);
         missed.add(MissedKeys::everything());

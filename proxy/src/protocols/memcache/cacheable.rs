@@ -6,7 +6,7 @@ use proxima_wire::{
 };
 
 use super::Memcache;
-use crate::protocol::{Around, Cacheable, Changed, Fit};
+use crate::protocol::{Cacheable, ChangeScope, Fit, ValueFrame};
 
 /// The first byte of the form of `get`, and of that of `mg`, which its flags follow.
 const GET: u8 = b'g';
@@ -100,13 +100,13 @@ impl<const ANNOUNCES: bool> Cacheable for Memcache<ANNOUNCES> {
         Some(at + kept.len())
     }
 
-    fn around_value(
+    fn value_frame(
         &self,
         request: &Request,
         message: &[u8],
         len: usize,
         out: &mut Vec<u8>,
-    ) -> Option<Around> {
+    ) -> Option<ValueFrame> {
         let (has_value, tail, trailer): (bool, &[u8], u32) = match Command::from_number(request.command)? {
             Command::Get if request.more_keys.is_empty() => {
                 out.extend_from_slice(b"VALUE ");
@@ -129,7 +129,7 @@ impl<const ANNOUNCES: bool> Cacheable for Memcache<ANNOUNCES> {
             }
             _ => return None,
         };
-        Some(Around {
+        Some(ValueFrame {
             has_value,
             tail,
             trailer,
@@ -152,17 +152,17 @@ impl<const ANNOUNCES: bool> Cacheable for Memcache<ANNOUNCES> {
         Some(Reply::new(Outcome::Deleted, out.len() - begin))
     }
 
-    fn changes(&self, request: &Request, message: &[u8]) -> Changed {
+    fn changes(&self, request: &Request, message: &[u8]) -> ChangeScope {
         match request.class {
-            Class::Write | Class::Delete | Class::Arithmetic | Class::Touch => Changed::Keys,
+            Class::Write | Class::Delete | Class::Arithmetic | Class::Touch => ChangeScope::Keys,
             Class::Admin if request.command == Command::FlushAll as u16 => {
                 let delay = words(message).nth(1).and_then(memcache::time);
                 match delay.and_then(|delay| u32::try_from(delay).ok()) {
-                    Some(seconds) if seconds > 0 => Changed::EverythingLater(seconds),
-                    _ => Changed::Everything,
+                    Some(seconds) if seconds > 0 => ChangeScope::EverythingLater(seconds),
+                    _ => ChangeScope::Everything,
                 }
             }
-            Class::Read | Class::Admin | Class::Session => Changed::Nothing,
+            Class::Read | Class::Admin | Class::Session => ChangeScope::Nothing,
         }
     }
 }
@@ -172,7 +172,7 @@ mod tests {
     use proxima_wire::message::{Outcome, Parsed, Reply};
 
     use super::Memcache;
-    use crate::protocol::{Cacheable, Changed, Fit, Requests};
+    use crate::protocol::{Cacheable, ChangeScope, Fit, Requests};
 
     fn form(line: &str) -> Option<String> {
         let Parsed::Head(request) = Memcache::PLAIN.head(line.as_bytes()) else {
@@ -279,7 +279,7 @@ mod tests {
                 panic!("{line:?}");
             };
             let mut out = Vec::new();
-            let around = Memcache::PLAIN.around_value(&request, line.as_bytes(), 3, &mut out);
+            let around = Memcache::PLAIN.value_frame(&request, line.as_bytes(), 3, &mut out);
             if let Some(around) = around {
                 out.extend_from_slice(if around.has_value { b"xyz" } else { b"" });
                 out.extend_from_slice(around.tail);
@@ -315,20 +315,20 @@ mod tests {
     #[test]
     fn what_a_request_changes_is_known() {
         for (line, changed) in [
-            ("get a\r\n", Changed::Nothing),
-            ("mg a v\r\n", Changed::Nothing),
-            ("mg a v N30\r\n", Changed::Keys),
-            ("mg a v T30\r\n", Changed::Keys),
-            ("set a 0 0 1\r\n", Changed::Keys),
-            ("touch a 1\r\n", Changed::Keys),
-            ("gat 1 a\r\n", Changed::Keys),
-            ("md a\r\n", Changed::Keys),
-            ("ma a\r\n", Changed::Keys),
-            ("flush_all\r\n", Changed::Everything),
-            ("flush_all 0\r\n", Changed::Everything),
-            ("flush_all noreply\r\n", Changed::Everything),
-            ("flush_all 30\r\n", Changed::EverythingLater(30)),
-            ("version\r\n", Changed::Nothing),
+            ("get a\r\n", ChangeScope::Nothing),
+            ("mg a v\r\n", ChangeScope::Nothing),
+            ("mg a v N30\r\n", ChangeScope::Keys),
+            ("mg a v T30\r\n", ChangeScope::Keys),
+            ("set a 0 0 1\r\n", ChangeScope::Keys),
+            ("touch a 1\r\n", ChangeScope::Keys),
+            ("gat 1 a\r\n", ChangeScope::Keys),
+            ("md a\r\n", ChangeScope::Keys),
+            ("ma a\r\n", ChangeScope::Keys),
+            ("flush_all\r\n", ChangeScope::Everything),
+            ("flush_all 0\r\n", ChangeScope::Everything),
+            ("flush_all noreply\r\n", ChangeScope::Everything),
+            ("flush_all 30\r\n", ChangeScope::EverythingLater(30)),
+            ("version\r\n", ChangeScope::Nothing),
         ] {
             let Parsed::Head(request) = Memcache::PLAIN.head(line.as_bytes()) else {
                 panic!("{line:?}");

@@ -9,7 +9,7 @@ use proxima_wire::{
 
 use super::{Memcache, mcrouter};
 use crate::{
-    protocol::{ClientSide, Control, Failed, Join, NearFigures, Plan, ReplyStyle, Session},
+    protocol::{ClientSide, Control, Failed, Join, NearCounters, Plan, ReplyStyle, Session},
     protocols::errors::{mcrouters_text, twemproxys_text},
 };
 
@@ -84,7 +84,7 @@ impl<const ANNOUNCES: bool> ClientSide for Memcache<ANNOUNCES> {
     }
 
     fn consulted(&self, _: &[u8], process: &dyn Control, out: &mut Vec<u8>) {
-        let NearFigures { whole, rules } = process.near();
+        let NearCounters { whole, rules } = process.near();
         let mut row = |name: &str, value: &dyn Display| {
             // Writing to a Vec cannot fail.
             let _ = write!(out, "STAT {name} {value}\r\n");

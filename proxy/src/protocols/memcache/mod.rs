@@ -15,7 +15,7 @@ use proxima_wire::{
     message::{Class, Request},
 };
 
-use crate::protocol::{Cacheable, Copied, Effect, Embedded, Protocol, ReplyStyle};
+use crate::protocol::{Cacheable, CopySupport, Effect, Embedded, Protocol, ReplyStyle};
 
 /// The memcached protocol, in the reply style of a listener. If it `ANNOUNCES`, its clients may ask for the
 /// list of proxies.
@@ -117,7 +117,7 @@ impl<const ANNOUNCES: bool> Protocol for Memcache<ANNOUNCES> {
         Some(&Memcache::PLAIN)
     }
 
-    fn copied(&self) -> Option<&'static dyn Copied> {
+    fn copy_support(&self) -> Option<&'static dyn CopySupport> {
         Some(&Memcache::PLAIN)
     }
 
@@ -137,7 +137,7 @@ impl<const ANNOUNCES: bool> Protocol for Memcache<ANNOUNCES> {
     }
 }
 
-impl<const ANNOUNCES: bool> Copied for Memcache<ANNOUNCES> {
+impl<const ANNOUNCES: bool> CopySupport for Memcache<ANNOUNCES> {
     fn effect(&self, request: &Request, message: &[u8]) -> Effect {
         memcache::effect(request, message)
     }

@@ -20,16 +20,16 @@ use super::{
     kill,
     offer::Offer,
     plan::{append_ok, begin, leave_loosely, prepare, prepared, set_option, statement},
-    prepared::{Prepared, PreparedStatements, opens_cursor},
+    prepared::{PreparedStatement, PreparedStatements, opens_cursor},
     replay::is_read,
+    reply_end::ReplyEnd,
     settings::Settings,
-    state::{Client, Kept},
-    told::End,
+    state::{Bindings, Client},
     words::{begins_read_only, shows, used},
 };
 use crate::protocol::{
-    Admission, Admitting, ClientSide, Control, DeclaredCommands, Failed, Heard, Plan, Retention, Role,
-    Session, StateSlot,
+    Admission, AdmissionContext, ClientSide, Control, DeclaredCommands, Failed, Plan, Retention, Role,
+    ServerAnswer, Session, StateSlot,
 };
 
 impl ClientSide for Mysql {
@@ -45,7 +45,7 @@ impl ClientSide for Mysql {
     fn admit(
         &self,
         session: &mut Session,
-        with: &Admitting<'_>,
+        with: &AdmissionContext<'_>,
         bytes: &[u8],
         out: &mut Vec<u8>,
     ) -> Admission {
@@ -57,8 +57,8 @@ impl ClientSide for Mysql {
     fn heard(
         &self,
         session: &mut Session,
-        with: &Admitting<'_>,
-        heard: Heard<'_>,
+        with: &AdmissionContext<'_>,
+        heard: ServerAnswer<'_>,
         out: &mut Vec<u8>,
     ) -> Admission {
         admit::heard(session, with, heard, out)
@@ -136,7 +136,8 @@ impl ClientSide for Mysql {
             }
             commands::RESET_CONNECTION => {
                 client.settings = Settings::of_schema(&client.settings.schema);
-                (client.kept, client.status, client.last_id) = (Kept::default(), Status::AUTOCOMMIT, 0);
+                (client.bindings, client.status, client.last_id) =
+                    (Bindings::default(), Status::AUTOCOMMIT, 0);
                 client.prepared = PreparedStatements::default();
                 append_ok(client, out);
                 if has_lane {
@@ -198,7 +199,7 @@ impl ClientSide for Mysql {
             session.retention = Retention::Clean;
             return;
         }
-        let end = End {
+        let end = ReplyEnd {
             bytes,
             last: reply.trailer as usize,
             capabilities: client.agreed(),
@@ -224,7 +225,7 @@ impl ClientSide for Mysql {
             commands::PREPARE => {
                 if let Some(preparing) = client.preparing.take() {
                     let parameters = bytes.get(11..13).and_then(|bytes| bytes.try_into().ok());
-                    client.prepared.add(Prepared {
+                    client.prepared.add(PreparedStatement {
                         parameters: parameters.map_or(0, u16::from_le_bytes),
                         ..preparing
                     });
@@ -255,7 +256,7 @@ impl ClientSide for Mysql {
         let client = session.state.get_mut::<Client>();
         client.is_some_and(|client| {
             let outlives = client.is_loose() && !client.status.has(Status::IN_TRANSACTION);
-            client.kept.residue = false;
+            client.bindings.residue = false;
             outlives
         })
     }
@@ -265,13 +266,13 @@ impl ClientSide for Mysql {
         if let Some(pending) = Client::of(session).and_then(|client| client.pending.as_ref()) {
             return &pending.claim.user;
         }
-        let who = Client::of(session).and_then(|client| client.who.as_ref());
-        who.map_or(b"", |who| &who.user)
+        let identity = Client::of(session).and_then(|client| client.identity.as_ref());
+        identity.map_or(b"", |identity| &identity.user)
     }
 
     fn cached_login(&self, session: &Session) -> u64 {
-        let who = Client::of(session).and_then(|client| client.who.as_ref());
-        who.map_or(0, |who| who.number)
+        let identity = Client::of(session).and_then(|client| client.identity.as_ref());
+        identity.map_or(0, |identity| identity.number)
     }
 
     fn schema<'a>(&self, session: &'a Session, message: &'a [u8]) -> &'a [u8] {
@@ -309,15 +310,19 @@ fn settle(session: &mut Session) {
         session.retention = Retention::Kept;
         return;
     }
-    session.retention = if client.kept.residue {
+    session.retention = if client.bindings.residue {
         Retention::Loose
     } else {
         Retention::Clean
     };
     let has_schema = !client.settings.schema.is_empty();
-    if let Some(who) = client.who.as_mut().filter(|who| who.has_schema != has_schema) {
-        who.has_schema = has_schema;
-        session.login = who.encode();
+    if let Some(identity) = client
+        .identity
+        .as_mut()
+        .filter(|identity| identity.has_schema != has_schema)
+    {
+        identity.has_schema = has_schema;
+        session.login = identity.encode();
         session.retention = Retention::Moved;
     }
 }

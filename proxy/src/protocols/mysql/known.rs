@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{prepared::Prepared, settings::Settings};
+use super::{prepared::PreparedStatement, settings::Settings};
 
 /// The most statements that are kept on a connection. The one that was used longest ago is closed for a further
 /// one.
@@ -42,7 +42,7 @@ impl KnownStatement {
 
 impl KnownStatements {
     /// The statement as this server knows it; `None`: it does not.
-    pub(super) fn get(&mut self, prepared: &Prepared) -> Option<&mut KnownStatement> {
+    pub(super) fn get(&mut self, prepared: &PreparedStatement) -> Option<&mut KnownStatement> {
         self.clock += 1;
         let known = self.all.get_mut(&*prepared.text)?;
         let one = known.iter_mut().find(|one| one.settings == prepared.settings)?;
@@ -116,8 +116,8 @@ mod tests {
 
     use super::*;
 
-    fn prepared(text: &str, settings: &Arc<Settings>) -> Prepared {
-        Prepared {
+    fn prepared(text: &str, settings: &Arc<Settings>) -> PreparedStatement {
+        PreparedStatement {
             text: text.as_bytes().into(),
             settings: Arc::clone(settings),
             statement: Statement::UNKNOWN,

@@ -8,11 +8,11 @@ use super::{
     galera::Word,
     known::KnownStatements,
     offer::Offer,
+    reply_end::{LastPacket, ReplyEnd},
     settings::Settings,
     stage::Stage,
-    told::{End, Told},
 };
-use crate::protocol::{EndState, Noted};
+use crate::protocol::{EndState, MemberNote};
 
 /// The most texts that are remembered to have been taken.
 const MOST_TAKEN: usize = 64;
@@ -29,7 +29,7 @@ pub(super) struct Lane {
     /// The next step of the login.
     pub(super) stage: Stage,
     /// What the state of the pool has noted of the server.
-    pub(super) noted: Noted,
+    pub(super) noted: MemberNote,
     /// The number by which the server knows the connection.
     pub(super) connection: u32,
     /// What both ends have agreed on.
@@ -135,22 +135,27 @@ impl Lane {
 
     /// Notes what a reply says of the connection, whose session has these settings from then on.
     /// `has_written`: the statement may have generated an id; `calls`: it has called a procedure.
-    pub(super) fn note(&mut self, end: &End<'_>, settings: &Settings, (has_written, calls): (bool, bool)) {
+    pub(super) fn note(
+        &mut self,
+        end: &ReplyEnd<'_>,
+        settings: &Settings,
+        (has_written, calls): (bool, bool),
+    ) {
         let is_of_reading =
             |tracker| matches!(tracker, Tracker::Variable { name, .. } if OF_READING.contains(&name));
-        match end.told() {
-            Some(Told::Ok(ok)) if ok.last_insert_id > 0 => self.last_id = ok.last_insert_id,
-            Some(Told::Eof(_)) if has_written => self.last_id = UNKNOWN_ID,
-            Some(Told::Ok(ok)) if has_written && (ok.is_eof || calls) => self.last_id = UNKNOWN_ID,
+        match end.last_packet() {
+            Some(LastPacket::Ok(ok)) if ok.last_insert_id > 0 => self.last_id = ok.last_insert_id,
+            Some(LastPacket::Eof(_)) if has_written => self.last_id = UNKNOWN_ID,
+            Some(LastPacket::Ok(ok)) if has_written && (ok.is_eof || calls) => self.last_id = UNKNOWN_ID,
             _ => {}
         }
-        match end.told() {
-            Some(Told::Ok(ok)) if !ok.trackers.bytes().is_empty() => {
+        match end.last_packet() {
+            Some(LastPacket::Ok(ok)) if !ok.trackers.bytes().is_empty() => {
                 self.has_lost_reading |= { ok.trackers }.any(is_of_reading);
                 self.settings.clone_from(settings);
             }
             // It is not told what has changed.
-            Some(Told::Eof(eof)) => self.has_lost_reading |= eof.status.has(Status::SESSION_CHANGED),
+            Some(LastPacket::Eof(eof)) => self.has_lost_reading |= eof.status.has(Status::SESSION_CHANGED),
             _ => {}
         }
     }

@@ -14,11 +14,11 @@ use proxima_wire::{
 use super::{
     commands::append_query,
     error::{OTHER, TOO_MANY_CONNECTIONS, TOO_MANY_OF_USER, TOO_MUCH_OF_USER, is_of_account},
+    identity::{Identity, Proof},
     lane::Lane,
     offer::Offer,
     settings::STATEMENT_ID,
     stage::{Method, Stage},
-    who::{Proof, Who},
 };
 use crate::protocol::{Login, MALFORMED, ServerLogin, StateSlot, encrypt};
 
@@ -45,13 +45,13 @@ pub(super) fn step(
     out: &mut Vec<u8>,
 ) -> Login {
     slot.change(|lane: &mut Lane| lane.noted = with.noted.clone());
-    let (Some(lane), Some(who)) = (slot.get_mut::<Lane>(), who(with)) else {
+    let (Some(lane), Some(identity)) = (slot.get_mut::<Lane>(), identity(with)) else {
         return Login::Rejected("the pool names no `user` with a password".into());
     };
     match lane.stage {
         Stage::WithinTls(salt, collation, method) => {
             lane.stage = Stage::Proof(salt, true);
-            say_hello(lane, &who, (salt, collation, method), 2, out);
+            say_hello(lane, &identity, (salt, collation, method), 2, out);
             Login::More { used: 0 }
         }
         Stage::Greeting | Stage::Proof(..) | Stage::Key(_) => match packet(bytes) {
@@ -61,10 +61,10 @@ pub(super) fn step(
                 let used = Header::LEN + payload.len();
                 let step = match lane.stage {
                     Stage::Proof(salt, is_secret) => {
-                        proof(lane, &who, with, (salt, is_secret), (header, payload), out)
+                        proof(lane, &identity, with, (salt, is_secret), (header, payload), out)
                     }
-                    Stage::Key(salt) => key(lane, &who, with, salt, (header, payload), out),
-                    _ => greeting(lane, &who, with, (header, payload), out),
+                    Stage::Key(salt) => key(lane, &identity, with, salt, (header, payload), out),
+                    _ => greeting(lane, &identity, with, (header, payload), out),
                 };
                 step.unwrap_or_else(|is_upgrade| match is_upgrade {
                     true => Login::Upgrade { used },
@@ -78,12 +78,12 @@ pub(super) fn step(
 }
 
 /// As whom the proxy logs in.
-fn who(with: &ServerLogin<'_>) -> Option<Who> {
+fn identity(with: &ServerLogin<'_>) -> Option<Identity> {
     if !with.words.is_empty() {
-        return Who::decode(with.words);
+        return Identity::decode(with.words);
     }
     let own = with.own?;
-    Some(Who {
+    Some(Identity {
         user: own.user.clone(),
         proof: Proof::Password(own.password.as_deref().unwrap_or_default().to_vec()),
         capabilities: Capabilities::DEPRECATE_EOF
@@ -105,18 +105,18 @@ fn packet(bytes: &[u8]) -> Option<(Header, &[u8])> {
 /// The server has greeted. `Err`: the login goes on, behind TLS or as it is.
 fn greeting(
     lane: &mut Lane,
-    who: &Who,
+    identity: &Identity,
     with: &mut ServerLogin<'_>,
     (header, payload): (Header, &[u8]),
     out: &mut Vec<u8>,
 ) -> Result<Login, bool> {
     if payload[0] == 0xff {
-        return Ok(rejected(lane, who, payload, with));
+        return Ok(rejected(lane, identity, payload, with));
     }
     let Ok(greeting) = Greeting::read(payload) else {
         return Ok(Login::Failed(MALFORMED.into()));
     };
-    let wanted = who.wanted();
+    let wanted = identity.wanted();
     if !greeting.capabilities.has(wanted.without(Capabilities::LONG_FLAG)) {
         return Ok(unsuitable(
             "the server lacks what its clients have agreed on",
@@ -137,28 +137,28 @@ fn greeting(
         TlsRequest {
             capabilities: lane.capabilities,
             largest_packet: LARGEST,
-            collation: who.collation,
+            collation: identity.collation,
         }
         .append(out);
-        lane.stage = Stage::WithinTls(salt, who.collation, method);
+        lane.stage = Stage::WithinTls(salt, identity.collation, method);
         return Err(true);
     }
     lane.stage = Stage::Proof(salt, false);
-    say_hello(lane, who, (salt, who.collation, method), sequence, out);
+    say_hello(lane, identity, (salt, identity.collation, method), sequence, out);
     Err(false)
 }
 
 /// Appends who the proxy is, with the proof that the server's method asks for.
 fn say_hello(
     lane: &Lane,
-    who: &Who,
+    identity: &Identity,
     (salt, collation, method): ([u8; SALT], u8, Method),
     sequence: u8,
     out: &mut Vec<u8>,
 ) {
     // A password itself is sent only when it was asked for.
     let method = match method {
-        Method::Sha2 if who.proof.password().is_some() => Method::Sha2,
+        Method::Sha2 if identity.proof.password().is_some() => Method::Sha2,
         _ => Method::Native,
     };
     let is_secret = matches!(lane.stage, Stage::Proof(_, true));
@@ -170,8 +170,8 @@ fn say_hello(
         capabilities: capabilities.with(Capabilities::MYSQL),
         largest_packet: LARGEST,
         collation,
-        user: &who.user,
-        answer: &answer(who, method, &salt),
+        user: &identity.user,
+        answer: &answer(identity, method, &salt),
         database: b"",
         method: method.name(),
         attributes: proxima_wire::mysql::Attributes::default(),
@@ -180,13 +180,13 @@ fn say_hello(
 }
 
 /// The answer to a salt.
-fn answer(who: &Who, method: Method, salt: &[u8; SALT]) -> Vec<u8> {
+fn answer(identity: &Identity, method: Method, salt: &[u8; SALT]) -> Vec<u8> {
     match method {
-        Method::Sha2 => who
+        Method::Sha2 => identity
             .proof
             .sha2()
             .map_or_else(Vec::new, |key| key.answer(salt).to_vec()),
-        _ => who
+        _ => identity
             .proof
             .native()
             .map_or_else(Vec::new, |key| key.answer(salt).to_vec()),
@@ -196,7 +196,7 @@ fn answer(who: &Who, method: Method, salt: &[u8; SALT]) -> Vec<u8> {
 /// The server goes on with the proof. `Err`: the login goes on.
 fn proof(
     lane: &mut Lane,
-    who: &Who,
+    identity: &Identity,
     with: &ServerLogin<'_>,
     (salt, is_secret): ([u8; SALT], bool),
     (header, payload): (Header, &[u8]),
@@ -205,12 +205,12 @@ fn proof(
     let sequence = header.sequence.wrapping_add(1);
     match payload[0] {
         0 => {
-            with.logins.accepted(who.number, with.pool);
+            with.logins.accepted(identity.number, with.pool);
             lane.stage = Stage::Track;
             append_query(TRACK, out);
             Err(false)
         }
-        0xff => Ok(rejected(lane, who, payload, with)),
+        0xff => Ok(rejected(lane, identity, payload, with)),
         0xfe => {
             let Ok(switch) = AuthSwitch::read(payload) else {
                 return Ok(Login::Failed(MALFORMED.into()));
@@ -220,8 +220,8 @@ fn proof(
             let salt: [u8; SALT] = fresh.unwrap_or(salt);
             lane.stage = Stage::Proof(salt, is_secret);
             let said = match method {
-                Method::Native | Method::Sha2 => answer(who, method, &salt),
-                Method::Clear => match password_in_clear(who, is_secret) {
+                Method::Native | Method::Sha2 => answer(identity, method, &salt),
+                Method::Clear => match password_in_clear(identity, is_secret) {
                     Ok(password) => password,
                     Err(why) => return Ok(unsuitable(why, with)),
                 },
@@ -238,12 +238,12 @@ fn proof(
         }
         1 => match AuthMore::read(payload).map(|more| more.data) {
             Ok(FAST) => Err(false),
-            Ok(FULL) if !is_secret && with.may_encrypt && who.proof.password().is_some() => {
+            Ok(FULL) if !is_secret && with.may_encrypt && identity.proof.password().is_some() => {
                 append_packet(sequence, out, |out| out.extend_from_slice(PUBLIC_KEY));
                 lane.stage = Stage::Key(salt);
                 Err(false)
             }
-            Ok(FULL) => match password_in_clear(who, is_secret) {
+            Ok(FULL) => match password_in_clear(identity, is_secret) {
                 Ok(password) => {
                     append_packet(sequence, out, |out| out.extend_from_slice(&password));
                     Err(false)
@@ -259,17 +259,17 @@ fn proof(
 /// The server has sent the key with which the password is encrypted. `Err`: the login goes on.
 fn key(
     lane: &mut Lane,
-    who: &Who,
+    identity: &Identity,
     with: &ServerLogin<'_>,
     salt: [u8; SALT],
     (header, payload): (Header, &[u8]),
     out: &mut Vec<u8>,
 ) -> Result<Login, bool> {
     if payload[0] == 0xff {
-        return Ok(rejected(lane, who, payload, with));
+        return Ok(rejected(lane, identity, payload, with));
     }
     let more = AuthMore::read(payload).ok();
-    let password = who.proof.password().unwrap_or_default();
+    let password = identity.proof.password().unwrap_or_default();
     let Some(encrypted) = more.and_then(|more| encrypt(more.data, &hide(password, &salt))) else {
         return Ok(unsuitable("the server sends no key that can be used", with));
     };
@@ -280,8 +280,8 @@ fn key(
 }
 
 /// The password with its end, as it is sent within TLS.
-fn password_in_clear(who: &Who, is_secret: bool) -> Result<Vec<u8>, &'static str> {
-    let password = who
+fn password_in_clear(identity: &Identity, is_secret: bool) -> Result<Vec<u8>, &'static str> {
+    let password = identity
         .proof
         .password()
         .ok_or("the server asks for the password, of which only a hash is known")?;
@@ -361,13 +361,13 @@ fn has_value(reply: &[u8], value: &[u8]) -> bool {
 }
 
 /// The server does not take the login.
-fn rejected(lane: &Lane, who: &Who, payload: &[u8], with: &ServerLogin<'_>) -> Login {
+fn rejected(lane: &Lane, identity: &Identity, payload: &[u8], with: &ServerLogin<'_>) -> Login {
     let Ok(error) = ErrPacket::read(payload) else {
         return Login::Failed(MALFORMED.into());
     };
     // A reader may not have heard yet of a user, or of a password.
     if is_of_account(error.code) && !lane.is_of_reader(true) {
-        with.logins.rejected(who.number, with.pool);
+        with.logins.rejected(identity.number, with.pool);
     }
     let text = String::from_utf8_lossy(error.message).into_owned();
     // A server says to one client what it says of that one, or of how many there are: it is well.

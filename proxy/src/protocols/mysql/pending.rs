@@ -1,6 +1,6 @@
 //! A login that is nearly over.
 
-use super::{step::Claim, who::Proof};
+use super::{identity::Proof, step::Claim};
 use crate::protocol::Attempt;
 
 /// A login that is nearly over.

@@ -19,7 +19,7 @@ use super::{
     },
     found::found,
     kill,
-    prepared::{MOST, Prepared},
+    prepared::{MOST, PreparedStatement},
     replay::is_read,
     state::{Client, asks_for_residue},
     tracking::Tracking,
@@ -65,7 +65,7 @@ pub(super) fn statement(session: &mut Session, request: &Request, message: &[u8]
     if is_for_next_transaction(statement, text)
         && let Some(client) = session.state.get_mut::<Client>()
     {
-        client.kept.pends = true;
+        client.bindings.pends = true;
     }
     plan
 }
@@ -104,7 +104,7 @@ pub(super) fn leave_loosely(session: &mut Session, request: &Request) {
     if asks && (asks_for_residue(statement) || !client.is_read) {
         return;
     }
-    client.kept.residue = false;
+    client.bindings.residue = false;
     (session.retention, session.leaves_lane) = (Retention::Clean, true);
 }
 
@@ -143,7 +143,7 @@ pub(super) fn prepare(session: &mut Session, request: &Request, message: &[u8], 
         TOO_MANY_STATEMENTS.append(1, &text, out);
         return Plan::Answer;
     }
-    client.preparing = Some(Prepared {
+    client.preparing = Some(PreparedStatement {
         text: text.into(),
         settings: Arc::new(client.settings.clone()),
         statement,
@@ -254,9 +254,9 @@ pub(super) fn set_option(session: &mut Session, message: &[u8], out: &mut Vec<u8
         client.begin(Statement::UNKNOWN, b"");
         return Plan::Dedicated;
     }
-    if let Some(who) = &mut client.who {
-        who.capabilities = client.capabilities;
-        session.login = who.encode();
+    if let Some(identity) = &mut client.identity {
+        identity.capabilities = client.capabilities;
+        session.login = identity.encode();
     }
     let status = Status(client.status.0 & OF_SESSION.0);
     match client.capabilities.has(Capabilities::DEPRECATE_EOF) {

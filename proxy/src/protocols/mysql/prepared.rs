@@ -21,7 +21,7 @@ const LAST: u32 = u32::MAX;
 const EXECUTE_HEAD: usize = Header::LEN + 10;
 
 /// A statement that a client has prepared.
-pub(super) struct Prepared {
+pub(super) struct PreparedStatement {
     /// Its text.
     pub(super) text: Arc<[u8]>,
     /// The state of the session in which it was prepared.
@@ -36,7 +36,7 @@ pub(super) struct Prepared {
     pub(super) is_open: bool,
 }
 
-impl Prepared {
+impl PreparedStatement {
     /// Bytes of memory that it takes.
     pub(super) fn memory(&self) -> usize {
         size_of::<Self>() + self.text.len() + self.settings.memory() + self.types.capacity()
@@ -46,7 +46,7 @@ impl Prepared {
 /// All statements of a client, by number.
 #[derive(Default)]
 pub(super) struct PreparedStatements {
-    all: BTreeMap<u32, Prepared>,
+    all: BTreeMap<u32, PreparedStatement>,
     last: u32,
     /// Bytes of all texts.
     texts: usize,
@@ -78,7 +78,7 @@ impl PreparedStatements {
     }
 
     /// Adds a statement, which gets the [next](Self::next) number.
-    pub(super) fn add(&mut self, prepared: Prepared) {
+    pub(super) fn add(&mut self, prepared: PreparedStatement) {
         self.last = self.next();
         self.texts += prepared.text.len();
         self.bytes += prepared.memory();
@@ -86,7 +86,7 @@ impl PreparedStatements {
     }
 
     /// The statement with this number.
-    pub(super) fn get(&self, number: u32) -> Option<&Prepared> {
+    pub(super) fn get(&self, number: u32) -> Option<&PreparedStatement> {
         self.all.get(&self.resolved(number))
     }
 
@@ -198,8 +198,8 @@ pub(super) fn append_execute(
 mod tests {
     use super::*;
 
-    fn prepared(text: &str) -> Prepared {
-        Prepared {
+    fn prepared(text: &str) -> PreparedStatement {
+        PreparedStatement {
             text: text.as_bytes().into(),
             settings: Arc::default(),
             statement: Statement::UNKNOWN,

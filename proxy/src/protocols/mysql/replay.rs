@@ -14,12 +14,12 @@ use super::{
     commands,
     error::NO_SUCH_STATEMENT,
     lane::{Lane, Reading, UNKNOWN_ID},
-    prepared::{Prepared, append_execute},
+    prepared::{PreparedStatement, append_execute},
     settings::{COLLATION, CONNECTION, Settings, append_value},
     state::Client,
     words::used,
 };
-use crate::protocol::{BEST, Outgoing, Session, Written};
+use crate::protocol::{BEST, Outgoing, Session, WriteResult};
 
 /// What NAMES sets.
 const NAMES: [&[u8]; 4] = [
@@ -51,11 +51,11 @@ impl Lane {
         (request, message): (&Request, &[u8]),
         reading: Reading,
         out: &mut Outgoing<'_>,
-    ) -> Written {
+    ) -> WriteResult {
         let (command, is_open) = (request.command, request.is_open);
         if let Some(failed) = self.failed.take() {
             out.answer().extend_from_slice(&failed);
-            return Written::Answered(Reply::new(Outcome::ClientError, failed.len()));
+            return WriteResult::Answered(Reply::new(Outcome::ClientError, failed.len()));
         }
         let number = match commands::names_prepared(command) {
             true => {
@@ -67,7 +67,7 @@ impl Lane {
                 if self.statements.get(prepared).is_none() {
                     // Where it is prepared in a new state, that is awaited first.
                     if self.bring(&prepared.settings, Reading::default(), true, out) {
-                        return Written::Waits;
+                        return WriteResult::Waits;
                     }
                     return self.prepare(prepared, out);
                 }
@@ -96,7 +96,7 @@ impl Lane {
         }
         self.session = session.id;
         if is_new {
-            return Written::Waits;
+            return WriteResult::Waits;
         }
         self.first_number = if is_open { None } else { Some(1) };
         for closed in std::mem::take(&mut self.closing) {
@@ -135,11 +135,11 @@ impl Lane {
                 out.request().extend_from_slice(rest.get(4..).unwrap_or_default());
             }
         }
-        Written::Whole
+        WriteResult::Whole
     }
 
     /// Has the server prepare a statement that its client has prepared elsewhere.
-    fn prepare(&mut self, prepared: &Prepared, out: &mut Outgoing<'_>) -> Written {
+    fn prepare(&mut self, prepared: &PreparedStatement, out: &mut Outgoing<'_>) -> WriteResult {
         self.telling.statement = Some((Arc::clone(&prepared.text), Arc::clone(&prepared.settings)));
         out.ask_before(commands::REPLAY_PREPARE, |out| {
             append_packet(0, out, |out| {
@@ -147,7 +147,7 @@ impl Lane {
                 out.extend_from_slice(&prepared.text);
             });
         });
-        Written::Waits
+        WriteResult::Waits
     }
 
     /// The server has prepared a statement.
@@ -370,10 +370,10 @@ fn change_last_id(id: u64, out: &mut Outgoing<'_>) {
 }
 
 /// Answers that there is no such prepared statement.
-fn unknown(out: &mut Outgoing<'_>) -> Written {
+fn unknown(out: &mut Outgoing<'_>) -> WriteResult {
     let answer = out.answer();
     NO_SUCH_STATEMENT.append(1, "Unknown prepared statement handler", answer);
-    Written::Answered(Reply::new(Outcome::ClientError, answer.len()))
+    WriteResult::Answered(Reply::new(Outcome::ClientError, answer.len()))
 }
 
 /// Appends that a prepared statement is needed no longer.

@@ -10,7 +10,7 @@ use proxima_wire::{
 
 use super::{
     error::{Error, READ_ONLY, READ_ONLY_TEXT, READ_ONLY_TRANSACTION},
-    told::{End, Told},
+    reply_end::{LastPacket, ReplyEnd},
 };
 
 /// Variables that servers report where nobody asks for more.
@@ -25,10 +25,15 @@ const REPORTED: [&str; 6] = [
 
 /// Appends the reply, or the part of one, as a client with these capabilities is to read it. `None`: it stays as
 /// it is.
-pub(super) fn reply(end: &End<'_>, reply: &Reply, client: Capabilities, out: &mut Vec<u8>) -> Option<Reply> {
+pub(super) fn reply(
+    end: &ReplyEnd<'_>,
+    reply: &Reply,
+    client: Capabilities,
+    out: &mut Vec<u8>,
+) -> Option<Reply> {
     let sequence = end.packet().get(3).copied()?;
-    match end.told()? {
-        Told::Ok(ok) if ok.status.has(Status::SESSION_CHANGED) || !ok.trackers.bytes().is_empty() => {
+    match end.last_packet()? {
+        LastPacket::Ok(ok) if ok.status.has(Status::SESSION_CHANGED) || !ok.trackers.bytes().is_empty() => {
             let mut trackers = Vec::new();
             if client.has(Capabilities::SESSION_TRACK) {
                 ok.trackers.for_each(|tracker| keep(tracker, &mut trackers));
@@ -40,7 +45,7 @@ pub(super) fn reply(end: &End<'_>, reply: &Reply, client: Capabilities, out: &mu
             }
             .append(client, sequence, out);
         }
-        Told::Eof(eof) if eof.status.has(Status::SESSION_CHANGED) => {
+        LastPacket::Eof(eof) if eof.status.has(Status::SESSION_CHANGED) => {
             out.extend_from_slice(end.before());
             EofPacket {
                 status: Status(eof.status.0 & !Status::SESSION_CHANGED.0),
@@ -58,7 +63,7 @@ pub(super) fn reply(end: &End<'_>, reply: &Reply, client: Capabilities, out: &mu
 
 /// Appends a reply in which a server has rejected a write because of its transaction, as one that only reads
 /// rejects it. `None`: it has not.
-pub(super) fn rejected(end: &End<'_>, out: &mut Vec<u8>) -> Option<Reply> {
+pub(super) fn rejected(end: &ReplyEnd<'_>, out: &mut Vec<u8>) -> Option<Reply> {
     let packet = end.packet();
     let error = ErrPacket::read(packet.get(Header::LEN..)?).ok()?;
     if error.code != READ_ONLY_TRANSACTION {

@@ -10,16 +10,16 @@ use super::{
     commands::{self, append_query},
     error,
     found::waits,
+    identity::Identity,
     lane::{Lane, Reading},
     login,
     replay::is_read,
+    reply_end::ReplyEnd,
     rewrite,
     state::Client,
-    told::End,
-    who::Who,
     words::has_word,
 };
-use crate::protocol::{Login, Outgoing, ServerLogin, ServerSide, Session, StateSlot, Written};
+use crate::protocol::{Login, Outgoing, ServerLogin, ServerSide, Session, StateSlot, WriteResult};
 
 /// COM_PING.
 const PING: &[u8] = b"\x01\0\0\0\x0e";
@@ -66,10 +66,10 @@ impl ServerSide for Mysql {
         request: &Request,
         message: &[u8],
         out: &mut Outgoing<'_>,
-    ) -> Written {
+    ) -> WriteResult {
         let (Some(lane), Some(client)) = (lane.get_mut::<Lane>(), Client::of(session)) else {
             out.request().extend_from_slice(message);
-            return Written::Whole;
+            return WriteResult::Whole;
         };
         let is_read = is_read(request) && !request.is_again;
         // Whoever asks for what his statement has left is asked on his own connection, which stays as it is.
@@ -115,7 +115,7 @@ impl ServerSide for Mysql {
         if command == commands::PREPARE && !reply.outcome.is_error() {
             return prepared(lane, client, reply, bytes, out);
         }
-        let end = End {
+        let end = ReplyEnd {
             bytes,
             last: reply.trailer as usize,
             capabilities: lane.capabilities,
@@ -155,7 +155,7 @@ impl ServerSide for Mysql {
 
     /// A server lets an account end what is its own.
     fn may_cancel(&self, by: &[u8], of: &[u8]) -> bool {
-        match (Who::decode(by), Who::decode(of)) {
+        match (Identity::decode(by), Identity::decode(of)) {
             (Some(by), Some(of)) => by.user == of.user,
             _ => false,
         }

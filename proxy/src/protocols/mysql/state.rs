@@ -7,12 +7,12 @@ use proxima_wire::mysql::{
 
 use super::{
     binding::Binding,
+    identity::Identity,
     pending::Pending,
-    prepared::{Prepared, PreparedStatements},
+    prepared::{PreparedStatement, PreparedStatements},
+    reply_end::{LastPacket, ReplyEnd},
     settings::{STATEMENT_ID, Settings},
     step::Step,
-    told::{End, Told},
-    who::Who,
     words::{begins_with, is_charset},
 };
 use crate::protocol::{Door, Doubt, EndState, Session, UserConnection};
@@ -37,7 +37,7 @@ pub(super) struct Client {
     /// What a server is asked about it.
     pub(super) pending: Option<Box<Pending>>,
     /// As whom the client's statements run.
-    pub(super) who: Option<Who>,
+    pub(super) identity: Option<Identity>,
     /// Its place among the clients of its user.
     pub(super) user_connection: Option<UserConnection>,
     /// What every connection that it uses is to know.
@@ -45,10 +45,10 @@ pub(super) struct Client {
     /// What a server has told last.
     pub(super) status: Status,
     /// Why the session stays at its connection.
-    pub(super) kept: Kept,
+    pub(super) bindings: Bindings,
     /// What the client has prepared, and what it prepares.
     pub(super) prepared: PreparedStatements,
-    pub(super) preparing: Option<Prepared>,
+    pub(super) preparing: Option<PreparedStatement>,
     /// The number of the one that is executed.
     pub(super) executing: u32,
     /// The number of the first packet of a reply that the proxy makes.
@@ -83,7 +83,7 @@ const LONGEST_SET: usize = 4096;
 
 /// Why a session stays at one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct Bindings {
     /// For good, as the server keeps what nobody reports.
     pub(super) reason: Option<Binding>,
     /// For one more transaction.
@@ -94,7 +94,7 @@ pub(super) struct Kept {
     pub(super) residue: bool,
 }
 
-impl Kept {
+impl Bindings {
     /// Does it end by itself with a statement that asks for nothing?
     pub(super) const fn is_loose(self) -> bool {
         self.reason.is_none() && !self.once
@@ -106,9 +106,12 @@ impl EndState for Client {
         let preparing = self.preparing.as_ref();
         self.settings.memory()
             + self.prepared.memory()
-            + preparing.map_or(0, Prepared::memory)
+            + preparing.map_or(0, PreparedStatement::memory)
             + self.collation_said.as_ref().map_or(0, |said| said.len())
-            + self.who.as_ref().map_or(0, |who| who.user.capacity())
+            + self
+                .identity
+                .as_ref()
+                .map_or(0, |identity| identity.user.capacity())
             + self.instead.as_ref().map_or(0, Vec::capacity)
             + self.step.memory()
             + self.pending.as_ref().map_or(0, |pending| pending.memory())
@@ -139,7 +142,7 @@ impl Client {
 
     /// Does the server keep nothing for the session but what the statement before has left?
     pub(super) const fn is_loose(&self) -> bool {
-        self.kept.is_loose() && !self.prepared.is_any_open()
+        self.bindings.is_loose() && !self.prepared.is_any_open()
     }
 
     /// This statement is planned.
@@ -152,18 +155,18 @@ impl Client {
                 self.keep(Binding::Collation);
             }
         }
-        if statement.changes_session && self.kept.reason.is_none() {
+        if statement.changes_session && self.bindings.reason.is_none() {
             self.leaves = Binding::of(text);
         }
         self.statement = statement;
         self.is_read = false;
         (self.changes_session, self.has_changed_session) = (false, false);
-        self.kept.pends = false;
+        self.bindings.pends = false;
     }
 
     /// What is agreed on with the servers of this client, as far as it decides how replies are read.
     pub(super) fn agreed(&self) -> Capabilities {
-        self.who.as_ref().map_or(self.capabilities, Who::wanted)
+        self.identity.as_ref().map_or(self.capabilities, Identity::wanted)
     }
 
     /// May a statement that only reads run at any server that has the data?
@@ -177,16 +180,16 @@ impl Client {
 
     /// Has a read changed what its server keeps for the session? Without details a server may say so of one that has
     /// changed nothing.
-    pub(super) fn is_changed_by(&self, end: &End<'_>) -> bool {
-        match end.told() {
-            Some(Told::Ok(ok)) => { ok.trackers }.any(|tracker| match tracker {
+    pub(super) fn is_changed_by(&self, end: &ReplyEnd<'_>) -> bool {
+        match end.last_packet() {
+            Some(LastPacket::Ok(ok)) => { ok.trackers }.any(|tracker| match tracker {
                 Tracker::Variable { name, .. } => name != STATEMENT_ID,
                 Tracker::Schema(schema) => schema != self.settings.schema,
                 Tracker::State(_) => true,
                 _ => false,
             }),
-            Some(Told::Eof(eof)) => eof.status.has(Status::SESSION_CHANGED),
-            Some(Told::Error) | None => false,
+            Some(LastPacket::Eof(eof)) => eof.status.has(Status::SESSION_CHANGED),
+            Some(LastPacket::Error) | None => false,
         }
     }
 
@@ -215,31 +218,31 @@ impl Client {
     }
 
     /// Notes what the reply to the statement that was planned last has told, or a part of it.
-    pub(super) fn note(&mut self, end: &End<'_>) {
-        let told = end.told();
+    pub(super) fn note(&mut self, end: &ReplyEnd<'_>) {
+        let told = end.last_packet();
         if !end.goes_on() {
             // What was set for the next transaction counts until one has ended.
             let ends = matches!(
                 self.statement.class,
                 Class::Write | Class::Ddl | Class::Transaction | Class::Unknown
             );
-            self.kept.once = std::mem::take(&mut self.kept.pends) || self.kept.once && !ends;
+            self.bindings.once = std::mem::take(&mut self.bindings.pends) || self.bindings.once && !ends;
             // The numbers of found and changed rows, warnings, an id.
-            self.kept.residue = true;
+            self.bindings.residue = true;
         }
         // The text says more of it than the reply does.
         if self.statement.changes_session {
             self.keep(self.leaves);
         }
         match told {
-            Some(Told::Ok(ok)) => self.note_ok(&ok),
-            Some(Told::Eof(eof)) => {
+            Some(LastPacket::Ok(ok)) => self.note_ok(&ok),
+            Some(LastPacket::Eof(eof)) => {
                 if eof.status.has(Status::SESSION_CHANGED) {
                     self.keep(Binding::State);
                 }
                 self.note_status(eof.status);
             }
-            Some(Told::Error) | None => {}
+            Some(LastPacket::Error) | None => {}
         }
     }
 
@@ -283,11 +286,11 @@ impl Client {
 
     /// What binds the session to its connection now, in a word; `None`: it has not logged in.
     pub(super) fn binds(&self) -> Option<&'static str> {
-        self.who.as_ref()?;
-        Some(match self.kept.reason {
+        self.identity.as_ref()?;
+        Some(match self.bindings.reason {
             Some(binding) => binding.word(),
             None if self.is_in_transaction() => "transaction",
-            None if self.kept.once => "next_transaction",
+            None if self.bindings.once => "next_transaction",
             None if self.prepared.is_any_open() => "open_cursor",
             None => "free",
         })
@@ -295,6 +298,6 @@ impl Client {
 
     /// Keeps the session at its connection for good.
     pub(super) fn keep(&mut self, reason: Binding) {
-        self.kept.reason.get_or_insert(reason);
+        self.bindings.reason.get_or_insert(reason);
     }
 }

@@ -14,9 +14,9 @@ use super::{
     commands,
     found::found,
     hint::Hint,
+    identity::{Identity, Proof},
     settings::{Settings, names_unreplayable},
     state::Client,
-    who::{Proof, Who},
     words::{begins_with, has_word, shows},
 };
 use crate::protocol::{Access, ClientSide, Plan, Role, Session, Texts};
@@ -35,7 +35,7 @@ impl Texts for Mysql {
             client.collation = UTF8MB4;
             client.capabilities = Capabilities::PROTOCOL_41;
             client.settings = Settings::of_schema(schema);
-            client.who = Some(Who {
+            client.identity = Some(Identity {
                 user: user.to_vec(),
                 proof: Proof::Password(Vec::new()),
                 capabilities: Capabilities::PROTOCOL_41,
@@ -112,7 +112,7 @@ fn keeps(session: &Session, statement: Statement, text: &[u8]) -> String {
     let Some(client) = Client::of(session) else {
         return String::new();
     };
-    let planned = client.kept.reason;
+    let planned = client.bindings.reason;
     let leaves = statement.changes_session.then_some(client.leaves);
     if let Some(binding) = planned.or(leaves) {
         return format!("keeps its connection until the session ends: {binding}");
@@ -128,7 +128,7 @@ fn keeps(session: &Session, statement: Statement, text: &[u8]) -> String {
     if statement.class == Class::Transaction && begins_with(text, &["begin", "start", "xa"]) {
         return "keeps its connection until the transaction ends: a transaction begins".into();
     }
-    match client.kept.pends {
+    match client.bindings.pends {
         true => "keeps its connection until the next transaction has ended: a setting for that".into(),
         false => "keeps no connection, unless a function or procedure changes the session".into(),
     }

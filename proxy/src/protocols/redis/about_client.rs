@@ -6,8 +6,8 @@ use super::{
     access::SYNTAX,
     append_error,
     here::append_text,
+    identity::{Identity, User},
     state::{self, LIBRARY, LIBRARY_VERSION, NAME},
-    who::{User, Who},
 };
 use crate::protocol::{ConnectionFacts, Session, Subject};
 
@@ -48,8 +48,8 @@ fn is_listed(session: &Session, message: &[u8]) -> Result<bool, String> {
 fn line(session: &Session, message: &[u8], facts: &ConnectionFacts) -> String {
     let [name, library, version] = [NAME, LIBRARY, LIBRARY_VERSION]
         .map(|part| String::from_utf8_lossy(state::note(session, part)).into_owned());
-    let who = Who::of(session);
-    let user = match &who.user {
+    let identity = Identity::of(session);
+    let user = match &identity.user {
         User::Named { user, .. } if !user.is_empty() => String::from_utf8_lossy(user).into_owned(),
         _ => "default".to_owned(),
     };
@@ -88,7 +88,7 @@ fn line(session: &Session, message: &[u8], facts: &ConnectionFacts) -> String {
         facts.descriptor,
         facts.age,
         facts.idle,
-        who.database.unwrap_or(session.reach.database),
+        identity.database.unwrap_or(session.reach.database),
         facts.received,
         facts.room,
         state::held(session).len(),

@@ -14,9 +14,9 @@ use proxima_wire::{
 
 use super::{
     append_error,
+    identity::{Identity, User},
     state::{self, LOCKED, SETTLING, clear, is, set},
     twemproxy::not_logged_in,
-    who::{User, Who},
 };
 use crate::protocol::{Access, Plan, ReplyStyle, Retention, Session};
 
@@ -43,7 +43,7 @@ const TOO_LONG_WORD: &[u8] = b"-ERR Protocol error: unauthenticated bulk length\
 
 /// What a client says in `AUTH`, or behind that word in `HELLO`: the user, empty for the default one, and the
 /// password.
-pub(super) type Said<'a> = (&'a [u8], &'a [u8]);
+pub(super) type UserAndPassword<'a> = (&'a [u8], &'a [u8]);
 
 /// Begins a session, or begins it anew.
 pub(super) fn begin(session: &mut Session) {
@@ -52,9 +52,9 @@ pub(super) fn begin(session: &mut Session) {
         Access::Accounts(_) => set(session, LOCKED),
         Access::Pass => {
             let user = User::Nobody;
-            session.login = Who {
+            session.login = Identity {
                 user,
-                ..Who::default()
+                ..Identity::default()
             }
             .encode();
         }
@@ -93,7 +93,7 @@ fn too_much(command: &[u8]) -> Option<&'static [u8]> {
 
 /// Checks what a client has said where the servers are not asked. Returns whether it is good; otherwise the
 /// error is appended.
-fn check(session: &mut Session, (user, password): Said<'_>, out: &mut Vec<u8>) -> bool {
+fn check(session: &mut Session, (user, password): UserAndPassword<'_>, out: &mut Vec<u8>) -> bool {
     let is_default = matches!(user, b"" | b"default");
     let is_good = match session.access {
         // Servers take any password from a user that has none.
@@ -117,7 +117,7 @@ pub(super) fn auth(session: &mut Session, message: &[u8], out: &mut Vec<u8>) -> 
     let said = second.map_or((&b""[..], first), |password| (first, password));
     match session.access {
         _ if count > 3 => out.extend_from_slice(SYNTAX),
-        Access::Pass => return ask(session, Who::named(session, said), out),
+        Access::Pass => return ask(session, Identity::named(session, said), out),
         Access::Open if count == 2 => append_error(NO_PASSWORD, out),
         Access::Open | Access::Accounts(_) => {
             if check(session, said, out) {
@@ -133,24 +133,24 @@ pub(super) fn auth(session: &mut Session, message: &[u8], out: &mut Vec<u8>) -> 
 pub(super) fn hello(
     session: &mut Session,
     form: u16,
-    said: Option<Said<'_>>,
+    said: Option<UserAndPassword<'_>>,
     out: &mut Vec<u8>,
 ) -> Option<Plan> {
-    let who = Who {
+    let identity = Identity {
         form,
-        ..said.map_or_else(|| Who::of(session), |said| Who::named(session, said))
+        ..said.map_or_else(|| Identity::of(session), |said| Identity::named(session, said))
     };
-    let changes = said.is_some() || form != session.form || Who::of(session).user == User::Nobody;
+    let changes = said.is_some() || form != session.form || Identity::of(session).user == User::Nobody;
     if let Access::Pass = session.access
         && (changes || !is_kept(session))
     {
-        return Some(ask(session, who, out));
+        return Some(ask(session, identity, out));
     }
-    if who.encode() != session.login && is_kept(session) {
+    if identity.encode() != session.login && is_kept(session) {
         append_error(KEPT, out);
         return Some(Plan::Answer);
     }
-    if who.encode() != session.login && !session.is_idle {
+    if identity.encode() != session.login && !session.is_idle {
         return Some(Plan::Later);
     }
     match said {
@@ -162,9 +162,9 @@ pub(super) fn hello(
         _ => {}
     }
     session.form = form;
-    session.login = Who {
+    session.login = Identity {
         form,
-        ..Who::of(session)
+        ..Identity::of(session)
     }
     .encode();
     None
@@ -172,27 +172,27 @@ pub(super) fn hello(
 
 /// Answers `SELECT`.
 pub(super) fn select(session: &mut Session, number: &[u8], out: &mut Vec<u8>) -> Plan {
-    let who = Who::of(session);
+    let identity = Identity::of(session);
     let own = i64::from(session.reach.database);
     match integer(number) {
         None => append_error("ERR value is not an integer or out of range", out),
-        Some(number) if number == own && who.database.is_none() => out.extend_from_slice(OK),
-        Some(number) if is_kept(session) && who.database.map(i64::from) == Some(number) => {
+        Some(number) if number == own && identity.database.is_none() => out.extend_from_slice(OK),
+        Some(number) if is_kept(session) && identity.database.map(i64::from) == Some(number) => {
             out.extend_from_slice(OK);
         }
         Some(number) if number == own => {
             return ask(
                 session,
-                Who {
+                Identity {
                     database: None,
-                    ..who
+                    ..identity
                 },
                 out,
             );
         }
         Some(number @ 0..=0xffff) if session.reach.is_one => {
             let database = Some(number as u32);
-            return ask(session, Who { database, ..who }, out);
+            return ask(session, Identity { database, ..identity }, out);
         }
         Some(0..DATABASES) => append_error(
             "ERR the proxy serves one database of several servers: give this one a pool of its own",
@@ -209,7 +209,7 @@ fn is_kept(session: &Session) -> bool {
 }
 
 /// Asks the server whether the client may have this login.
-fn ask(session: &mut Session, who: Who, out: &mut Vec<u8>) -> Plan {
+fn ask(session: &mut Session, identity: Identity, out: &mut Vec<u8>) -> Plan {
     if is_kept(session) {
         append_error(KEPT, out);
         return Plan::Answer;
@@ -217,7 +217,7 @@ fn ask(session: &mut Session, who: Who, out: &mut Vec<u8>) -> Plan {
     if !session.is_idle {
         return Plan::Later;
     }
-    let words = who.encode();
+    let words = identity.encode();
     if words.len() > LONGEST {
         append_error(WRONG, out);
         return Plan::Answer;
@@ -235,10 +235,10 @@ pub(super) fn answered(session: &mut Session, is_error: bool) {
     };
     session.retention = Retention::Spoilt;
     if !is_error {
-        let (before, now) = (Who::of(session), Who::decode(&words));
+        let (before, now) = (Identity::of(session), Identity::decode(&words));
         let database = now.database;
         // A lane says more at its login than AUTH says, but nothing more than SELECT.
-        if (Who { database, ..before }) == now {
+        if (Identity { database, ..before }) == now {
             session.retention = Retention::Moved;
         }
         session.form = now.form;
@@ -246,9 +246,9 @@ pub(super) fn answered(session: &mut Session, is_error: bool) {
     }
 }
 
-impl Who {
+impl Identity {
     /// The same client with the user that it has named.
-    fn named(session: &Session, (user, password): Said<'_>) -> Self {
+    fn named(session: &Session, (user, password): UserAndPassword<'_>) -> Self {
         let user = match session.access {
             Access::Pass => User::Named {
                 user: user.to_vec(),

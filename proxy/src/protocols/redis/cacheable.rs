@@ -6,10 +6,11 @@ use proxima_wire::{
 };
 
 use super::{
-    Redis, number,
-    who::{User, Who},
+    Redis,
+    identity::{Identity, User},
+    number,
 };
-use crate::protocol::{Around, Cacheable, Changed, Fit, Requests};
+use crate::protocol::{Cacheable, ChangeScope, Fit, Requests, ValueFrame};
 
 /// What a reply to `MGET` for one key has before the reply to `GET`.
 const LIST_OF_ONE: &[u8] = b"*1\r\n";
@@ -71,7 +72,7 @@ impl Cacheable for Redis {
         Some(0)
     }
 
-    fn around_value(&self, request: &Request, _: &[u8], len: usize, out: &mut Vec<u8>) -> Option<Around> {
+    fn value_frame(&self, request: &Request, _: &[u8], len: usize, out: &mut Vec<u8>) -> Option<ValueFrame> {
         if !is_one_of(request, &["get", "mget"]) || !request.more_keys.is_empty() {
             return None;
         }
@@ -79,7 +80,7 @@ impl Cacheable for Redis {
             out.extend_from_slice(LIST_OF_ONE);
         }
         resp::append_number(b'$', len as i64, out);
-        Some(Around {
+        Some(ValueFrame {
             has_value: true,
             tail: b"\r\n",
             trailer: 0,
@@ -96,20 +97,20 @@ impl Cacheable for Redis {
     }
 
     fn is_pools(&self, login: &[u8]) -> bool {
-        let who = Who::decode(login);
-        who.user == User::Pool && who.database.is_none()
+        let identity = Identity::decode(login);
+        identity.user == User::Pool && identity.database.is_none()
     }
 
     fn is_for_later(&self, bytes: &[u8]) -> bool {
         bytes == b"+QUEUED\r\n"
     }
 
-    fn changes(&self, request: &Request, message: &[u8]) -> Changed {
+    fn changes(&self, request: &Request, message: &[u8]) -> ChangeScope {
         if request.command == DECLARED {
             return self.changes_by_class(request);
         }
         if self.is_composite(request) {
-            let mut all = Changed::Nothing;
+            let mut all = ChangeScope::Nothing;
             self.each_request(request, message, &mut |inner, at| {
                 let inner = self.changes(inner, message.get(at).unwrap_or_default());
                 all = all.max(inner);
@@ -118,29 +119,29 @@ impl Cacheable for Redis {
         }
         let is_whole = message.len() as u64 >= request.len();
         let Some(command) = Command::of(request.command) else {
-            return Changed::Nothing;
+            return ChangeScope::Nothing;
         };
         match command.changes {
-            Changes::Nothing => Changed::Nothing,
+            Changes::Nothing => ChangeScope::Nothing,
             // The rest of a large request may have keys, but where the only one is the first argument.
-            Changes::Keys if !is_whole && !has_one_key(command) => Changed::Everything,
-            Changes::Keys => Changed::Keys,
-            Changes::Scripts if !is_whole => Changed::Everything,
-            Changes::Scripts => Changed::Scripts,
-            Changes::Everything => Changed::Everything,
+            Changes::Keys if !is_whole && !has_one_key(command) => ChangeScope::Everything,
+            Changes::Keys => ChangeScope::Keys,
+            Changes::Scripts if !is_whole => ChangeScope::Everything,
+            Changes::Scripts => ChangeScope::Scripts,
+            Changes::Everything => ChangeScope::Everything,
         }
     }
 }
 
 impl Redis {
     /// What a declared command changes: the configuration says whether it does.
-    fn changes_by_class(&self, request: &Request) -> Changed {
+    fn changes_by_class(&self, request: &Request) -> ChangeScope {
         use proxima_wire::message::Class;
         match (request.class, request.key.is_empty()) {
-            (Class::Read, _) => Changed::Nothing,
+            (Class::Read, _) => ChangeScope::Nothing,
             // Nobody says what it changes.
-            (_, true) => Changed::Everything,
-            (_, false) => Changed::Keys,
+            (_, true) => ChangeScope::Everything,
+            (_, false) => ChangeScope::Keys,
         }
     }
 }
@@ -158,7 +159,7 @@ mod tests {
     };
 
     use super::Redis;
-    use crate::protocol::{Cacheable, Changed, Fit, Requests};
+    use crate::protocol::{Cacheable, ChangeScope, Fit, Requests};
 
     fn request(words: &str) -> (Request, Vec<u8>) {
         let words: Vec<&str> = words.split(' ').collect();
@@ -249,7 +250,7 @@ mod tests {
         ] {
             let (request, message) = request(words);
             let mut out = Vec::new();
-            let around = Redis::PLAIN.around_value(&request, &message, 3, &mut out);
+            let around = Redis::PLAIN.value_frame(&request, &message, 3, &mut out);
             if let Some(around) = around {
                 out.extend_from_slice(b"xyz");
                 out.extend_from_slice(around.tail);
@@ -273,14 +274,14 @@ mod tests {
     #[test]
     fn what_a_request_changes_is_known() {
         for (words, changed) in [
-            ("get a", Changed::Nothing),
-            ("pfcount a", Changed::Keys),
-            ("set a b", Changed::Keys),
-            ("blpop a 0", Changed::Keys),
-            ("flushall", Changed::Everything),
-            ("eval x 0", Changed::Scripts),
-            ("eval_ro x 0", Changed::Nothing),
-            ("publish a b", Changed::Nothing),
+            ("get a", ChangeScope::Nothing),
+            ("pfcount a", ChangeScope::Keys),
+            ("set a b", ChangeScope::Keys),
+            ("blpop a 0", ChangeScope::Keys),
+            ("flushall", ChangeScope::Everything),
+            ("eval x 0", ChangeScope::Scripts),
+            ("eval_ro x 0", ChangeScope::Nothing),
+            ("publish a b", ChangeScope::Nothing),
         ] {
             let (request, message) = request(words);
             assert_eq!(Redis::PLAIN.changes(&request, &message), changed, "{words}");

@@ -6,12 +6,12 @@ use proxima_wire::{
 };
 
 use super::{Redis, append_bulk, null, state};
-use crate::protocol::{Channels, Confirmation, Session, Subject, Subscribing};
+use crate::protocol::{Channels, Confirmation, Session, Subject, SubscriptionChange};
 
 /// The words of confirmations, which are the names of the commands too.
-const CHANGES: [(&str, Subscribing); 6] = {
-    const fn change(subject: Subject, adds: bool) -> Subscribing {
-        Subscribing { subject, adds }
+const CHANGES: [(&str, SubscriptionChange); 6] = {
+    const fn change(subject: Subject, adds: bool) -> SubscriptionChange {
+        SubscriptionChange { subject, adds }
     }
     [
         ("subscribe", change(Subject::Channel, true)),
@@ -24,7 +24,7 @@ const CHANGES: [(&str, Subscribing); 6] = {
 };
 
 /// The change with this name.
-pub(super) fn named(name: &[u8]) -> Option<Subscribing> {
+pub(super) fn named(name: &[u8]) -> Option<SubscriptionChange> {
     let found = CHANGES.iter().find(|(word, _)| word.as_bytes() == name);
     found.map(|&(_, change)| change)
 }
@@ -57,7 +57,7 @@ fn string(message: &[u8], at: usize) -> Option<(Span, usize)> {
 }
 
 impl Channels for Redis {
-    fn change(&self, command: u16) -> Option<Subscribing> {
+    fn change(&self, command: u16) -> Option<SubscriptionChange> {
         named(Command::of(command)?.name.as_bytes())
     }
 
@@ -84,7 +84,14 @@ impl Channels for Redis {
         word.is_some_and(|(word, _)| named(word.of(begin)).is_some())
     }
 
-    fn confirm(&self, form: u16, made: Subscribing, name: Option<&[u8]>, count: u32, out: &mut Vec<u8>) {
+    fn confirm(
+        &self,
+        form: u16,
+        made: SubscriptionChange,
+        name: Option<&[u8]>,
+        count: u32,
+        out: &mut Vec<u8>,
+    ) {
         let word = CHANGES.iter().find(|(_, change)| *change == made);
         append_number(if form == 0 { b'*' } else { b'>' }, 3, out);
         append_bulk(word.map_or("", |(word, _)| word).as_bytes(), out);

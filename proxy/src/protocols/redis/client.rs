@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     protocol::{
-        Admission, Admitting, ClientSide, ConnectionFacts, Control, DeclaredCommands, Failed, Figures, Plan,
-        ReplyStyle, Session,
+        Admission, AdmissionContext, ClientSide, ConnectionFacts, Control, DeclaredCommands, Failed, Plan,
+        ProcessCounters, ReplyStyle, Session,
     },
     protocols::errors::twemproxys_text,
 };
@@ -105,7 +105,7 @@ impl ClientSide for Redis {
                     false => Plan::Later,
                 }
             }
-            Handling::Alone if command.name == "info" && !session.reach.is_one => Plan::Figures,
+            Handling::Alone if command.name == "info" && !session.reach.is_one => Plan::Counters,
             Handling::Alone => {
                 here::instead_of_one(session, command, message, out);
                 Plan::Alone
@@ -127,8 +127,8 @@ impl ClientSide for Redis {
         info::about_near(&process.near(), out);
     }
 
-    fn figures(&self, session: &Session, message: &[u8], figures: &Figures, out: &mut Vec<u8>) {
-        info::answer(session, message, figures, out);
+    fn counters(&self, session: &Session, message: &[u8], counters: &ProcessCounters, out: &mut Vec<u8>) {
+        info::answer(session, message, counters, out);
     }
 
     fn connection(&self, session: &Session, message: &[u8], facts: &ConnectionFacts, out: &mut Vec<u8>) {
@@ -181,7 +181,7 @@ impl ClientSide for Redis {
         sessions::answered(session, command, reply.outcome.is_error());
     }
 
-    fn admit(&self, session: &mut Session, _: &Admitting<'_>, _: &[u8], _: &mut Vec<u8>) -> Admission {
+    fn admit(&self, session: &mut Session, _: &AdmissionContext<'_>, _: &[u8], _: &mut Vec<u8>) -> Admission {
         access::begin(session);
         Admission::Ready { used: 0 }
     }

@@ -6,7 +6,7 @@ use proxima_wire::{
 };
 
 use super::append_error;
-use crate::protocol::{Declared, DeclaredCommands, Plan};
+use crate::protocol::{CommandDeclaration, DeclaredCommands, Plan};
 
 /// Bytes up to which a request is held whole. The last word of a larger one is passed on as its body.
 const WHOLE: usize = 64 * 1024;
@@ -52,7 +52,7 @@ pub(super) fn resolve(declared: &DeclaredCommands, request: &Request, message: &
 }
 
 /// The positions of the first and the last key, and the step; `None`: it has no keys.
-fn positions(command: &Declared, count: i64) -> Option<(i64, i64, i64)> {
+fn positions(command: &CommandDeclaration, count: i64) -> Option<(i64, i64, i64)> {
     let [first, last, step] = command.keys.map(i64::from);
     let last = if last < 0 { count + last } else { last };
     (first > 0 && last >= first && last < count && step > 0).then_some((first, last, step))
@@ -102,7 +102,7 @@ mod tests {
     };
 
     use super::{each_key, resolve};
-    use crate::protocol::{Declared, DeclaredCommands};
+    use crate::protocol::{CommandDeclaration, DeclaredCommands};
 
     fn message(words: &str) -> Vec<u8> {
         let words: Vec<&str> = words.split(' ').collect();
@@ -119,7 +119,7 @@ mod tests {
         let declared: DeclaredCommands = [
             (
                 "json.set",
-                Declared {
+                CommandDeclaration {
                     arity: -4,
                     keys: [1, 1, 1],
                     class,
@@ -127,7 +127,7 @@ mod tests {
             ),
             (
                 "json.mset",
-                Declared {
+                CommandDeclaration {
                     arity: -4,
                     keys: [1, -1, 3],
                     class,
@@ -135,7 +135,7 @@ mod tests {
             ),
             (
                 "json.mget",
-                Declared {
+                CommandDeclaration {
                     arity: -3,
                     keys: [1, -2, 1],
                     class,
@@ -143,7 +143,7 @@ mod tests {
             ),
             (
                 "ft._list",
-                Declared {
+                CommandDeclaration {
                     arity: 1,
                     keys: [0, 0, 0],
                     class,

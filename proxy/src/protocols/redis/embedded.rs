@@ -22,7 +22,7 @@ pub(super) fn plan(session: &mut Session, request: &Request, message: &[u8], out
     };
     match command.served {
         Handling::Here => here::answer(session, command, message, out),
-        Handling::Alone if command.name == "info" => Plan::Figures,
+        Handling::Alone if command.name == "info" => Plan::Counters,
         Handling::Alone if command.name == "config|get" => {
             here::instead_of_one(session, command, message, out);
             Plan::Answer

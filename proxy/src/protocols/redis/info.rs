@@ -3,21 +3,21 @@
 use proxima_wire::resp::Args;
 
 use super::{here::append_text, login};
-use crate::protocol::{Figures, NearFigures, Session};
+use crate::protocol::{NearCounters, ProcessCounters, Session};
 
 /// Names of all sections together.
 const ALL: [&str; 3] = ["default", "all", "everything"];
 
 /// Appends the sections that are asked for: what clients want to know of a server, in the words of the pool's
-/// servers, and figures of the process.
-pub(super) fn answer(session: &Session, message: &[u8], figures: &Figures, out: &mut Vec<u8>) {
+/// servers, and counters of the process.
+pub(super) fn answer(session: &Session, message: &[u8], counters: &ProcessCounters, out: &mut Vec<u8>) {
     let asked: Vec<_> = Args::of(message)
         .skip(1)
         .map(|word| word.of(message).to_ascii_lowercase())
         .collect();
     let is_asked = |name: &str| asked.iter().any(|word| word == name.as_bytes());
     let wants_all = asked.is_empty() || ALL.iter().any(|name| is_asked(name));
-    let sections = sections(session, figures);
+    let sections = sections(session, counters);
     let wanted = sections
         .iter()
         .filter(|(name, _)| wants_all || is_asked(&name.to_ascii_lowercase()));
@@ -36,7 +36,7 @@ pub(super) fn is_about_near(message: &[u8]) -> bool {
 
 /// Appends what the near cache says of itself, in the form of `INFO commandstats`, as a bulk string, which is
 /// the same in both versions of the protocol.
-pub(super) fn about_near(near: &NearFigures, out: &mut Vec<u8>) {
+pub(super) fn about_near(near: &NearCounters, out: &mut Vec<u8>) {
     let mut text = String::from("# Near\r\n");
     for (name, value) in &near.whole {
         text.push_str(&format!("near_{name}:{value}\r\n"));
@@ -51,7 +51,7 @@ pub(super) fn about_near(near: &NearFigures, out: &mut Vec<u8>) {
     append_text(0, &text, out);
 }
 
-fn sections(session: &Session, figures: &Figures) -> [(&'static str, String); 5] {
+fn sections(session: &Session, counters: &ProcessCounters) -> [(&'static str, String); 5] {
     let (server, version) = login::server(session.reach.version);
     let own = match server {
         "valkey" => format!("server_name:valkey\r\nvalkey_version:{version}\r\n"),
@@ -66,27 +66,27 @@ fn sections(session: &Session, figures: &Figures) -> [(&'static str, String); 5]
             "Server",
             format!(
                 "redis_version:{version}\r\n{own}redis_mode:standalone\r\nuptime_in_seconds:{}\r\n",
-                figures.uptime
+                counters.uptime
             ),
         ),
         (
             "Clients",
             rows(&[
-                ("connected_clients", figures.clients),
-                ("maxclients", figures.most_clients),
+                ("connected_clients", counters.clients),
+                ("maxclients", counters.most_clients),
             ]),
         ),
         ("Persistence", rows(&[("loading", 0)])),
         (
             "Stats",
             rows(&[
-                ("total_connections_received", figures.connections),
-                ("total_commands_processed", figures.requests),
-                ("total_net_input_bytes", figures.received),
-                ("total_net_output_bytes", figures.sent),
-                ("rejected_connections", figures.rejected),
-                ("keyspace_hits", figures.hits),
-                ("keyspace_misses", figures.misses),
+                ("total_connections_received", counters.connections),
+                ("total_commands_processed", counters.requests),
+                ("total_net_input_bytes", counters.received),
+                ("total_net_output_bytes", counters.sent),
+                ("rejected_connections", counters.rejected),
+                ("keyspace_hits", counters.hits),
+                ("keyspace_misses", counters.misses),
             ]),
         ),
         ("Replication", "role:master\r\n".to_owned()),

@@ -8,7 +8,7 @@ use proxima_wire::{
 
 use super::{
     PROBE, append_bulk,
-    who::{User, Who},
+    identity::{Identity, User},
 };
 use crate::protocol::{EndState, Login, MALFORMED, ServerLogin, StateSlot};
 
@@ -43,9 +43,9 @@ pub(super) fn step(
     bytes: &[u8],
     out: &mut Vec<u8>,
 ) -> Login {
-    let who = Who::decode(with.words);
+    let identity = Identity::decode(with.words);
     if lane.get::<Opening>().is_none() {
-        let due = begin(&who, with, out);
+        let due = begin(&identity, with, out);
         lane.change(|opening: &mut Opening| opening.due = due);
     }
     let Some(opening) = lane.get_mut::<Opening>() else {
@@ -65,8 +65,8 @@ pub(super) fn step(
             return Login::More { used };
         };
         if outcome.is_error() {
-            if !is_nobody(&who) || said.starts_with(FULL) {
-                return rejected(&who, outcome, said);
+            if !is_nobody(&identity) || said.starts_with(FULL) {
+                return rejected(&identity, outcome, said);
             }
             if said.starts_with(NO_LOGIN) {
                 opening.refusal = said.to_vec();
@@ -90,9 +90,9 @@ pub(super) fn step(
 }
 
 /// Appends the requests of the login. Returns their number.
-fn begin(who: &Who, with: &ServerLogin<'_>, out: &mut Vec<u8>) -> u32 {
+fn begin(identity: &Identity, with: &ServerLogin<'_>, out: &mut Vec<u8>) -> u32 {
     let own = with.own;
-    let (user, password) = match &who.user {
+    let (user, password) = match &identity.user {
         User::Pool => (
             own.map_or(&[][..], |own| &own.user),
             own.and_then(|own| own.password.as_deref()),
@@ -100,7 +100,7 @@ fn begin(who: &Who, with: &ServerLogin<'_>, out: &mut Vec<u8>) -> u32 {
         User::Nobody => (&[][..], None),
         User::Named { user, password } => (&user[..], Some(&password[..])),
     };
-    let greeted = match is_nobody(who) {
+    let greeted = match is_nobody(identity) {
         // Until a client has logged in, the server says to each of its requests what it thinks of that. Where
         // several clients are nobody, it is known before whether it takes anything from them.
         true if with.is_shared => {
@@ -109,11 +109,11 @@ fn begin(who: &Who, with: &ServerLogin<'_>, out: &mut Vec<u8>) -> u32 {
         }
         true => 0,
         false => {
-            append_hello(who.form, user, password, out);
+            append_hello(identity.form, user, password, out);
             1
         }
     };
-    let database = who.database.or(own.map(|own| own.database)).unwrap_or(0);
+    let database = identity.database.or(own.map(|own| own.database)).unwrap_or(0);
     if database == 0 {
         return greeted;
     }
@@ -138,13 +138,13 @@ fn append_hello(form: u16, user: &[u8], password: Option<&[u8]>, out: &mut Vec<u
 }
 
 /// Is nothing said to the server of a version, nor of a user?
-fn is_nobody(who: &Who) -> bool {
-    who.user == User::Nobody && who.form == 0
+fn is_nobody(identity: &Identity) -> bool {
+    identity.user == User::Nobody && identity.form == 0
 }
 
 /// A server has answered an error to the login.
-fn rejected(who: &Who, outcome: Outcome, said: &[u8]) -> Login {
-    let is_clients_own = who.user != User::Pool || who.database.is_some();
+fn rejected(identity: &Identity, outcome: Outcome, said: &[u8]) -> Login {
+    let is_clients_own = identity.user != User::Pool || identity.database.is_some();
     let text = String::from_utf8_lossy(said.trim_ascii());
     let text = text.trim_start_matches('-');
     match outcome {

@@ -16,6 +16,7 @@ mod client;
 mod declared;
 mod embedded;
 mod here;
+mod identity;
 mod info;
 mod join;
 mod login;
@@ -25,7 +26,6 @@ mod server;
 mod sessions;
 mod state;
 mod twemproxy;
-mod who;
 
 use proxima_wire::{
     message::Class,

@@ -81,7 +81,7 @@ impl Link {
 
 /// A piece of a ring's buffer on its way out. The piece holds its buffer.
 #[derive(Debug)]
-pub(super) struct Passed {
+pub(super) struct PassedPiece {
     pub(super) conn: Conn,
     pub(super) piece: Buffer,
 }

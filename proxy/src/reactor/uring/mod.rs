@@ -30,7 +30,7 @@ use socket2::{SockAddr, Socket, TcpKeepalive};
 
 use self::{
     buffers::{BufferRing, LARGE, SMALL},
-    link::{Kind, Link, Op, Passed, quick, user_data},
+    link::{Kind, Link, Op, PassedPiece, quick, user_data},
 };
 use super::{
     Buffer, Conn, Event, Expect, Reactor, buffer::Memory, ended::left_to_read, socket::stream_socket,
@@ -54,7 +54,7 @@ pub struct Uring {
     /// Links with a quick send in this turn's submission.
     quick: Vec<Conn>,
     /// Pieces that this turn's submission sends from their rings' buffers.
-    passed: Vec<Passed>,
+    passed: Vec<PassedPiece>,
     /// Links to be closed once this turn's submission is made.
     closing: Vec<Conn>,
     /// Listeners in whose queues more clients may wait, and how many more this turn takes.
@@ -224,7 +224,7 @@ impl Reactor for Uring {
         if let Memory::Ring { group, id, .. } = piece.0 {
             self.rings[usize::from(group)].retain(id);
         }
-        self.passed.push(Passed { conn, piece });
+        self.passed.push(PassedPiece { conn, piece });
         self.push(&entry);
     }
 

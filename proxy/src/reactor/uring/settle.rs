@@ -6,7 +6,7 @@ use io_uring::types;
 
 use super::{
     Uring,
-    link::{Op, Passed, conn, op},
+    link::{Op, PassedPiece, conn, op},
 };
 use crate::reactor::{Conn, Reactor};
 
@@ -62,7 +62,7 @@ impl Uring {
         }
         self.quick = quick;
         let mut passed = mem::take(&mut self.passed);
-        for Passed { conn, piece } in passed.drain(..) {
+        for PassedPiece { conn, piece } in passed.drain(..) {
             if let Some(link) = self.link(conn) {
                 link.passing = 0;
             }

@@ -453,10 +453,13 @@ impl<'a> Maker<'_, 'a> {
         };
         let min_acks = replicated.acks_of(named);
         let protocol = self.protocol.name();
-        let copied = self.protocol.copied().ok_or_else(|| CompileError::NoCopies {
-            pool: name.to_owned(),
-            protocol,
-        })?;
+        let copied = self
+            .protocol
+            .copy_support()
+            .ok_or_else(|| CompileError::NoCopies {
+                pool: name.to_owned(),
+                protocol,
+            })?;
         let node = self.push(Node::Copies(Copies {
             copied,
             children,

@@ -37,7 +37,7 @@ use crate::{
     config::schema::{Config, DeclaredCommand, Protocol, Route, Server},
     members::{AddressError, Member, Registry},
     near::{Near, Rules},
-    protocol::{Declared, DeclaredCommands, ProtocolSlot, Protocols},
+    protocol::{CommandDeclaration, DeclaredCommands, ProtocolSlot, Protocols},
     spool::Spool,
     tls::TlsError,
 };
@@ -277,7 +277,10 @@ impl<'a> Compiler<'a> {
 fn declared(config: &Config) -> DeclaredCommands {
     let commands = config.commands.iter().map(|(name, command)| {
         let &DeclaredCommand { arity, keys, class } = command;
-        (name.clone().into_bytes(), Declared { arity, keys, class })
+        (
+            name.clone().into_bytes(),
+            CommandDeclaration { arity, keys, class },
+        )
     });
     commands.collect()
 }

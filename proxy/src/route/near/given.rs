@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proxima_wire::message::Reply;
 
 use crate::{
-    client::Loan,
+    client::SharedReply,
     engine::{Engine, ReplyTo},
     near::SMALL,
     route::{Answer, Walk},
@@ -51,14 +51,14 @@ impl Engine {
             head: (reply.head as usize + own.len()).saturating_sub(first) as u32,
             ..*reply
         };
-        let loan = lent.map(|bytes| Loan {
+        let loan = lent.map(|bytes| SharedReply {
             own: replaced.map(|_| (&own[..], first)),
             bytes,
             tail: b"",
         });
         let is_given = match (walk.to, loan) {
             (ReplyTo::Client { client, seq }, Some(loan))
-                if self.answer_lent((client, seq), &reply, loan) =>
+                if self.answer_shared((client, seq), &reply, loan) =>
             {
                 true
             }

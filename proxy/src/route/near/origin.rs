@@ -51,7 +51,7 @@ impl Engine {
         }
         let mut scratch = std::mem::take(&mut self.router.form);
         scratch.clear();
-        let around = cacheable.around_value(walk.request, walk.message, 0, &mut scratch);
+        let around = cacheable.value_frame(walk.request, walk.message, 0, &mut scratch);
         self.router.form = scratch;
         if walk.request.class != Class::Read || around.is_none() {
             return Some(near.child);

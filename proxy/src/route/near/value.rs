@@ -7,7 +7,7 @@ use proxima_wire::message::{Outcome, Reply};
 
 use super::sent::Sent;
 use crate::{
-    client::Loan,
+    client::SharedReply,
     engine::{Engine, FlightId, ReplyTo},
     micros::Micros,
     near::{Answer, Bytes, Failure, Near, OriginReply, SMALL, Terms},
@@ -75,7 +75,7 @@ impl Engine {
             .cacheable()
             .zip(value)
             .and_then(|(cacheable, (value, lent))| {
-                let around = cacheable.around_value(walk.request, walk.message, value.len(), &mut out)?;
+                let around = cacheable.value_frame(walk.request, walk.message, value.len(), &mut out)?;
                 let (value, lent) = if around.has_value {
                     (value, lent)
                 } else {
@@ -90,14 +90,14 @@ impl Engine {
                     trailer: around.trailer,
                     ..Reply::new(Outcome::Found, out.len())
                 };
-                let loan = lent.map(|bytes| Loan {
+                let loan = lent.map(|bytes| SharedReply {
                     own: Some((&out, 0)),
                     bytes,
                     tail: around.tail,
                 });
                 match (walk.to, loan) {
                     (ReplyTo::Client { client, seq }, Some(loan))
-                        if self.answer_lent((client, seq), &reply, loan) =>
+                        if self.answer_shared((client, seq), &reply, loan) =>
                     {
                         true
                     }

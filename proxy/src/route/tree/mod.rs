@@ -21,7 +21,7 @@ use crate::{
     copies::Snapshot,
     members::{Locality, Member, MemberId},
     near::{Near, Rules},
-    protocol::{Access, Copied, DeclaredCommands, PasswordKey, ProtocolSlot, Reach},
+    protocol::{Access, CopySupport, DeclaredCommands, PasswordKey, ProtocolSlot, Reach},
     random::Random,
     spool::Spool,
     tls::Acceptor,
@@ -106,7 +106,7 @@ pub enum Node {
 /// The copies of a replicated pool.
 pub struct Copies {
     /// The protocol's rules for commands to copies.
-    pub copied: &'static dyn Copied,
+    pub copied: &'static dyn CopySupport,
     /// The members in the order of the pool, and behind them the departed ones.
     pub children: Vec<NodeId>,
     /// The positions of the members, the nearest first.

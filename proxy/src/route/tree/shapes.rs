@@ -11,7 +11,7 @@ use crate::{
     members::Locality,
     metrics::FailoverCounts,
     micros::Micros,
-    protocol::{Asked, Protocol, Session},
+    protocol::{PoolRequest, Protocol, Session},
     random::Random,
     route::{Answer, Order, StatefulPool},
 };
@@ -69,7 +69,7 @@ impl<'a> Query<'a> {
     }
 
     /// The same, as a pool's state sees it.
-    pub fn asked(&self) -> Asked<'a> {
+    pub fn asked(&self) -> PoolRequest<'a> {
         const NOTHING: &Request = &Request::new(0, Class::Read, 0);
         let (request, message) = match self.of {
             Of::Nobody => (NOTHING, &b""[..]),
@@ -85,7 +85,7 @@ impl<'a> Query<'a> {
             Of::Waiting(_, _, since) => since,
             _ => self.unix,
         };
-        Asked {
+        PoolRequest {
             command: self.command,
             class: self.class,
             key: self.key,

@@ -14,7 +14,7 @@ use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 
 use super::{
     full::FullLogins,
-    queue::{Queued, Wants},
+    queue::{LanePurpose, LaneWait},
 };
 use crate::{
     client::{LaneEvent, WHOLE},
@@ -48,7 +48,7 @@ pub(in crate::upstream) struct Dedicated {
     /// Logins for which the server has no room.
     pub(in crate::upstream) full: FullLogins,
     /// Requests that wait for a lane, oldest first.
-    pub(in crate::upstream) queue: VecDeque<Queued>,
+    pub(in crate::upstream) queue: VecDeque<LaneWait>,
 }
 
 impl Engine {
@@ -96,7 +96,7 @@ impl Engine {
                 }
             }
             None => {
-                let wants = Wants::Answer(to, *request, message.to_vec());
+                let wants = LanePurpose::Answer(to, *request, message.to_vec());
                 if !may_wait {
                     return self.reject_lane(member, owner, &wants);
                 }
@@ -256,6 +256,6 @@ impl Dedicated {
 
     /// Bytes of memory that the queue takes. Clients are charged for their requests in it.
     pub(in crate::upstream) fn queue_memory(&self) -> usize {
-        self.queue.capacity() * size_of::<Queued>()
+        self.queue.capacity() * size_of::<LaneWait>()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::queue::Wants;
+use super::queue::LanePurpose;
 use crate::{
     engine::{Engine, LaneId},
     micros::Micros,
@@ -22,11 +22,11 @@ const LONGEST: usize = 1024;
 
 /// The logins for which a server has no room.
 #[derive(Debug, Default)]
-pub(in crate::upstream) struct FullLogins(Vec<Full>);
+pub(in crate::upstream) struct FullLogins(Vec<FullLogin>);
 
 /// A server, or one login there, has no room.
 #[derive(Clone, Debug)]
-struct Full {
+struct FullLogin {
     /// `None`: for no login.
     login: Option<u16>,
     /// The next connection may be tried then.
@@ -59,7 +59,7 @@ impl Engine {
             return;
         };
         self.servers.in_flight -= 1;
-        self.dedicated_of(&member).full.note(Full {
+        self.dedicated_of(&member).full.note(FullLogin {
             login: is_of_login.then_some(login),
             until: now + RETRY,
             words: words.into(),
@@ -69,13 +69,18 @@ impl Engine {
             return;
         }
         self.hold_requests_behind(to);
-        self.await_lane(&member, login, (owner, Wants::Answer(to, request, message)), due);
+        self.await_lane(
+            &member,
+            login,
+            (owner, LanePurpose::Answer(to, request, message)),
+            due,
+        );
     }
 
     /// Answers a request that has waited too long with what the server has said to its login. Returns `false` if it
     /// has said nothing.
-    pub(super) fn answer_full(&mut self, words: Option<Arc<[u8]>>, wants: &Wants) -> bool {
-        let (Some(words), Wants::Answer(to, ..)) = (words, wants) else {
+    pub(super) fn answer_full(&mut self, words: Option<Arc<[u8]>>, wants: &LanePurpose) -> bool {
+        let (Some(words), LanePurpose::Answer(to, ..)) = (words, wants) else {
             return false;
         };
         self.deliver(*to, &Reply::new(Outcome::ClientError, words.len()), &words);
@@ -84,7 +89,7 @@ impl Engine {
 }
 
 impl FullLogins {
-    fn note(&mut self, full: Full) {
+    fn note(&mut self, full: FullLogin) {
         let Self(all) = self;
         all.retain(|other| other.login != full.login);
         if all.len() < MOST {
@@ -124,7 +129,7 @@ impl FullLogins {
     }
 }
 
-impl Full {
+impl FullLogin {
     fn is_for(&self, login: u16) -> bool {
         self.login.is_none_or(|own| own == login)
     }

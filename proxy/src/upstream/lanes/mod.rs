@@ -12,7 +12,7 @@ mod shared;
 pub use self::bulk::{BULK_LANES, STREAMED};
 use self::{bulk::Bulk, cancels::Cancels, dedicated::Dedicated, shared::Shared};
 pub(super) use self::{cancels::Cancel, close::Closing};
-pub(crate) use self::{dedicated::ELSEWHERE, queue::Wants};
+pub(crate) use self::{dedicated::ELSEWHERE, queue::LanePurpose};
 use crate::{
     engine::{Engine, LaneId},
     members::Member,

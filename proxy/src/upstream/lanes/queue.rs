@@ -14,17 +14,17 @@ use crate::{
 
 /// A client that waits for a dedicated lane.
 #[derive(Debug)]
-pub(in crate::upstream) struct Queued {
+pub(in crate::upstream) struct LaneWait {
     client: ClientId,
     pub(super) member: Arc<Member>,
     login: u16,
-    wants: Wants,
+    wants: LanePurpose,
     /// The wait ends at this time.
     due: Micros,
 }
 
 /// What a client wants a lane for.
-pub(crate) enum Wants {
+pub(crate) enum LanePurpose {
     /// The answer to this request, on the client's own lane.
     Answer(ReplyTo, Request, Vec<u8>),
     /// Its subscriptions at the member.
@@ -32,7 +32,7 @@ pub(crate) enum Wants {
 }
 
 /// The request may hold a password.
-impl fmt::Debug for Wants {
+impl fmt::Debug for LanePurpose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Answer(..) => "an answer",
@@ -41,7 +41,7 @@ impl fmt::Debug for Wants {
     }
 }
 
-impl Wants {
+impl LanePurpose {
     /// Is it the answer to a value that is passed on as it comes?
     pub(super) fn is_streamed(&self) -> bool {
         match self {
@@ -65,13 +65,13 @@ impl Engine {
         &mut self,
         member: &Arc<Member>,
         login: u16,
-        (client, wants): (ClientId, Wants),
+        (client, wants): (ClientId, LanePurpose),
         due: Micros,
     ) {
         self.metrics.member(member.id).dedicated_waited += 1;
         self.servers.queued += 1;
         self.clients.charge_for_lane(client, 0, wants.memory());
-        self.dedicated_of(member).queue.push_back(Queued {
+        self.dedicated_of(member).queue.push_back(LaneWait {
             client,
             member: Arc::clone(member),
             login,
@@ -81,7 +81,7 @@ impl Engine {
     }
 
     /// Answers a client that all lanes to this member are in use.
-    pub(crate) fn reject_lane(&mut self, member: &Member, client: ClientId, wants: &Wants) {
+    pub(crate) fn reject_lane(&mut self, member: &Member, client: ClientId, wants: &LanePurpose) {
         self.metrics.member(member.id).dedicated_refused += 1;
         let (max, total) = (member.dedicated.max, member.dedicated.total);
         let is_full = self.dedicated_of(member).in_use() >= max as usize;
@@ -98,15 +98,15 @@ impl Engine {
         );
     }
 
-    fn fail_wants(&mut self, client: ClientId, wants: &Wants, failed: &Failed<'_>) {
+    fn fail_wants(&mut self, client: ClientId, wants: &LanePurpose, failed: &Failed<'_>) {
         match wants {
-            Wants::Answer(to, ..) => {
+            LanePurpose::Answer(to, ..) => {
                 self.fail(*to, failed);
                 if wants.is_streamed() {
                     self.begin_queued_upload(client, Vec::new());
                 }
             }
-            Wants::Subscriptions => self.end_subscribing(client, Err(failed)),
+            LanePurpose::Subscriptions => self.end_subscribing(client, Err(failed)),
         }
     }
 
@@ -117,8 +117,8 @@ impl Engine {
         while let Some(queued) = self.next_queued(member) {
             let (owner, is_up) = (queued.client, member.is_up());
             let lacks_one = match queued.wants {
-                Wants::Answer(..) => self.clients.own_lane(owner) == Some(None),
-                Wants::Subscriptions => self.clients.is_subscribing(owner),
+                LanePurpose::Answer(..) => self.clients.own_lane(owner) == Some(None),
+                LanePurpose::Subscriptions => self.clients.is_subscribing(owner),
             };
             if is_up && lacks_one {
                 let Some(lane) = self.check_out(member, queued.login, owner) else {
@@ -129,8 +129,8 @@ impl Engine {
                     lane.due = queued.due;
                 }
                 match queued.wants {
-                    Wants::Answer(..) => self.clients.set_own_lane(owner, Some(lane)),
-                    Wants::Subscriptions => self.clients.add_subscription_lane(owner, member.id, lane),
+                    LanePurpose::Answer(..) => self.clients.set_own_lane(owner, Some(lane)),
+                    LanePurpose::Subscriptions => self.clients.add_subscription_lane(owner, member.id, lane),
                 }
             }
             self.servers.queued -= 1;
@@ -140,16 +140,16 @@ impl Engine {
                     let failed = Failed::at(&member.address, Outcome::Ejected, member.refusal());
                     self.fail_wants(owner, &queued.wants, &failed);
                 }
-                Wants::Answer(to, request, message) if queued.wants.is_streamed() => {
+                LanePurpose::Answer(to, request, message) if queued.wants.is_streamed() => {
                     self.servers.begin_upload(owner);
                     self.send_dedicated(member, queued.login, request, message, *to);
                     let lanes = self.servers.upload_lanes();
                     self.begin_queued_upload(owner, lanes);
                 }
-                Wants::Answer(to, request, message) => {
+                LanePurpose::Answer(to, request, message) => {
                     self.send_dedicated(member, queued.login, request, message, *to);
                 }
-                Wants::Subscriptions => self.go_on_subscribing(owner),
+                LanePurpose::Subscriptions => self.go_on_subscribing(owner),
             }
         }
         let most = member.dedicated.idle as usize;
@@ -162,7 +162,7 @@ impl Engine {
 
     /// Takes the first of the queue that may be served. Those whose login has no room at the server stay where they
     /// are.
-    fn next_queued(&mut self, member: &Arc<Member>) -> Option<Queued> {
+    fn next_queued(&mut self, member: &Arc<Member>) -> Option<LaneWait> {
         let now = self.now;
         let dedicated = self.dedicated_of(member);
         let mut queue = dedicated.queue.iter();

@@ -17,7 +17,7 @@ use super::{
     plan::{Listener, Side, Step, numbered, plan},
 };
 use crate::{
-    client::{Bound, bind, permit},
+    client::{ListenSockets, bind, permit},
     config::{
         Loaded,
         schema::{Config, Permissions, Scripts, SpoolOptions},
@@ -332,8 +332,8 @@ impl Attempt {
         Ok(self.opened)
     }
 
-    fn opened(&mut self, number: u16, bound: Bound) {
-        let Bound {
+    fn opened(&mut self, number: u16, bound: ListenSockets) {
+        let ListenSockets {
             address,
             sockets,
             is_awaited,

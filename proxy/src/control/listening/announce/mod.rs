@@ -21,7 +21,7 @@ use self::{
     version::{PeerVersions, version},
 };
 use crate::{
-    client::Announced,
+    client::Announcements,
     config::{
         listen_socket,
         schema::{ClientTls, Discovery, Verify},
@@ -137,14 +137,14 @@ impl Proxy {
         listening.told = announcements.values().map(AnnouncementStatus::by).collect();
         let answers = listening.addresses.iter().map(|address| {
             let told = announcements.get(address).and_then(|told| told.told.as_ref());
-            told.map_or_else(Announced::new, answers)
+            told.map_or_else(Announcements::new, answers)
         });
         self.register.announce(answers.collect());
     }
 }
 
 /// The answers with this list, in each form of memcached's protocol.
-fn answers(list: &NodeList) -> Announced {
+fn answers(list: &NodeList) -> Announcements {
     let forms = memcache::Discovery::ALL;
     forms.iter().map(|&form| answer(form, list)).collect()
 }

@@ -11,22 +11,22 @@ use proxima_wire::{
 use super::{
     super::{
         error::{ACCESS_DENIED, Error, NO_SCHEMA, is_of_account, is_of_room},
+        identity::{Identity, Proof},
         pending::{Pending, Question},
         state::Client,
         step::Step,
-        who::{Proof, Who},
     },
     Answer, LONGEST, account, denied,
-    question::{ask_server, who},
+    question::{ask_server, identity},
     welcome::{admit, finish},
     wrong,
 };
-use crate::protocol::{Admission, Admitting, Heard, Session, Turn};
+use crate::protocol::{Admission, AdmissionContext, ServerAnswer, Session, Turn};
 
 /// The client says its password, or asks for the key with which it encrypts that.
 pub(super) fn password(
     session: &mut Session,
-    with: &Admitting<'_>,
+    with: &AdmissionContext<'_>,
     answer: Answer<'_>,
     out: &mut Vec<u8>,
 ) -> Admission {
@@ -51,7 +51,7 @@ pub(super) fn password(
 /// The client says its password, encrypted.
 pub(super) fn encrypted(
     session: &mut Session,
-    with: &Admitting<'_>,
+    with: &AdmissionContext<'_>,
     answer: Answer<'_>,
     out: &mut Vec<u8>,
 ) -> Admission {
@@ -76,7 +76,7 @@ pub(super) fn encrypted(
 /// Has a server decide whether the client may log in with this password, unless it is known.
 pub(super) fn begin(
     session: &mut Session,
-    with: &Admitting<'_>,
+    with: &AdmissionContext<'_>,
     answer: Answer<'_>,
     password: &[u8],
     out: &mut Vec<u8>,
@@ -120,8 +120,8 @@ pub(super) fn too_many(answer: Answer<'_>, out: &mut Vec<u8>) -> Admission {
 /// A server has answered, or none has.
 pub(in crate::protocols::mysql) fn heard(
     session: &mut Session,
-    with: &Admitting<'_>,
-    heard: Heard<'_>,
+    with: &AdmissionContext<'_>,
+    heard: ServerAnswer<'_>,
     out: &mut Vec<u8>,
 ) -> Admission {
     let client = session.state.get_mut::<Client>();
@@ -133,10 +133,10 @@ pub(in crate::protocols::mysql) fn heard(
     };
     let account = account(with, &pending.claim);
     let error = match (heard, &question) {
-        (Heard::Reply(reply, bytes), _) => error_in(reply, bytes),
+        (ServerAnswer::Reply(reply, bytes), _) => error_in(reply, bytes),
         // Whether the schema is there, the client is told with its first statement.
-        (Heard::Failed(_), Question::Schema(_)) => return finish(session, with, *pending, 0, out),
-        (Heard::Failed(failed), Question::Login(_)) => {
+        (ServerAnswer::Failed(_), Question::Schema(_)) => return finish(session, with, *pending, 0, out),
+        (ServerAnswer::Failed(failed), Question::Login(_)) => {
             return denied(Error::of(failed), &failed.to_string(), pending.sequence, out);
         }
     };
@@ -151,12 +151,12 @@ pub(in crate::protocols::mysql) fn heard(
             let client = Client::of(session);
             let secret = pending.proof.password().unwrap_or_default();
             let words = |number| {
-                let who = client.map(|client| Who {
+                let identity = client.map(|client| Identity {
                     number,
                     has_schema: false,
-                    ..who(client, &pending)
+                    ..identity(client, &pending)
                 });
-                who.map_or_else(Vec::new, |who| who.encode())
+                identity.map_or_else(Vec::new, |identity| identity.encode())
             };
             pending.number = attempt.succeed(secret, words, with.unix);
             true

@@ -33,7 +33,7 @@ use super::{
     state::Client,
     step::{Claim, Step},
 };
-use crate::protocol::{Access, Account, Admission, Admitting, Session};
+use crate::protocol::{Access, Account, Admission, AdmissionContext, Session};
 
 /// Bytes of the longest name of a user, and of the longest password. Servers take shorter ones.
 const LONGEST: usize = 1024;
@@ -52,7 +52,7 @@ struct Answer<'a> {
 /// Takes a step.
 pub(super) fn step(
     session: &mut Session,
-    with: &Admitting<'_>,
+    with: &AdmissionContext<'_>,
     bytes: &[u8],
     out: &mut Vec<u8>,
 ) -> Admission {
@@ -134,7 +134,7 @@ pub(super) fn change_user(client: &mut Client, message: &[u8]) -> bool {
 }
 
 /// Greets the client. The login begins.
-fn greet(session: &mut Session, with: &Admitting<'_>, out: &mut Vec<u8>) {
+fn greet(session: &mut Session, with: &AdmissionContext<'_>, out: &mut Vec<u8>) {
     let salt = fresh(with);
     let Some(offer) = Offer::decode(with.greeting) else {
         return;
@@ -173,7 +173,7 @@ fn greet(session: &mut Session, with: &Admitting<'_>, out: &mut Vec<u8>) {
 }
 
 /// A salt that nobody has had, and nobody can foretell.
-fn fresh(with: &Admitting<'_>) -> [u8; SALT] {
+fn fresh(with: &AdmissionContext<'_>) -> [u8; SALT] {
     let mut bytes = [0; 24];
     let [a, b, c, _] = with.random;
     if aws_lc_rs::rand::fill(&mut bytes).is_err() {
@@ -196,7 +196,7 @@ fn unquoted(name: &[u8]) -> &[u8] {
 }
 
 /// The account that the client wants to be.
-fn account(with: &Admitting<'_>, claim: &Claim) -> Account {
+fn account(with: &AdmissionContext<'_>, claim: &Claim) -> Account {
     let mut realm = with.realm.as_bytes().to_vec();
     if with.has_realm_by_schema {
         realm.push(0);
@@ -208,7 +208,7 @@ fn account(with: &Admitting<'_>, claim: &Claim) -> Account {
 /// The client says who it is.
 fn hello(
     session: &mut Session,
-    with: &Admitting<'_>,
+    with: &AdmissionContext<'_>,
     login: &Login<'_>,
     (used, sequence): (usize, u8),
     out: &mut Vec<u8>,

@@ -9,17 +9,17 @@ use proxima_wire::mysql::{
 use super::{
     super::{
         error::ACCESS_DENIED,
+        identity::Proof,
         pending::Pending,
         state::Client,
         step::{Claim, Step},
-        who::Proof,
     },
     Answer, account, ask, attempt, denied, fresh, no_method,
     secret::Secret,
     welcome::admit,
     wrong,
 };
-use crate::protocol::{Access, Admission, Admitting, CachedLogin, Session};
+use crate::protocol::{Access, Admission, AdmissionContext, CachedLogin, Session};
 
 /// Can a client prove by this method that it is this user?
 pub(super) fn takes(access: &Access, user: &[u8], method: &[u8], is_private: bool) -> bool {
@@ -36,7 +36,7 @@ pub(super) fn takes(access: &Access, user: &[u8], method: &[u8], is_private: boo
 /// The client proves who it is.
 pub(super) fn prove(
     session: &mut Session,
-    with: &Admitting<'_>,
+    with: &AdmissionContext<'_>,
     answer: Answer<'_>,
     out: &mut Vec<u8>,
 ) -> Admission {
@@ -45,9 +45,9 @@ pub(super) fn prove(
     };
     let found = match &session.access {
         Access::Pass => match prove_to_servers(client, with, answer, out) {
-            Proven::ByLogin(proof, number) => Some((proof, number)),
-            Proven::Not(step) => return step,
-            Proven::ByPassword(password) => {
+            ProofResult::ByLogin(proof, number) => Some((proof, number)),
+            ProofResult::Not(step) => return step,
+            ProofResult::ByPassword(password) => {
                 return attempt::begin(session, with, answer, &password, out);
             }
         },
@@ -67,7 +67,7 @@ pub(super) fn prove(
 }
 
 /// What a client has proved where the servers alone know its password.
-enum Proven {
+enum ProofResult {
     /// The password of a cached login, with the login's number.
     ByLogin(Proof, u64),
     /// Nothing: it has said this password.
@@ -78,20 +78,20 @@ enum Proven {
 
 fn prove_to_servers(
     client: &mut Client,
-    with: &Admitting<'_>,
+    with: &AdmissionContext<'_>,
     answer: Answer<'_>,
     out: &mut Vec<u8>,
-) -> Proven {
+) -> ProofResult {
     let Answer { claim, payload, .. } = answer;
     let account = account(with, claim);
     if with.logins.is_denied(with.host, &account, with.unix) {
-        return Proven::Not(attempt::too_many(answer, out));
+        return ProofResult::Not(attempt::too_many(answer, out));
     }
     if claim.method == CLEAR {
-        return Proven::ByPassword(payload.strip_suffix(&[0]).unwrap_or(payload).to_vec());
+        return ProofResult::ByPassword(payload.strip_suffix(&[0]).unwrap_or(payload).to_vec());
     }
     if matches!(payload, [] | [0]) {
-        return Proven::ByPassword(Vec::new());
+        return ProofResult::ByPassword(Vec::new());
     }
     let logins = with.logins.of(&account);
     // One that was wrong in another method is not looked at.
@@ -100,19 +100,19 @@ fn prove_to_servers(
         Some(_) => None,
     };
     if let Some((proof, number)) = found {
-        return Proven::ByLogin(proof, number);
+        return ProofResult::ByLogin(proof, number);
     }
     if !logins.is_empty() {
         let doubt = || with.logins.doubt(with.host, &account, with.unix);
         client.doubt.get_or_insert_with(doubt);
     }
-    Proven::Not(ask_for_more(client, with, answer, out))
+    ProofResult::Not(ask_for_more(client, with, answer, out))
 }
 
 /// Asks a client that has proved nothing for its password, or for the method by which it is asked for that.
 fn ask_for_more(
     client: &mut Client,
-    with: &Admitting<'_>,
+    with: &AdmissionContext<'_>,
     answer: Answer<'_>,
     out: &mut Vec<u8>,
 ) -> Admission {

@@ -3,10 +3,10 @@
 use proxima_wire::mysql::append_packet;
 
 use super::super::{
+    identity::Identity,
     pending::{Pending, Question},
     state::Client,
     step::Step,
-    who::Who,
 };
 use crate::protocol::{Admission, Session};
 
@@ -16,8 +16,8 @@ const INIT_DB: u8 = 2;
 const PING: u8 = 14;
 
 /// The login at a server of this client.
-pub(super) fn who(client: &Client, pending: &Pending) -> Who {
-    Who {
+pub(super) fn identity(client: &Client, pending: &Pending) -> Identity {
+    Identity {
         user: pending.claim.user.clone(),
         proof: pending.proof.clone(),
         capabilities: client.capabilities,
@@ -47,9 +47,9 @@ pub(super) fn ask_server(
         }
     });
     let (Question::Login(attempt) | Question::Schema(attempt)) = &question;
-    session.login = Who {
+    session.login = Identity {
         number: attempt.number(),
-        ..who(client, &pending)
+        ..identity(client, &pending)
     }
     .encode();
     client.step = Step::Asked;

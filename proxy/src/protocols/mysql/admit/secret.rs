@@ -5,7 +5,7 @@ use proxima_wire::mysql::{
     password::{CACHING_SHA2, CLEAR, NATIVE, NativeHash, NativeKey, Sha2Key, are_equal},
 };
 
-use super::super::who::Proof;
+use super::super::identity::Proof;
 
 /// What the proxy knows of a user: a password, or the hash of one as `mysql.user` shows it.
 pub(super) enum Secret<'a> {

@@ -14,9 +14,9 @@ use super::{
         step::Step,
     },
     account, denied,
-    question::{ask_server, who},
+    question::{ask_server, identity},
 };
-use crate::protocol::{Access, Admission, Admitting, Door, Session, Terms, Turn};
+use crate::protocol::{Access, Admission, AdmissionContext, Door, Session, Terms, Turn};
 
 /// What a listener with this door serves to a user for whom this holds.
 pub(in crate::protocols::mysql) fn door_of(door: Door, terms: Terms) -> Door {
@@ -37,7 +37,7 @@ pub(in crate::protocols::mysql) fn terms(access: &Access, user: &[u8]) -> Terms 
 /// The client is who it says that it is. A server is asked for its schema, unless one has told of that lately.
 pub(super) fn admit(
     session: &mut Session,
-    with: &Admitting<'_>,
+    with: &AdmissionContext<'_>,
     mut pending: Pending,
     used: usize,
     out: &mut Vec<u8>,
@@ -89,7 +89,7 @@ pub(super) fn admit(
 /// The client is a user from now on, whose session begins.
 pub(super) fn finish(
     session: &mut Session,
-    with: &Admitting<'_>,
+    with: &AdmissionContext<'_>,
     pending: Pending,
     used: usize,
     out: &mut Vec<u8>,
@@ -108,8 +108,8 @@ pub(super) fn finish(
         let text = format!("Access denied for user '{user}' (using password: YES)");
         return denied(ACCESS_DENIED, &text, pending.sequence, out);
     }
-    let who = who(client, &pending);
-    session.login = who.encode();
+    let identity = identity(client, &pending);
+    session.login = identity.encode();
     *client = Client {
         step: Step::Over,
         door: door_of(client.door, terms),
@@ -117,7 +117,7 @@ pub(super) fn finish(
         capabilities: client.capabilities,
         collation: client.collation,
         reads: client.reads,
-        who: Some(who),
+        identity: Some(identity),
         user_connection: client.user_connection.take(),
         settings: Settings::of_schema(&pending.claim.schema),
         status: Status::AUTOCOMMIT,

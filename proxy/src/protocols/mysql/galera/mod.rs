@@ -28,8 +28,8 @@ use super::{
     state::Client,
 };
 use crate::protocol::{
-    Answerer, Asked, Failed, Fate, Heard, HoldLimit, MemberFacts, Monitor, OneWriter, PoolChanges,
-    PoolMembers, PoolOrders, PoolSettings, PoolState, Role, RoleStatus,
+    Answerer, Failed, Fate, HoldLimit, MemberFacts, Monitor, OneWriter, PoolChanges, PoolMembers, PoolOrders,
+    PoolRequest, PoolSettings, PoolState, Role, RoleStatus, ServerAnswer,
 };
 
 /// Time between two questions to a server.
@@ -141,7 +141,7 @@ impl PoolState for Galera {
     }
 
     /// Whatever writes waits while nobody takes writes; and everything while nothing is known of any server.
-    fn holds(&self, asked: &Asked<'_>) -> bool {
+    fn holds(&self, asked: &PoolRequest<'_>) -> bool {
         let has_writer = self.nodes.writer() != 0 || self.orders.writer().is_some();
         !has_writer && (asked.class != Class::Read || !self.nodes.has_reader())
     }
@@ -153,19 +153,19 @@ impl PoolState for Galera {
         }
     }
 
-    fn answered(&self, token: u64, of: &Answerer<'_>, heard: Heard<'_>) {
+    fn answered(&self, token: u64, of: &Answerer<'_>, heard: ServerAnswer<'_>) {
         let answer = match (token, heard) {
-            (STATUS, Heard::Reply(reply, bytes)) if !reply.outcome.is_error() => Answer::read(bytes),
-            (PROOF, Heard::Reply(reply, _)) => Answer::Proof(!reply.outcome.is_error()),
+            (STATUS, ServerAnswer::Reply(reply, bytes)) if !reply.outcome.is_error() => Answer::read(bytes),
+            (PROOF, ServerAnswer::Reply(reply, _)) => Answer::Proof(!reply.outcome.is_error()),
             // That a server is late with it says nothing of this very server.
-            (PROOF, Heard::Failed(_)) => Answer::Proof(false),
-            (_, Heard::Reply(_, bytes)) => Answer::Failed(error_text(bytes)),
-            (_, Heard::Failed(failed)) => Answer::Failed(failed.to_string()),
+            (PROOF, ServerAnswer::Failed(_)) => Answer::Proof(false),
+            (_, ServerAnswer::Reply(_, bytes)) => Answer::Failed(error_text(bytes)),
+            (_, ServerAnswer::Failed(failed)) => Answer::Failed(failed.to_string()),
         };
         self.note(of, answer);
     }
 
-    fn member(&self, asked: &Asked<'_>, members: &dyn PoolMembers) -> Option<usize> {
+    fn member(&self, asked: &PoolRequest<'_>, members: &dyn PoolMembers) -> Option<usize> {
         let writer = self.writer(members);
         let serves = |&at: &usize| {
             members
@@ -185,7 +185,7 @@ impl PoolState for Galera {
     }
 
     /// A read that has turned out to write, or whose server does not serve, goes to the writer.
-    fn redirect(&self, asked: &Asked<'_>, reply: &[u8], members: &dyn PoolMembers) -> Option<usize> {
+    fn redirect(&self, asked: &PoolRequest<'_>, reply: &[u8], members: &dyn PoolMembers) -> Option<usize> {
         if asked.class != Class::Read || !leads_on(reply) {
             return None;
         }
@@ -193,7 +193,7 @@ impl PoolState for Galera {
     }
 
     /// A server that cannot be reached serves no longer, and what it has not executed goes to another one.
-    fn failed(&self, asked: &Asked<'_>, of: &Answerer<'_>, failed: &Failed<'_>) -> bool {
+    fn failed(&self, asked: &PoolRequest<'_>, of: &Answerer<'_>, failed: &Failed<'_>) -> bool {
         let is_gone = matches!(
             failed.outcome,
             Outcome::ConnectError | Outcome::ConnectTimeout | Outcome::Ejected | Outcome::Timeout
@@ -265,7 +265,7 @@ impl PoolState for Galera {
 }
 
 /// Does this come from a client of a listener that rejects writes?
-fn is_for_reads(asked: &Asked<'_>) -> bool {
+fn is_for_reads(asked: &PoolRequest<'_>) -> bool {
     Client::of(asked.session).is_some_and(|client| client.door.rejects_writes)
 }
 

@@ -322,7 +322,7 @@ fn natural(one: &str, other: &str) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Noted, Reached};
+    use crate::protocol::{MemberNote, ReachedCount};
 
     const WRITER: OneWriter = OneWriter {
         order: Vec::new(),
@@ -333,7 +333,7 @@ mod tests {
 
     struct Cluster {
         nodes: Nodes,
-        noted: Vec<Noted>,
+        noted: Vec<MemberNote>,
         settings: OneWriter,
     }
 
@@ -344,7 +344,7 @@ mod tests {
             nodes.all.lock().unwrap().begun = Instant::now().checked_sub(SETTLING);
             Self {
                 nodes,
-                noted: (0..size).map(|_| Noted::default()).collect(),
+                noted: (0..size).map(|_| MemberNote::default()).collect(),
                 settings,
             }
         }
@@ -355,7 +355,7 @@ mod tests {
                 is_up: true,
                 position: at,
                 address: &format!("10.0.0.{at}:3306"),
-                reached: &Reached::default(),
+                reached: &ReachedCount::default(),
                 noted: &self.noted[at],
             };
             self.nodes.heard(&of, answer, &self.settings);

@@ -21,15 +21,15 @@ const AGAIN: u8 = 3;
 type Make<T> = Box<dyn Fn(&Set) -> Result<T, TlsError> + Send + Sync>;
 
 /// What was made of a set of files.
-pub(super) struct Followed<T> {
+pub(super) struct FileWatch<T> {
     files: Files,
     make: Make<T>,
     current: RwLock<Arc<T>>,
-    seen: Mutex<Seen>,
+    seen: Mutex<FileState>,
 }
 
 /// What was seen of the files.
-struct Seen {
+struct FileState {
     stamps: Vec<Stamp>,
     /// The digest of what was read last, or why it could not be read.
     last: Result<u128, TlsError>,
@@ -51,7 +51,7 @@ pub(super) enum Look {
     Refused(TlsError),
 }
 
-impl<T> Followed<T> {
+impl<T> FileWatch<T> {
     /// Reads the files for the first time.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl<T> Followed<T> {
             files,
             make: Box::new(make),
             current: RwLock::new(Arc::new(made)),
-            seen: Mutex::new(Seen {
+            seen: Mutex::new(FileState {
                 stamps,
                 last: Ok(contents.digest()),
                 refused: None,
@@ -89,7 +89,7 @@ impl<T> Followed<T> {
             files,
             make: Box::new(|_| Err(TlsError::Library("there are no files".into()))),
             current: RwLock::new(Arc::new(made)),
-            seen: Mutex::new(Seen {
+            seen: Mutex::new(FileState {
                 stamps: Vec::new(),
                 last: Ok(0),
                 refused: None,

@@ -6,7 +6,7 @@ use super::Repair;
 
 /// Replication of a protocol's values to all servers of a pool. [`Repair`] says how a server that missed
 /// writes is repaired.
-pub trait Copied: Repair {
+pub trait CopySupport: Repair {
     /// How a request runs where every server holds a copy.
     fn effect(&self, request: &Request, message: &[u8]) -> Effect;
 
@@ -23,7 +23,7 @@ pub trait Copied: Repair {
         false
     }
 
-    /// Appends the request for the other copies after this complete reply to [`Copied::read_back`]. `_unix`:
+    /// Appends the request for the other copies after this complete reply to [`CopySupport::read_back`]. `_unix`:
     /// the current time in seconds since 1970. By default it removes theirs.
     fn store_read_back(
         &self,
@@ -60,7 +60,7 @@ pub trait Copied: Repair {
         false
     }
 
-    /// Appends the request that stores what this complete reply to [`Copied::fetch`] has, unless the copy has
+    /// Appends the request that stores what this complete reply to [`CopySupport::fetch`] has, unless the copy has
     /// a value. `_unix`: the current time in seconds since 1970. Returns false, and appends nothing, if the
     /// reply has nothing to be stored.
     fn store_fetched(&self, _key: &[u8], _reply: &[u8], _unix: u64, _out: &mut Vec<u8>) -> bool {

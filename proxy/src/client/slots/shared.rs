@@ -1,4 +1,4 @@
-//! A kept reply that leaves in pieces, as its reader takes them.
+//! A reply from the near cache that leaves in pieces, as its reader takes them.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::{client::HIGH_WATER, stream::append};
 
 /// Bytes that others have as well, and what makes them this reader's reply.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Loan<'a> {
+pub(crate) struct SharedReply<'a> {
     /// A head of its own, which stands for so many of the first bytes.
     pub(crate) own: Option<(&'a [u8], usize)>,
     /// The bytes.
@@ -17,7 +17,7 @@ pub(crate) struct Loan<'a> {
 
 /// A large reply whose bytes others have as well: they live until its last reader has taken them.
 #[derive(Debug)]
-pub(in crate::client) struct Lent {
+pub(in crate::client) struct SharedReplyRest {
     /// The head as this reader's own; empty: that of the bytes.
     head: Box<[u8]>,
     bytes: Arc<[u8]>,
@@ -30,9 +30,9 @@ pub(in crate::client) struct Lent {
     charged: usize,
 }
 
-impl Lent {
+impl SharedReplyRest {
     /// A reply whose last `trailer` bytes are not for the client.
-    pub(in crate::client) fn new(Loan { own, bytes, tail }: Loan<'_>, trailer: usize) -> Self {
+    pub(in crate::client) fn new(SharedReply { own, bytes, tail }: SharedReply<'_>, trailer: usize) -> Self {
         let (head, next) = own.unwrap_or_default();
         let of_tail = trailer.min(tail.len());
         Self {

@@ -4,7 +4,7 @@ use proxima_wire::mysql::{Capabilities, EofPacket, Header, OkPacket, Status};
 
 /// What one packet says.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Told<'a> {
+pub(super) enum LastPacket<'a> {
     /// A statement is done, or its rows end.
     Ok(OkPacket<'a>),
     /// Rows or definitions end.
@@ -15,7 +15,7 @@ pub(super) enum Told<'a> {
 
 /// A reply, or a part of one, which ends with a packet that says something.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct End<'a> {
+pub(super) struct ReplyEnd<'a> {
     /// All of its bytes.
     pub(super) bytes: &'a [u8],
     /// Bytes of the last packet, with its header.
@@ -24,7 +24,7 @@ pub(super) struct End<'a> {
     pub(super) capabilities: Capabilities,
 }
 
-impl<'a> End<'a> {
+impl<'a> ReplyEnd<'a> {
     /// The bytes before the last packet.
     pub(super) fn before(&self) -> &'a [u8] {
         &self.bytes[..self.bytes.len().saturating_sub(self.last)]
@@ -37,19 +37,19 @@ impl<'a> End<'a> {
 
     /// Do the rows wait in a cursor?
     pub(super) fn has_cursor(&self) -> bool {
-        match self.told() {
-            Some(Told::Ok(ok)) => ok.status.has(Status::CURSOR_EXISTS),
-            Some(Told::Eof(eof)) => eof.status.has(Status::CURSOR_EXISTS),
-            Some(Told::Error) | None => false,
+        match self.last_packet() {
+            Some(LastPacket::Ok(ok)) => ok.status.has(Status::CURSOR_EXISTS),
+            Some(LastPacket::Eof(eof)) => eof.status.has(Status::CURSOR_EXISTS),
+            Some(LastPacket::Error) | None => false,
         }
     }
 
     /// Does another result follow?
     pub(super) fn goes_on(&self) -> bool {
-        match self.told() {
-            Some(Told::Ok(ok)) => ok.status.has(Status::MORE_RESULTS),
-            Some(Told::Eof(eof)) => eof.status.has(Status::MORE_RESULTS),
-            Some(Told::Error) | None => false,
+        match self.last_packet() {
+            Some(LastPacket::Ok(ok)) => ok.status.has(Status::MORE_RESULTS),
+            Some(LastPacket::Eof(eof)) => eof.status.has(Status::MORE_RESULTS),
+            Some(LastPacket::Error) | None => false,
         }
     }
 
@@ -59,14 +59,14 @@ impl<'a> End<'a> {
     }
 
     /// What the last packet says. `None`: it says nothing of the connection.
-    pub(super) fn told(&self) -> Option<Told<'a>> {
+    pub(super) fn last_packet(&self) -> Option<LastPacket<'a>> {
         let payload = self.packet().get(Header::LEN..)?;
         match payload.first()? {
-            0xff => Some(Told::Error),
-            0xfe if payload.len() == 5 => EofPacket::read(payload).ok().map(Told::Eof),
+            0xff => Some(LastPacket::Error),
+            0xfe if payload.len() == 5 => EofPacket::read(payload).ok().map(LastPacket::Eof),
             0 | 0xfe => OkPacket::read(payload, self.capabilities, false)
                 .ok()
-                .map(Told::Ok),
+                .map(LastPacket::Ok),
             _ => None,
         }
     }

@@ -1,8 +1,8 @@
-//! What a process tells of itself.
+//! Process-wide counters for `INFO`.
 
-/// Figures of the whole process, for protocols whose servers tell theirs on request.
+/// Counters of the whole process, for protocols whose servers tell theirs on request.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Figures {
+pub struct ProcessCounters {
     /// Seconds since the process has started.
     pub uptime: u64,
     /// Clients that are connected.

@@ -36,7 +36,7 @@ pub(super) enum Proof {
 
 /// A login at a server.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Who {
+pub(super) struct Identity {
     pub(super) user: Vec<u8>,
     pub(super) proof: Proof,
     /// What the client has agreed on with the proxy.
@@ -50,7 +50,7 @@ pub(super) struct Who {
     pub(super) has_schema: bool,
 }
 
-impl Who {
+impl Identity {
     /// What the connection to the server is to have.
     pub(super) fn wanted(&self) -> Capabilities {
         self.capabilities.both(TELLING).with(ALWAYS)
@@ -119,9 +119,9 @@ impl Proof {
 }
 
 /// No secret is shown.
-impl fmt::Debug for Who {
+impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Who({})", self.user.escape_ascii())
+        write!(f, "Identity({})", self.user.escape_ascii())
     }
 }
 
@@ -129,7 +129,7 @@ impl fmt::Debug for Who {
 mod tests {
     use proxima_wire::mysql::{Capabilities, password::NativeKey};
 
-    use super::{Proof, Who};
+    use super::{Identity, Proof};
 
     #[test]
     fn a_login_is_read_as_it_was_written_and_shows_no_secret() {
@@ -138,7 +138,7 @@ mod tests {
             Proof::Password(Vec::new()),
             Proof::NativeKey(NativeKey::of(b"secret")),
         ] {
-            let who = Who {
+            let identity = Identity {
                 user: b"ann".to_vec(),
                 proof,
                 capabilities: Capabilities::FOUND_ROWS,
@@ -146,11 +146,11 @@ mod tests {
                 number: 7,
                 has_schema: true,
             };
-            let words = who.encode();
-            assert!(Who::decode(&words) == Some(who.clone()));
-            assert_eq!(format!("{who:?}"), "Who(ann)");
+            let words = identity.encode();
+            assert!(Identity::decode(&words) == Some(identity.clone()));
+            assert_eq!(format!("{identity:?}"), "Identity(ann)");
             for end in 0..words.len().min(22) {
-                assert!(Who::decode(&words[..end]).is_none(), "{end}");
+                assert!(Identity::decode(&words[..end]).is_none(), "{end}");
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::protocol::Session;
 
 /// A login of lanes, in a form that a session keeps. The pool's own login in RESP2 is the empty one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Who {
+pub(super) struct Identity {
     /// The version of the protocol, as in a session.
     pub(super) form: u16,
     /// The database; `None`: the pool's own.
@@ -37,7 +37,7 @@ impl fmt::Debug for User {
     }
 }
 
-impl Who {
+impl Identity {
     /// Whom the requests of this client go as.
     pub(super) fn of(session: &Session) -> Self {
         Self::decode(&session.login)
@@ -87,7 +87,7 @@ impl Who {
 
 #[cfg(test)]
 mod tests {
-    use super::{User, Who};
+    use super::{Identity, User};
 
     #[test]
     fn what_a_session_keeps_is_what_was_said() {
@@ -98,10 +98,10 @@ mod tests {
         for user in [User::Pool, User::Nobody, named] {
             for (form, database) in [(0, None), (1, Some(0)), (1, Some(u32::MAX))] {
                 let user = user.clone();
-                let who = Who { form, database, user };
-                assert_eq!(Who::decode(&who.encode()), who);
+                let identity = Identity { form, database, user };
+                assert_eq!(Identity::decode(&identity.encode()), identity);
             }
         }
-        assert!(Who::default().encode().is_empty());
+        assert!(Identity::default().encode().is_empty());
     }
 }
