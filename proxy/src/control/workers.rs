@@ -19,7 +19,7 @@ use crate::{
     metrics::Metrics,
     protocol::Wakers,
     reactor::{Epoll, Io, Reactor, Uring},
-    worker::{Channels, Mailbox, Order, Worker},
+    worker::{Mailbox, Order, Wiring, Worker},
 };
 
 /// Makes an engine. It is called on the worker's thread, as an engine cannot move to another one.
@@ -61,7 +61,7 @@ impl Workers {
         let mut handles = Vec::new();
         for ((number, engine), (inbox, waker)) in engines.into_iter().enumerate().zip(ends) {
             let tick = Arc::new(AtomicBool::new(false));
-            let channels = Channels {
+            let wiring = Wiring {
                 started,
                 orders: inbox,
                 waker,
@@ -69,7 +69,7 @@ impl Workers {
                 tick: Arc::clone(&tick),
                 peers: mailboxes.clone(),
             };
-            let thread = Mutex::new(Some(spawn(number, io, engine, channels)?));
+            let thread = Mutex::new(Some(spawn(number, io, engine, wiring)?));
             handles.push(WorkerHandle {
                 mailbox: mailboxes[number].clone(),
                 tick,
@@ -162,14 +162,14 @@ impl WorkerHandle {
 
 /// Starts a worker's thread. A ring must be made by the thread that uses it, so this returns only when the
 /// thread has told whether that worked.
-fn spawn(number: usize, io: Io, engine: Make, channels: Channels) -> std::io::Result<JoinHandle<()>> {
+fn spawn(number: usize, io: Io, engine: Make, wiring: Wiring) -> std::io::Result<JoinHandle<()>> {
     let (ready, told) = mpsc::channel();
     let thread = thread::Builder::new()
         .name(format!("worker-{number}"))
         .spawn(move || {
             let result = match io {
-                Io::Uring => work(Uring::new(), engine(), channels, &ready),
-                _ => work(Epoll::new(), engine(), channels, &ready),
+                Io::Uring => work(Uring::new(), engine(), wiring, &ready),
+                _ => work(Epoll::new(), engine(), wiring, &ready),
             };
             if let Err(error) = result {
                 tracing::error!(worker = number, %error, "worker ended");
@@ -187,10 +187,10 @@ fn spawn(number: usize, io: Io, engine: Make, channels: Channels) -> std::io::Re
 fn work<R: Reactor>(
     reactor: std::io::Result<R>,
     engine: Engine,
-    channels: Channels,
+    wiring: Wiring,
     ready: &Sender<std::io::Result<()>>,
 ) -> std::io::Result<()> {
-    match reactor.and_then(|reactor| Worker::new(reactor, engine, channels)) {
+    match reactor.and_then(|reactor| Worker::new(reactor, engine, wiring)) {
         Ok(worker) => {
             let _ = ready.send(Ok(()));
             worker.run()

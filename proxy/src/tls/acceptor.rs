@@ -11,8 +11,8 @@ use rustls::{
 
 use super::{
     TlsError,
-    files::{Authorities, Files},
     file_watch::{FileWatch, Look},
+    files::{Authorities, Files},
     own::own,
     provider,
     session::begin,

@@ -16,8 +16,8 @@ use rustls::{
 
 use super::{
     TlsError,
-    files::{Authorities, Files},
     file_watch::FileWatch,
+    files::{Authorities, Files},
     provider,
     session::begin,
     set::Set,

@@ -48,8 +48,8 @@ use crate::{
     tls::Failure,
 };
 
-/// The channels between a worker and the rest of the process.
-pub struct Channels {
+/// The ends of the queues between a worker and the rest of the process.
+pub struct Wiring {
     /// The instant at which the clock of the process was 0.
     pub started: Instant,
     /// Orders to this worker.
@@ -110,19 +110,19 @@ pub struct Worker<R> {
 }
 
 impl<R: Reactor> Worker<R> {
-    /// A worker with its channels.
+    /// A worker with its ends of the queues.
     ///
     /// # Errors
     /// The reactor refuses a socket.
-    pub fn new(mut reactor: R, engine: Engine, channels: Channels) -> io::Result<Self> {
-        let Channels {
+    pub fn new(mut reactor: R, engine: Engine, wiring: Wiring) -> io::Result<Self> {
+        let Wiring {
             started,
             orders,
             waker,
             events,
             tick,
             peers,
-        } = channels;
+        } = wiring;
         reactor.add(MAILBOX, waker, Expect::Small)?;
         Ok(Self {
             upcoming: VecDeque::with_capacity(LOOKAHEAD),

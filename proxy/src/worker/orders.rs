@@ -130,7 +130,7 @@ pub enum Order {
 /// The mailbox of a worker. Any thread may put orders into it.
 #[derive(Clone)]
 pub struct Mailbox {
-    /// The channel of the orders.
+    /// The sending end of the orders' queue.
     pub orders: Sender<Order>,
     /// A byte written here wakes the worker.
     pub bell: Arc<UnixStream>,

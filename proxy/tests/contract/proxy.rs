@@ -32,7 +32,7 @@ use proxima::{
     protocol::{Control, Protocols},
     reactor::{Epoll, Reactor, Uring},
     route::{CompileError, Compiler, Tree},
-    worker::{Channels, Order, Worker},
+    worker::{Order, Wiring, Worker},
 };
 use socket2::Socket;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
@@ -361,7 +361,7 @@ impl Work {
         let register = Arc::new(Register::new(1));
         let locks = Arc::new(KeyLocks::new(1, [1, 2, 3, 4]));
         let engine = Engine::new(self.limits, store, register, locks, facts, 1);
-        let channels = Channels {
+        let wiring = Wiring {
             started: Instant::now(),
             orders: self.inbox,
             waker: self.waker,
@@ -369,7 +369,7 @@ impl Work {
             tick: self.tick,
             peers: Vec::new(),
         };
-        Worker::new(reactor.unwrap(), engine, channels)
+        Worker::new(reactor.unwrap(), engine, wiring)
             .unwrap()
             .run()
             .unwrap();

@@ -18,13 +18,13 @@ impl Uring {
     pub(super) fn accepted(&mut self, conn: Conn, result: i32) -> Option<Event> {
         // SAFETY: the kernel made this descriptor for us and nobody else knows it.
         let fd = (result >= 0).then(|| unsafe { OwnedFd::from_raw_fd(result) });
-        let link = self.link(conn)?;
-        let tag = link.tag;
+        let connection = self.connection(conn)?;
+        let tag = connection.tag;
         // A client that has reset meanwhile has no address any more that could be asked for.
-        let address = link.peer.as_ref().and_then(|peer| peer.get());
-        link.receiving = false;
-        link.operations -= 1;
-        if link.closed {
+        let address = connection.peer.as_ref().and_then(|peer| peer.get());
+        connection.receiving = false;
+        connection.operations -= 1;
+        if connection.closed {
             self.drain(conn);
             self.finish(conn);
         } else if fd.is_some() {
@@ -47,13 +47,16 @@ impl Uring {
         while let Some(&mut (conn, ref mut left)) = self.accepting.last_mut() {
             *left -= 1;
             let is_last = *left == 0;
-            let Some(link) = self.open(conn).filter(|link| !link.paused && !is_last) else {
+            let Some(connection) = self
+                .open(conn)
+                .filter(|connection| !connection.paused && !is_last)
+            else {
                 self.accepting.pop();
                 self.receive(conn);
                 continue;
             };
-            let tag = link.tag;
-            match accept(&link.socket) {
+            let tag = connection.tag;
+            match accept(&connection.socket) {
                 Ok(Some((socket, address))) => {
                     return Some(Event::Accepted { tag, socket, address });
                 }
@@ -73,19 +76,22 @@ impl Uring {
     /// Pauses a listener that has no descriptor for the next client. The clients stay in the queue until it
     /// is resumed.
     fn cannot_accept(&mut self, conn: Conn, error: io::Error) -> Option<Event> {
-        let link = self.open(conn)?;
-        link.paused = true;
-        Some(Event::Failed { tag: link.tag, error })
+        let connection = self.open(conn)?;
+        connection.paused = true;
+        Some(Event::Failed {
+            tag: connection.tag,
+            error,
+        })
     }
 
     /// Accepts the clients in a closed listener's queue before it is gone.
     pub(super) fn drain(&mut self, conn: Conn) {
-        let Some(link) = self.links.get(conn.index as usize) else {
+        let Some(connection) = self.connections.get(conn.index as usize) else {
             return;
         };
-        while let Ok(Some((socket, address))) = accept(&link.socket) {
+        while let Ok(Some((socket, address))) = accept(&connection.socket) {
             self.events.push_back(Event::Accepted {
-                tag: link.tag,
+                tag: connection.tag,
                 socket,
                 address,
             });

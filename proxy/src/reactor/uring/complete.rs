@@ -6,22 +6,22 @@ use io_uring::cqueue;
 
 use super::{
     Uring,
-    link::{Op, conn, op},
+    connection::{Op, conn, op},
 };
 use crate::reactor::{Conn, Event, Expect, Reactor, socket::reset};
 
 impl Uring {
     /// Frees a closed link once the kernel has no operation of it any more.
     pub(super) fn finish(&mut self, conn: Conn) {
-        let Some(link) = self.link(conn).filter(|link| link.closed) else {
+        let Some(connection) = self.connection(conn).filter(|connection| connection.closed) else {
             return;
         };
-        if link.operations > 0 {
+        if connection.operations > 0 {
             // A pending receive and send then complete. Bytes that were sent before are still delivered.
-            let _ = link.socket.shutdown(std::net::Shutdown::Both);
+            let _ = connection.socket.shutdown(std::net::Shutdown::Both);
             return;
         }
-        self.links.remove(conn.index as usize);
+        self.connections.remove(conn.index as usize);
     }
 
     pub(super) fn complete(&mut self, data: u64, result: i32, flags: u32) -> Option<Event> {
@@ -31,12 +31,12 @@ impl Uring {
             Op::Accept => self.accepted(conn, result),
             Op::Receive => self.received(conn, result, flags),
             Op::Connect => {
-                let link = self.link(conn)?;
-                link.operations -= 1;
-                link.connecting = false;
-                link.address = None;
-                let tag = link.tag;
-                if link.closed {
+                let connection = self.connection(conn)?;
+                connection.operations -= 1;
+                connection.connecting = false;
+                connection.address = None;
+                let tag = connection.tag;
+                if connection.closed {
                     self.finish(conn);
                     return None;
                 }
@@ -46,32 +46,32 @@ impl Uring {
                         error: io::Error::from_raw_os_error(-result),
                     });
                 }
-                if !link.sending.is_empty() {
+                if !connection.sending.is_empty() {
                     self.send_slowly(conn);
                 }
                 self.receive(conn);
                 Some(Event::Connected { tag })
             }
             Op::Slow => {
-                let link = self.link(conn)?;
-                link.operations -= 1;
-                if link.closed {
+                let connection = self.connection(conn)?;
+                connection.operations -= 1;
+                if connection.closed {
                     self.finish(conn);
                     return None;
                 }
                 if result < 0 && result != -libc::EINTR && result != -libc::EAGAIN {
-                    (link.slow, link.sent, link.sending) = (false, 0, Vec::new());
+                    (connection.slow, connection.sent, connection.sending) = (false, 0, Vec::new());
                     self.break_off(conn, -result);
                     return None;
                 }
-                link.sent += result.max(0) as usize;
-                if link.sent < link.sending.len() {
+                connection.sent += result.max(0) as usize;
+                if connection.sent < connection.sending.len() {
                     self.send_slowly(conn);
                     return None;
                 }
-                link.slow = false;
-                link.sent = 0;
-                let (tag, bytes) = (link.tag, mem::take(&mut link.sending));
+                connection.slow = false;
+                connection.sent = 0;
+                let (tag, bytes) = (connection.tag, mem::take(&mut connection.sending));
                 self.keep(bytes);
                 Some(Event::Sent { tag })
             }
@@ -81,25 +81,30 @@ impl Uring {
     /// Handles a failed send, whose bytes are dropped. The receive side reports the failure. Where it has
     /// ended, as that of a paused connection, this reports it.
     pub(super) fn break_off(&mut self, conn: Conn, errno: i32) {
-        let Some(link) = self.open(conn) else { return };
-        let (tag, receiving) = (link.tag, link.receiving);
-        if !std::mem::replace(&mut link.broken, true) && !receiving {
+        let Some(connection) = self.open(conn) else { return };
+        let (tag, receiving) = (connection.tag, connection.receiving);
+        if !std::mem::replace(&mut connection.broken, true) && !receiving {
             let error = io::Error::from_raw_os_error(errno);
             self.events.push_back(Event::Failed { tag, error });
         }
     }
 
     pub(super) fn received(&mut self, conn: Conn, result: i32, flags: u32) -> Option<Event> {
-        let link = self
-            .links
+        let connection = self
+            .connections
             .get_mut(conn.index as usize)
             .filter(|l| l.generation == conn.generation)?;
-        let group = usize::from(link.expect == Expect::Large);
-        let (tag, closed, paused, broken) = (link.tag, link.closed, link.paused, link.broken);
+        let group = usize::from(connection.expect == Expect::Large);
+        let (tag, closed, paused, broken) = (
+            connection.tag,
+            connection.closed,
+            connection.paused,
+            connection.broken,
+        );
         let more = cqueue::more(flags);
         if !more {
-            link.receiving = false;
-            link.operations -= 1;
+            connection.receiving = false;
+            connection.operations -= 1;
         }
         let buffer = cqueue::buffer_select(flags)
             .map(|id| self.rings[group].take(id, result.max(0) as usize, cqueue::buffer_more(flags)));

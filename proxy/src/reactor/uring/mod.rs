@@ -10,7 +10,7 @@
 //! A passed piece of a received buffer is sent quickly too, from where it lies; the buffer is held until that
 //! submission.
 //!
-//! Invariant: a buffer given to the kernel (`Link::sending`, `Link::address`, a held buffer of a ring) is
+//! Invariant: a buffer given to the kernel (`Connection::sending`, `Connection::address`, a held buffer of a ring) is
 //! neither moved nor freed before the operation that uses it has ended; a link's slot is reused only when
 //! `operations` is 0.
 #![allow(unsafe_code)]
@@ -18,7 +18,7 @@
 mod accept;
 mod buffers;
 mod complete;
-mod link;
+mod connection;
 mod settle;
 mod submit;
 
@@ -30,7 +30,7 @@ use socket2::{SockAddr, Socket, TcpKeepalive};
 
 use self::{
     buffers::{BufferRing, LARGE, SMALL},
-    link::{Kind, Link, Op, PassedPiece, quick, user_data},
+    connection::{Connection, Kind, Op, PassedPiece, quick, user_data},
 };
 use super::{
     Buffer, Conn, Event, Expect, Reactor, buffer::Memory, ended::left_to_read, socket::stream_socket,
@@ -47,7 +47,7 @@ pub struct Uring {
     // This is dropped first: closing the ring ends every operation before the memory below is freed.
     ring: IoUring,
     rings: [BufferRing; 2],
-    links: Slab<Link>,
+    connections: Slab<Connection>,
     generation: u32,
     completions: VecDeque<(u64, i32, u32)>,
     events: VecDeque<Event>,
@@ -87,7 +87,7 @@ impl Uring {
         Ok(Self {
             ring,
             rings,
-            links: Slab::new(),
+            connections: Slab::new(),
             generation: 0,
             completions: VecDeque::new(),
             events: VecDeque::new(),
@@ -123,7 +123,7 @@ impl Uring {
 
     fn insert(&mut self, tag: u64, socket: Socket, kind: Kind, expect: Expect) -> Conn {
         self.generation = (self.generation + 1) & 0x0fff_ffff;
-        let link = Link {
+        let connection = Connection {
             generation: self.generation,
             tag,
             socket,
@@ -143,19 +143,19 @@ impl Uring {
             peer: None,
         };
         Conn {
-            index: self.links.insert(link) as u32,
+            index: self.connections.insert(connection) as u32,
             generation: self.generation,
         }
     }
 
-    fn link(&mut self, conn: Conn) -> Option<&mut Link> {
-        self.links
+    fn connection(&mut self, conn: Conn) -> Option<&mut Connection> {
+        self.connections
             .get_mut(conn.index as usize)
-            .filter(|link| link.generation == conn.generation)
+            .filter(|connection| connection.generation == conn.generation)
     }
 
-    fn open(&mut self, conn: Conn) -> Option<&mut Link> {
-        self.link(conn).filter(|link| !link.closed)
+    fn open(&mut self, conn: Conn) -> Option<&mut Connection> {
+        self.connection(conn).filter(|connection| !connection.closed)
     }
 }
 
@@ -180,10 +180,10 @@ impl Reactor for Uring {
         let entry = opcode::Connect::new(fd, address.as_ptr().cast(), address.len())
             .build()
             .user_data(user_data(Op::Connect, conn));
-        if let Some(link) = self.link(conn) {
-            link.connecting = true;
-            link.operations += 1;
-            link.address = Some(address);
+        if let Some(connection) = self.connection(conn) {
+            connection.connecting = true;
+            connection.operations += 1;
+            connection.address = Some(address);
         }
         self.push(&entry);
         Ok(conn)
@@ -191,36 +191,36 @@ impl Reactor for Uring {
 
     fn send(&mut self, conn: Conn, bytes: &mut Vec<u8>) {
         let empty = self.lend();
-        let Some(link) = self.open(conn) else {
+        let Some(connection) = self.open(conn) else {
             self.keep(empty);
             return bytes.clear();
         };
-        debug_assert!(link.sending.is_empty());
-        link.sending = mem::replace(bytes, empty);
+        debug_assert!(connection.sending.is_empty());
+        connection.sending = mem::replace(bytes, empty);
         self.send_quickly(conn);
     }
 
     fn send_copy(&mut self, conn: Conn, bytes: &[u8]) {
         let mut copy = self.lend();
         copy.extend_from_slice(bytes);
-        let Some(link) = self.open(conn) else {
+        let Some(connection) = self.open(conn) else {
             copy.clear();
             return self.keep(copy);
         };
-        debug_assert!(link.sending.is_empty());
-        link.sending = copy;
+        debug_assert!(connection.sending.is_empty());
+        connection.sending = copy;
         self.send_quickly(conn);
     }
 
     fn pass(&mut self, conn: Conn, buffer: &Buffer, range: Range<usize>) {
         let Some(piece) = buffer.piece(range) else { return };
         let (pointer, len) = (piece.as_ptr(), piece.len());
-        let Some(link) = self.open(conn).filter(|link| !link.connecting) else {
+        let Some(connection) = self.open(conn).filter(|connection| !connection.connecting) else {
             return;
         };
-        debug_assert!(link.sending.is_empty() && link.passing == 0);
-        link.passing = len;
-        let entry = quick(link.socket.as_raw_fd(), pointer, len, conn);
+        debug_assert!(connection.sending.is_empty() && connection.passing == 0);
+        connection.passing = len;
+        let entry = quick(connection.socket.as_raw_fd(), pointer, len, conn);
         if let Memory::Ring { group, id, .. } = piece.0 {
             self.rings[usize::from(group)].retain(id);
         }
@@ -229,52 +229,54 @@ impl Reactor for Uring {
     }
 
     fn backlog(&self, conn: Conn) -> usize {
-        self.links
+        self.connections
             .get(conn.index as usize)
-            .filter(|link| link.generation == conn.generation)
-            .map_or(0, |link| link.sending.len() - link.sent + link.passing)
+            .filter(|connection| connection.generation == conn.generation)
+            .map_or(0, |connection| {
+                connection.sending.len() - connection.sent + connection.passing
+            })
     }
 
     fn keep_alive(&self, conn: Conn, how: &TcpKeepalive) {
-        if let Some(link) = self.links.get(conn.index as usize) {
-            let _ = link.socket.set_tcp_keepalive(how);
+        if let Some(connection) = self.connections.get(conn.index as usize) {
+            let _ = connection.socket.set_tcp_keepalive(how);
         }
     }
 
     fn local(&self, conn: Conn) -> Option<SocketAddr> {
-        let link = self.links.get(conn.index as usize)?;
-        link.socket.local_addr().ok()?.as_socket()
+        let connection = self.connections.get(conn.index as usize)?;
+        connection.socket.local_addr().ok()?.as_socket()
     }
 
     fn refused(&self, conn: Conn) -> usize {
-        self.links
+        self.connections
             .get(conn.index as usize)
-            .filter(|link| link.generation == conn.generation)
-            .map_or(0, |link| link.sending.len() - link.sent)
+            .filter(|connection| connection.generation == conn.generation)
+            .map_or(0, |connection| connection.sending.len() - connection.sent)
     }
 
     fn unacknowledged(&self, conn: Conn) -> usize {
-        self.links
+        self.connections
             .get(conn.index as usize)
-            .filter(|link| link.generation == conn.generation)
-            .map_or(0, |link| unacknowledged(&link.socket))
+            .filter(|connection| connection.generation == conn.generation)
+            .map_or(0, |connection| unacknowledged(&connection.socket))
     }
 
     fn left_to_read(&self, conn: Conn) -> Option<u64> {
-        self.links
+        self.connections
             .get(conn.index as usize)
-            .filter(|link| link.generation == conn.generation)
+            .filter(|connection| connection.generation == conn.generation)
             // Until the receive has ended, bytes may be on their way from the kernel.
-            .filter(|link| !link.receiving)
-            .and_then(|link| left_to_read(&link.socket))
+            .filter(|connection| !connection.receiving)
+            .and_then(|connection| left_to_read(&connection.socket))
     }
 
     fn pause(&mut self, conn: Conn) {
-        let Some(link) = self.open(conn) else { return };
-        if mem::replace(&mut link.paused, true) || !link.receiving {
+        let Some(connection) = self.open(conn) else { return };
+        if mem::replace(&mut connection.paused, true) || !connection.receiving {
             return;
         }
-        let op = link.incoming();
+        let op = connection.incoming();
         let entry = opcode::AsyncCancel::new(user_data(op, conn))
             .build()
             .flags(squeue::Flags::SKIP_SUCCESS)
@@ -283,19 +285,19 @@ impl Reactor for Uring {
     }
 
     fn resume(&mut self, conn: Conn) {
-        if let Some(link) = self.open(conn)
-            && mem::take(&mut link.paused)
+        if let Some(connection) = self.open(conn)
+            && mem::take(&mut connection.paused)
         {
             self.receive(conn);
         }
     }
 
     fn close(&mut self, conn: Conn) {
-        let Some(link) = self.open(conn) else { return };
-        link.closed = true;
-        if link.kind == Kind::Listener {
+        let Some(connection) = self.open(conn) else { return };
+        connection.closed = true;
+        if connection.kind == Kind::Listener {
             // A listener that is paused, or whose queue is being emptied, has nothing to cancel.
-            if link.operations == 0 {
+            if connection.operations == 0 {
                 self.drain(conn);
                 return self.finish(conn);
             }
@@ -305,15 +307,15 @@ impl Reactor for Uring {
                 .user_data(user_data(Op::Cancel, conn));
             return self.push(&entry);
         }
-        if link.sending.is_empty() && link.passing == 0 {
+        if connection.sending.is_empty() && connection.passing == 0 {
             return self.finish(conn);
         }
         self.closing.push(conn);
     }
 
     fn abort(&mut self, conn: Conn) {
-        if let Some(link) = self.open(conn) {
-            let _ = link.socket.set_linger(Some(Duration::ZERO));
+        if let Some(connection) = self.open(conn) {
+            let _ = connection.socket.set_linger(Some(Duration::ZERO));
         }
         self.close(conn);
     }

@@ -6,7 +6,7 @@ use io_uring::types;
 
 use super::{
     Uring,
-    link::{Op, PassedPiece, conn, op},
+    connection::{Op, PassedPiece, conn, op},
 };
 use crate::reactor::{Conn, Reactor};
 
@@ -52,19 +52,19 @@ impl Uring {
         }
         let mut quick = mem::take(&mut self.quick);
         for conn in quick.drain(..) {
-            if let Some(link) = self.link(conn)
-                && !link.slow
+            if let Some(connection) = self.connection(conn)
+                && !connection.slow
             {
-                link.sent = 0;
-                let bytes = mem::take(&mut link.sending);
+                connection.sent = 0;
+                let bytes = mem::take(&mut connection.sending);
                 self.keep(bytes);
             }
         }
         self.quick = quick;
         let mut passed = mem::take(&mut self.passed);
         for PassedPiece { conn, piece } in passed.drain(..) {
-            if let Some(link) = self.link(conn) {
-                link.passing = 0;
+            if let Some(connection) = self.connection(conn) {
+                connection.passing = 0;
             }
             self.recycle(piece);
         }
@@ -82,11 +82,11 @@ impl Uring {
             return self.break_off(conn, -result);
         }
         let rest = passed.map(|at| self.passed[at].piece.to_vec());
-        let Some(link) = self.open(conn) else { return };
+        let Some(connection) = self.open(conn) else { return };
         if let Some(rest) = rest {
-            link.sending = rest;
+            connection.sending = rest;
         }
-        link.sent = result.max(0) as usize;
+        connection.sent = result.max(0) as usize;
         self.send_slowly(conn);
     }
 }

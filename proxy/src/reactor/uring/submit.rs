@@ -6,7 +6,7 @@ use io_uring::{opcode, squeue, types};
 
 use super::{
     Uring,
-    link::{Kind, Op, PeerAddress, quick, user_data},
+    connection::{Kind, Op, PeerAddress, quick, user_data},
 };
 use crate::reactor::{Conn, Expect};
 
@@ -29,16 +29,18 @@ impl Uring {
 
     /// Submits a receive, or an accept for a listener.
     pub(super) fn receive(&mut self, conn: Conn) {
-        let Some(link) = self.open(conn) else { return };
-        if link.receiving || link.paused || link.connecting {
+        let Some(connection) = self.open(conn) else { return };
+        if connection.receiving || connection.paused || connection.connecting {
             return;
         }
-        link.receiving = true;
-        link.operations += 1;
-        let fd = types::Fd(link.socket.as_raw_fd());
-        let entry = match link.kind {
+        connection.receiving = true;
+        connection.operations += 1;
+        let fd = types::Fd(connection.socket.as_raw_fd());
+        let entry = match connection.kind {
             Kind::Listener => {
-                let peer = link.peer.get_or_insert_with(|| Box::new(PeerAddress::new()));
+                let peer = connection
+                    .peer
+                    .get_or_insert_with(|| Box::new(PeerAddress::new()));
                 peer.length = PeerAddress::SIZE;
                 let (address, length) = (ptr::from_mut(&mut peer.storage), ptr::from_mut(&mut peer.length));
                 opcode::Accept::new(fd, address.cast(), length)
@@ -47,7 +49,7 @@ impl Uring {
                     .user_data(user_data(Op::Accept, conn))
             }
             Kind::Stream => {
-                let group = u16::from(link.expect == Expect::Large);
+                let group = u16::from(connection.expect == Expect::Large);
                 opcode::RecvMulti::new(fd, group)
                     .build()
                     .user_data(user_data(Op::Receive, conn))
@@ -58,24 +60,24 @@ impl Uring {
 
     /// Sends what the link was given, unless it waits for its connection.
     pub(super) fn send_quickly(&mut self, conn: Conn) {
-        let Some(link) = self.open(conn) else { return };
-        link.sent = 0;
-        if link.connecting {
+        let Some(connection) = self.open(conn) else { return };
+        connection.sent = 0;
+        if connection.connecting {
             return;
         }
-        let (pointer, len) = (link.sending.as_ptr(), link.sending.len());
-        let entry = quick(link.socket.as_raw_fd(), pointer, len, conn);
+        let (pointer, len) = (connection.sending.as_ptr(), connection.sending.len());
+        let entry = quick(connection.socket.as_raw_fd(), pointer, len, conn);
         self.quick.push(conn);
         self.push(&entry);
     }
 
     /// Sends the rest of a quick send, a piece at a time.
     pub(super) fn send_slowly(&mut self, conn: Conn) {
-        let Some(link) = self.open(conn) else { return };
-        link.slow = true;
-        link.operations += 1;
-        let rest = &link.sending[link.sent..];
-        let fd = types::Fd(link.socket.as_raw_fd());
+        let Some(connection) = self.open(conn) else { return };
+        connection.slow = true;
+        connection.operations += 1;
+        let rest = &connection.sending[connection.sent..];
+        let fd = types::Fd(connection.socket.as_raw_fd());
         let entry = opcode::Send::new(fd, rest.as_ptr(), rest.len().min(SLOW) as u32)
             .flags(libc::MSG_NOSIGNAL)
             .build()

@@ -343,7 +343,7 @@ impl Run for Read {
         }
     }
 
-    fn memory_bytes(&self) -> usize {
+    fn holds(&self) -> usize {
         self.awaited.max(self.bytes) + self.values.len() * ENTRY
     }
 }

@@ -8,7 +8,7 @@ use socket2::{SockAddr, SockAddrStorage, Socket};
 use crate::reactor::{Buffer, Conn, Expect};
 
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct Connection {
     pub(super) generation: u32,
     pub(super) tag: u64,
     pub(super) socket: Socket,
@@ -69,7 +69,7 @@ impl fmt::Debug for PeerAddress {
     }
 }
 
-impl Link {
+impl Connection {
     /// The operation that is armed as long as the link is not paused.
     pub(super) fn incoming(&self) -> Op {
         match self.kind {
