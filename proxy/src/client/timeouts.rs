@@ -93,7 +93,7 @@ impl Engine {
     /// Takes the memory of lanes, flights and changes of copies from the room of the clients.
     fn share_room(&mut self) {
         let all = self.limits.total_bytes / self.facts.workers.max(1);
-        let others = self.servers.memory_bytes() + self.router.holds() + self.copies.holds();
+        let others = self.servers.memory_bytes() + self.router.memory_bytes() + self.copies.memory_bytes();
         self.clients.over_memory = self.clients.room.lend(others, all);
     }
 }

@@ -84,7 +84,7 @@ impl Departed {
     }
 
     /// Is this member a departed copy?
-    pub fn holds(&self, member: &Member) -> bool {
+    pub fn contains(&self, member: &Member) -> bool {
         let pool = self.pools.get(&*member.pool.name).into_iter().flatten();
         pool.map(|waiting| &waiting.server)
             .any(|server| identity(server) == (&*member.address, &*member.name))

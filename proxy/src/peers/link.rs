@@ -47,7 +47,7 @@ impl Link {
     }
 
     /// Bytes of memory that its buffers take.
-    pub(crate) fn holds(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let Stream {
             read_buffer,
             out,

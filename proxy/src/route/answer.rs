@@ -190,7 +190,7 @@ impl Answers {
     }
 
     /// Bytes of memory that the answers take.
-    pub fn holds(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         self.bytes.capacity()
     }
 

@@ -77,10 +77,10 @@ impl Flight {
     }
 
     /// Bytes of memory that the flight takes.
-    pub fn holds(&self) -> usize {
-        let run = self.run.as_ref().map_or(0, |run| run.holds());
+    pub fn memory_bytes(&self) -> usize {
+        let run = self.run.as_ref().map_or(0, |run| run.memory_bytes());
         let group = self.group.as_ref().map_or(0, |group| group.memory());
-        size_of::<Self>() + self.message.capacity() + self.answers.holds() + run + group
+        size_of::<Self>() + self.message.capacity() + self.answers.memory_bytes() + run + group
     }
 }
 
@@ -154,10 +154,12 @@ impl Flights {
             return;
         };
         if let Some(run) = &flight.run {
-            self.in_steps -= run.holds();
+            self.in_steps -= run.memory_bytes();
         }
         let (mut message, mut answers) = (flight.message, flight.answers);
-        if self.recycled.len() < RECYCLED_COUNT && message.capacity() + answers.holds() <= RECYCLED_BYTES {
+        if self.recycled.len() < RECYCLED_COUNT
+            && message.capacity() + answers.memory_bytes() <= RECYCLED_BYTES
+        {
             message.clear();
             answers.clear();
             self.recycled.push((message, answers));

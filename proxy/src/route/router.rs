@@ -56,8 +56,8 @@ impl Router {
     }
 
     /// Bytes of memory that the flights take.
-    pub(crate) fn holds(&self) -> usize {
-        self.flights.iter().map(Flight::holds).sum()
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.flights.iter().map(Flight::memory_bytes).sum()
     }
 }
 

@@ -120,9 +120,9 @@ impl Engine {
             largest,
             chance,
         };
-        let before = run.holds();
+        let before = run.memory_bytes();
         let mut turn = run.next(&asked, number, answer);
-        let after = run.holds();
+        let after = run.memory_bytes();
         let in_steps = self.router.flights.in_steps(before, after);
         if after > before && in_steps > self.room_in_steps() {
             // What was read is forgotten at once. Its client waits until all that was asked for has come: the

@@ -17,7 +17,10 @@ use crate::{
 ///
 /// # Errors
 /// Several servers of a list are on this machine. The operator has to say which one is this peer's.
-pub(in crate::control) fn with_own_copies(mut loaded: Loaded, here: &OwnLocation) -> Result<Loaded, ConfigError> {
+pub(in crate::control) fn with_own_copies(
+    mut loaded: Loaded,
+    here: &OwnLocation,
+) -> Result<Loaded, ConfigError> {
     let Some(fleet) = &loaded.config.fleet else {
         return Ok(loaded);
     };

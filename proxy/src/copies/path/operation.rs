@@ -281,7 +281,7 @@ impl Operations {
             return;
         };
         let mut buffer = stage.into_buffer();
-        if self.spare.len() < SPARE_COUNT && buffer.capacity() + answers.holds() <= SPARE_BYTES {
+        if self.spare.len() < SPARE_COUNT && buffer.capacity() + answers.memory_bytes() <= SPARE_BYTES {
             buffer.clear();
             answers.clear();
             self.spare.push((buffer, answers));
@@ -304,9 +304,9 @@ impl Operations {
     }
 
     /// Bytes of memory that they take.
-    pub(super) fn holds(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         let all = self.table.iter();
-        all.map(|(_, one)| size_of::<Operation>() + one.stage.capacity() + one.answers.holds())
+        all.map(|(_, one)| size_of::<Operation>() + one.stage.capacity() + one.answers.memory_bytes())
             .sum()
     }
 }

@@ -87,8 +87,8 @@ impl WorkerCopies {
     }
 
     /// Bytes of memory that operations take.
-    pub(crate) fn holds(&self) -> usize {
-        self.operations.holds() + self.fleet.as_ref().map_or(0, |part| part.holds())
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.operations.memory_bytes() + self.fleet.as_ref().map_or(0, |part| part.memory_bytes())
     }
 
     /// The receiver of an operation's reply, and the class of the request.

@@ -343,7 +343,7 @@ impl Run for Read {
         }
     }
 
-    fn holds(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         self.awaited.max(self.bytes) + self.values.len() * ENTRY
     }
 }

@@ -180,7 +180,7 @@ impl Run for Read {
         }
     }
 
-    fn holds(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         self.found.as_ref().map_or(0, |(_, value)| value.len())
     }
 }

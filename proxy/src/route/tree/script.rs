@@ -73,7 +73,7 @@ pub trait Run {
     /// The next step, after this answer to what was asked under this number.
     fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn;
     /// Bytes of values that it keeps.
-    fn holds(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         0
     }
 }

@@ -52,7 +52,7 @@ impl Entry for Asking {
 }
 
 impl Asking {
-    pub(super) fn holds(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         size_of::<Self>() + self.message.capacity()
     }
 }

@@ -344,7 +344,7 @@ impl Engine {
         }) = part.tasks.remove(id)
         {
             keep.clear();
-            if part.spare_keeps.len() < SPARE && keep.holds() <= 4096 {
+            if part.spare_keeps.len() < SPARE && keep.memory_bytes() <= 4096 {
                 part.spare_keeps.push(keep);
             }
         }

@@ -64,7 +64,7 @@ impl Keep {
     }
 
     /// Bytes of memory that its buffers take.
-    pub(super) fn holds(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.key.capacity() + self.message.capacity()
     }
 }
