@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -20,6 +21,29 @@ def test_the_log_says_where_the_proxy_serves(memcached, proxima):
     [line] = [line for line in proxy.log().splitlines() if " serves " in line]
     assert proxy.address in line and f"version={proxy.version()}" in line
     assert f"http://{proxy.admin}" in proxy.log()
+
+
+def test_the_start_log_counts_connections_of_each_protocol(proxima, tmp_path):
+    def pool(protocol, **dedicated):
+        return {"protocol": protocol, "servers": [ports.address()], "dedicated": dedicated}
+
+    (tmp_path / "password").write_text("secret")
+    login = {"user": "proxy", "password_file": str(tmp_path / "password")}
+    pools = {
+        "cache": [ports.address()],
+        "redis": pool("redis", max=20),
+        "limited": pool("redis", max=90, total=30),
+        "mysql": pool("mysql", max=100) | login,
+    }
+    redis = {"by_prefix": {"prefixes": {"a": "redis"}, "default": "limited"}}
+    listeners = [
+        {"address": ports.address(), "route": "cache"},
+        {"address": ports.address(), "protocol": "redis", "route": redis},
+        {"address": ports.address(), "protocol": "mysql", "route": "mysql"},
+    ]
+    log = proxima(config("cache", pools, workers=2, listeners=listeners)).log()
+    counts = re.findall(r"connections_to_each_(\w*server)=(\d+)", log)
+    assert counts == [("server", "10"), ("redis_server", "52"), ("mysql_server", "202")]
 
 
 def test_port_0_is_a_free_port_and_is_logged(proxima, cleanup, io, tmp_path):

@@ -1,5 +1,11 @@
 //! What the process says when it serves.
-use crate::control::{Proxy, View};
+
+use crate::{
+    config::schema::Dedicated,
+    control::{MemberView, Proxy, View},
+    members::Member,
+    upstream::BULK_LANES,
+};
 
 /// Logs where clients and operators connect. `why` is the reason for the back end that was chosen.
 pub(in crate::control) fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &str) {
@@ -10,22 +16,45 @@ pub(in crate::control) fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &st
         ..
     } = proxy.view();
     let addresses: Vec<String> = listeners.into_iter().flatten().collect();
-    let members = members.len();
-    let connections = proxy.workers.len() * (1 + crate::upstream::BULK_LANES);
+    let most = |protocol| {
+        let is_its = |found: &&MemberView| found.member.protocol.name() == protocol;
+        let its = members.iter().filter(is_its);
+        its.map(|found| connections(&found.member, proxy.workers.len()))
+            .max()
+    };
     tracing::info!(
         configuration = %proxy.source.name(),
         %version,
         io = %proxy.io,
         why,
         workers = proxy.workers.len(),
-        connections_to_each_server = (members > 0).then_some(connections),
-        members,
+        connections_to_each_server = most("memcached"),
+        connections_to_each_redis_server = most("redis"),
+        connections_to_each_mysql_server = most("mysql"),
+        members = members.len(),
         "proxima {} serves {}",
         env!("CARGO_PKG_VERSION"),
         addresses.join(", "),
     );
     if let Some(admin) = admin {
         tracing::info!("admin on {admin} (/live /ready /metrics /config /members /explain?key=K)");
+    }
+}
+
+/// The most connections that this server must expect from the process. Redis gets one more of each worker for each
+/// login that clients choose, and MySQL gets some for a moment when clients log in.
+fn connections(member: &Member, workers: usize) -> usize {
+    let Dedicated { max, total, .. } = member.dedicated;
+    let dedicated = total.unwrap_or(u32::MAX).min(max.saturating_mul(workers as u32)) as usize;
+    match member.protocol.name() {
+        // Clients of RESP2 and of RESP3 have a shared connection each.
+        "redis" => workers * (2 + BULK_LANES) + dedicated,
+        // Every statement has a dedicated connection, and each worker has one by which it ends statements.
+        "mysql" => {
+            let state = member.pool.state.as_ref();
+            dedicated + workers + state.map_or(0, |state| state.monitors().len())
+        }
+        _ => workers * (1 + BULK_LANES),
     }
 }
 
