@@ -31,23 +31,50 @@ func TestWatchSeesAConfigMapSwap(t *testing.T) {
 	link("..data/default", "default")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	seen := make(chan bool, 10)
+	seen := make(chan string, 100)
 	go Watch(ctx, log(t), func() {
 		o, err := Load(dir, Where{})
-		seen <- err == nil && o.ColocatePods
+		switch {
+		case err != nil:
+			seen <- err.Error()
+		case o.ColocatePods:
+			seen <- "the second version"
+		default:
+			seen <- "the first version"
+		}
 	}, dir)
-	time.Sleep(100 * time.Millisecond) // until the watch is set; a swap before it would be read at start anyway
+	next := func() string {
+		t.Helper()
+		select {
+		case is := <-seen:
+			return is
+		case <-time.After(20 * time.Second):
+			t.Fatal("nothing was read")
+			return ""
+		}
+	}
+	if is := next(); is != "the first version" { // the watch is set before it is read
+		t.Fatalf("at the start: %s", is)
+	}
 	link("..v2", "..tmp")
 	if err := os.Rename(filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data")); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case ok := <-seen:
-		if !ok {
-			t.Error("the old configuration was read after the swap")
+	if is := next(); is != "the second version" {
+		t.Errorf("after the swap: %s", is)
+	}
+}
+
+// await reads what was seen until it is this.
+func await(t *testing.T, seen <-chan string, want string) {
+	t.Helper()
+	is := "nothing"
+	for late := time.After(20 * time.Second); is != want; {
+		select {
+		case is = <-seen:
+		case <-late:
+			t.Fatalf("%s was not seen, but %s", want, is)
 		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("the swap was not seen")
 	}
 }
 
@@ -66,31 +93,31 @@ func TestWatchSeesADirectoryThatIsMadeLater(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etc", "proxima-agent", "config")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	seen := make(chan bool, 100)
+	seen := make(chan string, 100)
 	go Watch(ctx, log(t), func() {
 		o, err := Load(dir, Where{})
-		seen <- err == nil && o.ColocatePods
+		_, missing := os.Stat(dir)
+		switch {
+		case err == nil && o.ColocatePods:
+			seen <- "the layer"
+		case missing != nil:
+			seen <- "no directory"
+		default:
+			seen <- "an empty directory"
+		}
 	}, dir)
-	time.Sleep(100 * time.Millisecond) // until the watch is set
-	for round := range 2 {
+	await(t, seen, "no directory") // the watch is set before it is read
+	for range 2 {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * settle) // the directory has been read, and was empty
+		await(t, seen, "an empty directory")
 		write(t, filepath.Join(dir, "default"), "colocatePods: true")
-		for taken := false; !taken; {
-			select {
-			case taken = <-seen:
-			case <-time.After(20 * time.Second):
-				t.Fatalf("round %d: the layer was not seen", round)
-			}
-		}
+		await(t, seen, "the layer")
 		if err := os.RemoveAll(filepath.Dir(dir)); err != nil {
 			t.Fatal(err)
 		}
-		for len(seen) > 0 {
-			<-seen
-		}
+		await(t, seen, "no directory")
 	}
 }
 
@@ -105,23 +132,23 @@ func TestWatchSeesOneDirectoryUnderTwoNames(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	seen := make(chan bool, 100)
-	go Watch(ctx, log(t), func() { seen <- true }, filepath.Join(root, "link/cri/socket"), filepath.Join(root, "run/cri/socket"))
-	time.Sleep(100 * time.Millisecond) // until the watch is set
+	seen := make(chan string, 100)
+	go Watch(ctx, log(t), func() {
+		is := "nothing"
+		for _, name := range []string{"run/cri", "run/cri/socket"} {
+			if _, err := os.Stat(filepath.Join(root, name)); err == nil {
+				is = name
+			}
+		}
+		seen <- is
+	}, filepath.Join(root, "link/cri/socket"), filepath.Join(root, "run/cri/socket"))
+	await(t, seen, "nothing") // the watch is set before it is read
 	if err := os.Mkdir(filepath.Join(root, "run/cri"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	await := func(what string) {
-		t.Helper()
-		select {
-		case <-seen:
-		case <-time.After(20 * time.Second):
-			t.Fatalf("%s was not seen", what)
-		}
-	}
-	await("the directory")
+	await(t, seen, "run/cri")
 	write(t, filepath.Join(root, "run/cri/socket"), "")
-	await("the socket")
+	await(t, seen, "run/cri/socket")
 }
 
 // Other programs of the node may have used up what the kernel has for watching. The test runs itself again in

@@ -23,7 +23,7 @@ func TestListFormatRoundTrips(t *testing.T) {
 	}
 }
 
-func TestMasks(t *testing.T) {
+func TestMaskFormatIsReadAndBadOnesAreRejected(t *testing.T) {
 	for mask, want := range map[string]string{
 		"f": "0-3", "00000000,00000005": "0,2", "80000001,00000000\n": "32,63", "00000001,00000000,00000000": "64",
 	} {

@@ -24,6 +24,7 @@ type runtime struct {
 	cpus   map[string]string
 	memory map[string]string
 	broken bool
+	failed int            // how often it was asked while it was broken
 	refuse string         // the id of a container that cannot be updated
 	tried  map[string]int // how often each was updated, or would have been
 }
@@ -32,6 +33,7 @@ func (r *runtime) Update(_ context.Context, changes []policy.Change) ([]string, 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.broken {
+		r.failed++
 		return nil, errors.New("ttrpc: server closed")
 	}
 	var refused []string

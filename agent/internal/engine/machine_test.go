@@ -116,7 +116,7 @@ func TestCPUsThatGoOfflineAreGivenToNobody(t *testing.T) {
 
 // Where the kernel keeps a CPU that is offline in the cpusets that have it, only those are told who have to
 // move: the others lose it, and get it back, without a call to the runtime.
-func TestWhomTheKernelServesIsNotTold(t *testing.T) {
+func TestContainersThatTheKernelServesAreNotTold(t *testing.T) {
 	for _, returns := range []bool{true, false} {
 		e, r, h := startHot(t, "cores=8", Settings{Returns: returns})
 		for _, id := range []string{"a", "b"} {

@@ -56,7 +56,11 @@ func TestARuntimeThatHangsUpIsToldLater(t *testing.T) {
 	r.mu.Unlock()
 	a := arrival("a", policy.Guaranteed, 2000)
 	e.Synchronize([]Arrival{a}, map[string][]string{"pod-a": nil})
-	time.Sleep(50 * time.Millisecond)
+	eventually(t, "it was not tried while the runtime was broken", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.failed > 0
+	})
 	r.mu.Lock()
 	r.broken = false
 	r.mu.Unlock()
