@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import until
+from harness import PATIENCE, until
 from harness.redis import Closed, Connection, array, config
 
 MIB = 1 << 20
@@ -113,11 +113,13 @@ def silent_subscribers(means):
 
 @attack("a message without an end")
 def endless_push(means):
+    answered = threading.Event()
+
     def answer(peer, heard):
         if b"GET" in heard:
             peer.sendall(b"$1\r\n1\r\n")
-            # The reply is on its way before the client is sent what nobody has asked for.
-            time.sleep(0.1)
+            # The client has the reply before it is sent what nobody has asked for.
+            answered.wait(PATIENCE)
             peer.sendall(b">268435455\r\n")
             while True:
                 peer.sendall(b":1\r\n" * 20_000)
@@ -127,6 +129,7 @@ def endless_push(means):
     with Connection(proxy.address) as client:
         client.ask("HELLO", "3")
         assert client.ask("GET", "bad") == b"$1\r\n1\r\n"
+        answered.set()
         until(lambda: proxy.metric("member_failures_total") >= 1, "its connection has ended")
         # The client lives on: nothing of it was asked there.
         assert client.ask("GET", "other") == b"_\r\n"

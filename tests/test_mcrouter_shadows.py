@@ -145,6 +145,10 @@ def test_a_shadow_that_is_dead_frozen_or_wrong_is_not_noticed(memcached, scripte
     shadows = [{"target": f"PoolRoute|{name}"} for name in ("dead", "frozen", "wrong")]
     pools = {"A": [main], "dead": [dead], "frozen": [frozen], "wrong": [wrong]}
     set_all(routed(pool_route(*shadows), pools, "--server-timeout=30000"))
+    assert stored(main) == KEYS
+    # All requests are answered, and their copies are still under way: a time-out would have lost them.
+    frozen.thaw()
+    until(lambda: stored(frozen) == KEYS, "the frozen shadow gets every copy that nobody has waited for")
 
 
 def test_a_migration_is_shadowed_in_every_phase(memcached, routed):

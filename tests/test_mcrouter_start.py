@@ -189,11 +189,11 @@ def test_the_last_good_configuration_starts_the_next_process(memcached, launch, 
             process, log = launch(*options, *arguments, inherited=(given.fileno(),))
         return process, log, f"[::1]:{port}"
 
-    first, _, address = start()
+    first, log, address = start()
     until(lambda: answers(address), "it answers")
     until(lambda: kept_in(dump / "mcrouter/0") == [good], "the configuration is kept as it is")
     config.write_text('{"route": "@none"}')
-    time.sleep(1)
+    until(lambda: "Macro: 'none' not found" in log.read_text(), "the bad one is read")
     assert kept_in(dump) == [good], "a bad one is not kept"
     first.terminate()
     assert first.wait(PATIENCE) == 0

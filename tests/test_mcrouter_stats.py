@@ -369,6 +369,10 @@ def test_a_bad_file_of_pools_is_said_and_stops_nothing(memcached, router, tmp_pa
     missing = tmp_path / "none.json"
     proxy = router(of_pool(memcached().address), f"--pool-stats-config-file={missing}")
     until(lambda: "--pool-stats-config-file" in proxy.log(), "it is logged")
+    with proxy.raw() as client:
+        client.set("k", "v")
+        assert client.get("k") == b"v"
+        assert stats(client, "all")["cmd_get_count"] == "1", "other statistics are kept"
 
 
 def test_half_a_question_is_not_answered(memcached, router):

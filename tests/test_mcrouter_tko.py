@@ -167,8 +167,9 @@ def test_ejections_are_told_from_the_second_level_of_the_log(router, level, is_t
     proxy = router(of_pool(address), "-v", level)
     with proxy.raw() as client:
         fails(client)
-    until(lambda: "ejected" in proxy.log(), "the ejection is logged")
-    time.sleep(0.1)
+        until(lambda: "ejected" in proxy.log(), "the ejection is logged")
+        # The thread that logs it answers this when it has written all.
+        assert suspects(client)
     assert ("marked hard TKO" in proxy.log()) == is_told
 
 

@@ -1,6 +1,7 @@
 """twemproxy's front door beside the real `nutcracker`: the same replies, errors and closed connections."""
 
 import pathlib
+import select
 import time
 
 import pytest
@@ -23,22 +24,21 @@ def answers(proxy, requests, listener=0):
     clients = [proxy.raw(listener) for _ in requests]
     for client, request in zip(clients, requests):
         client.send(request)
-    time.sleep(0.5)
-    found = {}
-    for client, request in zip(clients, requests):
-        client.sock.setblocking(False)
-        got, closed = b"", False
-        try:
-            while more := client.sock.recv(1 << 16):
-                got += more
-            closed = True
-        except BlockingIOError:
-            pass
-        except ConnectionResetError:
-            closed = True
+    got, closed = {request: b"" for request in requests}, set()
+    waiting = {client.sock: request for client, request in zip(clients, requests)}
+    # All has come when nothing comes any more.
+    while ready := select.select(waiting, [], [], 0.5)[0]:
+        for sock in ready:
+            try:
+                more = sock.recv(1 << 16)
+            except ConnectionResetError:
+                more = b""
+            got[waiting[sock]] += more
+            if not more:
+                closed.add(waiting.pop(sock))
+    for client in clients:
         client.close()
-        found[request] = (got, closed)
-    return found
+    return {request: (got[request], request in closed) for request in requests}
 
 
 MEMCACHED_LINES = [

@@ -4,7 +4,6 @@ the ways are those of the table of commands, so that a new one fails here until 
 
 import collections
 import subprocess
-import time
 
 import pytest
 import yaml
@@ -80,6 +79,11 @@ class Cell:
         for client in found:
             client.ask("HELLO", version)
         return found
+
+    def blocks(self):
+        """Whether any server lets a client wait."""
+        servers = (self.one, self.other, self.direct, *self.many)
+        return any(b"blocked_clients:0" not in server.ask("INFO", "clients") for server in servers)
 
     def apart(self, client):
         """Five keys, of which the first is at another server than the second, and than the third."""
@@ -344,7 +348,7 @@ def blocking(cell, way, version):
     replies = []
     for connection, other in ((direct, cell.direct), (client, pusher)):
         connection.send(array("BLMOVE", "l", "l2", "LEFT", "RIGHT", 5))
-        time.sleep(0.05)
+        until(cell.blocks, "a server lets the client wait")
         other.ask("RPUSH", "l", "x")
         replies.append([connection.reply()])
     return wrong + cell.check(CHILD, replies[1], replies[0])

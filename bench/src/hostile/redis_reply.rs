@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn only_what_answers_the_request_is_right() {
-        for (kind, count, line) in [
+        let rows = [
             (Kind::Set, 1, "+QUEUED"),
             (Kind::Set, 1, ":1"),
             (Kind::Get, 1, "+OK"),
@@ -99,14 +99,16 @@ mod tests {
             (Kind::Delete, 1, ":2"),
             (Kind::Count, 1, ":one"),
             (Kind::Count, 1, "+OK"),
-        ] {
-            let (keys, line) = (keys(count), format!("{line}\r\n"));
-            let parsed = parse(kind, &keys, line.as_bytes());
-            assert!(
-                matches!(parsed, Some((_, Reply::Wrong(_)))),
-                "{kind:?} {line}: {parsed:?}"
-            );
-        }
+        ];
+        let taken: Vec<_> = rows
+            .into_iter()
+            .filter(|&(kind, count, line)| {
+                let (keys, line) = (keys(count), format!("{line}\r\n"));
+                let parsed = parse(kind, &keys, line.as_bytes());
+                !matches!(parsed, Some((_, Reply::Wrong(_))))
+            })
+            .collect();
+        assert!(taken.is_empty(), "taken for right: {taken:?}");
         assert_eq!(
             parse(Kind::Set, &keys(1), b"-ERR no\r\n"),
             Some((9, Reply::Refused("ERR no".into())))

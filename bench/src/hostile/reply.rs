@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn only_what_answers_the_request_is_right() {
-        for (kind, line) in [
+        let rows = [
             (Kind::Set, "END"),
             (Kind::Set, "NOT_STORED"),
             (Kind::Set, "ERROR"),
@@ -146,14 +146,16 @@ mod tests {
             (Kind::Delete, "STORED"),
             (Kind::Count, "DELETED"),
             (Kind::Count, "CLIENT_ERROR bad"),
-        ] {
-            let line = format!("{line}\r\n");
-            let parsed = parse(kind, line.as_bytes());
-            assert!(
-                matches!(parsed, Some((_, Reply::Wrong(_)))),
-                "{kind:?} {line}: {parsed:?}"
-            );
-        }
+        ];
+        let taken: Vec<_> = rows
+            .into_iter()
+            .filter(|&(kind, line)| {
+                let line = format!("{line}\r\n");
+                let parsed = parse(kind, line.as_bytes());
+                !matches!(parsed, Some((_, Reply::Wrong(_))))
+            })
+            .collect();
+        assert!(taken.is_empty(), "taken for right: {taken:?}");
         assert_eq!(
             parse(Kind::Set, b"SERVER_ERROR no\r\n"),
             Some((17, Reply::Refused("SERVER_ERROR no".into())))
