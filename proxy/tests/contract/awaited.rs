@@ -1,7 +1,5 @@
 //! Requests that wait for the answer to what goes before them.
 
-use std::{thread, time::Duration};
-
 use proxima::protocol::Protocols;
 
 use crate::{
@@ -10,7 +8,7 @@ use crate::{
     dedicated::{self, hear},
     fitted::{ROUTES, one, ran},
     lines::Lines,
-    proxy::PATIENT,
+    proxy::{PATIENT, becomes},
     server::{self, PASSWORD, digest},
 };
 
@@ -219,7 +217,7 @@ fn a_lane_on_which_a_request_waits_is_not_free() {
                     ))
                     .unwrap();
             }
-            thread::sleep(Duration::from_millis(5));
+            proxy.has_read();
             for (number, client) in clients.iter_mut().enumerate() {
                 ran(
                     &hear(client).unwrap(),
@@ -245,7 +243,7 @@ fn a_lane_that_is_released_is_free_behind_the_last_request() {
         ann.say("SURE k sure bad\nVAR k mine\n").unwrap();
         assert_eq!(hear(&mut ann).unwrap(), "? one takes no sure bad");
         assert_eq!(hear(&mut ann).unwrap(), "+");
-        thread::sleep(Duration::from_millis(100));
+        becomes("the lane is free", || proxy.owned_lanes() == 0);
         let said = ask(&mut bob, "TELLME k");
         assert!(said.starts_with("= nothing, "), "{said}");
     });
@@ -268,7 +266,7 @@ fn what_needs_no_answer_frees_no_lane_on_which_more_is_written() {
         let (mut ann, mut bob) = (Client::each(proxy.address), Client::each(proxy.address));
         ann.say("TELL k v\nVAR k mine\n").unwrap();
         assert_eq!(hear(&mut ann).unwrap(), "+");
-        thread::sleep(Duration::from_millis(100));
+        becomes("the lane is free", || proxy.owned_lanes() == 0);
         let said = ask(&mut bob, "TELLME k");
         assert!(said.starts_with("= nothing, "), "{said}");
     });
@@ -312,9 +310,9 @@ fn what_comes_behind_a_command_that_waits_for_its_turn_stays_behind_it() {
         |proxy| {
             let (mut ann, mut bob) = (Client::each(proxy.address), Client::each(proxy.address));
             ann.say("WAIT k 1\n").unwrap();
-            thread::sleep(Duration::from_millis(10));
+            proxy.has_read();
             bob.say("WAIT k 1\n").unwrap();
-            thread::sleep(Duration::from_millis(60));
+            proxy.has_read();
             bob.say("GET k\n").unwrap();
             assert_eq!(hear(&mut bob).unwrap(), "+");
             assert_eq!(hear(&mut bob).unwrap(), "= nothing");

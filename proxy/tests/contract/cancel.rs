@@ -10,7 +10,7 @@ use crate::{
     conversation::over,
     dedicated::ask,
     lines::LINES,
-    proxy::{PATIENT, Proxy, Served, back_ends},
+    proxy::{PATIENT, Proxy, Served, back_ends, becomes},
     server,
 };
 
@@ -31,13 +31,10 @@ fn what_a_server_does_for_another_client_ends_and_nothing_else() {
         );
         let begun = Instant::now();
         ann.say("WAIT k 60000\n").unwrap();
+        becomes("the server waits", || busy(proxy).waits == 1);
         bob.say("WAIT k 500\n").unwrap();
-        thread::sleep(Duration::from_millis(100));
-        // The server may not have the request yet.
-        while ask(&mut eve, &format!("CANCEL {number}")).unwrap() != "+" {
-            assert!(begun.elapsed() < Duration::from_secs(20));
-            thread::sleep(Duration::from_millis(10));
-        }
+        proxy.has_read();
+        assert_eq!(ask(&mut eve, &format!("CANCEL {number}")).unwrap(), "+");
         assert_eq!(crate::dedicated::hear(&mut ann).unwrap(), "? stopped");
         assert!(begun.elapsed() < Duration::from_secs(30));
         assert_eq!(
@@ -66,7 +63,7 @@ fn a_cancel_that_leads_nowhere_is_answered() {
         let (mut ann, mut eve) = (Client::new(proxy.address), Client::new(proxy.address));
         let number = ask(&mut ann, "ID k").unwrap().replace("= ", "");
         ann.say("WAIT k 300\n").unwrap();
-        thread::sleep(Duration::from_millis(50));
+        proxy.has_read();
         while ask(&mut eve, &format!("CANCEL {number}")).unwrap() != "+" {
             ann.say("WAIT k 300\n").unwrap();
         }
@@ -80,14 +77,6 @@ fn stoppable(settings: &str, test: impl Fn(&Proxy)) {
 
 fn busy(proxy: &Proxy) -> server::Busy {
     server::busy(proxy.members[0].address.parse().unwrap())
-}
-
-fn becomes(what: &str, is_so: impl Fn() -> bool) {
-    let so = (0..2000).any(|_| {
-        thread::sleep(Duration::from_millis(5));
-        is_so()
-    });
-    assert!(so, "{what}");
 }
 
 /// A client of this user of the server, with its number.
@@ -234,8 +223,12 @@ fn who_was_stopped_goes_on_elsewhere_at_once() {
         let mut ann = Client::each(proxy.address);
         let number = ask(&mut ann, "ID k").unwrap().replace("= ", "");
         let mut eve = Client::new(proxy.address);
-        ann.say("WAIT k 150\n").unwrap();
-        thread::sleep(Duration::from_millis(50));
+        // It ends before the late server does what the cancel says.
+        ann.say("WAIT k 250\n").unwrap();
+        let waits = |address: &str| server::busy(address.parse().unwrap()).waits;
+        becomes("a server waits", || {
+            proxy.members.iter().any(|member| waits(&member.address) == 1)
+        });
         eve.say(&format!("CANCEL {number}\n")).unwrap();
         assert_eq!(crate::dedicated::hear(&mut ann).unwrap(), "+");
         for n in 0..8 {
@@ -261,7 +254,7 @@ fn nobody_ends_what_is_done_in_a_pool_that_he_cannot_reach() {
         let mut ann = Client::new(proxy.addresses[0]);
         let number = ask(&mut ann, "ID k").unwrap().replace("= ", "");
         ann.say("WAIT k 500\n").unwrap();
-        thread::sleep(Duration::from_millis(100));
+        proxy.has_read();
         let mut eve = Client::new(proxy.addresses[1]);
         assert_eq!(
             ask(&mut eve, &format!("CANCEL {number}")).unwrap(),
@@ -276,22 +269,15 @@ fn nobody_ends_what_is_done_in_a_pool_that_he_cannot_reach() {
 fn what_is_to_be_ended_waits_for_its_turn_when_every_client_has_left() {
     over("p", &[|| server::start("stoppable")], PATIENT, &LINES, |proxy| {
         let cancels = proxy.members[0].health.cancels();
-        let waits = || server::busy(proxy.members[0].address.parse().unwrap()).waits;
-        let becomes = |count| {
-            (0..200).any(|_| {
-                thread::sleep(Duration::from_millis(20));
-                waits() == count
-            })
-        };
         let mut ann = Client::new(proxy.address);
         ann.say("WAIT k 60000\n").unwrap();
-        assert!(becomes(1));
+        becomes("the server waits", || busy(proxy).waits == 1);
         assert!(cancels.take(1));
         drop(ann);
         thread::sleep(Duration::from_millis(500));
-        assert_eq!(waits(), 1);
+        assert_eq!(busy(proxy).waits, 1, "nothing is ended meanwhile");
         cancels.give_back();
-        assert!(becomes(0), "it goes on");
+        becomes("the wait is ended", || busy(proxy).waits == 0);
     });
 }
 
@@ -309,24 +295,25 @@ fn what_is_counted_of_connections_stays_when_settings_change() {
             let number = ask(&mut ann, "ID k").unwrap().replace("= ", "");
             assert_eq!(ask(&mut ann, "HOLD k").unwrap(), "+");
             ann.say("WAIT k 60000\n").unwrap();
-            thread::sleep(Duration::from_millis(100));
+            becomes("the server waits", || busy(proxy).waits == 1);
             let mut eve = Client::new(proxy.address);
             eve.say(&format!("CANCEL {number}\n")).unwrap();
-            thread::sleep(Duration::from_millis(100));
+            proxy.has_read();
             proxy.reload("failures: 3", "failures: 4");
             assert_eq!(ask(&mut bob, "HOLD k").unwrap(), "+");
             let said = ask(&mut cid, "HOLD k").unwrap();
             assert!(said.contains("are in use"), "{said}");
             assert_eq!(crate::dedicated::hear(&mut eve).unwrap(), "+");
             assert_eq!(crate::dedicated::hear(&mut ann).unwrap(), "? stopped");
-            thread::sleep(Duration::from_millis(100));
             let old = &proxy.members[0].health;
-            assert!(
-                old.cancels().take(1) && old.quota().take(1),
-                "another pool may have the old counts"
-            );
+            becomes("another pool may have the old count of cancels", || {
+                old.cancels().take(1)
+            });
+            becomes("another pool may have the old count of lanes", || {
+                old.quota().take(1)
+            });
             drop((ann, bob));
-            thread::sleep(Duration::from_millis(100));
+            becomes("their lanes have ended", || proxy.owned_lanes() == 0);
             proxy.reload("failures: 4", "failures: 3");
         },
     );

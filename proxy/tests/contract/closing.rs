@@ -2,7 +2,6 @@
 
 use std::{
     sync::mpsc::{self, Receiver, TryRecvError},
-    thread,
     time::Duration,
 };
 
@@ -49,7 +48,7 @@ fn clients(proxy: &Proxy) -> [Client; 4] {
     waits.say("WAIT k 400\n").unwrap();
     each.say("EACH k\nWAIT k 400\n").unwrap();
     assert_eq!(hear(each), "+");
-    thread::sleep(Duration::from_millis(100));
+    proxy.has_read();
     clients
 }
 

@@ -200,7 +200,7 @@ fn dedicated_lanes_are_given_in_order_of_waiting_and_within_the_time_out() {
         let [mut first, mut second, mut gone, mut late] = [(); 4].map(|()| Client::new(proxy.address));
         for client in [&mut first, &mut gone, &mut second] {
             client.say("HOLD k\nWHO k\n").unwrap();
-            thread::sleep(Duration::from_millis(20));
+            proxy.has_read();
         }
         drop(gone);
         let owns: Vec<String> = holders[..2].iter_mut().map(who).collect();
@@ -229,7 +229,7 @@ fn dedicated_lanes_are_given_in_order_of_waiting_and_within_the_time_out() {
         // A lane that breaks makes room as well.
         late = Client::new(proxy.address);
         late.say("HOLD k\nWHO k\n").unwrap();
-        thread::sleep(Duration::from_millis(20));
+        proxy.has_read();
         drop(holders.pop());
         assert_eq!(hear(&mut late).unwrap(), "+");
         assert!(hear(&mut late).unwrap().starts_with("= connection "));

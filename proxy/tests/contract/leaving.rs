@@ -129,7 +129,7 @@ fn leave(proxy: &Proxy, hold: &Hold, way: Leaving, moment: Moment) -> Option<Cli
     };
     client.say(&format!("{}{behind}", hold.request)).unwrap();
     if !matches!(moment, Moment::With) {
-        thread::sleep(Duration::from_millis(30));
+        proxy.has_read();
     }
     match way {
         Leaving::Closes => drop(client),

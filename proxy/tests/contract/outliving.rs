@@ -1,7 +1,7 @@
 //! A client whose dedicated lane has ended goes on if the proxy knows all that it relies on, and is closed if
 //! only the server knew that.
 
-use std::{sync::mpsc, thread, time::Duration};
+use std::{sync::mpsc, time::Duration};
 
 use proxima::{protocol::Protocols, upstream::Close, worker::Order};
 
@@ -10,7 +10,7 @@ use crate::{
     conversation::over,
     dedicated::{self, hear},
     lines::Lines,
-    proxy::{PATIENT, Proxy},
+    proxy::{PATIENT, Proxy, becomes},
     server::{self, PASSWORD},
 };
 
@@ -107,8 +107,9 @@ fn a_client_that_has_a_part_of_a_reply_is_closed() {
 fn a_lane_that_ends_idle_is_replaced_in_silence() {
     one(PATIENT, |proxy| {
         let (mut ann, first) = keeping(proxy, "mine");
+        let lanes = proxy.metrics().open_lanes;
         assert!(ask(&mut ann, "RUN k leaves").starts_with("= leaves for k: "));
-        thread::sleep(Duration::from_millis(50));
+        becomes("the lane has ended", || proxy.metrics().open_lanes < lanes);
         assert_ne!(told(&mut ann, "mine"), first);
     });
 }

@@ -172,7 +172,7 @@ fn a_value_is_held_before_its_first_byte_and_then_passes() {
         client
             .say(&format!("BLOB blob-k {}\n{}", value.len(), &value[..100_000]))
             .unwrap();
-        thread::sleep(Duration::from_millis(50));
+        proxy.has_read();
         assert_eq!(other.ask("GET other").unwrap(), "= nothing");
         assert_eq!(proxy.metrics().in_flight, 0, "no server has a byte of it");
         release(proxy, "blob-k");
@@ -207,7 +207,7 @@ fn what_waits_for_a_pool_is_bounded_in_number_and_bytes() {
         for client in &mut clients {
             client.say("GET many-k\n").unwrap();
         }
-        thread::sleep(Duration::from_millis(50));
+        proxy.has_read();
         let refused = Client::new(proxy.address).ask("GET many-k").unwrap();
         assert_eq!(refused, "? proxy: too many requests wait for pool p");
         release(proxy, "many-k");

@@ -274,11 +274,34 @@ impl Proxy {
         (&self.bell).write_all(&[1]).unwrap();
     }
 
+    /// Waits until the worker has read what clients had sent before. Each report takes another turn of the worker: a
+    /// connection is accepted in one and read in the next.
+    pub(crate) fn has_read(&self) {
+        for _ in 0..4 {
+            self.metrics();
+        }
+    }
+
+    /// The dedicated lanes that clients have now.
+    pub(crate) fn owned_lanes(&self) -> u64 {
+        let metrics = self.metrics();
+        metrics.members.iter().map(|member| member.dedicated).sum()
+    }
+
     pub(crate) fn metrics(&self) -> Metrics {
         let (to, from) = mpsc::channel();
         self.order(Order::Report(to));
         from.recv().unwrap()
     }
+}
+
+/// Waits until this is so.
+pub(crate) fn becomes(what: &str, is_so: impl Fn() -> bool) {
+    let so = (0..2000).any(|_| {
+        thread::sleep(Duration::from_millis(5));
+        is_so()
+    });
+    assert!(so, "{what}");
 }
 
 impl Drop for Proxy {

@@ -6,7 +6,6 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    thread,
     time::{Duration, Instant},
 };
 
@@ -196,7 +195,7 @@ fn requests_wait_for_the_monitor_and_go_on_in_the_moment_of_the_change() {
     three(|proxy| {
         let mut client = Client::new(proxy.address);
         client.say("PUT k v\nWHO k at-writer\n").unwrap();
-        thread::sleep(Duration::from_millis(50));
+        proxy.has_read();
         assert_eq!(proxy.metrics().in_flight, 0, "nobody takes writes yet");
         // The second server says that it does, to whom asks it.
         let mut direct = Client::new(proxy.address);
@@ -232,7 +231,7 @@ fn a_pool_is_held_and_its_writer_moves_by_order_without_an_error() {
             pool.orders.hold(true);
             pool.changes.note();
             client.say("PUT k v\nWHO k at-writer\n").unwrap();
-            thread::sleep(Duration::from_millis(30));
+            proxy.has_read();
             assert_eq!(proxy.metrics().in_flight, 0, "what comes now waits");
             pool.orders.set_writer(Some(position));
             pool.orders.hold(false);

@@ -12,7 +12,7 @@ use crate::{
     conversation::over,
     dedicated::{self, DEDICATED, hear},
     lines::{LINES, Lines},
-    proxy::{PATIENT, Proxy},
+    proxy::{PATIENT, Proxy, becomes},
     server::{self, PASSWORD, digest},
 };
 
@@ -25,14 +25,6 @@ fn one(settings: &str, protocols: &Protocols, test: impl Fn(&Proxy)) {
 
 fn ask(client: &mut Client, line: &str) -> String {
     dedicated::ask(client, line).unwrap()
-}
-
-fn becomes(what: &str, is_so: impl Fn() -> bool) {
-    let so = (0..1000).any(|_| {
-        thread::sleep(Duration::from_millis(5));
-        is_so()
-    });
-    assert!(so, "{what}");
 }
 
 #[test]
@@ -160,10 +152,10 @@ fn a_large_request_waits_for_a_dedicated_lane_in_its_turn() {
         let blob = format!("BLOB k {}\n{value}GET k\n", value.len());
         let mut client = Client::each(proxy.address);
         client.say(&blob).unwrap();
-        thread::sleep(Duration::from_millis(100));
+        proxy.has_read();
         let mut late = Client::each(proxy.address);
         late.say("GET k\n").unwrap();
-        thread::sleep(Duration::from_millis(50));
+        proxy.has_read();
         assert_eq!(ask(&mut holders[0], "FREE k"), "+");
         let expected = format!("= {} of one", digest(value.as_bytes()));
         assert_eq!(hear(&mut client).unwrap(), "+");
@@ -179,7 +171,7 @@ fn a_large_request_waits_for_a_dedicated_lane_in_its_turn() {
         // One that leaves meanwhile takes no lane with it.
         let mut gone = Client::each(proxy.address);
         gone.say(&blob[..blob.len() / 2]).unwrap();
-        thread::sleep(Duration::from_millis(50));
+        proxy.has_read();
         drop(gone);
         assert_eq!(ask(&mut holders[0], "FREE k"), "+");
         assert_eq!(ask(&mut late, "GET k"), expected);
@@ -222,7 +214,7 @@ fn lanes_of_all_workers_are_bounded_together() {
         assert!(answer.contains("(dedicated.total) are in use"), "{answer}");
         // What another worker gives back serves a client that waits here.
         late.say("GET k\n").unwrap();
-        thread::sleep(Duration::from_millis(50));
+        proxy.has_read();
         quota.give_back();
         assert!(hear(&mut late).unwrap().starts_with("= "));
     });
