@@ -20,8 +20,8 @@ use crate::{
 
 pub(crate) const PASSWORD: &str = "s3cret";
 
-/// The number of connections that all servers together have accepted.
-static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+/// The number of the next connection to any server. 0 stands for a connection without a number.
+static CONNECTIONS: AtomicU64 = AtomicU64::new(1);
 
 /// The connections whose work somebody has asked to be stopped.
 static STOPPED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
