@@ -69,7 +69,7 @@ impl WorkerCopies {
     /// Does anything wait for a peer?
     #[inline]
     pub(crate) fn waits_for_peers(&self) -> bool {
-        self.fleet.as_ref().is_some_and(|part| part.waits())
+        self.fleet.as_ref().is_some_and(|fleet| fleet.waits())
     }
 
     /// Counts the changes that are under way as changes of everything, each until its operation ends.
@@ -88,7 +88,7 @@ impl WorkerCopies {
 
     /// Bytes of memory that operations take.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.operations.memory_bytes() + self.fleet.as_ref().map_or(0, |part| part.memory_bytes())
+        self.operations.memory_bytes() + self.fleet.as_ref().map_or(0, |fleet| fleet.memory_bytes())
     }
 
     /// The receiver of an operation's reply, and the class of the request.

@@ -35,7 +35,7 @@ impl Engine {
     /// The mark of child `home`: that of the server's name, the same in every proxy that knows the server by
     /// it. In a fleet, that of the peer's stay: another stay begins with an empty memory of versions.
     pub(super) fn mark(&self, tree: &Tree, copies: &Copies, home: usize) -> u64 {
-        let stay = self.copies.fleet.as_ref().and_then(|part| part.keeper.me());
+        let stay = self.copies.fleet.as_ref().and_then(|fleet| fleet.keeper.me());
         match (&copies.fleet, stay) {
             (Some(fleet), Some((slot, stay))) => {
                 let stay = [u64::from(slot.0).to_le_bytes(), stay.0.to_le_bytes()];

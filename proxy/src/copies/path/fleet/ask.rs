@@ -61,10 +61,10 @@ impl Engine {
     /// Asks another peer.
     pub(super) fn ask_peer(&mut self, node: NodeId, kind: AskKind, walk: &Walk<'_>) {
         let now = self.now;
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
-        let id = part.asks.insert(|generation| Asking {
+        let id = fleet.asks.insert(|generation| Asking {
             generation,
             parent: walk.to,
             tree: Rc::clone(walk.tree),
@@ -86,50 +86,50 @@ impl Engine {
     /// Asks the next peer that may know.
     fn ask_next(&mut self, id: AskId) {
         let now = self.now;
-        let Some(part) = self.copies.fleet.as_ref() else {
+        let Some(fleet) = self.copies.fleet.as_ref() else {
             return self.broken(NO_FLEET);
         };
-        let Some(asking) = part.asks.get(id) else { return };
+        let Some(asking) = fleet.asks.get(id) else { return };
         let tree = Rc::clone(&asking.tree);
         let Some(copies) = tree.copies(asking.node) else {
             return self.broken(NO_POOL);
         };
-        let Some(fleet) = &copies.fleet else { return };
+        let Some(fleet_pool) = &copies.fleet else { return };
         let (peer, may_decide) = match asking.kind {
-            AskKind::Look => (part.neighbour(&fleet.name, asking.tries), false),
+            AskKind::Look => (fleet.neighbour(&fleet_pool.name, asking.tries), false),
             AskKind::Home => {
                 let mut scratch = [0; 250];
                 let protocol = asking.origin.protocol;
                 let key = protocol.key(&asking.request, &asking.message, &mut scratch);
-                let may_decide = part.keeper.may_decide(fleet.key_hash(key));
+                let may_decide = fleet.keeper.may_decide(fleet_pool.key_hash(key));
                 (
-                    part.home(fleet, key),
+                    fleet.home(fleet_pool, key),
                     may_decide && self.may_read_own(&tree, copies),
                 )
             }
         };
-        let is_me = peer.is_some_and(|(slot, _)| part.me().is_some_and(|me| me.0 == slot));
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let is_me = peer.is_some_and(|(slot, _)| fleet.me().is_some_and(|me| me.0 == slot));
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return;
         };
-        let Some(asking) = part.asks.get(id) else { return };
-        let link = peer.and_then(|(slot, stay)| part.links.to(slot, stay));
+        let Some(asking) = fleet.asks.get(id) else { return };
+        let link = peer.and_then(|(slot, stay)| fleet.links.to(slot, stay));
         let late = now - asking.since > CLIENT_TIMEOUT;
         match (asking.kind, link) {
             (AskKind::Home, _) if is_me && may_decide => self.serve_as_home(id),
             (_, Some(link)) => {
                 let frame = Ask {
-                    view: part.keeper.view().number,
+                    view: fleet.keeper.view().number,
                     number: id.to_bits(),
-                    pool: fleet.hash,
+                    pool: fleet_pool.hash,
                     kind: asking.kind,
                     form: asking.origin.form,
                     message: &asking.message,
                 };
-                if let Some(link) = part.links.get_mut(link) {
+                if let Some(link) = fleet.links.get_mut(link) {
                     frame.write(&mut link.stream.out);
                 }
-                if let Some(asking) = part.asks.get_mut(id) {
+                if let Some(asking) = fleet.asks.get_mut(id) {
                     asking.peer = peer;
                     asking.tries += 1;
                 }
@@ -145,7 +145,7 @@ impl Engine {
                 );
             }
             (AskKind::Home, None) => {
-                if let Some(asking) = part.asks.get_mut(id) {
+                if let Some(asking) = fleet.asks.get_mut(id) {
                     asking.peer = None;
                 }
             }
@@ -191,10 +191,10 @@ impl Engine {
     /// A peer has answered.
     pub(super) fn hear_answer(&mut self, from: (Slot, Stay), frame: &AnswerFrame<'_>) {
         let id = AskId::from_bits(frame.number);
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
-        let Some(asking) = part.asks.get(id).filter(|asking| asking.peer == Some(from)) else {
+        let Some(asking) = fleet.asks.get(id).filter(|asking| asking.peer == Some(from)) else {
             return;
         };
         let (kind, late) = (asking.kind, self.now - asking.since > CLIENT_TIMEOUT);
@@ -226,7 +226,7 @@ impl Engine {
             }
             AnswerBody::NotHere(_) => {
                 // It is asked again with the next look at what waits: the view is changing.
-                if let Some(asking) = part.asks.get_mut(id) {
+                if let Some(asking) = fleet.asks.get_mut(id) {
                     asking.peer = None;
                 }
             }
@@ -240,10 +240,10 @@ impl Engine {
     /// The link to this peer is gone, or its stay has ended: what it was asked is asked elsewhere, and
     /// what it was to decide may have been done.
     pub(super) fn lose_asks(&mut self, slot: Slot, stay: Stay) {
-        let Some(part) = self.copies.fleet.as_ref() else {
+        let Some(fleet) = self.copies.fleet.as_ref() else {
             return self.broken(NO_FLEET);
         };
-        let lost: Vec<(AskId, AskKind, bool)> = part
+        let lost: Vec<(AskId, AskKind, bool)> = fleet
             .asks
             .iter()
             .filter(|(_, asking)| asking.peer == Some((slot, stay)))
@@ -266,19 +266,19 @@ impl Engine {
 
     /// Asks again what nobody could be asked, and gives up what has waited too long.
     pub(super) fn check_asks(&mut self) {
-        let Some(part) = self.copies.fleet.as_ref() else {
+        let Some(fleet) = self.copies.fleet.as_ref() else {
             return;
         };
         let now = self.now;
         let due = |asking: &Asking| asking.peer.is_none() || now - asking.since > CLIENT_TIMEOUT;
-        let due: Vec<AskId> = part
+        let due: Vec<AskId> = fleet
             .asks
             .iter()
             .filter(|(_, asking)| due(asking))
             .map(|(id, _)| id)
             .collect();
         for id in due {
-            let asking = self.copies.fleet.as_ref().and_then(|part| part.asks.get(id));
+            let asking = self.copies.fleet.as_ref().and_then(|fleet| fleet.asks.get(id));
             match asking.map(|asking| (asking.kind, asking.peer.is_some())) {
                 Some((AskKind::Look, true)) => self.answer_with_miss(id),
                 Some((AskKind::Home, true)) => {
@@ -307,10 +307,10 @@ impl Engine {
 
     /// Says this to a peer.
     pub(super) fn say(&mut self, link: LinkId, number: u64, said: AnswerBody<'_>) {
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
-        let clock = part.keeper.clock().bits();
+        let clock = fleet.keeper.clock().bits();
         let said = match said {
             // A longer frame would end the link.
             AnswerBody::Reply(bytes) if bytes.len() > MESSAGE_LIMIT => {
@@ -318,7 +318,7 @@ impl Engine {
             }
             _ => said,
         };
-        if let Some(open) = part.links.get_mut(link) {
+        if let Some(open) = fleet.links.get_mut(link) {
             AnswerFrame { number, clock, said }.write(&mut open.stream.out);
             self.flush_later(Endpoint::Link(link));
         }
@@ -327,14 +327,14 @@ impl Engine {
     /// Serves the request of a peer, whose view is this worker's.
     pub(super) fn serve_peer(&mut self, link: LinkId, ask: &Ask<'_>) {
         let tree = Rc::clone(&self.tree);
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
         let number = ask.number;
-        if !part.is_leased() {
+        if !fleet.is_leased() {
             return self.say(link, number, AnswerBody::NotHere(UNLEASED.as_bytes()));
         }
-        let Some(&node) = part.pools.get(&ask.pool) else {
+        let Some(&node) = fleet.pools.get(&ask.pool) else {
             return self.say(
                 link,
                 number,
@@ -342,7 +342,10 @@ impl Engine {
             );
         };
         let Some(copies) = tree.copies(node) else { return };
-        let Some((protocol, request)) = copies.fleet.as_ref().and_then(|fleet| fleet.head(ask.message))
+        let Some((protocol, request)) = copies
+            .fleet
+            .as_ref()
+            .and_then(|fleet_pool| fleet_pool.head(ask.message))
         else {
             return self.say(
                 link,
@@ -350,7 +353,7 @@ impl Engine {
                 AnswerBody::Failed(b"a peer cannot read this request"),
             );
         };
-        let task = part.tasks.insert(|generation| super::Task {
+        let task = fleet.tasks.insert(|generation| super::Task {
             generation,
             link,
             number,
@@ -401,9 +404,9 @@ impl Engine {
     fn decide_for_peer(&mut self, node: NodeId, copies: &Copies, walk: &Walk<'_>) -> bool {
         let mut scratch = [0; 250];
         let key = walk.key(&mut scratch);
-        let is_home = copies.fleet.as_ref().is_some_and(|fleet| {
-            let part = self.copies.fleet.as_ref();
-            part.is_some_and(|part| part.is_home(fleet, key))
+        let is_home = copies.fleet.as_ref().is_some_and(|fleet_pool| {
+            let fleet = self.copies.fleet.as_ref();
+            fleet.is_some_and(|fleet| fleet.is_home(fleet_pool, key))
         });
         if is_home {
             self.ask_in_fleet(node, copies, walk);

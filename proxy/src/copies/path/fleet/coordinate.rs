@@ -30,21 +30,21 @@ const FULL: &str = "too many changes wait for peers";
 impl Engine {
     /// A request that changes all copies, or that the key's home answers.
     pub(super) fn ask_in_fleet(&mut self, node: NodeId, copies: &Copies, walk: &Walk<'_>) {
-        let Some(fleet) = &copies.fleet else { return };
+        let Some(fleet_pool) = &copies.fleet else { return };
         if walk.request.len() > MESSAGE_LIMIT as u64 || walk.is_streamed() {
             return self.fail(walk.to, &Failed::here(Outcome::ClientError, TOO_LARGE));
         }
         let effect = copies.copied.effect(walk.request, walk.message);
         let key = self.copies.take_key(walk);
-        let part = self.copies.fleet.as_ref();
-        let is_home = part.is_some_and(|part| part.is_home(fleet, &key));
+        let fleet = self.copies.fleet.as_ref();
+        let is_home = fleet.is_some_and(|fleet| fleet.is_home(fleet_pool, &key));
         if effect != Effect::Everywhere && !is_home {
             self.copies.give_back_key(key);
             return self.ask_peer(node, AskKind::Home, walk);
         }
         if effect == Effect::LookAtHome {
-            let hash = fleet.key_hash(&key);
-            let may = part.is_some_and(|part| part.keeper.may_decide(hash));
+            let hash = fleet_pool.key_hash(&key);
+            let may = fleet.is_some_and(|fleet| fleet.keeper.may_decide(hash));
             self.copies.give_back_key(key);
             return match copies.children.first() {
                 Some(&own) if may && self.may_read_own(walk.tree, copies) => {
@@ -88,16 +88,16 @@ impl Engine {
             return self.replicate(id);
         };
         let Some(copies) = tree.copies(node) else { return };
-        let Some(fleet) = &copies.fleet else { return };
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet_pool) = &copies.fleet else { return };
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
-        if part.me().is_none() {
+        if fleet.me().is_none() {
             // This peer has left the view: who is in it cleans up, and tells this one what it missed.
             self.copies.operations.end(id);
             return self.fail(parent, &Failed::here(Outcome::Ejected, UNLEASED));
         }
-        if !part.is_leased() && parent != ReplyTo::Nobody {
+        if !fleet.is_leased() && parent != ReplyTo::Nobody {
             self.copies.operations.end(id);
             return self.fail(parent, &Failed::here(Outcome::Ejected, UNLEASED));
         }
@@ -109,8 +109,8 @@ impl Engine {
         copy.extend_from_slice(&message.0);
         let mut scratch = [0; 250];
         let key = origin.protocol.key(&request, &copy, &mut scratch);
-        let (is_home, hash) = (part.is_home(fleet, key), fleet.key_hash(key));
-        let may_decide = is_home && part.keeper.may_decide(hash) && self.may_read_own(&tree, copies);
+        let (is_home, hash) = (fleet.is_home(fleet_pool, key), fleet_pool.key_hash(key));
+        let may_decide = is_home && fleet.keeper.may_decide(hash) && self.may_read_own(&tree, copies);
         let walk = Walk {
             tree: &tree,
             origin,
@@ -122,8 +122,8 @@ impl Engine {
             self.copies.operations.end(id);
             self.ask_peer(node, AskKind::Home, &walk);
         } else if may_decide {
-            if let Some(part) = self.copies.fleet.as_mut() {
-                part.keeper.begin_decision(id.to_bits());
+            if let Some(fleet) = self.copies.fleet.as_mut() {
+                fleet.keeper.begin_decision(id.to_bits());
             }
             self.decide(copies, id, 0, &walk);
         } else if self.now - since < SETTLE_TIMEOUT {
@@ -138,17 +138,17 @@ impl Engine {
     /// Draws the stamp of a change whose key is locked, and sends it to all peers and to the own copy.
     pub(in crate::copies::path) fn replicate(&mut self, id: OperationId) {
         let time = (self.unix_micros(), self.now);
-        let (operations, part) = (&mut self.copies.operations, self.copies.fleet.as_mut());
-        let (Some(operation), Some(part)) = (operations.get_mut(id), part) else {
+        let (operations, fleet) = (&mut self.copies.operations, self.copies.fleet.as_mut());
+        let (Some(operation), Some(fleet)) = (operations.get_mut(id), fleet) else {
             return;
         };
         let (tree, parent) = (Rc::clone(&operation.tree), operation.parent);
         let Some(copies) = tree.copies(operation.node) else {
             return self.broken(NO_POOL);
         };
-        let Some(fleet) = &copies.fleet else { return };
+        let Some(fleet_pool) = &copies.fleet else { return };
         let key = operation.key().into_owned();
-        let hash = fleet.key_hash(&key);
+        let hash = fleet_pool.key_hash(&key);
         let Stage::Replicating {
             change,
             decided,
@@ -161,14 +161,14 @@ impl Engine {
         (*again, operation.since) = (false, self.now);
         let decided = *decided;
         match *change {
-            Some(change) => part.keeper.again(change, hash, time),
-            None => match part
+            Some(change) => fleet.keeper.again(change, hash, time),
+            None => match fleet
                 .keeper
-                .begin(id.to_bits(), (fleet.hash, &key, hash), decided, time)
+                .begin(id.to_bits(), (fleet_pool.hash, &key, hash), decided, time)
             {
                 Ok(begun) => {
                     *change = Some(begun);
-                    part.under_way.push(id);
+                    fleet.under_way.push(id);
                 }
                 Err(_) => {
                     operations.end(id);
@@ -177,7 +177,7 @@ impl Engine {
             },
         }
         if key.is_empty() {
-            part.keeper.shared().raise_floor(part.keeper.clock());
+            fleet.keeper.shared().raise_floor(fleet.keeper.clock());
         }
         self.send_changes();
         self.change_own(id);
@@ -274,14 +274,14 @@ impl Engine {
 
     /// Sends the changes that have to be sent, in the order in which they were stamped.
     pub(super) fn send_changes(&mut self) {
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
-        let buffer = std::mem::take(&mut part.sends);
-        let mut sends = part.keeper.take_sends(buffer);
-        let view = part.keeper.view().number;
+        let buffer = std::mem::take(&mut fleet.sends);
+        let mut sends = fleet.keeper.take_sends(buffer);
+        let view = fleet.keeper.view().number;
         for send in sends.drain(..) {
-            let Some(link) = part.links.to(send.slot, send.stay) else {
+            let Some(link) = fleet.links.to(send.slot, send.stay) else {
                 // It is sent when there is one.
                 continue;
             };
@@ -291,7 +291,7 @@ impl Engine {
             let Stage::Replicating { message, .. } = &operation.stage else {
                 continue;
             };
-            let Some(fleet) = operation
+            let Some(fleet_pool) = operation
                 .tree
                 .copies(operation.node)
                 .and_then(|copies| copies.fleet.as_ref())
@@ -303,14 +303,14 @@ impl Engine {
                 view,
                 sequence: send.sequence,
                 stamp: send.stamp.bits(),
-                pool: fleet.hash,
+                pool: fleet_pool.hash,
                 key: operation
                     .origin
                     .protocol
                     .key(&operation.request, &message.0, &mut scratch),
                 message: &message.0,
             };
-            if let Some(open) = part.links.get_mut(link) {
+            if let Some(open) = fleet.links.get_mut(link) {
                 frame.write(open.stream.filling(&mut self.buffers));
                 self.metrics.fleet.changes_sent += 1;
                 if open.stream.mark() {
@@ -319,13 +319,13 @@ impl Engine {
                 }
             }
         }
-        part.sends = sends;
+        fleet.sends = sends;
     }
 
     /// A keeper says what became of a change.
     pub(super) fn hear_verdict(&mut self, from: (Slot, Stay), ack: &Ack<'_>) {
         let now = self.now;
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
         let verdict = match ack.verdict {
@@ -333,7 +333,7 @@ impl Engine {
             WireVerdict::View(view) => Verdict::Later(view),
             WireVerdict::Decided(stamp) => Verdict::Decided(Stamp::from_bits(stamp)),
         };
-        match part.keeper.heard(from, ack.sequence, verdict, now) {
+        match fleet.keeper.heard(from, ack.sequence, verdict, now) {
             AckOutcome::Nothing => self.send_changes(),
             AckOutcome::Acknowledged { token } => self.count_peer(Id::from_bits(token), &ack.verdict),
             AckOutcome::Again { token } => self.need_later_stamp(Id::from_bits(token)),
@@ -382,8 +382,8 @@ impl Engine {
 
     /// Answers a change when every keeper of the view has it.
     pub(in crate::copies::path) fn conclude_in_fleet(&mut self, id: OperationId) {
-        let (operations, part) = (&mut self.copies.operations, self.copies.fleet.as_mut());
-        let (Some(operation), Some(part)) = (operations.get_mut(id), part) else {
+        let (operations, fleet) = (&mut self.copies.operations, self.copies.fleet.as_mut());
+        let (Some(operation), Some(fleet)) = (operations.get_mut(id), fleet) else {
             return;
         };
         let Stage::Replicating {
@@ -398,7 +398,7 @@ impl Engine {
             return;
         };
         let (change, decided, superseded) = (*change, *decided, *superseded);
-        if part.keeper.awaited(change) > 0 {
+        if fleet.keeper.awaited(change) > 0 {
             return;
         }
         let snapshot = &self.copies.snapshot;
@@ -422,7 +422,7 @@ impl Engine {
             }
             return self.draw_again(id);
         }
-        part.keeper.finish(change);
+        fleet.keeper.finish(change);
         let waited = (self.now - operation.since).0;
         self.metrics.fleet.write_wait.record(waited);
         let answers = operation.take_answers();

@@ -80,8 +80,8 @@ impl Filling {
 impl Engine {
     /// A copy is read again: it may lack what others have.
     pub(in crate::copies::path) fn begin_to_fill(&mut self) {
-        if let Some(part) = self.copies.fleet.as_mut() {
-            part.filling.get_or_insert_default();
+        if let Some(fleet) = self.copies.fleet.as_mut() {
+            fleet.filling.get_or_insert_default();
         }
     }
 
@@ -122,7 +122,11 @@ impl Engine {
             to: reply_to(id, NEIGHBOUR),
         };
         let is_found = answer.outcome() == Outcome::Found;
-        let fills = self.copies.fleet.as_mut().and_then(|part| part.filling.as_mut());
+        let fills = self
+            .copies
+            .fleet
+            .as_mut()
+            .and_then(|fleet| fleet.filling.as_mut());
         match (child, fills) {
             (OWN, Some(_)) if answer.outcome() == Outcome::NotFound => {
                 self.metrics.fleet.fill_looks += 1;
@@ -136,9 +140,9 @@ impl Engine {
             }
             (NEIGHBOUR, Some(fills)) => {
                 if !fills.count(is_found)
-                    && let Some(part) = self.copies.fleet.as_mut()
+                    && let Some(fleet) = self.copies.fleet.as_mut()
                 {
-                    part.filling = None;
+                    fleet.filling = None;
                 }
                 if is_found {
                     self.fetch(copies, node, &walk);
@@ -153,7 +157,7 @@ impl Engine {
     /// Asks a neighbour for the value of this key, with all that a copy needs.
     fn fetch(&mut self, copies: &Copies, node: NodeId, walk: &Walk<'_>) {
         let now = self.now;
-        let (Some(fleet), Some(part)) = (&copies.fleet, self.copies.fleet.as_mut()) else {
+        let (Some(fleet_pool), Some(fleet)) = (&copies.fleet, self.copies.fleet.as_mut()) else {
             return;
         };
         let mut scratch = [0; 250];
@@ -165,11 +169,11 @@ impl Engine {
         let Parsed::Head(request) = walk.origin.protocol.head(&asked) else {
             return;
         };
-        let history = part
+        let history = fleet
             .keeper
             .shared()
-            .history(fleet.key_hash(key), fleet.key_hash(b""));
-        let (Some(history), Some(filling)) = (history, part.filling.as_mut()) else {
+            .history(fleet_pool.key_hash(key), fleet_pool.key_hash(b""));
+        let (Some(history), Some(filling)) = (history, fleet.filling.as_mut()) else {
             return;
         };
         if !filling.admits(now) {
@@ -216,7 +220,12 @@ impl Engine {
             _ => {}
         }
         self.copies.operations.end(id);
-        if let Some(filling) = self.copies.fleet.as_mut().and_then(|part| part.filling.as_mut()) {
+        if let Some(filling) = self
+            .copies
+            .fleet
+            .as_mut()
+            .and_then(|fleet| fleet.filling.as_mut())
+        {
             filling.under_way = filling.under_way.saturating_sub(1);
         }
     }
@@ -230,7 +239,7 @@ impl Engine {
         let (Stage::Fetching { key, history }, Answer::Reply(_, reply)) = (&operation.stage, answer) else {
             return false;
         };
-        let (Some(fleet), Some(&own)) = (&copies.fleet, copies.children.first()) else {
+        let (Some(fleet_pool), Some(&own)) = (&copies.fleet, copies.children.first()) else {
             return false;
         };
         let (tree, origin) = (Rc::clone(&operation.tree), operation.origin);
@@ -242,11 +251,11 @@ impl Engine {
             return false;
         };
         let mut lock = self.copies.holder.lock(key, LockMode::AtOnce);
-        let part = self.copies.fleet.as_ref();
+        let fleet = self.copies.fleet.as_ref();
         let is_unchanged = lock.try_lock()
-            && part.is_some_and(|part| {
-                let shared = part.keeper.shared();
-                shared.history(fleet.key_hash(key), fleet.key_hash(b"")) == Some(*history)
+            && fleet.is_some_and(|fleet| {
+                let shared = fleet.keeper.shared();
+                shared.history(fleet_pool.key_hash(key), fleet_pool.key_hash(b"")) == Some(*history)
             });
         if let Some(operation) = self.copies.operations.get_mut(id) {
             operation.lock = Some(lock);

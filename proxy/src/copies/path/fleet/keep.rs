@@ -31,36 +31,36 @@ impl Engine {
     pub(super) fn keep(&mut self, link: LinkId, from: From, change: &Change<'_>) -> FrameOutcome {
         let unix = self.unix_micros();
         let tree = Rc::clone(&self.tree);
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return FrameOutcome::Wrong("this proxy is in no fleet");
         };
         let stamp = Stamp::from_bits(change.stamp);
-        let found = part.pools.get(&change.pool).copied();
+        let found = fleet.pools.get(&change.pool).copied();
         let found = found.and_then(|node| Some((node, tree.copies(node)?.fleet.as_ref()?)));
-        let hash = found.map_or(0, |(_, fleet)| fleet.key_hash(change.key));
+        let hash = found.map_or(0, |(_, fleet_pool)| fleet_pool.key_hash(change.key));
         let changed = (change.pool, change.key, hash);
-        if !part.keeper.arrived(from, change.sequence, stamp, changed, unix) {
+        if !fleet.keeper.arrived(from, change.sequence, stamp, changed, unix) {
             return FrameOutcome::Wrong("a change that it may not send");
         }
-        let Some((node, fleet)) = found else {
+        let Some((node, fleet_pool)) = found else {
             // There is no such copy here. When there is one, it begins empty.
             self.acknowledge_change(link, change.sequence, Verdict::Missed);
             return FrameOutcome::Done;
         };
-        let Some((_, request)) = fleet.head(change.message) else {
+        let Some((_, request)) = fleet_pool.head(change.message) else {
             return FrameOutcome::Wrong("a change that cannot be read");
         };
         let mut lock = self.copies.holder.lock(change.key, LockMode::AtOnce);
         let goes = lock.try_lock();
         let now = self.now;
-        let mut keep = part.spare_keeps.pop().unwrap_or_default();
-        keep.begin(from, stamp, hash, change.key, part.keeper.view().number);
+        let mut keep = fleet.spare_keeps.pop().unwrap_or_default();
+        keep.begin(from, stamp, hash, change.key, fleet.keeper.view().number);
         keep.place = Some((tree, node, lock));
         keep.since = now;
         if !goes {
             keep.message.extend_from_slice(change.message);
         }
-        let id = part.tasks.insert(|generation| Task {
+        let id = fleet.tasks.insert(|generation| Task {
             generation,
             link,
             number: change.sequence,
@@ -75,16 +75,16 @@ impl Engine {
 
     /// Looks again whether a change of a peer may be applied.
     pub(crate) fn go_on_keeping(&mut self, id: TaskId) {
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
-        let view = part.keeper.view().number;
-        let Some(task) = part.tasks.get_mut(id) else {
+        let view = fleet.keeper.view().number;
+        let Some(task) = fleet.tasks.get_mut(id) else {
             return;
         };
         let (link, number) = (task.link, task.number);
         let Work::Keep(keep) = &mut task.work else { return };
-        if part.links.get(link).is_none() {
+        if fleet.links.get(link).is_none() {
             return self.forget_task(id);
         }
         if keep.view != view {
@@ -100,8 +100,8 @@ impl Engine {
         }
         let (tree, node) = (Rc::clone(tree), *node);
         let message = std::mem::take(&mut keep.message);
-        let fleet = tree.copies(node).and_then(|copies| copies.fleet.as_ref());
-        match fleet.and_then(|fleet| fleet.head(&message)) {
+        let fleet_pool = tree.copies(node).and_then(|copies| copies.fleet.as_ref());
+        match fleet_pool.and_then(|fleet_pool| fleet_pool.head(&message)) {
             Some((_, request)) => self.apply_kept(id, &request, &message),
             None => self.forget_task(id),
         }
@@ -109,10 +109,10 @@ impl Engine {
 
     /// Applies a change of a peer, whose key is locked, if it is the newest.
     fn apply_kept(&mut self, id: TaskId, request: &Request, message: &[u8]) {
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
-        let Some(task) = part.tasks.get_mut(id) else {
+        let Some(task) = fleet.tasks.get_mut(id) else {
             return;
         };
         let (link, number) = (task.link, task.number);
@@ -124,11 +124,11 @@ impl Engine {
         let Some(copies) = tree.copies(node) else {
             return self.forget_task(id);
         };
-        let Some(fleet) = &copies.fleet else { return };
+        let Some(fleet_pool) = &copies.fleet else { return };
         let is_flush = keep.key.is_empty();
-        let keep_key = (fleet.hash, keep.hash);
+        let keep_key = (fleet_pool.hash, keep.hash);
         let mut removal = Vec::new();
-        match part.keeper.judge(keep.hash, keep.stamp) {
+        match fleet.keeper.judge(keep.hash, keep.stamp) {
             Fate::Store => {}
             Fate::Delete if is_flush => {}
             Fate::Delete => copies.copied.removal(&keep.key, &mut removal),
@@ -147,7 +147,7 @@ impl Engine {
             }
         }
         if is_flush {
-            part.keeper.shared().raise_floor(keep.stamp);
+            fleet.keeper.shared().raise_floor(keep.stamp);
         }
         let Some(&own) = copies.children.first() else {
             self.acknowledge_change(link, number, Verdict::Missed);
@@ -156,7 +156,7 @@ impl Engine {
         if !self.is_own_written(&tree, copies) {
             return self.miss_kept(id, "");
         }
-        let protocol = fleet.protocol;
+        let protocol = fleet_pool.protocol;
         let removing;
         let (request, message) = match protocol.head(&removal) {
             Parsed::Head(remove) if !removal.is_empty() => {
@@ -204,21 +204,23 @@ impl Engine {
     /// not tell: a worker shares it with itself. Until the copy has answered, its readers may find the value
     /// before.
     fn is_being_written(&self, (pool, hash): (u64, u64)) -> bool {
-        let Some(part) = self.copies.fleet.as_ref() else {
+        let Some(fleet) = self.copies.fleet.as_ref() else {
             return false;
         };
         let is_kept =
             |task: &Task| matches!(&task.work, Work::Keep(keep) if keep.is_sent && keep.hash == hash);
         let is_own = |operation: &Operation| {
-            let fleet = operation
+            let fleet_pool = operation
                 .tree
                 .copies(operation.node)
                 .and_then(|copies| copies.fleet.as_ref());
             let is_written = matches!(operation.stage, Stage::Replicating { own: true, .. });
-            let has_key = |fleet: &FleetPool| fleet.hash == pool && fleet.key_hash(&operation.key()) == hash;
-            is_written && fleet.is_some_and(has_key)
+            let has_key = |fleet_pool: &FleetPool| {
+                fleet_pool.hash == pool && fleet_pool.key_hash(&operation.key()) == hash
+            };
+            is_written && fleet_pool.is_some_and(has_key)
         };
-        part.tasks.iter().any(|(_, task)| is_kept(task))
+        fleet.tasks.iter().any(|(_, task)| is_kept(task))
             || self
                 .copies
                 .operations
@@ -232,10 +234,10 @@ impl Engine {
 
     /// The own copy misses a change of a peer: it is acknowledged when nobody reads the copy any more.
     fn miss_kept(&mut self, id: TaskId, why: &str) {
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
-        let Some(Work::Keep(keep)) = part.tasks.get_mut(id).map(|task| &mut task.work) else {
+        let Some(Work::Keep(keep)) = fleet.tasks.get_mut(id).map(|task| &mut task.work) else {
             return;
         };
         let Some((tree, node, _)) = &keep.place else {
@@ -258,17 +260,17 @@ impl Engine {
 
     /// Acknowledges a change that the own copy misses, as soon as the copy is out.
     fn settle_kept(&mut self, id: TaskId) {
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
-        let Some(task) = part.tasks.get(id) else { return };
+        let Some(task) = fleet.tasks.get(id) else { return };
         let (link, number) = (task.link, task.number);
         let Work::Keep(keep) = &task.work else { return };
         let Some((member, outs)) = keep.missed else {
             return;
         };
         if outs.is_some_and(|outs| !self.copies.snapshot.is_settled(member, outs)) {
-            return part.unsettled.push(id);
+            return fleet.unsettled.push(id);
         }
         self.acknowledge_change(link, number, Verdict::Missed);
         self.forget_task(id);
@@ -280,7 +282,7 @@ impl Engine {
             .copies
             .fleet
             .as_mut()
-            .map(|part| std::mem::take(&mut part.unsettled));
+            .map(|fleet| std::mem::take(&mut fleet.unsettled));
         for id in unsettled.unwrap_or_default() {
             self.settle_kept(id);
         }
@@ -288,10 +290,10 @@ impl Engine {
 
     /// Something was done for a peer.
     pub(crate) fn answer_peer(&mut self, id: TaskId, answer: &Answer<'_>) {
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
-        let Some(task) = part.tasks.get(id) else { return };
+        let Some(task) = fleet.tasks.get(id) else { return };
         let (link, number) = (task.link, task.number);
         match (&task.work, answer) {
             (Work::Answer, _) => {
@@ -312,14 +314,14 @@ impl Engine {
 
     /// Tells a coordinator what became of its change.
     pub(super) fn acknowledge_change(&mut self, link: LinkId, sequence: u64, verdict: Verdict<'_>) {
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
-        let clock = part.keeper.clock().bits();
+        let clock = fleet.keeper.clock().bits();
         if let Verdict::View(_) = verdict {
             self.metrics.fleet.refused_view += 1;
         }
-        if let Some(open) = part.links.get_mut(link) {
+        if let Some(open) = fleet.links.get_mut(link) {
             let ack = Ack {
                 sequence,
                 clock,
@@ -335,17 +337,17 @@ impl Engine {
     /// Removes a task that is done. A change leaves its buffers for the next one.
     pub(super) fn forget_task(&mut self, id: TaskId) {
         const SPARE: usize = 1024;
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
         };
         if let Some(Task {
             work: Work::Keep(mut keep),
             ..
-        }) = part.tasks.remove(id)
+        }) = fleet.tasks.remove(id)
         {
             keep.clear();
-            if part.spare_keeps.len() < SPARE && keep.memory_bytes() <= 4096 {
-                part.spare_keeps.push(keep);
+            if fleet.spare_keeps.len() < SPARE && keep.memory_bytes() <= 4096 {
+                fleet.spare_keeps.push(keep);
             }
         }
     }

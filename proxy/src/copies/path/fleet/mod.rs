@@ -61,13 +61,13 @@ impl Engine {
     /// The links to peers; `None`: this proxy is in no fleet.
     #[inline]
     pub fn links(&mut self) -> Option<&mut Links> {
-        self.copies.fleet.as_mut().map(|part| &mut part.links)
+        self.copies.fleet.as_mut().map(|fleet| &mut fleet.links)
     }
 
     /// A request has come to a pool of a fleet.
     pub(in crate::copies::path) fn ask_fleet(&mut self, node: NodeId, copies: &Copies, walk: &Walk<'_>) {
         let effect = copies.copied.effect(walk.request, walk.message);
-        let is_leased = self.copies.fleet.as_ref().is_some_and(|part| part.is_leased());
+        let is_leased = self.copies.fleet.as_ref().is_some_and(|fleet| fleet.is_leased());
         match (effect, is_leased) {
             // An empty cache is slow; one that lies is wrong.
             (Effect::Look, false) => self.leaf(&Leaf::Null, walk),
@@ -85,7 +85,7 @@ impl Engine {
 
     /// Has this peer a lease in this turn?
     pub(super) fn may_answer(&self) -> bool {
-        self.copies.fleet.as_ref().is_some_and(|part| part.is_leased())
+        self.copies.fleet.as_ref().is_some_and(|fleet| fleet.is_leased())
     }
 
     #[inline]
@@ -93,7 +93,7 @@ impl Engine {
         self.copies
             .fleet
             .as_ref()
-            .is_some_and(|part| part.filling.is_some())
+            .is_some_and(|fleet| fleet.filling.is_some())
     }
 
     /// May the own copy be read?
@@ -128,8 +128,9 @@ impl Engine {
     ) -> FrameOutcome {
         match (self.compare_view(confirm.view), self.copies.fleet.as_mut()) {
             (ViewOrder::Ahead, _) => FrameOutcome::Ahead,
-            (ViewOrder::Same, Some(part)) => {
-                part.keeper
+            (ViewOrder::Same, Some(fleet)) => {
+                fleet
+                    .keeper
                     .confirmed(Origin { slot, stay, worker }, confirm.up_to);
                 FrameOutcome::Done
             }
@@ -181,16 +182,17 @@ impl Engine {
     /// Notes a peer's clock.
     fn see(&mut self, clock: u64) -> bool {
         let unix = self.unix_micros();
-        let part = self.copies.fleet.as_ref();
-        part.is_some_and(|part| {
-            part.keeper
+        let fleet = self.copies.fleet.as_ref();
+        fleet.is_some_and(|fleet| {
+            fleet
+                .keeper
                 .shared()
                 .see(crate::fleet::Stamp::from_bits(clock), unix)
         })
     }
 
     fn compare_view(&self, view: u64) -> ViewOrder {
-        let part = self.copies.fleet.as_ref();
-        part.map_or(ViewOrder::Ahead, |part| part.keeper.compare(view))
+        let fleet = self.copies.fleet.as_ref();
+        fleet.map_or(ViewOrder::Ahead, |fleet| fleet.keeper.compare(view))
     }
 }

@@ -22,11 +22,11 @@ impl Engine {
                 .copies
                 .fleet
                 .as_ref()
-                .and_then(|part| part.pools.get(&orphan.pool).copied());
+                .and_then(|fleet| fleet.pools.get(&orphan.pool).copied());
             let Some((node, copies)) = node.and_then(|node| Some((node, tree.copies(node)?))) else {
                 continue;
             };
-            let Some(fleet) = &copies.fleet else { continue };
+            let Some(fleet_pool) = &copies.fleet else { continue };
             let mut message = Vec::new();
             match orphan.key.is_empty() {
                 true => {
@@ -34,7 +34,7 @@ impl Engine {
                 }
                 false => copies.copied.removal(&orphan.key, &mut message),
             }
-            let Parsed::Head(request) = fleet.protocol.head(&message) else {
+            let Parsed::Head(request) = fleet_pool.protocol.head(&message) else {
                 continue;
             };
             let walk = Walk {
@@ -45,7 +45,7 @@ impl Engine {
                     login: 0,
                     locality: Locality::NONE,
                     client: None,
-                    protocol: fleet.protocol,
+                    protocol: fleet_pool.protocol,
                     hides_prefix: false,
                 },
                 request: &request,

@@ -30,10 +30,10 @@ impl Engine {
     /// events. Requests that were received before it may be answered in this turn if the lease is valid now.
     pub fn begin_turn(&mut self, boot_time: u64) {
         let now = self.now;
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return;
         };
-        if part.begin_turn(boot_time, now) {
+        if fleet.begin_turn(boot_time, now) {
             self.lease_lost();
         }
     }
@@ -57,18 +57,18 @@ impl Engine {
 
     /// Tells peers which changes are complete, with the frames of this turn or soon after.
     pub(in crate::copies) fn confirm_changes(&mut self) {
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return;
         };
-        let view = part.keeper.view().clone();
+        let view = fleet.keeper.view().clone();
         for peer in &view.peers {
-            let Some(link) = part.links.to(peer.slot, peer.stay) else {
+            let Some(link) = fleet.links.to(peer.slot, peer.stay) else {
                 continue;
             };
-            let Some(up_to) = part.keeper.confirm(peer.slot) else {
+            let Some(up_to) = fleet.keeper.confirm(peer.slot) else {
                 continue;
             };
-            if let Some(open) = part.links.get_mut(link) {
+            if let Some(open) = fleet.links.get_mut(link) {
                 let view = view.number;
                 Confirm { view, up_to }.write(&mut open.stream.out);
                 if open.stream.mark() {
@@ -84,28 +84,28 @@ impl Engine {
         self.check_asks();
         self.tell_settled();
         let (now, worker) = (self.now, self.facts.worker);
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return;
         };
-        if now - part.complained >= COMPLAIN && now > part.suspect {
-            let since = Micros((now - part.suspect).0);
+        if now - fleet.complained >= COMPLAIN && now > fleet.suspect {
+            let since = Micros((now - fleet.suspect).0);
             let before = self.actions.events.len();
-            for (slot, stay) in part.keeper.late(since) {
+            for (slot, stay) in fleet.keeper.late(since) {
                 self.actions
                     .events
                     .push(WorkerEvent::Peer(Event::Late { worker, slot, stay }));
             }
             if self.actions.events.len() > before {
-                part.complained = now;
+                fleet.complained = now;
             }
         }
-        let under_way = std::mem::take(&mut part.under_way);
+        let under_way = std::mem::take(&mut fleet.under_way);
         let (late, rest): (Vec<_>, Vec<_>) = under_way
             .into_iter()
             .filter(|&id| self.copies.operations.get(id).is_some())
             .partition(|&id| self.is_late(id));
-        if let Some(part) = self.copies.fleet.as_mut() {
-            part.under_way = rest;
+        if let Some(fleet) = self.copies.fleet.as_mut() {
+            fleet.under_way = rest;
         }
         for id in late {
             self.time_out(id);
@@ -129,8 +129,8 @@ impl Engine {
             Stage::Replicating { change, .. } => *change,
             _ => None,
         };
-        let part = self.copies.fleet.as_ref();
-        let names = change.and_then(|change| Some(part?.keeper.awaited_names(change)));
+        let fleet = self.copies.fleet.as_ref();
+        let names = change.and_then(|change| Some(fleet?.keeper.awaited_names(change)));
         let text = format!(
             "not all peers have taken this change in time: {}",
             names.unwrap_or_default()
@@ -140,30 +140,30 @@ impl Engine {
 
     /// Fills in the gauges.
     pub fn report_fleet(&self, metrics: &mut metrics::Fleet) {
-        let Some(part) = self.copies.fleet.as_ref() else {
+        let Some(fleet) = self.copies.fleet.as_ref() else {
             return;
         };
-        metrics.doubts = part.keeper.doubts() as u64;
-        let missed = part.keeper.missed_counts();
+        metrics.doubts = fleet.keeper.doubts() as u64;
+        let missed = fleet.keeper.missed_counts();
         metrics.missed = missed.map(|(peer, keys)| (peer.to_owned(), keys)).collect();
     }
 
     /// Tells the control thread up to which view decisions have ended here, and hears it of the others.
     pub(super) fn tell_settled(&mut self) {
         let worker = self.facts.worker;
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return;
         };
         let operations = &self.copies.operations;
-        part.keeper.end_decisions(|token| {
+        fleet.keeper.end_decisions(|token| {
             let operation = operations.get(OperationId::from_bits(token));
             operation.is_some_and(|operation| operation.stage.is_decision())
         });
-        let settled = part.settled();
-        part.keeper.settle(settled);
-        let mine = part.keeper.settled();
-        if mine > part.settled_told {
-            part.settled_told = mine;
+        let settled = fleet.settled();
+        fleet.keeper.settle(settled);
+        let mine = fleet.keeper.settled();
+        if mine > fleet.settled_told {
+            fleet.settled_told = mine;
             let event = Event::Settled { worker, view: mine };
             self.actions.events.push(WorkerEvent::Peer(event));
         }

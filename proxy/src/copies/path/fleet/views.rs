@@ -27,22 +27,22 @@ impl Engine {
 
     /// The tree in force has changed.
     pub fn find_fleet_pools(&mut self) {
-        if let Some(part) = self.copies.fleet.as_mut() {
-            part.find_pools(&self.tree);
+        if let Some(fleet) = self.copies.fleet.as_mut() {
+            fleet.find_pools(&self.tree);
         }
     }
 
     /// Installs a view; `me`: this peer in it.
     pub fn install_view(&mut self, view: Arc<View>, me: Option<(Slot, Stay)>) {
         let (now, worker) = (self.now, self.facts.worker);
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return;
         };
-        if view.number <= part.keeper.view().number {
+        if view.number <= fleet.keeper.view().number {
             return;
         }
         let number = view.number;
-        let installed = part.keeper.install(view, me, now);
+        let installed = fleet.keeper.install(view, me, now);
         if installed.expelled {
             self.end_stay();
         }
@@ -78,8 +78,8 @@ impl Engine {
     /// A link to a worker of a peer is there. Returns its handle for the reactor; `None`: the peer is not
     /// in the view.
     pub fn open_link(&mut self, slot: Slot, stay: Stay, role: Role, stream: Stream) -> Option<LinkId> {
-        let part = self.copies.fleet.as_mut()?;
-        let (id, before) = part.links.add(slot, stay, role, stream);
+        let fleet = self.copies.fleet.as_mut()?;
+        let (id, before) = fleet.links.add(slot, stay, role, stream);
         if let Some(before) = before {
             self.end_link(before, "another one has taken its place");
         }
@@ -89,15 +89,15 @@ impl Engine {
     /// A link is in the reactor: what waited for it is sent.
     pub fn link_opened(&mut self, id: LinkId) {
         let now = self.now;
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return;
         };
-        let Some(link) = part.links.get(id) else {
+        let Some(link) = fleet.links.get(id) else {
             return;
         };
         let (peer, role) = ((link.slot, link.stay), link.role);
         if role == Role::Coordinator {
-            part.keeper.send_again(peer, now);
+            fleet.keeper.send_again(peer, now);
             self.send_changes();
             self.confirm_changes();
             self.check_asks();
@@ -123,13 +123,13 @@ impl Engine {
     /// This peer was removed: what it has under way is void, and the own copy may hold what others do not.
     fn end_stay(&mut self) {
         let worker = self.facts.worker;
-        let Some(part) = self.copies.fleet.as_mut() else {
+        let Some(fleet) = self.copies.fleet.as_mut() else {
             return;
         };
-        let mut keys = part.keeper.leave();
-        part.is_leased = false;
-        let all: Vec<LinkId> = part.links.iter().map(|(id, _)| id).collect();
-        part.under_way.clear();
+        let mut keys = fleet.keeper.leave();
+        fleet.is_leased = false;
+        let all: Vec<LinkId> = fleet.links.iter().map(|(id, _)| id).collect();
+        fleet.under_way.clear();
         for id in all {
             self.end_link(id, "this proxy was removed from its fleet");
         }
@@ -145,13 +145,13 @@ impl Engine {
         for id in void {
             if let Some(operation) = self.copies.operations.get(id) {
                 let parent = operation.parent;
-                let fleet = operation
+                let fleet_pool = operation
                     .tree
                     .copies(operation.node)
                     .and_then(|copies| copies.fleet.as_ref());
-                if let Some(fleet) = fleet {
+                if let Some(fleet_pool) = fleet_pool {
                     // What was decided here stands in the own copy, and nowhere else.
-                    keys.add(fleet.hash, &operation.key());
+                    keys.add(fleet_pool.hash, &operation.key());
                 }
                 self.copies.operations.end(id);
                 self.fail(parent, &Failed::here(Outcome::Timeout, EXPELLED));

@@ -142,13 +142,13 @@ impl WorkerFleet {
     }
 
     /// The peer that decides this key.
-    pub(super) fn home(&self, fleet: &FleetPool, key: &[u8]) -> Option<(Slot, Stay)> {
-        self.keeper.home(fleet.key_hash(key))
+    pub(super) fn home(&self, fleet_pool: &FleetPool, key: &[u8]) -> Option<(Slot, Stay)> {
+        self.keeper.home(fleet_pool.key_hash(key))
     }
 
     /// Does this peer decide the key?
-    pub(super) fn is_home(&self, fleet: &FleetPool, key: &[u8]) -> bool {
-        self.me().is_some() && self.home(fleet, key) == self.me()
+    pub(super) fn is_home(&self, fleet_pool: &FleetPool, key: &[u8]) -> bool {
+        self.me().is_some() && self.home(fleet_pool, key) == self.me()
     }
 
     /// The tree in force has changed.
