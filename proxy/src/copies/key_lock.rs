@@ -166,14 +166,14 @@ impl Holder {
     pub fn lock(self: &Rc<Self>, key: &[u8], mode: LockMode) -> KeyLock {
         KeyLock {
             holder: Rc::clone(self),
-            place: self.locks.hasher.hash_one(key) as usize & (self.locks.words.len() - 1),
+            index: self.locks.hasher.hash_one(key) as usize & (self.locks.words.len() - 1),
             mode,
             held: false,
         }
     }
 
-    fn change(&self, place: usize, mut change: impl FnMut(Word) -> Word) {
-        let word = &self.locks.words[place];
+    fn change(&self, index: usize, mut change: impl FnMut(Word) -> Word) {
+        let word = &self.locks.words[index];
         // The closure always has an answer.
         let _ = word.fetch_update(AcqRel, Acquire, |bits| Some(change(Word::of(bits)).bits()));
     }
@@ -182,22 +182,22 @@ impl Holder {
 /// A key that is locked, or waited for. Dropping it unlocks the key, or ends the wait.
 pub struct KeyLock {
     holder: Rc<Holder>,
-    place: usize,
+    index: usize,
     mode: LockMode,
     held: bool,
 }
 
 impl KeyLock {
     /// The lock's word in the table: locks with the same one wait for each other.
-    pub fn place(&self) -> usize {
-        self.place
+    pub fn index(&self) -> usize {
+        self.index
     }
 
     /// Takes it beside another lock of the same place and the same streamed value, which is held.
     pub fn share(&mut self) {
         if !self.held {
             self.held = true;
-            self.holder.change(self.place, Word::shared);
+            self.holder.change(self.index, Word::shared);
         }
     }
 
@@ -211,7 +211,7 @@ impl KeyLock {
         if !self.held {
             let (worker, mode) = (self.holder.worker, self.mode);
             let held = &mut self.held;
-            self.holder.change(self.place, |word| {
+            self.holder.change(self.index, |word| {
                 let (after, got) = word.requested(worker, mode);
                 *held = got;
                 after
@@ -225,8 +225,8 @@ impl Drop for KeyLock {
     fn drop(&mut self) {
         let worker = self.holder.worker;
         match self.held {
-            true => self.holder.change(self.place, Word::unlocked),
-            false => self.holder.change(self.place, |word| word.abandoned(worker)),
+            true => self.holder.change(self.index, Word::unlocked),
+            false => self.holder.change(self.index, |word| word.abandoned(worker)),
         };
     }
 }

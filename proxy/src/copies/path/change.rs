@@ -62,7 +62,7 @@ impl Engine {
         }
         self.copies.give_back_key(key);
         if !waits {
-            return self.spread(copies, id, None, walk);
+            return self.fan_out(copies, id, None, walk);
         }
         self.hold_requests_behind(walk.to);
         self.go_on(id);
@@ -127,7 +127,7 @@ impl Engine {
         let mut scratch = [0; 250];
         key.extend_from_slice(walk.key(&mut scratch));
         operation.stage = Stage::Everywhere { key };
-        self.spread(copies, id, None, &walk);
+        self.fan_out(copies, id, None, &walk);
         self.copies.give_back_message(message);
     }
 

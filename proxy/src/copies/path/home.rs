@@ -246,6 +246,6 @@ impl Engine {
             message: &told,
             to: ReplyTo::Nobody,
         };
-        self.spread(copies, id, Some(home), &walk);
+        self.fan_out(copies, id, Some(home), &walk);
     }
 }

@@ -12,7 +12,7 @@
 //! * `room`: what one worker keeps for copies; `operation`: what a request remembers while it waits, by
 //!   stages
 //! * `change`: begins a change; `streamed`: one whose value is passed on as it comes
-//! * `spread`: sends it to all copies, and answers it; `home`, `read_back`, `version`: what one copy decides
+//! * `fan_out`: sends it to all copies, and answers it; `home`, `read_back`, `version`: what one copy decides
 //! * `refuse`: too few copies took it; `undo`: some copies could not be sent it, so it is removed where it
 //!   landed
 //! * `bypass`: changes that come to a copy by another route than its pool
@@ -24,6 +24,7 @@
 
 mod bypass;
 mod change;
+mod fan_out;
 mod fleet;
 mod home;
 mod opening;
@@ -31,7 +32,6 @@ mod operation;
 mod read_back;
 mod refuse;
 mod room;
-mod spread;
 mod streamed;
 mod undo;
 mod version;

@@ -106,7 +106,7 @@ impl WorkerCopies {
     /// uploads wait for each other.
     pub(crate) fn take_streamed(&mut self) -> Vec<OperationId> {
         let mut streamed = mem::take(&mut self.streamed);
-        streamed.sort_by_cached_key(|&id| Some(self.operations.get(id)?.lock.as_ref()?.place()));
+        streamed.sort_by_cached_key(|&id| Some(self.operations.get(id)?.lock.as_ref()?.index()));
         streamed
     }
 

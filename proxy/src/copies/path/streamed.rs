@@ -33,13 +33,13 @@ impl Engine {
         changes: &[OperationId],
         since: Micros,
     ) -> LastByte {
-        let mut place = None;
+        let mut index = None;
         for &id in changes {
             let operation = self.copies.operations.get_mut(id);
             let Some(lock) = operation.and_then(|operation| operation.lock.as_mut()) else {
                 continue;
             };
-            if place == Some(lock.place()) {
+            if index == Some(lock.index()) {
                 lock.share();
             } else if !lock.try_lock() {
                 if self.now - since > LOCK_TIMEOUT {
@@ -48,7 +48,7 @@ impl Engine {
                 self.timers.wake(self.now + RETRY, Sleeper::Client(client));
                 return LastByte::Later;
             }
-            place = Some(lock.place());
+            index = Some(lock.index());
         }
         for &id in changes {
             self.leave_home(id);

@@ -201,7 +201,7 @@ impl Table {
     /// Inserts an item whose key is not in the table, which must not be full. Returns its position.
     pub(super) fn insert(&mut self, hash: Hash, bytes: Box<[u8]>, life: Life, tick: u32) -> usize {
         self.len += 1;
-        self.place(Slot {
+        self.put(Slot {
             bytes,
             life,
             home: hash.home(),
@@ -228,7 +228,7 @@ impl Table {
         (home | above).reverse_bits().wrapping_add(1).reverse_bits()
     }
 
-    fn place(&mut self, slot: Slot) -> usize {
+    fn put(&mut self, slot: Slot) -> usize {
         let mask = self.slots.len() - 1;
         let mut at = slot.home as usize & mask;
         while !self.slots[at].is_empty() {
@@ -261,7 +261,7 @@ impl Table {
         let empty = std::iter::repeat_with(Slot::default).take(slots).collect();
         for slot in std::mem::replace(&mut self.slots, empty) {
             if !slot.is_empty() {
-                self.place(slot);
+                self.put(slot);
             }
         }
     }

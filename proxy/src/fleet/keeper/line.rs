@@ -56,21 +56,21 @@ impl Line {
         self.first + self.sent.len() as u64 - 1
     }
 
-    fn place(&mut self, sequence: u64) -> Option<&mut SentChange> {
+    fn sent_mut(&mut self, sequence: u64) -> Option<&mut SentChange> {
         let at = usize::try_from(sequence.checked_sub(self.first)?).ok()?;
         self.sent.get_mut(at)
     }
 
     /// The change of this number, which the peer has answered.
     pub(super) fn acknowledge(&mut self, sequence: u64) -> Option<ChangeId> {
-        let sent = self.place(sequence)?;
+        let sent = self.sent_mut(sequence)?;
         sent.acknowledged = true;
         Some(sent.change)
     }
 
     /// The change of this number is sent once more.
     pub(super) fn sent_again(&mut self, sequence: u64, at: Micros) {
-        if let Some(sent) = self.place(sequence) {
+        if let Some(sent) = self.sent_mut(sequence) {
             sent.at = at;
             sent.acknowledged = false;
         }

@@ -49,7 +49,7 @@ impl Dump {
         fs::create_dir_all(&self.folder)?;
         // A file that may be missing, and is, has an empty text.
         for (path, text) in texts.iter().filter(|(_, text)| !text.is_empty()) {
-            let kept = self.place(path);
+            let kept = self.path_of(path);
             if file::read_bytes(&kept, file::LIMIT).is_ok_and(|kept| kept == text.as_bytes()) {
                 // Its age counts from the last time that it was good.
                 File::open(&kept)?.set_modified(SystemTime::now())?;
@@ -65,7 +65,7 @@ impl Dump {
 
     /// The text of the file at `path` as it was when the configuration was last good.
     pub(super) fn read(&self, path: &Path) -> Result<String, Diagnostic> {
-        let kept = self.place(path);
+        let kept = self.path_of(path);
         let age = fs::metadata(&kept)
             .and_then(|about| about.modified())
             .map(|kept| {
@@ -79,7 +79,7 @@ impl Dump {
         }
     }
 
-    fn place(&self, path: &Path) -> PathBuf {
+    fn path_of(&self, path: &Path) -> PathBuf {
         let path = path.to_string_lossy();
         self.folder.join(utf8_percent_encode(&path, NAME).to_string())
     }

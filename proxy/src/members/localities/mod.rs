@@ -207,11 +207,11 @@ impl Localities {
             addresses: HashMap::new(),
             containers: HashMap::new(),
         };
-        read.place(&snapshot.pods)?;
+        read.locate(&snapshot.pods)?;
         Ok(read)
     }
 
-    fn place(&mut self, pods: &[SnapshotPod]) -> Result<(), BadSnapshot> {
+    fn locate(&mut self, pods: &[SnapshotPod]) -> Result<(), BadSnapshot> {
         for pod in pods {
             // A container that roams says nothing of where the pod's work is done; the others are its place.
             let mut nodes = BTreeSet::new();

@@ -6,7 +6,7 @@ use proxima_wire::message::Reply;
 
 use super::{
     Bytes, KeyHash, Question,
-    entry::{Entry, EntryKind, Extra},
+    entry::{Entry, EntryKind, RareFields},
     priority::{Links, Priority},
     record::Record,
 };
@@ -26,7 +26,7 @@ pub(super) struct Candidate<'a> {
     pub(super) chance: u8,
     /// The bytes that are copied.
     bytes: &'a [u8],
-    extra: Option<Box<Extra>>,
+    extra: Option<Box<RareFields>>,
 }
 
 impl<'a> Candidate<'a> {
@@ -47,7 +47,7 @@ impl<'a> Candidate<'a> {
             now,
             chance,
             bytes,
-            extra: has_more.then(|| Box::new(Extra { large, terms })),
+            extra: has_more.then(|| Box::new(RareFields { large, terms })),
         }
     }
 

@@ -44,7 +44,7 @@ pub(super) struct Entry {
     /// The version of everything by then.
     pub(super) everything: u64,
     /// Fields that few replies have.
-    pub(super) extra: Option<Box<Extra>>,
+    pub(super) extra: Option<Box<RareFields>>,
     /// The number that its rule had.
     pub(super) number: u32,
     /// The times that it was an answer, for operators.
@@ -62,14 +62,14 @@ pub(super) struct Entry {
 const _: () = assert!(size_of::<Entry>() == 128);
 
 /// Fields that few replies have.
-pub(super) struct Extra {
+pub(super) struct RareFields {
     /// The bytes of a large reply.
     pub(super) large: Option<Arc<[u8]>>,
     /// The origin's terms for it. `None` if the rule alone decides.
     pub(super) terms: Option<Terms>,
 }
 
-impl Extra {
+impl RareFields {
     /// Bytes of memory.
     pub(super) fn memory(&self) -> usize {
         let large = |bytes: &Arc<[u8]>| (bytes.len() + COUNTS).next_multiple_of(SLICE);

@@ -6,8 +6,8 @@ use crate::reactor::prefetch;
 /// The fewest keys that are remembered.
 const LEAST: usize = 16;
 
-/// Two bytes of the hash of each key, at the place that other bits of the hash say: a later key takes the
-/// place of an earlier one. There are about as many places as the shard has entries.
+/// Two bytes of the hash of each key, at the slot that other bits of the hash say: a later key takes the
+/// slot of an earlier one. There are about as many places as the shard has entries.
 #[derive(Default)]
 pub(super) struct Ghosts(Box<[u16]>);
 
@@ -22,7 +22,7 @@ impl Ghosts {
         (hash.0 >> 38) as u16 | 1
     }
 
-    fn place(&mut self, hash: KeyHash) -> Option<&mut u16> {
+    fn slot(&mut self, hash: KeyHash) -> Option<&mut u16> {
         let mask = self.0.len().wrapping_sub(1);
         self.0.get_mut(hash.0 as usize & mask)
     }
@@ -33,30 +33,30 @@ impl Ghosts {
         if self.0.len() < count {
             self.0 = vec![0; count].into();
         }
-        if let Some(place) = self.place(hash) {
-            *place = Self::mark(hash);
+        if let Some(slot) = self.slot(hash) {
+            *slot = Self::mark(hash);
         }
     }
 
     /// Begins to load what tells whether this key is remembered.
     pub(super) fn preload(&self, hash: KeyHash) {
         let mask = self.0.len().wrapping_sub(1);
-        if let Some(place) = self.0.get(hash.0 as usize & mask) {
-            prefetch(place);
+        if let Some(slot) = self.0.get(hash.0 as usize & mask) {
+            prefetch(slot);
         }
     }
 
     /// Is this key remembered?
     pub(super) fn has(&self, hash: KeyHash) -> bool {
         let mask = self.0.len().wrapping_sub(1);
-        let place = self.0.get(hash.0 as usize & mask);
-        place.is_some_and(|&place| place == Self::mark(hash))
+        let slot = self.0.get(hash.0 as usize & mask);
+        slot.is_some_and(|&place| place == Self::mark(hash))
     }
 
     /// Is this key remembered? It is not any more, then.
     pub(super) fn take(&mut self, hash: KeyHash) -> bool {
-        let place = self.place(hash).filter(|place| **place == Self::mark(hash));
-        place.map(|place| *place = 0).is_some()
+        let slot = self.slot(hash).filter(|place| **place == Self::mark(hash));
+        slot.map(|place| *place = 0).is_some()
     }
 
     /// Frees its memory.

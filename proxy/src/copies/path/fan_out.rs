@@ -22,7 +22,7 @@ use crate::{
 
 impl Engine {
     /// Sends a change to all copies but `home`, which has done it.
-    pub(super) fn spread(&mut self, copies: &Copies, id: OperationId, home: Option<usize>, walk: &Walk<'_>) {
+    pub(super) fn fan_out(&mut self, copies: &Copies, id: OperationId, home: Option<usize>, walk: &Walk<'_>) {
         let tree = walk.tree;
         let takers = self.takers(tree, copies, home);
         let Some(operation) = self.copies.operations.get(id) else {
