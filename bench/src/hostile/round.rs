@@ -10,7 +10,7 @@ use anyhow::Result;
 use parking_lot::Mutex;
 
 use super::{
-    attack::{Attack, AttackCounters, Ground},
+    attack::{Attack, AttackContext, AttackCounters},
     bait,
     client::Client,
     newcomer,
@@ -44,7 +44,7 @@ pub(super) fn run(
     for (number, score) in scores.iter().enumerate() {
         clients.push(Client::new(options, keys, number as u32, score)?);
     }
-    let deeds: Vec<_> = attacks
+    let counters: Vec<_> = attacks
         .iter()
         .map(|attack| (*attack, AttackCounters::default()))
         .collect();
@@ -68,7 +68,7 @@ pub(super) fn run(
         }
         thread::sleep(ALONE);
         // Whatever happens here, the threads above must learn that the round is over.
-        let attacked = attack(options, &deeds, &attacks_over, || {
+        let attacked = attack(options, &counters, &attacks_over, || {
             follow(options, &scores, start, interrupted);
         });
         let newcomer = newcomer::until_served(options.address, options.protocol);
@@ -86,7 +86,10 @@ pub(super) fn run(
     let peak = options.pid.map(|pid| peak_resident_bytes(pid).ok());
     Ok(Round::new(
         options,
-        deeds.iter().map(|(attack, deeds)| deeds.told(*attack)).collect(),
+        counters
+            .iter()
+            .map(|(attack, counters)| counters.told(*attack))
+            .collect(),
         outcomes,
         start.elapsed(),
         (worst_noise, stalls.total()),
@@ -98,26 +101,26 @@ pub(super) fn run(
 /// Runs the attackers until `watch` returns. They have ended when this returns.
 fn attack(
     options: &Options,
-    deeds: &[(Attack, AttackCounters)],
+    counters: &[(Attack, AttackCounters)],
     over: &AtomicBool,
     watch: impl FnOnce(),
 ) -> Result<()> {
     thread::scope(|scope| {
-        let started = deeds.iter().try_for_each(|(attack, deeds)| {
+        let started = counters.iter().try_for_each(|(attack, counters)| {
             // A storm is made stronger by each of its attackers.
             let times = match attack {
                 Attack::ConnectionStorm => 1,
                 _ => options.strength,
             };
             for number in 0..attack.attackers() * times {
-                let ground = Ground {
+                let context = AttackContext {
                     address: options.address,
                     protocol: options.protocol,
-                    deeds,
+                    counters,
                     over,
                     strength: options.strength,
                 };
-                let run = move || attack.run(&ground, number);
+                let run = move || attack.run(&context, number);
                 thread::Builder::new()
                     .stack_size(STACK)
                     .spawn_scoped(scope, run)?;

@@ -374,7 +374,7 @@ impl World {
         };
         match proxy
             .keeper
-            .heard((slot, stay), ack.sequence, verdict, Micros::ZERO)
+            .acknowledge((slot, stay), ack.sequence, verdict, Micros::ZERO)
         {
             AckOutcome::Nothing => {}
             AckOutcome::Acknowledged { token } => {

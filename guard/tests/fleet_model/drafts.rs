@@ -107,7 +107,7 @@ fn unconfirmed_changes_that_are_not_owed_are_never_repaired() {
 fn changes_that_only_the_coordinator_notes_as_owed_are_never_repaired() {
     is_found_wrong(&Scope {
         rules: Rules {
-            everybody_owes: false,
+            everybody_records_missed: false,
             ..ALL
         },
         ..Scope::REMOVED

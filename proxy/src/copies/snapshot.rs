@@ -35,7 +35,7 @@ impl Snapshot {
     pub fn state(&self, member: MemberId) -> CopyState {
         self.copies
             .get(member.0 as usize)
-            .map_or(CopyState::Current, |seen| seen.state)
+            .map_or(CopyState::Current, |entry| entry.state)
     }
 
     /// May it be asked a request of this class?
@@ -48,7 +48,7 @@ impl Snapshot {
         }
     }
 
-    fn seen(&mut self, member: MemberId) -> &mut CopyEntry {
+    fn entry(&mut self, member: MemberId) -> &mut CopyEntry {
         let number = member.0 as usize;
         if self.copies.len() <= number {
             self.copies.resize_with(number + 1, CopyEntry::default);
@@ -59,23 +59,23 @@ impl Snapshot {
     /// Follows a proposal; returns the keys that the copy was seen to miss, for the acknowledgement. `None`:
     /// this worker has marked it stale since the proposal was made, and another proposal will come.
     pub fn follow(&mut self, member: MemberId, state: CopyState) -> Option<MissedKeys> {
-        let seen = self.seen(member);
-        if seen.is_stale && state != CopyState::Leaving {
+        let entry = self.entry(member);
+        if entry.is_stale && state != CopyState::Leaving {
             return None;
         }
-        seen.is_stale = false;
-        seen.set(state);
-        Some(std::mem::take(&mut seen.missed))
+        entry.is_stale = false;
+        entry.set(state);
+        Some(std::mem::take(&mut entry.missed))
     }
 
     /// This worker saw the copy miss a write and stops reading it at once. Returns whether the control thread
     /// is to be told.
     pub fn mark_stale(&mut self, member: MemberId) -> bool {
-        let seen = self.seen(member);
-        let first = seen.state.is_written();
+        let entry = self.entry(member);
+        let first = entry.state.is_written();
         if first {
-            seen.state = CopyState::Leaving;
-            seen.is_stale = true;
+            entry.state = CopyState::Leaving;
+            entry.is_stale = true;
         }
         first
     }
@@ -83,12 +83,12 @@ impl Snapshot {
     /// The copy misses a write of this key; an empty key: of an unknown one. Returns what
     /// [`Snapshot::is_settled`] asks for.
     pub fn miss(&mut self, member: MemberId, key: &[u8]) -> u32 {
-        let seen = self.seen(member);
-        seen.missed.add(key);
+        let entry = self.entry(member);
+        entry.missed.add(key);
         // No worker reads a copy that is out or joining: it is repaired before any does.
-        match seen.state.is_required() {
-            true => seen.outs,
-            false => seen.outs.wrapping_sub(1),
+        match entry.state.is_required() {
+            true => entry.outs,
+            false => entry.outs.wrapping_sub(1),
         }
     }
 
@@ -97,7 +97,7 @@ impl Snapshot {
     pub fn is_settled(&self, member: MemberId, outs: u32) -> bool {
         self.copies
             .get(member.0 as usize)
-            .is_some_and(|seen| seen.outs != outs)
+            .is_some_and(|entry| entry.outs != outs)
     }
 
     /// The copy misses a write of this key, if it is not written.
@@ -109,15 +109,15 @@ impl Snapshot {
 
     /// Sets a state without a proposal.
     pub fn set(&mut self, member: MemberId, state: CopyState) {
-        self.seen(member).set(state);
+        self.entry(member).set(state);
     }
 
     /// The member is gone: whatever it missed is settled, and nothing is left for the next member with this
     /// number.
     pub fn forget(&mut self, member: MemberId) {
-        let seen = self.seen(member);
-        *seen = CopyEntry {
-            outs: seen.outs.wrapping_add(1),
+        let entry = self.entry(member);
+        *entry = CopyEntry {
+            outs: entry.outs.wrapping_add(1),
             ..CopyEntry::default()
         };
     }

@@ -72,7 +72,7 @@ pub enum Act {
 }
 
 #[derive(Clone, Debug, Default)]
-struct HeartbeatState {
+struct PeerState {
     stay: Stay,
     /// The leader takes the lease for valid until then.
     alive: u64,
@@ -106,7 +106,7 @@ pub struct Leadership {
     has_looked: bool,
     /// The length of a lease, in microseconds.
     lease: u64,
-    heard: HashMap<String, HeartbeatState>,
+    states: HashMap<String, PeerState>,
     /// The number of the view and what all of its peers have settled, since a peer last told something new.
     settled: Option<(u64, u64)>,
     candidates: BTreeMap<String, (u64, Candidate)>,
@@ -128,7 +128,7 @@ impl Leadership {
             since: now,
             has_looked: false,
             lease,
-            heard: HashMap::new(),
+            states: HashMap::new(),
             settled: None,
             candidates: BTreeMap::new(),
             pauses: HashMap::new(),
@@ -148,40 +148,40 @@ impl Leadership {
             return false;
         };
         let wait = self.wait(peer);
-        let heard = self.heard.entry(beat.name.clone()).or_default();
-        let is_new = heard.stay != beat.stay;
+        let state = self.states.entry(beat.name.clone()).or_default();
+        let is_new = state.stay != beat.stay;
         if is_new {
-            *heard = HeartbeatState {
+            *state = PeerState {
                 stay: beat.stay,
-                ..HeartbeatState::default()
+                ..PeerState::default()
             };
         }
-        heard.last = now;
-        if (is_new, heard.settled) != (false, beat.settled) {
+        state.last = now;
+        if (is_new, state.settled) != (false, beat.settled) {
             self.settled = None;
         }
-        heard.settled = beat.settled;
-        heard.late.clone_from(&beat.late);
-        heard.knew = beat.knows;
-        heard.reaches.clone_from(&beat.reaches);
-        heard.can_decide = beat.can_decide;
+        state.settled = beat.settled;
+        state.late.clone_from(&beat.late);
+        state.knew = beat.knows;
+        state.reaches.clone_from(&beat.reaches);
+        state.can_decide = beat.can_decide;
         match beat.can_decide {
-            true => heard.cannot_since = None,
+            true => state.cannot_since = None,
             false => {
-                heard.cannot_since.get_or_insert(now);
+                state.cannot_since.get_or_insert(now);
             }
         }
-        if heard.condemned.is_some() {
+        if state.condemned.is_some() {
             return false;
         }
-        heard.alive = now + wait;
+        state.alive = now + wait;
         true
     }
 
     /// A peer has stopped answering, as it was told.
     pub fn stopped(&mut self, name: &str, stay: Stay) {
-        if let Some(heard) = self.heard.get_mut(name).filter(|heard| heard.stay == stay) {
-            heard.stopped = true;
+        if let Some(state) = self.states.get_mut(name).filter(|state| state.stay == stay) {
+            state.stopped = true;
         }
     }
 
@@ -211,8 +211,11 @@ impl Leadership {
             return settled;
         }
         let of = |peer: &Peer| {
-            let heard = self.heard.get(&peer.name).filter(|heard| heard.stay == peer.stay);
-            heard.map_or(0, |heard| heard.settled)
+            let state = self
+                .states
+                .get(&peer.name)
+                .filter(|state| state.stay == peer.stay);
+            state.map_or(0, |state| state.settled)
         };
         let settled = view.peers.iter().map(of).min().unwrap_or(0);
         self.settled = Some((view.number, settled));
@@ -222,8 +225,8 @@ impl Leadership {
     /// The status of a peer for operators: the time of its last heartbeat, and the peers that it complains
     /// of.
     pub fn status(&self, name: &str) -> Option<(u64, &[String])> {
-        let heard = self.heard.get(name)?;
-        Some((heard.last, &heard.late))
+        let state = self.states.get(name)?;
+        Some((state.last, &state.late))
     }
 
     /// The actions that are due now. `voters`: the names of the peers that vote.
@@ -233,32 +236,30 @@ impl Leadership {
             .iter()
             .map(|peer| (peer.name.as_str(), peer.stay))
             .collect();
-        self.heard
-            .retain(|name, heard| stays.get(name.as_str()) == Some(&heard.stay));
+        self.states
+            .retain(|name, state| stays.get(name.as_str()) == Some(&state.stay));
         self.candidates.retain(|_, (asked, _)| now < *asked + CANDIDATE);
         let since = if self.has_looked { now } else { self.since };
         self.has_looked = true;
         for peer in &view.peers {
             let wait = self.wait(peer);
-            self.heard
-                .entry(peer.name.clone())
-                .or_insert_with(|| HeartbeatState {
-                    stay: peer.stay,
-                    alive: since + wait,
-                    last: since,
-                    can_decide: peer.decides,
-                    ..HeartbeatState::default()
-                });
+            self.states.entry(peer.name.clone()).or_insert_with(|| PeerState {
+                stay: peer.stay,
+                alive: since + wait,
+                last: since,
+                can_decide: peer.decides,
+                ..PeerState::default()
+            });
         }
         let mut acts = self.condemn(now, view, voters);
         let gone: Vec<(String, Stay, Cause)> = view
             .peers
             .iter()
             .filter_map(|peer| {
-                let heard = self.heard.get(&peer.name)?;
-                let why = match &heard.condemned {
-                    Some(why) if heard.stopped || now >= heard.alive => why.clone(),
-                    None if now >= heard.alive => Cause::LeaseEnded,
+                let state = self.states.get(&peer.name)?;
+                let why = match &state.condemned {
+                    Some(why) if state.stopped || now >= state.alive => why.clone(),
+                    None if now >= state.alive => Cause::LeaseEnded,
                     _ => return None,
                 };
                 Some((peer.name.clone(), peer.stay, why))
@@ -297,21 +298,21 @@ impl Leadership {
     /// most pairs first. Where one peer or one side of a cut is at fault, these are the fewest.
     fn condemn(&mut self, now: u64, view: &View, voters: &BTreeSet<String>) -> Vec<Act> {
         let mut pairs: BTreeSet<(String, String)> = BTreeSet::new();
-        for (accuser, heard) in &self.heard {
-            let is_fresh = now < heard.last + self.lease;
+        for (accuser, state) in &self.states {
+            let is_fresh = now < state.last + self.lease;
             // Nobody complains of a stay that it does not know: a peer that has joined again starts clean.
             let is_known = |accused: &&String| {
                 let peer = view.named(accused);
-                peer.is_some_and(|peer| peer.stay.0 <= heard.knew)
+                peer.is_some_and(|peer| peer.stay.0 <= state.knew)
             };
-            let accused = heard.late.iter().filter(is_known);
-            if is_fresh && heard.condemned.is_none() {
+            let accused = state.late.iter().filter(is_known);
+            if is_fresh && state.condemned.is_none() {
                 pairs.extend(accused.map(|accused| (accuser.clone(), accused.clone())));
             }
         }
         pairs.retain(|(_, accused)| {
-            let heard = self.heard.get(accused);
-            heard.is_some_and(|heard| heard.condemned.is_none())
+            let state = self.states.get(accused);
+            state.is_some_and(|state| state.condemned.is_none())
         });
         let mut acts = Vec::new();
         while !pairs.is_empty() {
@@ -328,7 +329,7 @@ impl Leadership {
                 *count.entry(accused).or_default() += 1;
             }
             let is_heard = |name: &str| {
-                let last = self.heard.get(name).map_or(0, |heard| heard.last);
+                let last = self.states.get(name).map_or(0, |state| state.last);
                 now < last + self.lease / 2
             };
             let is_accused = |name: &String| pairs.iter().any(|(_, accused)| accused == name);
@@ -352,11 +353,11 @@ impl Leadership {
                 .collect();
             let why = Cause::Unanswered(others.into_iter().map(str::to_owned).collect());
             pairs.retain(|(accuser, accused)| *accuser != name && *accused != name);
-            if let Some(heard) = self.heard.get_mut(&name) {
-                heard.condemned = Some(why);
+            if let Some(state) = self.states.get_mut(&name) {
+                state.condemned = Some(why);
                 acts.push(Act::Stop {
                     name,
-                    stay: heard.stay,
+                    stay: state.stay,
                 });
             }
         }
@@ -371,10 +372,10 @@ impl Leadership {
             decides,
         };
         view.peers.iter().find_map(|peer| {
-            let heard = self.heard.get(&peer.name)?;
-            let cannot = heard.cannot_since.is_some_and(|since| now >= since + ABSTAIN);
+            let state = self.states.get(&peer.name)?;
+            let cannot = state.cannot_since.is_some_and(|since| now >= since + ABSTAIN);
             match peer.decides {
-                false if heard.can_decide => Some(decide(peer, true)),
+                false if state.can_decide => Some(decide(peer, true)),
                 true if cannot => Some(decide(peer, false)),
                 _ => None,
             }
@@ -404,9 +405,9 @@ impl Leadership {
         let is_linked = |candidate: &Candidate| {
             let name = &candidate.peer.name;
             view.peers.iter().filter(|peer| peer.name != *name).all(|peer| {
-                let heard = self.heard.get(&peer.name);
+                let state = self.states.get(&peer.name);
                 candidate.reaches.contains(&peer.name)
-                    && heard.is_some_and(|heard| heard.reaches.contains(name))
+                    && state.is_some_and(|state| state.reaches.contains(name))
             })
         };
         // A peer of this name must leave the view first: its process has ended, or its lease ends.

@@ -14,7 +14,7 @@ const MOST: usize = 1024;
 
 /// How often any member of this process has told something new. A reader that has seen this number has seen
 /// all.
-static NEWS: AtomicU64 = AtomicU64::new(0);
+static REVISION: AtomicU64 = AtomicU64::new(0);
 
 /// A member's last description of itself, in the words of its protocol; empty if it gave none. Members of one
 /// pool at one address share it.
@@ -24,8 +24,8 @@ pub struct SelfDescription(Arc<Mutex<Arc<[u8]>>>);
 impl SelfDescription {
     /// How often any member has told something new.
     #[inline]
-    pub fn news() -> u64 {
-        NEWS.load(Ordering::Acquire)
+    pub fn revision() -> u64 {
+        REVISION.load(Ordering::Acquire)
     }
 
     /// The last description.
@@ -41,7 +41,7 @@ impl SelfDescription {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if **last != *said {
             *last = said.into();
-            NEWS.fetch_add(1, Ordering::Release);
+            REVISION.fetch_add(1, Ordering::Release);
         }
     }
 }
@@ -53,10 +53,10 @@ mod tests {
     #[test]
     fn only_what_is_new_is_news() {
         let (one, other) = (SelfDescription::default(), SelfDescription::default());
-        let before = SelfDescription::news();
+        let before = SelfDescription::revision();
         one.tell(b"8.0.36");
         assert!(
-            SelfDescription::news() > before,
+            SelfDescription::revision() > before,
             "other tests may tell something, too"
         );
         one.tell(b"");

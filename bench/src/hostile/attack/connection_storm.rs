@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::ground::Ground;
+use super::context::AttackContext;
 use crate::hostile::bait::MIDDLE;
 
 /// Connections of each attacker at a time.
@@ -10,12 +10,12 @@ const AT_ONCE: u32 = 150;
 
 const KEPT: Duration = Duration::from_secs(1);
 
-pub(super) fn run(ground: &Ground<'_>) {
+pub(super) fn run(context: &AttackContext<'_>) {
     let get = format!("get {MIDDLE}\r\n");
-    while !ground.is_over() {
+    while !context.is_over() {
         let mut connections = Vec::new();
-        for number in 0..AT_ONCE * ground.strength {
-            let Some(mut connection) = ground.connect() else {
+        for number in 0..AT_ONCE * context.strength {
+            let Some(mut connection) = context.connect() else {
                 // The server accepts no more: the connections so far are kept.
                 break;
             };
@@ -25,11 +25,11 @@ pub(super) fn run(ground: &Ground<'_>) {
                 _ => b"set ~storm 0 0 1\r\ns\r\n",
             };
             if connection.send(request) {
-                ground.count_requests(u64::from(!request.is_empty()));
+                context.count_requests(u64::from(!request.is_empty()));
                 connections.push(connection);
             }
         }
-        ground.pause(KEPT);
+        context.pause(KEPT);
         for (number, connection) in connections.into_iter().enumerate() {
             if number % 2 == 0 {
                 connection.abort();

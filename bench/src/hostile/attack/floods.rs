@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::ground::Ground;
+use super::context::AttackContext;
 use crate::hostile::bait::MIDDLE;
 
 /// Bytes that a flood of sets brings, and that are due to a flood of gets.
@@ -18,10 +18,10 @@ const KEYS: usize = 50;
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// Half of the attackers send gets, a quarter sets, and a quarter sets without replies.
-pub(super) fn run(ground: &Ground<'_>, number: u32) {
+pub(super) fn run(context: &AttackContext<'_>, number: u32) {
     let quiet = if number.is_multiple_of(4) { " noreply" } else { "" };
-    while !ground.is_over() {
-        let Some(mut connection) = ground.connect_to_read_slowly() else {
+    while !context.is_over() {
+        let Some(mut connection) = context.connect_to_read_slowly() else {
             continue;
         };
         let mut went = true;
@@ -35,14 +35,14 @@ pub(super) fn run(ground: &Ground<'_>, number: u32) {
             if !went {
                 break;
             }
-            ground.count_requests(1);
+            context.count_requests(1);
         }
         if went {
-            ground.pause(SILENCE);
+            context.pause(SILENCE);
         }
         if number % 4 < 2 {
             connection.abort();
         }
-        ground.pause(Duration::from_millis(200));
+        context.pause(Duration::from_millis(200));
     }
 }

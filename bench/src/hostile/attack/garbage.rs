@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rand::{Rng, RngExt, SeedableRng, rngs::SmallRng};
 
-use super::ground::Ground;
+use super::context::AttackContext;
 use super::redis as requests;
 use crate::protocol::Protocol;
 
@@ -14,20 +14,20 @@ const ANSWER: Duration = Duration::from_secs(1);
 /// Pause after a greeting of a protocol that waits for an answer.
 const BETWEEN: Duration = Duration::from_millis(20);
 
-pub(super) fn run(ground: &Ground<'_>, number: u32) {
+pub(super) fn run(context: &AttackContext<'_>, number: u32) {
     let mut greetings = greetings();
     // To a Redis, none of the others is more than the beginning of a line.
-    let awaited = match ground.protocol {
+    let awaited = match context.protocol {
         Protocol::Redis => 0,
         _ => AWAITED,
     };
-    if ground.protocol == Protocol::Redis {
+    if context.protocol == Protocol::Redis {
         greetings.extend(requests::garbage());
     }
     let mut random = SmallRng::seed_from_u64(u64::from(number));
     let mut turn = number as usize;
-    while !ground.is_over() {
-        let Some(mut connection) = ground.connect() else {
+    while !context.is_over() {
+        let Some(mut connection) = context.connect() else {
             continue;
         };
         turn += 1;
@@ -38,16 +38,16 @@ pub(super) fn run(ground: &Ground<'_>, number: u32) {
             random.fill_bytes(&mut noise);
             noise
         });
-        ground.count_requests(1);
+        context.count_requests(1);
         let begun = Instant::now();
         let mut answered = !connection.send(&bytes);
-        while !answered && !ground.is_over() && begun.elapsed() < ANSWER {
+        while !answered && !context.is_over() && begun.elapsed() < ANSWER {
             answered = connection.receive(&mut [0; 4_096]) != Some(0);
         }
-        if waits && !answered && !ground.is_over() {
-            ground.count_unanswered();
+        if waits && !answered && !context.is_over() {
+            context.count_unanswered();
         }
-        ground.pause(BETWEEN);
+        context.pause(BETWEEN);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::ground::Ground;
+use super::context::AttackContext;
 use super::redis as requests;
 use crate::protocol::Protocol;
 
@@ -12,20 +12,20 @@ const LONG: usize = 1_000_000;
 /// A connection that was closed is made again after this time.
 const RETURN: Duration = Duration::from_millis(200);
 
-pub(super) fn run(ground: &Ground<'_>, number: u32) {
-    let half = match ground.protocol {
+pub(super) fn run(context: &AttackContext<'_>, number: u32) {
+    let half = match context.protocol {
         Protocol::Redis => requests::half(number),
         _ => half(number),
     };
-    while !ground.is_over() {
-        let Some(mut connection) = ground.connect() else {
+    while !context.is_over() {
+        let Some(mut connection) = context.connect() else {
             continue;
         };
-        ground.count_requests(1);
+        context.count_requests(1);
         if connection.send(&half) {
-            while !ground.is_over() && connection.receive(&mut [0; 1_024]).is_some() {}
+            while !context.is_over() && connection.receive(&mut [0; 1_024]).is_some() {}
         }
-        ground.pause(RETURN);
+        context.pause(RETURN);
     }
 }
 

@@ -2,16 +2,16 @@
 
 use std::{thread, time::Duration};
 
-use super::ground::{Connection, Ground};
+use super::context::{AttackContext, Connection};
 use super::redis::END;
 
 /// Time between a reply and the next request.
 const BETWEEN: Duration = Duration::from_millis(100);
 
 /// Sends `request`, and reads its reply meanwhile: a server need not take more than it may answer.
-pub(super) fn run(ground: &Ground<'_>, request: &[u8]) {
-    while !ground.is_over() {
-        let Some(mut connection) = ground.connect() else {
+pub(super) fn run(context: &AttackContext<'_>, request: &[u8]) {
+    while !context.is_over() {
+        let Some(mut connection) = context.connect() else {
             continue;
         };
         let Ok(mut twin) = connection.twin() else {
@@ -22,21 +22,21 @@ pub(super) fn run(ground: &Ground<'_>, request: &[u8]) {
             answered = thread::scope(|scope| {
                 scope.spawn(|| {
                     if twin.send(request) {
-                        ground.count_requests(1);
+                        context.count_requests(1);
                     }
                 });
-                is_answered(ground, &mut connection)
+                is_answered(context, &mut connection)
             });
-            ground.pause(BETWEEN);
+            context.pause(BETWEEN);
         }
     }
 }
 
 /// Reads up to the end of the reply; false when the other side has closed, or the round is over.
-fn is_answered(ground: &Ground<'_>, connection: &mut Connection<'_>) -> bool {
+fn is_answered(context: &AttackContext<'_>, connection: &mut Connection<'_>) -> bool {
     let mut chunk = vec![0; 64 * 1024];
     let mut tail = Vec::new();
-    while !ground.is_over() {
+    while !context.is_over() {
         let Some(length) = connection.receive(&mut chunk) else {
             return false;
         };

@@ -1,9 +1,9 @@
 //! The attacks: one file each, which says what one of its connections does until the round is over.
 
 mod connection_storm;
+mod context;
 mod floods;
 mod garbage;
-mod ground;
 mod half_requests;
 mod large_requests;
 mod multi_gets;
@@ -12,7 +12,7 @@ mod redis;
 mod slow_writers;
 mod smuggling;
 
-pub(super) use ground::{AttackCounters, Done, Ground};
+pub(super) use context::{AttackContext, AttackCounters, Done};
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -111,23 +111,23 @@ impl Attack {
     }
 
     /// Runs attacker `number` until the round is over.
-    pub(super) fn run(self, ground: &Ground<'_>, number: u32) {
+    pub(super) fn run(self, context: &AttackContext<'_>, number: u32) {
         match self {
-            Self::SlowReaders => readers::slow(ground, number),
-            Self::StoppedReaders => readers::stopped(ground, number),
-            Self::SlowUploads => slow_writers::uploads(ground, number),
-            Self::SlowLines => slow_writers::lines(ground, number),
-            Self::HalfRequests => half_requests::run(ground, number),
-            Self::ManyKeys => multi_gets::many(ground, number),
-            Self::TinyKeys => multi_gets::tiny(ground),
-            Self::RepeatedKeys => multi_gets::repeated(ground),
-            Self::Floods => floods::run(ground, number),
-            Self::ConnectionStorm => connection_storm::run(ground),
-            Self::Garbage => garbage::run(ground, number),
-            Self::Smuggling => smuggling::run(ground, number),
+            Self::SlowReaders => readers::slow(context, number),
+            Self::StoppedReaders => readers::stopped(context, number),
+            Self::SlowUploads => slow_writers::uploads(context, number),
+            Self::SlowLines => slow_writers::lines(context, number),
+            Self::HalfRequests => half_requests::run(context, number),
+            Self::ManyKeys => multi_gets::many(context, number),
+            Self::TinyKeys => multi_gets::tiny(context),
+            Self::RepeatedKeys => multi_gets::repeated(context),
+            Self::Floods => floods::run(context, number),
+            Self::ConnectionStorm => connection_storm::run(context),
+            Self::Garbage => garbage::run(context, number),
+            Self::Smuggling => smuggling::run(context, number),
             large => {
                 if let Some(request) = requests::request(large) {
-                    large_requests::run(ground, &request);
+                    large_requests::run(context, &request);
                 }
             }
         }

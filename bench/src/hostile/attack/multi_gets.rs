@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::ground::Ground;
+use super::context::AttackContext;
 use crate::hostile::bait::LARGE;
 
 /// Keys of a large get.
@@ -15,7 +15,7 @@ const TINY: usize = 524_000;
 const BETWEEN: Duration = Duration::from_millis(200);
 
 /// Gets with keys of the usual length, a tenth of which exist.
-pub(super) fn many(ground: &Ground<'_>, number: u32) {
+pub(super) fn many(context: &AttackContext<'_>, number: u32) {
     let name = |place: usize| format!("~many:{number}:{place:032}");
     let mut line = b"get".to_vec();
     let mut sets = Vec::new();
@@ -26,48 +26,48 @@ pub(super) fn many(ground: &Ground<'_>, number: u32) {
         }
     }
     line.extend_from_slice(b"\r\n");
-    let Some(mut connection) = ground.connect() else {
+    let Some(mut connection) = context.connect() else {
         return;
     };
     if connection.send(&sets) {
-        ground.pause(BETWEEN);
-        ground.count_requests(MANY as u64 / 10);
+        context.pause(BETWEEN);
+        context.count_requests(MANY as u64 / 10);
     }
     drop(connection);
-    ask(ground, &line, Duration::ZERO);
+    ask(context, &line, Duration::ZERO);
 }
 
 /// Gets with as many keys as a line has room for.
-pub(super) fn tiny(ground: &Ground<'_>) {
+pub(super) fn tiny(context: &AttackContext<'_>) {
     let mut line = b"get".to_vec();
     for place in 0..TINY {
         line.extend([b' ', b"abcdefghijklmnopqrstuvwxyz"[place % 26]]);
     }
     line.extend_from_slice(b"\r\n");
-    ask(ground, &line, Duration::ZERO);
+    ask(context, &line, Duration::ZERO);
 }
 
 /// One large value, many times: 10 GB of reply to 30 KB of request.
-pub(super) fn repeated(ground: &Ground<'_>) {
+pub(super) fn repeated(context: &AttackContext<'_>) {
     let line = format!("get{}\r\n", format!(" {LARGE}").repeat(MANY));
-    ask(ground, line.as_bytes(), Duration::from_millis(10));
+    ask(context, line.as_bytes(), Duration::from_millis(10));
 }
 
 /// Sends `line`, reads the reply 64 KB at a time with `pause` between, and asks again.
-fn ask(ground: &Ground<'_>, line: &[u8], pause: Duration) {
+fn ask(context: &AttackContext<'_>, line: &[u8], pause: Duration) {
     let mut chunk = vec![0; 64 * 1024];
-    while !ground.is_over() {
-        let Some(mut connection) = ground.connect() else {
+    while !context.is_over() {
+        let Some(mut connection) = context.connect() else {
             continue;
         };
         while connection.send(line) {
-            ground.count_requests(1);
+            context.count_requests(1);
             let mut tail = Vec::new();
             let ended = loop {
                 let Some(length) = connection.receive(&mut chunk) else {
                     break false;
                 };
-                if ground.is_over() {
+                if context.is_over() {
                     break false;
                 }
                 // The end of the reply, or an error in its place.
@@ -76,15 +76,15 @@ fn ask(ground: &Ground<'_>, line: &[u8], pause: Duration) {
                 if tail.ends_with(b"END\r\n") || is_error(&tail) {
                     break true;
                 }
-                ground.pause(pause);
+                context.pause(pause);
             };
             if !ended {
                 break;
             }
-            ground.pause(BETWEEN);
+            context.pause(BETWEEN);
         }
         // A client that is refused at once does not come again at once.
-        ground.pause(BETWEEN);
+        context.pause(BETWEEN);
     }
 }
 

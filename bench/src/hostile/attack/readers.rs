@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::ground::{Connection, Ground};
+use super::context::{AttackContext, Connection};
 use super::redis as requests;
 use crate::{hostile::bait::LARGE, protocol::Protocol};
 
@@ -19,35 +19,35 @@ const BETWEEN_SIPS: Duration = Duration::from_secs(1);
 const RETURN: Duration = Duration::from_secs(4);
 
 /// Takes a little, repeatedly.
-pub(super) fn slow(ground: &Ground<'_>, number: u32) {
-    read(ground, number, |connection| {
+pub(super) fn slow(context: &AttackContext<'_>, number: u32) {
+    read(context, number, |connection| {
         connection.receive(&mut [0; SIP]).is_some()
     });
 }
 
 /// Takes nothing.
-pub(super) fn stopped(ground: &Ground<'_>, number: u32) {
-    read(ground, number, |connection| !connection.is_broken());
+pub(super) fn stopped(context: &AttackContext<'_>, number: u32) {
+    read(context, number, |connection| !connection.is_broken());
 }
 
-fn read(ground: &Ground<'_>, number: u32, take: impl Fn(&mut Connection<'_>) -> bool) {
-    let request = match ground.protocol {
+fn read(context: &AttackContext<'_>, number: u32, take: impl Fn(&mut Connection<'_>) -> bool) {
+    let request = match context.protocol {
         Protocol::Redis => requests::repeated(LARGE, VALUES, number),
         _ => request(number),
     };
     // They do not all come at once.
-    ground.pause(BETWEEN_SIPS * (number % 10) / 10);
-    while !ground.is_over() {
-        let Some(mut connection) = ground.connect_to_read_slowly() else {
+    context.pause(BETWEEN_SIPS * (number % 10) / 10);
+    while !context.is_over() {
+        let Some(mut connection) = context.connect_to_read_slowly() else {
             continue;
         };
         if !connection.send(&request) {
             continue;
         }
-        ground.count_requests(VALUES as u64);
+        context.count_requests(VALUES as u64);
         let begun = Instant::now();
-        while !ground.is_over() {
-            ground.pause(BETWEEN_SIPS);
+        while !context.is_over() {
+            context.pause(BETWEEN_SIPS);
             let returns = number.is_multiple_of(2) && begun.elapsed() > RETURN;
             if returns || !take(&mut connection) {
                 break;

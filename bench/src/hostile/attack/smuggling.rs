@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::ground::Ground;
+use super::context::AttackContext;
 use crate::hostile::bait::CANARY;
 
 /// Requests between two looks at the replies.
@@ -15,22 +15,22 @@ const BURST: usize = 8;
 /// Pause between two requests: the second one meets what the first has left on a shared connection.
 const BETWEEN: Duration = Duration::from_millis(2);
 
-pub(super) fn run(ground: &Ground<'_>, number: u32) {
+pub(super) fn run(context: &AttackContext<'_>, number: u32) {
     let requests = requests();
     // Attackers start at different places of the list.
     let mut turn = number as usize * 17;
-    while !ground.is_over() {
+    while !context.is_over() {
         // After some lines everything on the connection is a value, so each burst has a new connection.
-        let Some(mut connection) = ground.connect() else {
+        let Some(mut connection) = context.connect() else {
             continue;
         };
         for _ in 0..BURST {
             turn += 1;
-            ground.count_requests(1);
+            context.count_requests(1);
             if !connection.send(&requests[turn % requests.len()]) {
                 break;
             }
-            ground.pause(BETWEEN);
+            context.pause(BETWEEN);
         }
         connection.receive(&mut [0; 64 * 1024]);
     }

@@ -9,7 +9,7 @@
 //!  count ──▶ the same; what the home has computed is read back there first
 //! ```
 //!
-//! * `room`: what one worker keeps for copies; `operation`: what a request remembers while it waits, by
+//! * `worker_copies`: one worker's state for copies; `operation`: what a request remembers while it waits, by
 //!   stages
 //! * `change`: begins a change; `streamed`: one whose value is passed on as it comes
 //! * `fan_out`: sends it to all copies, and answers it; `home`, `read_back`, `version`: what one copy decides
@@ -31,10 +31,10 @@ mod opening;
 mod operation;
 mod read_back;
 mod refuse;
-mod room;
 mod streamed;
 mod undo;
 mod version;
+mod worker_copies;
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub(crate) use self::streamed::LastByte;
 pub use self::{
     fleet::{Membership, WorkerFleet},
     operation::Operation,
-    room::WorkerCopies,
+    worker_copies::WorkerCopies,
 };
 use super::{KeyLock, LockMode};
 use crate::{

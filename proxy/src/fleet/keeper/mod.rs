@@ -292,7 +292,7 @@ impl Keeper {
     }
 
     /// A keeper has answered the change of this number.
-    pub fn heard(
+    pub fn acknowledge(
         &mut self,
         (slot, stay): (Slot, Stay),
         sequence: u64,
@@ -445,7 +445,7 @@ impl Keeper {
         if !is_peer || stamp.slot() != origin.slot || !self.shared.see(stamp, unix) {
             return false;
         }
-        if self.rules.everybody_owes {
+        if self.rules.everybody_records_missed {
             self.note_missed(pool, key);
         }
         self.doubts

@@ -7,15 +7,15 @@ pub struct Rules {
     pub stamps: bool,
     /// A peer that leaves has missed the changes that are unconfirmed by then.
     pub doubts_are_missed: bool,
-    /// Every keeper notes what is owed, not the coordinator alone.
-    pub everybody_owes: bool,
+    /// Every keeper records the changes that departed peers miss, not the coordinator alone.
+    pub everybody_records_missed: bool,
     /// The keys of changes that a departed coordinator has not finished are deleted.
     pub clean_up: bool,
     /// Changes up to the floor are not stored.
     pub floor: bool,
     /// A joining peer stores nothing before it has its floor.
     pub no_floor_deletes: bool,
-    /// An acknowledgement counts for one stay only: who joins again is sent what is under way.
+    /// An acknowledgement counts for one stay only: a peer that joins again is sent the changes under way.
     pub stays: bool,
     /// A keeper refuses a plain change that is older than a decided one.
     pub decided: bool,
@@ -30,7 +30,7 @@ impl Rules {
     pub const ALL: Self = Self {
         stamps: true,
         doubts_are_missed: true,
-        everybody_owes: true,
+        everybody_records_missed: true,
         clean_up: true,
         floor: true,
         no_floor_deletes: true,

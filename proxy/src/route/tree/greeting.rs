@@ -37,7 +37,7 @@ impl Greeting {
         first: Option<MemberId>,
         said: impl FnOnce() -> Vec<Arc<[u8]>>,
     ) -> Arc<[u8]> {
-        let of = Some((SelfDescription::news(), first));
+        let of = Some((SelfDescription::revision(), first));
         if self.of.replace(of) != of {
             let mut made = Vec::new();
             protocol.greeting(&said(), self.configured.as_deref(), &mut made);

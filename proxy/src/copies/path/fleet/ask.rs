@@ -189,7 +189,7 @@ impl Engine {
     }
 
     /// A peer has answered.
-    pub(super) fn hear_answer(&mut self, from: (Slot, Stay), frame: &AnswerFrame<'_>) {
+    pub(super) fn take_answer(&mut self, from: (Slot, Stay), frame: &AnswerFrame<'_>) {
         let id = AskId::from_bits(frame.number);
         let Some(fleet) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);

@@ -323,7 +323,7 @@ impl Engine {
     }
 
     /// A keeper says what became of a change.
-    pub(super) fn hear_verdict(&mut self, from: (Slot, Stay), ack: &Ack<'_>) {
+    pub(super) fn take_verdict(&mut self, from: (Slot, Stay), ack: &Ack<'_>) {
         let now = self.now;
         let Some(fleet) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);
@@ -333,7 +333,7 @@ impl Engine {
             WireVerdict::View(view) => Verdict::Later(view),
             WireVerdict::Decided(stamp) => Verdict::Decided(Stamp::from_bits(stamp)),
         };
-        match fleet.keeper.heard(from, ack.sequence, verdict, now) {
+        match fleet.keeper.acknowledge(from, ack.sequence, verdict, now) {
             AckOutcome::Nothing => self.send_changes(),
             AckOutcome::Acknowledged { token } => self.count_peer(Id::from_bits(token), &ack.verdict),
             AckOutcome::Again { token } => self.need_later_stamp(Id::from_bits(token)),

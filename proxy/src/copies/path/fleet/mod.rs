@@ -156,7 +156,7 @@ impl Engine {
     pub(crate) fn change_acknowledged(&mut self, from: (Slot, Stay), ack: &Ack<'_>) -> FrameOutcome {
         match self.see(ack.clock) {
             true => {
-                self.hear_verdict(from, ack);
+                self.take_verdict(from, ack);
                 FrameOutcome::Done
             }
             false => FrameOutcome::Wrong("its clock is far ahead of this one"),
@@ -167,7 +167,7 @@ impl Engine {
     pub(crate) fn ask_answered(&mut self, from: (Slot, Stay), answer: &Answer<'_>) -> FrameOutcome {
         match self.see(answer.clock) {
             true => {
-                self.hear_answer(from, answer);
+                self.take_answer(from, answer);
                 FrameOutcome::Done
             }
             false => FrameOutcome::Wrong("its clock is far ahead of this one"),

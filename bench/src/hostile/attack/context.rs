@@ -66,16 +66,16 @@ impl AttackCounters {
     }
 }
 
-pub(crate) struct Ground<'a> {
+pub(crate) struct AttackContext<'a> {
     pub(crate) address: SocketAddr,
     pub(crate) protocol: Protocol,
-    pub(crate) deeds: &'a AttackCounters,
+    pub(crate) counters: &'a AttackCounters,
     pub(crate) over: &'a AtomicBool,
     /// The factor for attackers that make many connections.
     pub(crate) strength: u32,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> AttackContext<'a> {
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Relaxed)
     }
@@ -93,11 +93,11 @@ impl<'a> Ground<'a> {
     }
 
     pub(super) fn count_requests(&self, count: u64) {
-        self.deeds.requests.fetch_add(count, Relaxed);
+        self.counters.requests.fetch_add(count, Relaxed);
     }
 
     pub(super) fn count_unanswered(&self) {
-        self.deeds.unanswered.fetch_add(1, Relaxed);
+        self.counters.unanswered.fetch_add(1, Relaxed);
     }
 
     /// A connection; nothing, after a pause, when none could be made.
@@ -113,16 +113,16 @@ impl<'a> Ground<'a> {
     fn connect_with(&self, receive_buffer: Option<usize>) -> Option<Connection<'a>> {
         match self.try_connect(receive_buffer) {
             Ok(stream) => {
-                self.deeds.connections.fetch_add(1, Relaxed);
+                self.counters.connections.fetch_add(1, Relaxed);
                 Some(Connection {
                     stream,
                     ended: Arc::default(),
-                    deeds: self.deeds,
+                    counters: self.counters,
                     over: self.over,
                 })
             }
             Err(_) => {
-                self.deeds.not_connected.fetch_add(1, Relaxed);
+                self.counters.not_connected.fetch_add(1, Relaxed);
                 self.pause(AFTER_FAILURE);
                 None
             }
@@ -153,7 +153,7 @@ pub(super) struct Connection<'a> {
     stream: TcpStream,
     /// The other side has closed, and this is counted.
     ended: Arc<AtomicBool>,
-    deeds: &'a AttackCounters,
+    counters: &'a AttackCounters,
     over: &'a AtomicBool,
 }
 
@@ -176,7 +176,7 @@ impl Connection<'_> {
             }
             match self.stream.write(bytes) {
                 Ok(length) => {
-                    self.deeds.sent.fetch_add(length as u64, Relaxed);
+                    self.counters.sent.fetch_add(length as u64, Relaxed);
                     bytes = &bytes[length..];
                 }
                 Err(error) if is_timeout(&error) => {}
@@ -195,7 +195,7 @@ impl Connection<'_> {
                 None
             }
             Ok(length) => {
-                self.deeds.received.fetch_add(length as u64, Relaxed);
+                self.counters.received.fetch_add(length as u64, Relaxed);
                 Some(length)
             }
             Err(error) if is_timeout(&error) => Some(0),
@@ -224,7 +224,7 @@ impl Connection<'_> {
 
     fn closed(&self) -> bool {
         if !self.ended.swap(true, Relaxed) {
-            self.deeds.closed_by_peer.fetch_add(1, Relaxed);
+            self.counters.closed_by_peer.fetch_add(1, Relaxed);
         }
         false
     }
