@@ -1,5 +1,4 @@
-//! The sizes of the blocks that mimalloc hands out, so that the bytes that are counted are the bytes that are
-//! taken.
+//! The sizes of the blocks that mimalloc hands out, so that the counted bytes are the allocated bytes.
 
 /// The least size of a block for this many bytes: there are four from one power of two to the next.
 pub(crate) fn size_class(length: usize) -> usize {

@@ -1,4 +1,5 @@
-//! The bytes of one connection in both directions, above the reactor. Clients and servers have the same.
+//! The bytes of one connection in both directions, above the reactor. Connections to clients and to servers
+//! use the same type.
 
 use std::io;
 

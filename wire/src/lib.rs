@@ -2,10 +2,11 @@
 //!
 //! No I/O, no clock, no allocation on the hot path.
 //!
-//! * [`message`]: what every protocol's request and reply have in common: command, class, keys, length
+//! * [`message`]: the parts that the requests and replies of all protocols share: command, class, keys,
+//!   length
 //! * [`memcache`]: the memcached text and meta protocol
-//! * [`resp`]: the protocol of Redis and Valkey; what is known of their commands
-//! * [`mysql`]: the protocol of MySQL and MariaDB; what a statement does
+//! * [`resp`]: the protocol of Redis and Valkey, and their commands
+//! * [`mysql`]: the protocol of MySQL and MariaDB, and the effects of statements
 //! * [`hash`]: key → number → member
 //! * [`fleet`]: the frames between the proxies of a fleet
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! A daemon as twemproxy is one: detached.
+//! A detached daemon, as twemproxy's.
 
 use std::{
     env,

@@ -1,4 +1,4 @@
-//! `proxima fleet`: the fleet as a running proxy sees it, keys for its channels, and the acts of an operator.
+//! `proxima fleet`: the fleet as a running proxy sees it, keys for its links, and the actions of an operator.
 
 use std::{fmt::Write, path::Path};
 

@@ -1,4 +1,4 @@
-//! `proxima near`: the near cache of a running proxy, and what operators order for it.
+//! `proxima near`: the near cache of a running proxy, and operators' orders for it.
 
 use std::{
     ffi::{OsStr, OsString},

@@ -1,4 +1,4 @@
-//! The near cache as a person reads it at night.
+//! The near cache as a table for operators.
 
 use std::{collections::BTreeMap, fmt::Write};
 

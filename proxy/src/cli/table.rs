@@ -1,4 +1,4 @@
-//! Tables and times as people read them.
+//! Tables and times for people.
 
 use std::fmt::Write;
 

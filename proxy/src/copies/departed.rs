@@ -1,6 +1,6 @@
-//! Copies that the configuration names no more. For a grace time they stay members, neither read nor written,
-//! so that what they miss is known: a copy that returns within it is repaired of just that, and keeps the
-//! rest of what it holds.
+//! Copies that are no longer in the configuration. For a grace time they stay members, neither read nor
+//! written, so that the writes that they miss are recorded. A copy that returns within that time is repaired
+//! of these writes alone, and keeps its other values.
 
 use std::{
     collections::{BTreeMap, HashSet},

@@ -1,15 +1,15 @@
 //! One worker at a time changes a key of a replicated pool.
 //!
 //! Connections of different workers to one server keep no order among each other. Two changes of a key that
-//! overtake each other on the mode to one copy, and not on the mode to another, would leave copies that
-//! differ for good, without any failure. Therefore a worker locks the key first, and unlocks it when every
-//! copy has the change or is out: a client that reads a value at its home and changes it through another
-//! worker finds that change behind this one, everywhere. Changes through one worker share its lock as far as
-//! its lanes keep their order ([`LockMode`] says how far).
+//! overtake each other on the way to one copy, and not on the way to another, would leave copies that differ
+//! for good, without any failure. Therefore a worker locks the key first, and unlocks it when every copy has
+//! the change or is out: a client that reads a value at its home and changes it through another worker finds
+//! that change behind this one, everywhere. Changes through one worker share its lock as far as its lanes
+//! keep their order ([`LockMode`] says how far).
 //!
 //! A lock is a word in a table that all workers share, found by the key's hash: locking and unlocking are one
 //! atomic operation each. Keys that share a word wait for each other without need, which is rare and short. A
-//! worker that waits is next in line: none that comes later overtakes it.
+//! worker that waits is next in line: no later one overtakes it.
 
 use std::{
     rc::Rc,

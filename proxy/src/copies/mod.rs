@@ -1,4 +1,4 @@
-//! Copies of a replicated pool: which of them may be read, which must be written, and how one that missed
+//! Copies of a replicated pool: which of them may be read, which must be written, and how a copy that missed
 //! writes is repaired.
 //!
 //! ```text
@@ -12,17 +12,18 @@
 //! On the workers, which make no system call and read no clock:
 //! * `path`: requests to a pool of copies
 //! * `key_lock`: one worker at a time changes a key
-//! * `snapshot`: what one worker knows of the states, and what it has seen copies miss
+//! * `snapshot`: one worker's snapshot of the states, and the writes that it saw copies miss
 //!
-//! On the control thread, which carries messages, opens sockets and runs the tasks (`control/membership/copies`):
-//! * `agreement`: the one place that decides, as propose and acknowledge; pure, so that its interleavings can
+//! On the control thread, which carries messages, opens sockets and runs the tasks
+//! (`control/membership/copies`):
+//! * `agreement`: decides all states by proposals and acknowledgements; pure, so that its interleavings can
 //!   be tested
-//! * `repair`: what is asked of a server whose copy is to be read again, and what is done there
-//! * `state_file`: what outlives the process
-//! * `departed`: copies that the configuration names no more
+//! * `repair`: questions to a server whose copy is to be read again, and the repair itself
+//! * `state_file`: the state that outlives the process
+//! * `departed`: copies that are no longer in the configuration
 //!
-//! On both: `state`, what a copy may be used for in each step; `missed`, the writes that it missed; `event`,
-//! what a worker tells the control thread.
+//! On both: `state`, the states of a copy; `missed`, the writes that it missed; `event`, events from a worker
+//! to the control thread.
 #![warn(missing_docs)]
 
 mod agreement;

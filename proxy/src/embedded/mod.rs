@@ -1,5 +1,5 @@
-//! The servers in this process, which need no network hop: one request in, a reply out, from the keys that
-//! they have in one store, which all workers share.
+//! The servers in this process, which need no network hop. They take one request and return a reply, from a
+//! store that all workers share.
 //!
 //! ```text
 //! answer ─┬─ memcache   text and meta protocol, as memcached

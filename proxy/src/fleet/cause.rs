@@ -1,4 +1,4 @@
-//! Why a peer leaves.
+//! The causes for which a peer leaves.
 
 use std::fmt;
 

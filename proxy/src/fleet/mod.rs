@@ -4,10 +4,11 @@
 //! * `view`: the numbered list of peers, and what each of them has announced
 //! * `stamp`: the order of all changes
 //! * `keeper`: the rules by which the copies of all peers stay equal
-//! * `lease`: the end of this peer's right to answer; `leadership`: what the leader knows of all peers
-//! * `roster`: what the voters agree on; `difference`: what leads from one roster to the next; `cause`: why a
-//!   peer leaves
-//! * `voters`: who votes
+//! * `lease`: the end of this peer's right to answer; `leadership`: the leader's state of all peers, and its
+//!   decisions
+//! * `roster`: the fleet as the voters agreed on it; `difference`: from one roster to the next; `cause`: why
+//!   a peer leaves
+//! * `voters`: the peers that vote
 #![warn(missing_docs)]
 
 mod cause;

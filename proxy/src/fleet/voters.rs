@@ -1,5 +1,5 @@
 //! The voters: the first three peers, from nine on five, or those that the configuration names. A voter that
-//! is away for long is replaced, and one that has come back elsewhere is where it is now.
+//! is away for long is replaced. A voter that comes back at another address keeps its vote.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! How far a member is from this process or from a client, and where that is known from.
+//! The distance of a member from this process or from a client, and the source of that knowledge.
 
 use std::{collections::HashSet, net::IpAddr};
 

@@ -1,4 +1,4 @@
-//! Which members are given no new requests, as workers see it.
+//! Draining members, which get no new requests, as workers see them.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,5 @@
-//! Whether a member may be asked. Failures are counted for the process: those of all workers add up.
+//! The health of members, which decides whether they are asked. Failures are counted for the process: those
+//! of all workers add up.
 
 use std::{
     sync::atomic::{

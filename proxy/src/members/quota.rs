@@ -1,4 +1,4 @@
-//! How many connections that clients have for themselves all workers may have to one server together.
+//! The quota of dedicated connections that all workers together may have to one server.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 

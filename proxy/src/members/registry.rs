@@ -1,6 +1,6 @@
 //! Every member that any snapshot names. A member's identity is its endpoint and its name. When only its
-//! settings change it keeps its number, its lanes and its missed writes. When its host name stands for
-//! another address it is another member.
+//! settings change it keeps its number, its lanes and its missed writes. When its host name resolves to
+//! another address, it is another member.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},

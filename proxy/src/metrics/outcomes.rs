@@ -1,4 +1,4 @@
-//! How requests to a server have ended, by outcome.
+//! Counters of requests to a server by outcome.
 
 use proxima_wire::message::Outcome;
 

@@ -1,4 +1,4 @@
-//! How many sessions of clients are in which state.
+//! Counters of clients' sessions by state.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Changes that are under way.
+//! Changes under way, each of which ends with the server's answer.
 
 use std::{rc::Rc, sync::Arc};
 

@@ -1,4 +1,5 @@
-//! The hash of a key, which finds its word and its shard, and tables by what is hashed already.
+//! The hash of a key, which finds its word and its shard, and a hasher for tables whose keys are hashes
+//! already.
 
 use std::hash::{BuildHasherDefault, Hasher};
 

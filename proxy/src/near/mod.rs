@@ -1,5 +1,5 @@
 //! The near cache: replies of servers, kept as the bytes that clients get, and never older than a change that
-//! a client of this process was told of.
+//! was acknowledged to a client of this process.
 //!
 //! ```text
 //!  words   version and changes under way, for each of 65,536 sets of keys: they guard fills
@@ -11,11 +11,11 @@
 //!  ready   which workers count their changes: nothing is kept before all of them do
 //! ```
 //!
-//! **Words guard fills, removal guards what is kept.** A fill notes its word before its request is sent. Its
+//! **Words guard fills, removal guards kept replies.** A fill notes its word before its request is sent. Its
 //! reply is kept only if the word is the same by then and no change of it is under way. A change bumps the
-//! word first, then removes the key, and then it is sent. What the store has was therefore inserted while no
-//! change of its key had begun since its request was sent, and a change that begins later removes it before
-//! any server can execute it. Keys that share a word cost each other a refused fill at most.
+//! word first, then removes the key, and then it is sent. A reply in the store was therefore inserted while
+//! no change of its key had begun since its request was sent. A change that begins later removes the reply
+//! before any server can execute the change. Keys that share a word cost each other a refused fill at most.
 
 mod change;
 mod key_hash;

@@ -1,10 +1,10 @@
-//! Plays every order of the steps of small programs with the real words, store and fills: what is read is
-//! never older than what was acknowledged before, and never older than what anybody had read before.
+//! Runs every order of the steps of small programs with the real words, store and fills. A read is never
+//! older than a change that was acknowledged before, and never older than an earlier read.
 //!
 //! Each rule of the design is switched off in turn, and the same search then finds a read that is too old. A
-//! rule is switched off by what a program does, as by ending a change too early: the near cache itself is the
-//! real one. A step is what one thread does without being seen by another: a look at the store, the bump of a
-//! word, the removal of a key, what a server does, and what comes of its answer.
+//! rule is switched off by a program's own steps, as by ending a change too early: the near cache itself is
+//! the real one. A step is one that other threads cannot see half done: a lookup in the store, the bump of a
+//! word, the removal of a key, a server's action, and the handling of its answer.
 
 use std::{
     collections::{HashSet, VecDeque},

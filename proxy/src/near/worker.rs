@@ -1,4 +1,4 @@
-//! A worker's part of the near cache.
+//! A worker's state for the near cache.
 
 use std::{collections::VecDeque, sync::Arc};
 

@@ -1,10 +1,11 @@
-//! Links to the peers of a fleet. Each worker has one to every other peer, over which it coordinates its
-//! changes and asks, and one from a worker of every peer, at whose other end it is a keeper.
+//! Links to the peers of a fleet. Each worker has one link to every other peer, over which it sends its
+//! changes and questions as a coordinator, and one from a worker of every other peer, for which it is a
+//! keeper.
 //!
-//! * `link`: one connection, and what waits for an answer on it
-//! * `links`: all of one worker
+//! * `link`: one connection, with its role
+//! * `links`: all links of one worker
 //! * `receive`: from bytes to frames, which `copies::path::fleet` serves
-//! * `event`: what a worker tells the control thread, which makes the connections
+//! * `event`: events from a worker to the control thread, which makes the connections
 
 mod event;
 mod link;

@@ -1,5 +1,5 @@
 //! Deletes that a server has not taken, kept in files until it is back: mcrouter's asynchronous log. A cache
-//! that misses a delete would go on with a value that its users want gone.
+//! that misses a delete would go on serving an outdated value.
 //!
 //! ```text
 //!  worker ─ take ─▶ writer (a thread) ─▶ files ─▶ replay (a thread) ─▶ servers that are back

@@ -1,4 +1,4 @@
-//! A change of all copies, and what a keeper says of it.
+//! A change of all copies, and a keeper's answer to it.
 
 use super::{
     bytes::{Reader, frame, put},

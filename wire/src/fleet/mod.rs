@@ -8,8 +8,8 @@
 //! └────────────┴────────┴──────────────────────────┘   little-endian
 //! ```
 //!
-//! The one that opened a channel is a coordinator: it sends [`Change`], [`Confirm`] and [`Ask`]. The other
-//! end is a keeper: it sends [`Ack`] and [`Answer`]. The message of a protocol is inside, untouched.
+//! The end that opened a link is a coordinator: it sends [`Change`], [`Confirm`] and [`Ask`]. The other end
+//! is a keeper: it sends [`Ack`] and [`Answer`]. The message of a protocol is inside, untouched.
 
 mod ask;
 mod bytes;

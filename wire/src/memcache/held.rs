@@ -1,4 +1,4 @@
-//! A value with all that a server holds of it, as `mg … v f t` tells.
+//! A value with its flags and expiry time, as `mg … v f t` returns it.
 
 use super::line::{self, Words};
 use super::number::{self, LONGEST_TTL, digits};

@@ -1,7 +1,7 @@
-//! The meta commands: what stands on their lines.
+//! The meta commands: the contents of their lines.
 //!
-//! The newest server reads a line in two steps, and what is wrong in the first one decides about the bytes
-//! behind it:
+//! The newest server reads a line in two steps, and an error in the first one decides about the bytes behind
+//! it:
 //!
 //! 1. It finds the words. One in a flag's place that begins with neither a letter nor a digit makes it stop
 //!    **before** it has read how long the value is: the value would be commands. A missing word or an

@@ -6,8 +6,8 @@
 //! **A request is accepted only if every memcached that is served reads the same length from it and answers
 //! it once.** On a connection that many clients share, a server that takes a value's bytes for commands, or
 //! is silent where a reply is awaited, would make clients get each other's replies. The codec therefore
-//! refuses what only some servers understand, or what they read in different ways: flags that begin with
-//! neither a letter nor a digit, lengths that are not up to ten digits (`4294967297` is 1 to some), text
+//! refuses requests that only some servers understand, or that they read in different ways: flags that begin
+//! with neither a letter nor a digit, lengths that are not up to ten digits (`4294967297` is 1 to some), text
 //! behind a number, more words than a command has, a mode of several letters, base64 with bytes outside its
 //! alphabet, blanks before the command, CR and NUL inside a line, and `delete noreply`.
 //!

@@ -1,4 +1,4 @@
-//! Reads back what a command has computed, so that the other copies can hold the same.
+//! Reads back the value that a command has computed, so that the other copies can store the same.
 
 use super::Command;
 use super::effect::{put, remove};

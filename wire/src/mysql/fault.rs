@@ -1,4 +1,4 @@
-//! Why bytes are no message of this protocol.
+//! The reasons for which bytes are no message of this protocol.
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! The first message of a client: a login, or the wish to go on with TLS.
+//! The first message of a client: a login, or a request for TLS.
 
 use super::{
     Capabilities, Fault,

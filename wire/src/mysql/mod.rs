@@ -1,20 +1,20 @@
-//! The protocol of MySQL and MariaDB: packets, logins, replies, and what a statement does.
+//! The protocol of MySQL and MariaDB: packets, logins, replies, and the effects of statements.
 //!
 //! [`Packets`] reads messages in parts of any size; a message may span several packets. [`Greeting`],
-//! [`Hello`], [`ChangeUser`] and [`AuthSwitch`] are what both ends say at a login, and [`password`] how a
-//! password is proved in it. [`Command`] is what is known of a command, and [`ReplyReader`] finds the end of
-//! its reply. [`sql`] tells what a statement does.
+//! [`Hello`], [`ChangeUser`] and [`AuthSwitch`] are the messages of a login, in which [`password`] proves a
+//! password. [`Command`] describes a command, and [`ReplyReader`] finds the end of its reply. [`sql`]
+//! classifies statements.
 //!
 //! **Rows and column definitions are relayed as bytes.** The reader looks at the first byte and the length of
 //! a message, and understands only what changes the state of a connection: OK, EOF and ERR packets, the head
 //! of a result and of a prepared statement. These it keeps while they come in parts, up to
 //! [`LONGEST_CONTROL`] bytes. Nothing else takes memory, however large a reply is.
 //!
-//! **A server is not believed.** Wrong sequence numbers, lengths that do not fit and bytes that begin no
-//! reply are a [`Fault`], after which the connection must be closed: no later byte of it can be understood.
+//! **A server is not trusted.** Wrong sequence numbers, lengths that do not fit and bytes that begin no reply
+//! are a [`Fault`], after which the connection must be closed: no later byte of it can be understood.
 //!
-//! Only protocol 4.1 is spoken. What is never offered to a server is a fault as well: files of clients,
-//! progress reports, cached metadata.
+//! Only protocol 4.1 is supported. Messages of capabilities that are never offered to a server are a fault as
+//! well: files of clients, progress reports, cached metadata.
 
 mod auth;
 mod bytes;

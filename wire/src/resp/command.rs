@@ -1,4 +1,4 @@
-//! Every command of the servers that are served, made from `commands/redis.tsv` at build time.
+//! Every command of the supported servers, generated from `commands/redis.tsv` at build time.
 
 use std::ops::Range;
 

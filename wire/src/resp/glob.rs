@@ -1,4 +1,4 @@
-//! The patterns of names and keys: `*`, `?`, `[abc]`, `[^a-c]`, and `\` before a byte that means itself.
+//! The patterns of names and keys: `*`, `?`, `[abc]`, `[^a-c]`, and `\` before a byte that stands for itself.
 
 /// Does the pattern match the whole key? It takes at most as many steps as the product of the two lengths.
 pub fn matches(pattern: &[u8], key: &[u8]) -> bool {

@@ -1,17 +1,17 @@
 //! The protocol of Redis and Valkey: RESP2, RESP3 and inline commands.
 //!
-//! [`request()`] parses the head of a request: [`frame()`] finds its end, [`Command`] says what is known of
-//! the command, [`each_key`] finds its keys. [`inline`] makes an array of an inline command. [`reply()`]
-//! reads what a server says, and [`append_empty`] answers as an empty one.
+//! [`request()`] parses the head of a request: [`frame()`] finds its end, [`Command`] describes the command,
+//! [`each_key`] finds its keys. [`inline`] makes an array of an inline command. [`reply()`] reads a server's
+//! messages, and [`append_empty`] answers as an empty server.
 //!
 //! **A request is accepted only if every server that is served reads the same length from it and answers
-//! it.** Servers close a connection on which they read nonsense, and many clients share one. What any server
-//! refuses is therefore refused here, in the servers' words, and its client is closed as they close it: wrong
-//! lengths, bulk strings that do not end in CR LF (which Redis takes and Valkey 9.1 does not), lines without
-//! an end, quotes that are not closed, and the first words of HTTP.
+//! it.** Servers close a connection on which they read nonsense, and many clients share one. A request that
+//! any server refuses is therefore refused here, in the servers' words, and its client is closed as the
+//! servers close it: wrong lengths, bulk strings that do not end in CR LF (which Redis takes and Valkey 9.1
+//! does not), lines without an end, quotes that are not closed, and the first words of HTTP.
 //!
-//! An incomplete message is never read again from its beginning. A [`Parse`](crate::message::Parse) keeps
-//! what is known about it.
+//! An incomplete message is never read again from its beginning. A [`Parse`](crate::message::Parse) keeps the
+//! state of its reading.
 
 mod answer;
 mod args;

@@ -1,5 +1,5 @@
 //! The hash of a command's name. The build script uses this file too: it finds the seed with which no two
-//! names share a place.
+//! names share a slot.
 
 /// Bits of a place in the table of names.
 pub(crate) const BITS: u32 = 13;

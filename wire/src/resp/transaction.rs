@@ -1,4 +1,4 @@
-//! Transactions that have come whole.
+//! Transactions that have arrived completely.
 
 use super::{
     Args, Command, Limits,

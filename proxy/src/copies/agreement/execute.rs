@@ -1,5 +1,4 @@
-//! Carries out what the agreement decides, in one order wherever that happens: on the control thread, and in
-//! the worlds in which tests play it.
+//! Executes the agreement's actions, in the same order on the control thread and in the worlds of tests.
 
 use std::collections::VecDeque;
 

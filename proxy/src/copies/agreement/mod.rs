@@ -1,8 +1,9 @@
-//! The one place that decides what a copy may be used for. Every worker that reads and writes copies is a
-//! participant: a change is proposed to all participants, and the next step follows only when all have
-//! acknowledged it.
+//! The agreement decides what a copy may be used for; no other module does. Every worker that reads and
+//! writes copies is a participant: a change is proposed to all participants, and the next step follows only
+//! when all have acknowledged it.
 //!
-//! Pure: events in, [`Act`]s out, which `execute` carries out. Invariants that the tests below hold it to:
+//! It is pure: it takes events and returns [`Act`]s, which `execute` carries out. Its tests hold it to these
+//! invariants:
 //! * a write is acknowledged without a copy only once no participant reads that copy, and the state file says
 //!   that it missed writes;
 //! * a copy is read again only once every participant writes to it and what it missed is repaired;

@@ -1,6 +1,6 @@
 //! A small world around the agreement: workers that hear proposals late, servers that freeze with a write in
 //! their socket, threads of a server that lag behind its others, messages in any order between participants.
-//! Whatever happens, no read may show less than what was acknowledged.
+//! In every order of events, no read may be older than the last acknowledged write.
 
 use std::{
     collections::VecDeque,

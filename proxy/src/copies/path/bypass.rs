@@ -1,5 +1,5 @@
-//! Bypass writes: changes that come to a copy by another route than its pool, so that no operation knows what
-//! it misses of them.
+//! Bypass writes: changes that come to a copy by another route than its pool, so that no operation knows
+//! which of them the copy misses.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A change goes to every copy, and is answered when each has it or is out.
+//! Sends a change to every copy, and answers it when each copy has it or is out.
 
 use std::{rc::Rc, sync::Arc};
 

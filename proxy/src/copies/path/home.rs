@@ -1,4 +1,4 @@
-//! Values that a command computes: one copy, the key's home, decides; the others are told.
+//! Commands that compute a value: one copy, the key's home, decides, and the result is sent to the others.
 
 use std::{mem, rc::Rc};
 

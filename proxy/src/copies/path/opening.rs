@@ -1,5 +1,5 @@
-//! A copy that comes back decides the values of its keys again, but not before what was decided in its place
-//! has ended.
+//! A copy that comes back is the home of its keys again, but not before the decisions that others made in its
+//! place have ended.
 
 use super::{KeyLock, members};
 use crate::{

@@ -1,5 +1,5 @@
-//! A streamed value waits for the lock of its key before its last byte: until then no server has stored
-//! anything.
+//! A streamed value waits for the lock of its key before its last byte is sent: until then no server has
+//! stored it.
 
 use std::rc::Rc;
 

@@ -1,6 +1,6 @@
-//! A change that some copies took, and that could not be sent to others for want of our own means, is
-//! refused. Where it landed its key is removed before the refusal is answered: no two copies keep different
-//! values, and no client reads what was refused.
+//! A change that some copies took, and that could not be sent to others for a lack of this proxy's resources,
+//! is refused. Its key is removed at the copies that took it before the client is answered: no two copies
+//! keep different values, and no client reads the refused value.
 
 use std::{rc::Rc, sync::Arc};
 

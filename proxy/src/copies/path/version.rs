@@ -1,6 +1,6 @@
-//! Versions of values (memcached's "cas unique") are one server's own count: from another home than the one
-//! that decides, a number would mean another change, or by chance the wrong one. They are therefore shown to
-//! clients with their home's mark.
+//! Versions of values (memcached's "cas unique") are one server's own count: at another home than the one
+//! that decides, the number would belong to another change, or by chance to a wrong one. They are therefore
+//! shown to clients with their home's mark.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! The conversation with a server whose copy is to be read again: who is it, are our old connections gone,
-//! and then the repair.
+//! The conversation with a server whose copy is to be read again: its identity, the end of our old
+//! connections, and then the repair.
 //!
 //! The order matters, and was measured: a frozen memcached executes what its sockets hold when it goes on,
 //! even after a flush that came by another connection. Therefore the old connections must first be gone from

@@ -1,4 +1,4 @@
-//! Why a copy was not repaired.
+//! Errors of a repair.
 
 use std::io;
 

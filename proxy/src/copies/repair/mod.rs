@@ -1,9 +1,9 @@
-//! How a copy that missed writes is repaired, on the control thread.
+//! The repair of a copy that missed writes, on the control thread.
 //!
-//! * `plan`: what must be done, by the life in which the server is
+//! * `plan`: the steps of a repair, which depend on the life that the server is in
 //! * `client`: asks the server and does it, over a connection that the control thread has opened
 //! * `orphans`: connections that the process before this one has left
-//! * `error`: why a copy was not repaired
+//! * `error`: errors of a repair
 
 mod client;
 mod error;

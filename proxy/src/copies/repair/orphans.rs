@@ -1,6 +1,6 @@
-//! Connections that the process before this one has left to its kernel, which goes on sending what they hold.
-//! Until they are gone a copy is neither read nor written: what they bring may be older than any write since,
-//! and its keys are not known.
+//! Connections that the process before this one has left to its kernel, which goes on sending the bytes in
+//! their buffers. Until they are gone, a copy is neither read nor written: they may bring writes that are
+//! older than any write since, of unknown keys.
 
 use std::{
     collections::{HashMap, HashSet},

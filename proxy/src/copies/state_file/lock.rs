@@ -1,5 +1,4 @@
-//! One process at a time uses a state file: two would overwrite what the other has written of copies that
-//! missed writes.
+//! A lock for the state file: two processes would overwrite each other's records of missed writes.
 
 use std::{
     fs::{File, TryLockError},

@@ -1,7 +1,7 @@
 //! The state file on its disk. One that is older than the newest missed write would cost a stale read: a file
-//! that cannot be written is removed, and while not even that works no write goes on without a copy.
+//! that cannot be written is removed, and while it cannot be removed either, no write goes on without a copy.
 //!
-//! * `record`: what the file says
+//! * `record`: the contents of the file
 //! * `lock`: one process at a time uses it
 //! * `writer`: it is written by a thread of its own
 #![allow(

@@ -1,5 +1,5 @@
-//! The thread that writes the state file. A disk that hangs holds up what must be written before it may
-//! happen, and nothing else: no time-out, no admin port, no signal.
+//! The thread that writes the state file. A disk that hangs delays only what must be on disk first.
+//! Time-outs, the admin port and signals go on.
 
 use std::{
     io,

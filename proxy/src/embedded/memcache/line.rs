@@ -1,4 +1,4 @@
-//! Numbers on a line, and the times that they mean.
+//! Numbers on a line, and the times that they stand for.
 
 use proxima_wire::memcache::LONGEST_TTL;
 

@@ -10,11 +10,11 @@
 //!         └─ admin       flush_all version verbosity stats shutdown
 //! ```
 //!
-//! The head comes from the codec, which has refused what it could; here the rest is checked. A quiet request
-//! is answered like any other: whoever calls keeps the reply from the client
+//! The head comes from the codec, which has refused malformed requests as far as it can; the rest is checked
+//! here. A quiet request is answered like any other: the caller withholds the reply from the client
 //! ([`silenced`](proxima_wire::memcache::silenced)).
 //!
-//! It differs from memcached on purpose where nobody can rely on memcached's way:
+//! It differs from memcached on purpose where no client can rely on memcached's way:
 //! * `ma` with `T` sets the expiry time also when the new number is longer than the old one, which memcached
 //!   forgets;
 //! * an item whose key came in base64 keeps that through append, incr and vivification, so that no blank or

@@ -1,10 +1,9 @@
-//! Keys and values in memory, shared by all workers: what the `embedded` route and the near cache keep their
-//! data in.
+//! Keys and values in memory, shared by all workers: the store of the `embedded` route.
 //!
 //! The keys are spread over shards, each a small table behind a lock of its own that is held for well under a
-//! microsecond. What one thread stores every other reads. There is no clock and no chance in here: time comes
-//! with each call, as milliseconds since whatever moment the owner calls 0, and the hash's seed with
-//! [`Store::new`].
+//! microsecond. What one thread stores every other reads. There is no clock and no source of randomness in
+//! here: time comes with each call, as milliseconds since a moment that the owner chooses, and the hash's
+//! seed with [`Store::new`].
 //!
 //! Invariants:
 //! * items, their unused tails and the tables together never take more than [`Limits::memory`];

@@ -1,5 +1,4 @@
-//! Keys that will be asked for soon: what the store keeps for them is on its way to the processor's caches
-//! meanwhile.
+//! Prefetches the items of keys that will be asked for soon into the processor's caches.
 //!
 //! A lookup waits for two accesses to far memory, one after the other: the slot, then the item to which it
 //! leads. Therefore the slot of a key is prefetched when the key is first seen, and its item when the next

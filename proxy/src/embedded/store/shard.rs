@@ -1,4 +1,5 @@
-//! One lock's worth of the store: a table, its share of the memory, and who must go when that is used up.
+//! One lock's worth of the store: a table, its share of the memory, and the choice of items to evict when
+//! that is used up.
 //!
 //! **Eviction** looks at [`SAMPLE`] items in the table's order, which the hash has shuffled, and takes the
 //! one that was not used for the longest time, counted in operations of this shard and halved for each hit up

@@ -1,4 +1,5 @@
-//! Changes of peers that came here, and of which nobody has said yet that all keepers have them.
+//! Changes of peers that came here and are unconfirmed: their coordinator has not said yet that all keepers
+//! have them.
 
 use std::{
     collections::{HashMap, VecDeque},

@@ -1,5 +1,5 @@
-//! A second keeper in the same state, and a hash of that state. A model needs both: it goes on from one state
-//! in several ways, and knows a state again.
+//! A second keeper in the same state, and a hash of that state. A model needs both: it continues from one
+//! state in several ways, and recognises a state that it has seen.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},

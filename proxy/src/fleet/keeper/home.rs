@@ -1,4 +1,4 @@
-//! The home of a key: the peer that decides what `incr`, `cas`, `add` and their like make of it.
+//! The home of a key: the peer that decides the result of `incr`, `cas`, `add` and the like.
 
 use std::sync::Arc;
 

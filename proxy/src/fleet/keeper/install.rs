@@ -1,4 +1,4 @@
-//! The next view: peers that left are not waited for, and new ones are sent what is under way.
+//! The next view: peers that left are no longer waited for, and new ones are sent the changes under way.
 
 use std::sync::Arc;
 

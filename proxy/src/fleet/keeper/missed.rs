@@ -1,4 +1,4 @@
-//! The keys that changed since a peer left: what it has to delete when it joins again.
+//! The keys that changed since a peer left. It has to delete them when it joins again.
 
 use std::collections::HashSet;
 

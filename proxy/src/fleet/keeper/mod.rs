@@ -5,10 +5,10 @@
 //! deleted.
 //!
 //! * `shared`: clock, newest stamps (`stamps`) and floor, which all workers of a process share
-//! * `change`, `line`: what this worker coordinates, and what it has sent to each peer
-//! * `doubts`: what came from peers and is not confirmed; `open`: which keys such changes are of; `missed`:
-//!   what peers that are away miss
-//! * `home`: who decides a key; `install`: the next view
+//! * `change`, `line`: the changes that this worker coordinates, and those that it has sent to each peer
+//! * `doubts`: unconfirmed changes of peers; `open`: the keys of open changes; `missed`: the changes that
+//!   peers miss while they are away
+//! * `home`: the peer that decides a key; `install`: the next view
 //! * `fork`: a second keeper in the same state, for a model
 //!
 //! Invariants. An acknowledged change is at every keeper of the view, or its key is deleted there, or that

@@ -1,5 +1,5 @@
-//! How many changes of a key are open: under way from here, or come from a peer and not confirmed. While none
-//! is, every readable copy of the fleet has all changes of the key that this one has.
+//! The number of open changes of a key: those under way from here, and unconfirmed ones of peers. While no
+//! change is open, every readable copy of the fleet has all changes of the key that this copy has.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 

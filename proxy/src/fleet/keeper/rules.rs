@@ -1,4 +1,4 @@
-//! The rules that a model can switch off, to see that it finds what they prevent.
+//! The rules that a model can switch off, to show that it finds the failures that they prevent.
 
 /// The rules; all are on in a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! The newest stamp of each key: a table of fixed size that all workers of a process share.
 //!
-//! A worker that reads or raises a key's stamp holds the key's lock, so that nobody else raises the same
+//! A worker that reads or raises a key's stamp holds the key's lock, so that no other worker raises the same
 //! entry. Another worker may push the entry out for a key of the same set at the same time. Each step is one
 //! atomic operation, and no order of them loses a stamp: the set's floor is raised to a stamp before its
-//! entry goes, and by whoever raised an entry that went meanwhile.
+//! entry goes, and by a worker that raised an entry which went meanwhile.
 
 use std::sync::atomic::{
     AtomicU64,

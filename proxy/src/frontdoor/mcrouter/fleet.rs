@@ -1,5 +1,5 @@
-//! `--fleet`, which mcrouter does not have: the pools that an AllSyncRoute writes to as a whole are pools of
-//! a fleet, in which each proxy has one of the servers at its side.
+//! `--fleet`, which mcrouter does not have: pools to all of whose servers an AllSyncRoute writes become pools
+//! of a fleet, in which each proxy is next to one of the servers.
 
 use std::path::Path;
 

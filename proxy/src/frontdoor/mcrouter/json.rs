@@ -1,5 +1,5 @@
 //! Parses mcrouter's JSON to a tree. Comments and trailing commas are allowed, and the last of repeated keys
-//! counts. Strings stay as they are written: the preprocessor reads what they mean.
+//! counts. Strings stay as they are written: the preprocessor interprets them.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,6 @@
-//! `--keep-writing`, which mcrouter does not have: a pool that an AllSyncRoute writes to as a whole becomes a
-//! pool of copies. A lost node then stops no write, and is not read again before it is repaired.
+//! `--keep-writing`, which mcrouter does not have: a pool to all of whose servers an AllSyncRoute writes
+//! becomes a pool of copies. Writes then continue when a node is lost, and the node is not read again before
+//! it is repaired.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

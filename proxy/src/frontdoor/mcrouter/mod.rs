@@ -1,4 +1,4 @@
-//! mcrouter's command line and configuration file, as what Proxima runs.
+//! Reads mcrouter's command line and configuration file as a configuration of Proxima's.
 //!
 //! ```text
 //!  arguments ─▶ flags (table: options) ─▶ settings, base ──────────────────┐
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! [`start()`] is the way in: it gives a [`Run`], which has a configuration and can read it again, or a
-//! [`StartError`], which says why not. What mcrouter knows and Proxima does not serve is refused by name and
-//! line when it would change what clients get, and said otherwise. What mcrouter does not know it ignores,
-//! and so does this, with a warning.
+//! [`StartError`], which says why not. Features of mcrouter that Proxima does not support are refused by name
+//! and line where they would change clients' replies, and logged otherwise. Unknown options are ignored with
+//! a warning; mcrouter ignores them, too.
 
 mod base;
 mod builder;

@@ -1,4 +1,4 @@
-//! Reads an object of mcrouter's JSON key by key. Keys that are left are refused, warned of, or ignored as
+//! Reads an object of mcrouter's JSON key by key. The other keys are refused, warned of, or ignored as
 //! mcrouter does.
 
 use std::cell::RefCell;

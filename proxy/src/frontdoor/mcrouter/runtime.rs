@@ -1,7 +1,7 @@
 //! Runtime variables: values in a file of their own, which take the place of values of the configuration.
 //!
-//! `"key_fraction_range_rv": "NAME"` stands for `"key_fraction_range": VALUE` while the file has a variable of
-//! that name. Otherwise what the configuration itself says counts.
+//! `"key_fraction_range_rv": "NAME"` stands for `"key_fraction_range": VALUE` while the file has a variable
+//! of that name. Otherwise the value of the configuration itself counts.
 
 use std::path::{Path, PathBuf};
 

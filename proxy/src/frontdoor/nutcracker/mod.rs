@@ -1,4 +1,4 @@
-//! twemproxy's command line and configuration file, as what Proxima runs.
+//! Reads twemproxy's command line and configuration file as a configuration of Proxima's.
 //!
 //! ```text
 //!  arguments ─▶ flags (table: options) ─▶ base ──▶ start ───▶ schema::Config
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! [`start()`] is the way in: it gives a [`Run`], which has a configuration and can read it again, or a
-//! [`StartError`], which says why not. What twemproxy refuses is refused, with its text for scripts and ours,
-//! with line and remedy, for people.
+//! [`StartError`], which says why not. What twemproxy refuses is refused here as well, with its text for
+//! scripts, and with ours for people, which names line and remedy.
 
 mod base;
 mod error;

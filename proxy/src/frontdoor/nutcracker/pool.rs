@@ -1,4 +1,4 @@
-//! A pool of the file as a listener and a pool of ours.
+//! Makes a listener and a pool of ours of a pool of the file.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The keys of a pool, and what each of them says.
+//! The keys of a pool, and their values.
 
 use super::{
     listen::{Listen, listen},

@@ -1,4 +1,4 @@
-//! TLS, which twemproxy has not: options of ours give it to pools and to their clients.
+//! TLS, which twemproxy does not have: options of ours enable it for pools and for their clients.
 
 use crate::config::{
     document::Node,

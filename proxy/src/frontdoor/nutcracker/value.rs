@@ -1,4 +1,4 @@
-//! Values of the file as twemproxy reads them: texts without a type, whatever YAML makes of them.
+//! Values of the file as twemproxy reads them: texts without a type, whatever type YAML gives them.
 
 use crate::config::{Diagnostic, document::Node, reading::Reading};
 

@@ -1,5 +1,5 @@
-//! Auto discovery as ElastiCache does it: a numbered list of the nodes of a cluster, which a client is told
-//! by one of them.
+//! Auto discovery as ElastiCache does it: a numbered list of the nodes of a cluster, which a client gets from
+//! one of them.
 //!
 //! The text is the number of the list, and then its nodes:
 //!

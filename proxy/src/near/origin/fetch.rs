@@ -1,4 +1,4 @@
-//! One request to an origin, and what has come of it.
+//! One request to an origin, and its result.
 
 use std::{fmt, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The fields of a reply that say how long it may be kept.
+//! The fields of a reply that limit how long it may be kept.
 
 use hyper::header::{CACHE_CONTROL, EXPIRES, HeaderMap, HeaderName};
 use time::{Month, OffsetDateTime};

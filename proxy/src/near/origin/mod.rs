@@ -1,4 +1,4 @@
-//! HTTP origins: what is asked of one, what it has answered, and how long that may be kept.
+//! HTTP origins: requests, replies, and the time for which a reply may be kept.
 //!
 //! ```text
 //!  fetch      one request to an origin, and its answer

@@ -1,9 +1,9 @@
-//! Blocks of memory for keys and small replies. A block that is free waits in its shard for the next bytes of
-//! its size.
+//! Blocks of memory for keys and small replies. A free block waits in its shard for the next bytes of its
+//! size.
 //!
-//! Each worker allocates from a heap of its own, and what it has kept goes when another one keeps something:
-//! that leaves places in its heap that it alone can fill again. Without blocks, a store of 64 MiB took up to
-//! 146 MiB where workers were busy one after the other.
+//! Each worker allocates from a heap of its own, and its replies are evicted when another worker keeps
+//! something. That leaves holes in its heap that it alone can fill again. Without blocks, a store of 64 MiB
+//! took up to 146 MiB where workers were busy one after the other.
 
 use std::{
     collections::VecDeque,

@@ -1,4 +1,4 @@
-//! Looks at many entries, for operators. Each step locks one shard for a slice of its entries.
+//! Visits many entries, for operators. Each step locks one shard for a slice of its entries.
 
 use super::{Question, RemovalReason, Store, entry::Entry, shard::Shard, slab_index::SlabIndex};
 use crate::{

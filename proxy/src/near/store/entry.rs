@@ -1,4 +1,4 @@
-//! One kept reply, with what finds it and what ends it.
+//! One kept reply, with its key and its end.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Keys of replies that went before anybody asked for them again.
+//! Keys of replies that went before they were asked for again.
 
 use super::KeyHash;
 use crate::reactor::prefetch;

@@ -1,7 +1,7 @@
 //! The kept replies, found by key, and by rule and form below a key: dropping a key drops them all.
 //!
 //! The keys are spread over shards, each behind a lock of its own that is held for a look-up and a copy of at
-//! most [`SMALL`] bytes. A larger reply is handed out as it lies, and lives as long as somebody sends it.
+//! most [`SMALL`] bytes. A larger reply is handed out by reference, and lives as long as it is being sent.
 //!
 //! ```text
 //!  table   the entries, and the index that finds those of a key, which are a chain
@@ -11,7 +11,7 @@
 //!  shard   all of them behind one lock
 //! ```
 //!
-//! Invariant: the replies with all that finds them take no more than the limit, but for those that are being
+//! Invariant: the replies and their indexes take no more than the limit, except for replies that are being
 //! sent. Invariant: no entry is found whose rule was emptied, whose time is over, or that is older than a
 //! change of everything.
 #![allow(

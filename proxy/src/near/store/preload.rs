@@ -1,5 +1,4 @@
-//! Keys that will be asked for soon: what is kept for them, and their words, are on their way to the
-//! processor's caches meanwhile.
+//! Prefetches the entries and words of keys that will be asked for soon into the processor's caches.
 //!
 //! A hit waits for three accesses to far memory, one after the other: the slot of the index, the entry, and
 //! its record. Therefore the slot of a key is prefetched when the key is first seen, its entry when the next

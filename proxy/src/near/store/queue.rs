@@ -3,9 +3,9 @@
 //!
 //! A reply that comes waits in a short queue. If it was asked for again before its turn, it goes on to the
 //! main queue; if not, it goes, and only the hash of its key is remembered. A reply of a key that is
-//! remembered comes into the main queue. Whatever is at the end of that and was asked for meanwhile goes
-//! round once more. A hit therefore moves nothing, an eviction looks at few entries, and those that are never
-//! asked for again, however many, take the short queue alone.
+//! remembered comes into the main queue. A reply at the end of the main queue that was asked for meanwhile
+//! goes round once more. A hit therefore moves nothing, an eviction looks at few entries, and replies that
+//! are never asked for again, however many, take the short queue alone.
 
 use super::{
     priority::{Links, Priority},

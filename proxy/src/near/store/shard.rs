@@ -1,9 +1,9 @@
-//! One lock's worth of the store: its entries, the fills that are under way, and who must go when the memory
-//! is used up.
+//! One lock's worth of the store: its entries, the fills under way, and the choice of replies to evict when
+//! the memory is used up.
 //!
-//! **Eviction** takes the reply whose turn it is ([`queue`](super::queue)), of which those that are dead go
-//! at once. Every sixteenth operation looks at one entry more, so that the dead do not stay where nobody asks
-//! for them.
+//! **Eviction** takes the reply whose turn it is ([`queue`](super::queue)), where dead replies go at once.
+//! Every sixteenth operation checks one more entry, so that dead replies of keys that are not asked for go as
+//! well.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! Places of entries.
+//! The index of an entry in its shard's slab.
 
 use std::num::NonZeroU32;
 

@@ -1,4 +1,4 @@
-//! How a client proves a password that it does not send, and how the proxy proves it to a server.
+//! The proof of a password that is not sent: by a client, and by the proxy to a server.
 //!
 //! A [`NativeKey`] or a [`Sha2Key`] proves it to a server. Neither is a password, but each is as good as one
 //! for its method: its owner can log in. A proxy gets it from a client's answer, if it has the hash that the

@@ -1,6 +1,6 @@
 //! `caching_sha2_password`. The fast answer is SHA256(password) ⊕ SHA256(SHA256(SHA256(password)), salt). A
-//! server that has not the user in its cache asks for the password itself ([`FULL`]), which goes through TLS,
-//! or [hidden](hide) and encrypted with the server's [public key](PUBLIC_KEY).
+//! server that does not have the user in its cache asks for the password itself ([`FULL`]), which goes
+//! through TLS, or [hidden](hide) and encrypted with the server's [public key](PUBLIC_KEY).
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Character sets, as far as they decide what a byte of a text is.
+//! Character sets, as far as they decide the meaning of a text's bytes.
 
 /// The possible meanings of a text's bytes above 127.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

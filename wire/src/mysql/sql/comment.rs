@@ -1,4 +1,4 @@
-//! Comments, of which some are part of the text to some servers.
+//! Comments. Some servers read some of them as part of the text.
 
 use memchr::{memchr, memchr2, memmem};
 

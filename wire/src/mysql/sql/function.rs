@@ -1,7 +1,7 @@
 //! Functions of the servers that do more than compute a value.
 //!
-//! SLEEP and BENCHMARK are reads: they take time and leave nothing. UUID, RAND and NOW are as well: what they
-//! return differs from call to call on one server, too.
+//! SLEEP and BENCHMARK are reads: they take time and change nothing. UUID, RAND and NOW are reads as well:
+//! their results differ from call to call on one server, too.
 
 /// The side effect of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

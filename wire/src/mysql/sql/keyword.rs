@@ -1,4 +1,4 @@
-//! The words that decide what a statement does.
+//! The words that decide the class of a statement.
 
 macro_rules! keywords {
     ($($name:ident $text:literal,)*) => {

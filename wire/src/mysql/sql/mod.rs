@@ -4,14 +4,15 @@
 //! that make them something else: `INTO`, `FOR UPDATE`, `:=`, functions that change or tell the state of the
 //! connection. It takes one pass, or two where a comment may be executed, and allocates nothing.
 //!
-//! **Unknown is always safe.** Such a statement goes to the server that takes writes. What is hard to read is
-//! unknown, therefore: more than [`LONGEST`] bytes, quotes and comments without an end, bytes that mean
-//! something else in another [`Charset`], a comment that only some servers execute and that would change the
-//! meaning.
+//! **Unknown is always safe.** A statement of unknown class goes to the server that takes writes. Texts that
+//! are hard to read are therefore unknown: more than [`LONGEST`] bytes, quotes and comments without an end,
+//! bytes that mean something else in another [`Charset`], a comment that only some servers execute and that
+//! would change the meaning.
 //!
 //! **A read may still write.** A function that is stored at the server can do anything, and its name does not
-//! tell. A server that is only to be read from must reject writes itself (`SET SESSION TRANSACTION READ
-//! ONLY`; within `START TRANSACTION READ ONLY` alone, TRUNCATE and its like end the transaction and run).
+//! show it. A server that is only to be read from must reject writes itself (`SET SESSION TRANSACTION READ
+//! ONLY`; within `START TRANSACTION READ ONLY` alone, statements such as TRUNCATE end the transaction and
+//! run).
 
 mod charset;
 mod class;

@@ -1,4 +1,4 @@
-//! SHOW and what it shows.
+//! The SHOW statements.
 
 use super::Class;
 

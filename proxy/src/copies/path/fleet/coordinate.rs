@@ -1,5 +1,5 @@
-//! Changes of this worker's clients: stamped, sent to all peers and to the own copy, and answered when all
-//! have them.
+//! Changes of this worker's clients. A change is stamped, sent to all peers and to the own copy, and answered
+//! when all have it.
 
 use std::rc::Rc;
 

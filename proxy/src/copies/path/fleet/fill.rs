@@ -1,6 +1,6 @@
-//! A copy that has come back lacks what it was flushed of, or what was deleted there. Its misses are looked
-//! up at a neighbour, and what that has is stored here, so that a restarted node does not send its whole load
-//! to the database.
+//! A copy that has come back lacks the values that were flushed or deleted there. Its misses are looked up at
+//! a neighbour, and the neighbour's values are stored here, so that a restarted node does not send its whole
+//! load to the database.
 //!
 //! ```text
 //!  read ─▶ own copy: a miss ─▶ neighbour: a hit ─▶ the client's answer

@@ -7,11 +7,12 @@
 //!  from a peer: lock the key ─▶ newest of its key? ─▶ the own copy ─▶ acknowledge
 //! ```
 //!
-//! * `part`: what one worker keeps for the fleet; `turn`: what it does in every turn, and from time to time
+//! * `worker_fleet`: one worker's state for the fleet; `turn`: its tasks in every turn, and periodic ones
 //! * `coordinate`: changes of this worker's clients; `keep`, `task`: changes of peers
-//! * `ask`: requests that another peer answers, and those that this one answers; `fill`: what a copy that has
-//!   come back gets from neighbours
-//! * `views`: the next view, and the end of a stay; `orphan`: keys that a coordinator has left half changed
+//! * `ask`: requests that another peer answers, and those that this one answers; `fill`: values that a copy
+//!   which has come back gets from neighbours
+//! * `views`: the next view, and the end of a stay; `orphan`: keys of changes that a departed coordinator has
+//!   not finished
 //!
 //! A key is locked only until the own copy has answered, never while a peer is waited for: two peers that
 //! wait for each other's locks would wait for ever. Among peers, stamps say which change is the last.

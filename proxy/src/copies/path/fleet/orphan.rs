@@ -1,4 +1,5 @@
-//! Keys that a coordinator has left half changed: deleted at all copies, by an ordinary change.
+//! Deletes the keys of changes that a departed coordinator has not finished, at all copies, by ordinary
+//! changes.
 
 use std::rc::Rc;
 

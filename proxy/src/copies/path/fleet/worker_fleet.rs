@@ -1,4 +1,4 @@
-//! One worker's part in the fleet, and what all workers of a process have in common.
+//! One worker's state for the fleet, and the state that all workers of a process share.
 
 use std::{collections::HashMap, sync::Arc};
 

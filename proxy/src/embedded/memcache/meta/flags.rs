@@ -1,5 +1,5 @@
 //! The flags of a meta command. The codec has ensured that no flag stands twice, and that every number is
-//! one.
+//! valid.
 
 use proxima_wire::memcache::{error, number, time};
 

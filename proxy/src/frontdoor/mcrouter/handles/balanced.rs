@@ -1,5 +1,5 @@
-//! Routes by the load of servers. memcached tells no load, so all loads are equal:
-//! one algorithm is then a hash of the key, and the other one is chance.
+//! Routes by the load of servers. memcached reports no load, so all loads are equal: one algorithm is then a
+//! hash of the key, and the other one chooses at random.
 
 use crate::{
     config::{

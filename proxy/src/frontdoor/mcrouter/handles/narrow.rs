@@ -1,4 +1,4 @@
-//! Handles that look at the form of the key before others do.
+//! Handles that check the form of the key first.
 
 use super::Args;
 use crate::{

@@ -1,4 +1,4 @@
-//! PoolRoute: one server of a pool, and around that what its keys ask for.
+//! PoolRoute: one server of a pool, in the wrappers that its keys ask for.
 
 use super::{
     Args,

@@ -1,4 +1,4 @@
-//! Macros, be they built in or defined, and how they get their arguments.
+//! Built-in and defined macros, and their arguments.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! Expands values: strings with parameters and calls, objects that are calls, and what stands within.
+//! Expands values: strings with parameters and calls, objects that are calls, and the values within.
 
 use std::{collections::HashMap, rc::Rc};
 

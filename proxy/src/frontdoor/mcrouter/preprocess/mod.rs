@@ -8,8 +8,9 @@
 //!                  sources: imported files                text: how calls are written in strings
 //! ```
 //!
-//! All that is hostile about such a language is bounded: how deep values and calls nest (`DEPTH_LIMIT`), how
-//! large a value may grow, how much work an expansion may make ([`WORK`]), and how much may be imported.
+//! Every resource that a hostile text could exhaust is bounded: how deep values and calls nest
+//! (`DEPTH_LIMIT`), how large a value may grow, how much work an expansion may make ([`WORK`]), and how much
+//! may be imported.
 
 mod built_in;
 mod call;

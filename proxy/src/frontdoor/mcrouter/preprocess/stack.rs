@@ -1,4 +1,4 @@
-//! A stack for calls that nest as deep as they may.
+//! A stack that is large enough for the deepest nesting of calls.
 
 use std::{panic::resume_unwind, thread};
 

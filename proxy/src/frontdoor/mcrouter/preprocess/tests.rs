@@ -1,4 +1,4 @@
-//! The language, row by row: what a text becomes, and why one is refused.
+//! The language, row by row: the results of texts, and the reasons of refusals.
 
 use std::{fs, time::Instant};
 

@@ -1,4 +1,4 @@
-//! How strings are written: `%name%` for a value, `@name(…, …)` for a call, and `\` before a letter that stands
+//! The syntax of strings: `%name%` for a value, `@name(…, …)` for a call, and `\` before a letter that stands
 //! for itself.
 
 use crate::config::document::shortened;

@@ -1,4 +1,4 @@
-//! Arithmetic with whole numbers. What does not fit into 64 bits is refused.
+//! Arithmetic with whole numbers. A result that does not fit into 64 bits is refused.
 
 use crate::{
     config::Diagnostic,

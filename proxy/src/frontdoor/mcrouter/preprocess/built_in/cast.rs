@@ -1,4 +1,4 @@
-//! Types: values made to other types, and told apart.
+//! Types: conversions and tests.
 
 use crate::{
     config::Diagnostic,

@@ -1,4 +1,4 @@
-//! Conditions, and what depends on them.
+//! Conditions and branches.
 
 use crate::{
     config::Diagnostic,

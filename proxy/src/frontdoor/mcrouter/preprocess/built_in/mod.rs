@@ -1,4 +1,4 @@
-//! The macros that are there without a definition, in a file for each family.
+//! The built-in macros, in a file for each family.
 
 mod arithmetic;
 mod cast;

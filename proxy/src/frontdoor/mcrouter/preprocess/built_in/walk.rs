@@ -1,4 +1,4 @@
-//! Macros that go through a list or an object, and expand a part of theirs for each of its elements.
+//! Macros that go through a list or an object, and expand a template for each of its elements.
 
 use std::rc::Rc;
 
