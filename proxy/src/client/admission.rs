@@ -18,7 +18,7 @@ use crate::{
 /// The time after which a step is taken again that has to wait for others.
 const RETRY: Micros = Micros::millis(20);
 
-/// What a listener, and the process, have for the login of a client.
+/// The parts of a listener and of the process that the login of a client needs.
 struct Facts {
     tree: Rc<Tree>,
     register: Arc<Register>,
@@ -83,7 +83,7 @@ impl Engine {
         self.requeue(id);
     }
 
-    /// What there is for this client's login.
+    /// The facts for this client's login.
     fn facts_for_login(&self, id: ClientId) -> Facts {
         let client = self.clients.table.get(id);
         let greeting = client.map(|client| self.tree.greeting(usize::from(client.listener)));
@@ -94,7 +94,7 @@ impl Engine {
         }
     }
 
-    /// What a step of this client's login is given.
+    /// The context of a step of this client's login.
     fn admitting<'a>(&mut self, id: ClientId, facts: &'a Facts) -> Option<AdmissionContext<'a>> {
         let client = self.clients.table.get(id)?;
         let listener = usize::from(client.listener);

@@ -270,8 +270,8 @@ impl Engine {
         self.flush_later(peer);
     }
 
-    /// Answers a request with an error of the proxy. Where a server keeps something for the client, the
-    /// server has missed this request: the client is closed then.
+    /// Rejects a request with an error of the proxy. If a server keeps something for the client, the server
+    /// has missed this request, and the client is closed.
     pub(super) fn reject(&mut self, id: ClientId, request: &Request, failed: &Failed<'_>) {
         if let Some(client) = self.clients.table.get_mut(id) {
             client.closing |= client.session.retention != Retention::Clean;
@@ -279,7 +279,7 @@ impl Engine {
         self.reject_by_codec(id, request, failed);
     }
 
-    /// Answers a request with an error that the codec has found.
+    /// Rejects a request with an error that the codec has found.
     pub(super) fn reject_by_codec(&mut self, id: ClientId, request: &Request, failed: &Failed<'_>) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
@@ -297,15 +297,15 @@ impl Engine {
     /// Reports that a client speaks another protocol. One report a second is enough for a log; each such
     /// client is counted.
     #[cold]
-    pub(super) fn tell_of_stranger(&mut self, why: &'static str) {
+    pub(super) fn report_foreign_protocol(&mut self, why: &'static str) {
         const PAUSE: Micros = Micros::secs(1);
         if self
             .clients
-            .stranger_told
+            .foreign_protocol_reported
             .is_none_or(|told| (self.now - told) >= PAUSE)
         {
-            self.clients.stranger_told = Some(self.now);
-            self.actions.events.push(WorkerEvent::Stranger(why));
+            self.clients.foreign_protocol_reported = Some(self.now);
+            self.actions.events.push(WorkerEvent::ForeignProtocol(why));
         }
     }
 

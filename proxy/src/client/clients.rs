@@ -1,4 +1,4 @@
-//! The clients of a worker, and what they share.
+//! The clients of a worker, and the state that they share.
 
 use std::sync::Arc;
 
@@ -39,8 +39,9 @@ pub struct Clients {
     pub(super) pending: Vec<Pending>,
     /// Scratch space for the keys of a request.
     pub(super) keys: Vec<Span>,
-    /// When the control thread was last told of a client that speaks another protocol; `None`: never.
-    pub(super) stranger_told: Option<Micros>,
+    /// The time at which the control thread was last told of a client that speaks another protocol; `None` if
+    /// it never was.
+    pub(super) foreign_protocol_reported: Option<Micros>,
 }
 
 impl Clients {
@@ -59,7 +60,7 @@ impl Clients {
             seat_queue: Vec::new(),
             pending: Vec::with_capacity(BATCH),
             keys: Vec::new(),
-            stranger_told: None,
+            foreign_protocol_reported: None,
         }
     }
 

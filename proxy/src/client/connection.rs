@@ -32,17 +32,17 @@ pub struct Client {
     pub(super) session: KeptSession,
     /// The number of the login that its requests need at servers.
     pub(super) login: u16,
-    /// Where the client is, by the newest report of the node agent.
+    /// The client's location, by the newest report of the node agent.
     pub(super) locality: Locality,
     /// The key by which its place is looked up.
     pub(super) source: ClientSource,
-    /// The lane of the client's own; `None`: it has none.
+    /// The lane of the client's own; `None` if the client has no such lane.
     pub(super) own: Option<LaneId>,
     /// The lane whose message, which no request has asked for, is leaving in parts, and the slot of it.
     pub(super) pushing: Option<(LaneId, u32)>,
     /// Bytes that have come on its own lanes and were not passed on, and those of its transform.
     pub(super) beside: usize,
-    /// Its subscriptions at several servers; `None`: it has none.
+    /// Its subscriptions at several servers; `None` without any.
     pub(super) subscriptions: Option<Box<Subscriptions>>,
     pub(super) slots: Slots,
     /// The meaning of its next bytes.
@@ -72,13 +72,13 @@ pub struct Client {
     pub(super) unsent: usize,
     /// Bytes of its buffers that are charged to it.
     pub(super) charged: usize,
-    /// Since when it has sent a part of a request and not the rest; [`Micros::NEVER`]: there is no such part.
+    /// The time since which an incomplete request waits for its rest; [`Micros::NEVER`] if there is none.
     pub(super) half: Micros,
-    /// When it has connected.
+    /// The time at which it connected.
     pub(super) since: Micros,
     /// The last time it sent anything or was answered.
     pub(super) active: Micros,
-    /// Since when it takes nothing of what it is due.
+    /// The time since which it takes none of the bytes that are due to it.
     pub(super) stuck: Micros,
     /// Bytes that were on their way to the client, here and in the kernel, when `stuck` was set.
     pub(super) stuck_backlog: usize,

@@ -30,7 +30,7 @@ pub struct Question {
     pub message: Vec<u8>,
 }
 
-/// What a client has said is not shown.
+/// No words of the client are shown.
 impl fmt::Debug for Question {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Question({} of worker {})", self.protocol.name(), self.worker)

@@ -25,7 +25,7 @@ const ANSWER: Micros = Micros::millis(100);
 impl Engine {
     /// Closes clients that send no more and whose line of keys takes long, because others wait for a
     /// descriptor. `left_to_read` gives the bytes of a connection that sends no more that were not received;
-    /// `None`: it may still send.
+    /// `None` if the client may still send.
     pub fn make_way(&mut self, left_to_read: &dyn Fn(Conn) -> Option<u64>) {
         let takes_long =
             |client: &Client| matches!(&client.stage, Stage::Keys(keys) if self.now - keys.since > GRACE);
@@ -74,7 +74,7 @@ impl Engine {
             .is_some_and(|own| self.servers.is_blocked(own, self.answered_by()))
     }
 
-    /// What was asked at this time or earlier, and could be answered, has been answered.
+    /// The time up to which every request that could be answered has its answer.
     fn answered_by(&self) -> Micros {
         self.now - ANSWER
     }

@@ -7,7 +7,8 @@ use crate::protocol::Session;
 /// The session of a client whose protocol keeps none.
 static NONE: Session = Session::NEW;
 
-/// The session of one client; `None`: its protocol keeps none, and every call of the codec gets a new one.
+/// The session of one client; `None` if its protocol keeps no session, so that every call of the codec gets a
+/// new one.
 pub(super) struct KeptSession(Option<Box<Session>>);
 
 impl KeptSession {

@@ -1,5 +1,4 @@
-//! What happens on a lane that a client has for itself, as its client takes it: a lane of its own, or one
-//! with its subscriptions.
+//! Events on a lane that belongs to one client: a lane of its own, or one with its subscriptions.
 
 use proxima_wire::message::Reply;
 
@@ -9,7 +8,7 @@ use crate::{
     protocol::StateSlot,
 };
 
-/// What has happened on a lane that a client has for itself.
+/// An event on a lane that belongs to one client.
 #[derive(Clone, Copy)]
 pub(crate) enum LaneEvent<'a> {
     /// A request of the client is answered: this is the reply, or the head or last part of a large one.
@@ -36,7 +35,7 @@ pub(crate) enum LaneEvent<'a> {
 }
 
 impl Engine {
-    /// Tells a client what has happened on a lane to this member that it has for itself.
+    /// Hands a client an event on its lane to this member.
     pub(crate) fn lane_has(&mut self, owner: ClientId, lane: LaneId, member: &Member, event: LaneEvent<'_>) {
         let is_subscribed = self.clients.is_subscribed_on(owner, member.id, lane);
         match event {

@@ -20,7 +20,7 @@ impl Clients {
         self.table.get(id).map(|client| client.locality)
     }
 
-    /// The address that this client connected from; `None`: it has none, or it has gone.
+    /// The address that this client connected from; `None` for a Unix socket, or if the client has gone.
     pub(crate) fn address(&self, id: ClientId) -> Option<IpAddr> {
         match self.table.get(id)?.source {
             ClientSource::Address(address) => Some(address),

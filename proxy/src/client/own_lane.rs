@@ -34,7 +34,7 @@ impl Clients {
         client.is_some_and(|client| client.slots.is_due_part(seq))
     }
 
-    /// Sets the lane of the client's own; `None`: it has none from now on.
+    /// Sets the lane of the client's own; `None` takes it away.
     pub(crate) fn set_own_lane(&mut self, id: ClientId, lane: Option<LaneId>) {
         if let Some(client) = self.table.get_mut(id) {
             client.own = lane;
@@ -58,7 +58,7 @@ impl Clients {
         client.map_or(Session::NOBODY, |client| &client.session)
     }
 
-    /// What the server keeps for this client on the client's own lane; `None`: the client has gone.
+    /// The retention of this client's own lane; `None` if the client has gone.
     pub(crate) fn retention(&self, id: ClientId) -> Option<Retention> {
         self.table.get(id).map(|client| client.session.retention)
     }

@@ -1,4 +1,5 @@
-//! What a client gets on its own connections to servers without having asked for it, and when it takes more.
+//! Messages that a client gets on its own connections to servers without a request, and the moment at which
+//! it takes more.
 
 use super::{Client, Clients, HIGH_WATER};
 use crate::{

@@ -28,17 +28,17 @@ pub struct Register {
     /// The addresses where clients are accepted, by the number of the listener; `None`: the listener was
     /// removed.
     listening: Mutex<Vec<Option<Arc<str>>>>,
-    /// What clients are told of the proxies that they may use, by the number of the listener.
+    /// The answers to clients that ask for the proxies that they may use, by the number of the listener.
     announced: Mutex<Vec<Announcements>>,
     pub(super) tally: Tally,
-    /// How many clients are which user.
+    /// The number of connections of each user.
     pub(super) user_connections: Arc<UserConnections>,
     /// Logins that servers have accepted.
     pub logins: Arc<LoginCache>,
 }
 
-/// What the clients of a listener are told of the proxies that they may use: an answer for each form in which
-/// their protocol tells it.
+/// The answers to clients of one listener that ask for the proxies that they may use: one for each form that
+/// their protocol has.
 pub type Announcements = Vec<Vec<u8>>;
 
 #[derive(Debug, Default)]
@@ -185,7 +185,7 @@ impl Register {
         open.clients.insert(client, entry);
     }
 
-    /// What is known of where this client has come from.
+    /// The known facts about the connection of this client.
     pub(super) fn facts(&self, worker: usize, client: u32) -> ConnectionFacts {
         let found = self.parts.get(worker).and_then(|part| {
             let open = part.open.lock().unwrap_or_else(PoisonError::into_inner);

@@ -35,7 +35,7 @@ pub(super) struct Room {
     fresh: usize,
     /// Clients that wait for room.
     waiting: Vec<ClientId>,
-    /// Since when none of the waiting clients was served, or since when the gate is closed.
+    /// The time since which no waiting client was served, or since which the gate is closed.
     since: Micros,
     /// The lanes of clients are not read, because only the reserve is left.
     is_gate_closed: bool,

@@ -90,7 +90,7 @@ impl Engine {
         }
     }
 
-    /// Notes that this client's upload waits for a seat; `None`: it does not wait any more.
+    /// Notes that this client's upload waits for a seat; `None` if it no longer waits.
     pub(super) fn wait_for_seat(&mut self, id: ClientId, seat: Option<WantedSeat>) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;

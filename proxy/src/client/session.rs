@@ -249,7 +249,7 @@ impl Engine {
                 self.metrics.clients.refused += 1;
                 self.flush_later(Endpoint::Client(id));
                 if !bad.why.is_empty() {
-                    self.tell_of_stranger(bad.why);
+                    self.report_foreign_protocol(bad.why);
                 }
                 true
             }
@@ -321,7 +321,7 @@ impl Engine {
     }
 
     /// The request as the configuration declares it, or as its client's session makes it a shorter one.
-    /// `None`: neither does.
+    /// `None` if neither changes the request.
     #[inline]
     pub(super) fn declared(
         &self,

@@ -1,4 +1,4 @@
-//! How many sessions are in which state, where their protocol tells.
+//! The number of sessions in each state, where their protocol reports states.
 
 use super::Clients;
 use crate::metrics::SessionCounts;

@@ -45,7 +45,7 @@ struct KeyBatch<'a> {
 enum Stop {
     /// The last key is served.
     End,
-    /// What follows cannot be understood.
+    /// The next bytes cannot be understood.
     Cut,
     /// The next key has not come.
     More,

@@ -29,7 +29,7 @@ use crate::{
 /// how many ends of ways were looked at.
 const ENDS_IN_A_TURN: usize = 8 * 1024;
 
-/// How far a request came in this turn.
+/// The progress of a request in this turn.
 enum Progress {
     Over,
     /// Other clients are to be served first.

@@ -1,4 +1,4 @@
-//! What a client's next bytes mean, and the request of which more is to come.
+//! The meaning of a client's next bytes, and the state of a request that has come in part.
 
 use std::rc::Rc;
 
@@ -47,11 +47,11 @@ pub(super) enum Stage {
 /// A request that is too large for a shared lane, on its way through. Its client is served no further before
 /// it is answered.
 pub(super) struct Upload {
-    /// The slot of the request; `None`: it was answered, and what follows is thrown away.
+    /// The slot of the request; `None` once it is answered: the rest of the request is thrown away.
     pub(super) seq: Option<u32>,
     /// Bytes of the request that are still to come, as far as they are counted.
     pub(super) remaining: u64,
-    /// Behind these bytes come others, which the codec counts.
+    /// More bytes follow these, which the codec counts.
     pub(super) is_open: bool,
     /// Bulk lanes that take these bytes.
     pub(super) lanes: Vec<LaneId>,
@@ -59,7 +59,7 @@ pub(super) struct Upload {
     pub(super) waits: bool,
     /// Changes of copies that wait for the lock of their key.
     pub(super) changes: Vec<OperationId>,
-    /// Since when the last byte waits for the key lock; `None`: it does not.
+    /// The time since which the last byte waits for the key lock; `None` if it does not wait.
     pub(super) due: Option<Micros>,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Keys {
     pub(super) join: &'static Join,
     /// The request was answered with an error: the rest of it is skipped.
     pub(super) failed: bool,
-    /// Since when the request is served.
+    /// The time at which serving the request began.
     pub(super) since: Micros,
 }
 

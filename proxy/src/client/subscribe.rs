@@ -24,7 +24,7 @@ use crate::{
 const NOWHERE: &str = "its route leads the channel to no single server: lead it to a pool";
 const ALL_DOWN: &str = "its route leads to no server that is up: lead it to a pool";
 
-/// Why nothing is changed, and the server that is the cause, if one is.
+/// The reason why nothing is changed, and the server that is its cause, if there is one.
 type Rejection = (Outcome, &'static str, Option<Arc<Member>>);
 
 impl Engine {

@@ -24,7 +24,7 @@ const LOST: &str = "its connection is lost, and with it the client's subscriptio
 const OUTDATED: &str = "the servers of channels have changed: subscribe again";
 const LEFT: &str = "its client left";
 
-/// What has become of a message for a subscriber.
+/// The result of a message for a subscriber.
 enum PushResult {
     /// It was passed on, or waits until the confirmations before it have left.
     Passed,

@@ -1,11 +1,11 @@
-//! What a worker does after the events of a turn.
+//! The actions of a worker after the events of a turn.
 
 use std::{ops::Range, sync::Arc};
 
 use super::{ClientId, Endpoint, FlightId, LaneId};
 use crate::{client::Question, copies, members::Member, near::Fetch, peers, reactor::Conn};
 
-/// What the worker does with its reactor after the events of a turn.
+/// The worker's actions on its reactor after the events of a turn.
 #[derive(Default)]
 pub struct Actions {
     /// Connections with bytes to send.
@@ -47,7 +47,7 @@ pub enum WorkerEvent {
     /// An event about a peer of the fleet.
     Peer(peers::Event),
     /// A client was closed at once because it speaks another protocol; the text gives the reason.
-    Stranger(&'static str),
+    ForeignProtocol(&'static str),
     /// Descriptors ran out, for this reason.
     Short(String),
     /// The worker is in a state that cannot be, which is an error of the program; the text says which.
@@ -60,9 +60,9 @@ pub enum WorkerEvent {
     Fetch {
         /// The number of the worker that waits for it.
         worker: usize,
-        /// What waits there.
+        /// The flight that waits there.
         flight: FlightId,
-        /// What is asked.
+        /// The question.
         fetch: Box<Fetch>,
     },
     /// A worker has ended.
@@ -72,7 +72,7 @@ pub enum WorkerEvent {
     },
 }
 
-/// What a missing descriptor was needed for.
+/// The purpose for which a descriptor was missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shortage {
     /// A client, which waits in the kernel's queue.

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{members::Member, protocol::Failed, route::Answer};
 
-/// What waits, and what decides whether more has to.
+/// The answers that wait, and the state that decides whether more have to.
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
     way: Way,
@@ -31,7 +31,7 @@ pub(super) struct Delivery {
     spare: Waiting,
 }
 
-/// What is under way in the engine.
+/// The work that is under way in the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Way {
     /// Nothing: an answer comes from outside.

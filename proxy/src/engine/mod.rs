@@ -55,30 +55,30 @@ pub struct Engine {
     pub servers: Servers,
     /// The requests that take several steps in the tree.
     pub router: Router,
-    /// What waits for a time.
+    /// Everything that waits for a time.
     pub timers: Timers,
     /// Answers that wait until a walk is over.
     delivery: Delivery,
-    /// What this worker knows of the copies of replicated pools.
+    /// This worker's knowledge of the copies of replicated pools.
     pub copies: WorkerCopies,
     /// The locations of processes by the node agent's report; `None` if no agent is followed.
     pub localities: Option<Arc<Localities>>,
     /// The embedded store, which all workers share.
     pub store: Arc<Store>,
     pub(crate) prefetch: Prefetch,
-    /// How this worker counts changes for the near cache.
+    /// This worker's counter of changes for the near cache.
     pub near: WorkerNear,
-    /// What the near cache will be asked for next.
+    /// The keys that the near cache will be asked for next.
     pub(crate) preload: Preload,
     /// The counts of this worker.
     pub metrics: Metrics,
-    /// What the worker has to do after the events of this turn.
+    /// The worker's actions after the events of this turn.
     pub actions: Actions,
     /// The send-buffer pool.
     pub buffers: BufferPool,
-    /// When the control thread was last told that descriptors ran out; `None`: never.
+    /// The time at which the control thread was last told that descriptors ran out; `None` if it never was.
     short_told: Option<Micros>,
-    /// When it was last told of a state that cannot be; `None`: never.
+    /// The time at which it was last told of a state that cannot be; `None` if it never was.
     broken_told: Option<Micros>,
     /// Scratch space for requests and replies that are made here.
     pub(crate) scratch: Vec<u8>,

@@ -15,8 +15,8 @@ use crate::{
 const KEPT: usize = 64 * 1024;
 const KEPT_ENTRIES: usize = 1024;
 
-/// What waits, in the order in which it came. The buffers are used again, so that an answer that waits takes
-/// no allocation.
+/// The answers that wait, in the order in which they came. The buffers are used again, so that an answer that
+/// waits takes no allocation.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     entries: Vec<Entry>,
@@ -26,7 +26,7 @@ pub(super) struct Waiting {
     text: String,
 }
 
-/// What is due when the walk is over.
+/// The work that is due when the walk is over.
 pub(super) enum Due<'a> {
     /// This receiver is answered.
     Answer(ReplyTo, Answer<'a>),

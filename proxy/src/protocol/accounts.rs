@@ -1,24 +1,25 @@
-//! Where the accounts of a listener's clients come from.
+//! The source of the accounts of a listener's clients.
 
 use std::{fmt, sync::Arc};
 
 /// The users that clients of a listener may be.
 pub trait Accounts: Send + Sync {
-    /// What a client has to know to be this user. Nothing shows it. `None`: there is no such user.
+    /// The secret that a client has to know to be this user. Nothing shows it. `None` if there is no such
+    /// user.
     fn secret(&self, user: &[u8]) -> Option<&[u8]>;
 
-    /// What else holds for this user. By default what holds for everybody.
+    /// The terms of this user. By default they are those of everybody.
     fn terms(&self, _user: &[u8]) -> Terms {
         Terms::default()
     }
 }
 
-/// What holds for one user.
+/// The terms of one user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// The most clients of the process that may be this user at a time; `None`: there is no limit.
+    /// The most clients of the process that may be this user at a time; `None` without a limit.
     pub clients: Option<u32>,
-    /// Whether reads wait for nothing; `None`: the listener decides.
+    /// Reads wait for nothing; `None` if the listener decides.
     pub is_eventual: Option<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! What one step of a client's login comes to, and what the codec is given for it.
+//! The result of one step of a client's login, and the context that the codec is given for it.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -39,18 +39,18 @@ pub enum Admission {
     Denied,
 }
 
-/// What a step of a login may need beside the session and the client's bytes.
+/// The context of a login's step, beside the session and the client's bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionContext<'a> {
-    /// What the codec [greets](super::ClientSide::greeting) clients of this listener with.
+    /// The codec's [greeting](super::ClientSide::greeting) of this listener's clients.
     pub greeting: &'a [u8],
     /// Random bits, other ones in each step.
     pub random: [u64; 4],
     /// The time since 1970, in µs.
     pub unix: u64,
-    /// Whom the client's requests will reach.
+    /// The servers that the client's requests will reach.
     pub reach: Reach,
-    /// How many clients are which user.
+    /// The number of connections of each user.
     pub user_connections: &'a Arc<UserConnections>,
     /// The servers whose users the listener serves, in a word. Listeners that lead to the same have the same.
     pub realm: &'a str,
@@ -58,7 +58,7 @@ pub struct AdmissionContext<'a> {
     pub has_realm_by_schema: bool,
     /// Logins that servers have accepted.
     pub logins: &'a Arc<LoginCache>,
-    /// The host of the client, as far as it can be told from others. `None`: it is not known.
+    /// The host of the client, as far as it can be told from others; `None` if the host is not known.
     pub host: Option<IpAddr>,
     /// The login may be [upgraded](Admission::Upgrade) to TLS.
     pub offers_tls: bool,

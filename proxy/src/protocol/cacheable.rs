@@ -2,7 +2,7 @@
 
 use proxima_wire::message::{Class, Reply, Request};
 
-/// What a request changes at a server, the least first.
+/// The scope of a request's change at a server, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeScope {
     /// No data.
@@ -17,7 +17,7 @@ pub enum ChangeScope {
     EverythingLater(u32),
 }
 
-/// Whether a reply may be kept, and who may have it.
+/// The fitness of a reply to be kept, and the clients that may have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit<'b> {
     /// This of it is kept, and is the reply to all who ask the same.
@@ -28,36 +28,36 @@ pub enum Fit<'b> {
     Alone,
 }
 
-/// What stands in a reply beside the value of a key.
+/// The parts of a reply around the value of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueFrame {
     /// Is the value in it at all?
     pub has_value: bool,
-    /// What stands behind the value.
+    /// The bytes behind the value.
     pub tail: &'static [u8],
     /// The bytes of the tail that are left out when replies are joined: a reply's
     /// [`trailer`](Reply::trailer).
     pub trailer: u32,
 }
 
-/// How a protocol's replies are kept, and what ends them.
+/// The keeping of a protocol's replies, and the requests that end it.
 pub trait Cacheable: Send + Sync {
     /// Appends all that decides the bytes of the reply to this request, beside its key: requests for one key
     /// with the same form have the same reply. `client_form`: that of the client's
     /// [`Session`](super::Session). Returns false if no reply to it may be kept.
     fn form(&self, client_form: u16, request: &Request, message: &[u8], out: &mut Vec<u8>) -> bool;
 
-    /// What is kept of this complete reply, which is no error, for others that ask the same.
+    /// The part of this complete reply, which is no error, that is kept for others that ask the same.
     fn kept<'b>(&self, request: &Request, message: &[u8], reply: &Reply, bytes: &'b [u8]) -> Fit<'b>;
 
     /// Appends this request's own beginning of the kept reply, and returns for how many of its first bytes
-    /// that stands. `None`: the reply is the same, as by default.
+    /// that stands. `None` if the reply is the same, as by default.
     fn own(&self, _: &Request, _message: &[u8], _bytes: &[u8], _out: &mut Vec<u8>) -> Option<usize> {
         None
     }
 
     /// Appends what stands before a value of this length in the reply to this request, and returns the rest.
-    /// `None`: its reply does not follow from the value of one key alone. That is so by default.
+    /// `None` if its reply does not follow from the value of one key alone, as by default.
     fn value_frame(
         &self,
         _: &Request,
@@ -68,13 +68,14 @@ pub trait Cacheable: Send + Sync {
         None
     }
 
-    /// Appends the reply to a request that has removed its one key. `None`: this request does something else.
-    /// That is so by default.
+    /// Appends the reply to a request that has removed its one key. `None` if this request does something
+    /// else, as by default.
     fn removed(&self, _: &Request, _message: &[u8], _out: &mut Vec<u8>) -> Option<Reply> {
         None
     }
 
-    /// Do clients with this login see the same as those with the pool's own? By default they must have that.
+    /// Do clients with this login see the same as those with the pool's own? By default only the pool's own
+    /// login does.
     fn is_pools(&self, login: &[u8]) -> bool {
         login.is_empty()
     }
@@ -84,8 +85,9 @@ pub trait Cacheable: Send + Sync {
         false
     }
 
-    /// What this request changes. `message` is the request, or the head of a streamed one. By default every
-    /// request may change the keys that it names, but reads, and those about a server or a connection.
+    /// The scope of this request's change. `message` is the request, or the head of a streamed one. By
+    /// default every request may change the keys that it names, but reads, and those about a server or a
+    /// connection.
     fn changes(&self, request: &Request, _message: &[u8]) -> ChangeScope {
         match request.class {
             Class::Read | Class::Admin | Class::Session => ChangeScope::Nothing,

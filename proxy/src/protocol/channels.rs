@@ -7,13 +7,13 @@ use super::{Confirmation, Session, SubscriptionChange};
 
 /// Subscriptions of one client at several servers.
 pub trait Channels: Send + Sync {
-    /// The change that this command asks for; `None`: it changes no subscription.
+    /// The change that this command asks for; `None` if it changes no subscription.
     fn change(&self, command: u16) -> Option<SubscriptionChange>;
 
     /// Gives each channel or pattern of a complete request to `take`, in order.
     fn names(&self, message: &[u8], take: &mut dyn FnMut(Span));
 
-    /// The confirmation that this message of a server is. `None`: it is a message for the client.
+    /// The confirmation in this message of a server; `None` if the message is for the client.
     fn confirmation(&self, message: &[u8]) -> Option<Confirmation>;
 
     /// Is this the beginning of a confirmation? The first words of the message are there.

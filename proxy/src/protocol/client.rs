@@ -1,5 +1,4 @@
-//! The end of a protocol at which its clients are: who they are, what is done with a request, and what is
-//! answered.
+//! A protocol's client side: logins, plans for requests, and answers.
 
 use std::sync::Arc;
 
@@ -10,13 +9,12 @@ use super::{
     ProcessCounters, ServerAnswer, Session, StateSlot,
 };
 
-/// What a protocol does for its clients: first what every protocol must say, then what has a default.
+/// A protocol's client side: first the methods that every protocol must have, then those with a default.
 pub trait ClientSide: Send + Sync {
     /// Appends an error that the proxy itself answers.
     fn error(&self, session: &Session, failed: &Failed<'_>, out: &mut Vec<u8>);
 
-    /// Appends what the proxy answers to a request of this command that has failed. By default that is one
-    /// error.
+    /// Appends the proxy's answer to a request of this command that has failed. By default that is one error.
     fn failure(&self, session: &Session, _command: u16, failed: &Failed<'_>, out: &mut Vec<u8>) {
         self.error(session, failed, out);
     }
@@ -27,7 +25,7 @@ pub trait ClientSide: Send + Sync {
         true
     }
 
-    /// Appends what clients of a listener are greeted with, before a member is chosen for one. `_said`: what
+    /// Appends the greeting of a listener's clients, which is sent before a member is chosen. `_said`: what
     /// each member that the listener leads to has told last of itself; the member that is the whole pool to a
     /// client, if there is one, comes first. `_configured`: the version of servers that the listener names.
     /// It is asked again when any of that has changed. By default clients are greeted with nothing.
@@ -78,11 +76,12 @@ pub trait ClientSide: Send + Sync {
         None
     }
 
-    /// What to do with a request; asked once for each request as soon as the session reaches it. A read,
-    /// write or delete of one key walks the tree without this call, unless the [session](Session::plans_all)
-    /// wants it. For a value that is passed on as it comes, `message` holds the bytes that have come.
+    /// The plan for a request. It is asked for once for each request, as soon as the session reaches it. A
+    /// read, write or delete of one key walks the tree without this call, unless the
+    /// [session](Session::plans_all) wants it. For a value that is passed on as it comes, `message` holds the
+    /// bytes that have come.
     ///
-    /// By default a request about one key is routed, and any other is refused. Many clients share a
+    /// By default a request about one key is routed, and any other is rejected. Many clients share a
     /// connection to a server, so no client may change the connection's state; and several keys may belong to
     /// several servers.
     #[inline]
@@ -115,13 +114,13 @@ pub trait ClientSide: Send + Sync {
     }
 
     /// The text in place of an error with this result, with which a server has answered a part of a request
-    /// that is [split](super::Requests::spread). `None`: the server's own, as by default.
+    /// that is [split](super::Requests::spread). `None` to keep the server's own, as by default.
     fn error_of_part(&self, _: Outcome) -> Option<&'static [u8]> {
         None
     }
 
-    /// Which of several members is asked by a request that [visits](Plan::Visit) them. `numbers` are those of
-    /// the members, in ascending order; a member's number is the same in every process, and remains as others
+    /// The member that is asked by a request that [visits](Plan::Visit) several. `numbers` are those of the
+    /// members, in ascending order; a member's number is the same in every process, and remains as others
     /// come and go. Appends the request for that member, or, if no member is asked, the reply. By default no
     /// member is.
     fn visit(&self, _message: &[u8], _numbers: &[u16], _out: &mut Vec<u8>) -> Option<usize> {
@@ -147,7 +146,7 @@ pub trait ClientSide: Send + Sync {
     /// the bytes before the first key.
     fn single(&self, _: &Request, _head: &[u8], _key: &[u8], _out: &mut Vec<u8>) {}
 
-    /// A request of a client for which a server keeps something was refused here, and has reached no server.
+    /// A request of a client for which a server keeps something was rejected here, and has reached no server.
     /// `has_lane`: the client has the lane on which the server keeps it. Returns whether the session is still
     /// what the client believes it to be, or what its next requests will be answered as; otherwise the client
     /// is closed, as by default.
@@ -183,7 +182,7 @@ pub trait ClientSide: Send + Sync {
         session.retention == super::Retention::Kept
     }
 
-    /// The user as whom the client has logged in; empty: as none, as by default.
+    /// The user that the client has logged in as; empty without a login, as by default.
     fn user<'a>(&self, _: &'a Session) -> &'a [u8] {
         b""
     }
@@ -200,8 +199,9 @@ pub trait ClientSide: Send + Sync {
         b""
     }
 
-    /// Why the session stays at one connection to a server now, or that it does not, in a word for operators.
-    /// The words are few, and the same in every process. `None`: that is not told, as by default.
+    /// The reason why the session stays at one connection to a server, or a word for a session that does not,
+    /// for operators. The words are few, and the same in every process. `None` if the protocol has no such
+    /// words, as by default.
     fn session_state(&self, _: &Session) -> Option<&'static str> {
         None
     }

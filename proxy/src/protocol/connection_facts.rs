@@ -1,4 +1,4 @@
-//! What the proxy knows of a client's connection.
+//! The proxy's facts about a client's connection.
 
 use std::net::SocketAddr;
 

@@ -1,7 +1,7 @@
-//! What a request may have the whole process do, or say.
+//! Questions and orders of a request to the whole process.
 
-/// What a codec may ask of the process, beside the workers, when it
-/// [answers](super::ClientSide::consulted) a request about all of it.
+/// The process as a codec may ask it, beside the workers, when it [answers](super::ClientSide::consulted) a
+/// request about all of it.
 pub trait Control {
     /// Has a server end what it does for the client whose session has this number, whichever worker serves
     /// it, on a connection with that client's login. Returns whether the server has agreed; `false` also if
@@ -9,13 +9,13 @@ pub trait Control {
     /// it.
     fn cancel(&self, session: u64) -> bool;
 
-    /// What the process says of its near cache; by default nothing.
+    /// The counters of the process's near cache; by default none.
     fn near(&self) -> NearCounters {
         NearCounters::default()
     }
 }
 
-/// What a near cache says of itself: names, which have no spaces, with their values.
+/// The counters of a near cache: names, which have no spaces, with their values.
 #[derive(Clone, Debug, Default)]
 pub struct NearCounters {
     /// The counters of the whole cache.

@@ -7,7 +7,7 @@ use super::Repair;
 /// Replication of a protocol's values to all servers of a pool. [`Repair`] says how a server that missed
 /// writes is repaired.
 pub trait CopySupport: Repair {
-    /// How a request runs where every server holds a copy.
+    /// The effect of a request where every server holds a copy.
     fn effect(&self, request: &Request, message: &[u8]) -> Effect;
 
     /// Appends the request for the other copies after one copy has decided the value. By default it removes

@@ -1,15 +1,15 @@
-//! What is said at a login.
+//! Credentials, and the access that listeners give.
 
 use std::{fmt, sync::Arc};
 
 use super::Accounts;
 
-/// How the proxy logs in at the servers of a pool.
+/// The proxy's login at the servers of a pool.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Credentials {
     /// The user; empty: the servers' default one.
     pub user: Vec<u8>,
-    /// The password. Nothing shows it. `None`: the servers ask for none.
+    /// The password. Nothing shows it. `None` if the servers ask for no password.
     pub password: Option<Arc<[u8]>>,
     /// The number of the database.
     pub database: u32,
@@ -21,7 +21,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// What the clients of a listener must say before they are served.
+/// The login that clients of a listener need before they are served.
 #[derive(Clone, Default)]
 pub enum Access {
     /// Nothing.
@@ -29,7 +29,7 @@ pub enum Access {
     Open,
     /// The secret of one of these users.
     Accounts(Arc<dyn Accounts>),
-    /// What the servers ask for: a client's login is passed on to them.
+    /// The servers decide: a client's login is passed on to them.
     Pass,
 }
 

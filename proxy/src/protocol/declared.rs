@@ -12,7 +12,7 @@ pub struct CommandDeclaration {
     /// The positions of its first key, of its last, and the step between keys. A negative last one is counted
     /// from the end; without keys all are 0.
     pub keys: [i32; 3],
-    /// What it does to the data.
+    /// Its effect on the data.
     pub class: Class,
 }
 

@@ -1,6 +1,6 @@
-//! What a listener serves of a protocol whose servers follow one that takes writes.
+//! The door of a listener: the part that it serves of a protocol whose servers follow one that takes writes.
 
-/// What the clients of a listener may do, and how fresh their reads are.
+/// The rights of a listener's clients, and the freshness of their reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Door {
     /// Whatever writes is rejected, as by a server that only reads.

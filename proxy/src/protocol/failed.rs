@@ -8,17 +8,17 @@ use proxima_wire::message::Outcome;
 /// the client's session is known, so that no other part has to parse it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed<'a> {
-    /// How the request ended.
+    /// The outcome of the request.
     pub outcome: Outcome,
     /// The address of the server that has failed; empty: no server has.
     pub server: &'a str,
     /// The reason, in words for the client.
     pub what: &'a str,
-    /// What has become of the request.
+    /// The fate of the request.
     pub fate: Fate,
 }
 
-/// What has become of a request that no server has answered.
+/// The fate of a request that no server has answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// No server has executed it.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// How the replies to the parts of one request become one reply.
+/// The way in which the replies to the parts of one request become one reply.
 #[derive(Clone, Copy, Debug)]
 pub enum Join {
     /// The replies follow each other without their trailers, and `end` follows the last. After the first
@@ -19,7 +19,7 @@ pub enum Join {
         /// Appends the reply with this sum.
         total: fn(i64, &mut Vec<u8>),
     },
-    /// All replies are held, and the joined reply is made of them.
+    /// All replies are buffered, and the joined reply is made of them.
     Parts(fn(&mut Parts<'_>, &mut Assembly<'_>)),
 }
 
@@ -52,7 +52,7 @@ pub struct Excerpt {
 pub struct Assembly<'a> {
     out: &'a mut Vec<u8>,
     begin: usize,
-    /// `None`: excerpts are written at once.
+    /// `None` to write excerpts at once.
     excerpts: Option<&'a mut Vec<Excerpt>>,
 }
 

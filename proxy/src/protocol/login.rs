@@ -1,4 +1,4 @@
-//! What one step of a login at a server comes to.
+//! The result of one step of a login at a server.
 
 /// The result of one step of the proxy's login at a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,9 +21,10 @@ pub enum Login {
         /// The reason, in words for the client.
         why: String,
     },
-    /// The login goes on behind TLS as the listener or the pool has it, or if that is in place already, behind
-    /// the transform of [`Protocol::upgrade`](super::Protocol::upgrade); bytes appended so far leave before it. The next step is taken at once, without bytes. No bytes may follow
-    /// those used: an attacker between the two ends could have inserted them.
+    /// The login goes on behind the TLS of the listener or pool; if that is in place already, behind the
+    /// transform of [`Protocol::upgrade`](super::Protocol::upgrade); bytes appended so far leave before it.
+    /// The next step is taken at once, without bytes. No bytes may follow those used: an attacker between the
+    /// two ends could have inserted them.
     Upgrade {
         /// Bytes that this step has used.
         used: usize,

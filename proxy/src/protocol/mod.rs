@@ -162,7 +162,7 @@ pub trait Protocol: ClientSide + ServerSide + Requests {
         None
     }
 
-    /// The same protocol at a listener that serves this. `None`: it stays as it is.
+    /// The same protocol at a listener that serves this. `None` if the protocol stays as it is.
     fn behind(&self, _: Door) -> Option<&'static dyn Protocol> {
         None
     }
@@ -184,7 +184,7 @@ pub trait Protocol: ClientSide + ServerSide + Requests {
         None
     }
 
-    /// How a request is explained whose text says what it does. By default none is.
+    /// The explanation of requests that are texts. By default there is none.
     fn texts(&self) -> Option<&dyn Texts> {
         None
     }
@@ -229,19 +229,19 @@ pub trait Protocol: ClientSide + ServerSide + Requests {
         false
     }
 
-    /// How a client subscribes at several servers. By default it cannot.
+    /// Subscriptions of a client at several servers. By default there are none.
     fn channels(&self) -> Option<&'static dyn Channels> {
         None
     }
 
-    /// How values are replicated to all servers of a pool. By default they cannot be: a replicated pool is
-    /// refused.
+    /// Replication of values to all servers of a pool. By default they cannot be replicated: a replicated
+    /// pool is refused.
     fn copy_support(&self) -> Option<&'static dyn CopySupport> {
         None
     }
 
-    /// Which replies may be kept in the near cache, and what ends them. By default none may be: a route that
-    /// keeps replies is refused.
+    /// The replies that may be kept in the near cache, and the requests that end them. By default none may be
+    /// kept: a route that keeps replies is refused.
     fn cacheable(&self) -> Option<&'static dyn Cacheable> {
         None
     }

@@ -1,4 +1,4 @@
-//! What leaves on a lane for one request, when the codec writes it for this lane.
+//! The bytes that leave on a lane for one request, if the codec writes it for this lane.
 
 use proxima_wire::message::Reply;
 
@@ -10,7 +10,7 @@ pub struct Outgoing<'a> {
     answer: &'a mut Vec<u8>,
 }
 
-/// What has become of a request that was to be written for its lane.
+/// The result of writing a request for its lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteResult {
     /// It was written, behind what goes before it.

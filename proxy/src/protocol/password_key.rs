@@ -51,7 +51,7 @@ impl PasswordKey {
         &self.text
     }
 
-    /// What was encrypted with the public half. `None`: it was not.
+    /// Decrypts a text; `None` if it was not encrypted with the public half.
     pub fn decrypt(&self, encrypted: &[u8]) -> Option<Vec<u8>> {
         let mut plain = vec![0; self.key.min_output_size()];
         let open = self.key.decrypt(&OAEP_SHA1_MGF1SHA1, encrypted, &mut plain, None);
@@ -61,7 +61,8 @@ impl PasswordKey {
     }
 }
 
-/// Encrypts a secret with a public key in PEM form. `None`: it is no such key, or the secret is too long for it.
+/// Encrypts a secret with a public key in PEM form. `None` if these bytes are no such key, or if the secret
+/// is too long for it.
 pub fn encrypt(text: &[u8], secret: &[u8]) -> Option<Vec<u8>> {
     let text = str::from_utf8(text).ok()?;
     let (_, rest) = text.split_once(BEGIN.trim_ascii_end())?;

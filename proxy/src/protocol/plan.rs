@@ -1,13 +1,13 @@
-//! What is done with a request.
+//! Plans for requests.
 
-/// What the session does with a request.
+/// The session's plan for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// The request walks the tree.
     Route,
     /// The request walks the tree to a dedicated lane of the client, which stays the client's as long as the
-    /// session's [`Retention`](super::Retention) says. Without a key it goes to the lane that the client has. What
-    /// the codec has appended are requests to be sent before it, whose replies nobody gets.
+    /// session's [`Retention`](super::Retention) says. Without a key it goes to the lane that the client has.
+    /// The bytes that the codec has appended are requests to be sent before it, whose replies nobody gets.
     Dedicated,
     /// The request is planned again when every earlier one of its client is answered. The call has changed
     /// nothing.
@@ -17,7 +17,7 @@ pub enum Plan {
     /// The request has several keys. It walks the tree as it is if all of them are at one server; otherwise it
     /// is [split](super::Requests::spread).
     Spread {
-        /// Whether it can be.
+        /// It can be split.
         is_divisible: bool,
     },
     /// The request goes to every member that it concerns, and the replies are
@@ -54,7 +54,7 @@ pub enum Plan {
     Admit,
     /// The connection is closed after the replies that are due and what the codec has appended.
     Close,
-    /// As `Close`, for a request that is not taken here: the client counts as one that failed.
+    /// As `Close`, for a request that is not taken here. The client counts as one that failed.
     CloseAsFailed,
     /// The process ends, and the client gets no reply.
     Shutdown,

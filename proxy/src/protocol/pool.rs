@@ -30,13 +30,13 @@ pub trait PoolState: Send + Sync {
         false
     }
 
-    /// How long, how many, and how much may wait.
+    /// The limits of time, number and memory of the requests that wait.
     fn hold_limit(&self) -> HoldLimit {
         HoldLimit::DEFAULT
     }
 
-    /// What a member is asked when a request begins to wait, so that it need not wait for long. By default
-    /// nothing is.
+    /// The question that a member is asked when a request begins to wait, so that it need not wait for long.
+    /// By default there is none.
     fn barrier(&self, _: &PoolRequest<'_>, _: &dyn PoolMembers) -> Option<PoolQuestion> {
         None
     }
@@ -82,37 +82,37 @@ pub trait PoolState: Send + Sync {
     /// No connection to this address is left that was there when it was [named](Self::closing).
     fn closed(&self, _address: &str) {}
 
-    /// What a member is to the pool now, for operators. `None`: members have no roles, as by default.
+    /// The role of a member now, for operators; `None` if members have no roles, as by default.
     fn role(&self, _: &Answerer<'_>) -> Option<RoleStatus> {
         None
     }
 
-    /// What each member is asked again and again, each on a connection of the pool's own. By default nothing
-    /// is.
+    /// The questions that each member is asked again and again, on connections of the pool's own. By default
+    /// there are none.
     fn monitors(&self) -> Vec<Monitor> {
         Vec::new()
     }
 }
 
-/// What a pool's state is made from.
+/// The settings from which a pool's state is made.
 pub struct PoolSettings<'a> {
     /// The pool's name.
     pub name: &'a str,
-    /// How the proxy logs in at its members; `None`: servers ask for no login.
+    /// The proxy's login at the members; `None` if servers ask for no login.
     pub own: Option<&'a Credentials>,
-    /// How the member is found that takes all writes. `None`: all members do.
+    /// The choice of the member that takes all writes; `None` if all members do.
     pub one_writer: Option<&'a OneWriter>,
     /// The time for a reply.
     pub timeout: Duration,
-    /// Where the state notes that it has changed.
+    /// The counter in which the state notes its changes.
     pub changes: PoolChanges,
-    /// What has happened in the pool. It stays the same when the settings change.
+    /// The count of events in the pool. It stays the same when the settings change.
     pub count: PoolCount,
-    /// What operators have ordered for the pool. Each order is noted as a change.
+    /// The orders of operators for the pool. Each order is noted as a change.
     pub orders: Arc<PoolOrders>,
 }
 
-/// How the member of a pool is found that takes all writes, and what is expected of the others.
+/// The choice of the member that takes all of a pool's writes, and the tasks of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OneWriter {
     /// Names of members, the first usable of which takes writes. Behind them come all others, by name.
@@ -125,8 +125,8 @@ pub struct OneWriter {
     pub donors: bool,
 }
 
-/// A member of which its pool's state is asked or told something, as the one that has answered a question of
-/// the pool's own.
+/// The member that a call to its pool's state is about, such as the one that has answered a question of the
+/// pool's own.
 #[derive(Clone, Copy, Debug)]
 pub struct Answerer<'a> {
     /// Its position.
@@ -135,9 +135,9 @@ pub struct Answerer<'a> {
     pub address: &'a str,
     /// May it be asked?
     pub is_up: bool,
-    /// How much it has of what the pool has counted.
+    /// The part of the pool's count that it has.
     pub reached: &'a ReachedCount,
-    /// What the state has noted of it.
+    /// The state's note about it.
     pub noted: &'a MemberNote,
 }
 
@@ -158,20 +158,20 @@ pub struct PoolRequest<'a> {
     pub session: &'a Session,
     /// The time since 1970, in µs.
     pub unix: u64,
-    /// When the request came: the same for one that has to wait, or now.
+    /// The time at which the request came: for one that waits, the time at which it first came.
     pub since: u64,
 }
 
 /// The members of a pool, in the order of the configuration.
 pub trait PoolMembers {
-    /// How many there are.
+    /// The number of members.
     fn count(&self) -> usize;
 
     /// The member at this position.
     fn at(&self, position: usize) -> Option<MemberFacts<'_>>;
 }
 
-/// What is known of a member.
+/// The known facts about a member.
 #[derive(Clone, Copy, Debug)]
 pub struct MemberFacts<'a> {
     /// Its address.
@@ -182,13 +182,13 @@ pub struct MemberFacts<'a> {
     pub is_up: bool,
     /// Its weight in the configuration.
     pub weight: f64,
-    /// How far it is from this process; a greater number is farther.
+    /// Its distance from this process; a greater number is farther.
     pub distance: u8,
     /// Its failure domain, if that is known.
     pub zone: Option<&'a str>,
-    /// How much it has of what the pool has counted.
+    /// The part of the pool's count that it has.
     pub reached: &'a ReachedCount,
-    /// What the state has noted of it.
+    /// The state's note about it.
     pub noted: &'a MemberNote,
 }
 
@@ -201,11 +201,11 @@ pub struct PoolQuestion {
     pub command: u16,
     /// The request.
     pub message: Vec<u8>,
-    /// What the answer is told by.
+    /// The mark by which the answer is recognized.
     pub token: u64,
 }
 
-/// What each member of a pool is asked again and again.
+/// A question that each member of a pool is asked again and again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Monitor {
     /// Time between two questions to a member.
@@ -214,11 +214,11 @@ pub struct Monitor {
     pub command: u16,
     /// The request.
     pub message: Vec<u8>,
-    /// What the answer is told by.
+    /// The mark by which the answer is recognized.
     pub token: u64,
 }
 
-/// How long, how many, and how much may wait for a pool at each worker.
+/// The limits of the requests that wait for a pool at each worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldLimit {
     /// The longest time that a request waits.

@@ -1,4 +1,4 @@
-//! How a pool's state tells workers that it has changed.
+//! The notice to workers that a pool's state has changed.
 #![allow(
     clippy::disallowed_types,
     reason = "the lock is taken when a pool's state changes, and not on the way of a request"
@@ -34,14 +34,14 @@ impl PoolChanges {
         self.wakers.wake();
     }
 
-    /// How many changes there were.
+    /// The number of changes so far.
     #[inline]
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Acquire)
     }
 }
 
-/// What wakes each worker.
+/// The wakers of all workers.
 #[derive(Clone, Default)]
 pub struct Wakers(Arc<Mutex<Vec<Waker>>>);
 

@@ -1,4 +1,4 @@
-//! What operators have ordered for a pool that has one writer, as workers and the pool's state see it.
+//! Operators' orders for a pool that has one writer, as workers and the pool's state see them.
 
 use std::sync::atomic::{
     AtomicBool, AtomicU32,
@@ -14,7 +14,7 @@ pub struct PoolOrders {
 }
 
 impl PoolOrders {
-    /// Whether its requests wait.
+    /// The pool's requests wait.
     pub fn is_held(&self) -> bool {
         self.is_held.load(Acquire)
     }

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 #[derive(Clone, Debug, Default)]
 pub struct PoolCount(Arc<AtomicU64>);
 
-/// How much of the [count](PoolCount) one member has. A member that has become another server, or was
+/// The part of the [count](PoolCount) that one member has. A member that has become another server, or was
 /// emptied, has nothing: it is another incarnation.
 ///
 /// Invariant: what an earlier incarnation has reached is never taken for what this one has, however late the
@@ -29,7 +29,7 @@ pub struct ReachedCount(Arc<AtomicU64>);
 #[derive(Clone, Debug, Default)]
 pub struct MemberNote(Arc<(AtomicU32, Notify)>);
 
-/// What a member will have when it has given a sign.
+/// The count that a member will have reached when it has given a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(u64);
 
@@ -40,7 +40,7 @@ const COUNT_BITS: u32 = 48;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
 
 impl MemberNote {
-    /// What was noted last.
+    /// The last note.
     #[inline]
     pub fn get(&self) -> u32 {
         self.0.0.load(SeqCst)
@@ -64,7 +64,7 @@ impl MemberNote {
 }
 
 impl PoolCount {
-    /// What was counted so far.
+    /// The count so far.
     #[inline]
     pub fn get(&self) -> u64 {
         self.0.load(SeqCst)
@@ -78,14 +78,14 @@ impl PoolCount {
 }
 
 impl ReachedCount {
-    /// What the member has.
+    /// The count that the member has reached.
     #[inline]
     pub fn get(&self) -> u64 {
         self.0.load(SeqCst) & COUNT
     }
 
-    /// What this incarnation will have when it has given the sign that it is asked for next, where so much
-    /// was counted by now.
+    /// The count that this incarnation will have reached when it has given the sign that it is asked for
+    /// next. `count`: that of the pool now.
     pub fn mark(&self, count: u64) -> Mark {
         Mark(self.0.load(SeqCst) & !COUNT | count & COUNT)
     }
@@ -195,10 +195,11 @@ mod tests {
         /// Writes that the writer has, and those that the follower has.
         written: u64,
         followed: u64,
-        /// How often the follower has become another server, and that of the connections that are used.
+        /// The number of times that the follower has become another server, and that number as the
+        /// connections in use know it.
         server: u32,
         connected: u32,
-        /// What a client was told of, and what its reads need.
+        /// The count that a client was told of, which its reads need.
         told: u64,
         needs: u64,
         /// The sign that is under way: what is noted, and the server that is asked.
@@ -270,7 +271,7 @@ mod tests {
         }
     }
 
-    /// How many of all interleavings have a stale read, and how many there are.
+    /// The number of interleavings with a stale read, and of all.
     fn stale(keeps: Keeps) -> (usize, usize) {
         fn go(order: &mut Vec<usize>, left: [usize; 4], keeps: Keeps, found: &mut (usize, usize)) {
             if left == [0; 4] {

@@ -8,7 +8,7 @@ use std::{collections::HashSet, net::SocketAddr, time::Duration};
 pub struct Incarnation {
     /// The process id, as its host numbers it.
     pub pid: u64,
-    /// How long the process has run, cut to whole seconds.
+    /// The time for which the process has run, cut to whole seconds.
     pub uptime: Duration,
 }
 
@@ -20,17 +20,17 @@ impl Incarnation {
     }
 }
 
-/// What a server says about itself.
+/// A server's introduction of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Introduction {
     /// The server's current life.
     pub life: Incarnation,
-    /// How many values have been stored in this life.
+    /// The number of values stored in this life.
     pub stored: u64,
 }
 
-/// Why a server cannot become a copy. The fault is the server's; a retry helps only after another version of
-/// the server was started.
+/// The reason why a server cannot become a copy. The fault is the server's; a retry helps only after another
+/// version of the server was started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// The server does not say what a repair must know: the item with this name in the protocol.

@@ -9,13 +9,13 @@ pub enum ReplyStyle {
     /// twemproxy's: errors have the C library's texts, and what twemproxy does not understand closes the
     /// connection.
     Twemproxy {
-        /// Whether the listener takes all commands that Proxima serves, and not only those of twemproxy.
+        /// The listener takes all commands that Proxima serves, and not only those of twemproxy.
         all_commands: bool,
     },
     /// mcrouter's: errors have its texts, what it cannot parse closes the connection, and its clients may end
     /// the process.
     Mcrouter {
-        /// Whether clients may flush all servers.
+        /// Clients may flush all servers.
         flush: bool,
     },
 }

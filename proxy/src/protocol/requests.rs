@@ -1,4 +1,4 @@
-//! What routes, copies and both ends read in requests and replies, and change in them.
+//! Reading and changing of requests and replies, for routes, copies and both ends.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use proxima_wire::message::{Bad, Class, Parse, Parsed, Piece, Reply, Request, Sp
 
 use super::Join;
 
-/// When a value that a request stores will expire.
+/// The expiry of a value that a request stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expiry {
     /// The request says nothing about it.
@@ -17,7 +17,7 @@ pub enum Expiry {
     In(i64),
 }
 
-/// The parts of a request that a route changes; `None`: unchanged.
+/// The parts of a request that a route changes; `None` for a part that stays.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Change<'a> {
     /// The new key.
@@ -26,7 +26,8 @@ pub struct Change<'a> {
     pub ttl: Option<i64>,
 }
 
-/// How a protocol writes requests and replies: first what every protocol must say, then what has a default.
+/// A protocol's form of requests and replies: first the methods that every protocol must have, then those
+/// with a default.
 pub trait Requests: Send + Sync {
     /// Parses the head of the next request. `parse` holds what an earlier call noted about the beginning of
     /// these bytes, which was incomplete then; otherwise it is new. The call leaves it new, unless the bytes
@@ -73,8 +74,8 @@ pub trait Requests: Send + Sync {
         }
     }
 
-    /// How the replies of several members to parts of this request, or to all of it, are joined; a
-    /// [`Join::Parts`]. By default a request cannot be split.
+    /// The way in which the replies of several members to parts of this request, or to all of it, are joined;
+    /// a [`Join::Parts`]. By default a request cannot be split.
     fn spread(&self, _: &Request) -> Option<&'static Join> {
         None
     }
@@ -126,19 +127,19 @@ pub trait Requests: Send + Sync {
         false
     }
 
-    /// What a request does to the data, for routes that look at that. By default it is the request's own
+    /// The effect of a request on the data, for routes that look at it. By default it is the request's own
     /// class.
     fn acts_as(&self, request: &Request, _message: &[u8]) -> Class {
         request.class
     }
 
-    /// When a value that this request stores will expire. `unix`: the present time, in seconds since 1970. By
+    /// The expiry of a value that this request stores. `unix`: the present time, in seconds since 1970. By
     /// default requests say nothing about it.
     fn expiry(&self, _: &Request, _message: &[u8], _unix: u64) -> Expiry {
         Expiry::None
     }
 
-    /// What is wrong with this key, which a route has made for the request. By default any key will do.
+    /// The fault of this key, which a route has made for the request. By default any key will do.
     ///
     /// # Errors
     /// The server would not take the key; the error says why not.

@@ -1,8 +1,8 @@
-//! What a member is to a pool that has one writer.
+//! The roles of members in a pool that has one writer.
 
 use std::time::Instant;
 
-/// What a member serves.
+/// The role of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It takes the pool's writes.
@@ -32,15 +32,16 @@ impl Role {
 pub struct RoleStatus {
     /// The role.
     pub role: Role,
-    /// Since when it has the role; `None`: that is not known, or an operator has ordered who the writer is.
+    /// The time since which it has the role; `None` if that is not known, or if an operator has ordered the
+    /// writer.
     pub since: Option<Instant>,
-    /// Why it does not serve, each reason in a word and in a sentence. The words are few, and the same in
-    /// every process.
+    /// The reasons why it does not serve, each in a word and in a sentence. The words are few, and the same
+    /// in every process.
     pub why_out: Vec<(&'static str, String)>,
 }
 
 impl RoleStatus {
-    /// Why it does not serve, in one sentence; `None`: it serves.
+    /// The reasons why it does not serve, in one sentence; `None` if it serves.
     pub fn why(&self) -> Option<String> {
         let said: Vec<&str> = self.why_out.iter().map(|(_, said)| said.as_str()).collect();
         (!said.is_empty()).then(|| said.join(", "))

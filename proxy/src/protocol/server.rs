@@ -5,7 +5,7 @@ use proxima_wire::message::{Message, Parse, Parsed, Reply, Request};
 
 use super::{Login, Outgoing, Question, ServerLogin, Session, StateSlot, WriteResult};
 
-/// What a protocol does at its servers: first what every protocol must say, then what has a default.
+/// A protocol's server side: first the methods that every protocol must have, then those with a default.
 pub trait ServerSide: Send + Sync {
     /// Parses the next message from a server in answer to `command` (or [`UNASKED`](super::UNASKED)). `parse`
     /// holds what an earlier call noted about the beginning of these bytes, or about the part before them;
@@ -74,7 +74,7 @@ pub trait ServerSide: Send + Sync {
         None
     }
 
-    /// How well an idle lane suits this session: the one with the highest number is taken. Where it is
+    /// The fit of an idle lane for this session: the lane with the highest number is taken. Where it is
     /// [`BEST`](super::BEST), no other one is looked at. By default all are alike, and the one that was used
     /// last is taken.
     fn suits(&self, _lane: &StateSlot, _session: &Session) -> u32 {
@@ -108,14 +108,14 @@ pub trait ServerSide: Send + Sync {
     }
 
     /// In which words does a server whose login was [limited](Login::Limited) close a connection for this
-    /// request? `message` is the request, or the head of a streamed one. `None`: it answers it. By default it
-    /// answers all.
+    /// request? `message` is the request, or the head of a streamed one. `None` if it answers the request. By
+    /// default it answers all.
     fn exceeds(&self, _: &Request, _message: &[u8]) -> Option<&'static [u8]> {
         None
     }
 
-    /// Why a server that answers the [probe](Self::probe) like this may be given only [common
-    /// commands](Self::is_common). `None`: it may be given all. By default every server may.
+    /// The reason why a server that answers the [probe](Self::probe) like this may be given only [common
+    /// commands](Self::is_common). `None` if it may be given all, as every server may by default.
     fn limit(&self, _answer: &[u8]) -> Option<String> {
         None
     }

@@ -1,27 +1,27 @@
-//! What a codec needs to log in at a server.
+//! The context of a login at a server.
 
 use std::{fmt, sync::Arc};
 
 use super::{Credentials, LoginCache, MemberNote, PoolCount, ReachedCount};
 
-/// What is known when the proxy logs in at a server.
+/// The facts with which the proxy logs in at a server.
 pub struct ServerLogin<'a> {
     /// The login in the codec's words, from [`Session::login`](super::Session::login); empty: the pool's own
     /// login.
     pub words: &'a [u8],
-    /// The pool's own login; `None`: servers ask for none.
+    /// The pool's own login; `None` if servers ask for none.
     pub own: Option<&'a Credentials>,
     /// The pool of the server.
     pub pool: &'a Arc<str>,
     /// Logins that servers have accepted, for a codec to tell what this one says to one of them.
     pub logins: &'a LoginCache,
-    /// Where there is no TLS, a password may be encrypted with the key that the server sends.
+    /// Without TLS, a password may be encrypted with the key that the server sends.
     pub may_encrypt: bool,
-    /// What the pool has counted, for a lane's state that counts it or needs it.
+    /// The pool's count, for a lane's state that raises or needs it.
     pub count: &'a PoolCount,
-    /// How much of that the server has.
+    /// The part of that count that the server has.
     pub reached: &'a ReachedCount,
-    /// What the state of the pool has noted of the server.
+    /// The pool state's note about the server.
     pub noted: &'a MemberNote,
     /// Clients share the connection.
     pub is_shared: bool,

@@ -1,4 +1,4 @@
-//! What is known of a client, for its codec.
+//! The session of a client, for its codec.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use super::{Access, StateSlot};
 
 /// State from the first byte of a client's connection to its last.
 pub struct Session {
-    /// What the codec keeps by itself.
+    /// The codec's own state.
     pub state: StateSlot,
     /// The login that the client's requests use at servers (user, database, version), in the codec's words;
     /// empty: the pool's own.
     pub login: Vec<u8>,
-    /// What clients of the listener must say before they are served.
+    /// The login that clients of the listener need before they are served.
     pub access: Access,
     /// The client has named its library, and that was not counted yet.
     pub has_named_library: bool,
-    /// How the client wants its replies written (in which version of the protocol). The tree gets no other
+    /// The form in which the client wants its replies (the version of the protocol). The tree gets no other
     /// part of the session.
     pub form: u16,
-    /// What the server keeps for the client on its dedicated lane.
+    /// The state that the server keeps for the client on its dedicated lane.
     pub retention: Retention,
     /// The request that is planned needs nothing that the server keeps on the client's lane, which is given back
     /// before.
@@ -27,7 +27,7 @@ pub struct Session {
     pub id: u64,
     /// Every earlier request of the client is answered.
     pub is_idle: bool,
-    /// Whom the client's requests can reach, as it is when one of them is planned.
+    /// The servers that the client's requests can reach, as it is when one of them is planned.
     pub reach: Reach,
     /// The client has subscriptions.
     pub has_subscriptions: bool,
@@ -60,7 +60,7 @@ impl Session {
         plans_all: false,
     };
 
-    /// The session for what no client has asked.
+    /// The session for requests that no client has made.
     pub const NOBODY: &Self = &Self::NEW;
 
     /// Bytes of memory that clients fill, used or not.
@@ -69,7 +69,7 @@ impl Session {
     }
 }
 
-/// No password is shown, nor anything else that the client has said.
+/// No password is shown, nor any other word of the client.
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
@@ -87,20 +87,20 @@ impl Default for Session {
     }
 }
 
-/// Whom the requests of a client can reach.
+/// The servers that the requests of a client can reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
     /// It is a single server, and nothing else.
     pub is_one: bool,
     /// The number of the database that the pool's own login has.
     pub database: u32,
-    /// What a server has told of its version, in the codec's words ([`ServerLogin`]); 0: none has yet.
+    /// A server's version, in the codec's words ([`ServerLogin`]); 0 before any server has told it.
     ///
     /// [`ServerLogin`]: super::ServerLogin
     pub version: u64,
 }
 
-/// What a server keeps for a client on its dedicated lane.
+/// The state that a server keeps for a client on its dedicated lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Retention {
     /// The server keeps nothing: the lane is free for another client after its last reply.

@@ -1,4 +1,4 @@
-//! What a protocol keeps for one client, or for one lane to a server.
+//! A protocol's state for one client, or for one lane to a server.
 
 use std::any::Any;
 
@@ -13,22 +13,22 @@ pub trait EndState: Any + Send + Sync {
 pub struct StateSlot(Option<Box<dyn EndState>>);
 
 impl StateSlot {
-    /// Nothing is slot.
+    /// An empty slot.
     pub const NONE: Self = Self(None);
 
-    /// The state; `None`: nothing is slot.
+    /// The state; `None` if the slot is empty.
     pub fn get<S: EndState>(&self) -> Option<&S> {
         let state: &dyn Any = self.0.as_deref()?;
         state.downcast_ref()
     }
 
-    /// The state, to be changed; `None`: nothing is slot.
+    /// The state, to be changed; `None` if the slot is empty.
     pub fn get_mut<S: EndState>(&mut self) -> Option<&mut S> {
         let state: &mut dyn Any = self.0.as_deref_mut()?;
         state.downcast_mut()
     }
 
-    /// Changes the state, or a new one if nothing is slot.
+    /// Changes the state, or a new one if the slot is empty.
     pub fn change<S: EndState + Default>(&mut self, change: impl FnOnce(&mut S)) {
         match self.get_mut() {
             Some(state) => change(state),

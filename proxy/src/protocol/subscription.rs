@@ -2,7 +2,7 @@
 
 use proxima_wire::message::Span;
 
-/// What a client subscribes to.
+/// The subject of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A channel, whose messages are published at the server of its name.
@@ -16,7 +16,7 @@ pub enum Subject {
 /// A change of the subscriptions of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubscriptionChange {
-    /// What is subscribed or unsubscribed.
+    /// The subject that is subscribed or unsubscribed.
     pub subject: Subject,
     /// It is subscribed.
     pub adds: bool,
@@ -29,8 +29,8 @@ pub struct Confirmation {
     pub made: SubscriptionChange,
     /// The channel or pattern, in the message; absent if the server had none to unsubscribe.
     pub name: Span,
-    /// How many subscriptions the connection has at that server from now on: channels and patterns together,
-    /// or shard channels.
+    /// The number of subscriptions that the connection has at that server from now on: channels and patterns
+    /// together, or shard channels.
     pub count: u32,
 }
 

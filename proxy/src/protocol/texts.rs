@@ -1,10 +1,10 @@
-//! How requests are explained whose text says what they do.
+//! Explanations of requests that are texts.
 
 use proxima_wire::message::Request;
 
 use super::{Access, Session};
 
-/// What `explain` needs of a protocol whose requests are texts, as statements are.
+/// The part of a protocol that `explain` needs if requests are texts, such as statements.
 pub trait Texts {
     /// The session of a client that has logged in at a listener of this protocol with this access as this
     /// user, with this schema (empty: none), and has asked for nothing yet.
@@ -13,7 +13,7 @@ pub trait Texts {
     /// Appends the request with this text.
     fn append(&self, text: &[u8], out: &mut Vec<u8>);
 
-    /// What this request does, for operators, one fact each. The session is that of its client. No remark has
-    /// any part of the text.
+    /// The effects of this request, for operators, one fact each. The session is that of its client. No
+    /// remark has any part of the text.
     fn remarks(&self, session: &mut Session, request: &Request, message: &[u8]) -> Vec<String>;
 }

@@ -22,7 +22,7 @@ pub trait Transform: Send {
     /// Says goodbye: nothing follows. By default the end of the connection says so.
     fn end(&mut self, _wire: &mut Vec<u8>) {}
 
-    /// How far its handshake is. By default there is none.
+    /// The progress of its handshake. By default there is none.
     fn handshake(&self) -> Handshake {
         Handshake::None
     }
@@ -44,7 +44,7 @@ pub trait Transform: Send {
     }
 }
 
-/// How far the handshake of a transform is.
+/// The progress of a transform's handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handshake {
     /// There is none.

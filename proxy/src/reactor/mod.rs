@@ -58,7 +58,7 @@ pub enum Expect {
     Large,
 }
 
-/// What has happened. `tag` is what the worker gave when it made the connection.
+/// An event of the kernel. `tag` is the value that the worker gave when it made the connection.
 #[derive(Debug)]
 pub enum Event {
     /// A client connected to the listener of this tag.
@@ -101,7 +101,7 @@ pub enum Event {
     },
 }
 
-/// A back end: what workers need of the kernel.
+/// A back end: the operations that workers need of the kernel.
 pub trait Reactor: Sized {
     /// Starts accepting from a listening socket.
     fn listen(&mut self, tag: u64, socket: Socket) -> io::Result<Conn>;

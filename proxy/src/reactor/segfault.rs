@@ -16,7 +16,7 @@ use libc::{c_int, c_void, sigaction, siginfo_t};
 
 /// The descriptor of the log.
 static LOG: AtomicI32 = AtomicI32::new(libc::STDERR_FILENO);
-/// What the signal did before: Rust's runtime tells a stack that has overflowed.
+/// The previous action of the signal: Rust's runtime reports a stack that has overflowed.
 static BEFORE: OnceLock<sigaction> = OnceLock::new();
 const LINE: &[u8] = b"signal 11 (SIGSEGV) received, core dumping\n";
 

@@ -37,17 +37,17 @@ pub struct Certificates {
     refused: AtomicU64,
 }
 
-/// How long a file's certificate is valid.
+/// The validity of a file's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validity {
     /// The end of the one in use, in seconds since 1970.
     pub until: i64,
-    /// Whether the file says what is in use.
+    /// The file has the certificate that is in use.
     pub is_current: bool,
 }
 
 impl Certificates {
-    /// What makes the transforms of those who connect there.
+    /// The acceptor of those who connect there.
     ///
     /// # Errors
     /// The files cannot be used.
@@ -90,8 +90,7 @@ impl Certificates {
         Ok(Arc::clone(key.insert(made)))
     }
 
-    /// What makes the transforms of connections to a server on this host. `None`: it has no host name, as it
-    /// listens at a Unix socket.
+    /// The connector for a server on this host. `None`: it has no host name, as it listens at a Unix socket.
     ///
     /// # Errors
     /// The files or the name cannot be used.
@@ -116,7 +115,7 @@ impl Certificates {
         Ok(made)
     }
 
-    /// Whether anything uses certificates from files.
+    /// Returns whether anything uses certificates from files.
     pub fn are_used(&self) -> bool {
         !self.acceptors.lock().is_empty() || !self.settings.lock().is_empty()
     }
@@ -148,7 +147,7 @@ impl Certificates {
         }
     }
 
-    /// How long the certificates in use are valid, by file.
+    /// The validity of the certificates in use, by file.
     pub fn validities(&self) -> BTreeMap<PathBuf, Validity> {
         let acceptors = living(&self.acceptors).into_iter();
         let acceptors = acceptors.map(|(_, acceptor)| acceptor.watch.expiries());
@@ -165,7 +164,7 @@ impl Certificates {
         all
     }
 
-    /// How often files were used anew, and how often they could not be.
+    /// The number of times that changed files were taken into use, and that they could not be.
     pub fn looks(&self) -> [u64; 2] {
         [&self.renewed, &self.refused].map(|count| count.load(Relaxed))
     }

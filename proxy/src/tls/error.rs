@@ -1,4 +1,4 @@
-//! Why TLS cannot be set up.
+//! The reasons why TLS cannot be set up.
 
 use std::path::{Path, PathBuf};
 

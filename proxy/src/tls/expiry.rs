@@ -1,4 +1,4 @@
-//! Until when a certificate is valid.
+//! The end of a certificate's validity.
 //!
 //! The library checks that, and does not tell it. It stands at a fixed place of each certificate (RFC 5280):
 //!
@@ -15,7 +15,7 @@ const VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// The end of a certificate, in seconds since 1970. `None`: it is no certificate.
+/// The end of a certificate, in seconds since 1970; `None` if these bytes are no certificate.
 pub(super) fn expiry(certificate: &[u8]) -> Option<i64> {
     let (_, mut body) = inside(certificate, SEQUENCE)?;
     body = inside(body, SEQUENCE)?.1;

@@ -1,10 +1,10 @@
-//! Why a handshake came to nothing.
+//! The reason why a handshake failed.
 
 use std::{fmt, io};
 
 use rustls::Error;
 
-/// Why a handshake came to nothing. Metrics count them by these names.
+/// The reason why a handshake failed. Metrics count them by these names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The other end does not speak TLS.
@@ -52,7 +52,7 @@ impl Failure {
         }
     }
 
-    /// Why a transform could not go on.
+    /// The reason why a transform could not go on.
     pub fn of(error: &io::Error) -> Self {
         let broken = error.get_ref().and_then(|error| error.downcast_ref::<Broken>());
         broken.map_or(Self::Malformed, |broken| broken.failure)

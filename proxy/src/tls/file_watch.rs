@@ -1,4 +1,4 @@
-//! What was made of a set of files, made again when they change.
+//! A value made of a set of files, and made again when they change.
 #![allow(
     clippy::disallowed_types,
     reason = "a worker takes the newest with each connection, and none waits for another to make it"
@@ -14,13 +14,13 @@ use super::{
     set::Set,
 };
 
-/// A file may be written twice within the time that its stamp tells apart: for so many looks after a change it
-/// is read again, whatever its stamp says.
+/// A file may be written twice within the resolution of its stamp: for this many looks after a change it is
+/// read again, whatever its stamp says.
 const AGAIN: u8 = 3;
 
 type Make<T> = Box<dyn Fn(&Set) -> Result<T, TlsError> + Send + Sync>;
 
-/// What was made of a set of files.
+/// A value made of a set of files.
 pub(super) struct FileWatch<T> {
     files: Files,
     make: Make<T>,
@@ -28,12 +28,12 @@ pub(super) struct FileWatch<T> {
     seen: Mutex<FileState>,
 }
 
-/// What was seen of the files.
+/// The state of the files at the last look.
 struct FileState {
     stamps: Vec<Stamp>,
-    /// The digest of what was read last, or why it could not be read.
+    /// The digest of the last contents, or the reason why they could not be read.
     last: Result<u128, TlsError>,
-    /// Why what was read last is not in use. `None`: it is.
+    /// The reason why the last contents are not in use; `None` if they are.
     refused: Option<TlsError>,
     /// Looks that read the files whatever their stamps say.
     again: u8,
@@ -41,11 +41,11 @@ struct FileState {
     expiries: Vec<(PathBuf, i64)>,
 }
 
-/// What a look at files has found.
+/// The result of a look at files.
 pub(super) enum Look {
-    /// They are as they were.
+    /// The files have not changed.
     Same,
-    /// They are in use from now on.
+    /// The new files are in use from now on.
     Renewed,
     /// What was in use before stays, for this reason.
     Refused(TlsError),
@@ -79,7 +79,7 @@ impl<T> FileWatch<T> {
         })
     }
 
-    /// What was made of no files.
+    /// A value that no files have made, and that never changes.
     pub(super) fn unchanging(made: T) -> Self {
         let files = Files {
             identity: None,
@@ -99,7 +99,7 @@ impl<T> FileWatch<T> {
         }
     }
 
-    /// What is in use.
+    /// The value in use.
     pub(super) fn current(&self) -> Arc<T> {
         Arc::clone(&self.current.read())
     }

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::TlsError;
 use crate::config::{file, schema::Identity};
 
-/// Where systems keep the list of authorities that they trust.
+/// The files in which systems keep the list of authorities that they trust.
 const SYSTEM: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -39,7 +39,7 @@ pub(super) struct Files {
     pub(super) authorities: Authorities,
 }
 
-/// Tells one version of a file from another without reading it. `None`: there is no file.
+/// The stamp of a file, which tells its versions apart without reading it; `None` if there is no file.
 pub(super) type Stamp = Option<(u64, u64, u64, [i64; 4])>;
 
 /// The contents of a set, read one after the other.

@@ -65,7 +65,7 @@ impl Session {
     /// Takes over a connection whose handshake is over. What it has received beyond is appended to `early`.
     ///
     /// # Errors
-    /// That breaks the rules, or the other end has left already.
+    /// This breaks the rules of TLS, or the other end has left already.
     pub fn take_over(tls: impl Into<Connection>, early: &mut Vec<u8>) -> io::Result<Self> {
         let mut session = Self::new(tls.into());
         session.is_begun = true;

@@ -1,4 +1,4 @@
-//! What the files of a set say, once it is sure that they fit each other.
+//! The contents of a set of files, once they are known to fit each other.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,9 +21,9 @@ use crate::config::schema::Identity;
 
 /// A certificate with its key, and authorities.
 pub(super) struct Set {
-    /// The certificate that is shown. `None`: none.
+    /// The certificate that is shown; `None` to show no certificate.
     pub(super) identity: Option<Arc<CertifiedKey>>,
-    /// Whom the other end's certificate must be signed by. `None`: it needs none.
+    /// The authorities that must have signed the other end's certificate; `None` if it needs no certificate.
     pub(super) authorities: Option<Arc<RootCertStore>>,
     /// The files with certificates that are shown or trusted, and until when the first of each to end is
     /// valid, in seconds since 1970.
@@ -49,7 +49,7 @@ impl Set {
             None => None,
             Some((path, text)) => {
                 let all = certificates(path, text)?;
-                // Of the system's authorities each ends some day, and others remain.
+                // Each of the system's authorities expires some day, and others remain.
                 if files.authorities != Authorities::System {
                     expiries.extend(first_end(path, &all));
                 }

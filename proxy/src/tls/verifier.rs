@@ -1,4 +1,4 @@
-//! What is asked of servers whose name does not matter.
+//! The check of servers whose name does not matter.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use rustls::{
 
 use super::provider;
 
-/// Takes certificates of any name. That the server has the certificate's key is still asked for.
+/// Takes certificates of any name. The server must still prove that it has the certificate's key.
 #[derive(Debug)]
 pub(super) struct Lenient {
-    /// Whose certificates are taken. `None`: anybody's.
+    /// The authority that must have signed a certificate; `None` to take any certificate.
     authority: Option<Arc<WebPkiServerVerifier>>,
 }
 

@@ -22,7 +22,7 @@ use crate::{
     queue::Queue,
 };
 
-/// The connection that is made in place of one that was lost.
+/// The replacement of a connection that was lost.
 pub(super) struct Replacement {
     pub(super) member: Arc<Member>,
     login: u16,
@@ -196,8 +196,8 @@ impl Waiter {
         }
     }
 
-    /// What has become of the request, as its lane ends. `is_ready`: before the lane was ready nothing of it
-    /// was sent.
+    /// The fate of the request as its lane ends. `is_ready`: before the lane was ready nothing of it was
+    /// sent.
     pub(super) fn fate(&self, is_ready: bool) -> Fate {
         match self.trial {
             Trial::Blamed => Fate::Blamed,

@@ -1,11 +1,11 @@
-//! Who waits for the answers to requests of pools' own.
+//! Those that wait for the answers to requests of pools' own.
 
 use std::{mem, sync::Arc};
 
 use super::lanes::Cancel;
 use crate::members::Member;
 
-/// Who waits for the answer to a request of a pool's own.
+/// The receiver of the answer to a request of a pool's own.
 pub(super) enum Asker {
     /// The state of this member's pool; the token of its question, and the position of the member.
     State(Arc<Member>, u64, usize),
@@ -37,7 +37,7 @@ impl Askers {
         }
     }
 
-    /// Takes the one with this number; `None`: its question was answered.
+    /// Takes the asker with this number; `None` if its question was answered.
     pub(super) fn take(&mut self, number: u32) -> Option<Asker> {
         let asker = mem::take(self.all.get_mut(number as usize)?);
         if asker.is_some() {

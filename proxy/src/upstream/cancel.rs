@@ -55,7 +55,7 @@ impl Engine {
 
     /// A lane ends, and nobody waits any more for what its server does there.
     pub(super) fn cancel_abandoned(&mut self, lane: &Lane, outcome: Outcome) {
-        // Where the connection was lost, its server knows that, or does nothing any more.
+        // The server of a lost connection knows of the loss, or has ended.
         let is_abandoned =
             matches!(outcome, Outcome::ClientError | Outcome::Timeout) || lane.closes == Some(Close::Now);
         if lane.owner.is_some()
@@ -246,7 +246,7 @@ impl Lane {
         matches!(self.phase, Phase::Ready) && (!self.waiters.is_empty() || self.is_streaming())
     }
 
-    /// The request that ends what its server does. `None`: there is no such request.
+    /// The request that ends what its server does; `None` if the protocol has none.
     fn cancel(&self, now: Micros) -> Option<Cancel> {
         let mut message = Vec::new();
         let command = self.member.protocol.cancel(&self.state, &mut message)?;

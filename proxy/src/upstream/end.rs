@@ -28,8 +28,8 @@ impl Engine {
     /// which decides.
     pub(crate) fn fail_lane(&mut self, id: LaneId, failure: Failure, outcome: Outcome, what: &str) {
         self.count_failure(id, failure, outcome, what);
-        if self.is_of_stranger(id) {
-            return self.end_strangers(id, outcome, what);
+        if self.has_unproven_login(id) {
+            return self.end_unproven_login(id, outcome, what);
         }
         let lane = self.servers.lanes.get_mut(id);
         let next = lane.and_then(|lane| lane.next(failure, outcome));
@@ -45,7 +45,7 @@ impl Engine {
 
     /// Does a server that has greeted this lane take long over, or break off, a login that none has ever accepted?
     /// Any client that may connect to a listener can bring such a login: it says nothing of the server.
-    fn is_of_stranger(&self, id: LaneId) -> bool {
+    fn has_unproven_login(&self, id: LaneId) -> bool {
         self.servers.lanes.get(id).is_some_and(|lane| {
             let is_login = matches!(lane.phase, Phase::Login) && lane.received > 0;
             is_login && !self.servers.logins.is_proven(lane.login)
@@ -53,7 +53,7 @@ impl Engine {
     }
 
     /// Ends such a lane. What waits for it is asked nowhere else.
-    fn end_strangers(&mut self, id: LaneId, outcome: Outcome, what: &str) {
+    fn end_unproven_login(&mut self, id: LaneId, outcome: Outcome, what: &str) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };

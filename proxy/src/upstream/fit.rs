@@ -232,8 +232,8 @@ impl Engine {
                 engine.settle_lane(id);
             });
         }
-        // Where requests are written for their lane, this is what has come of a value meanwhile: it goes
-        // behind its request, which may be waiting again.
+        // If requests are written for their lane, these are the bytes of a value that have come meanwhile: it
+        // goes behind its request, which may be waiting again.
         if let Some(lane) = self.servers.lanes.get_mut(id)
             && !lane.holding
         {
@@ -246,7 +246,7 @@ impl Engine {
     }
 
     /// Shows a reply, or its head or last part, to the codec. Returns the reply in its place, with its bytes,
-    /// which are to be [given back](Self::give_ending); `None`: it stays as it is.
+    /// which are to be [given back](Self::give_ending); `None` if the reply stays as it is.
     pub(super) fn finish_fitted(
         &mut self,
         id: LaneId,

@@ -81,7 +81,7 @@ impl Engine {
 }
 
 impl Lane {
-    /// How this lane is late; `None`: it is not.
+    /// The way in which this lane is late; `None` if it is in time.
     fn is_late(&mut self, now: Micros, queued: &dyn Fn(Conn) -> usize) -> Option<Late> {
         let is_connecting = match self.phase {
             Phase::Connecting | Phase::Greeting => true,
@@ -134,8 +134,8 @@ impl Lane {
         ((now - since) > limit).then_some(Late::Answering)
     }
 
-    /// When the server last took bytes of the awaited request; zero: not since the first call for this
-    /// request.
+    /// The time at which the server last took bytes of the awaited request; zero if not since the first call
+    /// for this request.
     fn take_up(&mut self, now: Micros, queued: &dyn Fn(Conn) -> usize) -> Micros {
         let Some(conn) = self.stream.conn else {
             return Micros::ZERO;

@@ -10,7 +10,7 @@ use crate::{
 
 use super::Waiter;
 
-/// Why a server must not be given a request.
+/// The reason why a server must not be given a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unfit {
     /// It does not know the command.
@@ -20,7 +20,7 @@ pub(super) enum Unfit {
 }
 
 impl Unfit {
-    /// Why a limited server must not be given this request. `None`: it may.
+    /// The reason why a limited server must not be given this request; `None` if it may be.
     pub(super) fn of(protocol: &dyn Protocol, request: &Request, message: &[u8]) -> Option<Self> {
         match protocol.is_common(request.command) {
             true => protocol.exceeds(request, message).map(Self::Closes),

@@ -13,7 +13,7 @@ use crate::config::schema::Limits;
 /// The logins that a worker's clients have asked for.
 #[derive(Debug)]
 pub(super) struct Logins {
-    /// By number. Number 0 is the pool's own login.
+    /// The logins by their numbers. Number 0 is the pool's own login.
     entries: Vec<LoginEntry>,
     /// The most logins of clients at a time.
     pub(super) most: usize,
@@ -22,7 +22,7 @@ pub(super) struct Logins {
 /// One login, and how many use it.
 struct LoginEntry {
     words: Arc<[u8]>,
-    /// The host of the client that has brought it. `None`: it is not known.
+    /// The host of the client that has brought it; `None` if the host is not known.
     by: Option<IpAddr>,
     clients: u32,
     lanes: u32,

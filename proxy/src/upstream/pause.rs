@@ -131,8 +131,8 @@ impl Engine {
 }
 
 impl Lane {
-    /// Since when a request other than the reader's has waited for the end of the reply under way; `None`: no
-    /// other waits.
+    /// The time since which a request other than the reader's has waited for the end of the reply under way;
+    /// `None` if no other waits.
     fn behind(&self) -> Option<Micros> {
         if self.dedicated {
             return None;

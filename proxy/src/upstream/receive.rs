@@ -69,8 +69,8 @@ impl Engine {
         self.keep_within_room();
     }
 
-    /// How many bytes the message that begins with `read_buffer` still lacks. Where that is not known yet,
-    /// the most bytes that the first line may take.
+    /// The number of bytes that the message in `read_buffer` still lacks. Where that is not known yet, the
+    /// most bytes that the first line may take.
     fn missing(&self, id: LaneId, read_buffer: &[u8]) -> usize {
         const LINE: usize = 512;
         let Some(lane) = self.servers.lanes.get(id) else {

@@ -203,7 +203,7 @@ impl Engine {
             lane.unwritten
                 .iter_mut()
                 .for_each(|unwritten| unwritten.uploader = None);
-            // The client's time for its value is none of the server's time for the reply.
+            // Time spent receiving the value does not count against the server.
             lane.free = self.now;
         }
         self.flush_later(Endpoint::Lane(id));

@@ -1,5 +1,5 @@
-//! What a lane has sent is kept until it is answered: a reply must name the key that was asked for, and reads
-//! are sent again when the connection is lost (`again.rs`).
+//! Requests that a lane has sent are kept until they are answered: a reply must name the key that was asked
+//! for, and reads are sent again when the connection is lost (`again.rs`).
 //!
 //! Invariant: of what it has sent a lane keeps no more than [`MOST`] bytes.
 
@@ -11,9 +11,9 @@ use crate::{
     stream::BufferPool,
 };
 
-/// What is answered is dropped when at least so many bytes are kept.
+/// Answered requests are dropped once at least this many bytes are kept.
 const WORTHWHILE: usize = 16 * 1024;
-/// Of so many bytes at once small reads alone may be kept.
+/// Beyond this many bytes at once, only small reads are kept.
 const LARGE: usize = 8 * 1024;
 /// Requests up to this size are small.
 const SMALL: usize = 4 * 1024;
@@ -129,7 +129,8 @@ impl Waiter {
         self.effects.reads() || self.key_len > 0
     }
 
-    /// How many bytes the lane was given from the first one of this request on. `given`: all of them.
+    /// The number of bytes that the lane was given from the first one of this request on. `given`: those of
+    /// the lane in all.
     #[inline]
     pub(super) fn behind(&self, given: u64) -> usize {
         (given as u32).wrapping_sub(self.at) as usize

@@ -75,7 +75,7 @@ impl<R: Reactor> Worker<R> {
             let mut line = Vec::new();
             let listener = usize::from(listener);
             let spoken = self.engine.tree.spoken(listener);
-            // Who waits for a handshake does not understand plain words.
+            // A client that waits for a handshake does not understand plain text.
             let is_understood = |spoken: &ProtocolSlot| {
                 self.engine.tree.tls(listener).is_none() || spoken.protocol.upgrades()
             };

@@ -17,7 +17,7 @@ use crate::{
 
 /// Time for the handshake of a client.
 const TIME: Micros = Micros::secs(5);
-/// So much of a turn is for handshakes; the step that exceeds it is the last of the turn.
+/// The part of a turn that is for handshakes; the step that exceeds it is the last of the turn.
 const SHARE: Duration = Duration::from_millis(1);
 /// Handshakes of clients under way at most. One more takes the place of the one that has waited the longest
 /// for its client.

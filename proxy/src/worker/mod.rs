@@ -505,7 +505,7 @@ impl<R: Reactor> Worker<R> {
     /// Sends the last bytes of connections that are closed in this turn.
     fn say_goodbye(&mut self) {
         for (conn, mut bytes) in std::mem::take(&mut self.engine.actions.farewells) {
-            // Who does not take what was sent before takes no goodbye either.
+            // A client that does not take what was sent before takes no goodbye either.
             if !bytes.is_empty() && self.reactor.backlog(conn) == 0 {
                 self.reactor.send(conn, &mut bytes);
             }

@@ -87,7 +87,7 @@ pub enum Order {
     Close {
         /// The member.
         member: MemberId,
-        /// When each of them is closed.
+        /// The moment at which each of them is closed.
         when: Close,
         /// Gets an ack when all of them have ended.
         done: Sender<()>,
@@ -98,14 +98,14 @@ pub enum Order {
     Report(Sender<Metrics>),
     /// Give a client the answer to its question.
     Answer {
-        /// Where the answer goes.
+        /// The slot that the answer goes to.
         slot: AnswerSlot,
         /// The answer in the client's protocol.
         answer: Arc<[u8]>,
     },
     /// Take what an HTTP origin has answered.
     Fetched {
-        /// What waits for it.
+        /// The flight that waits for it.
         flight: FlightId,
         /// The answer.
         fetched: Box<OriginReply>,

@@ -106,7 +106,7 @@ impl Control {
             | WorkerEvent::Shutdown
             | WorkerEvent::Question(_)
             | WorkerEvent::Fetch { .. }
-            | WorkerEvent::Stranger(..)
+            | WorkerEvent::ForeignProtocol(..)
             | WorkerEvent::Ended { .. } => None,
         }));
     }

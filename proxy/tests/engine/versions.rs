@@ -138,7 +138,7 @@ fn clients_of_other_protocols_are_logged_once_a_second() {
     let told = |world: &World| {
         let events = world.engine.actions.events.iter();
         events
-            .filter(|event| matches!(event, WorkerEvent::Stranger(_)))
+            .filter(|event| matches!(event, WorkerEvent::ForeignProtocol(_)))
             .count()
     };
     assert_eq!((told(&world), world.engine.metrics.clients.refused), (1, 4));

@@ -15,7 +15,7 @@ pub(in crate::client) enum ReplyRole {
     Part,
 }
 
-/// The result of the parts before the slot that closes them.
+/// The joined result of the parts before the slot that closes them.
 #[derive(Debug, Default)]
 pub(super) struct JoinedReply {
     /// The reply of the first part that failed. It stands for all parts that follow.

@@ -22,8 +22,8 @@ pub(super) struct SpreadRequests {
     cursors: Vec<usize>,
     /// The requests whose parts are in the queue, in its order.
     requests: VecDeque<SpreadRequest>,
-    /// What is still to leave of a large joined reply, first of all. Its parts stay until the last excerpt
-    /// has left, and nothing of them is held twice.
+    /// The rest of a large joined reply, which leaves before anything else. Its parts stay until the last
+    /// excerpt has left, so that nothing of them is buffered twice.
     leaving: Option<LeavingReply>,
 }
 

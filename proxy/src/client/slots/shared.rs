@@ -11,7 +11,7 @@ pub(crate) struct SharedReply<'a> {
     pub(crate) own: Option<(&'a [u8], usize)>,
     /// The bytes.
     pub(crate) bytes: &'a Arc<[u8]>,
-    /// What follows them.
+    /// The bytes that follow them.
     pub(crate) tail: &'static [u8],
 }
 
@@ -21,10 +21,10 @@ pub(in crate::client) struct SharedReplyRest {
     /// The head as this reader's own; empty: that of the bytes.
     head: Box<[u8]>,
     bytes: Arc<[u8]>,
-    /// What is still to leave.
+    /// The position of the next byte to leave.
     next: usize,
     end: usize,
-    /// What leaves behind the bytes.
+    /// The bytes that leave last.
     tail: &'static [u8],
     /// The part of the bytes that this reader is charged for.
     charged: usize,

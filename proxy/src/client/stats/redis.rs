@@ -1,4 +1,4 @@
-//! What Redis' `INFO` tells of the process, and `CLIENT INFO` of a client.
+//! The answers of Redis' `INFO` about the process, and of `CLIENT INFO` about a client.
 
 use proxima_wire::{message::Class, resp::Command};
 
@@ -10,7 +10,7 @@ use crate::{
     protocol::{ConnectionFacts, ProcessCounters, Protocols},
 };
 
-/// How many keys reads of Redis have found, and how many they have not.
+/// The keys that reads of Redis have found, and those that they have not.
 pub(super) fn lookups(metrics: &Metrics) -> [u64; 2] {
     let first = Protocols::PLAIN
         .of("redis")

@@ -16,7 +16,7 @@ const OTHERS: [&str; 3] = ["rejected_connections", "bytes_read", "bytes_written"
 
 /// The counts that memcached has names for come first.
 const NAMED: usize = ENDINGS.len() + OTHERS.len();
-/// Behind them: all requests, and what Redis' look-ups have found and not found.
+/// Behind them come all requests, and the hits and misses of Redis' look-ups.
 const COUNT: usize = NAMED + 3;
 
 /// A count for each name.

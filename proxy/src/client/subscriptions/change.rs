@@ -16,7 +16,7 @@ use crate::{
 
 /// A change under way.
 pub(in crate::client) struct Change {
-    /// What is changed.
+    /// The kind of the change.
     pub made: SubscriptionChange,
     /// The number of the command.
     pub command: u16,
@@ -30,7 +30,7 @@ pub(in crate::client) struct Change {
     names: Vec<Name>,
     /// The request names none, and means all that the client has.
     is_of_all: bool,
-    /// What the servers are asked for, in the order of their numbers.
+    /// The parts of the change, in the order of the servers' numbers.
     parts: Vec<Part>,
     /// The name that is confirmed next.
     next: usize,
@@ -43,21 +43,21 @@ pub(in crate::client) struct Change {
 /// A channel or pattern.
 struct Name {
     at: Span,
-    /// The part that has it; `None`: every part has.
+    /// The part that has the name; `None` if every part has it.
     part: Option<u32>,
-    /// How many servers have not confirmed it.
+    /// The number of servers that have not confirmed it.
     due: u32,
-    /// By how much its confirmation changes the client's number of subscriptions.
+    /// The change of the client's number of subscriptions by its confirmation.
     delta: i8,
 }
 
-/// What one server is asked for.
+/// One server's part of a change.
 pub(in crate::client) struct Part {
     /// The server.
     pub member: Arc<Member>,
-    /// The server's request; `None`: the client's, as it is.
+    /// The server's request; `None` if it is the client's own.
     pub message: Option<Vec<u8>>,
-    /// How many confirmations are to come.
+    /// The number of confirmations that are to come.
     due: usize,
     /// The first name that it may confirm next.
     at: usize,
@@ -142,7 +142,7 @@ impl Change {
         change
     }
 
-    /// What the servers are asked for.
+    /// The parts of the change.
     pub(in crate::client) fn parts(&self) -> &[Part] {
         &self.parts
     }

@@ -41,7 +41,7 @@ struct SubscriptionLane {
     counts: SubscriptionCounts,
 }
 
-/// What a confirmation has brought about.
+/// The progress of a change after a confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     /// More confirmations are to come from this server.
@@ -180,7 +180,7 @@ impl Subscriptions {
     }
 
     /// Takes a server's confirmation, which is in `message`. Each confirmation whose turn it is goes to
-    /// `tell`, with the name and the count. `None`: the server was asked for no such thing.
+    /// `tell`, with the name and the count. `None` if the server was not asked for this.
     pub(super) fn confirmed(
         &mut self,
         member: MemberId,

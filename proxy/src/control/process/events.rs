@@ -26,7 +26,7 @@ impl Proxy {
                         let _ = events.send(event);
                     }
                 }
-                WorkerEvent::Stranger(reason) => tracing::warn!(%reason, "closed a client"),
+                WorkerEvent::ForeignProtocol(reason) => tracing::warn!(%reason, "closed a client"),
                 WorkerEvent::Question(question) => {
                     let _ = self.questions.send(question);
                 }

@@ -1,4 +1,5 @@
-//! What a client's session holds while its login is not decided. What it has begun ends when it is dropped.
+//! A client's attempt to log in, which its session holds until the login is decided. An attempt that is
+//! dropped ends.
 
 use std::sync::Arc;
 

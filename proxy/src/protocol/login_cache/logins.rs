@@ -26,11 +26,11 @@ pub struct CachedLogin {
     pub secret: Arc<[u8]>,
     /// The login in the codec's words, with that number.
     pub words: Arc<[u8]>,
-    /// The pool whose server has accepted it. `None`: it is not known.
+    /// The pool whose server has accepted it; `None` if the pool is not known.
     pub pool: Option<Arc<str>>,
-    /// When it is tried next.
+    /// The time at which it is tried next.
     due: u64,
-    /// When a client has last logged in with it.
+    /// The time at which a client last logged in with it.
     used: u64,
 }
 

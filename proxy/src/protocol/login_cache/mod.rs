@@ -55,7 +55,7 @@ pub struct LoginCache(Mutex<Cache>);
 struct Cache {
     logins: Logins,
     attempts: Attempts,
-    /// Until when an account's schema is believed to be there.
+    /// The time until which an account's schema is believed to be there.
     schemas: HashMap<(Account, Box<[u8]>), u64>,
     /// The last number that was given.
     last: u64,

@@ -1,6 +1,6 @@
-//! What the kernel is asked to tell of each socket. A connection for every request is read before it is
-//! registered, and registered once: for what arrives, and for room in the socket only once a send did not fit.
-//! Registering reports what is there already, so nothing that happens before it is missed.
+//! The events that the kernel is asked to report for each socket. A connection for every request is read
+//! before it is registered, and registered once: for what arrives, and for room in the socket only once a
+//! send did not fit. Registering reports what is there already, so nothing that happens before it is missed.
 
 use std::{io, mem, os::fd::AsRawFd};
 

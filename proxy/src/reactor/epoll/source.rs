@@ -15,7 +15,7 @@ pub(super) struct Source {
     pub(super) tag: u64,
     pub(super) socket: Socket,
     pub(super) state: Stage,
-    /// What the kernel tells of this socket; `None`: nothing yet.
+    /// The events that the kernel is asked to report; `None` before it is asked for any.
     pub(super) registered: Option<Interest>,
     /// A send did not fit into the socket, so the kernel is to tell when there is room.
     pub(super) awaits_room: bool,

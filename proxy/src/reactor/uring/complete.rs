@@ -11,7 +11,7 @@ use super::{
 use crate::reactor::{Conn, Event, Expect, Reactor, socket::reset};
 
 impl Uring {
-    /// Frees a closed link once the kernel has no operation of it any more.
+    /// Frees a closed connection once the kernel has no operation of it any more.
     pub(super) fn finish(&mut self, conn: Conn) {
         let Some(connection) = self.connection(conn).filter(|connection| connection.closed) else {
             return;

@@ -28,7 +28,7 @@ pub(super) struct Connection {
     /// Bytes of a passed piece in this turn's submission.
     pub(super) passing: usize,
     pub(super) address: Option<Box<SockAddr>>,
-    /// Where the kernel puts the address of a listener's next client.
+    /// The address of a listener's next client, which the kernel writes.
     pub(super) peer: Option<Box<PeerAddress>>,
 }
 
@@ -51,7 +51,7 @@ impl PeerAddress {
         }
     }
 
-    /// The address that the kernel has written. `None`: it is no IP address.
+    /// The address that the kernel has written; `None` if it is no IP address.
     #[allow(unsafe_code)]
     pub(super) fn get(&self) -> Option<SocketAddr> {
         let mut storage = SockAddrStorage::zeroed();
@@ -70,7 +70,7 @@ impl fmt::Debug for PeerAddress {
 }
 
 impl Connection {
-    /// The operation that is armed as long as the link is not paused.
+    /// The operation that is armed as long as the connection is not paused.
     pub(super) fn incoming(&self) -> Op {
         match self.kind {
             Kind::Listener => Op::Accept,

@@ -10,9 +10,9 @@
 //! A passed piece of a received buffer is sent quickly too, from where it lies; the buffer is held until that
 //! submission.
 //!
-//! Invariant: a buffer given to the kernel (`Connection::sending`, `Connection::address`, a held buffer of a ring) is
-//! neither moved nor freed before the operation that uses it has ended; a link's slot is reused only when
-//! `operations` is 0.
+//! Invariant: a buffer given to the kernel (`Connection::sending`, `Connection::address`, a held buffer of a
+//! ring) is neither moved nor freed before the operation that uses it has ended; a connection's slot is
+//! reused only when `operations` is 0.
 #![allow(unsafe_code)]
 
 mod accept;

@@ -58,7 +58,7 @@ impl Uring {
         self.push(&entry);
     }
 
-    /// Sends what the link was given, unless it waits for its connection.
+    /// Sends what the connection was given, unless it is still being made.
     pub(super) fn send_quickly(&mut self, conn: Conn) {
         let Some(connection) = self.open(conn) else { return };
         connection.sent = 0;

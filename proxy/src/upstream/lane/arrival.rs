@@ -1,7 +1,7 @@
 //! The order in which commands that let their clients wait have come.
 
-/// What a lane's command that lets its client wait waits for itself. The numbers are in the order in which
-/// the commands of this worker came.
+/// The event that a lane's blocking command itself waits for. The numbers are in the order in which the
+/// commands of this worker came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::upstream) enum Arrival {
     /// Nothing: it is sent, or there is none.

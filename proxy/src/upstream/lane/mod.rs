@@ -52,12 +52,12 @@ pub struct Lane {
     pub(super) dedicated: bool,
     /// The server takes only some commands, for the reason in `limit`.
     pub(super) limited: bool,
-    /// What its server has proved that it knows.
+    /// The proofs that its server has given.
     pub(super) proofs: Proofs,
     /// Requests are held: the login is under way; a proof, the answer to what goes before them, or their turn
     /// is awaited.
     pub(super) holding: bool,
-    /// What the first command that lets its client wait waits for itself.
+    /// The event that the first blocking command itself waits for.
     pub(super) arrival: Arrival,
     /// The server has answered in the login.
     pub(super) greeted: bool,
@@ -67,16 +67,18 @@ pub struct Lane {
     pub(super) fitted: bool,
     /// Requests are held until what goes before the first of them is answered.
     pub(super) awaits_before: bool,
-    /// Until when its first request may wait for a lane. Zero: since it waits, if it has to.
+    /// The time until which its first request may wait for a lane; zero if the time is counted from when it
+    /// begins to wait.
     pub(super) due: Micros,
-    /// Where the request begins that its server was asked to end because it takes too long. `None`: none was.
+    /// The position of the request that its server was asked to end because it takes too long; `None` if the
+    /// server was not asked.
     pub(super) overdue: Option<u32>,
-    /// So many times in a row it has waited for that.
+    /// The number of times in a row that it has waited for that.
     pub(super) waits: u8,
     /// More requests are about to be given to it.
     pub(super) gets_more: bool,
     pub(super) phase: Phase,
-    /// What the codec keeps for the connection.
+    /// The codec's state for the connection.
     pub(super) state: StateSlot,
     /// The server at the other end.
     pub member: Arc<Member>,
@@ -86,10 +88,10 @@ pub struct Lane {
     pub(super) part_left: u64,
     /// Bytes of the reply under way that have come in parts.
     pub(super) part_bytes: u64,
-    /// When bytes last came, or when the server last took bytes of a large message.
+    /// The time at which bytes last came, or at which the server last took bytes of a large message.
     pub(super) active: Micros,
-    /// Since when the server could work on the first request: the time when the lane was opened, or when the
-    /// login, the previous reply or a large message ended.
+    /// The time since which the server could work on the first request: the time when the lane was opened, or
+    /// when the login, the previous reply or a large message ended.
     pub(super) free: Micros,
     /// Bytes of all requests that this lane was given.
     pub(super) given: u64,
@@ -110,13 +112,13 @@ pub struct Lane {
     pub(super) pushed: u64,
     /// Bytes of the lane's buffers that are charged to its owner.
     pub(super) charged: usize,
-    /// So many times the server is being asked to end what it does on it.
+    /// The number of requests under way that ask the server to end what it does on the lane.
     pub(super) cancels: u32,
     /// The server is asked to forget its last client.
     pub(super) resets: bool,
     /// The lane is closed by an order.
     pub(super) closes: Option<Close>,
-    /// What has come waits until the owner takes more.
+    /// Received bytes wait until the owner takes more.
     pub(super) waits_for_owner: bool,
     /// The lane is on the list of lanes that are read on.
     pub(super) is_woken: bool,
@@ -125,7 +127,7 @@ pub struct Lane {
     pub(super) held: Vec<u8>,
     /// Requests that are written when the login has ended, or what goes before them is answered.
     pub(super) unwritten: Vec<Unwritten>,
-    /// Why the server takes only some commands.
+    /// The reason why the server takes only some commands.
     pub(super) limit: String,
     /// The local address of the connection. It is known for copies, whose servers may have to prove that the
     /// connection is gone.
@@ -162,7 +164,7 @@ pub(super) enum Phase {
 /// A large reply that is being passed on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Download {
-    /// The client and its slot; `None`: the client no longer wants the reply.
+    /// The client and its slot; `None` once the client no longer wants the reply.
     pub(super) to: Option<(ClientId, u32)>,
     /// Bytes still to come.
     pub(super) remaining: u64,
@@ -255,7 +257,7 @@ impl Lane {
         }
     }
 
-    /// Whom the next reply is for.
+    /// The destination of the next reply.
     pub(super) fn waits_for(&self) -> ReplyTo {
         self.waiters.first().map_or(ReplyTo::Nobody, |waiter| waiter.to)
     }

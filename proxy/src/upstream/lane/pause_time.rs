@@ -7,7 +7,7 @@ use crate::micros::Micros;
 pub(in crate::upstream) struct PauseTime {
     /// Time used up when `changed` was last set.
     spent: Micros,
-    /// When the lane was last paused or resumed.
+    /// The time at which the lane was last paused or resumed.
     changed: Micros,
 }
 

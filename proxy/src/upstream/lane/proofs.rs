@@ -1,10 +1,10 @@
-//! What a lane's server has proved.
+//! The proofs that a lane's server has given.
 
 use proxima_wire::message::Request;
 
 use crate::{members::Member, protocol::Protocol};
 
-/// What a lane's server has proved of some commands.
+/// A server's proof that it knows some commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::upstream) enum Proof {
     /// It was not asked.
@@ -17,12 +17,12 @@ pub(in crate::upstream) enum Proof {
     Refused,
 }
 
-/// What a lane's server has proved.
+/// The proofs that a lane's server has given.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::upstream) struct Proofs {
-    /// That it knows the common commands that need proof.
+    /// Proof that the server knows the common commands that need it.
     pub(in crate::upstream) common: Proof,
-    /// That its version has the other commands.
+    /// Proof that its version has the other commands.
     pub(in crate::upstream) version: Proof,
     /// If both questions are under way: was the one for the version sent first?
     pub(in crate::upstream) version_first: bool,

@@ -1,4 +1,4 @@
-//! How much of a request a server has taken.
+//! A server's progress in taking a request.
 
 use crate::micros::Micros;
 
@@ -9,6 +9,6 @@ pub(in crate::upstream) struct Uptake {
     pub(in crate::upstream) end: u64,
     /// Bytes that the kernel of the server has acknowledged.
     pub(in crate::upstream) taken: u64,
-    /// When `taken` last grew.
+    /// The time at which `taken` last grew.
     pub(in crate::upstream) moved: Micros,
 }

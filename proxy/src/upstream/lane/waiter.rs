@@ -7,19 +7,19 @@ use crate::{engine::ReplyTo, micros::Micros};
 pub(in crate::upstream) struct Waiter {
     pub(in crate::upstream) to: ReplyTo,
     pub(in crate::upstream) command: u16,
-    /// What it may change, and who has to know when it is answered.
+    /// The change that it may make, and those that must know when it is answered.
     pub(in crate::upstream) effects: Effects,
     /// The position of its first byte among all that the lane was given, modulo 2³².
     pub(in crate::upstream) at: u32,
-    /// Where its key stands in it, in bytes from its first one.
+    /// The position of its key in it, in bytes.
     pub(in crate::upstream) key_start: u16,
     /// The length of the key that its reply must name; 0: it names none.
     pub(in crate::upstream) key_len: u8,
-    /// What is known of it should its connection end.
+    /// The facts that matter if its connection ends.
     pub(in crate::upstream) trial: Trial,
     /// Milliseconds that the reply may take beyond the pool's time-out; [`u32::MAX`]: for ever.
     pub(in crate::upstream) extra_time: u32,
-    /// When the request was sent.
+    /// The time at which the request was sent.
     pub(in crate::upstream) sent: Micros,
 }
 
@@ -38,7 +38,7 @@ impl Waiter {
     };
 }
 
-/// What is known of a request that a lost connection has not answered.
+/// The known facts about a request that a lost connection has not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::upstream) enum Trial {
     /// Nothing.
@@ -51,7 +51,7 @@ pub(in crate::upstream) enum Trial {
     Blamed,
 }
 
-/// What a request may change, and who has to know when it is answered.
+/// The change that a request may make, and those that must know when it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::upstream) struct Effects(u8);
 

@@ -24,7 +24,7 @@ pub(in crate::upstream) struct Bulk {
     count: u32,
     /// Those that wait for work.
     idle: Vec<LaneId>,
-    /// When a large message last found no seat.
+    /// The time at which a large message last found no seat.
     pub(in crate::upstream) wanted: Option<Micros>,
 }
 

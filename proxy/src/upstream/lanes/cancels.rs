@@ -23,13 +23,13 @@ pub(in crate::upstream) struct Cancel {
     pub(in crate::upstream) login: u16,
     pub(in crate::upstream) command: u16,
     pub(in crate::upstream) message: Vec<u8>,
-    /// Since when it waits to be sent.
+    /// The time since which it waits to be sent.
     pub(in crate::upstream) since: Micros,
     /// The lane on which the server does it; `None`: that lane has ended.
     pub(in crate::upstream) of: Option<LaneId>,
-    /// Where the request begins there that takes too long. `None`: whatever the server does is ended.
+    /// The position of the request that takes too long; `None` to end whatever the server does.
     pub(in crate::upstream) of_request: Option<u32>,
-    /// Gets whether the server has agreed; `None`: nobody waits for that.
+    /// Receives whether the server has agreed; `None` if nobody waits for that.
     pub(in crate::upstream) done: Option<Sender<bool>>,
 }
 
@@ -45,7 +45,7 @@ impl Cancel {
     /// Tells the one that waits, if there is one, whether the server has agreed.
     pub(in crate::upstream) fn answer(&self, agreed: bool) {
         if let Some(done) = &self.done {
-            // Whoever gave the order may have ended.
+            // The task that gave the order may have ended.
             let _ = done.send(agreed);
         }
     }

@@ -68,7 +68,7 @@ impl Engine {
         self.servers.closings.retain_mut(|closing| {
             closing.lanes.retain(|&id| lanes.get(id).is_some());
             if closing.lanes.is_empty() {
-                // Whoever gave the order may have ended.
+                // The task that gave the order may have ended.
                 let _ = closing.done.send(());
             }
             !closing.lanes.is_empty()

@@ -24,14 +24,14 @@ const LONGEST: usize = 1024;
 #[derive(Debug, Default)]
 pub(in crate::upstream) struct FullLogins(Vec<FullLogin>);
 
-/// A server, or one login there, has no room.
+/// A login for which a server has no room.
 #[derive(Clone, Debug)]
 struct FullLogin {
-    /// `None`: for no login.
+    /// The login; `None` if the server has no room for any.
     login: Option<u16>,
     /// The next connection may be tried then.
     until: Micros,
-    /// What the server has said.
+    /// The server's reply.
     words: Arc<[u8]>,
 }
 
@@ -121,7 +121,7 @@ impl FullLogins {
             .any(|full| full.login == Some(login) && full.until > now)
     }
 
-    /// What the server has said to this login.
+    /// The server's reply to this login.
     pub(super) fn words(&self, login: u16) -> Option<Arc<[u8]>> {
         let Self(all) = self;
         let full = all.iter().find(|full| full.is_for(login));

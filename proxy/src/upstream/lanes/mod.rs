@@ -25,9 +25,9 @@ pub(super) struct Lanes {
     pub(super) bulk: Bulk,
     /// The lane for requests of the pool's own.
     pub(super) own: Option<LaneId>,
-    /// `None`: nothing was to be ended yet.
+    /// `None` until something is to be ended.
     pub(super) cancels: Option<Box<Cancels>>,
-    /// `None`: no client has had a dedicated lane yet.
+    /// `None` until a client has a dedicated lane.
     pub(super) dedicated: Option<Box<Dedicated>>,
 }
 

@@ -23,7 +23,7 @@ pub(in crate::upstream) struct LaneWait {
     due: Micros,
 }
 
-/// What a client wants a lane for.
+/// The purpose for which a client waits for a lane.
 pub(crate) enum LanePurpose {
     /// The answer to this request, on the client's own lane.
     Answer(ReplyTo, Request, Vec<u8>),
