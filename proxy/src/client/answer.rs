@@ -229,8 +229,8 @@ impl Engine {
         self.answer(id, seq, &Reply::new(Outcome::ClientError, text.len()), text);
     }
 
-    /// A request of a client for which a server keeps something has failed. If it may have reached a server, it is
-    /// not known what that keeps from now on: the client is closed.
+    /// A request of a client for which a server keeps something has failed. If it may have reached a server,
+    /// it is not known what that keeps from now on: the client is closed.
     #[cold]
     fn fail_retained(&mut self, id: ClientId, command: u16, failed: &Failed<'_>) {
         let Some(client) = self.clients.table.get_mut(id) else {

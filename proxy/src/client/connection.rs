@@ -172,8 +172,8 @@ impl Client {
         }
     }
 
-    /// Returns whether it has not logged in yet, or has sent the beginning of a request and not the rest. A value
-    /// that is passed on as it comes does not count, since nothing of it is kept.
+    /// Returns whether it has not logged in yet, or has sent the beginning of a request and not the rest. A
+    /// value that is passed on as it comes does not count, since nothing of it is kept.
     pub(super) fn is_midway(&self) -> bool {
         let begun = match self.stage {
             Stage::Upload(_) => false,

@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl Engine {
-    /// Sends a request to every member that it concerns, and joins the replies. One whose replies cannot be joined
-    /// goes to one of them.
+    /// Sends a request to every member that it concerns, and joins the replies. One whose replies cannot be
+    /// joined goes to one of them.
     pub(super) fn spread_everywhere(
         &mut self,
         id: ClientId,

@@ -4,11 +4,11 @@
 //! are served to the end. A client that has gone altogether looks the same until something is sent to it. A
 //! line of a million keys that no server has is a second's work before anything is sent.
 //!
-//! A client whose server lets it wait (`BLPOP`) ends with its side, as it would at the server itself,
-//! which answers nobody who sends no more. Otherwise its connection to the server would be its own for
-//! ever, and what comes for it would be lost. It has the time of an answer first: what could be had at
-//! once is had, even by a client that closes its side behind the command. A client that has sent much
-//! behind it is not read while it waits, and no event tells of its end: its socket is looked at.
+//! A client whose server lets it wait (`BLPOP`) ends with its side, as it would at the server itself, which
+//! answers no client that sends no more. Otherwise its connection to the server would be its own for ever,
+//! and what comes for it would be lost. It has the time of an answer first: what could be had at once is had,
+//! even by a client that closes its side behind the command. A client that has sent much behind it is not
+//! read while it waits, and no event reports its end: its socket is polled.
 
 use super::{Client, stage::Stage};
 use crate::{

@@ -1,11 +1,11 @@
-//! The keys of one request, and which of them go the same way.
+//! The keys of one request, grouped by the way that they go.
 
 use proxima_wire::message::Span;
 
 use crate::route::Mark;
 
-/// Keys by the ways they go. Everything takes a time in proportion to the number of keys, whatever the keys and
-/// however many ways there are.
+/// Keys grouped by the ways that they go. Every operation takes a time in proportion to the number of keys,
+/// whatever the keys and however many ways there are.
 #[derive(Debug, Default)]
 pub(super) struct KeyGroups {
     /// The keys of the request, in its order.

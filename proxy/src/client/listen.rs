@@ -119,8 +119,8 @@ fn guard(address: SocketAddr) -> io::Result<(Socket, bool)> {
     }
 }
 
-/// Listens on an address that it shares with nobody, for checks of health. An address that this host does not
-/// have yet is served as soon as it has.
+/// Listens on an address of its own, for checks of health. An address that this host does not have yet is
+/// served as soon as it has.
 ///
 /// # Errors
 /// The address is no address to listen on, or it is in use.
@@ -165,8 +165,8 @@ fn tcp(address: SocketAddr, shared: bool) -> io::Result<(Socket, bool)> {
     Ok((socket, is_awaited))
 }
 
-/// Listens on a socket that this process has inherited, which is bound, and may listen already. The descriptor
-/// stays open, so that the socket can be used again after a drain.
+/// Listens on a socket that this process has inherited, which is bound, and may listen already. The
+/// descriptor stays open, so that the socket can be used again after a drain.
 fn inherit(number: &str, options: &SocketOptions, workers: usize) -> io::Result<ListenSockets> {
     let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
     let number = number.parse().map_err(|_| invalid("expected fd:NUMBER"))?;

@@ -1,18 +1,19 @@
 //! The client part accepts clients, finds their requests and gives them their replies in order.
 //!
 //! In the order in which a client meets them:
-//! * `listen`, `open`, `admission`, `register`: it connects, logs in and is counted; `located` says where it is
+//! * `listen`, `open`, `admission`, `register`: it connects, logs in and is counted; `located` says where it
+//!   is
 //! * `connection`, `clients`: one client, and all of them
 //! * `session`: from its bytes (`input`) to requests, by stages (`stage`); `request` serves a whole one,
-//!   `split` one of many keys as they come, `spread` one whose keys go several ways (`key_groups`), `everywhere`
-//!   one without a key, `upload` one that is streamed and waits for a `seat`; `sizes` decide which, and
-//!   `errors` are common to all; `prefetch` looks ahead for the store
+//!   `split` one of many keys as they come, `spread` one whose keys go several ways (`key_groups`),
+//!   `everywhere` one without a key, `upload` one that is streamed and waits for a `seat`; `sizes` decide
+//!   which, and `errors` are common to all; `prefetch` looks ahead for the store
 //! * `slots`: its replies in the order of its requests; `answer` hands them out; `own_lane` is about a lane
-//!   that is the client's alone, `subscribe` and `subscriber` about those with its `subscriptions`, `push` about
-//!   what comes on them, and `lane_event` about what else happens there; `stats` answers a protocol's own
+//!   that is the client's alone, `subscribe` and `subscriber` about those with its `subscriptions`, `push`
+//!   about what comes on them, and `lane_event` about other events there; `stats` answers a protocol's own
 //!   command for statistics, and `consult` has the control thread answer
-//! * `room`: the memory that clients may take; `timeouts`: what they may take too long for (a server's
-//!   time-outs are in `upstream/late.rs`); `half_closed`: clients that send no more
+//! * `room`: the memory that clients may take; `timeouts`: their time-outs (a server's are in
+//!   `upstream/late.rs`); `half_closed`: clients that send no more
 
 mod admission;
 mod answer;

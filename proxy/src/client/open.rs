@@ -1,4 +1,4 @@
-//! A client connects, and uses a login at servers.
+//! Connecting of clients, and the logins that they use at servers.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -75,7 +75,7 @@ impl Engine {
         Some(Endpoint::Client(id))
     }
 
-    /// The transform with which a client's connection begins; `None`: there is none.
+    /// The transform with which a client's connection begins; `None` if it begins without one.
     fn first_transform(&self, listener: u16, protocol: &dyn Protocol) -> Option<Box<dyn Transform>> {
         match self.tree.tls(usize::from(listener)) {
             Some(tls) if !protocol.upgrades() => Some(tls.accept()),

@@ -1,4 +1,4 @@
-//! The lane of a client's own, as its session sees it.
+//! A client's own lane, as its session sees it.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ impl Clients {
         self.own_lane(id).is_some()
     }
 
-    /// The session of this client; that of nobody if there is none.
+    /// The session of this client; an empty one for a request that no client has made.
     pub(crate) fn session(&self, id: Option<ClientId>) -> &Session {
         let client = id.and_then(|id| self.table.get(id));
         client.map_or(Session::NOBODY, |client| &client.session)
@@ -85,8 +85,8 @@ impl Clients {
 }
 
 impl Engine {
-    /// Serves a request on a lane of the client's own. `before`: requests to be sent first, whose replies
-    /// nobody gets.
+    /// Serves a request on a lane of the client's own. `before`: requests to be sent first, whose replies no
+    /// client gets.
     pub(super) fn dedicate(
         &mut self,
         id: ClientId,
@@ -147,8 +147,8 @@ impl Engine {
         }
     }
 
-    /// The client's next request needs nothing that the server keeps on the client's lane: any lane will do for
-    /// it.
+    /// The client's next request needs nothing that the server keeps on the client's lane: any lane will do
+    /// for it.
     pub(super) fn leave_lane(&mut self, id: ClientId) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
@@ -217,7 +217,7 @@ impl Engine {
         let session = client.session.get_mut();
         let outlives = session.is_some_and(|session| {
             let outlives = protocol.outlives(session, state);
-            // No server keeps anything for it, whatever becomes of it.
+            // No server keeps anything for the client from now on.
             session.retention = Retention::Clean;
             outlives
         });

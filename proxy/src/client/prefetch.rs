@@ -1,4 +1,4 @@
-//! The prefetch looks at what a client has sent before its requests are served.
+//! The prefetch reads a client's bytes before its requests are served.
 
 use crate::{
     embedded,

@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Client {
-    /// Returns whether it gets what it has not asked for. One that is to be closed still gets the rest of a
+    /// Returns whether it gets messages without a request. One that is to be closed still gets the rest of a
     /// message that has begun.
     fn gets_more(&self) -> bool {
         !self.closing || self.pushing.is_some()

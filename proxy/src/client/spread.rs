@@ -25,8 +25,8 @@ use crate::{
     upstream::ELSEWHERE,
 };
 
-/// Keys that are grouped in one turn. Behind routes with many children each key costs more: what counts then is
-/// how many ends of ways were looked at.
+/// Keys that are grouped in one turn. Behind routes with many children each key costs more: what counts then
+/// is how many ends of ways were looked at.
 const ENDS_IN_A_TURN: usize = 8 * 1024;
 
 /// The progress of a request in this turn.
@@ -271,7 +271,8 @@ impl Engine {
         keys.len()
     }
 
-    /// Do the keys of this group still go the same way? Members may have come or gone since they were grouped.
+    /// Do the keys of this group still go the same way? Members may have come or gone since they were
+    /// grouped.
     fn is_together(&mut self, spread: &Spread, walk: &Walk<'_>, group: usize) -> bool {
         let (key_groups, mut first) = (&spread.key_groups, None);
         let mut keys = key_groups.keys_of(group).map(|key| key_groups.keys[key]);

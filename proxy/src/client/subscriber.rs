@@ -1,4 +1,4 @@
-//! A client with subscriptions, at one server or several: its connections, and what comes on them.
+//! A client with subscriptions, at one server or several: its connections, and the messages on them.
 //!
 //! Invariant: a client waits only for a connection to a server whose number is greater than those of all
 //! servers to which it has one. Clients therefore never wait for each other in a circle.

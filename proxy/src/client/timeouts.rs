@@ -76,7 +76,8 @@ impl Engine {
         self.share_room();
     }
 
-    /// Closes the clients that were admitted by one of these cached logins: their server has rejected it since.
+    /// Closes the clients that were admitted by one of these cached logins: their server has rejected it
+    /// since.
     pub fn end_logins(&mut self, numbers: &[u64]) {
         let all = self.clients.table.iter_mut();
         let by_these = all.filter_map(|(id, client)| {

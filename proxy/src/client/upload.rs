@@ -1,4 +1,4 @@
-//! Requests that are too large for a shared lane are passed on as they come.
+//! Uploads: requests that are too large for a shared lane are passed on as they come.
 
 use std::{rc::Rc, time::Duration};
 

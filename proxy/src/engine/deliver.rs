@@ -1,14 +1,14 @@
-//! The way home of every answer: to whom it goes, and when.
+//! Delivery of every answer to its receiver.
 //!
 //! A client gets its answer at once. A receiver inside the engine (a flight, an operation, a task, a login)
-//! may ask somebody else when it is answered, and may be answered at once again: by the embedded store, or by
+//! may ask another one when it is answered, and may be answered at once again: by the embedded store, or by
 //! an error. An answer that is made while a request walks down waits in a queue until the walk is over.
 //! Therefore:
 //!
 //! * a receiver that has asked several has asked all of them before the first answer arrives;
-//! * what a receiver has put aside for a walk is back in its place when an answer arrives;
-//! * answers are not handed on within each other, however many receivers are answered at once. Only the answer
-//!   *of* a receiver goes up to its own parent directly, at most as far as the tree is high.
+//! * the state that a receiver has lent to a walk is back when an answer arrives;
+//! * answers are not handed on within each other, however many receivers are answered at once. Only the
+//!   answer *of* a receiver goes up to its own parent directly, at most as far as the tree is high.
 //!
 //! Lanes that become free meanwhile are given to the clients that wait for one in the same way.
 

@@ -1,4 +1,4 @@
-//! Connections of all kinds, and which of them have bytes to send at the end of a turn.
+//! Connections of all kinds, and the list of those with bytes to send at the end of a turn.
 
 use super::{Endpoint, Engine};
 use crate::{reactor::Conn, stream::Stream};

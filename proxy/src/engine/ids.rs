@@ -1,5 +1,5 @@
-//! The handles by which the parts of an engine speak of each other's entries, and the addresses that are made
-//! of handles. A part needs no more than these to send a reply home.
+//! The handles by which the parts of an engine name each other's entries, and the addresses that are made of
+//! handles. A part needs no more than these to deliver a reply.
 
 use crate::table::Id;
 

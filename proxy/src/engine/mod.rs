@@ -3,10 +3,10 @@
 //! both.
 //!
 //! Here are the hubs that every request passes:
-//! * `ids`: the handles by which parts speak of each other's entries, and where replies go
-//! * `deliver`: hands each answer to whom it is for; `waiting` has those that are made within a walk
-//! * `timers`: what is woken at a time; `flush`: which connections have bytes to send
-//! * `actions`: what the worker does after the events of a turn
+//! * `ids`: the handles by which parts name each other's entries, and the destinations of replies
+//! * `deliver`: hands each answer to its receiver; `waiting` has those that are made within a walk
+//! * `timers`: the sleepers and their times; `flush`: the connections with bytes to send
+//! * `actions`: the worker's actions after the events of a turn
 
 mod actions;
 mod deliver;

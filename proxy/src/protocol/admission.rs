@@ -62,8 +62,8 @@ pub struct AdmissionContext<'a> {
     pub host: Option<IpAddr>,
     /// The login may be [upgraded](Admission::Upgrade) to TLS.
     pub offers_tls: bool,
-    /// Nobody between the client and the proxy can read what is said: it is within TLS, or comes through a Unix
-    /// socket.
+    /// Nobody between the client and the proxy can read what is said: it is within TLS, or comes through a
+    /// Unix socket.
     pub is_private: bool,
     /// The key with which clients may encrypt passwords elsewhere.
     pub key: Option<&'a PasswordKey>,

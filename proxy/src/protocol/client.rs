@@ -157,8 +157,8 @@ pub trait ClientSide: Send + Sync {
     /// The client's dedicated lane has ended, with what its server kept for the client; `_lane` is what the
     /// codec kept for the lane. What waited there is answered with an error. Returns whether the session has
     /// all that the client relies on, so that its next requests mean the same on another lane; otherwise the
-    /// client is closed, as by default. Its retention is [`Retention::Clean`] from then on; where it was so before,
-    /// nothing is asked.
+    /// client is closed, as by default. Its retention is [`Retention::Clean`] from then on; where it was so
+    /// before, nothing is asked.
     ///
     /// [`Retention::Clean`]: super::Retention::Clean
     fn outlives(&self, _: &mut Session, _lane: &StateSlot) -> bool {
@@ -166,8 +166,9 @@ pub trait ClientSide: Send + Sync {
     }
 
     /// Notes in the session what the server keeps for the client after this reply on a dedicated lane. The
-    /// bytes are the complete reply, or its head or last part if it is large, or a part with a trailer, as the
-    /// server has sent them: [`finish`](super::ServerSide::finish) sees them behind this. By default nothing changes.
+    /// bytes are the complete reply, or its head or last part if it is large, or a part with a trailer, as
+    /// the server has sent them: [`finish`](super::ServerSide::finish) sees them behind this. By default
+    /// nothing changes.
     fn answered(&self, _: &mut Session, _command: u16, _: &Reply, _bytes: &[u8]) {}
 
     /// Is a reply with this outcome kept from a client that asked for quiet? By default every one is: such a
@@ -187,8 +188,8 @@ pub trait ClientSide: Send + Sync {
         b""
     }
 
-    /// The number of the [cached login](super::CachedLogin) by which the client was admitted; 0: by none, as by
-    /// default.
+    /// The number of the [cached login](super::CachedLogin) by which the client was admitted; 0: by none, as
+    /// by default.
     fn cached_login(&self, _: &Session) -> u64 {
         0
     }

@@ -23,8 +23,8 @@ pub trait CopySupport: Repair {
         false
     }
 
-    /// Appends the request for the other copies after this complete reply to [`CopySupport::read_back`]. `_unix`:
-    /// the current time in seconds since 1970. By default it removes theirs.
+    /// Appends the request for the other copies after this complete reply to [`CopySupport::read_back`].
+    /// `_unix`: the current time in seconds since 1970. By default it removes theirs.
     fn store_read_back(
         &self,
         request: &Request,
@@ -60,9 +60,9 @@ pub trait CopySupport: Repair {
         false
     }
 
-    /// Appends the request that stores what this complete reply to [`CopySupport::fetch`] has, unless the copy has
-    /// a value. `_unix`: the current time in seconds since 1970. Returns false, and appends nothing, if the
-    /// reply has nothing to be stored.
+    /// Appends the request that stores what this complete reply to [`CopySupport::fetch`] has, unless the
+    /// copy has a value. `_unix`: the current time in seconds since 1970. Returns false, and appends nothing,
+    /// if the reply has nothing to be stored.
     fn store_fetched(&self, _key: &[u8], _reply: &[u8], _unix: u64, _out: &mut Vec<u8>) -> bool {
         false
     }

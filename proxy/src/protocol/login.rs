@@ -34,8 +34,8 @@ pub enum Login {
     /// The server does not accept the pool's own login, for this reason. It will not until an operator
     /// corrects one of them.
     Rejected(String),
-    /// The server has no room for one more connection with the login that a client has named, and is well: what
-    /// waits for the login waits for another connection.
+    /// The server has no room for one more connection with the login that a client has named, and is well:
+    /// what waits for the login waits for another connection.
     Full {
         /// The server's reply, for requests that get none in time.
         reply: Vec<u8>,

@@ -4,8 +4,8 @@
 //!
 //! A protocol has two ends: [`ClientSide`], where its clients are, and [`ServerSide`], where its servers are.
 //! [`Requests`] is what both of them, and the routes between them, read in messages and change in them. What
-//! only some protocols can do is a part of its own that a protocol offers or not ([`Channels`], [`CopySupport`],
-//! [`Cacheable`], [`PoolState`], [`Embedded`], [`Texts`]).
+//! only some protocols can do is a part of its own that a protocol offers or not ([`Channels`],
+//! [`CopySupport`], [`Cacheable`], [`PoolState`], [`Embedded`], [`Texts`]).
 
 mod accounts;
 mod admission;
@@ -129,8 +129,8 @@ pub const UNASKED: u16 = u16::MAX;
 /// One protocol: what it is called and what its commands do, beside its two ends. First what every protocol
 /// must say, then what has a default.
 pub trait Protocol: ClientSide + ServerSide + Requests {
-    /// The protocol's name in configurations. The reply styles of one protocol share the name; a process has only
-    /// one of them.
+    /// The protocol's name in configurations. The reply styles of one protocol share the name; a process has
+    /// only one of them.
     fn name(&self) -> &'static str;
 
     /// The names of the commands in configurations; a name's index is the command's number. A request may

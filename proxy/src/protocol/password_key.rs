@@ -1,6 +1,7 @@
 //! The key with which passwords are encrypted where there is no TLS, as `caching_sha2_password` does.
 //!
-//! An attacker between two ends can offer a key of its own: this one keeps a password from those who only listen.
+//! An attacker between two ends can offer a key of its own: this one keeps a password from those who only
+//! listen.
 
 use std::fmt;
 

@@ -14,8 +14,8 @@ pub enum Plan {
     Later,
     /// The request changes the client's [subscriptions](super::Channels), which may be at several servers.
     Subscribe,
-    /// The request has several keys. It walks the tree as it is if all of them are at one server; otherwise it
-    /// is [split](super::Requests::spread).
+    /// The request has several keys. It walks the tree as it is if all of them are at one server; otherwise
+    /// it is [split](super::Requests::spread).
     Spread {
         /// It can be split.
         is_divisible: bool,
@@ -49,8 +49,8 @@ pub enum Plan {
     /// The proxy answers which proxies clients of this listener may use, in this form of those in which the
     /// protocol tells it. While they are not known, what the codec has appended is the reply.
     Announce(u16),
-    /// A login begins anew: what the codec has appended leaves, and [`admit`](super::ClientSide::admit) is called
-    /// at once, without bytes. Nothing may be due to the client.
+    /// A login begins anew: what the codec has appended leaves, and [`admit`](super::ClientSide::admit) is
+    /// called at once, without bytes. Nothing may be due to the client.
     Admit,
     /// The connection is closed after the replies that are due and what the codec has appended.
     Close,

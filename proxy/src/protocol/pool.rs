@@ -60,8 +60,8 @@ pub trait PoolState: Send + Sync {
         None
     }
 
-    /// A request has failed at this member. Returns whether it may be given anew to the member that is named for
-    /// it then, for which it may have to wait as well. By default it may not.
+    /// A request has failed at this member. Returns whether it may be given anew to the member that is named
+    /// for it then, for which it may have to wait as well. By default it may not.
     fn failed(&self, _: &PoolRequest<'_>, _: &Answerer<'_>, _: &Failed<'_>) -> bool {
         false
     }
@@ -154,7 +154,7 @@ pub struct PoolRequest<'a> {
     pub request: &'a Request,
     /// The request's own words; for a streamed one, its head.
     pub message: &'a [u8],
-    /// The session of the client that asks, with its login; that of nobody, if it is no client's.
+    /// The session of the client that asks, with its login; an empty one if no client has made the request.
     pub session: &'a Session,
     /// The time since 1970, in µs.
     pub unix: u64,

@@ -2,8 +2,8 @@
 //! each member has.
 //!
 //! The state of a pool whose members follow each other counts what has happened at one of them. Before
-//! another one is asked for a sign that it has all of that, the count is noted ([`ReachedCount::mark`]); when the
-//! sign has come, the member has what was counted by then ([`ReachedCount::raise`]).
+//! another one is asked for a sign that it has all of that, the count is noted ([`ReachedCount::mark`]); when
+//! the sign has come, the member has what was counted by then ([`ReachedCount::raise`]).
 
 use std::sync::{
     Arc,
@@ -24,8 +24,8 @@ pub struct PoolCount(Arc<AtomicU64>);
 #[derive(Clone, Debug, Default)]
 pub struct ReachedCount(Arc<AtomicU64>);
 
-/// One word that the state of a pool keeps for a member, as long as anything refers to that: what the state has
-/// found out about it, in the codec's words. 0: nothing.
+/// One word that the state of a pool keeps for a member, as long as anything refers to that: what the state
+/// has found out about it, in the codec's words. 0: nothing.
 #[derive(Clone, Debug, Default)]
 pub struct MemberNote(Arc<(AtomicU32, Notify)>);
 
@@ -51,8 +51,8 @@ impl MemberNote {
         self.0.0.store(word, SeqCst);
     }
 
-    /// Something was heard of the member that what is noted does not explain: it is asked now, and not when its
-    /// next question is due.
+    /// Something was heard of the member that what is noted does not explain: it is asked now, and not when
+    /// its next question is due.
     pub fn doubt(&self) {
         self.0.1.notify_waiters();
     }

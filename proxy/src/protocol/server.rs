@@ -56,12 +56,11 @@ pub trait ServerSide: Send + Sync {
     }
 
     /// Sees a complete reply, or the head or last part of a large one, or a part that has a
-    /// [trailer](Reply::trailer) and has come whole: what it says about the state of the
-    /// lane, and what its client is to read in its place. `_command`: that of the request, or of one that
-    /// went [before](Outgoing::ask_before) it. Returns the reply in place of this one, which was appended to
-    /// `_out`: the outcome tells routes what the reply comes to. `None`: the reply stays as it is. What
-    /// stands in place of a head is ignored. Called only where the codec [fits
-    /// requests](Self::fits_requests).
+    /// [trailer](Reply::trailer) and has come whole: what it says about the state of the lane, and what its
+    /// client is to read in its place. `_command`: that of the request, or of one that went
+    /// [before](Outgoing::ask_before) it. Returns the reply in place of this one, which was appended to
+    /// `_out`: routes go by its outcome. `None` if the reply stays as it is. What stands in place of a head
+    /// is ignored. Called only where the codec [fits requests](Self::fits_requests).
     fn finish(
         &self,
         _lane: &mut StateSlot,

@@ -27,10 +27,10 @@ pub struct ServerLogin<'a> {
     pub is_shared: bool,
     /// The login must be [upgraded](super::Login::Upgrade) to TLS before anything secret is said.
     pub wants_tls: bool,
-    /// What the server tells of itself that clients are [greeted](super::ClientSide::greeting) with, in the
-    /// codec's words, which sets it; empty: nothing.
+    /// The server's part of the clients' [greeting](super::ClientSide::greeting), in the codec's words, which
+    /// sets it; empty: nothing.
     pub said: Vec<u8>,
-    /// What the server tells of its version, in the codec's words, which sets it; 0: nothing.
+    /// The server's version, in the codec's words, which sets it; 0 if the server tells none.
     pub version: u64,
 }
 

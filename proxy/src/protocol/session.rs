@@ -20,8 +20,8 @@ pub struct Session {
     pub form: u16,
     /// The state that the server keeps for the client on its dedicated lane.
     pub retention: Retention,
-    /// The request that is planned needs nothing that the server keeps on the client's lane, which is given back
-    /// before.
+    /// The request that is planned needs nothing that the server keeps on the client's lane, which is given
+    /// back before.
     pub leaves_lane: bool,
     /// The number of the client's connection, which no other client of the process has.
     pub id: u64,
@@ -106,16 +106,16 @@ pub enum Retention {
     /// The server keeps nothing: the lane is free for another client after its last reply.
     #[default]
     Clean,
-    /// The server keeps only what the last request has left. The lane stays the client's for a second, or until
-    /// another client waits for one; what is left is lost then.
+    /// The server keeps only what the last request has left. The lane stays the client's for a second, or
+    /// until another client waits for one; what is left is lost then.
     Loose,
     /// The server keeps something, as the beginning of a transaction: the lane stays the client's.
     Kept,
     /// The server keeps nothing but the login that the session has now: after its last reply, the lane is
     /// free for another client with that login.
     Moved,
-    /// The server keeps something that it forgets when it is [reset](super::ServerSide::reset): after its last
-    /// reply, the lane is reset and then free.
+    /// The server keeps something that it forgets when it is [reset](super::ServerSide::reset): after its
+    /// last reply, the lane is reset and then free.
     Dirty,
     /// The server keeps something that no other client may find: the lane is closed after its last reply.
     Spoilt,

@@ -113,8 +113,8 @@ pub trait Reactor: Sized {
     /// Sends all of `bytes`, which comes back empty, with another allocation. Must not be called while
     /// [`Reactor::backlog`] is above 0.
     fn send(&mut self, conn: Conn, bytes: &mut Vec<u8>);
-    /// Sends all of `bytes`, which stay with the caller. Must not be called while [`Reactor::backlog`] is above
-    /// 0.
+    /// Sends all of `bytes`, which stay with the caller. Must not be called while [`Reactor::backlog`] is
+    /// above 0.
     fn send_copy(&mut self, conn: Conn, bytes: &[u8]);
     /// Sends a piece of a received buffer as it is. What the socket does not take at once is copied, so that
     /// the buffer may be recycled right after. Must not be called while [`Reactor::backlog`] is above 0, nor

@@ -20,8 +20,8 @@ use super::{
 };
 use crate::{config::schema::ServerTls, protocol::Transform};
 
-/// Makes the transforms of connections that others have begun. All workers share it, and so a client may go on
-/// with its session at any of them.
+/// Makes the transforms of connections that others have begun. All workers share it, and so a client may go
+/// on with its session at any of them.
 pub struct Acceptor {
     pub(super) watch: FileWatch<ServerConfig>,
 }

@@ -1,4 +1,4 @@
-//! The beginning of a handshake that nobody goes on with.
+//! The first message of a handshake that is not continued.
 
 use std::{net::IpAddr, sync::Arc};
 

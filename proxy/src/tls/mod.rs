@@ -14,8 +14,8 @@
 //! * `own`: the certificate that the process makes for itself
 //! * `hello`: how a client begins; `session`: one connection; `failure`: why its handshake came to nothing
 //!
-//! Invariant: what is in use was made of files that were read together and fit each other. No file makes
-//! anybody wait, and whatever is wrong with one, what was in use before stays.
+//! Invariant: what is in use was made of files that were read together and fit each other. No connection
+//! waits for a file, and if a file is unusable, the certificates in use stay.
 
 mod acceptor;
 mod certificates;

@@ -1,4 +1,5 @@
-//! The certificate that the process makes for itself, for clients that want TLS where no certificate is named.
+//! The certificate that the process makes for itself, for clients that want TLS where no certificate is
+//! named.
 //!
 //! Nobody has signed it: it keeps what is said from those who listen, and proves nothing.
 

@@ -12,8 +12,8 @@ const HANDSHAKE: u8 = 22;
 const ALERT: u8 = 21;
 /// The alert for who does not speak TLS: a fatal one, of an unexpected message.
 const UNEXPECTED: [u8; 7] = [ALERT, 3, 3, 0, 2, 2, 10];
-/// Bytes that a connection counts for beside the buffers of its stream. Its keys and the library's buffer take
-/// 8.5 KiB as measured, and a record that has come in part up to 16 KiB more.
+/// Bytes that a connection counts for beside the buffers of its stream. Its keys and the library's buffer
+/// take 8.5 KiB as measured, and a record that has come in part up to 16 KiB more.
 const MEMORY: usize = 16 * 1024;
 /// The library's buffer grows beyond this size for records that do not fit, in bytes.
 const BUFFER: usize = 4096;

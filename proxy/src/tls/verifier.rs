@@ -46,7 +46,7 @@ impl ServerCertVerifier for Lenient {
         let Some(authority) = &self.authority else {
             return Ok(ServerCertVerified::assertion());
         };
-        // The name is looked at last: whatever else is wrong is told before.
+        // The name is checked last: any other fault is reported first.
         match authority.verify_server_cert(certificate, between, name, status, now) {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

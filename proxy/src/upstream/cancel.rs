@@ -1,6 +1,6 @@
-//! The end of what a server does for a client: by an order, because it takes too long, or because nobody waits
-//! for it any more. A server goes on with what it was asked when the connection is closed: it is asked to end
-//! that on another one. It lets nobody end what is another account's: that connection has the client's login.
+//! Cancellation of a server's work for a client: by an order, because it takes too long, or because no client
+//! waits for it any more. A server does not stop when the connection is closed, so that it is asked on
+//! another connection. No account may cancel another one's work: that connection has the client's login.
 //!
 //! Invariant: all workers together have one such connection to a server at a time. It is not counted with
 //! those that clients may have, so that there is room for it when these are all in use.
@@ -53,7 +53,7 @@ impl Engine {
         }
     }
 
-    /// A lane ends, and nobody waits any more for what its server does there.
+    /// A lane ends, and no client waits any more for what its server does there.
     pub(super) fn cancel_abandoned(&mut self, lane: &Lane, outcome: Outcome) {
         // The server of a lost connection knows of the loss, or has ended.
         let is_abandoned =

@@ -106,7 +106,7 @@ impl Engine {
     }
 
     /// Counts every request that waits on a lane, and every operation on copies, as a change of everything:
-    /// nobody knows what those change that were sent before.
+    /// the effect of those that were sent before is unknown.
     fn count_those_under_way(&mut self) {
         let Some(changes) = self.near.changes() else {
             return;
@@ -249,7 +249,7 @@ fn of_keys(
         Some(_) => others.push(key.of(message)),
     });
     match first {
-        // It changes keys, and nobody knows which.
+        // It changes keys that are not known.
         None => changes.of_everything(),
         Some(key) if others.is_empty() => changes.of_key(key.of(message)),
         Some(key) => changes.of_keys(std::iter::once(key.of(message)).chain(others)),

@@ -3,8 +3,8 @@
 //! Invariant: the memory that a large reply takes is bounded. If no other request waits behind it, the lane
 //! is not read any further while more than [`HIGH_WATER`] bytes wait for the client. If others wait behind
 //! it, the reply is buffered, up to the configured total; beyond that total the lane waits for the reader,
-//! for a limited time (`pause.rs`). A part of a split request that must come before anything else can leave is
-//! read to its end: if there is no room for that, clients are closed (`room.rs`).
+//! for a limited time (`pause.rs`). A part of a split request that must come before anything else can leave
+//! is read to its end: if there is no room for that, clients are closed (`room.rs`).
 //!
 //! Invariant: a lane is paused only while a reply to the slow reader is under way. The next reply may be
 //! for another client, and holding it back would free no memory. If the next reply is for the same reader,

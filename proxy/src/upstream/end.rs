@@ -43,8 +43,9 @@ impl Engine {
         }
     }
 
-    /// Does a server that has greeted this lane take long over, or break off, a login that none has ever accepted?
-    /// Any client that may connect to a listener can bring such a login: it says nothing of the server.
+    /// Does a server that has greeted this lane take long over, or break off, a login that none has ever
+    /// accepted? Any client that may connect to a listener can bring such a login: it says nothing of the
+    /// server.
     fn has_unproven_login(&self, id: LaneId) -> bool {
         self.servers.lanes.get(id).is_some_and(|lane| {
             let is_login = matches!(lane.phase, Phase::Login) && lane.received > 0;

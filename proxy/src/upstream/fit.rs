@@ -32,7 +32,8 @@ impl Engine {
         };
         let streamed = (message.len() as u64) < request.len();
         if streamed {
-            // A value whose last byte has come while the request was not written yet is nobody's upload.
+            // A value whose last byte has come while the request was not written yet is no upload of the
+            // lane.
             lane.uploading = self.servers.uploader;
             lane.active = now;
             lane.pace = Pace::since(now);

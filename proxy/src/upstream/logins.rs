@@ -1,7 +1,7 @@
 //! The logins of lanes: a request goes on a lane that has logged in as its client asks.
 //!
-//! Invariant: a worker knows at most `limits.logins` logins at a time, however many names clients use. Lanes with
-//! a login that no client uses any more are closed as soon as no request waits on them.
+//! Invariant: a worker knows at most `limits.logins` logins at a time, however many names clients use. Lanes
+//! with a login that no client uses any more are closed as soon as no request waits on them.
 //!
 //! Invariant: the last quarter of them is for hosts that have brought less than half of all. One host
 //! therefore leaves room for others, whatever its clients say.

@@ -9,9 +9,9 @@
 //! behind it do not wait for a slow reader. A slow reader delays them by at most half the time-out
 //! (`pause.rs`). A large message that hardly moves loses its seat when others want it (`pace.rs`).
 //!
-//! `lane/` is one connection and what is noted of it, `lanes/` those of one member by their kinds, and
-//! `servers` all of a worker. The other files are what happens to a lane: it is opened and logs in, is given
-//! requests, receives replies, is late or paused, and ends.
+//! `lane/` is one connection with its state, `lanes/` are those of one member by their kinds, and `servers`
+//! all of a worker. The other files are the life of a lane: it is opened and logs in, is given requests,
+//! receives replies, is late or paused, and ends.
 
 mod again;
 mod arrival;

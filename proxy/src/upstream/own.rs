@@ -1,5 +1,5 @@
-//! Requests of a pool's own: what its state asks. They leave on lanes of the pool's own, where no request of
-//! a client delays them.
+//! Requests of a pool's own: the questions of its state. They leave on lanes of the pool's own, where no
+//! request of a client delays them.
 
 use std::sync::Arc;
 

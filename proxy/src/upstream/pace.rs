@@ -1,4 +1,4 @@
-//! Places for large messages, and the clients that lose them.
+//! Seats for large messages, and the clients that lose them.
 //!
 //! A worker has a limited number of lanes for the large messages of one member, in both directions. An upload
 //! that finds no seat waits. A reply that finds no seat is buffered.

@@ -2,12 +2,12 @@
 //!
 //! Invariant: a lane carries a request that [needs proof](proxima_wire::message::Request::needs_proof) only
 //! behind the answer to a question, and only if the answer was the proof. A server that does not know the
-//! command would take the value behind it for requests, whose replies would go to other clients. The proof is a
-//! connection's: another server may have taken the address since.
+//! command would take the value behind it for requests, whose replies would go to other clients. The proof is
+//! a connection's: another server may have taken the address since.
 //!
 //! A [common command](crate::protocol::ServerSide::is_common) is proved by the answer to the protocol's
-//! [question](crate::protocol::ServerSide::proof), any other by the server's version. Where that is asked for at the
-//! login, such a request needs no proof here.
+//! [question](crate::protocol::ServerSide::proof), any other by the server's version. Where that is asked for
+//! at the login, such a request needs no proof here.
 
 use proxima_wire::message::Outcome;
 

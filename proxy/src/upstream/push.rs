@@ -1,12 +1,12 @@
 //! Messages that no request has asked for, on their way to the client that owns the lane.
 //!
-//! Invariant: a message may be as long as a server makes it, and takes little memory. It is passed on in parts,
-//! and a lane of a client is not read while more than [`HIGH_WATER`](crate::client::HIGH_WATER) bytes wait for
-//! that client. A client is therefore closed because it takes nothing for a time, and not because of what it is
-//! sent.
+//! Invariant: a message may be as long as a server makes it, and takes little memory. It is passed on in
+//! parts, and a lane of a client is not read while more than [`HIGH_WATER`](crate::client::HIGH_WATER) bytes
+//! wait for that client. A client is therefore closed because it takes nothing for a time, and not because of
+//! what it is sent.
 //!
-//! Invariant: what has come for clients and was not passed on is charged to them at once, and no lane of a client
-//! is read while clients take all memory but the reserve (`room.rs`).
+//! Invariant: bytes that have come for clients and were not passed on are charged to them at once, and no
+//! lane of a client is read while clients take all memory but the reserve (`room.rs`).
 //!
 //! Invariant: a message without an end ends its own connection. It is bounded in bytes, and it must go on.
 
@@ -161,8 +161,8 @@ impl Engine {
         !self.servers.woken.is_empty()
     }
 
-    /// Charges the client that owns this lane for what has come on it. If clients then take all memory but the
-    /// reserve, no lane of a client is read any more.
+    /// Charges the client that owns this lane for what has come on it. If clients then take all memory but
+    /// the reserve, no lane of a client is read any more.
     pub(super) fn charge_lane(&mut self, id: LaneId) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;

@@ -1,7 +1,7 @@
 //! Requests that a lane has sent are kept until they are answered: a reply must name the key that was asked
 //! for, and reads are sent again when the connection is lost (`again.rs`).
 //!
-//! Invariant: of what it has sent a lane keeps no more than [`MOST`] bytes.
+//! Invariant: a lane keeps no more of its sent requests than [`MOST`] bytes.
 
 use proxima_wire::message::Parsed;
 

@@ -128,7 +128,8 @@ impl Servers {
         })
     }
 
-    /// Takes away the answers that copies still owe to readers: whom each was for, its command, and the copy.
+    /// Takes away the answers that copies still owe to readers: the destination of each, its command, and the
+    /// copy.
     pub(crate) fn take_reads_of_copies(&mut self) -> Vec<(ReplyTo, u16, Arc<Member>)> {
         let is_read = |waiter: &Waiter| {
             let is_looked_at = matches!(

@@ -1,5 +1,5 @@
-//! Handshakes of transforms: how long one may take, how much of a turn all of them may, and how many there may
-//! be. They cost a thousand times what a request costs, and anybody can begin one.
+//! Limits of handshakes: the time of one, the part of a turn for all, and their number. A handshake costs as
+//! much as a thousand requests, and any peer can begin one.
 
 use std::{
     collections::{HashSet, VecDeque},

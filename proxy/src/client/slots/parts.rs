@@ -1,4 +1,4 @@
-//! Replies to the parts of a request that went several ways. They are held until the last has come.
+//! Replies to the parts of a request that went several ways. They are buffered until the last has come.
 
 use std::collections::VecDeque;
 
@@ -151,7 +151,8 @@ impl Slots {
         spread.is_some_and(|spread| spread.leaving.is_some())
     }
 
-    /// Does a joined or a shared reply leave, of which there is more when the client has taken what was there?
+    /// Does a joined or a shared reply leave, of which there is more when the client has taken what was
+    /// there?
     pub(in crate::client) fn leaves_in_pieces(&self) -> bool {
         let front = self.queue.first().map(|slot| &slot.state);
         self.is_leaving() || matches!(front, Some(State::Shared(_)))

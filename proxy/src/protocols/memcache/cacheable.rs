@@ -1,4 +1,4 @@
-//! Which replies of memcached may be kept: those to `get`, and to `mg` with flags that only look.
+//! The replies of memcached that may be kept: those to `get`, and to `mg` with flags that only look.
 
 use proxima_wire::{
     memcache::{self, Command},
@@ -77,7 +77,7 @@ impl<const ANNOUNCES: bool> Cacheable for Memcache<ANNOUNCES> {
     }
 
     fn kept<'b>(&self, request: &Request, _: &[u8], reply: &Reply, bytes: &'b [u8]) -> Fit<'b> {
-        // Won, stale, or a win by somebody else: a client was told to store the value anew.
+        // Won, stale, or won by another client: a client was told to store the value anew.
         let is_promise = |word: &[u8]| matches!(word, b"W" | b"X" | b"Z");
         let is_meta = request.command == Command::MetaGet as u16;
         match is_meta && words(bytes).skip(1).any(is_promise) {

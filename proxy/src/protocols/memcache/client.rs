@@ -1,4 +1,4 @@
-//! What memcached does for its clients.
+//! The client side of memcached.
 
 use std::{fmt::Display, io::Write};
 

@@ -1,4 +1,4 @@
-//! What mcrouter answers to a line that it cannot serve.
+//! mcrouter's answers to lines that it cannot serve.
 
 use memchr::memchr;
 use proxima_wire::{
@@ -91,7 +91,7 @@ fn judged(bad: Bad, line: &[u8]) -> Bad {
             let length = words.get(at).and_then(|word| std::str::from_utf8(word).ok());
             match length.and_then(|length| length.parse::<u32>().ok()) {
                 Some(length) => u64::from(length) + 2,
-                // Where the next request begins is not known.
+                // The beginning of the next request is not known.
                 None => return Bad::fatal(MALFORMED),
             }
         }

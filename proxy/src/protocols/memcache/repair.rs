@@ -1,4 +1,4 @@
-//! How a memcached server tells its life and its connections, and how it is flushed.
+//! Introduction, connections and flush of a memcached server, for repair.
 
 use std::{collections::HashSet, net::SocketAddr, time::Duration};
 

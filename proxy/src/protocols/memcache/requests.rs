@@ -1,4 +1,4 @@
-//! How memcached's requests and replies are read and changed.
+//! Reading and changing of memcached's requests and replies.
 
 use proxima_wire::{
     memcache::{self, Command, Discovery, Limits, Rewrite, error},
@@ -9,8 +9,8 @@ use super::{Memcache, mcrouter, twemproxy};
 use crate::protocol::{Change, Expiry, ReplyStyle, Requests};
 
 impl<const ANNOUNCES: bool> Memcache<ANNOUNCES> {
-    /// Reads a request by the rules of this reply style and listener. It is not inlined, so that the common way
-    /// is.
+    /// Reads a request by the rules of this reply style and listener. It is not inlined, so that the common
+    /// way is.
     #[inline(never)]
     fn changed(&self, bytes: &[u8], limits: &Limits) -> Parsed<Request> {
         let limits = Limits {

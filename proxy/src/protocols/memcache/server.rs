@@ -1,4 +1,4 @@
-//! What memcached does at its servers.
+//! The server side of memcached.
 
 use proxima_wire::{
     memcache::{self, Command},
@@ -86,7 +86,7 @@ impl<const ANNOUNCES: bool> ServerSide for Memcache<ANNOUNCES> {
         Command::from_number(command).is_none_or(|command| !command.is_meta())
     }
 
-    /// A server that knows one of the lease commands knows both. The key is nobody's.
+    /// A server that knows one of the lease commands knows both. No client uses the key.
     fn proof(&self) -> Option<Question> {
         Some((Command::LeaseGet as u16, b"lease-get proxima:leases\r\n"))
     }

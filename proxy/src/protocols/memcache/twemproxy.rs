@@ -7,7 +7,7 @@ use proxima_wire::{
 
 use super::grammar::Grammar;
 
-/// Whether twemproxy takes this command. Every number is below 64.
+/// Returns whether twemproxy takes this command. Every number is below 64.
 const fn is_taken(command: Command) -> bool {
     use Command::*;
     matches!(

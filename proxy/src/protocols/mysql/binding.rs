@@ -1,10 +1,11 @@
-//! Why a session stays at its connection until it ends: what the server keeps for it and does not report.
+//! The reasons why a session stays at its connection until it ends: state that the server keeps for it and
+//! does not report.
 
 use std::fmt;
 
 use super::words::{begins_with, has_word};
 
-/// One reason.
+/// One such reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Binding {
     UserVariables,
@@ -37,7 +38,7 @@ pub(super) enum Binding {
 const LOOKED_AT: usize = 4096;
 
 impl Binding {
-    /// What a statement with this text leaves, where it is known that it leaves something.
+    /// The state that a statement with this text leaves, if it is known to leave some.
     pub(super) fn of(text: &[u8]) -> Self {
         let text = &text[..text.len().min(LOOKED_AT)];
         let has = |words: &[&str]| words.iter().any(|word| has_word(text, word.as_bytes()));

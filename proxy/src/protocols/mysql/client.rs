@@ -1,4 +1,4 @@
-//! What MySQL does for its clients.
+//! The client side of MySQL.
 
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ impl ClientSide for Mysql {
             commands::FIELD_LIST => (request.command, Statement::of(Class::Read), whole()?),
             _ => return None,
         };
-        // What waits for nothing would be stale at a reader.
+        // A read that waits for nothing would be stale at a reader.
         let waits = request.command != commands::FIELD_LIST && !shows(text);
         let hint = Hint::of(text);
         let is_eventual = hint.is_eventual.unwrap_or(client.door.is_eventual);
@@ -126,7 +126,7 @@ impl ClientSide for Mysql {
         let Some(client) = session.state.get_mut::<Client>() else {
             return Plan::Close;
         };
-        // A statement of several packets is answered behind them. Of more than two nobody knows yet.
+        // A statement of several packets is answered behind them. More than two are not known yet.
         client.sequence = if request.is_open { 2 } else { 1 };
         match request.command {
             commands::QUIT => Plan::Close,
@@ -147,7 +147,7 @@ impl ClientSide for Mysql {
             }
             commands::CHANGE_USER => match admit::change_user(client, message) {
                 true => {
-                    // What the server keeps is that of the one who the client was.
+                    // The server keeps the state of the user that the client was before.
                     if has_lane {
                         session.retention = Retention::Spoilt;
                     }
@@ -237,7 +237,7 @@ impl ClientSide for Mysql {
         settle(session);
     }
 
-    /// A prepared statement that was not prepared is none.
+    /// A prepared statement that failed to be prepared does not exist.
     fn rejected(&self, session: &mut Session, command: u16, has_lane: bool) -> bool {
         if let Some(client) = session.state.get_mut::<Client>() {
             if command == commands::PREPARE {
@@ -250,8 +250,8 @@ impl ClientSide for Mysql {
         true
     }
 
-    /// What a session that was only loosely tied to its connection has lost there is what the statement before
-    /// has left.
+    /// A session that was only loosely tied to its connection has lost there what the statement before has
+    /// left.
     fn outlives(&self, session: &mut Session, _: &StateSlot) -> bool {
         let client = session.state.get_mut::<Client>();
         client.is_some_and(|client| {
@@ -262,7 +262,7 @@ impl ClientSide for Mysql {
     }
 
     fn user<'a>(&self, session: &'a Session) -> &'a [u8] {
-        // What is asked for a login is asked as the user that the client wants to be.
+        // A question about a login is asked as the user that the client wants to be.
         if let Some(pending) = Client::of(session).and_then(|client| client.pending.as_ref()) {
             return &pending.claim.user;
         }

@@ -30,7 +30,7 @@ pub(super) const REPLAY_ID: u16 = 26;
 pub(super) const REPLAY_PREPARE: u16 = 27;
 /// A statement of the proxy's own that ends another one.
 pub(super) const CANCEL: u16 = 28;
-/// What members are asked again and again.
+/// The question that members are asked again and again.
 pub(super) const MONITOR: u16 = 29;
 
 /// The names of all commands, the classes of statements first.
@@ -67,7 +67,7 @@ pub(super) static NAMES: [&str; 30] = [
     "monitor",
 ];
 
-/// The command of a message with this first byte. That of a statement is known when its text was read.
+/// The command of a message with this first byte. The command of a statement is known when its text was read.
 pub(super) const fn of(first: u8) -> u16 {
     match first {
         0x01 => QUIT,

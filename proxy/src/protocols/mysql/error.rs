@@ -15,7 +15,7 @@ pub(super) struct Error(pub(super) u16, pub(super) [u8; 5]);
 pub(super) const ACCESS_DENIED: Error = Error(1045, *b"28000");
 /// A message that is not served, or that no server knows.
 pub(super) const UNKNOWN_COMMAND: Error = Error(1047, *b"08S01");
-/// A schema that is none, or that the user may not see.
+/// A schema that does not exist, or that the user may not see.
 pub(super) const NO_SCHEMA: [u16; 2] = [1049, 1044];
 /// KILL of a connection that is not there.
 pub(super) const NO_SUCH_THREAD: Error = Error(1094, *b"HY000");
@@ -27,7 +27,7 @@ pub(super) const NO_CURSOR: Error = Error(1421, *b"HY000");
 pub(super) const TOO_MANY_STATEMENTS: Error = Error(1461, *b"42000");
 /// Anything else that the proxy cannot do.
 pub(super) const OTHER: Error = Error(1105, *b"HY000");
-/// What is said at a login cannot be understood.
+/// The client's words at a login cannot be understood.
 pub(super) const BAD_HANDSHAKE: Error = Error(1043, *b"08S01");
 /// As many clients are this user as may be.
 pub(super) const TOO_MANY_CLIENTS: Error = Error(1203, *b"42000");
@@ -103,7 +103,7 @@ pub(super) fn ends_service(packet: &[u8]) -> bool {
     })
 }
 
-/// How a request ends that a server answers with this error.
+/// The outcome of a request that a server answers with this error.
 pub(super) fn outcome(error: &ErrPacket<'_>) -> Outcome {
     match error.code {
         // The number is also that of a command that is not known.

@@ -1,4 +1,4 @@
-//! What was found in a text, as its request carries it from where it is read to where it is planned.
+//! Findings about a text, as its request carries them from reading to planning.
 
 use proxima_wire::{
     message::Request,
@@ -7,7 +7,7 @@ use proxima_wire::{
 
 use super::commands;
 
-/// What was found in a text, in one number: flags, and above them the number of the class.
+/// The findings about a text in one number: flags, and above them the number of the class.
 const READS_SESSION: u32 = 1;
 const CHANGES_SESSION: u32 = 2;
 const IS_SEVERAL: u32 = 4;
@@ -15,7 +15,7 @@ const WAS_READ: u32 = 8;
 const WAITS: u32 = 16;
 const CLASS: u32 = 8;
 
-/// What was found in a text, as a request carries it. `waits`: a read of it is to be fresh.
+/// The findings about a text, as a request carries them. `waits`: a read of it is to be fresh.
 pub(super) fn noted(statement: Statement, waits: bool) -> u32 {
     let flag = |is: bool, flag: u32| if is { flag } else { 0 };
     WAS_READ
@@ -31,7 +31,7 @@ pub(super) const fn waits(request: &Request) -> bool {
     request.key_step & WAITS != 0
 }
 
-/// What was found in the text of this request.
+/// The findings about the text of this request.
 pub(super) fn found(request: &Request) -> Statement {
     let has = |flag: u32| request.key_step & flag != 0;
     let class = Class::ALL.get((request.key_step >> CLASS) as usize);

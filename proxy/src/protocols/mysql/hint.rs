@@ -1,14 +1,14 @@
-//! What a client says of one statement in a comment before it, as in
-//! `/* proxima: member=writer, consistency=eventual */`.
+//! A client's hint for one statement, in a comment before it, as in `/* proxima: member=writer,
+//! consistency=eventual */`.
 
 use crate::protocol::Role;
 
-/// What such a comment says. Words that are not known say nothing: the next version may know them.
+/// The hint in such a comment. Unknown words have no effect: the next version may know them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hint {
-    /// The server that is to be asked; `None`: it is not said.
+    /// The server that is to be asked; `None` if the hint does not say.
     pub(super) member: Option<Role>,
-    /// Whether the read waits for nothing; `None`: it is not said.
+    /// The read waits for nothing; `None` if the hint does not say.
     pub(super) is_eventual: Option<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! As whom, and how, the proxy logs in at a server for a client: what a session's login says in words.
+//! The identity with which the proxy logs in at a server for a client: a session's login in words.
 
 use std::fmt;
 
@@ -18,19 +18,19 @@ const TELLING: Capabilities = Capabilities::FOUND_ROWS
     .with(Capabilities::PS_MULTI_RESULTS)
     .with(Capabilities::DEPRECATE_EOF);
 
-/// What every connection to a server has.
+/// The capabilities of every connection to a server.
 const ALWAYS: Capabilities = Capabilities::PROTOCOL_41
     .with(Capabilities::TRANSACTIONS)
     .with(Capabilities::SECURE_CONNECTION)
     .with(Capabilities::PLUGIN_AUTH)
     .with(Capabilities::SESSION_TRACK);
 
-/// What proves to a server who somebody is.
+/// The proof of an identity to a server.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Proof {
     /// The password.
     Password(Vec<u8>),
-    /// What a client has shown that it knows: it is enough for `mysql_native_password`.
+    /// The key that a client has shown to know: it is enough for `mysql_native_password`.
     NativeKey(NativeKey),
 }
 
@@ -39,19 +39,19 @@ pub(super) enum Proof {
 pub(super) struct Identity {
     pub(super) user: Vec<u8>,
     pub(super) proof: Proof,
-    /// What the client has agreed on with the proxy.
+    /// The capabilities on which the client and the proxy have agreed.
     pub(super) capabilities: Capabilities,
     /// The lowest byte of the number of the collation.
     pub(super) collation: u8,
-    /// The number of the cached login that it is, or of the attempt to log in: a connection belongs to one of them.
-    /// 0: the proxy has known the user.
+    /// The number of the cached login that it is, or of the attempt to log in: a connection belongs to one of
+    /// them. 0: the proxy has known the user.
     pub(super) number: u64,
-    /// The session has a default database. Where it has none, it needs a connection that never had one.
+    /// The session has a default database. A session without one needs a connection that never had one.
     pub(super) has_schema: bool,
 }
 
 impl Identity {
-    /// What the connection to the server is to have.
+    /// The capabilities that the connection to the server is to have.
     pub(super) fn wanted(&self) -> Capabilities {
         self.capabilities.both(TELLING).with(ALWAYS)
     }
@@ -71,7 +71,7 @@ impl Identity {
         words
     }
 
-    /// The login of these words; `None`: they are none.
+    /// The identity in these words; `None` if the words are malformed.
     pub(super) fn decode(words: &[u8]) -> Option<Self> {
         let (capabilities, rest) = words.split_first_chunk::<4>()?;
         let (&[collation, has_schema, kind], rest) = rest.split_first_chunk::<3>()?;
@@ -93,7 +93,7 @@ impl Identity {
 }
 
 impl Proof {
-    /// The key for `mysql_native_password`; `None`: the password is empty.
+    /// The key for `mysql_native_password`; `None` if the password is empty.
     pub(super) fn native(&self) -> Option<NativeKey> {
         match self {
             Self::Password(password) if password.is_empty() => None,
@@ -102,14 +102,14 @@ impl Proof {
         }
     }
 
-    /// The key for `caching_sha2_password`; `None`: the password is empty, or not known.
+    /// The key for `caching_sha2_password`; `None` if the password is empty or not known.
     pub(super) fn sha2(&self) -> Option<Sha2Key> {
         self.password()
             .filter(|password| !password.is_empty())
             .map(Sha2Key::of)
     }
 
-    /// The password; `None`: it is not known.
+    /// The password; `None` if it is not known.
     pub(super) fn password(&self) -> Option<&[u8]> {
         match self {
             Self::Password(password) => Some(password),

@@ -1,6 +1,6 @@
 //! KILL, with which a client ends what a server does for another connection of its own user.
 
-/// What a client asks to be ended: the number of a connection. `None`: the text is no KILL of a number.
+/// The number of the connection that a client asks to be ended; `None` if the text is no KILL of a number.
 pub(super) fn target(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii();
     let text = text.strip_suffix(b";").unwrap_or(text);

@@ -4,8 +4,8 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{prepared::PreparedStatement, settings::Settings};
 
-/// The most statements that are kept on a connection. The one that was used longest ago is closed for a further
-/// one.
+/// The most statements that are kept on a connection. The one that was used longest ago is closed for a
+/// further one.
 const MOST: usize = 128;
 
 /// A statement as a server knows it.
@@ -41,7 +41,7 @@ impl KnownStatement {
 }
 
 impl KnownStatements {
-    /// The statement as this server knows it; `None`: it does not.
+    /// The statement as this server knows it; `None` if the server does not.
     pub(super) fn get(&mut self, prepared: &PreparedStatement) -> Option<&mut KnownStatement> {
         self.clock += 1;
         let known = self.all.get_mut(&*prepared.text)?;

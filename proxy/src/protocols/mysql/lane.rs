@@ -1,4 +1,4 @@
-//! What is kept for one connection to a server.
+//! The state of one connection to a server.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::protocol::{EndState, MemberNote};
 /// The most texts that are remembered to have been taken.
 const MOST_TAKEN: usize = 64;
 
-/// Rows have come of a statement that may have generated an id: nobody tells it.
+/// Rows have come of a statement that may have generated an id: no server tells it.
 pub(super) const UNKNOWN_ID: u64 = u64::MAX;
 
 /// The variables by which a server is asked for that.
@@ -28,35 +28,35 @@ const OF_READING: [&[u8]; 3] = [b"tx_read_only", b"transaction_read_only", b"wsr
 pub(super) struct Lane {
     /// The next step of the login.
     pub(super) stage: Stage,
-    /// What the state of the pool has noted of the server.
+    /// The pool state's note about the server.
     pub(super) noted: MemberNote,
     /// The number by which the server knows the connection.
     pub(super) connection: u32,
-    /// What both ends have agreed on.
+    /// The capabilities on which both ends have agreed.
     pub(super) capabilities: Capabilities,
     /// The server is MariaDB.
     pub(super) is_mariadb: bool,
     /// The server follows others, and can wait until it has what they have.
     pub(super) is_galera: bool,
-    /// What the server has said of itself, until it is told.
+    /// The server's offer, until it is handed on.
     pub(super) offer: Option<Offer>,
     /// The values that variables had behind the login.
     pub(super) begun: Settings,
-    /// What the server has here, as far as it differs from that.
+    /// The settings of the server here, as far as they differ from those.
     pub(super) settings: Settings,
     /// The number of the session that has used the connection last.
     pub(super) session: u64,
-    /// The number that the first packet of a reply must have. `None`: of a statement of several packets it is that
-    /// behind the last of them.
+    /// The number that the first packet of a reply must have. `None`: for a statement of several packets it
+    /// is that behind the last of them.
     pub(super) first_number: Option<u8>,
     /// The id that was generated here last.
     pub(super) last_id: u64,
-    /// What the server is asked for beside the settings of that session.
+    /// The requirements beside the settings of that session.
     pub(super) reading: Reading,
     /// A statement has changed what the server was asked for so.
     pub(super) has_lost_reading: bool,
-    /// A statement has run since the server was told that it rejects whatever writes. What it has called may
-    /// have opened the next transaction for writes, which no server reports.
+    /// A statement has run since the server was told that it rejects writes. What it has called may have
+    /// opened the next transaction for writes, which no server reports.
     pub(super) may_be_open: bool,
     /// Texts that the server has taken here.
     taken: HashSet<Box<[u8]>>,
@@ -66,16 +66,16 @@ pub(super) struct Lane {
     pub(super) statements: KnownStatements,
     /// The numbers of those that are to be closed.
     pub(super) closing: Vec<u32>,
-    /// What the server is being told.
+    /// The text or schema that the server is being told.
     pub(super) telling: Telling,
-    /// What the server has said to the text before a statement, if it has not taken it.
+    /// The server's error for the text before a statement, if it has not taken it.
     pub(super) failed: Option<Vec<u8>>,
 }
 
-/// What a connection is for beside the state of a session, for as long as it reads.
+/// The requirements of a connection beside the state of a session, for as long as it reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// The server rejects whatever writes.
+    /// The server rejects writes.
     pub(super) only: bool,
     /// Each read waits until the server has what every server had acknowledged before.
     pub(super) waits: bool,
@@ -85,7 +85,7 @@ pub(super) struct Reading {
 #[derive(Default)]
 pub(super) struct Telling {
     pub(super) text: Vec<u8>,
-    /// What the server has when it has taken it.
+    /// The settings that the server has when it has taken it.
     pub(super) settings: Settings,
     pub(super) reading: Reading,
     /// The statement that it prepares, with the state of the session in which it does.
@@ -112,8 +112,8 @@ impl Lane {
         Word(self.noted.get()).number() != 0
     }
 
-    /// Is it a connection to a server beside the one that takes writes? `is_alone`: there is no other one where the
-    /// pool does not know which one does.
+    /// Is it a connection to a server beside the one that takes writes? `is_alone`: there is no other one
+    /// where the pool does not know which one does.
     pub(super) fn is_of_reader(&self, is_alone: bool) -> bool {
         match self.is_of_galera_pool() {
             true => !Word(self.noted.get()).writes(),

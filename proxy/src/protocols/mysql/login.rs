@@ -1,5 +1,5 @@
-//! The proxy's login at a server: as itself or as a client, with TLS if its pool asks for it; then the server is
-//! asked to tell what changes of a session.
+//! The proxy's login at a server: as itself or as a client, with TLS if its pool asks for it; then the server
+//! is asked to tell what changes of a session.
 
 use proxima_wire::{
     message::Parse,
@@ -25,8 +25,8 @@ use crate::protocol::{Login, MALFORMED, ServerLogin, StateSlot, encrypt};
 /// The largest packet that the proxy takes: as large as any server allows.
 const LARGEST: u32 = 1 << 30;
 
-/// What a server is asked behind the login: to tell every change of a variable, of the schema, and of anything
-/// else that it keeps for a session.
+/// The statement behind the login: it asks the server to tell every change of a variable, of the schema, and
+/// of anything else that it keeps for a session.
 const TRACK: &[u8] = b"SET SESSION session_track_system_variables='*', session_track_schema=ON, \
                        session_track_state_change=ON";
 /// Variables that every session has are set to what they are, so that the server tells their values.
@@ -77,7 +77,7 @@ pub(super) fn step(
     }
 }
 
-/// As whom the proxy logs in.
+/// The identity with which the proxy logs in.
 fn identity(with: &ServerLogin<'_>) -> Option<Identity> {
     if !with.words.is_empty() {
         return Identity::decode(with.words);
@@ -336,7 +336,7 @@ fn asked(lane: &mut Lane, with: &mut ServerLogin<'_>, bytes: &[u8], out: &mut Ve
     Login::More { used: len }
 }
 
-/// What clients are greeted with has how the server reads texts.
+/// The greeting of clients tells how the server reads texts.
 fn tell_mode(lane: &mut Lane, status: Status, with: &mut ServerLogin<'_>) {
     let Some(offer) = lane.offer.take() else { return };
     let mode = lane.begun.mode(Charset::Utf8, status);
@@ -397,7 +397,7 @@ fn rejected(lane: &Lane, identity: &Identity, payload: &[u8], with: &ServerLogin
     }
 }
 
-/// The login cannot go on, for a reason that lies with whom it is for.
+/// The login cannot go on, for a reason that lies with the client that it is for.
 fn unsuitable(why: &str, with: &ServerLogin<'_>) -> Login {
     if with.words.is_empty() {
         return Login::Rejected(why.into());

@@ -4,12 +4,12 @@
 //! ```text
 //!  client ─ admit ─▶ plan ─▶ route ─▶ replay + statement ─▶ server
 //!                      ▲                                      │
-//!                    state ◀── told ◀── rewrite ◀─────────────┘
+//!                    state ◀─ reply_end ◀── rewrite ◀──────────┘
 //! ```
 //!
-//! A session has a connection for one statement, and keeps it while the server keeps for it what cannot be told
-//! to another one (`state`). The state that can be told is what the server itself reports (`told`), and goes before
-//! the session's next statement on another connection (`replay`).
+//! A session has a connection for one statement, and keeps it while the server keeps for it what cannot be
+//! told to another one (`state`). The state that can be told is what the server itself reports (`reply_end`),
+//! and goes before the session's next statement on another connection (`replay`).
 
 mod admit;
 mod binding;

@@ -1,4 +1,4 @@
-//! What members have told of themselves, and what clients are greeted with because of it.
+//! Members' offers of version and capabilities, and the greeting of clients that follows from them.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ const VERSION: &[u8] = b"5.5.5-10.11.0-MariaDB";
 /// `utf8mb4_general_ci`.
 const COLLATION: u8 = 45;
 
-/// What a server says of itself, or what is offered to clients.
+/// A server's version and capabilities, or those that are offered to clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Offer {
     pub(super) capabilities: Capabilities,
     pub(super) collation: u8,
-    /// Whether a server has told this: how it reads texts before any statement is known then.
+    /// A server has told this: its way of reading texts before any statement is known then.
     pub(super) ansi_quotes: bool,
     pub(super) no_backslash_escapes: bool,
     pub(super) version: Vec<u8>,
 }
 
 impl Offer {
-    /// What a server says in its greeting. Its variables are told later.
+    /// The offer in a server's greeting. Its variables are told later.
     pub(super) fn of(greeting: &Greeting<'_>) -> Self {
         Self {
             capabilities: greeting.capabilities,
@@ -40,7 +40,7 @@ impl Offer {
         out.extend_from_slice(&self.version);
     }
 
-    /// The offer of these words; `None`: nothing was said.
+    /// The offer of these words; `None` if there are no words.
     pub(super) fn decode(words: &[u8]) -> Option<Self> {
         let (capabilities, rest) = words.split_first_chunk::<8>()?;
         let (&[collation, ansi_quotes, no_backslash_escapes], version) = rest.split_first_chunk::<3>()?;
@@ -53,7 +53,7 @@ impl Offer {
         })
     }
 
-    /// What clients are offered: the version of the first member that has told one, and what all members have
+    /// The offer to clients: the version of the first member that has told one, and what all members have
     /// that have told it.
     pub(super) fn joined(said: &[Arc<[u8]>], configured: Option<&str>) -> Self {
         let mut told = said.iter().filter_map(|words| Self::decode(words));

@@ -11,15 +11,15 @@ pub(super) struct Pending {
     pub(super) number: u64,
     /// The number of the next packet to the client.
     pub(super) sequence: u8,
-    /// What a server is asked. `None`: nothing.
+    /// The question to a server; `None` if no server is asked.
     pub(super) question: Option<Question>,
 }
 
-/// What a server is asked about a login.
+/// A question to a server about a login.
 pub(super) enum Question {
-    /// Whether it is good, and its schema.
+    /// Is the login good, and is its schema there?
     Login(Attempt),
-    /// Whether the schema is there, for a login that is good.
+    /// Is the schema there? The login is good.
     Schema(Attempt),
 }
 

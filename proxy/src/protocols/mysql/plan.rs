@@ -1,4 +1,4 @@
-//! What is done with a client's statement.
+//! Plans for a client's statements.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::protocol::{Plan, Retention, Session};
 
-/// What a server says of a session, and not of a statement.
+/// The status bits of a session, not of a statement.
 const OF_SESSION: Status = Status(
     Status::IN_TRANSACTION.0
         | Status::AUTOCOMMIT.0
@@ -70,8 +70,8 @@ pub(super) fn statement(session: &mut Session, request: &Request, message: &[u8]
     plan
 }
 
-/// What is done with a text that may change what the proxy is told of the session. One that cannot be read binds the
-/// session.
+/// The plan for a text that may change what the proxy is told of the session. One that cannot be read binds
+/// the session.
 fn tracking(client: &mut Client, statement: Statement, text: &[u8]) -> Tracking {
     let may_set = match statement.class {
         Class::Session => begins_with(text, &["set", "/*"]),
@@ -88,8 +88,8 @@ fn tracking(client: &mut Client, statement: Statement, text: &[u8]) -> Tracking 
     tracking
 }
 
-/// The connection on which the statement before has left something is given back, unless this request asks for
-/// that. A reader is not asked for what writes.
+/// The connection on which the statement before has left something is given back, unless this request asks
+/// for that. A reader is not asked for what writes.
 pub(super) fn leave_loosely(session: &mut Session, request: &Request) {
     let Some(client) = session
         .state
@@ -214,8 +214,8 @@ pub(super) fn prepared(session: &mut Session, request: &Request, message: &[u8],
     }
 }
 
-/// Does this statement write, or may it open the session for writes, as far as its text shows it? What a single
-/// read hides is for its server to reject.
+/// Does this statement write, or may it open the session for writes, as far as its text shows it? What a
+/// single read hides is for its server to reject.
 fn writes(client: &Client, statement: Statement, text: &[u8]) -> bool {
     match statement.class {
         // The second of two statements may write behind what the first has hidden.
@@ -225,7 +225,7 @@ fn writes(client: &Client, statement: Statement, text: &[u8]) -> bool {
         // A transaction that only reads is no longer one after these.
         Class::Session | Class::Transaction => has_word(text, b"write") || has_word(text, b"read_only"),
         Class::Admin => !begins_with(text, &SHOWS),
-        // What is too long to be read, or in a character set that hides quotes.
+        // A text that is too long to be read, or in a character set that hides quotes.
         Class::Unknown => {
             client.capabilities.has(Capabilities::MULTI_STATEMENTS)
                 || !begins_with(text, &["select", "with", "("])
@@ -274,7 +274,7 @@ pub(super) fn set_option(session: &mut Session, message: &[u8], out: &mut Vec<u8
 /// Appends that a command is done which no server has seen.
 pub(super) fn append_ok(client: &Client, out: &mut Vec<u8>) {
     OkPacket {
-        // What a server has said of its last statement is not said of this one.
+        // The server's status bits about its last statement do not hold for this one.
         status: Status(client.status.0 & OF_SESSION.0),
         ..OkPacket::default()
     }

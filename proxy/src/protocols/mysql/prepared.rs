@@ -26,7 +26,7 @@ pub(super) struct PreparedStatement {
     pub(super) text: Arc<[u8]>,
     /// The state of the session in which it was prepared.
     pub(super) settings: Arc<Settings>,
-    /// What it does.
+    /// Its effects.
     pub(super) statement: Statement,
     /// The number of its parameters.
     pub(super) parameters: u16,
@@ -52,7 +52,7 @@ pub(super) struct PreparedStatements {
     texts: usize,
     /// Bytes of all that is kept of them.
     bytes: usize,
-    /// Of how many a server keeps something.
+    /// The number of statements for which a server keeps something.
     open: u32,
 }
 
@@ -64,7 +64,7 @@ impl PreparedStatements {
 
     /// The number that the next statement gets.
     pub(super) fn next(&self) -> u32 {
-        // Number 0 is none, and the last stands for another.
+        // Number 0 is not valid, and the last stands for another.
         let mut next = self.last.wrapping_add(1);
         while next == 0 || next == LAST || self.all.contains_key(&next) {
             next = next.wrapping_add(1);
@@ -144,12 +144,12 @@ pub(super) fn opens_cursor(message: &[u8]) -> bool {
     message.get(Header::LEN + 5).is_some_and(|&flags| flags != 0)
 }
 
-/// Where in EXECUTE of a statement with so many parameters it says whether their types follow.
+/// The position in EXECUTE of the flag for the types of so many parameters.
 fn flag_at(parameters: u16) -> usize {
     EXECUTE_HEAD + usize::from(parameters).div_ceil(8)
 }
 
-/// The types of parameters that EXECUTE tells. `None`: it tells none.
+/// The types of parameters that EXECUTE tells; `None` if it tells no types.
 fn types(message: &[u8], parameters: u16) -> Option<&[u8]> {
     let flag = flag_at(parameters);
     if parameters == 0 || message.get(flag) != Some(&1) {
@@ -158,9 +158,9 @@ fn types(message: &[u8], parameters: u16) -> Option<&[u8]> {
     message.get(flag + 1..flag + 1 + 2 * usize::from(parameters))
 }
 
-/// Appends EXECUTE for the server's number of the statement, with the types of its parameters if the server does
-/// not know them and the message does not tell them. `message` may be the head of one that goes on. Returns
-/// `false` if that is not possible.
+/// Appends EXECUTE for the server's number of the statement, with the types of its parameters if the server
+/// does not know them and the message does not tell them. `message` may be the head of one that goes on.
+/// Returns `false` if that is not possible.
 #[must_use]
 pub(super) fn append_execute(
     message: &[u8],

@@ -1,4 +1,4 @@
-//! What goes before a statement so that its server has the state of the session there.
+//! The requests before a statement that give its server the state of the session.
 //!
 //! Invariant: no statement runs in another state than its session's. What a server has never taken on a
 //! connection is awaited, and if it does not take it, its error is the statement's reply.
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::protocol::{BEST, Outgoing, Session, WriteResult};
 
-/// What NAMES sets.
+/// The variables that NAMES sets.
 const NAMES: [&[u8]; 4] = [
     b"character_set_client",
     b"character_set_results",
@@ -33,7 +33,7 @@ const NAMES: [&[u8]; 4] = [
 const NOT_KNOWN: &[u8] = b"\0";
 
 impl Lane {
-    /// How well the connection suits this session.
+    /// The fit of the connection for this session.
     pub(super) fn suits(&self, session: &Session, client: &Client) -> u32 {
         let has_variables = self.settings.has_variables_of(&client.settings);
         let has_schema = self.settings.schema == client.settings.schema;
@@ -65,7 +65,7 @@ impl Lane {
                     return unknown(out);
                 };
                 if self.statements.get(prepared).is_none() {
-                    // Where it is prepared in a new state, that is awaited first.
+                    // If it is prepared in a new state, the proxy awaits that state first.
                     if self.bring(&prepared.settings, Reading::default(), true, out) {
                         return WriteResult::Waits;
                     }
@@ -77,7 +77,7 @@ impl Lane {
         };
         // Their replies have no place for the error of what went before.
         let awaits = matches!(command, commands::PREPARE | commands::STATISTICS);
-        // The schema that the session leaves may be none of this server.
+        // The schema that the session leaves may not exist at this server.
         let leaves_schema = self.settings.schema != client.settings.schema && used(message).is_some();
         let is_new = match leaves_schema {
             true => self.change_variables(&client.settings, reading, awaits, out),
@@ -280,7 +280,7 @@ impl Lane {
         false
     }
 
-    /// The value of one of [`NAMES`] that is wanted. `None`: the collation is that of the character set.
+    /// The wanted value of one of [`NAMES`]; `None` if the collation is that of the character set.
     fn names_of<'a>(&'a self, wanted: &'a Settings, name: &[u8]) -> Option<&'a [u8]> {
         match wanted.get(name) {
             None if name == COLLATION && wanted.get(CONNECTION).is_some() => None,
@@ -389,7 +389,7 @@ pub(super) const fn is_read(request: &Request) -> bool {
     matches!(request.class, Class::Read)
 }
 
-/// What a session that waits for this waits for if it reads as well.
+/// The value of `wsrep_sync_wait` that also covers reads, for a session with this value of its own.
 fn waiting(own: Option<&[u8]>) -> &[u8] {
     const ODD: [&[u8]; 8] = [b"1", b"3", b"5", b"7", b"9", b"11", b"13", b"15"];
     let own = own.and_then(|own| str::from_utf8(own).ok()?.parse::<usize>().ok());

@@ -1,8 +1,8 @@
-//! What the last packet of a reply, or of a part of one, says of the state of its connection.
+//! The last packet of a reply, or of a part of one, and the state of the connection that it reports.
 
 use proxima_wire::mysql::{Capabilities, EofPacket, Header, OkPacket, Status};
 
-/// What one packet says.
+/// The last packet of a reply.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LastPacket<'a> {
     /// A statement is done, or its rows end.
@@ -13,14 +13,14 @@ pub(super) enum LastPacket<'a> {
     Error,
 }
 
-/// A reply, or a part of one, which ends with a packet that says something.
+/// A reply, or a part of one, which ends with such a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReplyEnd<'a> {
     /// All of its bytes.
     pub(super) bytes: &'a [u8],
     /// Bytes of the last packet, with its header.
     pub(super) last: usize,
-    /// What both ends have agreed on.
+    /// The capabilities on which both ends have agreed.
     pub(super) capabilities: Capabilities,
 }
 
@@ -58,7 +58,7 @@ impl<'a> ReplyEnd<'a> {
         self.bytes.get(3) == Some(&1) && !self.goes_on()
     }
 
-    /// What the last packet says. `None`: it says nothing of the connection.
+    /// The last packet; `None` if it reports nothing about the connection.
     pub(super) fn last_packet(&self) -> Option<LastPacket<'a>> {
         let payload = self.packet().get(Header::LEN..)?;
         match payload.first()? {

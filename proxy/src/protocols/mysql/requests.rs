@@ -1,4 +1,4 @@
-//! How messages of clients are read: their length, and what they are by their first byte.
+//! Reading of clients' messages: their length, and their command by their first byte.
 
 use proxima_wire::{
     message::{Bad, Class, Outcome, Parse, Parsed, Piece, Reply, Request},
@@ -16,8 +16,8 @@ const TOO_LARGE: &[u8] = b"\x3c\0\0\x01\xff\x81\x04#08S01Got a packet bigger tha
 /// A message of more bytes is passed on as it comes.
 const WHOLE: u64 = 64 * 1024;
 
-/// Bytes of a large message that are held to be understood. EXECUTE tells behind a bit for each of at most 65,535
-/// parameters whether their types follow.
+/// Bytes of a large message that are held to be understood. EXECUTE tells behind a bit for each of at most
+/// 65,535 parameters whether their types follow.
 const HEAD: u32 = 9 * 1024;
 
 impl Requests for Mysql {
@@ -48,7 +48,7 @@ impl Requests for Mysql {
         }
         let is_open = header.len == LARGEST_PACKET;
         if is_open {
-            // Of each packet the number, and of all the bytes that may still come.
+            // The number of each packet, and the bytes of all that may still come.
             parse.seen = 1;
             parse.progress[0] = u32::try_from(value_limit - u64::from(header.len)).unwrap_or(u32::MAX);
         }

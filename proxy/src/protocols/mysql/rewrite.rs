@@ -1,4 +1,4 @@
-//! What a client reads in place of what its server has said: nothing of what the proxy has asked for.
+//! Replies as clients read them: without what the proxy alone has asked for.
 
 use proxima_wire::{
     message::{Outcome, Reply},
@@ -13,7 +13,7 @@ use super::{
     reply_end::{LastPacket, ReplyEnd},
 };
 
-/// Variables that servers report where nobody asks for more.
+/// Variables that servers report by default.
 const REPORTED: [&str; 6] = [
     "autocommit",
     "character_set_client",
@@ -23,8 +23,8 @@ const REPORTED: [&str; 6] = [
     "time_zone",
 ];
 
-/// Appends the reply, or the part of one, as a client with these capabilities is to read it. `None`: it stays as
-/// it is.
+/// Appends the reply, or the part of one, as a client with these capabilities is to read it. `None` if it
+/// stays as it is.
 pub(super) fn reply(
     end: &ReplyEnd<'_>,
     reply: &Reply,
@@ -62,7 +62,7 @@ pub(super) fn reply(
 }
 
 /// Appends a reply in which a server has rejected a write because of its transaction, as one that only reads
-/// rejects it. `None`: it has not.
+/// rejects it; `None` if it has not.
 pub(super) fn rejected(end: &ReplyEnd<'_>, out: &mut Vec<u8>) -> Option<Reply> {
     let packet = end.packet();
     let error = ErrPacket::read(packet.get(Header::LEN..)?).ok()?;
@@ -74,7 +74,8 @@ pub(super) fn rejected(end: &ReplyEnd<'_>, out: &mut Vec<u8>) -> Option<Reply> {
     Some(Reply::new(Outcome::ClientError, out.len()))
 }
 
-/// Appends a reply by which a read goes on to the server that takes writes: it has changed the session at another.
+/// Appends a reply by which a read goes on to the server that takes writes: it has changed the session at
+/// another.
 pub(super) fn session_changed(out: &mut Vec<u8>) -> Option<Reply> {
     const TEXT: &str = "Cannot execute statement in a READ ONLY transaction: it changes the session";
     Error(READ_ONLY_TRANSACTION, *b"25006").append(1, TEXT, out);

@@ -1,4 +1,4 @@
-//! What MySQL does at its servers.
+//! The server side of MySQL.
 
 use proxima_wire::{
     message::{Bad, Message, Outcome, Parse, Parsed, Reply, Request},
@@ -72,8 +72,8 @@ impl ServerSide for Mysql {
             return WriteResult::Whole;
         };
         let is_read = is_read(request) && !request.is_again;
-        // Whoever asks for what his statement has left is asked on his own connection, which stays as it is.
-        // The same holds within a transaction that only reads.
+        // A client that asks for what its statement has left is served on its own connection, which stays as
+        // it is. The same holds within a transaction that only reads.
         let stays = lane.session == session.id
             && (client.asks_for_residue() || client.status.has(Status::IN_READ_ONLY_TRANSACTION))
             && !mentions_reading(message);
@@ -120,7 +120,8 @@ impl ServerSide for Mysql {
             last: reply.trailer as usize,
             capabilities: lane.capabilities,
         };
-        // What went before was not awaited, as it had been taken before: the statement ran in another state.
+        // The requests before it were not awaited, as the server had taken them before: the statement ran in
+        // another state.
         if let Some(failed) = lane.failed.take() {
             out.extend_from_slice(end.before());
             let packet = failed.get(Header::LEN..).unwrap_or_default();
@@ -193,7 +194,7 @@ fn prepared(
     Some(*reply)
 }
 
-/// What was agreed on with the server, and the number of the first packet of its reply.
+/// The capabilities agreed on with the server, and the number of the first packet of its reply.
 fn agreed(lane: &StateSlot) -> (Capabilities, Option<u8>) {
     let lane = lane.get::<Lane>();
     lane.map_or((Capabilities::default(), Some(1)), |lane| {
@@ -201,7 +202,7 @@ fn agreed(lane: &StateSlot) -> (Capabilities, Option<u8>) {
     })
 }
 
-/// How a request ends with this.
+/// The outcome of a request with this reply.
 fn outcome(event: &Event<'_>) -> Outcome {
     match event {
         Event::Err(error) => error::outcome(error),

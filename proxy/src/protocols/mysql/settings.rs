@@ -1,5 +1,5 @@
-//! What a server keeps of a session's state and a proxy can tell another server: the schema, and the variables
-//! that have another value than at the login.
+//! The part of a session's state that a proxy can tell another server: the schema, and the variables that
+//! have another value than at the login.
 //!
 //! Invariant: only what a server has reported itself stands here. What it reports wrongly, or not at all,
 //! keeps a session at its connection instead.
@@ -15,10 +15,11 @@ use proxima_wire::mysql::{
 pub(super) const CONNECTION: &[u8] = b"character_set_connection";
 pub(super) const COLLATION: &[u8] = b"collation_connection";
 
-/// What MySQL reports of every statement.
+/// The variable that MySQL reports with every statement.
 pub(super) const STATEMENT_ID: &[u8] = b"statement_id";
 
-/// The most variables, and the most bytes of their names and values. A session with more keeps its connection.
+/// The most variables, and the most bytes of their names and values. A session with more keeps its
+/// connection.
 const MOST: usize = 64;
 const MOST_BYTES: usize = 16 * 1024;
 
@@ -61,14 +62,14 @@ pub(super) struct Settings {
 type Variable = (Box<[u8]>, Box<[u8]>);
 
 impl Settings {
-    /// The value of a variable; `None`: it is that of the login.
+    /// The value of a variable; `None` if it is still that of the login.
     pub(super) fn get(&self, name: &[u8]) -> Option<&[u8]> {
         let position = self.find(name).ok()?;
         Some(&self.variables[position].1)
     }
 
-    /// Notes what a server has reported. `said`: the collation that the statement has named, which is not reported
-    /// with its character set. Returns `false` if any of it cannot be replayed.
+    /// Notes what a server has reported. `said`: the collation that the statement has named, which is not
+    /// reported with its character set. Returns `false` if any of it cannot be replayed.
     #[must_use]
     pub(super) fn note(&mut self, trackers: Trackers<'_>, said: Option<&[u8]>) -> bool {
         let (mut is_known, mut connection, mut collation) = (true, false, None);
@@ -87,7 +88,7 @@ impl Settings {
                 _ => {}
             }
         }
-        // Of these two each changes the other, which is not reported.
+        // Each of these two changes the other, which is not reported.
         match (connection, collation) {
             (true, None) => match said {
                 Some(said) => is_known &= self.set(COLLATION, said),
@@ -151,8 +152,8 @@ impl Settings {
         self.variables == other.variables
     }
 
-    /// How a text is read in this session, whose server has told this status. `None` where that is not known,
-    /// which is so before the first reply.
+    /// The mode in which a text is read in this session, whose server has told this status; `None` if the
+    /// mode is not known, which is so before the first reply.
     pub(super) fn mode(&self, login: Charset, status: Status) -> Mode {
         let sql_mode = self.get(b"sql_mode").unwrap_or_default();
         let has = |word: &[u8]| sql_mode.split(|&byte| byte == b',').any(|one| one == word);

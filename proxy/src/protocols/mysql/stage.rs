@@ -1,4 +1,4 @@
-//! Where the proxy is in its login at a server.
+//! The stages of the proxy's login at a server.
 
 use proxima_wire::mysql::{
     SALT,

@@ -1,4 +1,4 @@
-//! What is kept for one client.
+//! The state of one client's session.
 
 use proxima_wire::mysql::{
     Capabilities, OkPacket, SALT, Status, Tracker,
@@ -22,42 +22,42 @@ use crate::protocol::{Door, Doubt, EndState, Session, UserConnection};
 pub(super) struct Client {
     /// The next step of the login.
     pub(super) step: Step,
-    /// With which the client proves that it knows the password.
+    /// The salt with which the client proves that it knows the password.
     pub(super) salt: [u8; SALT],
-    /// What the client has agreed on with the proxy.
+    /// The capabilities on which the client and the proxy have agreed.
     pub(super) capabilities: Capabilities,
     /// The lowest byte of the number of the collation.
     pub(super) collation: u8,
-    /// What the greeting has told of how servers read texts.
+    /// The servers' way of reading texts, as the greeting has told it.
     pub(super) reads: Mode,
-    /// What the client's listener serves.
+    /// The door of the client's listener.
     pub(super) door: Door,
-    /// It has proved another password than the one that is known.
+    /// The client has proved another password than the one that is known.
     pub(super) doubt: Option<Doubt>,
-    /// What a server is asked about it.
+    /// The question to a server about the client's login.
     pub(super) pending: Option<Box<Pending>>,
-    /// As whom the client's statements run.
+    /// The identity with which the client's statements run.
     pub(super) identity: Option<Identity>,
-    /// Its place among the clients of its user.
+    /// Its connection, counted for its user.
     pub(super) user_connection: Option<UserConnection>,
-    /// What every connection that it uses is to know.
+    /// The settings that every connection that it uses must have.
     pub(super) settings: Settings,
-    /// What a server has told last.
+    /// The status that a server has told last.
     pub(super) status: Status,
-    /// Why the session stays at its connection.
+    /// The reasons why the session stays at its connection.
     pub(super) bindings: Bindings,
-    /// What the client has prepared, and what it prepares.
+    /// The statements that the client has prepared, and the one that it prepares.
     pub(super) prepared: PreparedStatements,
     pub(super) preparing: Option<PreparedStatement>,
     /// The number of the one that is executed.
     pub(super) executing: u32,
     /// The number of the first packet of a reply that the proxy makes.
     pub(super) sequence: u8,
-    /// What the statement does that was planned last.
+    /// The effects of the statement that was planned last.
     pub(super) statement: Statement,
-    /// What is executed in its place.
+    /// The text that is executed in its place.
     pub(super) instead: Option<Vec<u8>>,
-    /// What it leaves, if its server keeps what no server reports.
+    /// The state that it leaves, if its server keeps state that no server reports.
     pub(super) leaves: Binding,
     /// The collation that the statement names.
     pub(super) collation_said: Option<Box<[u8]>>,
@@ -81,10 +81,10 @@ pub(super) fn asks_for_residue(statement: Statement) -> bool {
 /// A statement that sets more is looked at no further.
 const LONGEST_SET: usize = 4096;
 
-/// Why a session stays at one connection.
+/// The reasons why a session stays at one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bindings {
-    /// For good, as the server keeps what nobody reports.
+    /// For good, as the server keeps state that no server reports.
     pub(super) reason: Option<Binding>,
     /// For one more transaction.
     pub(super) once: bool,
@@ -124,7 +124,7 @@ impl Client {
         session.state.get()
     }
 
-    /// How a text is read.
+    /// The mode in which a text is read.
     pub(super) fn mode(&self) -> Mode {
         let own = self
             .settings
@@ -164,7 +164,8 @@ impl Client {
         self.bindings.pends = false;
     }
 
-    /// What is agreed on with the servers of this client, as far as it decides how replies are read.
+    /// The capabilities agreed on with the servers of this client, as far as they decide how replies are
+    /// read.
     pub(super) fn agreed(&self) -> Capabilities {
         self.identity.as_ref().map_or(self.capabilities, Identity::wanted)
     }
@@ -178,8 +179,8 @@ impl Client {
             && !isolation(b"transaction_isolation")
     }
 
-    /// Has a read changed what its server keeps for the session? Without details a server may say so of one that has
-    /// changed nothing.
+    /// Has a read changed what its server keeps for the session? Without details a server may say so of one
+    /// that has changed nothing.
     pub(super) fn is_changed_by(&self, end: &ReplyEnd<'_>) -> bool {
         match end.last_packet() {
             Some(LastPacket::Ok(ok)) => { ok.trackers }.any(|tracker| match tracker {
@@ -221,7 +222,7 @@ impl Client {
     pub(super) fn note(&mut self, end: &ReplyEnd<'_>) {
         let told = end.last_packet();
         if !end.goes_on() {
-            // What was set for the next transaction counts until one has ended.
+            // Settings for the next transaction count until one has ended.
             let ends = matches!(
                 self.statement.class,
                 Class::Write | Class::Ddl | Class::Transaction | Class::Unknown
@@ -284,7 +285,7 @@ impl Client {
         }
     }
 
-    /// What binds the session to its connection now, in a word; `None`: it has not logged in.
+    /// The reason that binds the session to its connection now, in a word; `None` before its login.
     pub(super) fn binds(&self) -> Option<&'static str> {
         self.identity.as_ref()?;
         Some(match self.bindings.reason {

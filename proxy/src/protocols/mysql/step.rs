@@ -1,4 +1,4 @@
-//! Where a client is in its login.
+//! The steps of a client's login.
 
 /// The next step of a login.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub(super) enum Step {
     Hear,
     /// TLS has begun: the client says who it is.
     HearWithinTls,
-    /// The client says that it is somebody else, and is asked for a proof.
+    /// The client claims to be another user, and is asked for a proof.
     Again(Claim),
     /// The client answers by the method for which it was asked.
     Switched(Claim),

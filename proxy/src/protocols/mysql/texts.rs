@@ -1,4 +1,4 @@
-//! What is explained of a statement: what it does, and what keeps its connection.
+//! Explanations of a statement: its effects, and the state that keeps its connection.
 
 use proxima_wire::{
     message::{Class as Way, Request},
@@ -77,7 +77,7 @@ impl Texts for Mysql {
 }
 
 impl Mysql {
-    /// Where a statement goes that the proxy does not answer itself.
+    /// The way of a statement that the proxy does not answer itself.
     fn way(&self, statement: Statement, request: &Request, text: &[u8]) -> &'static str {
         match request.class {
             Way::Read if self.door.rejects_writes => "it goes where reads go: the listener rejects writes",
@@ -92,7 +92,7 @@ impl Mysql {
     }
 }
 
-/// What was found beside the class.
+/// The findings beside the class.
 fn beside(statement: Statement, request: &Request) -> String {
     let found = [
         (request.body > 0, "the text is longer than 64 KiB and not read"),

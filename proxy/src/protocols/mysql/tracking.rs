@@ -1,11 +1,11 @@
-//! What a client asks its server to tell of its session. The server is not told that: the proxy has asked for
-//! everything, and depends on it. A client that wants less hears of more.
+//! Session tracking as clients ask for it. Servers are not told of that: the proxy has asked for everything,
+//! and depends on it. A client that wants less hears of more.
 
 use proxima_wire::mysql::sql::{Mode, assignments};
 
 use super::words::has_word;
 
-/// What the names of all these variables have in common.
+/// The common part of the names of all these variables.
 const COMMON: &[u8] = b"session_track_";
 
 /// The variables by which the proxy is told of every change of a session.
@@ -15,7 +15,7 @@ const OURS: [&str; 3] = [
     "session_track_system_variables",
 ];
 
-/// What is done with a text that may set one of them.
+/// The handling of a text that may set one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Tracking {
     /// It sets none.
@@ -29,7 +29,7 @@ pub(super) enum Tracking {
 }
 
 impl Tracking {
-    /// What is done with this text.
+    /// The handling of this text.
     pub(super) fn of(text: &[u8], mode: Mode) -> Self {
         if !has_word(text, COMMON) {
             return Self::Untouched;

@@ -1,4 +1,4 @@
-//! What the first words of a text say beside its class.
+//! The meaning of a text's first words, beside its class.
 
 use proxima_wire::mysql::{
     Header,
@@ -35,7 +35,7 @@ pub(super) fn is_for_next_transaction(statement: Statement, text: &[u8]) -> bool
     }
 }
 
-/// The schema that a message makes the client's own. `None`: it does not.
+/// The schema that a message makes the client's own; `None` if it does not.
 pub(super) fn used(message: &[u8]) -> Option<&[u8]> {
     match message.get(Header::LEN..)? {
         [0x02, schema @ ..] => Some(schema),
@@ -65,8 +65,8 @@ pub(super) fn begins_read_only(text: &[u8]) -> bool {
     }
 }
 
-/// Does the text begin with a word that asks for no data, and so waits for nothing? A comment that some servers
-/// execute may hide one.
+/// Does the text begin with a word that asks for no data, and so waits for nothing? A comment that some
+/// servers execute may hide one.
 pub(super) fn shows(text: &[u8]) -> bool {
     begins_with(text, &SHOWS) || begins_with(text, &["/*"])
 }

@@ -4,8 +4,8 @@
 //! the login is sent on a connection of the client's own, and if the server agrees the client's requests take
 //! lanes with that login from then on.
 //!
-//! Until then a client is nobody. A server takes little from nobody, and closes the connection for more: what
-//! is more is answered here, as the connection is that of all who are nobody.
+//! Until then a client has no login. A server takes little from such a client, and closes the connection for
+//! more: longer requests are answered here, because all clients without a login share the connection.
 
 use proxima_wire::{
     message::Request,
@@ -35,14 +35,13 @@ const KEPT: &str =
 pub(super) const SYNTAX: &[u8] = b"-ERR syntax error\r\n";
 const OK: &[u8] = b"+OK\r\n";
 
-/// The most words of a command that servers take from nobody, and the most bytes of a word.
+/// The most words of a command that servers take without a login, and the most bytes of a word.
 const WORDS_OF_NOBODY: u32 = 10;
 const WORD_OF_NOBODY: usize = 16 * 1024;
 const TOO_MANY_WORDS: &[u8] = b"-ERR Protocol error: unauthenticated multibulk length\r\n";
 const TOO_LONG_WORD: &[u8] = b"-ERR Protocol error: unauthenticated bulk length\r\n";
 
-/// What a client says in `AUTH`, or behind that word in `HELLO`: the user, empty for the default one, and the
-/// password.
+/// The words of `AUTH`, also within `HELLO`: the user, empty for the default one, and the password.
 pub(super) type UserAndPassword<'a> = (&'a [u8], &'a [u8]);
 
 /// Begins a session, or begins it anew.
@@ -61,7 +60,7 @@ pub(super) fn begin(session: &mut Session) {
     }
 }
 
-/// Plans a request of a client that has not said the listener's password. `None`: the request may say it.
+/// Plans a request of a client that has not said the listener's password; `None` if the request may say it.
 pub(super) fn reject(request: &Request, reply_style: ReplyStyle, out: &mut Vec<u8>) -> Option<Plan> {
     let name = Command::of(request.command).map_or("", |command| command.name);
     if matches!(name, "auth" | "hello" | "quit" | "reset") {
@@ -72,7 +71,8 @@ pub(super) fn reject(request: &Request, reply_style: ReplyStyle, out: &mut Vec<u
     Some(Plan::Answer)
 }
 
-/// The words in which a server closes the connection of nobody for this request. `None`: it answers it.
+/// The words with which a server closes a connection without a login for this request; `None` if the server
+/// answers it.
 pub(super) fn exceeds(request: &Request, message: &[u8]) -> Option<&'static [u8]> {
     let is_streamed = (message.len() as u64) < request.len();
     if request.command < TRANSACTION {

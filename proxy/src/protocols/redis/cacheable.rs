@@ -1,4 +1,4 @@
-//! Which replies of Redis may be kept, by the data of commands.
+//! The replies of Redis that may be kept, by the data of commands.
 
 use proxima_wire::{
     message::{Outcome, Reply, Request},
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::protocol::{Cacheable, ChangeScope, Fit, Requests, ValueFrame};
 
-/// What a reply to `MGET` for one key has before the reply to `GET`.
+/// The bytes of a reply to `MGET` for one key before the reply to `GET`.
 const LIST_OF_ONE: &[u8] = b"*1\r\n";
 
 fn is_mget(request: &Request) -> bool {
@@ -134,7 +134,7 @@ impl Cacheable for Redis {
 }
 
 impl Redis {
-    /// What a declared command changes: the configuration says whether it does.
+    /// The change of a declared command: the configuration says whether it makes one.
     fn changes_by_class(&self, request: &Request) -> ChangeScope {
         use proxima_wire::message::Class;
         match (request.class, request.key.is_empty()) {

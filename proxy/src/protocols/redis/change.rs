@@ -95,7 +95,7 @@ fn option(word: &[u8]) -> Option<bool> {
     }
 }
 
-/// When a value that this request stores will expire.
+/// The expiry of a value that this request stores.
 pub(super) fn expiry(request: &Request, message: &[u8], unix: u64) -> Expiry {
     let head = message.get(..request.head as usize).unwrap_or_default();
     let args: Vec<&[u8]> = Args::of(head).map(|arg| arg.of(head)).collect();
@@ -107,7 +107,7 @@ pub(super) fn expiry(request: &Request, message: &[u8], unix: u64) -> Expiry {
             b"pxat" => number?.div_ceil_of(1000).saturating_sub_unsigned(unix),
             _ => number?,
         };
-        // What has expired already does not live for ever.
+        // A value that has expired already must not live for ever.
         Some(if seconds == 0 { -1 } else { seconds })
     };
     let found = match Command::of(request.command).map_or("", |command| command.name) {

@@ -1,4 +1,4 @@
-//! What Redis does for its clients.
+//! The client side of Redis.
 
 use proxima_wire::{
     message::{Class, Outcome, Reply, Request},

@@ -11,8 +11,8 @@ use crate::protocol::{CommandDeclaration, DeclaredCommands, Plan};
 /// Bytes up to which a request is held whole. The last word of a larger one is passed on as its body.
 const WHOLE: usize = 64 * 1024;
 
-/// The request as the configuration declares it; `None`: it is known, or is not declared. A wrong number of
-/// words makes a request of [`Class::Session`].
+/// The request as the configuration declares it; `None` if the codec knows its command, or if that is not
+/// declared. A wrong number of words makes a request of [`Class::Session`].
 pub(super) fn resolve(declared: &DeclaredCommands, request: &Request, message: &[u8]) -> Option<Request> {
     if request.command != UNKNOWN {
         return None;
@@ -51,7 +51,7 @@ pub(super) fn resolve(declared: &DeclaredCommands, request: &Request, message: &
     Some(resolved)
 }
 
-/// The positions of the first and the last key, and the step; `None`: it has no keys.
+/// The positions of the first and the last key, and the step; `None` if the command has no keys.
 fn positions(command: &CommandDeclaration, count: i64) -> Option<(i64, i64, i64)> {
     let [first, last, step] = command.keys.map(i64::from);
     let last = if last < 0 { count + last } else { last };

@@ -46,7 +46,7 @@ fn unknown_subcommand(command: &Command, sub: Option<Span>, message: &[u8], out:
     );
 }
 
-/// Answers a name that is none, or a number of arguments that no server takes.
+/// Answers an unknown name, or a number of arguments that no server takes.
 pub(super) fn reject_form(number: u16, args: &mut Args<'_>, message: &[u8], out: &mut Vec<u8>) {
     let count = args.left();
     match Command::of(number) {
@@ -118,7 +118,7 @@ pub(super) fn answer(session: &mut Session, command: &Command, message: &[u8], o
     Plan::Answer
 }
 
-/// Forgets what the client has said of itself.
+/// Forgets the client's own settings.
 pub(super) fn reset(session: &mut Session) {
     session.state.clear();
     session.login.clear();

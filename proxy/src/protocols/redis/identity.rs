@@ -1,4 +1,4 @@
-//! Whom a client's requests go to servers as.
+//! The login that a client's requests use at servers.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::protocol::Session;
 pub(super) struct Identity {
     /// The version of the protocol, as in a session.
     pub(super) form: u16,
-    /// The database; `None`: the pool's own.
+    /// The database; `None` for the pool's own.
     pub(super) database: Option<u32>,
     pub(super) user: User,
 }
@@ -17,7 +17,7 @@ pub(super) struct Identity {
 /// A user of servers.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) enum User {
-    /// Whom the pool's own login names.
+    /// The user that the pool's own login names.
     #[default]
     Pool,
     /// Nobody: the client has not logged in.
@@ -38,7 +38,7 @@ impl fmt::Debug for User {
 }
 
 impl Identity {
-    /// Whom the requests of this client go as.
+    /// The login that the requests of this client use.
     pub(super) fn of(session: &Session) -> Self {
         Self::decode(&session.login)
     }

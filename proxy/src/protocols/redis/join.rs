@@ -9,7 +9,7 @@ use proxima_wire::resp::{Combine, append_number, integer, whole};
 
 use crate::protocol::{Assembly, Join, MALFORMED, Parts};
 
-/// How replies are joined by this rule.
+/// The way in which replies are joined by this rule.
 pub(super) const fn of(combine: Combine) -> &'static Join {
     match combine {
         Combine::List => &Join::Parts(list::<1>),
@@ -44,7 +44,7 @@ fn elements(reply: &[u8]) -> Option<(i64, usize)> {
     is_list.then_some((count, end + 2))
 }
 
-/// The length of the element that begins at `at`; `None`: there is none.
+/// The length of the element that begins at `at`; `None` if none begins there.
 fn element(reply: &[u8], at: usize) -> Option<usize> {
     let rest = reply.get(at..)?;
     let length = whole(rest)?.len() as usize;

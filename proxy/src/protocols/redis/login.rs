@@ -14,14 +14,14 @@ use crate::protocol::{EndState, Login, MALFORMED, ServerLogin, StateSlot};
 
 /// The name of the proxy's connections at servers.
 const NAME: &[u8] = b"proxima";
-/// How a server answers who has to log in first.
+/// A server's answer to a client that has to log in first.
 const NO_LOGIN: &[u8] = b"-NOAUTH";
-/// How a server refuses one connection more than `maxclients`.
+/// A server's answer to one connection more than `maxclients`.
 const FULL: &[u8] = b"-ERR max number of clients";
 /// The flag of a packed version that is Valkey's.
 const VALKEY: u64 = 1 << 63;
 
-/// A login that is under way. Nothing is kept of it beyond its end.
+/// A login that is under way. Nothing of it outlives its end.
 #[derive(Default)]
 struct Opening {
     /// The replies that are due.
@@ -102,7 +102,8 @@ fn begin(identity: &Identity, with: &ServerLogin<'_>, out: &mut Vec<u8>) -> u32 
     };
     let greeted = match is_nobody(identity) {
         // Until a client has logged in, the server says to each of its requests what it thinks of that. Where
-        // several clients are nobody, it is known before whether it takes anything from them.
+        // several clients have no login, the proxy must know before whether the server takes anything from
+        // them.
         true if with.is_shared => {
             out.extend_from_slice(PROBE);
             1
@@ -148,7 +149,7 @@ fn rejected(identity: &Identity, outcome: Outcome, said: &[u8]) -> Login {
     let text = String::from_utf8_lossy(said.trim_ascii());
     let text = text.trim_start_matches('-');
     match outcome {
-        // The server cannot serve anybody now, whoever asks.
+        // The server cannot serve any login now.
         Outcome::Busy | Outcome::TryAgain => Login::Failed(text.to_owned()),
         _ if is_clients_own && said.starts_with(NO_LOGIN) => {
             Login::Denied(b"-NOAUTH Authentication required.\r\n".to_vec())

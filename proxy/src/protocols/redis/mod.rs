@@ -1,8 +1,8 @@
 //! The protocol of Redis and Valkey.
 //!
-//! What is known of a command stands in the codec's table ([`Command`]). A read or write by one key walks the
-//! tree unseen. Everything else is planned here: by [`Handling`](resp::Handling) it is routed, answered,
-//! given to every member, or refused with the reason.
+//! The codec's table ([`Command`]) has the facts about each command. A read or write by one key walks the
+//! tree unseen. Everything else is planned here: by [`Handling`](resp::Handling) it is routed, answered, given to
+//! every member, or refused with the reason.
 //!
 //! A client chooses the version of the protocol (`HELLO`). RESP3 has lanes of its own, as a version belongs
 //! to a connection.
@@ -53,7 +53,7 @@ impl Redis {
     };
 }
 
-/// The names of all commands, and of what is none.
+/// The names of all commands, and of messages that are no command.
 static NAMES: [&str; Command::COUNT as usize + 4] = {
     let mut names = [""; Command::COUNT as usize + 4];
     let known = Command::names();

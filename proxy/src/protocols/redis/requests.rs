@@ -1,4 +1,4 @@
-//! How Redis' requests and replies are read and changed.
+//! Reading and changing of Redis' requests and replies.
 
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ impl Requests for Redis {
             Some(command) if resp::append_empty(command, form, message, out) => {}
             Some(command) => append_error(&format!("ERR {}", resp::only_a_server(command.name)), out),
             None if request.command >= TRANSACTION => resp::append_empty_transaction(form, message, out),
-            // What a module answers, it alone can say.
+            // Only a module itself knows the form of its answers.
             None => out.extend_from_slice(null(form)),
         }
         let reply = out.get(begin..).unwrap_or_default();

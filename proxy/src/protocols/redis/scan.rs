@@ -13,11 +13,11 @@ use crate::protocol::{Assembly, Parts};
 const INNER_BITS: u32 = 48;
 const INNER: u64 = (1 << INNER_BITS) - 1;
 
-/// The text of servers for a cursor that is none.
+/// The servers' text for an invalid cursor.
 const INVALID: &[u8] = b"-ERR invalid cursor\r\n";
 const NOTHING: &[u8] = b"*2\r\n$1\r\n0\r\n*0\r\n";
 
-/// The member's number plus 1, and its own cursor. `None`: a client has made this up.
+/// The member's number plus 1, and its own cursor; `None` if a client has made the cursor up.
 fn parse(text: &[u8]) -> Option<(u16, u64)> {
     let cursor = u64::try_from(integer(text)?).ok()?;
     let (number, inner) = ((cursor >> INNER_BITS) as u16, cursor & INNER);

@@ -1,4 +1,4 @@
-//! What Redis does at its servers.
+//! The server side of Redis.
 
 use proxima_wire::{
     message::{Parse, Parsed, Reply, Request},

@@ -1,4 +1,5 @@
-//! Transactions and blocking commands: what a server keeps for one client; and when subscriptions change.
+//! Transactions and blocking commands, for which a server keeps state for one client, and changes of
+//! subscriptions.
 //!
 //! A transaction that has come whole needs nothing of this. Step by step, `MULTI` is answered here, and sent
 //! before the first command behind it, whose keys tell the member. From then on everything goes to the lane
@@ -26,7 +27,7 @@ const ABORTED_BY_EXEC: &str =
     "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command";
 pub(super) const ABORTED: &str = "EXECABORT Transaction discarded because of previous errors.";
 
-/// Plans a request of a client with a state. `None`: the state makes no difference to it.
+/// Plans a request of a client with a state. `None` if the state makes no difference to it.
 pub(super) fn plan(
     session: &mut Session,
     request: &Request,
@@ -103,7 +104,7 @@ fn pong(message: &[u8], out: &mut Vec<u8>) -> Plan {
 }
 
 /// Plans a request of a client that has a lane for good. The server sees there what it would see without a
-/// proxy. `None`: the proxy answers.
+/// proxy. `None` if the proxy answers.
 fn owning(
     session: &mut Session,
     request: &Request,
@@ -158,8 +159,8 @@ fn spoil(session: &mut Session) {
     leave(session);
 }
 
-/// The `MULTI` of a transaction that has come whole, if its client is in a transaction already. It is refused
-/// there, and the commands behind it belong to the outer transaction.
+/// The `MULTI` of a transaction that has come whole, if its client is in a transaction already. The server
+/// rejects it, and the commands behind it belong to the outer transaction.
 pub(super) fn first_of_nested(session: &Session, request: &Request, message: &[u8]) -> Option<Request> {
     if !is(session, MULTI) {
         return None;
@@ -268,7 +269,7 @@ fn queue(session: &mut Session, out: &mut Vec<u8>) -> Plan {
     if is(session, BOUND) {
         return Plan::Dedicated;
     }
-    // What was sent since WATCH went by another lane.
+    // Requests since WATCH went by another lane.
     if !session.is_idle {
         return Plan::Later;
     }
@@ -320,7 +321,7 @@ pub(super) fn begin(session: &mut Session, command: &Command, out: &mut Vec<u8>)
         }
         ("unwatch", _) => out.extend_from_slice(b"+OK\r\n"),
         _ if session.retention != Retention::Kept && !session.is_idle => return Plan::Later,
-        // What went by another lane may be a message to this very channel.
+        // An earlier request on another lane may be a message to this very channel.
         (_, Handling::Channels) if !session.is_idle => return Plan::Later,
         (_, Handling::Channels) => return Plan::Subscribe,
         ("watch", _) => {
@@ -348,7 +349,7 @@ pub(super) fn answered(session: &mut Session, command: u16, is_error: bool) {
     }
 }
 
-/// A request that belongs to what the server keeps for the client was refused here, and has reached no
+/// A request that belongs to what the server keeps for the client was rejected here, and has reached no
 /// server. `has_lane`: the client has the lane on which the server keeps it.
 pub(super) fn rejected(session: &mut Session, command: u16, has_lane: bool) {
     let name = Command::of(command).map_or("", |command| command.name);
@@ -365,7 +366,7 @@ pub(super) fn rejected(session: &mut Session, command: u16, has_lane: bool) {
     }
 }
 
-/// A whole transaction was refused. It would have ended what the server watches for the client.
+/// A whole transaction was rejected. It would have ended what the server watches for the client.
 pub(super) fn abandon(session: &mut Session) {
     if !is(session, OWNING) {
         spoil(session);

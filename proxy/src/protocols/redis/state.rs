@@ -1,17 +1,17 @@
-//! What Redis keeps for a client.
+//! The Redis codec's state for a client.
 
 use crate::protocol::{EndState, Session};
 
 /// The state of a client. One that sends ordinary requests alone has none.
 #[derive(Default)]
 struct State {
-    /// Which of the bits below are set.
+    /// The bits below that are set.
     bits: u32,
     /// The client's name, its library, and the library's version.
     notes: [Vec<u8>; 3],
     /// Commands of a transaction that are answered already, and are sent before the first one with a key.
     held: Vec<u8>,
-    /// The login that the client gets if the server agrees; `None`: no server is asked.
+    /// The login that the client gets if the server agrees; `None` if no server is asked.
     pending: Option<Vec<u8>>,
 }
 
@@ -34,7 +34,7 @@ pub(super) const DOOMED: u32 = 1 << 1;
 pub(super) const BOUND: u32 = 1 << 2;
 /// The server watches keys.
 pub(super) const WATCHING: u32 = 1 << 3;
-/// What was sent on the client's own lane may not be answered yet.
+/// Requests on the client's own lane may not be answered yet.
 pub(super) const SETTLING: u32 = 1 << 4;
 /// The client has not said the listener's password.
 pub(super) const LOCKED: u32 = 1 << 5;
@@ -42,7 +42,7 @@ pub(super) const LOCKED: u32 = 1 << 5;
 pub(super) const OWNING: u32 = 1 << 6;
 /// All of them.
 pub(super) const ANY: u32 = u32::MAX;
-/// What the server keeps for the client as long as one of these is set.
+/// The server keeps something for the client as long as one of these is set.
 pub(super) const KEEPS: u32 = BOUND | WATCHING | OWNING;
 
 fn of(session: &Session) -> Option<&State> {
@@ -88,7 +88,7 @@ pub(super) fn set_pending(session: &mut Session, login: Vec<u8>) {
         .change(|state: &mut State| state.pending = Some(login));
 }
 
-/// Takes the login for which the server was asked; `None`: it was not.
+/// Takes the login for which the server was asked; `None` if no server was asked.
 pub(super) fn take_pending(session: &mut Session) -> Option<Vec<u8>> {
     session.state.get_mut::<State>()?.pending.take()
 }

@@ -31,7 +31,7 @@ const NAMES: &str = "
     ping quit auth command lolwut
     hello client";
 
-/// Whether each command, by number, is one of them, or a subcommand of one.
+/// For each command, by number: it is one of them, or a subcommand of one.
 static TAKEN: LazyLock<[bool; Command::COUNT as usize]> = LazyLock::new(|| {
     let mut taken = [false; Command::COUNT as usize];
     for (name, taken) in Command::names().iter().zip(&mut taken) {
@@ -60,7 +60,7 @@ pub(super) fn request(
     }
 }
 
-/// Plans what twemproxy answers in its own way. `None`: the request is planned as any other.
+/// Plans the requests that twemproxy answers in its own way; `None` if the request is planned as any other.
 pub(super) fn plan(
     session: &mut Session,
     request: &Request,
@@ -92,7 +92,7 @@ pub(super) fn plan(
     is_refused.then_some(Plan::CloseAsFailed)
 }
 
-/// Answers `AUTH`. `None`: servers are asked.
+/// Answers `AUTH`; `None` if servers are asked.
 fn auth(session: &mut Session, password: &[u8], out: &mut Vec<u8>) -> Option<()> {
     match session.access {
         Access::Pass => return None,
@@ -118,8 +118,8 @@ pub(super) fn error(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// What a part of a split request is answered with where a server has answered this error: twemproxy knows
-/// only values and numbers there.
+/// The answer to a part of a split request for which a server has answered this error: twemproxy knows only
+/// values and numbers there.
 pub(super) const fn error_of_part(outcome: Outcome) -> Option<&'static [u8]> {
     match outcome {
         Outcome::Busy | Outcome::TryAgain | Outcome::RemoteError | Outcome::ClientError => {
@@ -129,7 +129,7 @@ pub(super) const fn error_of_part(outcome: Outcome) -> Option<&'static [u8]> {
     }
 }
 
-/// What a client is told that has not said the password.
+/// The error for a client that has not said the password.
 pub(super) const fn not_logged_in(reply_style: ReplyStyle, own: &'static str) -> &'static str {
     match reply_style {
         ReplyStyle::Own | ReplyStyle::Mcrouter { .. } => own,

@@ -1,5 +1,5 @@
-//! New clients. The ring accepts the first of those that wait; the others follow with a call each, so that all
-//! of them are served in one turn, and none is taken for which the worker has no room.
+//! New clients. The ring accepts the first of those that wait; the others follow with a call each, so that
+//! all of them are served in one turn, and none is taken for which the worker has no room.
 
 use std::{
     io,
@@ -16,7 +16,7 @@ const ACCEPTS: usize = 256;
 impl Uring {
     /// Handles the end of an accept operation.
     pub(super) fn accepted(&mut self, conn: Conn, result: i32) -> Option<Event> {
-        // SAFETY: the kernel made this descriptor for us and nobody else knows it.
+        // SAFETY: the kernel made this descriptor for us and nothing else has it.
         let fd = (result >= 0).then(|| unsafe { OwnedFd::from_raw_fd(result) });
         let connection = self.connection(conn)?;
         let tag = connection.tag;

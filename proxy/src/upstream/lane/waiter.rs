@@ -56,7 +56,7 @@ pub(in crate::upstream) enum Trial {
 pub(in crate::upstream) struct Effects(u8);
 
 impl Effects {
-    /// Nothing that anybody has to know.
+    /// Nothing that anything depends on.
     pub(in crate::upstream) const NONE: Self = Self(0);
     /// It changes nothing.
     const READS: u8 = 1;

@@ -97,8 +97,8 @@ impl Engine {
         true
     }
 
-    /// A lane has finished a message. A bulk lane becomes the shared lane, waits for the next large message, or
-    /// is closed.
+    /// A lane has finished a message. A bulk lane becomes the shared lane, waits for the next large message,
+    /// or is closed.
     pub(in crate::upstream) fn settle_bulk(&mut self, id: LaneId) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;

@@ -1,4 +1,4 @@
-//! Requests by which something is ended that a server does.
+//! Requests that end the work of a server for a client.
 
 use std::{
     collections::VecDeque,

@@ -22,8 +22,8 @@ pub(in crate::upstream) struct Closing {
 }
 
 impl Engine {
-    /// Closes the connections to this member that there are now. New requests to it open others. `done` is told
-    /// when all of them have ended.
+    /// Closes the connections to this member that there are now. New requests to it open others. `done` is
+    /// told when all of them have ended.
     pub fn close_lanes(&mut self, member: MemberId, when: Close, done: Sender<()>) {
         let lanes = self.servers.lanes.iter();
         let lanes: Vec<LaneId> = lanes

@@ -1,5 +1,5 @@
-//! Servers that have no room for one more connection, at all or with one login. They are well: a request waits, as
-//! it does where all lanes are in use, and one new connection is tried now and then.
+//! Servers that have no room for one more connection, at all or with one login. They are well: a request
+//! waits, as it does where all lanes are in use, and one new connection is tried now and then.
 
 use std::sync::Arc;
 
@@ -36,8 +36,8 @@ struct FullLogin {
 }
 
 impl Engine {
-    /// The server has no room for this lane. Its request waits for another one; if it has waited long enough, it
-    /// gets these words of the server. `is_of_login`: there is room for other logins.
+    /// The server has no room for this lane. Its request waits for another one; if it has waited long enough,
+    /// it gets these words of the server. `is_of_login`: there is room for other logins.
     pub(in crate::upstream) fn lane_is_full(&mut self, id: LaneId, words: &[u8], is_of_login: bool) {
         let now = self.now;
         let Some(lane) = self.servers.lanes.get_mut(id) else {
@@ -77,8 +77,8 @@ impl Engine {
         );
     }
 
-    /// Answers a request that has waited too long with what the server has said to its login. Returns `false` if it
-    /// has said nothing.
+    /// Answers a request that has waited too long with what the server has said to its login. Returns `false`
+    /// if it has said nothing.
     pub(super) fn answer_full(&mut self, words: Option<Arc<[u8]>>, wants: &LanePurpose) -> bool {
         let (Some(words), LanePurpose::Answer(to, ..)) = (words, wants) else {
             return false;

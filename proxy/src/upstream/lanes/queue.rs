@@ -160,8 +160,8 @@ impl Engine {
         }
     }
 
-    /// Takes the first of the queue that may be served. Those whose login has no room at the server stay where they
-    /// are.
+    /// Takes the first of the queue that may be served. Those whose login has no room at the server stay
+    /// where they are.
     fn next_queued(&mut self, member: &Arc<Member>) -> Option<LaneWait> {
         let now = self.now;
         let dedicated = self.dedicated_of(member);

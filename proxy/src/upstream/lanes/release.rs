@@ -74,8 +74,8 @@ impl Engine {
         }
     }
 
-    /// Has the server forget what it keeps of the lane's last client. The lane is nobody's until that is
-    /// answered.
+    /// Has the server forget what it keeps of the lane's last client. The lane belongs to no client until
+    /// that is answered.
     fn reset_lane(&mut self, id: LaneId) {
         self.disown(id);
         let Some(lane) = self.servers.lanes.get_mut(id) else {
@@ -129,7 +129,7 @@ impl Engine {
             return self.drop_lane(id, "");
         }
         if lane.cancels > 0 {
-            // It is nobody's until the server has answered: its client goes on elsewhere.
+            // It belongs to no client until the server has answered: its client goes on elsewhere.
             return;
         }
         lane.free = self.now;
@@ -162,8 +162,8 @@ impl Engine {
         }
     }
 
-    /// Frees the lanes on which servers keep only what has been left a second ago, or a moment ago if other clients
-    /// wait for lanes.
+    /// Frees the lanes on which servers keep only what has been left a second ago, or a moment ago if other
+    /// clients wait for lanes.
     fn free_loose(&mut self) {
         let (now, servers, clients) = (self.now, &self.servers, &self.clients);
         let limit = if servers.queued > 0 { Micros::ZERO } else { LOOSE };

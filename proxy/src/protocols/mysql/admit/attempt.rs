@@ -134,7 +134,7 @@ pub(in crate::protocols::mysql) fn heard(
     let account = account(with, &pending.claim);
     let error = match (heard, &question) {
         (ServerAnswer::Reply(reply, bytes), _) => error_in(reply, bytes),
-        // Whether the schema is there, the client is told with its first statement.
+        // The client learns with its first statement whether the schema is there.
         (ServerAnswer::Failed(_), Question::Schema(_)) => return finish(session, with, *pending, 0, out),
         (ServerAnswer::Failed(failed), Question::Login(_)) => {
             return denied(Error::of(failed), &failed.to_string(), pending.sequence, out);
@@ -146,7 +146,7 @@ pub(in crate::protocols::mysql) fn heard(
             .note_schema(&account, &pending.claim.schema, with.unix);
     }
     let is_new = match (question, number) {
-        // A schema that is none is told to a login that is good.
+        // An error about an unknown schema is told to a login that is good.
         (Question::Login(attempt), number) if number.is_none_or(|number| NO_SCHEMA.contains(&number)) => {
             let client = Client::of(session);
             let secret = pending.proof.password().unwrap_or_default();
@@ -161,7 +161,7 @@ pub(in crate::protocols::mysql) fn heard(
             pending.number = attempt.succeed(secret, words, with.unix);
             true
         }
-        // That there is no room says nothing of the password.
+        // A server without room says nothing of the password.
         (Question::Login(attempt), Some(number)) if !is_of_room(number) => {
             attempt.fail(with.unix);
             true
@@ -189,7 +189,7 @@ pub(in crate::protocols::mysql) fn heard(
     }
 }
 
-/// The error that a server has answered. `None`: it has agreed.
+/// The error that a server has answered; `None` if it has agreed.
 fn error_in<'a>(reply: &Reply, bytes: &'a [u8]) -> Option<ErrPacket<'a>> {
     if !reply.outcome.is_error() {
         return None;

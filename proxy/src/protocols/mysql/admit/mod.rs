@@ -110,8 +110,8 @@ pub(super) fn step(
     }
 }
 
-/// A client that was admitted says that it is somebody else, whom it is asked to prove next. Returns `false`
-/// if that cannot be understood.
+/// A client that was admitted claims to be another user, which it is asked to prove next. Returns `false` if
+/// that cannot be understood.
 pub(super) fn change_user(client: &mut Client, message: &[u8]) -> bool {
     let payload = message.get(Header::LEN..).unwrap_or_default();
     let Ok(change) = ChangeUser::read(payload, client.capabilities) else {
@@ -140,7 +140,7 @@ fn greet(session: &mut Session, with: &AdmissionContext<'_>, out: &mut Vec<u8>) 
         return;
     };
     let rejects_writes = Client::of(session).is_some_and(|client| client.door.rejects_writes);
-    // What one statement of a text hides, the next might use.
+    // The next statement of a text might use what the one before hides.
     let capabilities = match rejects_writes {
         true => offer.capabilities.without(Capabilities::MULTI_STATEMENTS),
         false => offer.capabilities,
@@ -172,7 +172,7 @@ fn greet(session: &mut Session, with: &AdmissionContext<'_>, out: &mut Vec<u8>) 
     });
 }
 
-/// A salt that nobody has had, and nobody can foretell.
+/// A salt that is new and cannot be predicted.
 fn fresh(with: &AdmissionContext<'_>) -> [u8; SALT] {
     let mut bytes = [0; 24];
     let [a, b, c, _] = with.random;

@@ -1,4 +1,4 @@
-//! Whether a client has proved who it is: to a list of users, or to the cache of logins that servers have
+//! The check of a client's proof of identity: to a list of users, or to the cache of logins that servers have
 //! accepted.
 
 use proxima_wire::mysql::{
@@ -66,7 +66,7 @@ pub(super) fn prove(
     }
 }
 
-/// What a client has proved where the servers alone know its password.
+/// The result of a client's proof where only the servers know its password.
 enum ProofResult {
     /// The password of a cached login, with the login's number.
     ByLogin(Proof, u64),
@@ -140,7 +140,7 @@ fn ask_for_more(
     Admission::More { used: answer.used }
 }
 
-/// What the list says of this user, and whether it is one. Somebody who is none is asked as one with a
+/// The list's secret of this user, and whether it is a user. Somebody who is no user is asked as one with a
 /// password.
 fn listed<'a>(access: &'a Access, user: &[u8]) -> (Secret<'a>, bool) {
     let words = match access {
@@ -150,8 +150,8 @@ fn listed<'a>(access: &'a Access, user: &[u8]) -> (Secret<'a>, bool) {
     (Secret::of(words.unwrap_or(b"nobody")), words.is_some())
 }
 
-/// The one of these logins, with its number, that a client has proved with this answer. Where there is none,
-/// as much is done as for one.
+/// The one of these logins, with its number, that a client has proved with this answer. Without a login as
+/// much is done as for one, so that the time tells nothing.
 fn cached(logins: &[CachedLogin], claim: &Claim, salt: &[u8; SALT], answer: &[u8]) -> Option<(Proof, u64)> {
     if logins.is_empty() {
         let _ = std::hint::black_box(Secret::Password(b"nobody").verify(&claim.method, salt, answer));

@@ -1,4 +1,4 @@
-//! What a server is asked about a login.
+//! Questions to a server about a login.
 
 use proxima_wire::mysql::append_packet;
 
@@ -27,8 +27,8 @@ pub(super) fn identity(client: &Client, pending: &Pending) -> Identity {
     }
 }
 
-/// Asks a server, with the login of this client, whether the login and the schema are good. The connection has the
-/// number of the attempt: none is used that was opened before.
+/// Asks a server, with the login of this client, whether the login and the schema are good. The connection
+/// has the number of the attempt: none is used that was opened before.
 pub(super) fn ask_server(
     session: &mut Session,
     mut pending: Pending,

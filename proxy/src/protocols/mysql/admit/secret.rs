@@ -1,4 +1,4 @@
-//! How a client proves that it is a user whose secret the proxy knows.
+//! Proofs of clients that are users whose secret the proxy knows.
 
 use proxima_wire::mysql::{
     SALT,
@@ -7,7 +7,7 @@ use proxima_wire::mysql::{
 
 use super::super::identity::Proof;
 
-/// What the proxy knows of a user: a password, or the hash of one as `mysql.user` shows it.
+/// A user's secret as the proxy knows it: a password, or the hash of one as `mysql.user` shows it.
 pub(super) enum Secret<'a> {
     Password(&'a [u8]),
     NativeHash(NativeHash),
@@ -19,7 +19,8 @@ impl<'a> Secret<'a> {
         NativeHash::read(words).map_or(Self::Password(words), Self::NativeHash)
     }
 
-    /// What a client has proved that has answered this by that method. `None`: it does not know the secret.
+    /// The proof of a client that has answered this by that method; `None` if the client does not know the
+    /// secret.
     pub(super) fn verify(&self, method: &[u8], salt: &[u8; SALT], answer: &[u8]) -> Option<Proof> {
         match self {
             Self::Password(password) => {
@@ -57,7 +58,7 @@ mod tests {
     use super::Secret;
 
     const SALT: [u8; 20] = [7; 20];
-    /// That of `secret`.
+    /// The hash of `secret`.
     const HASH: &[u8] = b"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
 
     #[test]

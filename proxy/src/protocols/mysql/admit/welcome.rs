@@ -18,7 +18,7 @@ use super::{
 };
 use crate::protocol::{Access, Admission, AdmissionContext, Door, Session, Terms, Turn};
 
-/// What a listener with this door serves to a user for whom this holds.
+/// The door for a user with these terms at a listener with this door.
 pub(in crate::protocols::mysql) fn door_of(door: Door, terms: Terms) -> Door {
     Door {
         is_eventual: terms.is_eventual.unwrap_or(door.is_eventual),
@@ -26,7 +26,7 @@ pub(in crate::protocols::mysql) fn door_of(door: Door, terms: Terms) -> Door {
     }
 }
 
-/// What holds for this user.
+/// The terms of this user.
 pub(in crate::protocols::mysql) fn terms(access: &Access, user: &[u8]) -> Terms {
     match access {
         Access::Accounts(accounts) => accounts.terms(user),
@@ -34,7 +34,8 @@ pub(in crate::protocols::mysql) fn terms(access: &Access, user: &[u8]) -> Terms 
     }
 }
 
-/// The client is who it says that it is. A server is asked for its schema, unless one has told of that lately.
+/// The client is who it says that it is. A server is asked for its schema, unless one has told of that
+/// lately.
 pub(super) fn admit(
     session: &mut Session,
     with: &AdmissionContext<'_>,
@@ -50,7 +51,7 @@ pub(super) fn admit(
         schema if with.logins.has_schema(&account, schema, with.unix) => None,
         _ => match with.logins.attempt(with.host, &account, with.unix) {
             Turn::Now(attempt) => Some(Question::Schema(attempt)),
-            // A client that has proved its password does not wait for strangers.
+            // A client that has proved its password does not wait for other clients' attempts.
             Turn::Later if with.logins.is_crowded() => None,
             Turn::Later => return Admission::Later,
             Turn::Never => None,

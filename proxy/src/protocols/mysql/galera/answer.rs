@@ -1,4 +1,4 @@
-//! What a server says of itself.
+//! A server's status, as it reports it.
 
 use proxima_wire::mysql::Header;
 
@@ -9,9 +9,9 @@ use super::reason::Reason;
 pub(super) enum Answer {
     /// Its status.
     Status(Status),
-    /// Whether it has waited for the others.
+    /// The answer to whether it has waited for the others.
     Proof(bool),
-    /// It has not answered, for this reason.
+    /// The server has not answered, for this reason.
     Failed(String),
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Status {
     pub(super) is_read_only: bool,
     /// It brings another server up to date.
     pub(super) is_donor: bool,
-    /// Why it serves nobody; empty: it does.
+    /// The reasons why it serves nobody; empty if it serves.
     pub(super) why_not: Vec<Reason>,
 }
 

@@ -1,8 +1,8 @@
 //! A Galera cluster: one server takes writes, and the others serve reads.
 //!
-//! Two questions are put to each server again and again, on connections of their own. The status says whether it
-//! serves; a read that waits for the other servers proves it. A server that was away is not asked for anything
-//! before it has proved it: one that was frozen and evicted tells for some seconds that all is well.
+//! Two questions are put to each server again and again, on connections of their own. The status says whether
+//! it serves; a read that waits for the other servers proves it. A server that was away is not asked for
+//! anything before it has proved it: one that was frozen and evicted tells for some seconds that all is well.
 //!
 //! Invariant: one server is the writer at a time, for all workers. It stays that until it fails.
 
@@ -39,13 +39,13 @@ const INTERVAL: Duration = Duration::from_millis(250);
 const STATUS: u64 = 0;
 const PROOF: u64 = 1;
 
-/// What servers are asked for their status. A variable that a server does not know is left out.
+/// The statement that asks servers for their status. A variable that a server does not know is left out.
 const ASK_STATUS: &[u8] =
     b"SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_cluster_status', \
                             'wsrep_local_state'); \
                             SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_node_name', 'read_only', \
                             'wsrep_reject_queries', 'wsrep_desync', 'pxc_maint_mode')";
-/// What servers are asked so that they wait for what others have acknowledged.
+/// The statement with which servers wait for the writes that others have acknowledged.
 const ASK_PROOF: &[u8] = b"SET SESSION wsrep_sync_wait = 1; SELECT 1";
 
 /// The state of a pool that is a Galera cluster.
@@ -140,7 +140,7 @@ impl PoolState for Galera {
         true
     }
 
-    /// Whatever writes waits while nobody takes writes; and everything while nothing is known of any server.
+    /// Writes wait while no server takes writes; everything waits while nothing is known of any server.
     fn holds(&self, asked: &PoolRequest<'_>) -> bool {
         let has_writer = self.nodes.writer() != 0 || self.orders.writer().is_some();
         !has_writer && (asked.class != Class::Read || !self.nodes.has_reader())
@@ -157,7 +157,7 @@ impl PoolState for Galera {
         let answer = match (token, heard) {
             (STATUS, ServerAnswer::Reply(reply, bytes)) if !reply.outcome.is_error() => Answer::read(bytes),
             (PROOF, ServerAnswer::Reply(reply, _)) => Answer::Proof(!reply.outcome.is_error()),
-            // That a server is late with it says nothing of this very server.
+            // A late answer says nothing of this very server.
             (PROOF, ServerAnswer::Failed(_)) => Answer::Proof(false),
             (_, ServerAnswer::Reply(_, bytes)) => Answer::Failed(error_text(bytes)),
             (_, ServerAnswer::Failed(failed)) => Answer::Failed(failed.to_string()),
@@ -172,7 +172,7 @@ impl PoolState for Galera {
                 .at(at)
                 .is_some_and(|member| Word(member.noted.get()).serves())
         };
-        // Where there is none, the servers themselves say what is wrong.
+        // Without a writer, the servers themselves say what is wrong.
         let any = || writer.or_else(|| (0..members.count()).find(serves)).or(Some(0));
         match asked.class {
             Class::Read => self.reader(writer, members).or_else(any),
@@ -207,7 +207,7 @@ impl PoolState for Galera {
             }
             Fate::Blamed => false,
         };
-        // A login, or a reply, may have failed because of the one whom it is for.
+        // A login, or a reply, may have failed because of the client that it is for.
         if is_gone && !of.is_up {
             self.note(of, Answer::Failed(failed.what.to_owned()));
         }
@@ -278,8 +278,8 @@ pub(super) fn leads_on(reply: &[u8]) -> bool {
     error.is_some_and(|error| match error.code {
         // A function writes; the server serves nobody; it could not wait for the others in time.
         READ_ONLY_TRANSACTION | 1205 => true,
-        // A reader has not heard yet of the user, the new password, the schema or its grant: a login and a change
-        // of the schema wait for no other server.
+        // A reader has not heard yet of the user, the new password, the schema or its grant: a login and a
+        // change of the schema wait for no other server.
         1044 | 1045 | 1049 => true,
         1047 => error.message.starts_with(b"WSREP"),
         _ => false,

@@ -1,4 +1,4 @@
-//! What is known of each server, and which one takes writes.
+//! The state of each server, and the choice of the one that takes writes.
 #![allow(
     clippy::disallowed_methods,
     reason = "servers answer the control thread, which has no turns"
@@ -51,26 +51,26 @@ struct All {
     /// The addresses to which every connection ends before anything is decided: of one that took writes, and
     /// of those that are silent, so that nobody waits for them.
     closing: Vec<String>,
-    /// When the first server has answered. Nothing is waited for once there was a writer.
+    /// The time at which the first server answered. Nothing is waited for once there was a writer.
     begun: Option<Instant>,
     had_writer: bool,
 }
 
-/// What is known of a server.
+/// The state of a server.
 #[derive(Default)]
 struct Node {
     number: u32,
     status: Status,
-    /// Why nobody is sent there; empty: it serves when it has proved that.
+    /// The reasons why nobody is sent there; if empty, it serves when it has proved that it can.
     why_not: Vec<Reason>,
-    /// How often it has waited for the others since it says that all is well. The first wait may have begun
-    /// before.
+    /// The number of times that it has waited for the others since it says that all is well. The first wait
+    /// may have begun before.
     proofs: u32,
-    /// What it serves, and since when.
+    /// The role that it has, and the time since which it has it.
     role: Option<(Role, Instant)>,
 }
 
-/// What the state of a pool notes of a server: its number, and whether it serves.
+/// The pool state's note about a server: its number, and whether it serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::protocols::mysql) struct Word(pub(in crate::protocols::mysql) u32);
 
@@ -105,12 +105,12 @@ impl Nodes {
         self.has_reader.load(SeqCst)
     }
 
-    /// The number of the writer; 0: there is none.
+    /// The number of the writer; 0 without a writer.
     pub(super) fn writer(&self) -> u32 {
         self.writer.load(SeqCst)
     }
 
-    /// The server with this number is none of the cluster any more.
+    /// The server with this number has left the cluster.
     pub(super) fn forget(&self, number: u32, settings: &OneWriter) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.nodes.retain(|_, node| node.number != number);
@@ -162,7 +162,7 @@ impl Nodes {
         self.has_news.swap(false, SeqCst)
     }
 
-    /// What the server at this address serves, and why if that is nothing.
+    /// The role of the server at this address, with the reasons if it serves nothing.
     pub(super) fn role(&self, address: &str) -> RoleStatus {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let node = all.nodes.get(address);
@@ -252,8 +252,8 @@ impl Node {
 }
 
 impl All {
-    /// Is it known which servers there are to choose from? Otherwise the one that happens to answer first would take
-    /// writes at one proxy, and another one at the next.
+    /// Is it known which servers there are to choose from? Otherwise the one that happens to answer first
+    /// would take writes at one proxy, and another one at the next.
     fn is_settled(&mut self, now: Instant) -> bool {
         let elapsed = now - *self.begun.get_or_insert(now);
         let is_pending = |node: &Node| node.why_not.is_empty() && !node.serves();
@@ -273,8 +273,9 @@ impl All {
         self.closing.extend(address);
     }
 
-    /// The number of the server that takes writes: the one that does, as long as it can, and otherwise the first. One
-    /// that follows another waits for the others first, so that it has what that one has acknowledged.
+    /// The number of the server that takes writes: the one that does, as long as it can, and otherwise the
+    /// first. One that follows another waits for the others first, so that it has what that one has
+    /// acknowledged.
     fn elect(&mut self, settings: &OneWriter) -> u32 {
         let can = |node: &&Node| node.serves() && !node.status.is_read_only;
         let able = || self.nodes.values().filter(can);
@@ -282,7 +283,7 @@ impl All {
             self.next = None;
             return self.writer;
         }
-        // What a server may still acknowledge has to be there before the next one waits for the others.
+        // Writes that a server may still acknowledge must be there before the next one waits for the others.
         if !self.closing.is_empty() {
             self.next = None;
             return 0;

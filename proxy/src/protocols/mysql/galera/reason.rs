@@ -1,8 +1,8 @@
-//! Why a server serves nobody.
+//! The reasons why a server serves nobody.
 
 use std::fmt;
 
-/// One reason.
+/// One such reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
     /// It has not answered yet.
