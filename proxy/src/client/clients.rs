@@ -26,7 +26,7 @@ pub struct Clients {
     pub(super) room: Room,
     /// Bytes that may be due to one client: the limit of a connection, or its share of the memory of all.
     pub(super) share: usize,
-    /// New requests are refused until the buffers have shrunk.
+    /// New requests are rejected until the buffers have shrunk.
     pub(super) over_memory: bool,
     /// Clients are closed as soon as nothing is due to them.
     pub(super) draining: bool,

@@ -34,7 +34,7 @@ pub struct Client {
     pub(super) login: u16,
     /// The client's location, by the newest report of the node agent.
     pub(super) locality: Locality,
-    /// The key by which its place is looked up.
+    /// The key by which its location is looked up.
     pub(super) source: ClientSource,
     /// The lane of the client's own; `None` if the client has no such lane.
     pub(super) own: Option<LaneId>,

@@ -53,7 +53,7 @@ impl Engine {
         }
     }
 
-    /// Takes the newest report of the node agent; `None`: the agent is not followed any more. `orders` follow
+    /// Takes the newest report of the node agent; `None` if the agent is no longer followed. `orders` follow
     /// from the report, and `container_of` gives the container of a process id.
     pub fn locate(
         &mut self,

@@ -60,9 +60,9 @@ struct Open {
 pub struct Arrival {
     /// The number of the listener.
     pub listener: u16,
-    /// The address of the client; `None`: it came through a Unix socket.
+    /// The address of the client; `None` for a client of a Unix socket.
     pub peer: Option<SocketAddr>,
-    /// The address of this host to which it has connected; `None`: that of the listener.
+    /// The address of this host to which it has connected; `None` for that of the listener.
     pub host: Option<IpAddr>,
     /// The number of the connection's descriptor.
     pub descriptor: i32,
@@ -70,7 +70,7 @@ pub struct Arrival {
 
 #[derive(Clone, Copy, Debug)]
 struct Client {
-    /// The address of the client; `None`: it came through a Unix socket.
+    /// The address of the client; `None` for a client of a Unix socket.
     peer: Option<SocketAddr>,
     listener: u16,
     /// The position of the host's address among those of the part; a host has few.
@@ -111,7 +111,8 @@ impl Register {
         self.current() < self.room.load(Relaxed)
     }
 
-    /// Sets the addresses where clients are accepted, by the number of the listener; `None`: it was removed.
+    /// Sets the addresses where clients are accepted, by the number of the listener; `None` for a listener
+    /// that was removed.
     pub fn listening(&self, addresses: &[Option<String>]) {
         let address = |address: &Option<String>| address.as_deref().map(|address| shown(address).into());
         let addresses = addresses.iter().map(address).collect();

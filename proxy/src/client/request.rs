@@ -78,7 +78,7 @@ impl Engine {
         let mut new = Session::NEW;
         let session = client.session.or(&mut new);
         if session.retention != Retention::Clean && !is_idle && input.tree.may_hold(usize::from(listener)) {
-            // A route could hold or refuse an earlier request and let this one pass.
+            // A route could hold or reject an earlier request and let this one pass.
             self.stall(id, false);
             return false;
         }

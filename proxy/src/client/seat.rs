@@ -42,7 +42,7 @@ impl Clients {
 }
 
 impl Engine {
-    /// Serves uploads that have waited too long for a seat: they are refused then.
+    /// Serves uploads that have waited too long for a seat: they are rejected then.
     pub(crate) fn end_waits_for_seats(&mut self) {
         let now = self.now;
         for id in self.clients.waiting(|_, due| due <= now) {

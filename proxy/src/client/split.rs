@@ -55,7 +55,7 @@ enum Stop {
 
 impl Engine {
     /// Begins to serve a request for several keys, which comes next. Returns `true` when all its keys are
-    /// served; `None`: its keys are no requests of their own.
+    /// served; `None` if its keys are not served one by one.
     pub(super) fn split(&mut self, id: ClientId, request: &Request, input: &mut Input<'_>) -> Option<bool> {
         let client = self.clients.table.get_mut(id)?;
         let message = input.rest();

@@ -3,7 +3,7 @@
 //! ```text
 //!  keys ─▶ group each ─▶ one way? ─▶ the request as it is
 //!                           └─ no: can be split? ─▶ a part for each way ─▶ joined reply
-//!                                     └─ no: refused
+//!                                     └─ no: rejected
 //! ```
 //!
 //! A request with very many keys takes several turns, so that no other client waits for it. Its bytes stay

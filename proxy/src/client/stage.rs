@@ -32,7 +32,7 @@ pub(super) enum Stage {
     Requests,
     /// The same large request again, which waits for a seat among the large messages to a server.
     Seat(WantedSeat),
-    /// The rest of a refused value: this many bytes are thrown away.
+    /// The rest of a rejected value: this many bytes are thrown away.
     Discard(u64),
     /// The rest of a value that is passed on as it comes.
     Upload(Box<Upload>),

@@ -30,7 +30,7 @@ const BROKEN_OFF: &str = "the client's request breaks off";
 /// The result of beginning a request that is too large for a shared lane.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum UploadStart {
-    /// The head of the request is on its way, or the request is refused.
+    /// The head of the request is on its way, or the request is rejected.
     Yes,
     /// The request waits for a seat, and its client is read no further.
     Later,
@@ -117,7 +117,7 @@ impl Engine {
         UploadStart::Yes
     }
 
-    /// Makes an upload wait for a seat at this member, which has none, or refuses it after the longest wait.
+    /// Makes an upload wait for a seat at this member, which has none, or rejects it after the longest wait.
     fn wait_or_reject(
         &mut self,
         id: ClientId,
@@ -149,7 +149,7 @@ impl Engine {
     }
 
     /// Returns whether this upload takes a lane of the client's own, and the request to be sent before it.
-    /// `None`: the session does not let it pass; it is answered, and its rest is thrown away.
+    /// `None` if the session does not let it pass: it is answered, and its rest is thrown away.
     fn passes(&mut self, id: ClientId, request: &Request, rest: &[u8]) -> Option<(bool, Vec<u8>)> {
         let client = self.clients.table.get_mut(id)?;
         if !client.plans(request) {
@@ -312,7 +312,7 @@ impl Engine {
         }
     }
 
-    /// Returns whether the last byte of an upload may leave, or the upload is refused. Otherwise the client
+    /// Returns whether the last byte of an upload may leave, or the upload is rejected. Otherwise the client
     /// waits.
     fn may_end(&mut self, id: ClientId) -> bool {
         let Some(client) = self.clients.table.get_mut(id) else {

@@ -26,7 +26,7 @@ impl Engine {
         }
     }
 
-    /// The bytes of this connection; `None`: it is gone.
+    /// The bytes of this connection; `None` if the connection is gone.
     pub fn stream(&mut self, endpoint: Endpoint) -> Option<&mut Stream> {
         match endpoint {
             Endpoint::Client(id) => self.clients.stream(id),

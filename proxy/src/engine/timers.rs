@@ -19,7 +19,7 @@ struct Timer {
 }
 
 impl Timers {
-    /// The time from `now` to the next timer; `None`: there is no timer.
+    /// The time from `now` to the next timer; `None` without a timer.
     pub fn next_in(&self, now: Micros) -> Option<Duration> {
         let timer = self.0.peek()?;
         Some((timer.due - now).into())

@@ -20,7 +20,7 @@ pub trait Channels: Send + Sync {
     fn confirms(&self, begin: &[u8]) -> bool;
 
     /// Appends the confirmation of a change, as one server of all subscriptions would send it. `name`: the
-    /// channel or pattern; `None`: there was none to unsubscribe. `form`: that of the client's [`Session`].
+    /// channel or pattern; `None` if nothing was subscribed. `form`: that of the client's [`Session`].
     fn confirm(
         &self,
         form: u16,

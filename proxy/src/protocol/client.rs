@@ -188,8 +188,8 @@ pub trait ClientSide: Send + Sync {
         b""
     }
 
-    /// The number of the [cached login](super::CachedLogin) by which the client was admitted; 0: by none, as
-    /// by default.
+    /// The number of the [cached login](super::CachedLogin) by which the client was admitted; 0 if by no
+    /// cached login, as by default.
     fn cached_login(&self, _: &Session) -> u64 {
         0
     }

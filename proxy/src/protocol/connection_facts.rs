@@ -7,7 +7,7 @@ use super::SubscriptionCounts;
 /// The connection of one client, for protocols whose servers tell of it on request.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionFacts {
-    /// The address of the client; `None`: it came through a Unix socket.
+    /// The address of the client; `None` for a client of a Unix socket.
     pub peer: Option<SocketAddr>,
     /// The address to which it has connected; of a Unix socket the path.
     pub local: String,

@@ -10,7 +10,7 @@ use proxima_wire::message::Outcome;
 pub struct Failed<'a> {
     /// The outcome of the request.
     pub outcome: Outcome,
-    /// The address of the server that has failed; empty: no server has.
+    /// The address of the server that has failed; empty if no server has failed.
     pub server: &'a str,
     /// The reason, in words for the client.
     pub what: &'a str,

@@ -152,7 +152,8 @@ pub trait Protocol: ClientSide + ServerSide + Requests {
         false
     }
 
-    /// The same protocol at a listener whose clients discover the proxies; `None`: they cannot.
+    /// The same protocol at a listener whose clients discover the proxies; `None` if the protocol has no such
+    /// discovery.
     fn announcing(&self) -> Option<&'static dyn Protocol> {
         None
     }
@@ -167,7 +168,7 @@ pub trait Protocol: ClientSide + ServerSide + Requests {
         None
     }
 
-    /// The number of a command by its name in configurations; `None`: there is no such command.
+    /// The number of a command by its name in configurations; `None` if the protocol has no such command.
     fn command(&self, name: &str) -> Option<u16> {
         let number = self.commands().iter().position(|&word| word == name)?;
         u16::try_from(number).ok()
@@ -218,7 +219,7 @@ pub trait Protocol: ClientSide + ServerSide + Requests {
     }
 
     /// The protocol's own transform that begins with the [upgrade](Login::Upgrade) of a login where TLS does
-    /// not, behind TLS if that is in place. By default there is none, and the login is refused.
+    /// not, behind TLS if that is in place. By default there is none, and the login is rejected.
     fn upgrade(&self, _: End<'_>) -> Option<Box<dyn Transform>> {
         None
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{
 #[derive(Debug, Default)]
 pub struct PoolOrders {
     is_held: AtomicBool,
-    /// The position of the member that is to be the writer, and one more; 0: there is no order.
+    /// The position of the member that is to be the writer, and one more; 0 without an order.
     writer: AtomicU32,
 }
 

@@ -25,7 +25,7 @@ pub struct PoolCount(Arc<AtomicU64>);
 pub struct ReachedCount(Arc<AtomicU64>);
 
 /// One word that the state of a pool keeps for a member, as long as anything refers to that: what the state
-/// has found out about it, in the codec's words. 0: nothing.
+/// has found out about it, in the codec's words. 0 before it has found out anything.
 #[derive(Clone, Debug, Default)]
 pub struct MemberNote(Arc<(AtomicU32, Notify)>);
 

@@ -28,7 +28,7 @@ pub struct ServerLogin<'a> {
     /// The login must be [upgraded](super::Login::Upgrade) to TLS before anything secret is said.
     pub wants_tls: bool,
     /// The server's part of the clients' [greeting](super::ClientSide::greeting), in the codec's words, which
-    /// sets it; empty: nothing.
+    /// sets it; empty if the server tells none.
     pub said: Vec<u8>,
     /// The server's version, in the codec's words, which sets it; 0 if the server tells none.
     pub version: u64,

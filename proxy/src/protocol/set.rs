@@ -26,7 +26,7 @@ impl Protocols {
         Self(all)
     }
 
-    /// The protocol with this name; `None`: the process does not speak it.
+    /// The protocol with this name; `None` if the process does not speak it.
     pub fn of(self, name: &str) -> Option<ProtocolSlot> {
         self.all().find(|spoken| spoken.protocol.name() == name)
     }

@@ -7,7 +7,7 @@ use super::{Access, Session};
 /// The part of a protocol that `explain` needs if requests are texts, such as statements.
 pub trait Texts {
     /// The session of a client that has logged in at a listener of this protocol with this access as this
-    /// user, with this schema (empty: none), and has asked for nothing yet.
+    /// user, with this schema (empty without one), and has asked for nothing yet.
     fn session(&self, access: &Access, user: &[u8], schema: &[u8]) -> Session;
 
     /// Appends the request with this text.

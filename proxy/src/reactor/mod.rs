@@ -67,7 +67,7 @@ pub enum Event {
         tag: u64,
         /// The client's socket, for [`Reactor::add`].
         socket: Socket,
-        /// The client's address; `None`: it came through a Unix socket.
+        /// The client's address; `None` for a client of a Unix socket.
         address: Option<SocketAddr>,
     },
     /// `connect` succeeded.
@@ -122,7 +122,7 @@ pub trait Reactor: Sized {
     fn pass(&mut self, conn: Conn, buffer: &Buffer, range: Range<usize>);
     /// Bytes given to `send` that the kernel has not taken yet; `Sent` tells when it becomes 0.
     fn backlog(&self, conn: Conn) -> usize;
-    /// The address of our end. `None`: it is a Unix socket.
+    /// The address of our end. `None` for a Unix socket.
     fn local(&self, conn: Conn) -> Option<SocketAddr>;
     /// Lets the kernel look after a peer that is silent for hours. It is a hint: a socket that cannot is left
     /// as it is.
@@ -147,7 +147,7 @@ pub trait Reactor: Sized {
     fn close(&mut self, conn: Conn);
     /// Closes with a reset, so that the peer does not mistake a cut-off message for a whole one.
     fn abort(&mut self, conn: Conn);
-    /// Submits operations and waits for the next events. `None`: it waits without a limit.
+    /// Submits operations and waits for the next events. `None` to wait without a limit.
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()>;
     /// The next event of this turn.
     fn next(&mut self) -> Option<Event>;

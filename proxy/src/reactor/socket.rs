@@ -84,8 +84,8 @@ pub fn inherited(number: RawFd) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// The process that has connected a Unix socket; `None`: it is no Unix socket, or the process is outside of
-/// our PID namespace. (A credential of rustix is not used, as its process is never 0, which is what the
+/// The process that has connected a Unix socket; `None` if it is no Unix socket, or if the process is outside
+/// of our PID namespace. (A credential of rustix is not used, as its process is never 0, which is what the
 /// kernel says then.)
 #[allow(unsafe_code)]
 pub fn peer_process(socket: &Socket) -> Option<u32> {

@@ -90,7 +90,7 @@ impl Certificates {
         Ok(Arc::clone(key.insert(made)))
     }
 
-    /// The connector for a server on this host. `None`: it has no host name, as it listens at a Unix socket.
+    /// The connector for a server on this host. `None` for a server at a Unix socket, which has no host name.
     ///
     /// # Errors
     /// The files or the name cannot be used.

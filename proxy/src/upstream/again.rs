@@ -185,8 +185,8 @@ impl Lane {
 }
 
 impl Waiter {
-    /// The request that may be sent once more, at the beginning of `sent`. `None`: it may not, or it is not
-    /// kept.
+    /// The request that may be sent once more, at the beginning of `sent`. `None` if it may not be, or if it
+    /// is not kept.
     fn once_more<'a>(&self, protocol: &dyn Protocol, sent: Option<&'a [u8]>) -> Option<&'a [u8]> {
         let sent = sent.filter(|_| self.effects.reads() && self.trial != Trial::Blamed)?;
         match protocol.head(sent) {

@@ -26,8 +26,8 @@ const MOST_UNANSWERED: usize = 32 * 1024;
 const AHEAD: usize = 4;
 
 impl Engine {
-    /// The change that begins with this request, which goes to several lanes. `None`: it changes nothing, or
-    /// nothing is kept.
+    /// The change that begins with this request, which goes to several lanes. `None` if it changes nothing,
+    /// or nothing is kept.
     pub(crate) fn begin_change(
         &mut self,
         protocol: &'static dyn Protocol,

@@ -276,7 +276,7 @@ impl Engine {
     }
 
     /// The process had no file descriptor for the connection. Nothing was sent, and the server is not to
-    /// blame: it is not ejected. A copy has missed no write either, as the change is refused.
+    /// blame: it is not ejected. A copy has missed no write either, as the change is rejected.
     fn lane_unmade(&mut self, id: LaneId, why: &str) {
         let Some(lane) = self.servers.lanes.get(id) else {
             return;

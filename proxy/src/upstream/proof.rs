@@ -84,7 +84,7 @@ impl Engine {
     }
 
     /// The server has answered a question. If no other is under way, requests that were held are sent, or
-    /// refused.
+    /// rejected.
     #[cold]
     pub(crate) fn proved(&mut self, id: LaneId, answer: &Answer<'_>) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {

@@ -162,7 +162,7 @@ impl Engine {
     }
 
     /// Takes the next message of a lane in any phase, complete or not. Returns the number of bytes used;
-    /// `None`: more are needed.
+    /// `None` if more are needed.
     fn message(&mut self, id: LaneId, rest: &[u8]) -> Option<usize> {
         let due = self.clients.share();
         let whole = self.largest_whole(self.servers.lanes.get(id)?.waits_for());

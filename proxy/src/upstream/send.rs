@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The most bytes that may wait for a server that takes none, counting requests for which no client waits;
-/// beyond this they are refused. Requests for which a client waits are bounded by the clients' shares of
+/// beyond this they are rejected. Requests for which a client waits are bounded by the clients' shares of
 /// memory.
 pub(super) const LANE_BYTES: usize = 16 << 20;
 
@@ -107,7 +107,7 @@ impl Engine {
             return self.not_sent(member, request, message, to, Outcome::LocalError, what);
         }
         // Requests for which a client waits are bounded by the client's limit of requests in flight. A copy
-        // misses each write that it is refused, and the proxy's own overload is not the copy's failure.
+        // misses each write that is rejected for it, and the proxy's own overload is not the copy's failure.
         let is_bounded = matches!(to, ReplyTo::Client { .. }) && !request.is_unanswered;
         if lane.requests().len() > LANE_BYTES && !is_bounded && !member.is_copy() {
             let what = "too many requests wait for it";

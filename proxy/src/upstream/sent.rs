@@ -106,7 +106,7 @@ impl Lane {
         self.stream.kept = sent.len();
     }
 
-    /// The key that the reply to this request must name. Empty: it may name any.
+    /// The key that the reply to this request must name. If empty, the reply may name any key.
     #[inline]
     pub(super) fn asked(&self, waiter: &Waiter) -> &[u8] {
         if waiter.key_len == 0 {

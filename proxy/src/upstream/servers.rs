@@ -57,7 +57,7 @@ impl Servers {
         self.logins.words(login)
     }
 
-    /// The lane with this handle; `None`: it has ended.
+    /// The lane with this handle; `None` if the lane has ended.
     pub fn lane(&self, id: LaneId) -> Option<&Lane> {
         self.lanes.get(id)
     }

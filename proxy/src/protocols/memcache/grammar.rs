@@ -1,5 +1,5 @@
-//! The lines that mcrouter and twemproxy read. Their numbers may have any size: what memcached refuses of
-//! them, the server refuses, and the client stays connected.
+//! The lines that mcrouter and twemproxy read. Their numbers may have any size: what memcached rejects of
+//! them, the server rejects, and the client stays connected.
 
 use proxima_wire::memcache::KEY;
 
@@ -11,8 +11,8 @@ pub(super) enum Grammar {
 }
 
 impl Grammar {
-    /// The bytes of the value behind a line that the program reads, with its line end; 0: it has none. `None`
-    /// if the line is not read, or if its value has no end that anybody would wait for.
+    /// The bytes of the value behind a line that the program reads, with its line end; 0 if the line has no
+    /// value. `None` if the line is not read, or if its value has no end that anybody would wait for.
     #[cold]
     pub(super) fn value_behind(self, line: &[u8]) -> Option<u64> {
         let line = line.trim_ascii_end();

@@ -38,7 +38,7 @@ pub(super) fn marked(mut request: Request, bytes: &[u8]) -> Request {
     request
 }
 
-/// A request that was refused by the rules of memcached, as mcrouter refuses it. `bytes` begin with it.
+/// A request that was rejected by the rules of memcached, as mcrouter rejects it. `bytes` begin with it.
 #[cold]
 pub(super) fn rejected(bad: Bad, bytes: &[u8]) -> Parsed<Request> {
     if !bad.why.is_empty() || bad.reply == error::TOO_LARGE {
@@ -65,7 +65,7 @@ fn judged(bad: Bad, line: &[u8]) -> Bad {
     let number = Command::NAMES.iter().position(|known| known.as_bytes() == name);
     let command = number.and_then(|number| Command::ALL.get(number).copied());
     let keys = match command {
-        // mcrouter knows no meta command. Those that are served are refused as memcached does it.
+        // mcrouter knows no meta command. Those that are served are rejected as memcached does it.
         Some(command) if command.is_meta() && !bad.close => return bad,
         Some(Get | Gets | LeaseGet | Metadata) => words.get(1..),
         Some(Gat | Gats) => words.get(2..),
@@ -76,7 +76,7 @@ fn judged(bad: Bad, line: &[u8]) -> Bad {
         None => None,
     };
     if let Some(value) = Grammar::Mcrouter.value_behind(line).filter(|_| !bad.close) {
-        // mcrouter passes it on, and the server refuses it.
+        // mcrouter passes it on, and the server rejects it.
         return Bad {
             swallow: value,
             ..bad

@@ -53,7 +53,7 @@ pub(super) fn restrict(read: Parsed<Request>, bytes: &[u8], all_commands: bool) 
     }
 }
 
-/// A request that was refused by the rules of memcached. `bytes` begin with it.
+/// A request that was rejected by the rules of memcached. `bytes` begin with it.
 #[cold]
 fn rejected(bad: Bad, bytes: &[u8]) -> Bad {
     let blanks = bytes.iter().take_while(|&&byte| byte == b' ').count();
@@ -63,7 +63,7 @@ fn rejected(bad: Bad, bytes: &[u8]) -> Bad {
     }
     let line = bytes.get(..bad.head as usize).filter(|_| !bad.close);
     match line.and_then(|line| Grammar::Twemproxy.value_behind(line)) {
-        // twemproxy passes it on, and the server refuses it.
+        // twemproxy passes it on, and the server rejects it.
         Some(value) => Bad {
             swallow: value,
             ..bad

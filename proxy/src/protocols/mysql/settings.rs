@@ -52,7 +52,7 @@ pub(super) fn names_unreplayable(text: &[u8]) -> bool {
 /// The known state of a session.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct Settings {
-    /// The default database; empty: none.
+    /// The default database; empty without one.
     pub(super) schema: Vec<u8>,
     /// Names and values, by name.
     variables: Vec<Variable>,

@@ -9,7 +9,7 @@ use super::{append_error, here};
 use crate::protocol::{Plan, Session};
 
 /// Plans a request. What is about the connection is answered here. The store answers everything else, if only
-/// with a refusal: no transaction and no subscription ever begins.
+/// with a rejection: no transaction and no subscription ever begins.
 pub(super) fn plan(session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
     if request.command >= TRANSACTION {
         return Plan::Route;

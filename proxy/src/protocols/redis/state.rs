@@ -28,7 +28,7 @@ pub(super) const LIBRARY_VERSION: usize = 2;
 
 /// The client is between `MULTI` and `EXEC`.
 pub(super) const MULTI: u32 = 1;
-/// A command of the transaction was refused.
+/// A command of the transaction was rejected.
 pub(super) const DOOMED: u32 = 1 << 1;
 /// The server has the beginning of the transaction.
 pub(super) const BOUND: u32 = 1 << 2;

@@ -13,7 +13,7 @@ pub(in crate::upstream) struct Waiter {
     pub(in crate::upstream) at: u32,
     /// The position of its key in it, in bytes.
     pub(in crate::upstream) key_start: u16,
-    /// The length of the key that its reply must name; 0: it names none.
+    /// The length of the key that its reply must name; 0 if the reply names no key.
     pub(in crate::upstream) key_len: u8,
     /// The facts that matter if its connection ends.
     pub(in crate::upstream) trial: Trial,

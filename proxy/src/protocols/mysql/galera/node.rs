@@ -35,7 +35,7 @@ pub(super) struct Nodes {
     all: Mutex<All>,
     has_reader: AtomicBool,
     has_news: AtomicBool,
-    /// The number of the writer; 0: none.
+    /// The number of the writer; 0 without a writer.
     writer: AtomicU32,
 }
 
@@ -44,7 +44,7 @@ struct All {
     /// By address.
     nodes: BTreeMap<String, Node>,
     last: u32,
-    /// The number of the writer; 0: none.
+    /// The number of the writer; 0 without a writer.
     writer: u32,
     /// The one that will be it when it has waited for the others once more, with how often it had before.
     next: Option<(u32, u32)>,
@@ -83,7 +83,7 @@ impl Word {
         Self((number << 2) | flag(serves, Self::SERVES) | flag(writes, Self::WRITES))
     }
 
-    /// The number of the server; 0: nothing is known of it.
+    /// The number of the server; 0 while nothing is known of the server.
     pub(in crate::protocols::mysql) const fn number(self) -> u32 {
         self.0 >> 2
     }
