@@ -3,9 +3,9 @@
 //! time-outs) is written once, in `client` and `upstream`.
 //!
 //! A protocol has two ends: [`ClientSide`], where its clients are, and [`ServerSide`], where its servers are.
-//! [`Requests`] is what both of them, and the routes between them, read in messages and change in them. What
-//! only some protocols can do is a part of its own that a protocol offers or not ([`Channels`],
-//! [`CopySupport`], [`Cacheable`], [`PoolState`], [`Embedded`], [`Texts`]).
+//! [`Requests`] reads and changes messages for both of them and for the routes between them. An ability of
+//! only some protocols is a part of its own, which a protocol offers or not ([`Channels`], [`CopySupport`],
+//! [`Cacheable`], [`PoolState`], [`Embedded`], [`Texts`]).
 
 mod accounts;
 mod admission;
@@ -126,8 +126,8 @@ pub const BEST: u32 = u32::MAX;
 /// The command number that stands for "no request waits": the next message can only be a [`Message::Push`].
 pub const UNASKED: u16 = u16::MAX;
 
-/// One protocol: what it is called and what its commands do, beside its two ends. First what every protocol
-/// must say, then what has a default.
+/// One protocol: its name and the meaning of its commands, beside its two ends. The methods that every
+/// protocol must have come first, then those with a default.
 pub trait Protocol: ClientSide + ServerSide + Requests {
     /// The protocol's name in configurations. The reply styles of one protocol share the name; a process has
     /// only one of them.

@@ -43,8 +43,8 @@ pub enum Plan {
     Counters,
     /// The codec answers with [facts](super::ClientSide::connection) of the client's connection.
     Connection,
-    /// The control thread answers: what is asked for is about the whole process. The request may be no large
-    /// one, and nothing may be due to its client.
+    /// The control thread answers, because the request is about the whole process. It may be no large
+    /// request, and nothing may be due to its client.
     Consult,
     /// The proxy answers which proxies clients of this listener may use, in this form of those in which the
     /// protocol tells it. While they are not known, what the codec has appended is the reply.

@@ -1,4 +1,4 @@
-//! The state that a protocol keeps for a pool while the process runs, and what it may see and do.
+//! The state that a protocol keeps for a pool while the process runs, and its view of the pool.
 
 use std::{sync::Arc, time::Duration};
 
@@ -115,7 +115,7 @@ pub struct PoolSettings<'a> {
 /// The choice of the member that takes all of a pool's writes, and the tasks of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OneWriter {
-    /// Names of members, the first usable of which takes writes. Behind them come all others, by name.
+    /// Names of members; the first usable one takes writes. All others follow in the order of their names.
     pub order: Vec<String>,
     /// The longest time that requests wait while there is none.
     pub wait: Duration,

@@ -51,8 +51,8 @@ impl MemberNote {
         self.0.0.store(word, SeqCst);
     }
 
-    /// Something was heard of the member that what is noted does not explain: it is asked now, and not when
-    /// its next question is due.
+    /// An observation about the member does not fit the note: the member is asked now, and not when its next
+    /// question is due.
     pub fn doubt(&self) {
         self.0.1.notify_waiters();
     }
@@ -109,7 +109,7 @@ impl ReachedCount {
 }
 
 impl Mark {
-    /// The mark as what a [question](super::PoolQuestion) is told by.
+    /// The mark as the token of a [question](super::PoolQuestion).
     pub const fn token(self) -> u64 {
         self.0
     }

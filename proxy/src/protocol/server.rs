@@ -1,5 +1,5 @@
-//! The end of a protocol at which its servers are: how the proxy logs in, what a server may be given, and how
-//! its replies are read.
+//! A protocol's server side: the proxy's login, the requests that a server may be given, and how its replies
+//! are read.
 
 use proxima_wire::message::{Message, Parse, Parsed, Reply, Request};
 

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-/// State of one end of a connection, of which only its codec knows what it means: a client's, or a lane's.
+/// State of one end of a connection, a client's or a lane's, whose meaning only its codec knows.
 pub trait EndState: Any + Send + Sync {
     /// Bytes of memory that the other side fills, used or not, beside the state itself.
     fn memory(&self) -> usize;

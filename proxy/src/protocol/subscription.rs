@@ -1,4 +1,4 @@
-//! Subscriptions: what they are of, how servers confirm them, and their numbers as servers count them.
+//! Subscriptions: their subjects, the confirmations of servers, and their numbers as servers count them.
 
 use proxima_wire::message::Span;
 

@@ -1,5 +1,5 @@
-//! The commands by which requests are planned, routed and counted: what a statement does, and the messages of
-//! the protocol that are no statements.
+//! The commands by which requests are planned, routed and counted: the effects of a statement, and the
+//! messages of the protocol that are no statements.
 
 use proxima_wire::mysql::{Command, Shape, append_packet, sql::Class};
 

@@ -1,4 +1,4 @@
-//! KILL, with which a client ends what a server does for another connection of its own user.
+//! KILL, with which a client ends a statement of another connection of its own user.
 
 /// The number of the connection that a client asks to be ended; `None` if the text is no KILL of a number.
 pub(super) fn target(text: &[u8]) -> Option<u64> {

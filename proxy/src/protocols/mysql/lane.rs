@@ -133,7 +133,7 @@ impl Lane {
         }
     }
 
-    /// Notes what a reply says of the connection, whose session has these settings from then on.
+    /// Notes the state that a reply reports of the connection, whose session has these settings from then on.
     /// `has_written`: the statement may have generated an id; `calls`: it has called a procedure.
     pub(super) fn note(
         &mut self,
@@ -154,7 +154,7 @@ impl Lane {
                 self.has_lost_reading |= { ok.trackers }.any(is_of_reading);
                 self.settings.clone_from(settings);
             }
-            // It is not told what has changed.
+            // The change itself is not reported.
             Some(LastPacket::Eof(eof)) => self.has_lost_reading |= eof.status.has(Status::SESSION_CHANGED),
             _ => {}
         }

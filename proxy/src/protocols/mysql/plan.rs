@@ -118,7 +118,7 @@ pub(super) fn begin(session: &mut Session, statement: Statement, is_read: bool, 
     Plan::Dedicated
 }
 
-/// Plans COM_STMT_PREPARE. Any server tells what the statement is like.
+/// Plans COM_STMT_PREPARE. Any server can describe the statement.
 pub(super) fn prepare(session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
     let Some(client) = session.state.get_mut::<Client>() else {
         return Plan::Close;
@@ -154,7 +154,7 @@ pub(super) fn prepare(session: &mut Session, request: &Request, message: &[u8], 
     begin(session, Statement::of(Class::Session), is_read(request), b"")
 }
 
-/// Plans what is about a prepared statement.
+/// Plans a request about a prepared statement.
 pub(super) fn prepared(session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
     let has_lane = matches!(session.retention, Retention::Kept | Retention::Loose);
     let Some(client) = session.state.get_mut::<Client>() else {
@@ -183,7 +183,7 @@ pub(super) fn prepared(session: &mut Session, request: &Request, message: &[u8],
             }
             begin(session, statement, is_read(request), &prepared_text)
         }
-        // The connection goes on with what it has.
+        // The connection keeps the state that it has.
         commands::FETCH if has_lane => Plan::Dedicated,
         commands::LONG_DATA => {
             client.prepared.set_open(number, true);
@@ -218,7 +218,7 @@ pub(super) fn prepared(session: &mut Session, request: &Request, message: &[u8],
 /// single read hides is for its server to reject.
 fn writes(client: &Client, statement: Statement, text: &[u8]) -> bool {
     match statement.class {
-        // The second of two statements may write behind what the first has hidden.
+        // The second of two statements may write although the first hides it.
         _ if statement.is_several => true,
         Class::Read => false,
         Class::Write | Class::Ddl | Class::LockingRead => true,

@@ -43,7 +43,7 @@ impl Lane {
         }
     }
 
-    /// Writes what goes before a request of this client, and the request.
+    /// Writes the requests that go before a request of this client, and the request.
     pub(super) fn write(
         &mut self,
         session: &Session,
@@ -168,8 +168,8 @@ impl Lane {
         }
     }
 
-    /// Appends what goes before a request so that the server has this state. Returns whether the answers are
-    /// awaited, as they are with `awaits`, or if the server has not taken the text before.
+    /// Appends the requests that give the server this state. Returns whether the answers are awaited, as they
+    /// are with `awaits`, or if the server has not taken the text before.
     fn bring(&mut self, settings: &Settings, reading: Reading, awaits: bool, out: &mut Outgoing<'_>) -> bool {
         let changes_schema = self.settings.schema != settings.schema && !settings.schema.is_empty();
         if changes_schema {
@@ -253,8 +253,8 @@ impl Lane {
         self.append_reading(wanted, reading, text);
     }
 
-    /// Appends what a client says who has one character set for all: it decides more than the variables show.
-    /// Returns `false`, and appends nothing, if there are several.
+    /// Appends the statement of a client that has one character set for all: it decides more than the
+    /// variables show. Returns `false`, and appends nothing, if there are several.
     fn append_names(&self, wanted: &Settings, text: &mut Vec<u8>) -> bool {
         let [client, results, connection, collation] = NAMES.map(|name| self.names_of(wanted, name));
         let is_name = |name: &[u8]| {
@@ -289,7 +289,7 @@ impl Lane {
         }
     }
 
-    /// Appends what a connection needs that only reads, or that does so no longer.
+    /// Appends the settings of a connection that only reads, or that does so no longer.
     fn append_reading(&self, wanted: &Settings, reading: Reading, text: &mut Vec<u8>) {
         let read_only: &[u8] = match self.is_mariadb {
             true => b"tx_read_only",

@@ -154,7 +154,7 @@ impl ServerSide for Mysql {
         }
     }
 
-    /// A server lets an account end what is its own.
+    /// A server lets an account end its own statements.
     fn may_cancel(&self, by: &[u8], of: &[u8]) -> bool {
         match (Identity::decode(by), Identity::decode(of)) {
             (Some(by), Some(of)) => by.user == of.user,

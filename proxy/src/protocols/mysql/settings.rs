@@ -122,7 +122,7 @@ impl Settings {
             Err(position) => self.variables.insert(position, (name.into(), value.into())),
         }
         let is_known = !UNREPLAYABLE.iter().any(|other| other.as_bytes() == name);
-        // A client that sets what the proxy is told by is told as well from then on.
+        // A client that sets the tracking of the session gets its reports as well from then on.
         is_known
             && !name.starts_with(b"session_track")
             && self.variables.len() <= MOST

@@ -218,7 +218,8 @@ impl Client {
             || self.settings.get(b"autocommit") == Some(b"OFF")
     }
 
-    /// Notes what the reply to the statement that was planned last has told, or a part of it.
+    /// Notes the state reported by the reply, or by a part of the reply, to the statement that was planned
+    /// last.
     pub(super) fn note(&mut self, end: &ReplyEnd<'_>) {
         let told = end.last_packet();
         if !end.goes_on() {

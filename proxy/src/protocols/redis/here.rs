@@ -11,7 +11,7 @@ use super::{
 };
 use crate::protocol::{Plan, Retention, Session};
 
-/// A server cuts what it repeats of an unknown command after so many bytes.
+/// A server repeats no more bytes of an unknown command than this.
 const REPEATED: usize = 128;
 const NO_CLUSTER: &[u8] = b"-ERR This instance has cluster support disabled\r\n";
 const OK: &[u8] = b"+OK\r\n";
@@ -269,7 +269,7 @@ fn client(session: &mut Session, sub: &str, first: Option<&[u8]>, second: Option
     }
 }
 
-/// Does this turn off what is off in every session that has no connection of its own?
+/// Does this turn off a feature that is off in every session without a connection of its own?
 pub(super) fn is_off(command: &Command, message: &[u8]) -> bool {
     let mut args = Args::of(message);
     matches!(command.name, "client|tracking" | "client|no-touch")
@@ -401,7 +401,7 @@ fn keys(message: &[u8], out: &mut Vec<u8>) {
     found.iter().for_each(|key| append_bulk(key.of(&asked), out));
 }
 
-/// Appends what is answered where several members would each answer for themselves.
+/// Appends the answer to a request that several members would each answer for themselves.
 pub(super) fn instead_of_one(session: &Session, command: &Command, message: &[u8], out: &mut Vec<u8>) {
     match command.name {
         "config|get" => {

@@ -34,8 +34,8 @@ pub(super) fn is_about_near(message: &[u8]) -> bool {
         && words.next().is_none()
 }
 
-/// Appends what the near cache says of itself, in the form of `INFO commandstats`, as a bulk string, which is
-/// the same in both versions of the protocol.
+/// Appends the counters of the near cache, in the form of `INFO commandstats`, as a bulk string, which is the
+/// same in both versions of the protocol.
 pub(super) fn about_near(near: &NearCounters, out: &mut Vec<u8>) {
     let mut text = String::from("# Near\r\n");
     for (name, value) in &near.whole {

@@ -101,9 +101,8 @@ fn begin(identity: &Identity, with: &ServerLogin<'_>, out: &mut Vec<u8>) -> u32 
         User::Named { user, password } => (&user[..], Some(&password[..])),
     };
     let greeted = match is_nobody(identity) {
-        // Until a client has logged in, the server says to each of its requests what it thinks of that. Where
-        // several clients have no login, the proxy must know before whether the server takes anything from
-        // them.
+        // Until a client has logged in, the server answers each of its requests with an error. Where several
+        // clients have no login, the proxy must know before whether the server takes anything from them.
         true if with.is_shared => {
             out.extend_from_slice(PROBE);
             1
@@ -124,7 +123,7 @@ fn begin(identity: &Identity, with: &ServerLogin<'_>, out: &mut Vec<u8>) -> u32 
     greeted + 1
 }
 
-/// Appends the greeting, in which a user logs in who has a password.
+/// Appends the greeting, in which a user with a password logs in.
 fn append_hello(form: u16, user: &[u8], password: Option<&[u8]>, out: &mut Vec<u8>) {
     append_number(b'*', if password.is_some() { 7 } else { 4 }, out);
     append_bulk(b"HELLO", out);

@@ -103,8 +103,8 @@ fn pong(message: &[u8], out: &mut Vec<u8>) -> Plan {
     Plan::Answer
 }
 
-/// Plans a request of a client that has a lane for good. The server sees there what it would see without a
-/// proxy. `None` if the proxy answers.
+/// Plans a request of a client that has a lane for good. The server sees the same requests there as it would
+/// without a proxy. `None` if the proxy answers.
 fn owning(
     session: &mut Session,
     request: &Request,
@@ -151,7 +151,7 @@ fn leave(session: &mut Session) {
     set(session, SETTLING);
 }
 
-/// Drops what the server may keep for the client.
+/// Drops the state that the server may keep for the client.
 fn spoil(session: &mut Session) {
     if session.retention != Retention::Clean {
         session.retention = Retention::Spoilt;
@@ -253,7 +253,7 @@ fn hold(session: &mut Session, message: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"+QUEUED\r\n");
 }
 
-/// Appends what the server has to get before a command of a transaction: its beginning.
+/// Appends the beginning of a transaction, which the server gets before its first command.
 fn append_beginning(session: &mut Session, out: &mut Vec<u8>) {
     out.extend_from_slice(BEGIN);
     out.append(&mut state::take_held(session));
@@ -366,7 +366,7 @@ pub(super) fn rejected(session: &mut Session, command: u16, has_lane: bool) {
     }
 }
 
-/// A whole transaction was rejected. It would have ended what the server watches for the client.
+/// A whole transaction was rejected. It would have ended the client's watch of keys at the server.
 pub(super) fn abandon(session: &mut Session) {
     if !is(session, OWNING) {
         spoil(session);

@@ -35,7 +35,7 @@ use crate::protocol::{
 /// Time between two questions to a server.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// By what the answers are told.
+/// The tokens of the answers.
 const STATUS: u64 = 0;
 const PROOF: u64 = 1;
 
@@ -70,7 +70,7 @@ impl Galera {
         }
     }
 
-    /// Notes what a server has answered, or that it has not.
+    /// Notes a server's answer, or its failure to answer.
     fn note(&self, of: &Answerer<'_>, answer: Answer) {
         self.nodes.heard(of, answer, &self.settings);
         if self.nodes.take_news() {

@@ -311,7 +311,7 @@ impl All {
     }
 }
 
-/// Names in the order in which people count: `pxc-2` is before `pxc-10`.
+/// Names in natural order: `pxc-2` is before `pxc-10`.
 fn natural(one: &str, other: &str) -> Ordering {
     let split = |name: &str| {
         let stem = name.trim_end_matches(|last: char| last.is_ascii_digit()).len();
