@@ -1,4 +1,5 @@
-//! Ejections, probes, and fail-open of pools with too many ejected members.
+//! Ejections, probes, and fail-open of pools with too many ejected members. Whether a failure ejects a member
+//! is decided where workers count it (`members/health/ejection.rs`).
 
 use std::{
     collections::BTreeMap,
