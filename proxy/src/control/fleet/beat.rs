@@ -12,6 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     Fleet, guard,
+    lease_end::LeaseEnd,
     message::{Message, Reply},
     micros, now,
 };
@@ -198,8 +199,7 @@ impl Fleet {
     /// Leaves the fleet: the others do not wait for this proxy any more. Its workers have ended, or serve
     /// nobody.
     pub(in crate::control) async fn goodbye(&self) {
-        guard(&self.mine).leaves = true;
-        self.lease.end();
+        self.end_lease(LeaseEnd::Goodbye);
         let end = Instant::now() + GOODBYE;
         while let Some(me) = self.me() {
             let (name, stay) = (me.name, me.stay);

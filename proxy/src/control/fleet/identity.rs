@@ -30,7 +30,7 @@ pub(super) struct Facts {
 }
 
 /// The identity of this proxy.
-pub(super) struct Who {
+pub(super) struct OwnIdentity {
     pub(super) name: String,
     dir: PathBuf,
     facts: Mutex<Facts>,
@@ -89,7 +89,7 @@ pub fn init_directory(dir: &Path, force: bool) -> Result<(), InitError> {
     Ok(())
 }
 
-impl Who {
+impl OwnIdentity {
     /// Opens the directory of a proxy of this name. `draw` gives the identity of a new one.
     ///
     /// # Errors

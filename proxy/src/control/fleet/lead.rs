@@ -14,6 +14,7 @@ use tokio::{
 
 use super::{
     Fleet, guard,
+    lease_end::LeaseEnd,
     link::packet,
     message::{Message, Reply},
     micros, now,
@@ -232,7 +233,7 @@ impl Fleet {
                     matches!(asked, Ok(Reply::Done))
                 }
                 None => {
-                    fleet.stop_here(stay, term);
+                    fleet.end_lease(LeaseEnd::TakenAway { stay, term });
                     true
                 }
             };
@@ -240,12 +241,6 @@ impl Fleet {
                 fleet.with_leadership(term, |leadership| leadership.stopped(&name, stay));
             }
         });
-    }
-
-    /// The lease of this stay is taken away: from the next turn of each worker on nothing is answered.
-    pub(super) fn stop_here(&self, stay: Stay, term: u64) {
-        guard(&self.mine).void = Some((stay, term));
-        self.lease.end();
     }
 
     /// Tells all peers what leads from one roster to the next. A peer that has another one than that before

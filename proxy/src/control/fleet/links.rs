@@ -15,14 +15,14 @@ use tokio::{
 };
 
 use super::{
+    identity::OwnIdentity,
     link::{Hello, Purpose, Stream, connect, packet, packet::Text},
     message::{Message, Reply},
     security::Security,
-    who::Who,
 };
 
 /// A message as it is sent, and the receiver of its answer.
-struct Asked {
+struct SentMessage {
     text: Arc<Text>,
     /// The first version of the protocol that has the message.
     version: u16,
@@ -36,13 +36,13 @@ const CONNECT: Duration = Duration::from_millis(700);
 
 /// The connections to all addresses.
 pub(super) struct Links {
-    who: Arc<Who>,
+    who: Arc<OwnIdentity>,
     security: Arc<Security>,
-    links: Mutex<HashMap<SocketAddr, mpsc::Sender<Asked>>>,
+    links: Mutex<HashMap<SocketAddr, mpsc::Sender<SentMessage>>>,
 }
 
 impl Links {
-    pub(super) fn new(who: Arc<Who>, security: Arc<Security>) -> Self {
+    pub(super) fn new(who: Arc<OwnIdentity>, security: Arc<Security>) -> Self {
         Self {
             who,
             security,
@@ -74,13 +74,15 @@ impl Links {
         let (tell, answer) = oneshot::channel();
         let sender = self.link(address);
         let full = |_| io::Error::other("too many requests wait for it");
-        sender.try_send(Asked { text, version, tell }).map_err(full)?;
+        sender
+            .try_send(SentMessage { text, version, tell })
+            .map_err(full)?;
         let late = |_| io::Error::new(io::ErrorKind::TimedOut, "it does not answer in time");
         let lost = |_| io::Error::other("the connection has ended");
         timeout(limit, answer).await.map_err(late)?.map_err(lost)?
     }
 
-    fn link(&self, address: SocketAddr) -> mpsc::Sender<Asked> {
+    fn link(&self, address: SocketAddr) -> mpsc::Sender<SentMessage> {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         // A link whose task has ended is made anew.
         links.retain(|_, link| !link.is_closed());
@@ -97,9 +99,9 @@ impl Links {
 /// One connection. It ends with the first failure, which all that wait are told.
 async fn serve(
     address: SocketAddr,
-    who: Arc<Who>,
+    who: Arc<OwnIdentity>,
     security: Arc<Security>,
-    mut asked: mpsc::Receiver<Asked>,
+    mut asked: mpsc::Receiver<SentMessage>,
 ) {
     let opened = timeout(CONNECT, open(address, &who, &security)).await;
     let late = |_| io::Error::new(io::ErrorKind::TimedOut, "it does not answer in time");
@@ -108,26 +110,26 @@ async fn serve(
         Err(error) => error,
     };
     asked.close();
-    while let Ok(Asked { tell, .. }) = asked.try_recv() {
+    while let Ok(SentMessage { tell, .. }) = asked.try_recv() {
         let _ = tell.send(Err(io::Error::new(why.kind(), why.to_string())));
     }
 }
 
-async fn open(address: SocketAddr, who: &Who, security: &Security) -> io::Result<(Stream, u16)> {
+async fn open(address: SocketAddr, who: &OwnIdentity, security: &Security) -> io::Result<(Stream, u16)> {
     let hello = Hello::of(who, Purpose::Control);
     let (stream, _, version) = connect(address, security, &hello).await?;
     Ok((stream, version))
 }
 
 /// Sends requests and hands out the answers, which come in any order. `spoken`: the version of both ends.
-async fn exchange(stream: Stream, spoken: u16, asked: &mut mpsc::Receiver<Asked>) -> io::Error {
+async fn exchange(stream: Stream, spoken: u16, asked: &mut mpsc::Receiver<SentMessage>) -> io::Error {
     let (mut reader, mut writer) = tokio::io::split(stream);
     let mut waiting: HashMap<u64, oneshot::Sender<io::Result<Reply>>> = HashMap::new();
     let (mut number, mut received) = (0, Vec::new());
     let why = loop {
         tokio::select! {
             next = asked.recv() => {
-                let Some(Asked { text, version, tell }) = next else {
+                let Some(SentMessage { text, version, tell }) = next else {
                     return io::Error::other("nobody asks any more");
                 };
                 if version > spoken {

@@ -109,12 +109,12 @@ pub(super) enum RaftMessage {
 }
 
 /// The answer of a node, or its error.
-type Answered<T, E = openraft::error::Infallible> = Result<T, RaftError<u64, E>>;
+type RaftAnswer<T, E = openraft::error::Infallible> = Result<T, RaftError<u64, E>>;
 
 /// The answer to a message of Raft.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum RaftReply {
-    Append(Answered<AppendEntriesResponse<u64>>),
-    Vote(Answered<VoteResponse<u64>>),
-    Snapshot(Answered<InstallSnapshotResponse<u64>, InstallSnapshotError>),
+    Append(RaftAnswer<AppendEntriesResponse<u64>>),
+    Vote(RaftAnswer<VoteResponse<u64>>),
+    Snapshot(RaftAnswer<InstallSnapshotResponse<u64>, InstallSnapshotError>),
 }

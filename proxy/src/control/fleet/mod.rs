@@ -15,8 +15,10 @@ mod alert;
 mod beat;
 mod begin;
 mod book;
+mod identity;
 mod keys;
 mod lead;
+mod lease_end;
 mod link;
 mod links;
 mod message;
@@ -29,7 +31,6 @@ mod status;
 #[cfg(test)]
 mod subscribers;
 mod types;
-mod who;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -48,18 +49,18 @@ use tokio::{
 pub(super) use self::peering::Peering;
 use self::{
     book::Book,
-    link::{Opened, Purpose},
+    identity::OwnIdentity,
+    link::{Purpose, RawLink},
     links::Links,
     message::Gift,
     raft::{Consensus, Node},
     security::Security,
     settings::Settings,
-    who::Who,
 };
 pub use self::{
+    identity::{InitError, init_directory},
     keys::{KeysError, make_keys},
     status::Status,
-    who::{InitError, init_directory},
 };
 use crate::{
     config::{Diagnostic, file, schema},
@@ -73,7 +74,7 @@ use crate::{
 /// This proxy in its fleet.
 pub struct Fleet {
     config: schema::Fleet,
-    who: Arc<Who>,
+    who: Arc<OwnIdentity>,
     security: Arc<Security>,
     book: Arc<Book>,
     links: Arc<Links>,
@@ -85,7 +86,7 @@ pub struct Fleet {
     lease: Arc<Lease>,
     /// The newest roster that this proxy knows.
     roster: watch::Sender<Roster>,
-    mine: Mutex<Mine>,
+    mine: Mutex<WorkerReports>,
     /// The leadership of this term, if this node leads.
     leadership: Mutex<Option<(u64, Leadership)>>,
     /// Heartbeats that wait for a proof of leadership.
@@ -110,7 +111,7 @@ enum Arrival {
         name: String,
         identity: u128,
         purpose: Purpose,
-        opened: Opened,
+        opened: RawLink,
     },
     /// A peer asks what it has missed.
     Owed {
@@ -123,7 +124,7 @@ enum Arrival {
 
 /// What this proxy's workers have told.
 #[derive(Default)]
-struct Mine {
+struct WorkerReports {
     installed: u64,
     settled: u64,
     /// Peers that have left changes unanswered, since when that was last told.
@@ -181,7 +182,7 @@ impl Fleet {
     ) -> Result<(Arc<Self>, Peering), FleetError> {
         let name = config.name.clone().unwrap_or_else(host::name);
         let draw = u128::from(random.bits()) << 64 | u128::from(random.bits());
-        let who = Who::open(name.clone(), &config.dir, draw).map_err(FleetError::Files)?;
+        let who = OwnIdentity::open(name.clone(), &config.dir, draw).map_err(FleetError::Files)?;
         let who = Arc::new(who);
         let security = Arc::new(Security::open(config.tls.as_ref(), certificates)?);
         let told = |source| FleetError::Listen {

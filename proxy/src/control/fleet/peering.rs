@@ -19,7 +19,8 @@ use tokio::{
 
 use super::{
     Arrival, Fleet, guard,
-    link::{Hello, Opened, Purpose, connect},
+    lease_end::LeaseEnd,
+    link::{Hello, Purpose, RawLink, connect},
     message::{Gift, Message, Reply},
 };
 use crate::{
@@ -43,7 +44,7 @@ const CONNECT: Duration = Duration::from_millis(700);
 const AHEAD: Duration = Duration::from_secs(2);
 
 /// A channel that this proxy is to have: the peer, its stay, and the number of the worker.
-type Wanted = (Slot, Stay, usize);
+type LinkTarget = (Slot, Stay, usize);
 
 /// The workers' part in the fleet.
 pub(in crate::control) struct Peering {
@@ -61,10 +62,13 @@ pub(in crate::control) struct Peering {
     uncertain: MissedByPeer,
     /// Nothing is known of what the own copies hold.
     unknown: bool,
-    links: HashSet<Wanted>,
+    links: HashSet<LinkTarget>,
     /// Channels that are being made, each with the stay of this proxy that it is of.
-    connecting: HashSet<(Wanted, Stay)>,
-    opened: (mpsc::UnboundedSender<Made>, mpsc::UnboundedReceiver<Made>),
+    connecting: HashSet<(LinkTarget, Stay)>,
+    opened: (
+        mpsc::UnboundedSender<LinkAttempt>,
+        mpsc::UnboundedReceiver<LinkAttempt>,
+    ),
     tried: Instant,
     /// What waits for this proxy's workers to install a view.
     waiting: Vec<(Instant, Arrival)>,
@@ -75,7 +79,7 @@ pub(in crate::control) struct Peering {
 }
 
 /// A channel with the stay of this proxy that it is of, or why there is none.
-type Made = (Wanted, Stay, std::io::Result<Opened>);
+type LinkAttempt = (LinkTarget, Stay, std::io::Result<RawLink>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Joining {
@@ -154,8 +158,8 @@ impl Peering {
         self.view = Arc::new(view);
         let me = self.fleet.me().map(|peer| (peer.slot, peer.stay));
         if self.me.is_some() && me != self.me {
-            // Before any worker hears of another stay: until that has its floor, nothing is stored.
-            self.fleet.lease().end();
+            // Before any worker hears of another stay.
+            self.fleet.end_lease(LeaseEnd::NotInView);
             self.shared.drop_floor();
             self.joining = None;
             let why = self.view_reason();
@@ -318,7 +322,7 @@ impl Peering {
         }
     }
 
-    fn add_link(&mut self, proxy: &Arc<Proxy>, (wanted, mine, made): Made) {
+    fn add_link(&mut self, proxy: &Arc<Proxy>, (wanted, mine, made): LinkAttempt) {
         self.connecting.remove(&(wanted, mine));
         let (slot, stay, worker) = wanted;
         // The other end takes nothing from a stay of this proxy that has ended.
@@ -481,8 +485,8 @@ impl Peering {
 }
 
 /// Gives a channel to a worker.
-fn give(proxy: &Proxy, worker: usize, (slot, stay): (Slot, Stay), role: Role, opened: Opened) {
-    let Opened {
+fn give(proxy: &Proxy, worker: usize, (slot, stay): (Slot, Stay), role: Role, opened: RawLink) {
+    let RawLink {
         socket,
         transform,
         early,

@@ -9,6 +9,7 @@ use tokio::{
 
 use super::{
     Arrival, Fleet,
+    lease_end::LeaseEnd,
     link::{Accept, Hello, Purpose, Stream, packet},
     message::{Gift, Message, Reply},
 };
@@ -84,7 +85,7 @@ impl Fleet {
                 _ => Reply::NotLeader(self.leader_address()),
             },
             Message::Stop { stay, term } => {
-                self.stop_here(stay, term);
+                self.end_lease(LeaseEnd::TakenAway { stay, term });
                 Reply::Done
             }
             Message::Roster(roster) => {

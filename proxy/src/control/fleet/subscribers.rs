@@ -27,13 +27,13 @@ use tokio::{
 
 use super::{
     Fleet, Settings,
+    identity::OwnIdentity,
     link::{Accept, Hello, Stream, listen, packet},
     links::Links,
     message::{Introduction, Message, Reply},
     now,
     raft::Consensus,
     security::Security,
-    who::Who,
 };
 use crate::{
     config::schema::{self, Peers, Role},
@@ -254,7 +254,7 @@ fn said(answers: &mut Lines<BufReader<ChildStdout>>) -> String {
     panic!("the leader has ended");
 }
 
-async fn begin(number: usize, fleet: u128, settings: &Settings, who: &Arc<Who>) -> Arc<Subscriber> {
+async fn begin(number: usize, fleet: u128, settings: &Settings, who: &Arc<OwnIdentity>) -> Arc<Subscriber> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let name = format!("s{number:03}");
     let subscriber = Arc::new(Subscriber {
@@ -327,7 +327,7 @@ fn leader_of_five_hundred_subscribers_grants_all_leases_and_tells_all_of_a_view(
     runtime.block_on(async {
         let mut leader = Leader::start(&dir);
         let identity = leader.ask(None).fleet;
-        let who = Arc::new(Who::open("subscriber".to_owned(), &folder.path().join("subscriber"), 1).unwrap());
+        let who = Arc::new(OwnIdentity::open("subscriber".to_owned(), &folder.path().join("subscriber"), 1).unwrap());
         let mut all = Vec::new();
         for number in 0..SUBSCRIBERS {
             all.push(begin(number, identity, &settings, &who).await);

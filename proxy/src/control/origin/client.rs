@@ -60,9 +60,9 @@ impl Drop for Connection {
 }
 
 /// One fetch that is counted for as long as it lives.
-struct Counted<'a>(&'a AtomicUsize);
+struct FetchCount<'a>(&'a AtomicUsize);
 
-impl Drop for Counted<'_> {
+impl Drop for FetchCount<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }
@@ -86,7 +86,7 @@ impl Client {
     /// Fetches a value within the origin's time.
     pub(super) async fn fetch(&self, fetch: &Fetch) -> OriginReply {
         let before = self.begun.fetch_add(1, Relaxed);
-        let _counted = Counted(&self.begun);
+        let _counted = FetchCount(&self.begun);
         let is_asked = AtomicBool::new(false);
         let fetched = match before < self.origin.requests + WAITING {
             true => timeout(self.origin.timeout, self.ask(fetch, &is_asked)).await,

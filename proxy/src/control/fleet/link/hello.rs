@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{control::fleet::who::Who, fleet::Stay};
+use crate::{control::fleet::identity::OwnIdentity, fleet::Stay};
 
 /// The versions of the protocol that this build speaks, the oldest first. Two ends speak the newest that both
 /// know, and `Message::version` tells what a message needs.
@@ -56,7 +56,7 @@ fn first() -> (u16, u16) {
 }
 
 impl Welcome {
-    pub(in crate::control::fleet) fn of(who: &Who, refused: Option<String>) -> Self {
+    pub(in crate::control::fleet) fn of(who: &OwnIdentity, refused: Option<String>) -> Self {
         let facts = who.facts();
         Self {
             name: who.name.clone(),
@@ -74,7 +74,7 @@ impl Welcome {
 }
 
 impl Hello {
-    pub(in crate::control::fleet) fn of(who: &Who, purpose: Purpose) -> Self {
+    pub(in crate::control::fleet) fn of(who: &OwnIdentity, purpose: Purpose) -> Self {
         let facts = who.facts();
         Self {
             versions: VERSIONS,
@@ -86,7 +86,7 @@ impl Hello {
     }
 
     /// Why this end refuses to speak; `None`: it does not. A proxy that is in no fleet yet may connect.
-    pub(in crate::control::fleet) fn refusal(&self, who: &Who) -> Option<String> {
+    pub(in crate::control::fleet) fn refusal(&self, who: &OwnIdentity) -> Option<String> {
         let facts = who.facts();
         let (oldest, newest) = self.versions;
         if newest < VERSIONS.0 || oldest > VERSIONS.1 {

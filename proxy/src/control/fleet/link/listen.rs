@@ -17,7 +17,7 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 
 use super::{Hello, Stream, Welcome, packet, stream::receive};
-use crate::control::fleet::{security::Security, who::Who};
+use crate::control::fleet::{identity::OwnIdentity, security::Security};
 
 /// Time for TLS and the first words.
 const HANDSHAKE: Duration = Duration::from_secs(5);
@@ -37,7 +37,7 @@ pub(in crate::control::fleet) trait Accept: Send + Sync + 'static {
 /// Accepts connections of peers for ever.
 pub(in crate::control::fleet) async fn listen<A: Accept>(
     listener: TcpListener,
-    who: Arc<Who>,
+    who: Arc<OwnIdentity>,
     security: Arc<Security>,
     accept: Arc<A>,
 ) {
@@ -83,7 +83,7 @@ fn tell(told: &Mutex<HashMap<String, Instant>>, from: SocketAddr, why: &str) {
 
 async fn handshake(
     socket: TcpStream,
-    who: &Who,
+    who: &OwnIdentity,
     security: &Security,
 ) -> io::Result<(Hello, Stream, Vec<u8>)> {
     socket.set_nodelay(true)?;

@@ -10,5 +10,5 @@ mod stream;
 pub(super) use self::{
     hello::{Hello, Purpose, Welcome},
     listen::{Accept, listen},
-    stream::{Opened, Stream, connect},
+    stream::{RawLink, Stream, connect},
 };

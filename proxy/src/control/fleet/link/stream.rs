@@ -30,7 +30,7 @@ pub(in crate::control::fleet) enum Stream {
 }
 
 /// A connection that a worker takes over.
-pub(in crate::control::fleet) struct Opened {
+pub(in crate::control::fleet) struct RawLink {
     pub(in crate::control::fleet) socket: Socket,
     pub(in crate::control::fleet) transform: Option<Box<dyn Transform>>,
     /// Plain bytes that have come behind the handshake.
@@ -39,7 +39,7 @@ pub(in crate::control::fleet) struct Opened {
 
 impl Stream {
     /// Takes the connection out of the control thread's hands. `early`: bytes that were received already.
-    pub(in crate::control::fleet) fn take_over(self, mut early: Vec<u8>) -> io::Result<Opened> {
+    pub(in crate::control::fleet) fn take_over(self, mut early: Vec<u8>) -> io::Result<RawLink> {
         let (socket, tls) = match self {
             Self::Plain(socket) => (socket, None),
             Self::Tls(stream) => match *stream {
@@ -59,7 +59,7 @@ impl Stream {
         };
         let socket = Socket::from(socket.into_std()?);
         socket.set_tcp_nodelay(true)?;
-        Ok(Opened {
+        Ok(RawLink {
             socket,
             transform,
             early,

@@ -23,7 +23,7 @@ use crate::fleet::Roster;
 
 /// A snapshot of the roster.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct StoredSnapshot {
     pub(super) meta: SnapshotMeta<u64, openraft::BasicNode>,
     pub(super) roster: Roster,
 }
@@ -37,7 +37,7 @@ pub(super) enum Record {
     Truncate(u64),
     /// Entries up to this one are in a snapshot.
     Purge(LogId<u64>),
-    Snapshot(Box<Kept>),
+    Snapshot(Box<StoredSnapshot>),
 }
 
 /// What the file says.
@@ -46,7 +46,7 @@ pub(super) struct State {
     pub(super) vote: Option<Vote<u64>>,
     pub(super) log: BTreeMap<u64, Entry<Types>>,
     pub(super) purged: Option<LogId<u64>>,
-    pub(super) snapshot: Option<Kept>,
+    pub(super) snapshot: Option<StoredSnapshot>,
 }
 
 impl State {

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::{
     Types,
-    journal::{Journal, Kept, Record},
+    journal::{Journal, Record, StoredSnapshot},
 };
 use crate::fleet::Roster;
 
@@ -20,14 +20,14 @@ pub(super) struct StateMachine {
     applied: Option<LogId<u64>>,
     membership: StoredMembership<u64, BasicNode>,
     roster: watch::Sender<Roster>,
-    snapshot: Option<Kept>,
+    snapshot: Option<StoredSnapshot>,
 }
 
 impl StateMachine {
     /// The roster of this snapshot, which later entries change.
     pub(super) fn new(
         journal: Journal,
-        snapshot: Option<Kept>,
+        snapshot: Option<StoredSnapshot>,
     ) -> io::Result<(Self, watch::Receiver<Roster>)> {
         let roster = snapshot
             .as_ref()
@@ -49,7 +49,7 @@ impl StateMachine {
 }
 
 #[allow(clippy::result_large_err, reason = "the error is Raft's")]
-fn bytes(kept: &Kept) -> Result<Snapshot<Types>, StorageError<u64>> {
+fn bytes(kept: &StoredSnapshot) -> Result<Snapshot<Types>, StorageError<u64>> {
     let bytes =
         serde_json::to_vec(&kept.roster).map_err(|error| StorageIOError::write_snapshot(None, &error))?;
     Ok(Snapshot {
@@ -61,7 +61,7 @@ fn bytes(kept: &Kept) -> Result<Snapshot<Types>, StorageError<u64>> {
 /// Makes a snapshot of one moment.
 pub(super) struct Builder {
     journal: Journal,
-    kept: Kept,
+    kept: StoredSnapshot,
 }
 
 impl RaftSnapshotBuilder<Types> for Builder {
@@ -103,7 +103,7 @@ impl RaftStateMachine<Types> for StateMachine {
     }
 
     async fn get_snapshot_builder(&mut self) -> Builder {
-        let kept = Kept {
+        let kept = StoredSnapshot {
             meta: SnapshotMeta {
                 last_log_id: self.applied,
                 last_membership: self.membership.clone(),
@@ -129,7 +129,7 @@ impl RaftStateMachine<Types> for StateMachine {
     ) -> Result<(), StorageError<u64>> {
         let unreadable = |error| StorageIOError::read_snapshot(Some(meta.signature()), &error);
         let roster: Roster = serde_json::from_slice(snapshot.get_ref()).map_err(unreadable)?;
-        let kept = Kept {
+        let kept = StoredSnapshot {
             meta: meta.clone(),
             roster: roster.clone(),
         };

@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The address of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct HostAddress {
     pub(super) ip: IpAddr,
     /// The whole name that DNS knows. `None`: the address stands in the file of hosts.
     name: Option<Name>,
@@ -59,18 +59,22 @@ impl System {
 
 impl Finder {
     /// Looks up this host. `before` is the last result, which stays as long as it is one of the answers.
-    pub(super) async fn find(&self, host: &str, before: Option<&Found>) -> Result<Found, LookupFailure> {
+    pub(super) async fn find(
+        &self,
+        host: &str,
+        before: Option<&HostAddress>,
+    ) -> Result<HostAddress, LookupFailure> {
         let (name, found) = timeout(TIMEOUT, self.addresses(host, before))
             .await
             .unwrap_or(Err(LookupFailure::Late))?;
         let ip = keep(before.map(|before| before.ip), &found).ok_or(LookupFailure::NoRecords)?;
-        Ok(Found { ip, name })
+        Ok(HostAddress { ip, name })
     }
 
     async fn addresses(
         &self,
         host: &str,
-        before: Option<&Found>,
+        before: Option<&HostAddress>,
     ) -> Result<(Option<Name>, Vec<IpAddr>), LookupFailure> {
         let name = Name::from_ascii(host).map_err(|error| LookupFailure::Bad(error.to_string()))?;
         let own = self.own(&name);

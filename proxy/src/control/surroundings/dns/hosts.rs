@@ -16,7 +16,7 @@ use tokio::{
 
 use super::{
     LookupCounts, LookupFailure, Names, Questions,
-    find::{Found, System},
+    find::{HostAddress, System},
     lookup_status::LookupStatus,
 };
 
@@ -30,7 +30,7 @@ const AT_ONCE: usize = 64;
 /// The look-ups of hosts.
 #[derive(Default)]
 pub(super) struct Hosts {
-    pub(super) known: BTreeMap<String, LookupStatus<Found>>,
+    pub(super) known: BTreeMap<String, LookupStatus<HostAddress>>,
     task: Option<AbortHandle>,
 }
 
@@ -104,7 +104,7 @@ impl Names {
         }
     }
 
-    fn record_host(&self, name: &str, answer: Result<Found, LookupFailure>) {
+    fn record_host(&self, name: &str, answer: Result<HostAddress, LookupFailure>) {
         let mut hosts = self.hosts();
         let Some(status) = hosts.known.get_mut(name) else {
             return;
