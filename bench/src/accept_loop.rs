@@ -75,8 +75,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
                 if connection.stream.write_all(&greeting).is_err() {
                     continue;
                 }
-                // Most often the request has come with the connection. What comes later is told of, as the
-                // connection is registered behind this look.
+                // Most often the request has come with the connection. Later bytes cause an event, as the
+                // connection is registered after this check.
                 if !connection.serve(options.value_size, &mut scratch, &mut reply)? {
                     continue;
                 }

@@ -35,7 +35,7 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// Requests with so many keys each. True: a request is a transaction with a command for each.
+    /// Requests with this number of keys each. True: a request is a transaction with a command for each.
     pub(crate) fn new(
         protocol: Protocol,
         (count, transaction): (usize, bool),

@@ -158,7 +158,7 @@ fn end(result: Result<(), control::StartError>, format: LogFormat, failed: u8) -
         Err(error) => {
             match format {
                 LogFormat::Json => tracing::error!("{error}"),
-                // The person who has started the program sees this, wherever the log goes.
+                // The user who has started the program sees this, wherever the log goes.
                 LogFormat::Text => eprintln!("proxima: {error}"),
             }
             ExitCode::from(failed)

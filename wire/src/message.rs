@@ -122,8 +122,8 @@ pub struct Request {
     /// No server replies to this request, and the client expects no reply. `is_quiet` is set too, for errors
     /// that are found before a server is asked.
     pub is_unanswered: bool,
-    /// The first so many bytes of the head are requests of their own, whose replies nobody gets. They are
-    /// sent before the rest, on the same dedicated lane.
+    /// The number of bytes at the start of the head that are requests of their own, whose replies are
+    /// dropped. They are sent before the rest, on the same dedicated lane.
     pub before: u32,
     /// Behind the body come further pieces of the request, whose lengths only the codec can tell. Such a
     /// request is passed on as it comes.

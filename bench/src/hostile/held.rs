@@ -5,7 +5,7 @@ use crate::stale::value;
 /// One key.
 pub(super) struct Cell {
     base: String,
-    /// A key whose last write failed is given up for another: what it holds, or will, nobody can tell.
+    /// A key whose last write failed is given up for another: its present and future value is unknown.
     generation: u32,
     name: String,
     size: usize,

@@ -96,7 +96,7 @@ fn wrong(what: &str) -> Reply<'static> {
     Reply::Wrong(what.to_owned())
 }
 
-/// The beginning of bytes that are told to people.
+/// The beginning of bytes, for messages.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
     let shown = bytes[..bytes.len().min(200)].escape_ascii().to_string();
     match bytes.len() {

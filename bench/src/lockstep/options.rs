@@ -259,7 +259,7 @@ impl Shape {
         self.clients * self.pipeline
     }
 
-    /// Rounds of a burst of at least so many requests.
+    /// Rounds of a burst with at least this number of requests.
     pub(crate) fn rounds(&self, requests: usize) -> usize {
         requests.div_ceil(self.batch()).max(2)
     }

@@ -42,7 +42,7 @@ pub(super) fn answer(agreed: Capabilities, text: &[u8], out: &mut Vec<u8>) -> Re
             b"SELECT @@wsrep_on" => answer.value("@@wsrep_on", "1", more),
             _ if statement.starts_with(b"SHOW GLOBAL STATUS ") => answer.table(&STATUS, more),
             _ if statement.starts_with(b"SHOW GLOBAL VARIABLES ") => answer.table(&VARIABLES, more),
-            // What is set to what it is, is told.
+            // Setting a variable to its own value is reported as a change.
             _ if statement.ends_with(b"time_zone=@@time_zone") => answer.ok(&SESSION, more),
             _ if statement.starts_with(b"SET ") || statement.starts_with(b"CREATE TABLE ") => {
                 answer.ok(&[], more);

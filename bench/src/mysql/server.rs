@@ -30,7 +30,7 @@ const VERSION: &[u8] = b"5.5.5-10.11.0-MariaDB";
 /// extensions.
 const OFFERED: Capabilities = Capabilities(0x01ff_f7fe).without(Capabilities::COMPRESS);
 
-/// The same for all: nobody's secret is kept by it.
+/// The same for all: it protects no secret.
 const SALT_OF_ALL: [u8; SALT] = *b"proxima-bench-salt-0";
 
 /// The state between two reads of one connection.

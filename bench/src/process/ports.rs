@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 /// server of the run is about to listen on.
 const PORTS: std::ops::Range<u16> = 10_240..32_768;
 
-/// A port of 127.0.0.1 that nobody listens on at this moment.
+/// A port of 127.0.0.1 without a listener at this moment.
 pub(crate) fn free_port() -> Result<u16> {
     Ok(listen_anywhere()?.local_addr()?.port())
 }

@@ -22,7 +22,7 @@ pub(super) struct Counts {
     pub(super) lost_reads: u64,
     /// Reads that brought a version older than they may.
     pub(super) stale_reads: u64,
-    /// Replies and values that nobody can have meant.
+    /// Replies and values that no server sends.
     pub(super) wrong: u64,
 }
 
@@ -106,7 +106,7 @@ impl Tally {
         }
     }
 
-    /// Bytes that nobody can have meant.
+    /// Bytes that no server sends.
     pub(super) fn wrong(&mut self, address: SocketAddr, words: &str) {
         self.counts.wrong += 1;
         keep(&mut self.first_wrong, address, words);

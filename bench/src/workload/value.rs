@@ -1,5 +1,4 @@
-//! The value that belongs to a key: derived from the key alone, so that whoever reads it can tell every wrong
-//! byte.
+//! The value that belongs to a key: derived from the key alone, so that a reader recognises every wrong byte.
 //!
 //! A value is the key itself, then bytes of one fixed pseudo-random table, entered at a place that the key's
 //! hash names. Every 256 bytes the table reads like the end of a reply: a codec that looks for the end of a

@@ -8,11 +8,11 @@ use crate::members::{Member, MemberId};
 /// An event of a copy, from a worker to the control thread.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// This copy missed a write, for this reason: this worker does not read it any more.
+    /// This copy missed a write, for this reason: this worker no longer reads it.
     Stale {
         /// The copy.
         member: Arc<Member>,
-        /// Why, for people.
+        /// The reason, for operators.
         why: String,
     },
     /// A connection to this copy broke with requests unanswered.

@@ -39,7 +39,7 @@ pub enum LockMode {
     /// To its home, and from there to the others, where what is sent to all meanwhile would be before it.
     ByHome,
     /// On lanes of its own. It needs the lock for its last byte only, before which no server stores anything:
-    /// a client that dawdles in the middle of a value keeps nobody waiting.
+    /// a client that pauses in the middle of a value delays no other change.
     Streamed,
 }
 
@@ -53,7 +53,7 @@ pub struct KeyLocks {
 }
 
 /// The worker that holds a key, the next in line, and for how many changes it is held. Workers count from 1;
-/// 0 is nobody.
+/// 0 stands for no worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Word {
     owner: u16,
@@ -138,8 +138,8 @@ impl Word {
 }
 
 impl KeyLocks {
-    /// A table for so many workers. `seed` keeps anybody from choosing keys that share a word: draw it at
-    /// random.
+    /// A table for this number of workers. `seed` keeps clients from choosing keys that share a word: draw it
+    /// at random.
     pub fn new(workers: usize, seed: [u64; 4]) -> Self {
         let words = if workers == 1 { WORDS_OF_ONE } else { WORDS };
         Self {

@@ -5,7 +5,7 @@ use proxima_wire::message::Class;
 use super::{CopyState, MissedKeys};
 use crate::members::MemberId;
 
-/// The states of copies as one worker has been told them, and what it has seen since.
+/// The states of copies as they were proposed to one worker, and the changes that it has seen since.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     /// By member number; a copy that is not there is current.

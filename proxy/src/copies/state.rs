@@ -11,7 +11,7 @@ pub enum CopyState {
     /// Read and written; a write is acknowledged when this copy has taken it.
     #[default]
     Current,
-    /// It missed a write and is not read any more. Writes still wait for it, as another worker may still read
+    /// It missed a write and is no longer read. Writes still wait for it, as another worker may still read
     /// it.
     Leaving,
     /// No worker reads it: writes go on without it, and it misses them.

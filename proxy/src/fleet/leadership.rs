@@ -23,7 +23,7 @@ pub struct Heartbeat {
     pub settled: u64,
     /// Peers that have left changes of this one unanswered.
     pub late: Vec<String>,
-    /// Those who have answered this one a moment ago and are in no view that it knows: they may want to join.
+    /// Peers that have answered this one recently and are in no view that it knows: they may want to join.
     pub reaches: BTreeSet<String>,
     /// Its own copies may be read, so that it can decide.
     pub can_decide: bool,
@@ -53,7 +53,7 @@ pub struct Grant {
 pub struct Candidate {
     /// The peer as it announces itself.
     pub peer: Peer,
-    /// Those whom it reaches.
+    /// The peers that it reaches.
     pub reaches: BTreeSet<String>,
 }
 
@@ -79,7 +79,7 @@ struct PeerState {
     last: u64,
     settled: u64,
     late: Vec<String>,
-    /// The view that it knew when it said whom it complains of.
+    /// The view that it knew when it sent its complaints.
     knew: u64,
     reaches: BTreeSet<String>,
     can_decide: bool,
@@ -102,7 +102,7 @@ struct Pause {
 pub struct Leadership {
     /// When it was elected.
     since: u64,
-    /// It has looked at the peers before: who is new to it now has joined just now.
+    /// It has looked at the peers before: a peer that is new to it has joined just now.
     has_looked: bool,
     /// The length of a lease, in microseconds.
     lease: u64,
@@ -115,9 +115,9 @@ pub struct Leadership {
 
 /// The first and the longest pause before a peer that was removed may join again, in microseconds.
 const PAUSES: (u64, u64) = (1_000_000, 30_000_000);
-/// A candidate that has not asked for so long does not want to join any more, in microseconds.
+/// The time in µs after which a candidate that has not asked again no longer wants to join.
 const CANDIDATE: u64 = 2_000_000;
-/// A peer whose copy may not be read for this long does not decide any more, in microseconds.
+/// The time in µs after which a peer whose copy may not be read no longer decides.
 const ABSTAIN: u64 = 1_000_000;
 
 impl Leadership {
@@ -191,7 +191,7 @@ impl Leadership {
             .insert(candidate.peer.name.clone(), (now, candidate));
     }
 
-    /// A peer leaves: what it asked for before counts no more.
+    /// A peer leaves: its earlier requests no longer count.
     pub fn forget_candidate(&mut self, name: &str) {
         self.candidates.remove(name);
     }
@@ -300,7 +300,8 @@ impl Leadership {
         let mut pairs: BTreeSet<(String, String)> = BTreeSet::new();
         for (accuser, state) in &self.states {
             let is_fresh = now < state.last + self.lease;
-            // Nobody complains of a stay that it does not know: a peer that has joined again starts clean.
+            // A peer does not complain of a stay that it does not know: a peer that has joined again starts
+            // clean.
             let is_known = |accused: &&String| {
                 let peer = view.named(accused);
                 peer.is_some_and(|peer| peer.stay.0 <= state.knew)
@@ -364,7 +365,7 @@ impl Leadership {
         acts
     }
 
-    /// A peer that begins to decide, or does not any more.
+    /// A peer that begins to decide, or stops.
     fn decider(&self, now: u64, view: &View) -> Option<Change> {
         let decide = |peer: &Peer, decides| Change::Decide {
             name: peer.name.clone(),

@@ -12,7 +12,7 @@ pub struct Roster {
     pub fleet: u128,
     /// The newest view.
     pub view: View,
-    /// Why the newest view is not the one before it, for people.
+    /// The reason of the newest view, for operators.
     pub why: String,
     /// Peers that were removed, the last one last, with the reason.
     pub removed: Vec<(String, Cause)>,
@@ -45,7 +45,7 @@ pub enum Change {
         /// Why.
         why: Cause,
     },
-    /// A peer decides from now on, or not any more.
+    /// A peer decides from now on, or no longer.
     Decide {
         /// Its name.
         name: String,

@@ -25,7 +25,7 @@ pub struct Present {
     pub witness: bool,
 }
 
-/// How many vote among so many.
+/// The number of voters among this number of peers.
 const fn wanted(present: usize) -> usize {
     match present {
         0..=2 => 1,
@@ -77,7 +77,7 @@ pub fn choose(now: &[Voter], present: &[Present], lost: &[u64], named: Option<&[
     }
     let places = count.saturating_sub(voters.len());
     voters.extend(away.into_iter().take(places));
-    // An even number bears no more losses than one less.
+    // An even number of voters tolerates no more losses than one voter less.
     if voters.len().is_multiple_of(2) && voters.len() > 1 {
         voters.truncate(voters.len() - 1);
     }

@@ -57,7 +57,7 @@ impl BuiltIn {
     }
 }
 
-/// Checks that nobody listens at this address.
+/// Checks that no process listens at this address.
 fn is_free(address: &str) -> std::io::Result<bool> {
     let address: SocketAddr = address.parse().map_err(std::io::Error::other)?;
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;

@@ -7,8 +7,8 @@ use std::sync::{
 
 use super::health::note_change;
 
-/// Members of this process that are given no new requests. While there is none, nobody looks at a member's own
-/// flag, which is in distant memory.
+/// Members of this process that are given no new requests. While no member drains, workers do not read a
+/// member's own flag, which is in distant memory.
 static DRAINING: AtomicU32 = AtomicU32::new(0);
 
 /// Whether one member is given no new requests, because an operator has ordered it. A member of the same pool

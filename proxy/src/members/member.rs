@@ -49,7 +49,7 @@ pub struct Member {
     pub timeout: Duration,
     /// Time for a connection.
     pub connect_timeout: Duration,
-    /// How the proxy logs in there; `None`: as nobody.
+    /// How the proxy logs in there; `None`: without a login.
     pub login: Option<Arc<Credentials>>,
     /// Limits on the connections to it that one client has for itself.
     pub dedicated: Dedicated,
@@ -124,8 +124,8 @@ impl Member {
         }
     }
 
-    /// The transform that begins with an upgrade in the login; `has_tls`: TLS is in place already. `None`:
-    /// there is none.
+    /// The transform that begins with an upgrade in the login; `has_tls`: TLS is in place already. `None`
+    /// without TLS.
     pub fn next_transform(&self, has_tls: bool) -> Option<Box<dyn Transform>> {
         match &self.tls {
             Some(tls) if !has_tls => Some(tls.connect()),

@@ -20,7 +20,7 @@ pub struct Pool {
     pub id: PoolId,
     /// Its name in the configuration; the address of a server that stands in no pool.
     pub name: Arc<str>,
-    /// Fail-open: with so many members ejected, those that are only suspected are asked again.
+    /// Too many members are ejected: those that are only suspected are asked again.
     pub fail_open: AtomicBool,
     /// The version that one of its servers has told last, in the words of its protocol; 0 if no server has
     /// told one.

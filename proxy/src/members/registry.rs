@@ -144,7 +144,7 @@ impl Registry {
     /// The member for `server` of `pool`.
     ///
     /// # Errors
-    /// The address is none.
+    /// The address is invalid.
     pub fn member(
         &mut self,
         pool: &str,
@@ -363,7 +363,7 @@ impl Registry {
         known
     }
 
-    /// Forgets the members that nothing refers to any more. Their numbers may be given again.
+    /// Forgets the members without references. Their numbers may be given again.
     pub fn purge(&mut self) {
         self.members.retain(|_, member| Arc::strong_count(member) > 1);
         let held: HashSet<MemberId> = self.members.values().map(|member| member.id).collect();
@@ -381,7 +381,7 @@ impl Registry {
     }
 }
 
-/// How the proxy logs in with these settings; `None`: as nobody.
+/// How the proxy logs in with these settings; `None`: without a login.
 fn credentials(login: &Login) -> Option<Credentials> {
     let password = login
         .password

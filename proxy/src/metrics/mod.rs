@@ -137,7 +137,7 @@ pub struct MemberMetrics {
     pub lanes: u64,
     /// Gauge, filled in when the metrics are handed out: workers that have such a lane.
     pub workers: u64,
-    /// Gauge, filled in when the metrics are handed out: workers that have none any more.
+    /// Gauge, filled in when the metrics are handed out: workers that no longer have such a lane.
     pub former_workers: u64,
     /// Gauge, filled in when the metrics are handed out: requests on these lanes that are not answered.
     pub waiting: u64,
@@ -394,7 +394,7 @@ impl Metrics {
         member.outcomes.count(outcome, 1);
     }
 
-    /// Counts a request that waited so many µs for the state of this pool.
+    /// Counts a request that waited this long, in µs, for the state of this pool.
     pub fn held(&mut self, pool: PoolId, micros: u64) {
         at(&mut self.held, pool.0 as usize).record(micros);
     }

@@ -29,7 +29,7 @@ pub struct NearRuleCounts {
     pub refused_off: u64,
     /// Replies that were not kept because they are too large.
     pub refused_large: u64,
-    /// Replies that were not kept because nobody asks again for those that are kept.
+    /// Replies that were not kept because the kept ones are not asked for again.
     pub refused_unasked: u64,
     /// Replies that were not kept because they were errors.
     pub refused_error: u64,

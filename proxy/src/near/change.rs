@@ -47,7 +47,7 @@ impl Changes {
         self.open(ChangedKeys::Keys(keys.map(|key| self.begin(key)).collect()))
     }
 
-    /// A change whose keys nobody knows begins.
+    /// Begins a change of unknown keys.
     pub fn of_everything(&self) -> OpenChange {
         self.0.near.words.begin_everything();
         self.open(ChangedKeys::Everything)

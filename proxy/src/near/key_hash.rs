@@ -13,7 +13,7 @@ impl KeyHash {
         (self.0 >> 48) as usize
     }
 
-    /// The number of its shard, of so many.
+    /// The number of its shard among this number of shards.
     pub(super) const fn shard(self, shards: usize) -> usize {
         (self.0 >> 32) as usize % shards
     }

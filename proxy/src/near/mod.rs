@@ -71,8 +71,8 @@ impl fmt::Debug for Near {
 }
 
 impl Near {
-    /// A near cache without entries. `memory`: its limit in bytes. `seed` keeps who knows this program from
-    /// choosing keys that collide: draw it at random.
+    /// A near cache without entries. `memory`: its limit in bytes. `seed` keeps clients that know this
+    /// program from choosing keys that collide: draw it at random.
     pub fn new(memory: usize, seed: [u64; 4]) -> Self {
         let words = Arc::new(Words::default());
         Self {

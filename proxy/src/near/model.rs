@@ -97,7 +97,7 @@ enum Pc {
     Answered,
     /// The lane is lost, and the server may have the request.
     Lost,
-    /// The lane is lost, and the server executes nothing of it any more.
+    /// The lane is lost, and the server executes no further request of it.
     Lapsed,
     Done,
 }

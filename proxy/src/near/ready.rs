@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-/// The workers that count their changes. A worker that did not could send a change that nobody sees.
+/// The workers that count their changes. A worker that did not could send a change that goes uncounted.
 #[derive(Debug, Default)]
 pub struct Ready {
     counting: AtomicUsize,
@@ -14,7 +14,7 @@ impl Ready {
         self.counting.fetch_add(1, SeqCst);
     }
 
-    /// A worker counts its changes no more.
+    /// A worker no longer counts its changes.
     pub fn leave(&self) {
         self.counting.fetch_sub(1, SeqCst);
     }

@@ -31,7 +31,7 @@ pub struct Rule {
     pub name: Box<str>,
     /// The number of its place among the counts.
     pub slot: u16,
-    /// The number that its entries carry. Entries with another number are not found any more, so a new number
+    /// The number that its entries carry. Entries with another number are no longer found, so a new number
     /// drops all of them at once.
     number: AtomicU32,
     /// How often some of its entries were dropped. A fill that began before is not kept.
@@ -145,7 +145,7 @@ impl RuleSettings {
         span - Micros(less)
     }
 
-    /// The time after which an entry is of no use any more, with the same chance.
+    /// The time after which an entry is useless, with the same chance.
     #[inline]
     pub(super) fn useful(&self, is_miss: bool, chance: u8) -> Micros {
         let more = match is_miss {

@@ -73,7 +73,7 @@ impl Rules {
             self.slots.push(name.to_owned());
             self.slots.len() - 1
         });
-        // There are never so many names; the last place would count for all further ones.
+        // There are never that many names; the last slot would count for all further ones.
         u16::try_from(slot).unwrap_or(u16::MAX)
     }
 

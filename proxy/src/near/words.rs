@@ -27,7 +27,7 @@ const VERSION_MASK: u64 = !(VERSION - 1);
 /// server, and its count of open changes is above zero until the change has ended.
 pub struct Words {
     words: Box<[AtomicU64]>,
-    /// For changes whose keys nobody knows: 40 bits of version, 24 of changes under way.
+    /// For changes of unknown keys: 40 bits of version, 24 of changes under way.
     everything: AtomicU64,
 }
 

@@ -68,7 +68,7 @@ impl WorkerNear {
         self.near = Some(Arc::clone(near));
     }
 
-    /// Counts changes no more. What was kept until now is not found by whoever comes back.
+    /// Counts changes no more. Replies that were kept until now are not found when the near cache comes back.
     pub fn leave(&mut self) {
         if let Some(near) = self.near.take() {
             near.ready.leave();

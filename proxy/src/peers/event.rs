@@ -43,7 +43,7 @@ pub enum Event {
         slot: Slot,
         /// Its stay.
         stay: Stay,
-        /// Why, for people.
+        /// The reason, for operators.
         why: String,
     },
 }

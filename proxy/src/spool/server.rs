@@ -30,7 +30,7 @@ pub(super) struct Server {
 pub(super) struct Progress {
     /// The server has answered them.
     pub(super) answered: usize,
-    /// Those of them that the server refuses, whoever sends them.
+    /// Deletes that the server refuses from any client.
     pub(super) refused: usize,
     /// Why it went no further.
     pub(super) failure: Option<io::Error>,

@@ -97,7 +97,7 @@ impl Shared {
 
     /// Has the thread that waits for deletes look again.
     pub(super) fn wake(&self) {
-        // The lock is taken so that nobody is about to wait who has not seen the change.
+        // The lock is taken so that no thread is about to wait without having seen the change.
         let _files = self.files();
         self.changed.notify_all();
     }

@@ -28,7 +28,7 @@ pub enum FrameError {
     /// The length that a frame announces is beyond every limit.
     #[error("a frame of {0} bytes; at most {limit} are allowed", limit = MESSAGE_LIMIT + HEAD_LIMIT)]
     TooLong(u32),
-    /// A body that is none of its kind, or an unknown kind.
+    /// A body that does not fit its kind, or an unknown kind.
     #[error("a malformed frame of kind {0}")]
     Malformed(u8),
 }

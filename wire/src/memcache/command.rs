@@ -103,7 +103,7 @@ commands! {
     Gats = b"gats", Touch, Retrieval, Expiry;
     /// `set KEY FLAGS TTL LENGTH`
     Set = b"set", Write, Text, Everywhere;
-    /// `add KEY FLAGS TTL LENGTH`: only where there is none.
+    /// `add KEY FLAGS TTL LENGTH`: only where the key is missing.
     Add = b"add", Write, Text, Value;
     /// `replace KEY FLAGS TTL LENGTH`: only where there is one.
     Replace = b"replace", Write, Text, Value;
@@ -149,7 +149,7 @@ commands! {
     MetaDebug = b"me", Admin, Meta, Look;
     /// `lru_crawler metadump CLASSES`: every key of a store.
     LruCrawler = b"lru_crawler", Admin, Text, Look;
-    /// `lease-get KEY…`: a miss comes with a token, for whoever fills it.
+    /// `lease-get KEY…`: a miss comes with a token for the client that fills it.
     LeaseGet = b"lease-get", Read, Retrieval, Look;
     /// `lease-set KEY TOKEN FLAGS TTL LENGTH`: stores only with the token of the last miss.
     LeaseSet = b"lease-set", Write, Text, Look;

@@ -15,7 +15,7 @@ pub fn default_reply(request: &Request, bytes: &[u8], out: &mut Vec<u8>) -> Outc
     };
     let (line, outcome): (&[u8], Outcome) = match command {
         Get | Gets | Gat | Gats | Metadata | Config => (b"END\r\n", Outcome::NotFound),
-        // No server gives the token 0: whoever fills this miss fills nothing.
+        // No server gives the token 0: a fill of this miss stores nothing.
         LeaseGet => {
             out.extend_from_slice(b"LVALUE ");
             out.extend_from_slice(request.key.of(bytes));

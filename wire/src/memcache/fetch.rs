@@ -6,8 +6,8 @@ use super::held::HeldValue;
 /// Appends the request that reads the value of `key`, which may have any bytes, with all that another server
 /// needs to hold it.
 ///
-/// A value that a meta client has marked as stale is won by whoever asks first (`W`). Such a client has asked
-/// before, as the read for which the value is fetched was its own.
+/// The first client that asks for a value which a meta client has marked as stale wins it (`W`). Such a
+/// client has asked before, as the read for which the value is fetched was its own.
 #[must_use]
 pub fn fetch(key: &[u8], out: &mut Vec<u8>) -> bool {
     let begin = out.len();

@@ -134,8 +134,8 @@ fn metadata(line: &[u8]) -> Read {
     good.then_some((Outcome::Found, end.into(), end))
 }
 
-/// Reads the reply to `lease-get`: a value, `LVALUE KEY TOKEN FLAGS LENGTH` for a miss that the client may fill,
-/// or `NOT_FOUND_HOT [KEY]` for one that somebody else fills.
+/// Reads the reply to `lease-get`: a value, `LVALUE KEY TOKEN FLAGS LENGTH` for a miss that the client may
+/// fill, or `NOT_FOUND_HOT [KEY]` for one that another client fills.
 #[cold]
 fn leased(line: &[u8]) -> Read {
     let end = END.len() as u32;

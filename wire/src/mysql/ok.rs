@@ -23,7 +23,7 @@ pub struct OkPacket<'a> {
     pub info: &'a [u8],
     /// The changes of the session's state.
     pub trackers: Trackers<'a>,
-    /// The packet was longer than is kept: nobody knows what has changed of the session.
+    /// The packet was longer than is kept: it is unknown what has changed in the session.
     pub is_cut: bool,
     /// The packet takes the place of an EOF packet.
     pub is_eof: bool,

@@ -5,9 +5,9 @@
 
 use crate::message::Outcome;
 
-/// The number of a request's arguments is none, or too large.
+/// The number of a request's arguments is invalid, or too large.
 pub const MULTIBULK_LENGTH: &[u8] = b"-ERR Protocol error: invalid multibulk length\r\n";
-/// The length of an argument is none, or too large.
+/// The length of an argument is invalid, or too large.
 pub const BULK_LENGTH: &[u8] = b"-ERR Protocol error: invalid bulk length\r\n";
 /// An argument does not end in CR LF. Only Valkey 9.1 says so.
 pub const NO_CRLF: &[u8] = b"-ERR Protocol error: invalid CRLF in request\r\n";
@@ -15,7 +15,7 @@ pub const NO_CRLF: &[u8] = b"-ERR Protocol error: invalid CRLF in request\r\n";
 pub const UNBALANCED: &[u8] = b"-ERR Protocol error: unbalanced quotes in request\r\n";
 /// An inline command is too long.
 pub const INLINE_SIZE: &[u8] = b"-ERR Protocol error: too big inline request\r\n";
-/// An argument that should be a number is none.
+/// An argument that should be a number is not one.
 pub(super) const NO_INTEGER: &[u8] = b"-ERR value is not an integer or out of range\r\n";
 /// The same of a number with a fraction.
 pub(super) const NO_FLOAT: &[u8] = b"-ERR value is not a valid float\r\n";

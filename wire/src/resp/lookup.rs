@@ -8,8 +8,8 @@ pub const UNKNOWN: u16 = Command::COUNT;
 pub const INLINE: u16 = Command::COUNT + 1;
 /// The number of a command that the configuration declares.
 pub const DECLARED: u16 = Command::COUNT + 2;
-/// The number of a whole transaction without a command. One of so many commands has a number that is greater
-/// by so many: whoever waits for its replies has to know how many there are.
+/// The number of a whole transaction without a command. Each command in it increases the number by one, so
+/// that the number tells how many replies there are.
 pub const TRANSACTION: u16 = Command::COUNT + 3;
 
 /// The number of replies to a request with this number.

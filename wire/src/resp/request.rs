@@ -175,8 +175,8 @@ fn array(frame: &Frame, bytes: &[u8]) -> Request {
     request
 }
 
-/// The word behind `BLOCK` among the options of `XREAD` and `XREADGROUP`. Behind `STREAMS` there is none.
-/// Names of groups and consumers may be any words, these too.
+/// The word behind `BLOCK` among the options of `XREAD` and `XREADGROUP`. `STREAMS` ends the options. Names
+/// of groups and consumers may be any words, these too.
 fn block_option<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
     while let Some(word) = words.next() {
         match word.to_ascii_lowercase().as_slice() {

@@ -1,4 +1,4 @@
-//! The rows of the comparison as data: who is asked what, and what Proxima's cost may be at most.
+//! The rows of the comparison as data: contenders, requests, and the most that Proxima may cost.
 
 mod memcached;
 mod mysql;

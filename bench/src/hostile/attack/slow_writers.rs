@@ -9,7 +9,7 @@ const BETWEEN_BYTES: Duration = Duration::from_secs(1);
 /// Bytes, more than proxies hold whole.
 const UPLOAD: usize = 100_000;
 
-/// A value whose end nobody will see.
+/// A value whose end is never sent.
 pub(super) fn uploads(context: &AttackContext<'_>, number: u32) {
     let head = format!("set ~upload{number} 0 0 {UPLOAD}\r\n");
     dribble(context, head.as_bytes(), &[b'u'; UPLOAD]);

@@ -85,7 +85,7 @@ pub struct CopyStatus {
     pub why: String,
     /// Keys that it missed; `None`: everything.
     pub missed: Option<usize>,
-    /// The configuration names it no more.
+    /// It is no longer in the configuration.
     pub departed: bool,
 }
 
@@ -97,7 +97,7 @@ struct Copy {
     waiting: BTreeSet<usize>,
     missed: MissedWrites,
     reachable: bool,
-    /// The configuration names it no more.
+    /// It is no longer in the configuration.
     departed: bool,
     setbacks: u32,
     since: Instant,
@@ -145,7 +145,7 @@ struct Pool {
 }
 
 impl Agreement {
-    /// An agreement of so many participants, in which every copy is current.
+    /// An agreement of this number of participants, in which every copy is current.
     pub fn new(participants: usize) -> Self {
         Self {
             participants,
@@ -157,7 +157,7 @@ impl Agreement {
         }
     }
 
-    /// A pool has so many members, of which `quorum` must be in reach for one to rejoin.
+    /// Sets the number of members of a pool, of which `quorum` must be in reach for a copy to rejoin.
     pub fn set_pool(&mut self, name: &str, members: usize, quorum: usize) {
         self.pools.insert(name.into(), Pool { members, quorum });
     }
@@ -206,7 +206,7 @@ impl Agreement {
         self.copies.is_empty()
     }
 
-    /// A participant saw this copy miss a write, or nobody knows what it holds.
+    /// A participant saw this copy miss a write, or the copy's contents are unknown.
     pub fn mark_stale(
         &mut self,
         server: &ServerIdentity,
@@ -241,7 +241,7 @@ impl Agreement {
         self.propose(server, CopyState::Leaving, waiting)
     }
 
-    /// The configuration names this copy no more: it is neither read nor written, and not looked at, until it
+    /// This copy is no longer in the configuration: it is neither read nor written nor probed until it
     /// returns or is removed.
     pub fn departed(&mut self, server: &ServerIdentity, now: Instant) -> Vec<Act> {
         if self.copies.get(server).is_some_and(|copy| copy.departed) {

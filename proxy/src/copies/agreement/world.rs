@@ -57,7 +57,7 @@ pub(super) enum Move {
         worker: usize,
     },
     Event,
-    /// A copy is named no more; or again.
+    /// A copy leaves the configuration, or returns to it.
     Depart {
         server: usize,
     },

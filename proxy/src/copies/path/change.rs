@@ -88,8 +88,8 @@ impl Engine {
         let locked = operation.lock.as_ref().is_none_or(KeyLock::is_held);
         let (parent, since) = (operation.parent, operation.since);
         if !locked && !streamed {
-            // A change that peers have begun, or that nobody waits for, is not given up: its key would stay
-            // different at some copies.
+            // A change that peers have begun, or without a waiting client, is not given up: its key would
+            // stay different at some copies.
             let is_begun = matches!(operation.stage, Stage::Replicating { .. });
             if self.now - since < LOCK_TIMEOUT || is_begun || parent == ReplyTo::Nobody {
                 return self.try_again(id);

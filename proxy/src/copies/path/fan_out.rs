@@ -205,8 +205,8 @@ impl Engine {
             return self.fail(parent, &Failed::here(Outcome::Timeout, text));
         }
         let is_sent = operation.unsent.is_empty();
-        // Where it was not sent for want of our own means, that too few have it is no sign that this proxy is
-        // cut off.
+        // Where it was not sent for a lack of our own resources, too few copies with it are no sign that this
+        // proxy is cut off.
         if (operation.landed as usize) < copies.min_acks && is_sent {
             return self.refuse_change(&tree, copies, id, true);
         }

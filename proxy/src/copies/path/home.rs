@@ -92,8 +92,8 @@ impl Engine {
         });
     }
 
-    /// The copy that decides this key's value, and its state: a copy that is not current decides nothing yet,
-    /// or no more.
+    /// The copy that decides this key's value, and its state: a copy that is not current does not decide yet,
+    /// or no longer.
     fn home(&self, tree: &Tree, copies: &Copies, key: &[u8]) -> Option<(usize, CopyState)> {
         let snapshot = &self.copies.snapshot;
         let state = |child: usize| {
@@ -129,8 +129,8 @@ impl Engine {
     }
 
     /// A copy's reply is too large to be held. If it is the home's (the value that a `gat` reads), it is
-    /// passed on at once, and the others are told meanwhile. `head` is its first line. Returns whom it is
-    /// for; `None`: it is not passed on.
+    /// passed on at once, and the others get it meanwhile. `head` is its first line. Returns the receiver of
+    /// the answer; `None`: it is not passed on.
     pub(crate) fn pass_decided(
         &mut self,
         id: OperationId,
@@ -152,7 +152,7 @@ impl Engine {
             return None;
         }
         let (Stage::Deciding { home, .. } | Stage::Looking { home }) = operation.stage else {
-            // Nobody can tell what it means: as if it had not answered.
+            // Its meaning is unknown: it counts as no answer.
             self.conclude(id);
             return None;
         };
@@ -173,7 +173,7 @@ impl Engine {
         Some(parent)
     }
 
-    /// The home has answered: what it did is told to the others. `missed`: it did not answer.
+    /// The home has answered: its result is sent to the others. `missed`: it did not answer.
     pub(super) fn decided(
         &mut self,
         copies: &Copies,

@@ -56,7 +56,7 @@ impl Engine {
     /// in its place.
     fn acknowledge(&mut self, member: MemberId, epoch: u64, state: CopyState, missed: MissedKeys) {
         let worker = self.facts.worker;
-        // Earlier proposals for this copy are not waited for any more. What it missed counts all the same.
+        // Earlier proposals for this copy are no longer waited for. What it missed counts all the same.
         let openings = &mut self.copies.openings;
         for earlier in openings.extract_if(.., |opening| opening.member == member) {
             self.actions.events.push(earlier.acknowledged(worker));

@@ -40,10 +40,10 @@ pub struct Operation {
     pub(super) lock: Option<KeyLock>,
     /// The change, as the near cache counts it: it ends with the operation. `None`: it is not counted.
     pub(super) change: Option<OpenChange>,
-    /// Copies that miss the change, and how often they had been out by then; `None`: they are members no
-    /// more.
+    /// Copies that miss the change, and how often they had been out by then; `None`: they are no longer
+    /// members.
     pub(super) missed: Vec<(MemberId, Option<u32>)>,
-    /// Copies that the change could not be sent to for want of our own means.
+    /// Copies to which the change could not be sent for a lack of our own resources.
     pub(super) unsent: Vec<MemberId>,
     /// How many copies have answered.
     pub(super) landed: u32,
@@ -97,7 +97,7 @@ impl Stage {
         )
     }
 
-    /// A change of a fleet that has not been sent to anybody.
+    /// A change of a fleet that has not been sent to any peer.
     pub(super) const fn replicating(message: Message, decided: bool) -> Self {
         Self::Replicating {
             message,
@@ -319,9 +319,9 @@ pub(super) const fn is_done(outcome: Outcome) -> bool {
     )
 }
 
-/// Is this no answer of the server, so that nobody knows whether it did what it was asked? A change that was
-/// not sent for want of our own means (`Overloaded`) is not missed: it is refused, and removed where it
-/// landed.
+/// Is this no answer of the server, so that it is unknown whether the change was executed? A change that was
+/// not sent for a lack of our own resources (`Overloaded`) is not missed: it is refused, and removed at the
+/// copies that took it.
 pub(super) const fn is_missed(outcome: Outcome) -> bool {
     matches!(
         outcome,

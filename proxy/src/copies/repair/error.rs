@@ -26,7 +26,8 @@ pub enum RepairError {
         answer: String,
     },
 
-    /// The network's: so many connections of ours that broke are still open at the server. A retry may help.
+    /// The network's fault: this number of our broken connections are still open at the server. A retry may
+    /// help.
     #[error("{0} old connections of ours are still open there")]
     OldConnections(usize),
 
@@ -34,8 +35,8 @@ pub enum RepairError {
     #[error("it is to be restarted first (rejoin: wait)")]
     AwaitsRestart,
 
-    /// Nobody's: too many or unknown keys were missed, and its protocol forbids a flush. A retry helps after
-    /// the server was restarted empty.
+    /// It cannot be repaired: too many or unknown keys were missed, and its protocol forbids a flush. A retry
+    /// helps after the server was restarted empty.
     #[error("it missed more than the known keys, and servers of its protocol are never flushed")]
     NeverFlushed,
 }

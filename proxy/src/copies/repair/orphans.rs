@@ -29,7 +29,7 @@ pub enum Predecessor {
     /// Its kernel runs on.
     #[default]
     Here,
-    /// Its kernel does not run here any more.
+    /// Its kernel no longer runs here.
     Rebooted,
     /// This process knows of none.
     Unknown,
@@ -43,7 +43,7 @@ enum OrphanState {
         /// Our ends of what the server had when it was asked first: what came since is younger than this
         /// process. `None` if the server cannot list them, as it sees us at another address or at no address.
         ends: Option<HashSet<SocketAddr>>,
-        /// After this nothing comes by them any more.
+        /// After this nothing comes by them.
         until: Instant,
     },
     Nothing,
@@ -122,7 +122,7 @@ impl Orphans {
         Some((count, until - now))
     }
 
-    /// This copy is no member any more.
+    /// This copy is no longer a member.
     pub fn forget(&mut self, copy: &ServerIdentity) {
         self.copies.remove(copy);
     }

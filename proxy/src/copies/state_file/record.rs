@@ -131,7 +131,7 @@ pub struct PreviousRun {
     copies: BTreeMap<Server, Record>,
     /// That process ended cleanly: every request to a copy was answered.
     pub clean: bool,
-    /// Its kernel is not running any more: it was another life of this host's, or another host's.
+    /// Its kernel no longer runs: this host was rebooted since, or it was another host.
     pub rebooted: bool,
     /// There was none: no process has ever used this file.
     pub is_first: bool,

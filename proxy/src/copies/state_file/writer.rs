@@ -67,7 +67,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Opens the state file. `written` is told what becomes of each job.
+    /// Opens the state file. `written` receives the result of each job.
     ///
     /// # Errors
     /// The file cannot be locked, read, understood or written, or its disk does not answer; the text says

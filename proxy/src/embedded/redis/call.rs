@@ -43,7 +43,8 @@ impl<'a> Call<'a> {
         args
     }
 
-    /// The word at this position behind the command's name, 0 being the first key; empty if there is none.
+    /// The word at this position behind the command's name, 0 being the first key; empty if the request is
+    /// shorter.
     pub(super) fn word(&self, at: usize) -> &'a [u8] {
         let found = self.words().nth(at);
         found.map(|word| word.of(self.message)).unwrap_or_default()

@@ -98,7 +98,7 @@ static HANDLERS: [Option<Handler>; Command::COUNT as usize] = {
     let mut row = 0;
     while row < SERVED.len() {
         let mut number = 0;
-        // A name that is none does not compile: the index runs out of bounds.
+        // An unknown name does not compile: the index runs out of bounds.
         while !is_same(names[number].as_bytes(), SERVED[row].0.as_bytes()) {
             number += 1;
         }

@@ -39,7 +39,7 @@ pub(super) fn error(out: &mut Vec<u8>, text: &str) -> Outcome {
     Outcome::ClientError
 }
 
-/// Appends the error for an expiry time that is none.
+/// Appends the error for an invalid expiry time.
 #[cold]
 pub(super) fn bad_time(out: &mut Vec<u8>, command: &str) -> Outcome {
     error(out, &format!("invalid expire time in '{command}' command"))

@@ -44,7 +44,7 @@ pub enum Counter {
     TotalItems,
     /// Values refused for their size.
     TooLarge,
-    /// Living items dropped for want of memory.
+    /// Live items that were evicted for a lack of memory.
     Evictions,
     /// Dead items dropped.
     Reclaimed,

@@ -9,7 +9,7 @@
 //! * items, their unused tails and the tables together never take more than [`Limits::memory`];
 //! * between a change and the next, an item's cas id stays; no two changes of the store draw the same id;
 //! * a key is never found in another keyspace than that in which it was stored;
-//! * an item that expired or was flushed is never seen again, whoever reclaims its memory and when.
+//! * an item that expired or was flushed is never seen again, no matter when its memory is reclaimed.
 #![allow(
     clippy::disallowed_types,
     reason = "the named exception: shards of the store, locked for one memcpy"
@@ -101,8 +101,8 @@ impl Totals {
 }
 
 impl Store {
-    /// An empty store. `seed` keeps who knows this program from choosing keys that collide: draw it at
-    /// random.
+    /// An empty store. `seed` keeps clients that know this program from choosing keys that collide: draw it
+    /// at random.
     ///
     /// An item larger than a quarter of a shard's share could evict most of its shard, so there are as many
     /// shards, at most 1024, as leave each 4 MiB and four items; with less than four items' memory the

@@ -3,8 +3,8 @@
 use super::{Item, Keyspace, Store};
 
 impl Store {
-    /// Shows some living item of the keyspace, which one by the number `random`. Returns false if there is
-    /// none.
+    /// Shows some living item of the keyspace, which one by the number `random`. Returns false if the
+    /// keyspace is empty.
     pub fn pick(&self, keyspace: Keyspace, random: u64, now: u64, show: &mut dyn FnMut(Item<'_>)) -> bool {
         let all = self.totals(keyspace, now).items;
         let mut skip = random.checked_rem(all).unwrap_or(0);

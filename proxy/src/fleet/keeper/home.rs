@@ -45,8 +45,8 @@ impl History {
             .retain(|view| view.number >= settled || view.number == newest);
     }
 
-    /// May a decision of this stay of a peer be under way? Nobody knows who decided in a view that was
-    /// missed.
+    /// May a decision of this stay of a peer be under way? It is unknown which peer decided in a view that
+    /// was missed.
     pub(super) fn knows_home(&self, stay: (crate::fleet::Slot, crate::fleet::Stay), hash: u64) -> bool {
         let is_home = |view: &Arc<View>| home(view, hash).is_some_and(|peer| (peer.slot, peer.stay) == stay);
         self.views

@@ -93,7 +93,7 @@ impl Keeper {
     fn add_missed(&mut self, peer: &Peer, uncertain: &MissedByPeer) {
         let (name, is_full) = ((peer.name.clone(), peer.identity), self.missed.len() >= AWAY);
         match self.missed.get_mut(&name) {
-            // It was away before, and nobody knows whether it has heard what it missed then.
+            // It was away before, and it is unknown whether it has learnt what it missed then.
             Some(missed) => missed.merge(uncertain),
             None if is_full => {}
             None => {

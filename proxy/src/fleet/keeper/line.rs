@@ -15,7 +15,7 @@ struct SentChange {
     acknowledged: bool,
 }
 
-/// The time of sending decides who is complained of, and nothing else.
+/// The time of sending decides only which peers are complained of.
 impl Hash for SentChange {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.change.to_bits(), self.acknowledged).hash(state);

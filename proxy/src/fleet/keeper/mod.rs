@@ -96,7 +96,7 @@ pub enum ViewOrder {
 /// A keeper's answer to a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The keeper needs it no more.
+    /// The keeper no longer needs it.
     Taken,
     /// The keeper is in this later view.
     Later(u64),
@@ -282,7 +282,7 @@ impl Keeper {
         self.changes.get(id).map_or(0, |change| change.awaits.len())
     }
 
-    /// The names of those who have not acknowledged this change, for people.
+    /// The names of the peers that have not acknowledged this change, for operators.
     pub fn awaited_names(&self, id: ChangeId) -> String {
         let awaits = self.changes.get(id).map_or(&[][..], |change| &change.awaits);
         let names = awaits
@@ -475,7 +475,7 @@ impl Keeper {
         self.missed.get(&(name.to_owned(), identity))
     }
 
-    /// A peer has repaired its copies: what it missed is not needed any more.
+    /// A peer has repaired its copies: the record of its missed changes is no longer needed.
     fn settle_missed(&mut self, name: &str) {
         self.missed.retain(|(other, _), _| other != name);
     }

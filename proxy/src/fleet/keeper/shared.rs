@@ -132,7 +132,7 @@ impl Shared {
         self.floor.load(Acquire) != u64::MAX
     }
 
-    /// There is no floor any more: this peer has left.
+    /// There is no floor: this peer has left.
     pub fn drop_floor(&self) {
         self.set_floor(Stamp::MAX);
     }

@@ -91,8 +91,8 @@ proptest! {
         prop_assert_eq!(condemned(peers, &pairs), (0..few).map(name).collect());
     }
 
-    /// Each step: how much later it is, which peer is heard, whom it complains of, and whether a heartbeat
-    /// comes.
+    /// Each step: the time that passes, the peer that is heard, the peers that it complains of, and whether a
+    /// heartbeat comes.
     #[test]
     fn nobody_is_removed_while_its_lease_may_run(
         steps in vec((0..LEASE / 3, 0_usize..4, 0_usize..4, 0_u8..8), 1..60),
@@ -190,7 +190,7 @@ fn peer_that_joins_an_old_leader_is_given_time_for_its_first_heartbeat() {
     );
 }
 
-/// The pause after each of so many removals, each `stay` after it was let in again.
+/// The pause after each of this number of removals, each `stay` after the peer joined again.
 fn pauses(removals: usize, stay: u64) -> Vec<u64> {
     let mut roster = Roster::default();
     let mut leader = Leadership::new(0, LEASE);

@@ -12,7 +12,7 @@ use crate::config::{
 /// Makes this proxy a peer. Returns warnings.
 ///
 /// # Errors
-/// The file names a pool that is none of the fleet's. `path`: that file.
+/// The file names a pool that is not one of the fleet's. `path`: that file.
 pub(super) fn join(config: &mut Config, peer: &PeerFile, path: &Path) -> Result<Vec<String>, ConfigError> {
     let pools = written_as_a_whole(config);
     config.fleet = Some(peer.fleet.clone());

@@ -141,7 +141,8 @@ pub(super) fn number(node: &Node, cx: &mut Reading) -> Result<f64, Diagnostic> {
     .ok_or_else(|| cx.expected(node, "a number"))
 }
 
-/// Reads a whole number of at least `least`. One of more than 32 bits counts as the largest that has so many.
+/// Reads a whole number of at least `least`. A number of more than 32 bits counts as the largest one of 32
+/// bits.
 pub(super) fn whole(least: i32) -> impl Fn(&Node, &mut Reading) -> Result<i32, Diagnostic> {
     move |node, cx| {
         let number = node.scalar().and_then(|text| text.parse::<i64>().ok());

@@ -38,7 +38,7 @@ impl Node {
     /// A node. `host` is a name or an IP address.
     ///
     /// # Errors
-    /// The host is none.
+    /// The host name is invalid.
     pub fn new(host: &str, ip: Option<IpAddr>, port: u16) -> Result<Self, BadNode> {
         if host.parse::<IpAddr>().is_err() {
             // With a colon it could be read as the path of a Unix socket.

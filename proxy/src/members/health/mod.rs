@@ -60,7 +60,7 @@ pub struct Health {
     was_late: AtomicBool,
     /// It was last ejected because it did not accept the proxy's login.
     was_login: AtomicBool,
-    /// Bytes have come from it since somebody began to [listen](Self::listen).
+    /// Bytes have come from it since the last [listen](Self::listen).
     is_heard: AtomicBool,
     /// Commands that let their client wait, and themselves wait for a connection that is being made.
     opening: AtomicU32,
@@ -120,7 +120,7 @@ impl Health {
         }
     }
 
-    /// Have bytes come from it since somebody has begun to [listen](Self::listen)?
+    /// Have bytes come from it since the last [listen](Self::listen)?
     pub fn is_heard(&self) -> bool {
         self.is_heard.load(Relaxed)
     }
@@ -162,7 +162,7 @@ impl Health {
         self.state.load(Relaxed) == GONE
     }
 
-    /// The state for operators. [`Self::is_up`] decides who is asked.
+    /// The state for operators. [`Self::is_up`] decides whether it is asked.
     pub fn state(&self) -> HealthState {
         match self.state.load(Relaxed) {
             0 => HealthState::Up,

@@ -19,7 +19,7 @@ use super::{Distance, DistanceSource, Member};
 pub const LIMIT: usize = 4 << 20;
 /// The version of the protocol that is read here.
 const VERSION: u64 = 1;
-/// Linux knows no more NUMA nodes.
+/// Linux supports no more NUMA nodes.
 const NODES: usize = 1024;
 /// Kubernetes plans for 110 pods on a node.
 const CONTAINERS: usize = 16_384;
@@ -84,8 +84,7 @@ pub enum ClientSource {
     Unknown,
     /// It connected from this address.
     Address(IpAddr),
-    /// It connected by a Unix socket, and had this process id. Nobody has looked yet in which container that
-    /// is.
+    /// It connected by a Unix socket, and had this process id. Its container is not looked up yet.
     Process(u32),
     /// It connected by a Unix socket from this container.
     Container(ContainerId),
@@ -232,7 +231,7 @@ impl Localities {
             let addresses = pod.ips.iter().filter_map(|ip| ip.parse::<IpAddr>().ok());
             let addresses: BTreeSet<IpAddr> = addresses.map(|address| address.to_canonical()).collect();
             for address in addresses {
-                // An address of several pods is the host's: it tells nobody apart.
+                // An address of several pods is the host's: it does not tell its pods apart.
                 self.addresses
                     .entry(address)
                     .and_modify(|locality| *locality = Locality::HOST)
@@ -296,7 +295,7 @@ impl Localities {
         (self.containers.len(), self.addresses.len())
     }
 
-    /// A place, for people.
+    /// A locality in words for operators.
     pub fn describe(&self, locality: Locality) -> String {
         let nodes = self.nodes_of(locality);
         match (&nodes[..], self.socket_of(locality)) {

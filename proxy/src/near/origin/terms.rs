@@ -51,7 +51,7 @@ impl Terms {
         }
     }
 
-    /// The span after which an entry is of no use any more.
+    /// The span after which an entry is useless.
     pub(in crate::near) fn useful(&self, fresh: Micros, settings: &RuleSettings) -> Micros {
         let stale = match self.is_strict {
             true => Micros::ZERO,

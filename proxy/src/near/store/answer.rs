@@ -56,6 +56,6 @@ pub enum Refusal {
     Off,
     /// It is larger than the rule allows, or than the store has room for.
     TooLarge,
-    /// The store is full of replies that nobody asks for again, and nobody has asked for this one before.
+    /// The store is full of replies that are not asked for again, and this one has not been asked for before.
     Unasked,
 }

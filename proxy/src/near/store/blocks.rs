@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-/// One part in so many of a store's memory is for free blocks.
+/// The divisor of a store's memory that gives the part for free blocks.
 const SHARE: usize = 32;
 /// The most free blocks of a shard, so that looking for one takes no time that matters.
 const MOST: usize = 64;
@@ -68,7 +68,7 @@ impl Blocks {
         }
     }
 
-    /// An empty block with room for so many bytes, which are a size class.
+    /// An empty block with room for this number of bytes, which is a size class.
     pub(super) fn take(&mut self, size: usize) -> Vec<u8> {
         let place = self.free.iter().rposition(|block| block.capacity() == size);
         match place.and_then(|place| self.free.swap_remove_back(place)) {
@@ -80,8 +80,7 @@ impl Blocks {
         }
     }
 
-    /// Keeps a block that is free, in place of those that nobody had a use for. Returns how many bytes were
-    /// freed.
+    /// Keeps a free block, in place of blocks that were not used. Returns how many bytes were freed.
     pub(super) fn put(&mut self, mut block: Vec<u8>) -> usize {
         let (size, most) = (block.capacity(), self.share.most.load(Relaxed));
         let others = self.share.bytes().saturating_sub(self.told);

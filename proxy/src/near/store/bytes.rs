@@ -7,7 +7,7 @@ use super::SMALL;
 /// A small reply is copied into the store and out to each reader, and a large one is handed out as it lies.
 #[derive(Clone, Copy)]
 pub enum Bytes<'a> {
-    /// Nobody shares them yet.
+    /// They are not shared yet.
     Alone(&'a [u8]),
     /// Others may have them.
     Shared(&'a Arc<[u8]>),

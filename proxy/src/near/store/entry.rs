@@ -17,8 +17,7 @@ use crate::{
 
 /// The counts of an [`Arc`], beside its bytes.
 const COUNTS: usize = 16;
-/// mimalloc gives a larger block so many bytes of its own, and as many again: with huge pages, all of them
-/// are resident.
+/// mimalloc gives a larger block whole slices of this size: with huge pages, all of them are resident.
 const SLICE: usize = 64 << 10;
 
 /// The kind of an entry.
@@ -138,7 +137,7 @@ impl Entry {
             .map_or(self.record.reply().len(), |bytes| bytes.len())
     }
 
-    /// The bytes of the reply for somebody who keeps them.
+    /// The bytes of the reply, for a caller that keeps them.
     pub(super) fn share(&self) -> Arc<[u8]> {
         self.large()
             .cloned()
@@ -155,7 +154,7 @@ impl Entry {
         }
     }
 
-    /// The span after which it is of no use any more.
+    /// The span after which it is useless.
     fn useful(&self, settings: &RuleSettings) -> Micros {
         match self.terms() {
             None => settings.useful(self.is_miss(), self.chance),

@@ -10,8 +10,8 @@ use crate::{
     near::{ERROR, Near, Note, Terms},
 };
 
-/// The right, and the duty, to fetch one reply for all who ask for it. While it lives, nobody else fetches
-/// the same unless something has changed.
+/// The right, and the duty, to fetch one reply for all who ask for it. While it lives, the same is not
+/// fetched again unless something has changed.
 pub struct Fill {
     near: Arc<Near>,
     hash: KeyHash,
@@ -122,7 +122,7 @@ impl Fill {
         self.near.forget(&self.asked.question());
     }
 
-    /// Keeps that the reply to this question cannot be kept: who asks for it waits for nobody else.
+    /// Records that the reply to this question cannot be kept: requests for it do not wait for each other.
     pub fn keep_none(self, now: Micros, chance: u8) {
         let nothing = (Bytes::Alone(&[]), None);
         // Where this is refused, the next reader finds out by itself.

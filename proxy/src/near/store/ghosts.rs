@@ -17,7 +17,7 @@ impl Ghosts {
         size_of_val(&*self.0)
     }
 
-    /// The bits of a hash that no other part of the store has used for this shard. Zero is nobody.
+    /// The bits of a hash that no other part of the store has used for this shard. Zero stands for no key.
     const fn mark(hash: KeyHash) -> u16 {
         (hash.0 >> 38) as u16 | 1
     }
@@ -27,7 +27,7 @@ impl Ghosts {
         self.0.get_mut(hash.0 as usize & mask)
     }
 
-    /// Remembers a key of a shard with so many entries.
+    /// Remembers a key of a shard with this number of entries.
     pub(super) fn add(&mut self, hash: KeyHash, entries: usize) {
         let count = entries.next_power_of_two().max(LEAST);
         if self.0.len() < count {
@@ -53,7 +53,7 @@ impl Ghosts {
         slot.is_some_and(|&place| place == Self::mark(hash))
     }
 
-    /// Is this key remembered? It is not any more, then.
+    /// Is this key remembered? It is forgotten by the call.
     pub(super) fn take(&mut self, hash: KeyHash) -> bool {
         let slot = self.slot(hash).filter(|place| **place == Self::mark(hash));
         slot.map(|place| *place = 0).is_some()

@@ -80,7 +80,7 @@ pub const SMALL: usize = 64 << 10;
 /// The most replies that are evicted while a shard is locked.
 const AT_ONCE: usize = 4;
 
-/// Threads give back what is free of their memory when one part in so many of the limit was freed.
+/// The divisor of the limit that gives the freed bytes after which threads give their free memory back.
 const MUCH: usize = 64;
 
 /// A shard alone in its cache lines, so that two workers on neighbouring shards do not disturb each other.
@@ -145,7 +145,7 @@ impl Store {
         self.for_entries.store(self.free.take(bytes), Relaxed);
     }
 
-    /// How many bytes have to go before there is room for so many more.
+    /// The number of bytes that have to go to make room for this number of bytes.
     fn lacks(&self, bytes: usize) -> usize {
         let total = self.total.bytes.load(Relaxed) + bytes;
         total.saturating_sub(self.for_entries.load(Relaxed))
@@ -204,8 +204,8 @@ impl Store {
         KeyHash(self.hasher.hash_one(key))
     }
 
-    /// Tells an answer from all others: its rule, key and form. After a drop it is another one: nobody waits
-    /// for what was asked for before.
+    /// Tells an answer from all others: its rule, key and form. After a drop it is another one: requests do
+    /// not wait for a fill that began before.
     fn identity(&self, hash: KeyHash, question: &Question<'_>) -> u64 {
         let rule = question.rule;
         self.hasher
@@ -216,7 +216,7 @@ impl Store {
         self.shards[hash.shard(SHARDS)].0.lock()
     }
 
-    /// The shard of this key, if nobody has locked it.
+    /// The shard of this key, if it is not locked.
     fn try_shard(&self, hash: KeyHash) -> Option<MutexGuard<'_, Shard>> {
         self.shards[hash.shard(SHARDS)].0.try_lock()
     }

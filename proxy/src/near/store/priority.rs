@@ -35,7 +35,7 @@ impl Priority {
         self.0 += u8::from(self.uses() < MOST_USES);
     }
 
-    /// In the main queue, with so many hits.
+    /// In the main queue, with this number of hits.
     pub(super) const fn in_main(uses: u8) -> Self {
         Self(Self::MAIN | uses)
     }

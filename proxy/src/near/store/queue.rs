@@ -13,7 +13,7 @@ use super::{
     table::Table,
 };
 
-/// The short queue has one part in so many of the bytes.
+/// The divisor of all bytes that gives the short queue's part.
 const SHORT: usize = 20;
 
 /// The fate of a reply at the end of its queue.

@@ -14,7 +14,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// The size of the block for so many bytes.
+    /// The size of the block for this number of bytes.
     pub(super) fn size(question: &Question<'_>, reply: usize) -> usize {
         size_class(question.key.len() + question.form.len() + reply)
     }

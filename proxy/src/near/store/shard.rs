@@ -281,7 +281,8 @@ impl Shard {
         let before = self.table.memory();
         self.table.insert(place, entry);
         if self.table.memory() != before {
-            // What the table had before it grew is free, in the heap of whoever has grown it last.
+            // The table's memory from before it grew is free, in the heap of the worker that has grown it
+            // last.
             self.total.freed.fetch_add(before, Relaxed);
         }
         self.queues.push(&mut self.table, place);
@@ -325,7 +326,8 @@ impl Shard {
         let before = self.table.memory();
         let mut at = first;
         if self.table.memory() != before {
-            // What the table had before it grew is free, in the heap of whoever has grown it last.
+            // The table's memory from before it grew is free, in the heap of the worker that has grown it
+            // last.
             self.total.freed.fetch_add(before, Relaxed);
         }
         while let Some((place, entry)) = at.and_then(|at| Some((at, self.table.get(at)?))) {

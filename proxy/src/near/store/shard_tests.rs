@@ -110,7 +110,7 @@ fn what_is_asked_for_again_outlives_any_number_of_keys_that_are_asked_for_once()
     (0..100).for_each(|number| world.put(number));
     (0..20).for_each(|hot| assert!(world.has(hot)));
     for scanned in 1000..11_000 {
-        // Each of twenty hot keys is asked for once in twenty others, which nobody asks for again.
+        // Each of twenty hot keys is asked for once in twenty others, which are not asked for again.
         let hot = scanned % 20;
         assert!(world.has(hot), "{hot} went before {scanned}");
         world.put(scanned);
@@ -171,12 +171,12 @@ fn forms_of_a_key_go_one_by_one_and_with_it_all_at_once() {
 }
 
 impl World {
-    /// Is the reply to a fill turned away that nobody else waits for?
+    /// Is the reply to a fill without other waiting requests turned away?
     fn turns_away(&mut self, number: u64) -> bool {
         self.shard.turns_away(hash(number), number)
     }
 
-    /// A full shard from which so many replies have gone that nobody had asked for again.
+    /// A full shard from which so many replies have gone that were not asked for again.
     fn full_of_the_unasked(gone: u64) -> Self {
         let mut world = Self::new();
         (0..gone).for_each(|number| world.put(number));

@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 pub(super) struct SlabIndex(NonZeroU32);
 
 impl SlabIndex {
-    /// The place at this index. `None`: a slab never has so many.
+    /// The place at this index. `None` if the index is too large, which no slab reaches.
     #[inline]
     pub(super) fn new(index: usize) -> Option<Self> {
         let number = u32::try_from(index).ok()?.checked_add(1)?;

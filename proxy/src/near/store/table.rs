@@ -9,7 +9,7 @@ use slab::Slab;
 use super::{KeyHash, entry::Entry, index::Index, slab_index::SlabIndex};
 use crate::reactor::prefetch;
 
-/// There is room for one entry in so many more.
+/// The divisor of the entries that gives the spare room.
 const SPARE: usize = 8;
 
 #[derive(Default)]

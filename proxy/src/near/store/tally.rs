@@ -92,7 +92,7 @@ impl Tally {
         usage.bytes += entry.memory() as u64;
     }
 
-    /// A reply is kept no more. `None`: a newer one took its place.
+    /// A reply is no longer kept. `None`: a newer one took its place.
     pub(super) fn went(&mut self, entry: &Entry, why: Option<RemovalReason>) {
         let usage = self.of(entry);
         usage.entries -= 1;

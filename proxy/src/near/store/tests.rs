@@ -58,7 +58,7 @@ impl World {
         }
     }
 
-    /// The fill of whoever is the first to miss.
+    /// The fill of the first request that misses.
     fn fill(&self, key: &str, form: &str) -> Fill {
         match self.look(key, form).0 {
             Lookup::Miss(fill) => fill,

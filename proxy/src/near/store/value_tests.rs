@@ -138,7 +138,7 @@ fn confirm_a_value_of(size: usize) {
     assert_eq!(kept, Ok(()));
     assert!(world.read() == Some((value, false)), "{size}");
     let again = world.near.old(&world.question()).unwrap();
-    // A small value lies in a block, and whoever asks for it has a copy.
+    // A small value lies in a block, and each request for it gets a copy.
     assert!(size <= SMALL || Arc::ptr_eq(&old.bytes, &again.bytes));
     // Nothing confirms what was dropped.
     assert!(world.drop_value());

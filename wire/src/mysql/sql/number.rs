@@ -41,7 +41,7 @@ fn digits(bytes: &[u8], at: usize) -> usize {
     at + rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// The end of an exponent that begins here. Without a digit there is none.
+/// The end of an exponent that begins here. `None` without a digit.
 fn exponent(bytes: &[u8], at: usize) -> Option<usize> {
     if !matches!(bytes.get(at)?, b'e' | b'E') {
         return None;

@@ -79,7 +79,7 @@ impl Scan {
         }
     }
 
-    /// The second word of a statement with this verb. `is_end`: there is none.
+    /// The second word of a statement with this verb. `is_end`: no further token follows.
     pub(super) fn second(&mut self, verb: Keyword, keyword: Keyword, is_end: bool) {
         use Keyword as Key;
         let class = match (verb, keyword) {

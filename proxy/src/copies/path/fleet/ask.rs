@@ -20,7 +20,7 @@ use crate::{
     table::{Entry, Id},
 };
 
-/// A read asks so many neighbours, one after the other, before it is answered with a miss.
+/// The most neighbours that a read asks, one after the other, before it is answered with a miss.
 const NEIGHBOURS: u32 = 3;
 
 /// A request that waits for a peer's answer.
@@ -264,7 +264,7 @@ impl Engine {
         }
     }
 
-    /// Asks again what nobody could be asked, and gives up what has waited too long.
+    /// Retries requests that no peer could be asked, and gives up requests that have waited too long.
     pub(super) fn check_asks(&mut self) {
         let Some(fleet) = self.copies.fleet.as_ref() else {
             return;

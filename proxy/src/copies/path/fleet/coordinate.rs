@@ -93,7 +93,7 @@ impl Engine {
             return self.broken(NO_FLEET);
         };
         if fleet.me().is_none() {
-            // This peer has left the view: who is in it cleans up, and tells this one what it missed.
+            // This peer has left the view: the peers in it clean up, and tell this one what it missed.
             self.copies.operations.end(id);
             return self.fail(parent, &Failed::here(Outcome::Ejected, UNLEASED));
         }
@@ -353,7 +353,7 @@ impl Engine {
         }
     }
 
-    /// A keeper needs this change no more.
+    /// A keeper no longer needs this change.
     fn count_peer(&mut self, id: OperationId, verdict: &WireVerdict<'_>) {
         let Some(operation) = self.copies.operations.get_mut(id) else {
             return;
@@ -412,8 +412,8 @@ impl Engine {
         let parent = operation.parent;
         let has_answer = operation.answers.outcomes().next().is_some();
         if !has_answer && superseded && parent != ReplyTo::Nobody {
-            // No copy took it, as each has a later change: nobody can say how it would have ended. With a
-            // later stamp it is the last.
+            // No copy took it, as each has a later change: its result is unknown. With a later stamp it is
+            // the last.
             if let Stage::Replicating {
                 again, superseded, ..
             } = &mut operation.stage

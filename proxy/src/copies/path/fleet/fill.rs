@@ -32,9 +32,9 @@ use crate::{
 const OWN: usize = 0;
 const NEIGHBOUR: usize = 1;
 
-/// After so many looks at neighbours it is judged whether they still help.
+/// The number of lookups at neighbours after which their use is judged.
 const WINDOW: u32 = 1000;
-/// They do while one in so many looks finds something.
+/// Lookups help while at least one in this number finds a value.
 const USEFUL: u32 = 100;
 /// The most values that a worker stores in a second.
 const RATE: u64 = 5_000;

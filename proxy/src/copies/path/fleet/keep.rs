@@ -232,7 +232,7 @@ impl Engine {
         member(tree, copies, 0).is_some_and(|own| self.copies.snapshot.state(own.id).is_written())
     }
 
-    /// The own copy misses a change of a peer: it is acknowledged when nobody reads the copy any more.
+    /// The own copy misses a change of a peer: it is acknowledged when no worker reads the copy any longer.
     fn miss_kept(&mut self, id: TaskId, why: &str) {
         let Some(fleet) = self.copies.fleet.as_mut() else {
             return self.broken(NO_FLEET);

@@ -175,7 +175,7 @@ impl Engine {
         }
     }
 
-    /// The asks that a peer will not answer any more.
+    /// The requests that a peer will no longer answer.
     pub(crate) fn asks_lost(&mut self, slot: Slot, stay: Stay) {
         self.lose_asks(slot, stay);
     }

@@ -50,8 +50,8 @@ pub(super) struct Keep {
     pub(super) since: Micros,
     /// It was sent to the own copy, which has not answered.
     pub(super) is_sent: bool,
-    /// The own copy misses it: how often the copy had been out by then; `None` inside: it is a member no
-    /// more.
+    /// The own copy misses it: how often the copy had been out by then; `None` inside: it is no longer a
+    /// member.
     pub(super) missed: Option<(MemberId, Option<u32>)>,
 }
 

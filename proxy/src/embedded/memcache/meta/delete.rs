@@ -64,7 +64,7 @@ fn change(entry: &mut Entry<'_, '_>, clock: Clock, flags: &Flags) -> Outcome {
     mark_stale(entry, clock, flags)
 }
 
-/// The next reader wins the right to recache the item, whoever had it before.
+/// The next reader wins the right to recache the item, even if another client had it before.
 fn mark_stale(entry: &mut Entry<'_, '_>, clock: Clock, flags: &Flags) -> Outcome {
     let marks = entry.item().map_or(Marks::NONE, |item| item.marks());
     let marks = marks.with(Marks::STALE).without(Marks::TOKEN_SENT);

@@ -103,7 +103,8 @@ fn push_flags(call: &Call<'_>, entry: &mut Entry<'_, '_>, flags: &Flags, wins: &
     }
 }
 
-/// Appends who is to recache the item. Z: another client; X: the item is stale; W: this reader.
+/// Appends the flag that says which client is to recache the item. Z: another client; X: the item is stale;
+/// W: this reader.
 fn push_state(entry: &mut Entry<'_, '_>, mut wins: bool, out: &mut Vec<u8>) {
     let Some(marks) = entry.item().map(|item| item.marks()) else {
         return;

@@ -118,7 +118,7 @@ fn with_parameters(kind: Kind, object: Option<&Object<'_>>, cx: &mut Reading) ->
     }
 }
 
-/// The route that chooses one of so many children.
+/// The route that chooses one of this number of children.
 pub(super) fn over(
     choice: Choice,
     children: Children,
