@@ -29,8 +29,8 @@ const WORDS: usize = 1 << 16;
 /// 3 % more.
 const WORDS_OF_ONE: usize = 1 << 12;
 
-/// How a change comes to all copies. It shares the lock with changes of its worker that hold it already, if
-/// their modes stand no lower here than its own; the last mode shares with none.
+/// The way of a change to all copies. It shares the lock with changes of its worker that hold it already, if
+/// their modes are not below its own in this list. The last mode shares with no change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LockMode {
     /// To all at once, on lanes that keep their order.
@@ -188,12 +188,12 @@ pub struct KeyLock {
 }
 
 impl KeyLock {
-    /// The lock's word in the table: locks with the same one wait for each other.
+    /// The index of the lock's word in the table: locks with the same word wait for each other.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// Takes it beside another lock of the same place and the same streamed value, which is held.
+    /// Takes it together with another lock that is held, of the same index and the same streamed value.
     pub fn share(&mut self) {
         if !self.held {
             self.held = true;

@@ -90,7 +90,7 @@ impl MissedWrites {
         }
     }
 
-    /// Our ends of all broken connections; `None`: one whose end is not known.
+    /// Our ends of all broken connections; `None` for one whose end is unknown.
     pub fn ends(&self) -> impl Iterator<Item = Option<SocketAddr>> {
         let known = self.connections.iter().copied().map(Some);
         known.chain(self.unknown_connection.then_some(None))

@@ -44,7 +44,7 @@ pub struct Grant {
     pub settled: u64,
     /// The roster, if the peer does not know it.
     pub roster: Option<super::Roster>,
-    /// Those who want to join, with their addresses, so that all peers look whether they reach them.
+    /// The candidates with their addresses, so that all peers check whether they reach them.
     pub candidates: Vec<(String, std::net::SocketAddr)>,
 }
 
@@ -107,7 +107,8 @@ pub struct Leadership {
     /// The length of a lease, in microseconds.
     lease: u64,
     states: HashMap<String, PeerState>,
-    /// The number of the view and what all of its peers have settled, since a peer last told something new.
+    /// The number of the view, and the view up to which all of its peers have settled, as of the last news of
+    /// a peer.
     settled: Option<(u64, u64)>,
     candidates: BTreeMap<String, (u64, Candidate)>,
     pauses: HashMap<String, Pause>,
@@ -284,7 +285,7 @@ impl Leadership {
 
     fn pause(&mut self, name: &str, now: u64) {
         let pause = self.pauses.entry(name.to_owned()).or_default();
-        // A peer that stayed for long begins with the first pause again.
+        // The pauses of a peer that stayed for long begin anew.
         let has_stayed = now > pause.until + 2 * PAUSES.1;
         pause.length = match pause.length {
             0 => PAUSES.0,

@@ -5,8 +5,8 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire},
 };
 
-/// The end of this peer's lease, which the control thread renews and the workers look at once a turn. Times
-/// are those of CLOCK_BOOTTIME, which goes on while the machine is suspended, in microseconds.
+/// The end of this peer's lease, which the control thread renews and the workers check once a turn. Times are
+/// those of CLOCK_BOOTTIME, which goes on while the machine is suspended, in microseconds.
 #[derive(Debug, Default)]
 pub struct Lease {
     until: AtomicU64,
@@ -21,7 +21,7 @@ impl Lease {
         self.until.fetch_max(until, AcqRel);
     }
 
-    /// The lease has ended: this peer has left, or the machine was away.
+    /// The lease has ended: this peer has left, or the machine was suspended.
     pub fn end(&self) {
         self.until.store(0, std::sync::atomic::Ordering::Release);
     }
@@ -165,7 +165,7 @@ mod tests {
         let (lease, mut clock) = (Lease::default(), clock(0, 1000));
         lease.renew(clock.reads + LEASE);
         clock.pass(LEASE / 2);
-        // A minute goes by that this clock never shows: nothing here can know it.
+        // A minute goes by that this clock never shows, and that the peer cannot detect.
         assert!(lease.is_valid(clock.reads));
         clock.pass(LEASE - LEASE / 2);
         assert!(

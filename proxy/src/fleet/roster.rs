@@ -28,7 +28,7 @@ const REMOVED: usize = 32;
 /// view of it, and says so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
-    /// The fleet begins. It does so once: a fleet that has begun keeps its identity.
+    /// The fleet begins. It begins once: afterwards it keeps its identity.
     Begin {
         /// Its identity.
         fleet: u128,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// The place of a peer in stamps and tables: the smallest number that no other peer of the view has.
+/// The slot of a peer in stamps and tables: the smallest number that no other peer of the view has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Slot(pub u16);
@@ -14,8 +14,8 @@ impl Slot {
     pub const BITS: u32 = 11;
 }
 
-/// One stay of a peer in the fleet: the number of the view that it joined with. A peer that leaves and
-/// joins again has another stay, and nothing that was said in the first counts in the second.
+/// One stay of a peer in the fleet: the number of the view that it joined with. A peer that leaves and joins
+/// again has another stay, and messages of the first stay do not count in the second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Stay(pub u64);
@@ -25,7 +25,7 @@ pub struct Stay(pub u64);
 pub struct Peer {
     /// Its name, which no other peer has.
     pub name: String,
-    /// The identity of its directory. A peer that comes with another one has lost what it knew.
+    /// The identity of its directory. A peer that comes with another identity has lost its state.
     pub identity: u128,
     /// Drawn at the start of its process: another process of the same peer has another stay.
     pub process: u64,
@@ -39,8 +39,8 @@ pub struct Peer {
     pub decides: bool,
     /// The number of its workers: each of them has a lane from every worker of every other peer.
     pub workers: u16,
-    /// The length of its leases, in microseconds: leaders wait for that long, whatever their own
-    /// configuration says. 0: it did not say, and it is that of the leader.
+    /// The length of its leases, in microseconds: leaders wait for this time, whatever their own
+    /// configuration says. 0: unknown, and the leader's own length counts.
     #[serde(default)]
     pub lease: u64,
     /// Its zone.

@@ -35,8 +35,8 @@ const fn wanted(present: usize) -> usize {
 }
 
 /// The voters from now on. `lost`: nodes that have been away for so long that others take their place, where
-/// there are others: with fewer voters, one loss more would cost the majority that the lost one, when it is
-/// back, and the rest still have. `named`: the names that the configuration asks for.
+/// there are others: with fewer voters, one more loss would cost a majority that the remaining voters have
+/// again once the lost one is back. `named`: the names that the configuration asks for.
 pub fn choose(now: &[Voter], present: &[Present], lost: &[u64], named: Option<&[String]>) -> Vec<Voter> {
     let may = |one: &Present| named.is_none_or(|names| names.contains(&one.name));
     let mut able: Vec<&Present> = present.iter().filter(|one| may(one)).collect();

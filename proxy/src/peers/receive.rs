@@ -36,7 +36,7 @@ impl Engine {
         }
     }
 
-    /// Serves the frames that wait on a link: the view may be there that they waited for.
+    /// Serves the frames that wait on a link: the view for which they waited may be installed.
     pub(crate) fn serve_link(&mut self, id: LinkId) {
         let Some(link) = self.links().and_then(|links| links.get_mut(id)) else {
             return;
@@ -94,7 +94,7 @@ impl Engine {
         at
     }
 
-    /// Holds the bytes of a link back in its socket while its next frame waits.
+    /// Pauses reading from a link while its next frame waits: further bytes stay in its socket.
     fn pause_link(&mut self, id: LinkId, is_ahead: bool) {
         let Some(link) = self.links().and_then(|links| links.get_mut(id)) else {
             return;

@@ -11,7 +11,7 @@ use time::OffsetDateTime;
 use crate::config::schema::SpoolOptions;
 
 const HOUR: i64 = 3600;
-/// The extension of a file with what is left of another one, until it takes its place.
+/// The extension of a file with the rest of another one, until it replaces that.
 pub(super) const REST: &str = "rest";
 
 /// The path of a new file. Time is UTC.

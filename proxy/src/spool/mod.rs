@@ -86,8 +86,8 @@ impl Spool {
         *self.shared.near() = near.cloned();
     }
 
-    /// Takes a delete that a server has not taken. `false`: it cannot be kept, and its client has to know
-    /// that it failed.
+    /// Takes a delete that a server has not taken. `false` if it cannot be kept: its client has to get the
+    /// error.
     pub fn take(&self, delete: FailedDelete) -> bool {
         let can_take = !self.shared.is_failing() && delete.can_be_written();
         let queue = self.queue.as_ref().filter(|_| can_take);

@@ -120,7 +120,7 @@ impl Replay<'_> {
         self.down.insert(server, (Instant::now() + pause, pause));
     }
 
-    /// Has the file completed that is being written, if it has deletes of servers that are back.
+    /// Has the open file completed if it has deletes of servers that are back.
     fn complete_current(&self, writer: &SyncSender<Message>) {
         let names_open = || {
             let files = self.shared.files();
@@ -152,9 +152,8 @@ impl Replay<'_> {
         }
     }
 
-    /// Sends what a file has for the servers that are back, and keeps the rest in its place. Where there is no
-    /// room for the rest, the file stays as it is: what was sent from it is then sent once more after a
-    /// restart.
+    /// Sends a file's deletes to the servers that are back, and replaces the file by the rest. Where there is
+    /// no room for the rest, the file stays as it is: its deletes are then sent once more after a restart.
     fn send(&mut self, file: &Path) -> io::Result<()> {
         let mut kept = UnsentLines::of(file);
         let mut lines = Lines::of(file)?;
@@ -254,7 +253,7 @@ impl UnsentLines {
         }
     }
 
-    /// Keeps a line. Where the disk does not take it, the others are not kept either.
+    /// Keeps a line. Where the disk does not take it, the other lines are not kept either.
     fn keep(&mut self, entry: &Entry) {
         self.servers.insert(entry.server.clone());
         if let Ok(file) = &mut self.file

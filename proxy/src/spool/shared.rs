@@ -55,7 +55,7 @@ pub(super) struct Shared {
     has_ended: AtomicBool,
     /// The disk takes nothing now.
     is_failing: AtomicBool,
-    /// The file that is being written is to be completed, so that it can be sent.
+    /// The open file is to be completed, so that it can be sent.
     is_rotation_due: AtomicBool,
     files: Mutex<Files>,
     /// The servers that are reached by TLS.
@@ -126,8 +126,7 @@ impl Shared {
         self.is_failing.load(Relaxed)
     }
 
-    /// Has the file completed that is being written. A full disk does not keep the writer from that: what is
-    /// sent from the file makes room.
+    /// Has the open file completed. The writer does so even if the disk is full: sending the file makes room.
     pub(super) fn request_rotation(&self) {
         self.is_rotation_due.store(true, Relaxed);
     }

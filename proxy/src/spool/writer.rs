@@ -23,7 +23,7 @@ use crate::config::schema::SpoolOptions;
 pub(super) enum Message {
     /// Keep this.
     Delete(FailedDelete),
-    /// Look whether the file that is being written is to be completed.
+    /// Check whether the open file is to be completed.
     Rotate,
     /// Write what is left, and end.
     End,
@@ -35,7 +35,7 @@ const AGE: Duration = Duration::from_secs(15 * 60);
 const BATCH: usize = 1_000;
 /// Time between two attempts to write to a disk that refuses it.
 const RETRY: Duration = Duration::from_secs(1);
-/// Time between two looks whether the file is to be completed meanwhile.
+/// Time between two checks whether the file is to be completed meanwhile.
 const LOOK: Duration = Duration::from_millis(20);
 /// Time between two lines of the log about such a disk.
 const COMPLAINT: Duration = Duration::from_secs(60);
@@ -139,8 +139,8 @@ impl Writer<'_> {
         true
     }
 
-    /// Waits until the disk is to be tried again. What is in the file can be sent meanwhile; the lines that
-    /// wait go to the next file.
+    /// Waits until the disk is to be tried again. The lines in the file can be sent meanwhile; the waiting
+    /// lines go to the next file.
     fn await_room(&mut self) {
         let since = Instant::now();
         while since.elapsed() < RETRY && !self.shared.has_ended() {

@@ -14,7 +14,7 @@ pub trait Environment {
     /// it is.
     fn save(&mut self, agreement: &Agreement, server: &ServerIdentity, epoch: u64) -> bool;
 
-    /// Begins to look at a copy that is out; [`Agreement::reachable`] is called with what is seen.
+    /// Begins to probe a copy that is out; [`Agreement::reachable`] is called with the result.
     fn watch(&mut self, server: ServerIdentity, epoch: u64, setbacks: u32);
 
     /// Begins a repair; [`Agreement::repaired`] is called when it ends.

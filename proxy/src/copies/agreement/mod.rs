@@ -37,13 +37,13 @@ pub enum Act {
         /// The proposal that led to it.
         epoch: u64,
     },
-    /// See whether the copy answers, until it does; then [`Agreement::reachable`].
+    /// Probe the copy until it answers, and then call [`Agreement::reachable`].
     Watch {
         /// The copy.
         server: ServerIdentity,
         /// The proposal that led to it.
         epoch: u64,
-        /// How often it has failed lately: the more, the later it is looked at.
+        /// Recent failures: with each of them the next probe comes later.
         setbacks: u32,
     },
     /// Repair the copy; then [`Agreement::repaired`].
@@ -125,7 +125,7 @@ impl Copy {
 pub struct Agreement {
     participants: usize,
     epoch: u64,
-    /// Only copies that missed something; a current one costs nothing.
+    /// It has only copies that missed writes; a current copy costs nothing.
     copies: BTreeMap<ServerIdentity, Copy>,
     pools: BTreeMap<Arc<str>, Pool>,
     /// Copies that became current again: when, and after how many setbacks.
@@ -322,8 +322,7 @@ impl Agreement {
         }
     }
 
-    /// The copy of [`Act::Watch`] was looked at. If it answers, and enough others are in reach, it may
-    /// rejoin.
+    /// The copy of [`Act::Watch`] was probed. If it answers, and enough others are in reach, it may rejoin.
     pub fn reachable(&mut self, server: &ServerIdentity, epoch: u64, answers: bool) -> Vec<Act> {
         let Some(copy) = self.copies.get_mut(server).filter(|copy| copy.epoch == epoch) else {
             return Vec::new();
@@ -335,8 +334,8 @@ impl Agreement {
         if !answers || !self.has_quorum(&server.pool) {
             return Vec::new();
         }
-        // Together with all others that answer: alone each of them may be too few to take a write, and would
-        // be out again.
+        // It rejoins together with all others that answer: a single copy may be too few to take a write, and
+        // would be out again.
         let joining: Vec<ServerIdentity> = self
             .copies
             .iter()

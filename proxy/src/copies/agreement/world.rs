@@ -38,7 +38,7 @@ pub(super) enum Move {
     Thaw {
         server: usize,
     },
-    /// One of its connections is not looked at, while others are; or is again.
+    /// The server stops reading one of its connections, or resumes.
     Hold {
         server: usize,
         connection: usize,
@@ -66,7 +66,7 @@ pub(super) enum Move {
     },
     /// The state file is written, which may have failed until now.
     Save,
-    /// A watched copy is looked at; a copy is repaired, as far as the server lets it.
+    /// A watched copy is probed; a copy is repaired, as far as the server lets it.
     Look,
     Repair,
 }

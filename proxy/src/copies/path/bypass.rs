@@ -10,14 +10,14 @@ use crate::{
 };
 
 impl Engine {
-    /// Does an operation of the pool wait for this reply? It knows what its copies miss. One that has ended
-    /// does not.
+    /// Does an operation of the pool wait for this reply? An operation records the changes that its copies
+    /// miss, until it has ended.
     pub(crate) fn tracks_misses(&self, to: ReplyTo) -> bool {
         matches!(to, ReplyTo::Operation { operation, .. } if self.copies.operations.get(operation).is_some())
     }
 
-    /// This copy misses, or may miss, a change that no operation of its pool knows of; an empty key: which is
-    /// not known.
+    /// This copy misses, or may miss, a change that no operation of its pool knows of; an empty key stands
+    /// for an unknown one.
     pub(crate) fn miss_bypass_write(&mut self, member: &Arc<Member>, key: &[u8], why: &str) {
         if !self.tree.names(member.id) {
             return;

@@ -15,7 +15,7 @@ use crate::{
 
 /// Between two attempts to lock a key, or to find its home.
 pub(super) const RETRY: Micros = Micros(500);
-/// How long other workers' changes of a key are waited for, which is longer than any of them takes.
+/// The time for which other workers' changes of a key are waited for. No change takes as long.
 pub(super) const LOCK_TIMEOUT: Micros = Micros::secs(60);
 /// The answer when they have not ended by then.
 pub(super) const LOCKED: &str = "other changes of this key have not ended";
@@ -47,7 +47,7 @@ impl Engine {
                 true => Stage::Waiting {
                     message: Message(buffer),
                 },
-                // The key is all that may be needed again of a change that goes out at once.
+                // Only the key of a change that goes out at once may be needed again.
                 false => Stage::Everywhere { key: buffer },
             }
         });

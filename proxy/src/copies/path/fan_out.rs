@@ -29,7 +29,7 @@ impl Engine {
             return self.broken(ENDED);
         };
         if operation.landed as usize + takers < copies.min_acks {
-            // Known before it is sent: no copy comes to miss a write that is refused anyway.
+            // This is checked before sending, so that no copy misses a write that is refused anyway.
             return self.refuse_change(tree, copies, id, false);
         }
         if !Rc::ptr_eq(tree, &self.tree) {
@@ -78,7 +78,7 @@ impl Engine {
             // missed everything.
             return operation.missed.push((member.id, None));
         }
-        // However long this copy was waited for: that it is out is settled soon.
+        // The copy will soon be out, however long it was waited for.
         operation.since = self.now;
         let outs = snapshot.miss(member.id, &operation.key());
         operation.missed.push((member.id, Some(outs)));
@@ -164,7 +164,7 @@ impl Engine {
             } else {
                 operation.landed += 1;
             }
-            // Beside what the home has answered, only errors of the others matter.
+            // Besides the home's answer, only errors of the other copies matter.
             if !matches!(operation.stage, Stage::Following { .. }) || outcome.is_error() {
                 operation.answers.keep(answer);
             }
@@ -218,7 +218,7 @@ impl Engine {
             // the worst.
             true if copies.home.is_some() && !refused => answers.best(),
             true if is_sent => answers.worst(),
-            // What the home has answered, unless another copy has refused it.
+            // The home's answer, unless another copy has refused the change.
             _ => answers.pick(|(a, _), (b, _)| a.is_error() && !b.is_error()),
         };
         if let Some(chosen) = chosen {

@@ -51,7 +51,7 @@ pub struct Operation {
     pub(super) since: Micros,
 }
 
-/// How far an operation is, with what it may still need of its request.
+/// The stage of an operation, with the parts of its request that it may still need.
 #[derive(Debug)]
 pub(super) enum Stage {
     /// A look at this child, the key's home: for the version that a later change will name.
@@ -69,7 +69,7 @@ pub(super) enum Stage {
     Following { home: usize, key: Vec<u8> },
     /// A change that was sent to all copies at once.
     Everywhere { key: Vec<u8> },
-    /// A change of a fleet, which all peers are sent, and the own copy.
+    /// A change of a fleet, which is sent to all peers and to the own copy.
     Replicating {
         message: Message,
         /// The change as the keeper knows it; `None`: it has no stamp yet.

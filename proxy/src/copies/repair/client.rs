@@ -143,7 +143,8 @@ impl<E: Exchange> RepairClient<E> {
         match &plan {
             RepairPlan::Nothing => {}
             RepairPlan::Keys(keys) => self.delete(keys).await?,
-            // By the connection on which it said who it is: another life is not reached by it.
+            // The question goes over the connection on which the server introduced itself: it cannot reach
+            // another life.
             RepairPlan::Flush => {
                 let flush = self.copied.flush().ok_or(RepairError::NeverFlushed)?;
                 self.ask(flush, "a flush").await?;
@@ -155,7 +156,7 @@ impl<E: Exchange> RepairClient<E> {
         })
     }
 
-    /// Sends a question and returns the whole reply to it. `what` names the question to people.
+    /// Sends a question and returns the whole reply to it. `what` names the question in messages.
     async fn ask(&mut self, question: Question, what: &'static str) -> Result<Vec<u8>, RepairError> {
         let (command, bytes) = question;
         self.exchange.send(bytes).await?;

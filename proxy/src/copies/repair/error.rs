@@ -4,20 +4,21 @@ use std::io;
 
 use crate::protocol::Unfit;
 
-/// Why a copy was not repaired. It is tried again, later with each failure; each variant says whose fault it
-/// is, and what a retry may help.
+/// Why a copy was not repaired. It is tried again, later with each failure; each variant says what is at
+/// fault, and when a retry may help.
 #[derive(Debug, thiserror::Error)]
 pub enum RepairError {
-    /// The network's or the server's: it cannot be reached, is late, or closes the connection. A retry may
-    /// help.
+    /// The fault of the network or the server: it cannot be reached, is late, or closes the connection. A
+    /// retry may help.
     #[error("{0}")]
     Unreachable(#[from] io::Error),
 
-    /// The server's: no copy can be made of it. A retry helps only after another version was started.
+    /// The server's fault: no copy can be made of it. A retry helps only after another version was started.
     #[error(transparent)]
     Unfit(#[from] Unfit),
 
-    /// The server's: it refuses what a repair asks. A retry helps only after it was configured otherwise.
+    /// The server's fault: it refuses a request of the repair. A retry helps only after it was configured
+    /// otherwise.
     #[error("it answers `{answer}` to {question}")]
     Refused {
         /// The question to the server.
@@ -31,7 +32,7 @@ pub enum RepairError {
     #[error("{0} old connections of ours are still open there")]
     OldConnections(usize),
 
-    /// The operator's: the pool says `rejoin: wait`. A retry helps after the server was restarted.
+    /// The operator's choice: the pool says `rejoin: wait`. A retry helps after the server was restarted.
     #[error("it is to be restarted first (rejoin: wait)")]
     AwaitsRestart,
 

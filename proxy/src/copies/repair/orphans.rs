@@ -99,7 +99,7 @@ impl Orphans {
             OrphanState::Unlisted => {
                 now + match self.before {
                     Predecessor::Unknown => UNPROVEN,
-                    // At another address this may be another host, and the kernel of then may run on.
+                    // At another address this may be another host, and the earlier kernel may still run.
                     Predecessor::Rebooted if then == from => UNPROVEN,
                     Predecessor::Rebooted | Predecessor::Here => LONGEST,
                 }

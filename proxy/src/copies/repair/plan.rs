@@ -76,8 +76,8 @@ impl<'a> RepairPlan<'a> {
         let Introduction { life, stored } = now_is;
         let restarted = life.is_after(known);
         let since = |missed: Option<Instant>| missed.map(|when| now.saturating_duration_since(when));
-        // Its life began after the last write that it missed: it holds nothing older, and has no connection
-        // of then.
+        // Its life began after the last write that it missed: it holds no older value, and has no older
+        // connection.
         if restarted && since(missed.last).is_some_and(|last| life.uptime + LAG < last) {
             return Ok(Self::Nothing);
         }

@@ -6,8 +6,8 @@ use std::{
     path::Path,
 };
 
-/// The lock on a state file, kept until the process ends however it does. It is on a file of its own beside
-/// it, as the state file is replaced with each write.
+/// The lock on a state file. The kernel releases it when the process ends. It is on a file beside the state
+/// file, which is replaced with each write.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,

@@ -50,7 +50,7 @@ impl StateFile {
     /// it was no clean end.
     ///
     /// # Errors
-    /// It can be neither locked nor read nor understood nor written; the text says what to do.
+    /// The file cannot be locked, read, understood or written; the text says what to do.
     fn open(path: &Path) -> io::Result<(Self, PreviousRun)> {
         let told = |error: io::Error, text: &str| {
             io::Error::new(error.kind(), format!("{} {text}: {error}", path.display()))
@@ -83,8 +83,8 @@ impl StateFile {
         Ok((file, known))
     }
 
-    /// Writes these records, or else removes what was written before. `clean`: it is the last time, and
-    /// nothing is left unanswered.
+    /// Writes these records, or else removes the file. `clean`: this is the last write, and no request is
+    /// unanswered.
     fn keep(&mut self, copies: Vec<Record>, clean: bool) -> RestartState {
         let path = self.path.display();
         let left = match self.write(copies, clean) {

@@ -47,8 +47,8 @@ pub(super) struct Doubts {
 }
 
 impl Doubts {
-    /// A change has come. One that came before, and is sent again, is in doubt already. Returns `false` if
-    /// there are too many.
+    /// Notes a change that has arrived. A change that was sent before and comes again is in doubt already.
+    /// Returns `false` if there are too many.
     pub(super) fn add(
         &mut self,
         origin: Origin,

@@ -25,8 +25,8 @@ pub(super) struct History {
 }
 
 impl History {
-    /// A worker may never hear of views that soon had others after them. In those another peer may have begun
-    /// to decide, so that a view without any home takes their place.
+    /// A worker may miss views that were soon replaced. Another peer may have begun to decide in them, so a
+    /// view without any home stands for them.
     pub(super) fn add(&mut self, view: Arc<View>) {
         let newest = self.views.last().map_or(0, |view| view.number);
         if newest + 1 < view.number {

@@ -23,10 +23,10 @@ pub struct Orphan {
 /// The consequences of a view that was installed.
 #[derive(Debug, Default)]
 pub struct Installed {
-    /// The caller's numbers of changes that fewer keepers are awaited for.
+    /// The caller's numbers of changes for which fewer keepers are awaited now.
     pub released: Vec<u64>,
     /// Those among them that need a later stamp, and are to be [drawn again](Keeper::again) before anything
-    /// else: who left may have decided the key without having seen them.
+    /// else: the departed peer may have decided the key without having seen them.
     pub again: Vec<u64>,
     /// The keys to be deleted by ordinary changes.
     pub orphans: Vec<Orphan>,
@@ -89,7 +89,8 @@ impl Keeper {
         }
     }
 
-    /// A peer has left, which misses the keys that are uncertain, and what it had not repaired when it left.
+    /// Records a peer that has left. It misses the uncertain keys, and those that it had not repaired when it
+    /// left.
     fn add_missed(&mut self, peer: &Peer, uncertain: &MissedByPeer) {
         let (name, is_full) = ((peer.name.clone(), peer.identity), self.missed.len() >= AWAY);
         match self.missed.get_mut(&name) {
@@ -108,12 +109,13 @@ impl Keeper {
     }
 
     /// Changes under way no longer wait for peers that left. They are sent to new peers, and to those that
-    /// refused them as of an older view. Returns the numbers of those that fewer are awaited for, and of
-    /// those that have to be drawn again.
+    /// refused them as of an older view. Returns the numbers of changes for which fewer keepers are awaited,
+    /// and of those that have to be drawn again.
     ///
-    /// A home that left without a word on a change may have decided the key just before, with a later stamp
-    /// and without that change in it. Its decision is at some copies, and hides the change there. As long as
-    /// the home is in the view, it refuses such a change; for one that left, the change is drawn again.
+    /// A home that left without an answer to a change may have decided the key just before, with a later
+    /// stamp and without that change in it. Its decision is at some copies, and hides the change there. As
+    /// long as the home is in the view, it refuses such a change; for one that left, the change is drawn
+    /// again.
     fn carry_on(&mut self, view: &View, now: Micros) -> (Vec<u64>, Vec<u64>) {
         let (mut released, mut undecided) = (Vec::new(), Vec::new());
         let history = &self.history;
@@ -150,8 +152,8 @@ impl Keeper {
         (released, undecided)
     }
 
-    /// Forgets everything of the stay that has ended, but what the own copy may hold that others do not: the
-    /// result has these keys.
+    /// Forgets the state of the stay that has ended. Returns the keys of which the own copy may hold values
+    /// that others do not have.
     pub fn leave(&mut self) -> MissedByPeer {
         let uncertain = self.uncertain();
         let changes: Vec<ChangeId> = self.changes.iter().map(|(id, _)| id).collect();

@@ -76,8 +76,8 @@ impl Line {
         }
     }
 
-    /// Forgets the changes at the front that are complete. Returns the number up to which the peer is to be
-    /// told so; `None`: it knows.
+    /// Forgets the complete changes at the front. Returns the number up to which all are complete, to be sent
+    /// to the peer; `None` if it knows that already.
     pub(super) fn confirm(&mut self, view: u64, is_under_way: impl Fn(ChangeId) -> bool) -> Option<u64> {
         while self.sent.front().is_some_and(|sent| !is_under_way(sent.change)) {
             self.sent.pop_front();

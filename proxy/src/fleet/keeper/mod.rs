@@ -180,7 +180,7 @@ impl Keeper {
     // As a coordinator.
 
     /// Begins a change, whose key the caller has locked, and draws its stamp. `unix`: the time in
-    /// microseconds. What is to be sent is in [`take_sends`](Self::take_sends).
+    /// microseconds. The messages are in [`take_sends`](Self::take_sends).
     ///
     /// # Errors
     /// Too many changes are under way.
@@ -360,7 +360,7 @@ impl Keeper {
         if line.stay != stay {
             return;
         }
-        // The view in which it was last told what is complete is of another link.
+        // The view in which it was last told of complete changes belongs to another link.
         line.forget_told();
         let unanswered: Vec<(u64, ChangeId)> = line.unanswered().collect();
         for (sequence, id) in unanswered {
@@ -497,7 +497,7 @@ impl Keeper {
             .map(|((name, _), missed)| (name.as_str(), missed.count()))
     }
 
-    /// Keys of which this peer cannot say what other copies hold: those in doubt, and those of its own
+    /// Keys whose values at other copies are unknown here: those in doubt, and those of this worker's own
     /// changes under way.
     pub fn uncertain(&self) -> MissedByPeer {
         let mut keys = MissedByPeer::default();

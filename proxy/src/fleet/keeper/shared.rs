@@ -13,7 +13,7 @@ use super::{
 use crate::fleet::{Slot, Stamp};
 
 /// The clocks of two peers may differ by this much, in microseconds. A stamp that is further ahead is
-/// refused: it would take all clocks of the fleet with it.
+/// refused: it would move all clocks of the fleet ahead.
 const AHEAD: u64 = 60_000_000;
 
 /// The state of a keeper that its workers share.
@@ -41,7 +41,8 @@ pub enum Fate {
     Decided(Stamp),
 }
 
-/// The changes of a key that a copy has had by some moment. Two equal ones: it has had none in between.
+/// The changes of a key that a copy has had by some moment. If two of them are equal, the copy had no change
+/// in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHistory {
     known: KeyStamp,
@@ -101,7 +102,7 @@ impl Shared {
         is_sane
     }
 
-    /// The next stamp that is drawn is later than this one, which a peer has told of.
+    /// Makes the next stamp later than this one, which a peer has sent.
     pub(super) fn advance(&self, stamp: Stamp) {
         self.clock.fetch_max(stamp.micros(), AcqRel);
     }
@@ -120,7 +121,7 @@ impl Shared {
         self.floor.store(floor.bits(), SeqCst);
     }
 
-    /// Changes up to this stamp are not stored, nor those that were not stored before.
+    /// Raises the floor: changes up to this stamp are not stored.
     pub fn raise_floor(&self, floor: Stamp) {
         let raised = |old: u64| (old != u64::MAX && old < floor.bits()).then_some(floor.bits());
         // Where there is no floor, everything is below it.

@@ -164,8 +164,8 @@ impl Stamps {
                         way.decided.fetch_max(stamp.bits(), SeqCst);
                     }
                     if way.key.load(SeqCst) != key {
-                        // It was pushed out between two of the steps. Another key may have a mark too many
-                        // now, which makes some of its changes be drawn again.
+                        // It was pushed out between two of the steps. Another key may be marked as decided
+                        // now without need. Some of its changes are then drawn again.
                         set.raise_floor(stamp);
                     }
                     return;

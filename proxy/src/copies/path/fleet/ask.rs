@@ -225,7 +225,7 @@ impl Engine {
                 self.fail_ask(id, Outcome::Ejected, &why);
             }
             AnswerBody::NotHere(_) => {
-                // It is asked again with the next look at what waits: the view is changing.
+                // It is asked again with the next check of waiting requests: the view is changing.
                 if let Some(asking) = fleet.asks.get_mut(id) {
                     asking.peer = None;
                 }
@@ -237,8 +237,8 @@ impl Engine {
         }
     }
 
-    /// The link to this peer is gone, or its stay has ended: what it was asked is asked elsewhere, and
-    /// what it was to decide may have been done.
+    /// The link to this peer is gone, or its stay has ended: reads that it was asked are asked elsewhere, and
+    /// decisions that it was asked may have been executed.
     pub(super) fn lose_asks(&mut self, slot: Slot, stay: Stay) {
         let Some(fleet) = self.copies.fleet.as_ref() else {
             return self.broken(NO_FLEET);

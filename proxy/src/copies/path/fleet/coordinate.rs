@@ -369,7 +369,7 @@ impl Engine {
                 operation.landed += 1;
                 let (protocol, command) = (operation.origin.protocol, operation.request.command);
                 let reply = protocol.whole(&StateSlot::NONE, command, b"", bytes, MESSAGE_LIMIT as u64);
-                // Beside what the home has answered, only errors of the others matter.
+                // Besides the home's answer, only errors of the other copies matter.
                 if let Some(reply) = reply.filter(|reply| !*decided || reply.outcome.is_error()) {
                     operation.answers.keep(&Answer::Reply(&reply, bytes));
                 }
@@ -430,7 +430,7 @@ impl Engine {
         let chosen = match (decided, refused) {
             (false, false) => answers.best(),
             (false, true) => answers.worst(),
-            // What the home has answered, unless another copy has refused it.
+            // The home's answer, unless another copy has refused the change.
             (true, _) => answers.pick(|(a, _), (b, _)| a.is_error() && !b.is_error()),
         };
         match chosen {

@@ -201,8 +201,8 @@ impl Engine {
     }
 
     /// Is a change of this key on its way from this worker to the own copy? The workers' lock of the key does
-    /// not tell: a worker shares it with itself. Until the copy has answered, its readers may find the value
-    /// before.
+    /// not show this: a worker shares it with itself. Until the copy has answered, its readers may find the
+    /// value before.
     fn is_being_written(&self, (pool, hash): (u64, u64)) -> bool {
         let Some(fleet) = self.copies.fleet.as_ref() else {
             return false;

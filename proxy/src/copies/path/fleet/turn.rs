@@ -78,7 +78,7 @@ impl Engine {
         }
     }
 
-    /// Looks at what has waited for long: late peers are complained of, and clients are answered.
+    /// Checks for long waits: late peers are complained of, and waiting clients are answered.
     pub fn check_fleet(&mut self) {
         self.confirm_changes();
         self.check_asks();

@@ -120,7 +120,8 @@ impl Engine {
         }
     }
 
-    /// This peer was removed: what it has under way is void, and the own copy may hold what others do not.
+    /// This peer was removed: its changes under way are void, and its own copy may hold values that the
+    /// others do not have.
     fn end_stay(&mut self) {
         let worker = self.facts.worker;
         let Some(fleet) = self.copies.fleet.as_mut() else {
@@ -150,7 +151,7 @@ impl Engine {
                     .copies(operation.node)
                     .and_then(|copies| copies.fleet.as_ref());
                 if let Some(fleet_pool) = fleet_pool {
-                    // What was decided here stands in the own copy, and nowhere else.
+                    // A decision that was made here is in the own copy alone.
                     keys.add(fleet_pool.hash, &operation.key());
                 }
                 self.copies.operations.end(id);
