@@ -64,7 +64,7 @@ pub struct Stream {
     pub kept: usize,
     /// The connection is on the list of connections to flush.
     pub dirty: bool,
-    /// The connection is on the list of those that are looked at until they have taken what they were sent.
+    /// The connection is on the list of those that are checked until they have taken all bytes sent to them.
     pub watched: bool,
     /// The connection does not receive.
     pub paused: bool,
@@ -125,8 +125,8 @@ impl Stream {
     }
 
     /// Puts this transform in place, behind the one that is there: every later byte goes through it, and what
-    /// is still to be sent leaves before. `behind` has come behind the word that has agreed on it. Returns what
-    /// is to be opened first; `None`: it cannot begin.
+    /// is still to be sent leaves before. `behind`: the bytes that came behind the message that agreed on it.
+    /// Returns the bytes to be opened first; `None` if the transform cannot begin.
     #[must_use]
     pub fn upgrade(&mut self, mut transform: Box<dyn Transform>, behind: &[u8]) -> Option<Vec<u8>> {
         let is_first = self.transform.is_none();

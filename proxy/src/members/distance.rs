@@ -78,9 +78,9 @@ pub struct OwnLocation {
 }
 
 impl OwnLocation {
-    /// `node` is this node's own address where the host's interfaces do not tell it (in a container without
-    /// the host's network); given, it is the only one that counts: on a test machine all of 127.0.0.0/8 is
-    /// "this host".
+    /// `node` is this node's own address where the host's interfaces do not show it (in a container without
+    /// the host's network). If it is given, it alone counts: on a test machine all of 127.0.0.0/8 is "this
+    /// host".
     pub fn new(node: &[IpAddr], zone: Option<String>) -> Self {
         let addresses = if node.is_empty() {
             interfaces()
@@ -94,8 +94,7 @@ impl OwnLocation {
         }
     }
 
-    /// How far a server at this address (`None`: a Unix socket) and in this zone is, and from what that is
-    /// known.
+    /// The distance of a server at this address (`None`: a Unix socket) and in this zone, and its source.
     pub fn distance(&self, address: Option<IpAddr>, zone: Option<&str>) -> (Distance, DistanceSource) {
         match address {
             None => (Distance::Host, DistanceSource::UnixSocket),

@@ -11,8 +11,8 @@ use super::health::note_change;
 /// member's own flag, which is in distant memory.
 static DRAINING: AtomicU32 = AtomicU32::new(0);
 
-/// Whether one member is given no new requests, because an operator has ordered it. A member of the same pool
-/// at the same address has the same.
+/// Whether one member is given no new requests, because an operator has ordered it. Members of one pool at
+/// one address share it.
 #[derive(Clone, Debug, Default)]
 pub struct Draining(Arc<AtomicBool>);
 

@@ -79,7 +79,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// This member as the one that has answered a question of its pool's, at this position.
+    /// This member in an answer to a question of its pool's, at this position.
     pub fn answerer(&self, position: usize) -> Answerer<'_> {
         Answerer {
             position,
@@ -98,8 +98,8 @@ impl Member {
         }
     }
 
-    /// Does the proxy log in with the same user and database as at the other? A password may change:
-    /// connections that have logged in stay good.
+    /// Does the proxy log in with the same user and database as at the other? A changed password does not
+    /// matter: connections that have logged in stay valid.
     pub fn has_login_of(&self, other: &Self) -> bool {
         let who = |member: &Self| {
             let login = member.login.as_deref();
@@ -165,8 +165,8 @@ impl Member {
         }
     }
 
-    /// The address of the endpoint. Two members on the same server have the same; a server whose name has
-    /// moved has another.
+    /// The address of the endpoint. Two members on one server share it; a server whose name resolves
+    /// elsewhere has another one.
     pub fn endpoint(&self) -> &str {
         &self.identity.address
     }

@@ -41,8 +41,8 @@ pub struct Registry {
     members: HashMap<(Key, Option<Credentials>, String), Arc<Member>>,
     known: HashMap<Key, Registration>,
     health: HashMap<(String, Option<SockAddr>), Arc<Health>>,
-    /// Every pool that there ever was, by name and protocol, with the settings that its protocol's state was
-    /// made from. Its counters and that state go on when it is configured again with the same.
+    /// Every pool since the start, by name and protocol, with the settings of its protocol's state. Its
+    /// counters and that state go on when it is configured again with the same settings.
     pools: HashMap<(String, &'static str), (String, Arc<Pool>)>,
     wakers: Wakers,
     free: Vec<u32>,
@@ -54,7 +54,7 @@ pub struct Registry {
 struct Key {
     pool: String,
     address: String,
-    /// Its name in consistent hashing: the default name is the same server, written or not.
+    /// Its name in consistent hashing: the default name stands for the same server, written or not.
     name: String,
     protocol: &'static str,
     is_copy: bool,

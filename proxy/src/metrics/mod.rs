@@ -91,8 +91,8 @@ pub struct Clients {
     pub greedy: u64,
 }
 
-/// Counts about one member. Latencies are counted by pool: a histogram for each of a hundred members is more
-/// than anyone looks at. What each reply changes stands first, in as few cache lines as can be.
+/// Counts about one member. Latencies are counted by pool: a histogram for each of a hundred members would
+/// not be read. The fields that each reply changes stand first, in as few cache lines as possible.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub struct MemberMetrics {
@@ -181,7 +181,7 @@ impl MemberMetrics {
 pub struct ListenerMetrics {
     /// Clients that have left: they closed their side, or asked to be closed.
     pub eof: u64,
-    /// Clients whose connection broke, was cut off, or was closed for what they sent.
+    /// Clients whose connection broke, was cut off, or was closed because of their bytes.
     pub errors: u64,
     /// Requests that were made of those with several keys.
     pub fragments: u64,

@@ -73,7 +73,7 @@ impl NearRuleCounts {
         ]
     }
 
-    /// The time that hits have saved, in µs: each of them as much as a reply took on average to be fetched.
+    /// The time that hits have saved, in µs: each hit saves the average time of a fetch.
     pub fn saved(&self) -> u64 {
         let fetched = self.kept.max(1);
         (u128::from(self.fetching) * u128::from(self.hits) / u128::from(fetched)) as u64

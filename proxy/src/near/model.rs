@@ -231,7 +231,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Everything on which the further course depends, without absolute versions.
+    /// All state on which the further run depends, without absolute versions.
     fn fingerprint(&self) -> u64 {
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
         let now = |key: usize| (self.begun.0[key] + self.begun.0[[2, 1, 0][key]], self.begun.1);
@@ -432,7 +432,7 @@ impl<'a> Run<'a> {
         if let Some(fill) = fill {
             let bytes = vec![b'x'; value as usize + 1];
             let reply = Reply::new(Outcome::Found, bytes.len());
-            // A refusal is no failure: the value goes to those who wait all the same.
+            // A refusal is no failure: waiting requests get the value all the same.
             let _ = fill.keep(&reply, bytes[..].into(), false, NOW, 0);
         }
         self.finish(who, value);
@@ -583,7 +583,7 @@ impl Drop for Run<'_> {
     }
 }
 
-/// Plays all orders. Returns the states, and the shortest order with a read that is too old.
+/// Runs all orders. Returns the number of states, and the shortest order with a read that is too old.
 fn explore(world: &World, program: &[Actor], off: DisabledRule) -> (usize, Option<String>) {
     let mut seen = HashSet::new();
     let mut pending = VecDeque::from([Vec::<Step>::new()]);
@@ -687,8 +687,8 @@ fn each_rule_is_missed_where_it_is_switched_off() {
     }
 }
 
-/// The steps that no program above can divide, as what is compared under a shard's lock, are played by
-/// threads that meet there by chance.
+/// Steps that no program above can divide, such as a comparison under a shard's lock, are run by threads that
+/// meet there by chance.
 #[test]
 fn threads_that_meet_anywhere_read_nothing_that_is_too_old() {
     const THREADS: usize = 4;

@@ -14,7 +14,7 @@ pub struct RuleSettings {
     pub ttl: Micros,
     /// The part of `ttl` by which the time of a single reply may be shorter, in per cent.
     pub jitter: u8,
-    /// After `ttl`, the old reply is given for so long while one request renews it.
+    /// The time after `ttl` for which the old reply is given while one request renews it.
     pub stale: Micros,
     /// After `ttl`, the old reply stands for an error for so long.
     pub stale_on_error: Micros,

@@ -12,8 +12,8 @@ pub const LINGER: Micros = Micros::secs(10);
 const MOST_LINGERING: usize = 16 * 1024;
 /// A change of everything is begun for those so often.
 const WHOLESALE: Micros = Micros::secs(1);
-/// A flush that is due may come so much earlier, and so much later: servers count whole seconds, memcached
-/// takes one off, and workers look a few times a second what is due.
+/// The time by which a delayed flush may come earlier or later: servers count whole seconds, memcached takes
+/// one off, and workers check a few times a second for due flushes.
 const EARLY: Micros = Micros::secs(3);
 const LATE: Micros = Micros::secs(2);
 /// The most flushes that are remembered until they are due. More have begun at once.
@@ -68,7 +68,7 @@ impl WorkerNear {
         self.near = Some(Arc::clone(near));
     }
 
-    /// Counts changes no more. Replies that were kept until now are not found when the near cache comes back.
+    /// Stops counting changes. Replies that were kept until now are not found when the near cache comes back.
     pub fn leave(&mut self) {
         if let Some(near) = self.near.take() {
             near.ready.leave();

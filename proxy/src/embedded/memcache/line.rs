@@ -31,8 +31,8 @@ impl Clock {
         (at * 1000).max(1) as u64
     }
 
-    /// Seconds that are left until `expires`. `None`: it never comes. The number wraps below 0 as memcached's
-    /// does.
+    /// Seconds that are left until `expires`. `None` if it never comes. The number wraps below 0 as
+    /// memcached's does.
     pub(super) fn ttl(self, expires: u64) -> Option<u32> {
         (expires != 0).then(|| (expires / 1000).wrapping_sub(self.second()) as u32)
     }

@@ -92,8 +92,8 @@ impl Shard {
         &mut self.keyspace_state_mut(keyspace).counters
     }
 
-    /// Does what every operation of a keyspace does first: a flush that is due, and a step of the crawler.
-    /// Positions are valid until the next call of a method that removes or inserts.
+    /// Runs the steps that precede every operation of a keyspace: a flush that is due, and a step of the
+    /// crawler. Positions are valid until the next call of a method that removes or inserts.
     #[inline]
     pub(super) fn begin(&mut self, keyspace: Keyspace, now: u64) {
         self.tick = self.tick.wrapping_add(1);
@@ -168,7 +168,7 @@ impl Shard {
     }
 
     /// The position of the living item of `key`. A dead one is dropped, and the error says why it was dead.
-    // The keyspace is a constant where it is inlined, and no look at an item chooses by it.
+    // The keyspace is a constant where this is inlined, so that no access to an item branches on it.
     #[inline(always)]
     pub(super) fn find(
         &mut self,

@@ -20,7 +20,7 @@ impl Walk {
         Self::at(keyspace, 0)
     }
 
-    /// A walk from this position. A position that no walk has told begins somewhere.
+    /// A walk from this position. An unknown position begins the walk somewhere.
     pub const fn at(keyspace: Keyspace, position: u64) -> Self {
         Self {
             keyspace,

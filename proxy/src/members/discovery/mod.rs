@@ -83,7 +83,7 @@ impl NodeList {
             .split('\n')
             .map(|line| line.strip_suffix('\r').unwrap_or(line));
         let version = lines.next().and_then(number).ok_or(BadList::Version)?;
-        // Such a version would be followed by no other one: every true list would be passed over for ever.
+        // No other version could follow this one: every true list would be ignored for ever.
         if version > HIGHEST_VERSION {
             return Err(BadList::HighVersion);
         }

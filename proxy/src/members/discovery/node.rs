@@ -73,7 +73,7 @@ impl Node {
         Self::new(host, ip, port.ok_or(BadNode::Port)?)
     }
 
-    /// The name, or the IP address, where it is found if its IP address is not said.
+    /// The host's name, or its IP address. A node without an IP address of its own is found by it.
     pub fn host(&self) -> &str {
         &self.host
     }
@@ -96,8 +96,8 @@ impl Node {
         }
     }
 
-    /// The node as a server of a pool. Its IP address spares a look-up. Hashes know it by its host: a node
-    /// that is replaced keeps its keys.
+    /// The node as a server of a pool. Its IP address saves a look-up. Hashes use its host: a node that is
+    /// replaced keeps its keys.
     pub(super) fn server(&self) -> Server {
         let name = self.name();
         Server {

@@ -90,7 +90,7 @@ pub enum ClientSource {
     Container(ContainerId),
 }
 
-/// A snapshot is not one that can be used. The agent is at fault, or it is no agent.
+/// A snapshot cannot be used. The agent is at fault, or the sender is no agent.
 #[allow(missing_docs, reason = "the messages say it")]
 #[derive(Debug, thiserror::Error)]
 pub enum BadSnapshot {
@@ -212,7 +212,8 @@ impl Localities {
 
     fn locate(&mut self, pods: &[SnapshotPod]) -> Result<(), BadSnapshot> {
         for pod in pods {
-            // A container that roams says nothing of where the pod's work is done; the others are its place.
+            // A container that may run everywhere does not show where the pod's work is done; the other
+            // containers give its locality.
             let mut nodes = BTreeSet::new();
             for container in &pod.containers {
                 if let Some(&node) = container.nodes.iter().find(|node| !self.nodes.contains_key(node)) {

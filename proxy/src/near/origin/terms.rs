@@ -5,16 +5,16 @@ use std::sync::Arc;
 use super::fields::Fields;
 use crate::{micros::Micros, near::RuleSettings};
 
-/// An error is kept for so long: a failing origin is asked once a second for each key.
+/// The time for which an error is kept: a failing origin is asked once a second for each key.
 const ERROR: Micros = Micros::secs(1);
-/// A value that its origin can confirm is of use for so long after its time, if there is room: a reply
+/// The time for which a value that its origin can confirm is kept after its end, if there is room: a reply
 /// without a body renews it.
 const CONFIRMED: Micros = Micros::secs(3600);
 
 /// An origin's terms for how long its reply may be kept. They only ever shorten the rule's times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// The reply is fresh for so long at most. `None`: the origin does not say.
+    /// The longest time for which the reply is fresh. `None` if the origin does not say it.
     pub limit: Option<Micros>,
     /// It may not be given after its time, whatever the rule says.
     pub is_strict: bool,

@@ -35,11 +35,11 @@ pub struct Answer {
 
 /// The result of a lookup in the store.
 pub enum Lookup {
-    /// A reply. With a fill, its time is over, and the one who looked is to renew it.
+    /// A reply. With a fill, its time is over, and the caller is to renew it.
     Hit(Answer, Option<Fill>),
-    /// Nothing: the one who looked is to ask a server.
+    /// Nothing: the caller is to ask a server.
     Miss(Fill),
-    /// Nothing yet: another one has asked.
+    /// Nothing yet: another request has asked a server.
     Filling,
     /// Nothing, while a change is under way.
     Changing,

@@ -38,7 +38,7 @@ impl FreeBlockBudget {
     }
 }
 
-/// The free blocks of a shard, of which that which was used last is last. Each is empty.
+/// The free blocks of a shard, the one that was used last at the end. Each is empty.
 pub(super) struct Blocks {
     free: VecDeque<Vec<u8>>,
     bytes: usize,
@@ -57,8 +57,8 @@ impl Blocks {
         }
     }
 
-    /// Tells the bytes that the free blocks take now. A block that goes and comes in between costs no access
-    /// to memory that others write.
+    /// Reports the bytes that the free blocks take now. A block that goes and comes in between costs no
+    /// access to memory that others write.
     pub(super) fn tell(&mut self) {
         if self.bytes != self.told {
             self.share

@@ -71,7 +71,7 @@ fn show(entry: &Entry, now: Micros) -> EntryReport {
 }
 
 impl Entries<'_> {
-    /// Frees what is dead, what is above the limit, and what waits to be used again.
+    /// Frees dead replies, replies above the limit, and free blocks.
     pub fn sweep(&self, now: Micros) {
         self.0.store.each(|shard, index| shard.bury(index, now));
         self.0.store.make_room(0, now);

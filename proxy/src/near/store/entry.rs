@@ -78,8 +78,8 @@ impl RareFields {
 }
 
 impl Entry {
-    /// Bytes of memory around each: its place, and what the index and the keys that are remembered take for
-    /// it, full or not.
+    /// Bytes of memory around each entry: its slot in the slab, and its part of the index and of the
+    /// remembered keys, full or not.
     pub(super) const AROUND: usize = size_of::<Self>() + 16;
 
     /// Is it an answer to this question, whose key it has, as far as nothing has ended it? `number`: that of
@@ -94,7 +94,7 @@ impl Entry {
         self.number == other.number && self.record.form() == other.record.form()
     }
 
-    /// Does it take the place of this older one of the same key? A failure stands until anything comes.
+    /// Does it take the place of this older one of the same key? A failure stays until any reply comes.
     pub(super) fn replaces(&self, old: &Self) -> bool {
         self.is_to_same_question(old) || self.number == old.number && old.is_error()
     }

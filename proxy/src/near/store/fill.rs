@@ -10,8 +10,8 @@ use crate::{
     near::{ERROR, Near, Note, Terms},
 };
 
-/// The right, and the duty, to fetch one reply for all who ask for it. While it lives, the same is not
-/// fetched again unless something has changed.
+/// The right, and the duty, to fetch one reply for all requests that wait for it. While it lives, the same is
+/// not fetched again unless something has changed.
 pub struct Fill {
     near: Arc<Near>,
     hash: KeyHash,
@@ -155,7 +155,7 @@ impl Fill {
         if memory > store.memory() / 4 {
             return Err(Refusal::TooLarge);
         }
-        // What is known of errors and of replies that are too large spares readers the wait for each other.
+        // Records of errors and of replies that are too large keep readers from waiting for each other.
         let is_answer = kind != EntryKind::Unkept && question.form != ERROR;
         let (mut shard, has_room) = store.room_for(self.hash, memory, now, |shard| {
             is_answer && shard.turns_away(self.hash, self.identity)

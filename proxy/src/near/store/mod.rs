@@ -114,7 +114,7 @@ struct Total {
 pub struct Usage {
     /// Keys that have entries.
     pub keys: u64,
-    /// Bytes of all entries, what finds them, and what waits to be used again.
+    /// Bytes of all entries, their indexes and the free blocks.
     pub bytes: u64,
 }
 
@@ -139,7 +139,7 @@ impl Store {
         self.memory.load(Relaxed)
     }
 
-    /// Sets the limit. What is above it goes with the next reply that is kept, or is [swept](Entries::sweep).
+    /// Sets the limit. Replies above it go with the next reply that is kept, or are [swept](Entries::sweep).
     pub fn set_memory(&self, bytes: usize) {
         self.memory.store(bytes, Relaxed);
         self.for_entries.store(self.free.take(bytes), Relaxed);
@@ -161,9 +161,9 @@ impl Store {
         }
     }
 
-    /// The shard of this key, locked, with room for this many bytes. What goes for them comes from the same
-    /// shard, unless that has less than its part by far, or has to be unlocked for others in between. Nothing
-    /// goes if `is_turned_away` says so of the shard: then there is no room.
+    /// The shard of this key, locked, with room for this many bytes. Replies are evicted from the same shard,
+    /// unless it has far less than its part, or has to be unlocked for others in between. Nothing goes if
+    /// `is_turned_away` says so of the shard: then there is no room.
     fn room_for(
         &self,
         hash: KeyHash,
@@ -191,8 +191,8 @@ impl Store {
         (shard, true)
     }
 
-    /// Was so much freed that every thread should give back what is free of its memory? What a thread has
-    /// kept is mostly freed by others. It is told once of the same bytes.
+    /// Was so much freed that every thread should give its free memory back? A thread's replies are mostly
+    /// freed by others. The same bytes are reported once.
     pub fn has_freed_much(&self) -> bool {
         let freed = &self.total.freed;
         let is_much = freed.load(Relaxed) >= (self.memory() / MUCH).max(1 << 20);

@@ -115,7 +115,7 @@ impl Shard {
         self.queues.bytes() + self.table.memory() + self.ghosts.memory()
     }
 
-    /// Tells the bytes that it takes now. What goes and comes in between costs no access to memory that
+    /// Reports the bytes that it takes now. What goes and comes in between costs no access to memory that
     /// others write.
     pub(super) fn tell(&mut self) {
         self.blocks.tell();
@@ -403,8 +403,8 @@ impl Shard {
         self.remove_if(index, |words, entry| why_dead(entry, words, now));
     }
 
-    /// Evicts one reply, if there is any, and returns how many bytes that makes free. It is told with what is
-    /// kept in its place.
+    /// Evicts one reply, if there is any, and returns how many bytes that frees. They are reported together
+    /// with the reply that is kept in its place.
     pub(super) fn evict(&mut self, now: Micros) -> usize {
         let before = self.memory();
         for round in 0.. {
