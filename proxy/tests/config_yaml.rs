@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
-use proxima::config::{self, schema::*, source::file::ServerFile};
+use proxima::config::{self, routes, schema::*, source::file::ServerFile};
 use proxima_wire::message::{Class, Outcome};
 
 #[path = "../../wire/tests/memcache/rows.rs"]
@@ -265,22 +265,25 @@ nodes: {from: run/nodes.sock, grace: 5s}
         ..redis(address, Access::Open)
     };
     let declared = |arity, keys, class| DeclaredCommand { arity, keys, class };
-    let failover = Route::Failover {
-        children: Children::List(vec![Route::Nearest(pool("cache")), named("spare")]),
-        rules: Box::default(),
-    };
+    let failover = Route::of(
+        routes::Failover {
+            rules: Box::default(),
+        },
+        Children::List(vec![Route::of(routes::Nearest, pool("cache")), named("spare")]),
+    );
     let operations = [
         ("read".to_owned(), failover),
-        ("delete".to_owned(), Route::AllSync(pool("cache"))),
+        ("delete".to_owned(), Route::of(routes::AllSync, pool("cache"))),
         ("touch".to_owned(), named("named")),
         ("incr".to_owned(), named("described")),
         ("decr".to_owned(), named("discovered")),
         ("append".to_owned(), named("kept")),
     ];
-    let main = Route::ByOperation {
-        operations: operations.into(),
-        default: Some(Box::new(named("followed"))),
-    };
+    let main = Route::keyed(
+        routes::ByOperation,
+        operations.into(),
+        Some(Box::new(named("followed"))),
+    );
     let expected = Config {
         fleet: None,
         near: NearCache::default(),
@@ -336,7 +339,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
                 door: Door::default(),
                 protocol: Protocol::MEMCACHED,
                 address: "unix:/run/proxima.sock".into(),
-                route: Route::Nearest(pool("cache")),
+                route: Route::of(routes::Nearest, pool("cache")),
                 access: Access::Open,
                 permissions: Permissions::default(),
                 discovery: None,
@@ -487,142 +490,146 @@ fn nodes_is_read_as_a_path_or_with_options() {
 #[test]
 fn every_handle_is_read() {
     let children = || Children::List(vec![named("a"), named("r")]);
-    let failover = |policy| Route::Failover {
-        children: pool("a"),
-        rules: Box::new(FailoverRules {
-            policy,
-            ..FailoverRules::default()
-        }),
+    let failover = |policy| {
+        Route::of(
+            routes::Failover {
+                rules: Box::new(FailoverRules {
+                    policy,
+                    ..FailoverRules::default()
+                }),
+            },
+            pool("a"),
+        )
     };
     let table = [
         ("a", named("a")),
-        ("embedded", Route::Embedded),
-        ("null", Route::Null),
-        ("{\"null\": }", Route::Null),
-        ("{pool: a}", Route::Pool("a".into())),
-        ("{member: a/h:1}", Route::Member("a/h:1".into())),
-        ("{member: \"h:5\"}", Route::Member("h:5".into())),
-        ("{error: gone away}", Route::Error("gone away".into())),
+        ("embedded", Route::Leaf(Leaf::Embedded)),
+        ("null", Route::Leaf(Leaf::Null)),
+        ("{\"null\": }", Route::Leaf(Leaf::Null)),
+        ("{pool: a}", Route::Leaf(Leaf::Pool("a".into()))),
+        ("{member: a/h:1}", Route::Leaf(Leaf::Member("a/h:1".into()))),
+        ("{member: \"h:5\"}", Route::Leaf(Leaf::Member("h:5".into()))),
+        ("{error: gone away}", Route::Leaf(Leaf::Error("gone away".into()))),
         (
             "{error: {text: gone, result: timeout}}",
-            Route::Error(ErrorReply {
+            Route::Leaf(Leaf::Error(ErrorReply {
                 outcome: Outcome::Timeout,
                 text: "gone".into(),
-            }),
+            })),
         ),
         (
             "{hash: [a, r]}",
-            Route::Hash {
-                children: children(),
-                hash: None,
-            },
+            Route::of(routes::ByHash { hash: None }, children()),
         ),
         (
             "{hash: {children: a, hash: jump}}",
-            Route::Hash {
-                children: pool("a"),
-                hash: Some(Hash::of(Algorithm::Jump)),
-            },
+            Route::of(
+                routes::ByHash {
+                    hash: Some(Hash::of(Algorithm::Jump)),
+                },
+                pool("a"),
+            ),
         ),
-        ("{nearest: a}", Route::Nearest(pool("a"))),
-        ("{random: a}", Route::Random(pool("a"))),
-        ("{round_robin: a}", Route::RoundRobin(pool("a"))),
+        ("{nearest: a}", Route::of(routes::Nearest, pool("a"))),
+        ("{random: a}", Route::of(routes::Random, pool("a"))),
+        ("{round_robin: a}", Route::of(routes::RoundRobin, pool("a"))),
         (
             "{host_id: a}",
-            Route::HostId {
-                children: pool("a"),
-                salt: String::new(),
-            },
+            Route::of(routes::HostId { salt: String::new() }, pool("a")),
         ),
         (
             "{host_id: {children: a, salt: 5}}",
-            Route::HostId {
-                children: pool("a"),
-                salt: "5".into(),
-            },
+            Route::of(routes::HostId { salt: "5".into() }, pool("a")),
         ),
         (
             "{by_client: {children: a, offset: 1}}",
-            Route::ByClient {
-                children: pool("a"),
-                offset: 1,
-            },
+            Route::of(routes::ByClient { offset: 1 }, pool("a")),
         ),
         (
             "{latest: [a, r]}",
-            Route::Latest {
-                children: children(),
-                count: 5,
-                weights: None,
-                salt: String::new(),
-                per_worker: false,
-                rules: Box::default(),
-            },
+            Route::of(
+                routes::Latest {
+                    count: 5,
+                    weights: None,
+                    salt: String::new(),
+                    per_worker: false,
+                    rules: Box::default(),
+                },
+                children(),
+            ),
         ),
         (
             "{latest: {children: [a, r], count: 1, weights: [1, 0.5], salt: s, per_worker: true}}",
-            Route::Latest {
-                children: children(),
-                count: 1,
-                weights: Some(vec![1.0, 0.5]),
-                salt: "s".into(),
-                per_worker: true,
-                rules: Box::default(),
-            },
+            Route::of(
+                routes::Latest {
+                    count: 1,
+                    weights: Some(vec![1.0, 0.5]),
+                    salt: "s".into(),
+                    per_worker: true,
+                    rules: Box::default(),
+                },
+                children(),
+            ),
         ),
         (
             "{migrate: {from: a, to: r, start: 1700000000, interval: 4s}}",
-            Route::Migrate {
-                from: Box::new(named("a")),
-                to: Box::new(named("r")),
-                start: 1_700_000_000,
-                interval: Duration::from_secs(4),
-            },
+            Route::pair(
+                routes::Migrate {
+                    start: 1_700_000_000,
+                    interval: Duration::from_secs(4),
+                },
+                named("a"),
+                named("r"),
+            ),
         ),
         (
             "{shard_split: {child: a, splits: {12: 3, x: {copies: 4, before: 2, start: 5, period: 1h, all_deletes: false}}}}",
-            Route::ShardSplit {
-                child: Box::new(named("a")),
-                splits: BTreeMap::from([
-                    ("12".to_owned(), ShardCopies::of(3)),
-                    (
-                        "x".to_owned(),
-                        ShardCopies {
-                            copies: 4,
-                            before: 2,
-                            start: 5,
-                            period: Duration::from_secs(3600),
-                            all_deletes: false,
-                        },
-                    ),
-                ]),
-            },
+            Route::one(
+                routes::ShardSplit {
+                    splits: BTreeMap::from([
+                        ("12".to_owned(), ShardCopies::of(3)),
+                        (
+                            "x".to_owned(),
+                            ShardCopies {
+                                copies: 4,
+                                before: 2,
+                                start: 5,
+                                period: Duration::from_secs(3600),
+                                all_deletes: false,
+                            },
+                        ),
+                    ]),
+                },
+                named("a"),
+            ),
         ),
         (
             "{key_split: {child: a, copies: 3, first_hit: true}}",
-            Route::KeySplit {
-                child: Box::new(named("a")),
-                copies: 3,
-                all_sync: false,
-                first_hit: true,
-            },
+            Route::one(
+                routes::KeySplit {
+                    copies: 3,
+                    all_sync: false,
+                    first_hit: true,
+                },
+                named("a"),
+            ),
         ),
         (
             "{fault: {child: a, delay_after: 1s, total: 2s}}",
-            Route::Fault {
-                child: Box::new(named("a")),
-                fault: Fault {
+            Route::one(
+                routes::Fault {
                     delay_after: Duration::from_secs(1),
                     total: vec![(1.0, Duration::from_secs(2))],
-                    ..Fault::default()
+                    ..routes::Fault::default()
                 },
-            },
+                named("a"),
+            ),
         ),
         (
             "{shadow: {child: a, shadows: [{target: r}, {target: b, key_range: [0, 0.1], share: 0.5, in_flight: 2}, {target: r, keys: [x]}]}}",
-            Route::Shadow {
-                child: Box::new(named("a")),
-                shadows: vec![
+            Route::Shadow(
+                Box::new(named("a")),
+                vec![
                     Shadow {
                         target: named("r"),
                         keys: ShadowKeys::Between(0.0, 1.0),
@@ -642,13 +649,12 @@ fn every_handle_is_read() {
                         in_flight: 1000,
                     },
                 ],
-            },
+            ),
         ),
         (
             "{rate_limit: {child: a, gets: 10, sets: {rate: 0.5}, deletes: {rate: 5, burst: 2}, fallback: r}}",
-            Route::RateLimit {
-                child: Box::new(named("a")),
-                rates: Rates {
+            Route::pair(
+                routes::RateLimit {
                     gets: Some(Rate {
                         per_second: 10.0,
                         burst: 10.0,
@@ -662,129 +668,135 @@ fn every_handle_is_read() {
                         burst: 2.0,
                     }),
                 },
-                fallback: Some(Box::new(named("r"))),
-            },
+                named("a"),
+                named("r"),
+            ),
         ),
         (
             "{outstanding_limit: {child: a, requests: 2}}",
-            Route::OutstandingLimit {
-                child: Box::new(named("a")),
-                most: 2,
-                queue: None,
-            },
+            Route::one(routes::OutstandingLimit { most: 2, queue: None }, named("a")),
         ),
         (
             "{warm_up: {cold: a, warm: r, ttl: 1m}}",
-            Route::WarmUp {
-                cold: Box::new(named("a")),
-                warm: Box::new(named("r")),
-                ttl: Some(60),
-            },
+            Route::pair(routes::WarmUp { ttl: Some(60) }, named("a"), named("r")),
         ),
         (
             "{slow_warm_up: {child: a, failover: r, start: 0.2, min_requests: 5}}",
-            Route::SlowWarmUp {
-                child: Box::new(named("a")),
-                failover: Box::new(named("r")),
-                settings: SlowWarmUpSettings {
+            Route::pair(
+                routes::SlowWarmUp {
                     start: 0.2,
                     min_requests: 5,
-                    ..SlowWarmUpSettings::default()
+                    ..routes::SlowWarmUp::default()
                 },
-            },
+                named("a"),
+                named("r"),
+            ),
         ),
         (
             "{staging: {warm: a, staging: r}}",
-            Route::Staging {
-                warm: Box::new(named("a")),
-                staging: Box::new(named("r")),
-            },
+            Route::pair(routes::Staging, named("a"), named("r")),
         ),
         (
             "{l1_l2_cache: {l1: a, l2: r, ttl: 60, miss_ttl: 5, miss_period: 10}}",
-            Route::L1L2Cache {
-                l1: Box::new(named("a")),
-                l2: Box::new(named("r")),
-                ttl: 60,
-                misses: Some((5, 10)),
-            },
+            Route::pair(
+                routes::L1L2Cache {
+                    ttl: 60,
+                    misses: Some((5, 10)),
+                },
+                named("a"),
+                named("r"),
+            ),
         ),
         (
             "{size_split: {l1: a, l2: r, threshold: 1KiB, ttl_threshold: 5, both: true, retries: 3}}",
-            Route::SizeSplit {
-                l1: Box::new(named("a")),
-                l2: Box::new(named("r")),
-                threshold: 1024,
-                ttl_threshold: 5,
-                failure_ttl: 60,
-                both: true,
-                retries: 3,
-                hides_server: false,
-            },
+            Route::pair(
+                routes::SizeSplit {
+                    threshold: 1024,
+                    ttl_threshold: 5,
+                    failure_ttl: 60,
+                    both: true,
+                    retries: 3,
+                    hides_server: false,
+                },
+                named("a"),
+                named("r"),
+            ),
         ),
         (
             "{big_value: {child: a, threshold: 1MiB}}",
-            Route::BigValue {
-                child: Box::new(named("a")),
-                threshold: 1 << 20,
-                batch: 10,
-                hides_flag: false,
-            },
+            Route::one(
+                routes::BigValue {
+                    threshold: 1 << 20,
+                    batch: 10,
+                    hides_flag: false,
+                },
+                named("a"),
+            ),
         ),
         (
             "{by_key: {keys: [x], listed: a, default: r}}",
-            Route::ByKey {
-                keys: vec!["x".into()],
-                listed: Box::new(named("a")),
-                default: Box::new(named("r")),
-            },
+            Route::pair(
+                routes::ByKey {
+                    keys: vec!["x".into()],
+                },
+                named("a"),
+                named("r"),
+            ),
         ),
         (
             "{key_part: {child: a, parts: 2, delimiter: \"/\"}}",
-            Route::KeyPart {
-                child: Box::new(named("a")),
-                parts: 2,
-                delimiter: b'/',
-            },
+            Route::one(
+                routes::KeyPart {
+                    parts: 2,
+                    delimiter: b'/',
+                },
+                named("a"),
+            ),
         ),
         (
             "{hash_stop: {child: a, prefixes: [x]}}",
-            Route::HashStop {
-                child: Box::new(named("a")),
-                prefixes: vec!["x".into()],
-            },
+            Route::one(
+                routes::HashStop {
+                    prefixes: vec!["x".into()],
+                },
+                named("a"),
+            ),
         ),
-        ("{all_sync: [a, r]}", Route::AllSync(children())),
-        ("{all_majority: a}", Route::AllMajority(pool("a"))),
-        ("{all_fastest: a}", Route::AllFastest(pool("a"))),
-        ("{all_initial: a}", Route::AllInitial(pool("a"))),
-        ("{all_async: a}", Route::AllAsync(pool("a"))),
+        ("{all_sync: [a, r]}", Route::of(routes::AllSync, children())),
+        ("{all_majority: a}", Route::of(routes::AllMajority, pool("a"))),
+        ("{all_fastest: a}", Route::of(routes::AllFastest, pool("a"))),
+        ("{all_initial: a}", Route::of(routes::AllInitial, pool("a"))),
+        ("{all_async: a}", Route::of(routes::AllAsync, pool("a"))),
         (
             "{failover: [a, r]}",
-            Route::Failover {
-                children: children(),
-                rules: Box::default(),
-            },
+            Route::of(
+                routes::Failover {
+                    rules: Box::default(),
+                },
+                children(),
+            ),
         ),
         (
             "{failover: {children: a, errors: {gets: [timeout], deletes: []}, limit: {rate: 0.1}, tag: true}}",
-            Route::Failover {
-                children: pool("a"),
-                rules: Box::new(FailoverRules {
-                    errors: FailoverErrors {
-                        gets: Some(vec![Outcome::Timeout]),
-                        updates: None,
-                        deletes: Some(vec![]),
-                        others: None,
-                    },
-                    limit: Some(FailoverLimit {
-                        rate: 0.1,
-                        burst: 1000.0,
+            Route::of(
+                routes::Failover {
+                    rules: Box::new(FailoverRules {
+                        errors: FailoverErrors {
+                            gets: Some(vec![Outcome::Timeout]),
+                            updates: None,
+                            deletes: Some(vec![]),
+                            others: None,
+                        },
+                        limit: Some(FailoverLimit {
+                            rate: 0.1,
+                            burst: 1000.0,
+                        }),
+                        tag: true,
+                        ..FailoverRules::default()
                     }),
-                    tag: true,
-                    ..FailoverRules::default()
-                }),
-            },
+                },
+                pool("a"),
+            ),
         ),
         (
             "{failover: {children: a, policy: {least_failures: 2}}}",
@@ -804,85 +816,92 @@ fn every_handle_is_read() {
         ),
         (
             "{failover: {children: [a, r], policy: {rendezvous: [x]}}}",
-            Route::Failover {
-                children: children(),
-                rules: Box::new(FailoverRules {
-                    policy: FailoverPolicy::Rendezvous {
-                        tags: vec!["x".into()],
-                    },
-                    ..FailoverRules::default()
-                }),
-            },
+            Route::of(
+                routes::Failover {
+                    rules: Box::new(FailoverRules {
+                        policy: FailoverPolicy::Rendezvous {
+                            tags: vec!["x".into()],
+                        },
+                        ..FailoverRules::default()
+                    }),
+                },
+                children(),
+            ),
         ),
         (
             "{miss_failover: a}",
-            Route::MissFailover {
-                children: pool("a"),
-                best_on_error: false,
-            },
+            Route::of(routes::MissFailover { best_on_error: false }, pool("a")),
         ),
         (
             "{failover_with_ttl: {normal: a, failover: [b], errors: [ejected]}}",
-            Route::FailoverWithTtl {
-                normal: Box::new(named("a")),
-                failover: Children::List(vec![named("b")]),
-                ttl: 60,
-                rules: FailoverErrors {
-                    gets: Some(vec![Outcome::Ejected]),
-                    updates: Some(vec![Outcome::Ejected]),
-                    deletes: Some(vec![Outcome::Ejected]),
-                    others: Some(vec![Outcome::Ejected]),
-                }
-                .into(),
-            },
+            Route::FailoverWithTtl(
+                routes::FailoverWithTtl {
+                    ttl: 60,
+                    rules: FailoverErrors {
+                        gets: Some(vec![Outcome::Ejected]),
+                        updates: Some(vec![Outcome::Ejected]),
+                        deletes: Some(vec![Outcome::Ejected]),
+                        others: Some(vec![Outcome::Ejected]),
+                    }
+                    .into(),
+                },
+                Box::new(named("a")),
+                Children::List(vec![named("b")]),
+            ),
         ),
         (
             "{by_prefix: {prefixes: {\"user:\": a}, default: r}}",
-            Route::ByPrefix {
-                prefixes: BTreeMap::from([("user:".to_owned(), named("a"))]),
-                default: Some(Box::new(named("r"))),
-            },
+            Route::keyed(
+                routes::ByPrefix,
+                BTreeMap::from([("user:".to_owned(), named("a"))]),
+                Some(Box::new(named("r"))),
+            ),
         ),
         (
             "{by_key_pattern: {patterns: {\"z*\": a, \"a*\": b}}}",
-            Route::ByKeyPattern {
-                patterns: vec![("z*".to_owned(), named("a")), ("a*".to_owned(), named("b"))],
-                default: None,
-            },
+            Route::Keyed(
+                routes::ByKeyPattern.into(),
+                vec![("z*".to_owned(), named("a")), ("a*".to_owned(), named("b"))],
+                None,
+            ),
         ),
         (
             "{modify_key: {child: a, ensure_prefix: p, replace_prefix: q, in_place: true, suffix: s}}",
-            Route::ModifyKey {
-                child: Box::new(named("a")),
-                routing_prefix: None,
-                ensure_prefix: "p".into(),
-                replace_prefix: Some("q".into()),
-                in_place: true,
-                suffix: "s".into(),
-            },
+            Route::one(
+                routes::ModifyKey {
+                    routing_prefix: None,
+                    ensure_prefix: "p".into(),
+                    replace_prefix: Some("q".into()),
+                    in_place: true,
+                    suffix: "s".into(),
+                },
+                named("a"),
+            ),
         ),
         (
             "{modify_ttl: {child: a, ttl: 5m, action: min}}",
-            Route::ModifyTtl {
-                child: Box::new(named("a")),
-                ttl: 300,
-                action: TtlAction::Min,
-            },
+            Route::one(
+                routes::ModifyTtl {
+                    ttl: 300,
+                    action: TtlAction::Min,
+                },
+                named("a"),
+            ),
         ),
         (
             "{log: {nearest: a}}",
-            Route::Log(Box::new(Route::Nearest(pool("a")))),
+            Route::one(routes::Log, Route::of(routes::Nearest, pool("a"))),
         ),
         (
             "{fault: {child: a, delay: 5ms, error_rate: 0.5}}",
-            Route::Fault {
-                child: Box::new(named("a")),
-                fault: Fault {
+            Route::one(
+                routes::Fault {
                     delay: Duration::from_millis(5),
                     error_rate: 0.5,
-                    ..Fault::default()
+                    ..routes::Fault::default()
                 },
-            },
+                named("a"),
+            ),
         ),
     ];
     each_row(table, |(text, expected)| {
@@ -895,10 +914,11 @@ fn yaml_anchors_stand_for_their_values() {
     let text =
         "listeners: [{address: 127.0.0.1:1, route: {by_operation: {get: &near {nearest: a}, gets: *near}}}]
 pools: {a: [h:1]}\n";
-    let Route::ByOperation { operations, .. } = parse(text).listeners.remove(0).route else {
+    let Route::Keyed(_, operations, _) = parse(text).listeners.remove(0).route else {
         panic!()
     };
-    assert_eq!(operations["get"], operations["gets"]);
+    let of = |name: &str| operations.iter().find(|(own, _)| own == name);
+    assert_eq!(of("get").unwrap().1, of("gets").unwrap().1);
 }
 
 #[test]

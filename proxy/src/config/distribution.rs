@@ -2,7 +2,7 @@
 
 use proxima_wire::hash::{Distribution, DistributionError, KeyHash, Node};
 
-use super::schema::Algorithm;
+use super::hash::Algorithm;
 
 /// The distribution of keys among `nodes` by `algorithm`. `None`: the algorithm does not look at keys.
 ///

@@ -1,11 +1,12 @@
 //! From the text of a configuration to [`schema::Config`].
 //!
 //! ```text
-//!  our YAML ─▶ yaml/events ─▶ Node ─▶ yaml/{top,pool,hash,route} ─▶ schema::Config ─▶ check ─▶ Loaded
+//!  our YAML ─▶ yaml/events ─▶ Node ─▶ yaml/{top,pool}, routes ─▶ schema::Config ─▶ check ─▶ Loaded
 //!                             (document: a tree whose every part knows its line and column)
 //! ```
 //!
 //! * [`schema`]: what a configuration says; the only thing the rest of the proxy reads
+//! * [`routes`]: the tree of routes, by families; `hash`: how keys choose; `protocol`: names of protocols
 //! * `document`, `error`, `reading`: places in the text, and diagnostics that name them
 //! * `form`, `section`: what may stand where, said once; the reader, the JSON Schema and the reference read
 //!   it
@@ -22,6 +23,7 @@
 //! [`schema::Config`] of the same nodes, under the same checks.
 
 pub mod describe;
+pub mod routes;
 pub mod schema;
 pub mod source;
 
@@ -32,11 +34,13 @@ mod error;
 pub(crate) mod file;
 mod foreign;
 mod form;
+mod hash;
 mod load;
 pub(crate) mod near_settings;
 pub(crate) mod operations;
 mod overrides;
 mod passwords;
+mod protocol;
 pub(crate) mod reading;
 mod section;
 pub(crate) mod suggest;

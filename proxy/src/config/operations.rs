@@ -1,10 +1,8 @@
 //! The words by which `by_operation` chooses: commands of a protocol, and groups of them.
 
-use std::collections::BTreeMap;
-
 use proxima_wire::{memcache::Command, message, mysql::sql::Class, resp};
 
-use super::schema::Protocol;
+use super::protocol::Protocol;
 
 /// Groups with their meanings. A command's own entry wins over its group's.
 const GROUPS: [(&str, &str); 5] = [
@@ -98,14 +96,18 @@ pub(crate) fn changes() -> impl Iterator<Item = Command> {
 }
 
 /// The entry for a command.
-pub(crate) fn entry<T>(entries: &BTreeMap<String, T>, command: Command) -> Option<&T> {
+pub(crate) fn entry<T>(entries: &[(String, T)], command: Command) -> Option<&T> {
+    let get = |word: &str| {
+        let mut entries = entries.iter();
+        entries.find_map(|(name, entry)| (name == word).then_some(entry))
+    };
     let of_group = || {
         GROUPS
             .iter()
             .filter(|(_, commands)| commands.split(", ").any(|name| name == command.name()))
-            .find_map(|(group, _)| entries.get(*group))
+            .find_map(|(group, _)| get(group))
     };
-    entries.get(command.name()).or_else(of_group)
+    get(command.name()).or_else(of_group)
 }
 
 #[cfg(test)]

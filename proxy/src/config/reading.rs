@@ -98,7 +98,16 @@ pub(crate) struct Length {
     pub(crate) found: usize,
     /// Children that have no entry.
     pub(crate) without: usize,
-    pub(crate) children: super::schema::Children,
+    pub(crate) children: Siblings,
+}
+
+/// The children that a list is about.
+#[derive(Clone, Debug)]
+pub(crate) enum Siblings {
+    /// The servers of this pool.
+    Pool(String),
+    /// This number of routes.
+    Routes(usize),
 }
 
 impl Reading {

@@ -22,7 +22,7 @@ pub(in crate::route) struct Group {
     /// What is being fetched. `None`: another worker does it.
     pub(in crate::route) fill: Option<Fill>,
     pub(in crate::route) readers: SmallVec<[Reader; 1]>,
-    /// The kept value that an origin may confirm. `None`: there is none, or no origin is asked.
+    /// The kept value that an origin may confirm. `None`: nothing is kept, or no origin is asked.
     pub(in crate::route) old: Option<StoredValue>,
 }
 

@@ -1,4 +1,4 @@
-//! What is remembered of leases: whose a token is that was given to a client in place of a server's own.
+//! The owners of leases' tokens that clients were given in place of a server's own.
 //!
 //! All workers share the table, as the client that fills a miss may be another one's. It has no lock: a slot is
 //! written by whoever has made its tag [`BUSY`], and what was read from it counts only if the tag could then be

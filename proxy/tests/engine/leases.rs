@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use proxima::config::{
-    self,
-    schema::{ReplyStyle, Route},
+    self, routes,
+    schema::{Leaf, ReplyStyle, Route},
 };
 
 use crate::{
@@ -43,16 +43,12 @@ fn leasing(route: Route) -> World {
 }
 
 fn member(name: &str) -> Box<Route> {
-    Box::new(Route::Member(format!("p/{name}")))
+    Box::new(Route::Leaf(Leaf::Member(format!("p/{name}"))))
 }
 
 #[test]
 fn miss_of_the_cold_server_is_filled_with_its_token() {
-    let route = |ttl| Route::WarmUp {
-        cold: member("a"),
-        warm: member("b"),
-        ttl,
-    };
+    let route = |ttl| Route::pair(routes::WarmUp { ttl }, member("a"), member("b"));
     let fill = "lease-set k 7 5 60 1\r\nx\r\n";
     let meta = "META k age: 5; exptime: 60; from: x\r\nEND\r\n";
     let metaget = "metaget k\r\n";
@@ -131,10 +127,7 @@ fn staging_gets_what_leases_have_filled() {
             &[("a", ASKS, KNOWS, ""), ("a", fill, NOT_STORED, NOT_STORED)],
         ),
     ];
-    let route = || Route::Staging {
-        warm: member("a"),
-        staging: member("b"),
-    };
+    let route = || Route::pair(routes::Staging, member("a"), member("b"));
     each_row(table, |(request, steps)| {
         play(&mut leasing(route()), request, steps)
     });
@@ -142,15 +135,19 @@ fn staging_gets_what_leases_have_filled() {
 
 #[test]
 fn large_value_that_fills_a_miss_has_a_name_of_its_own() {
-    let route = |both| Route::SizeSplit {
-        l1: member("a"),
-        l2: member("b"),
-        threshold: 4,
-        ttl_threshold: 0,
-        failure_ttl: 30,
-        both,
-        retries: 1,
-        hides_server: false,
+    let route = |both| {
+        Route::pair(
+            routes::SizeSplit {
+                threshold: 4,
+                ttl_threshold: 0,
+                failure_ttl: 30,
+                both,
+                retries: 1,
+                hides_server: false,
+            },
+            member("a"),
+            member("b"),
+        )
     };
     let large = "lease-set k 7 1 60 4\r\nxxxx\r\n";
     let marker = "VALUE k 33 2\r\n77\r\nEND\r\n";
@@ -226,11 +223,15 @@ fn large_value_that_fills_a_miss_has_a_name_of_its_own() {
 
 #[test]
 fn missing_piece_of_a_large_value_gives_the_client_a_token() {
-    let route = || Route::BigValue {
-        child: member("a"),
-        threshold: 4,
-        batch: 2,
-        hides_flag: false,
+    let route = || {
+        Route::one(
+            routes::BigValue {
+                threshold: 4,
+                batch: 2,
+                hides_flag: false,
+            },
+            member("a"),
+        )
     };
     let place = "VALUE k 32769 6\r\n1-2-55\r\nEND\r\n";
     let versioned = "VALUE k 32769 6 9\r\n1-2-55\r\nEND\r\n";
@@ -296,12 +297,14 @@ fn token_of_the_old_route_makes_its_value_invalid_soon_after_a_key_has_moved() {
         (10, &[asked, ("b", fill, NOT_STORED, NOT_STORED)]),
     ];
     each_row(table, |(ago, steps)| {
-        let mut world = leasing(Route::Migrate {
-            from: member("a"),
-            to: member("b"),
-            start: NOW - ago,
-            interval: std::time::Duration::ZERO,
-        });
+        let mut world = leasing(Route::pair(
+            routes::Migrate {
+                start: NOW - ago,
+                interval: std::time::Duration::ZERO,
+            },
+            member("a"),
+            member("b"),
+        ));
         play(&mut world, fill, steps);
     });
 }

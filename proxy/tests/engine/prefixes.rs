@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use proxima::config::{self, schema::Route};
+use proxima::config::{
+    self, routes,
+    schema::{Leaf, Route},
+};
 
 use crate::{
     rows::each_row,
@@ -25,12 +28,15 @@ fn prefixes(takes_unknown: bool) -> World {
         ("/y/fallback/", "p/c"),
         ("/y/c/", "q/d"),
     ];
-    let routes = routes.map(|(prefix, member)| (prefix.to_owned(), Route::Member(member.into())));
-    config.listeners[0].route = Route::ByRoutingPrefix {
-        routes: routes.into(),
-        default: "/x/b/".into(),
-        takes_unknown,
-    };
+    let routes = routes.map(|(prefix, member)| (prefix.to_owned(), Route::Leaf(Leaf::Member(member.into()))));
+    config.listeners[0].route = Route::keyed(
+        routes::ByRoutingPrefix {
+            default: "/x/b/".into(),
+            takes_unknown,
+        },
+        routes.into(),
+        None,
+    );
     world_from(&config)
 }
 

@@ -1,39 +1,38 @@
 //! mcrouter's handles that choose one of their children.
 
-use proxima::config::schema::*;
+use proxima::config::{routes, schema::*};
 use proxima_wire::message::Outcome;
 
 use crate::{handles::route, pool, rows::each_row};
 
 fn latest(children: Children) -> Route {
-    Route::Latest {
+    Route::of(
+        routes::Latest {
+            count: 5,
+            weights: None,
+            salt: String::new(),
+            per_worker: false,
+            rules: Box::default(),
+        },
         children,
-        count: 5,
-        weights: None,
-        salt: String::new(),
-        per_worker: false,
-        rules: Box::default(),
-    }
+    )
 }
 
 #[test]
 fn handles_that_choose_become_routes_with_the_same_effect() {
     let near = || Box::new(Route::Named("near".into()));
     let error = |outcome, text: &str| {
-        Route::Error(ErrorReply {
+        Route::Leaf(Leaf::Error(ErrorReply {
             outcome,
             text: text.into(),
-        })
+        }))
     };
-    let member = |name: &str| Route::Member(name.to_owned());
+    let member = |name: &str| Route::Leaf(Leaf::Member(name.to_owned()));
     let mixed = || {
-        let error = Route::Error("m".into());
+        let error = Route::Leaf(Leaf::Error("m".into()));
         Children::List(vec![member("M/m:1"), error, member("M/m:2")])
     };
-    let hash = |children, hash| Route::Hash {
-        children,
-        hash: Some(hash),
-    };
+    let hash = |children, hash| Route::of(routes::ByHash { hash: Some(hash) }, children);
     let salted = |algorithm, salt: &str| Hash {
         salt: salt.into(),
         ..Hash::of(algorithm)
@@ -41,36 +40,32 @@ fn handles_that_choose_become_routes_with_the_same_effect() {
     let table = [
         (
             r#"{"type": "OriginalClientHashRoute", "children": "Pool|A", "offset": 1}"#,
-            Route::ByClient {
-                children: pool("A"),
-                offset: 1,
-            },
+            Route::of(routes::ByClient { offset: 1 }, pool("A")),
         ),
         (
             r#"{"type": "OriginalClientHashRoute", "children": "Pool|B"}"#,
-            Route::ByClient {
-                children: pool("B"),
-                offset: 0,
-            },
+            Route::of(routes::ByClient { offset: 0 }, pool("B")),
         ),
         (r#""LatestRoute|Pool|A""#, latest(pool("A"))),
         (
             r#"{"type": "LatestRoute", "children": "Pool|A", "failover_count": 2, "salt": "s", "weights": [1, 0.5],
                 "thread_local_failover": true, "failover_errors": ["tko"]}"#,
-            Route::Latest {
-                children: pool("A"),
-                count: 2,
-                weights: Some(vec![1.0, 0.5]),
-                salt: "s".into(),
-                per_worker: true,
-                rules: FailoverErrors {
-                    gets: Some(vec![Outcome::Ejected]),
-                    updates: Some(vec![Outcome::Ejected]),
-                    deletes: Some(vec![Outcome::Ejected]),
-                    others: None,
-                }
-                .into(),
-            },
+            Route::of(
+                routes::Latest {
+                    count: 2,
+                    weights: Some(vec![1.0, 0.5]),
+                    salt: "s".into(),
+                    per_worker: true,
+                    rules: FailoverErrors {
+                        gets: Some(vec![Outcome::Ejected]),
+                        updates: Some(vec![Outcome::Ejected]),
+                        deletes: Some(vec![Outcome::Ejected]),
+                        others: None,
+                    }
+                    .into(),
+                },
+                pool("A"),
+            ),
         ),
         (
             r#"{"type": "HashRoute", "children": "Pool|A", "hash_func": "Latest"}"#,
@@ -90,13 +85,15 @@ fn handles_that_choose_become_routes_with_the_same_effect() {
         ),
         (
             r#"{"type": "LoadBalancerRoute", "children": "Pool|A", "failover_count": 2}"#,
-            Route::Failover {
-                children: Children::List(vec![
+            Route::of(
+                routes::Failover {
+                    rules: Box::default(),
+                },
+                Children::List(vec![
                     hash(pool("A"), salted(Algorithm::Ch3, "")),
                     hash(pool("A"), salted(Algorithm::Ch3, "1")),
                 ]),
-                rules: Box::default(),
-            },
+            ),
         ),
         (
             r#"{"type": "PoolRoute", "pool": "A", "hash": "LoadBalancer"}"#,
@@ -104,18 +101,22 @@ fn handles_that_choose_become_routes_with_the_same_effect() {
         ),
         (
             r#"{"type": "KeyParseRoute", "target": "near", "num_routing_parts": 2, "delimiter": "/"}"#,
-            Route::KeyPart {
-                child: near(),
-                parts: 2,
-                delimiter: b'/',
-            },
+            Route::one(
+                routes::KeyPart {
+                    parts: 2,
+                    delimiter: b'/',
+                },
+                near(),
+            ),
         ),
         (
             r#"{"type": "HashStopAllowListRoute", "target": "near", "prefixes": ["a", "b"]}"#,
-            Route::HashStop {
-                child: near(),
-                prefixes: vec!["a".into(), "b".into()],
-            },
+            Route::one(
+                routes::HashStop {
+                    prefixes: vec!["a".into(), "b".into()],
+                },
+                near(),
+            ),
         ),
         (
             r#"{"type": "ErrorRoute", "result": "mc_res_busy"}"#,
@@ -130,7 +131,7 @@ fn handles_that_choose_become_routes_with_the_same_effect() {
             error(Outcome::Ejected, "unavailable"),
         ),
         // A pool with an error among its servers is the list of all of them.
-        (r#""AllSyncRoute|Pool|M""#, Route::AllSync(mixed())),
+        (r#""AllSyncRoute|Pool|M""#, Route::of(routes::AllSync, mixed())),
         (
             r#""PoolRoute|M""#,
             hash(

@@ -2,7 +2,10 @@
 
 use std::{fs, time::Duration};
 
-use proxima::{config::schema::*, frontdoor::ConfigSource as _};
+use proxima::{
+    config::{routes, schema::*},
+    frontdoor::ConfigSource as _,
+};
 
 use crate::run;
 
@@ -16,18 +19,21 @@ fn mcrouter_routes_are_chosen_by_routing_prefix() {
         panic!()
     };
     let routes = [
-        ("/a/x/", Route::Null),
-        ("/a/y/", Route::Null),
-        ("/b/x/", Route::Error("b".into())),
+        ("/a/x/", Route::Leaf(Leaf::Null)),
+        ("/a/y/", Route::Leaf(Leaf::Null)),
+        ("/b/x/", Route::Leaf(Leaf::Error("b".into()))),
     ];
     let routes = routes.map(|(alias, route)| (alias.to_owned(), route)).into();
     assert_eq!(
         mcrouter.loaded.config.routes[root],
-        Route::ByRoutingPrefix {
+        Route::keyed(
+            routes::ByRoutingPrefix {
+                default: "/b/x/".into(),
+                takes_unknown: false
+            },
             routes,
-            default: "/b/x/".into(),
-            takes_unknown: false,
-        }
+            None
+        )
     );
 
     let exit = run(&["-p", "0", "--config-str", text]).unwrap_err();

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use proxima::{
-    config::{Loaded, schema::*},
+    config::{Loaded, routes::Keyed, schema::*},
     frontdoor::{
         ConfigSource as _,
         mcrouter::{Start, start},
@@ -77,15 +77,11 @@ fn mcrouter_options_become_settings() {
     let Route::Named(root) = &mcrouter.loaded.config.listeners[0].route else {
         panic!()
     };
-    let Route::ByOperation {
-        operations,
-        default: None,
-    } = &mcrouter.loaded.config.routes[root]
-    else {
+    let Route::Keyed(Keyed::ByOperation(_), operations, None) = &mcrouter.loaded.config.routes[root] else {
         panic!()
     };
     assert_eq!(
-        operations.keys().map(String::as_str).collect::<Vec<_>>(),
+        operations.iter().map(|(word, _)| &**word).collect::<Vec<_>>(),
         ["gat", "gats", "read"]
     );
 }

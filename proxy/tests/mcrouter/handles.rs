@@ -2,10 +2,13 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use proxima::config::schema::*;
+use proxima::config::{
+    routes::{self, Keyed},
+    schema::*,
+};
 use proxima_wire::message::Outcome;
 
-use crate::{around, failover, parse, pool, rows::each_row};
+use crate::{around, at, failover, parse, pool, rows::each_row};
 
 /// The route that `route` becomes, with names resolved.
 pub(crate) fn route(route: &str) -> Route {
@@ -14,10 +17,10 @@ pub(crate) fn route(route: &str) -> Route {
     let Route::Named(root) = &mcrouter.loaded.config.listeners[0].route else {
         panic!("the root has no name")
     };
-    let Route::ByRoutingPrefix { routes, default, .. } = &mcrouter.loaded.config.routes[root] else {
+    let Route::Keyed(Keyed::ByRoutingPrefix(prefix), routes, _) = &mcrouter.loaded.config.routes[root] else {
         panic!("no prefixes")
     };
-    match &routes[default] {
+    match at(routes, &prefix.default) {
         Route::Named(name) => mcrouter.loaded.config.routes[name].clone(),
         route => route.clone(),
     }
@@ -25,22 +28,22 @@ pub(crate) fn route(route: &str) -> Route {
 
 #[test]
 fn mcrouter_handles_become_routes_with_the_same_effect() {
-    let member = |name: &str| Route::Member(name.to_owned());
+    let member = |name: &str| Route::Leaf(Leaf::Member(name.to_owned()));
     let named = |name: &str| Route::Named(name.to_owned());
-    let hashed = |name: &str, hash| Route::Hash {
-        children: pool(name),
-        hash: Some(hash),
-    };
+    let hashed = |name: &str, hash| Route::of(routes::ByHash { hash: Some(hash) }, pool(name));
     let of = Hash::of;
     let table = [
-        (r#""NullRoute""#, Route::Null),
-        (r#""DevNullRoute""#, Route::Discard),
-        (r#""ErrorRoute|gone | away""#, Route::Error("gone | away".into())),
+        (r#""NullRoute""#, Route::Leaf(Leaf::Null)),
+        (r#""DevNullRoute""#, Route::Leaf(Leaf::Discard)),
+        (
+            r#""ErrorRoute|gone | away""#,
+            Route::Leaf(Leaf::Error("gone | away".into())),
+        ),
         (
             r#"{"type": "ErrorRoute", "response": "x", "result": "mc_res_local_error"}"#,
-            Route::Error("x".into()),
+            Route::Leaf(Leaf::Error("x".into())),
         ),
-        (r#""PoolRoute|A""#, Route::Pool("A".into())),
+        (r#""PoolRoute|A""#, Route::Leaf(Leaf::Pool("A".into()))),
         (
             r#"{"type": "PoolRoute", "pool": "A", "hash": "Crc32"}"#,
             hashed("A", of(Algorithm::Crc32)),
@@ -57,7 +60,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
         ),
         (
             r#"{"type": "PoolRoute", "pool": {"name": "N", "servers": ["n:1"]}}"#,
-            Route::Pool("N".into()),
+            Route::Leaf(Leaf::Pool("N".into())),
         ),
         (
             r#"{"type": "PoolRoute", "pool": "A", "hash": {"hash_func": "WeightedCh3", "weights": [1]}}"#,
@@ -91,7 +94,7 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
         ),
         (
             r#""PoolRoute|E""#,
-            Route::Error("HashRoute with empty children, name: E".into()),
+            Route::Leaf(Leaf::Error("HashRoute with empty children, name: E".into())),
         ),
         (r#""HashRoute|Pool|A""#, hashed("A", of(Algorithm::Ch3))),
         (
@@ -106,140 +109,169 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
         ),
         (
             r#"{"type": "HashRoute", "children": [], "name": "h"}"#,
-            Route::Error("HashRoute with empty children, name: h".into()),
+            Route::Leaf(Leaf::Error("HashRoute with empty children, name: h".into())),
         ),
-        (r#""AllSyncRoute|Pool|A""#, Route::AllSync(pool("A"))),
-        (r#""AllSyncRoute|Pool|E""#, Route::Null),
+        (r#""AllSyncRoute|Pool|A""#, Route::of(routes::AllSync, pool("A"))),
+        (r#""AllSyncRoute|Pool|E""#, Route::Leaf(Leaf::Null)),
         (
             r#"{"type": "AllSyncRoute", "children": ["PoolRoute|A"]}"#,
-            Route::Pool("A".into()),
+            Route::Leaf(Leaf::Pool("A".into())),
         ),
         (
             r#"{"type": "AllSyncRoute", "children": ["PoolRoute|B", "Pool|A", ["NullRoute"], ""]}"#,
-            Route::AllSync(Children::List(vec![
-                Route::Pool("B".into()),
-                member("A/a:1"),
-                member("A/a:2"),
-                Route::Null,
-            ])),
+            Route::of(
+                routes::AllSync,
+                Children::List(vec![
+                    Route::Leaf(Leaf::Pool("B".into())),
+                    member("A/a:1"),
+                    member("A/a:2"),
+                    Route::Leaf(Leaf::Null),
+                ]),
+            ),
         ),
         (
             r#"{"type": "AllSyncRoute", "children": "list"}"#,
-            Route::AllSync(pool("A")),
+            Route::of(routes::AllSync, pool("A")),
         ),
-        (r#""AllFastestRoute|PoolRoute|A""#, Route::Pool("A".into())),
-        (r#""AllFastestRoute|Pool|A""#, Route::AllFastest(pool("A"))),
-        (r#""AllInitialRoute|Pool|A""#, Route::AllInitial(pool("A"))),
-        (r#""AllMajorityRoute|Pool|A""#, Route::AllMajority(pool("A"))),
+        (
+            r#""AllFastestRoute|PoolRoute|A""#,
+            Route::Leaf(Leaf::Pool("A".into())),
+        ),
+        (
+            r#""AllFastestRoute|Pool|A""#,
+            Route::of(routes::AllFastest, pool("A")),
+        ),
+        (
+            r#""AllInitialRoute|Pool|A""#,
+            Route::of(routes::AllInitial, pool("A")),
+        ),
+        (
+            r#""AllMajorityRoute|Pool|A""#,
+            Route::of(routes::AllMajority, pool("A")),
+        ),
         (
             r#""AllAsyncRoute|PoolRoute|A""#,
-            Route::AllAsync(Children::List(vec![Route::Pool("A".into())])),
+            Route::of(
+                routes::AllAsync,
+                Children::List(vec![Route::Leaf(Leaf::Pool("A".into()))]),
+            ),
         ),
-        (r#""RandomRoute|Pool|A""#, Route::Random(pool("A"))),
+        (r#""RandomRoute|Pool|A""#, Route::of(routes::Random, pool("A"))),
         (
             r#"{"type": "HostIdRoute", "children": "Pool|A", "salt": "s"}"#,
-            Route::HostId {
-                children: pool("A"),
-                salt: "s".into(),
-            },
+            Route::of(routes::HostId { salt: "s".into() }, pool("A")),
         ),
         (
             r#"{"type": "FailoverRoute", "children": ["near", "all"], "failover_errors": ["tko", "timeout"],
                 "failover_limit": {"rate": 0.1}, "failover_tag": true}"#,
-            Route::Failover {
-                children: Children::List(vec![named("near"), named("all")]),
-                rules: Box::new(FailoverRules {
-                    errors: FailoverErrors {
-                        gets: Some(vec![Outcome::Ejected, Outcome::Timeout]),
-                        updates: Some(vec![Outcome::Ejected, Outcome::Timeout]),
-                        deletes: Some(vec![Outcome::Ejected, Outcome::Timeout]),
-                        others: None,
-                    },
-                    limit: Some(FailoverLimit {
-                        rate: 0.1,
-                        burst: 1000.0,
+            Route::of(
+                routes::Failover {
+                    rules: Box::new(FailoverRules {
+                        errors: FailoverErrors {
+                            gets: Some(vec![Outcome::Ejected, Outcome::Timeout]),
+                            updates: Some(vec![Outcome::Ejected, Outcome::Timeout]),
+                            deletes: Some(vec![Outcome::Ejected, Outcome::Timeout]),
+                            others: None,
+                        },
+                        limit: Some(FailoverLimit {
+                            rate: 0.1,
+                            burst: 1000.0,
+                        }),
+                        tag: true,
+                        ..FailoverRules::default()
                     }),
-                    tag: true,
-                    ..FailoverRules::default()
-                }),
-            },
+                },
+                Children::List(vec![named("near"), named("all")]),
+            ),
         ),
         (
             r#"{"type": "FailoverWithExptimeRoute", "normal": "near", "failover": "Pool|A", "failover_exptime": 5}"#,
-            Route::FailoverWithTtl {
-                normal: Box::new(named("near")),
-                failover: pool("A"),
-                ttl: 5,
-                rules: Box::default(),
-            },
+            Route::FailoverWithTtl(
+                routes::FailoverWithTtl {
+                    ttl: 5,
+                    rules: Box::default(),
+                },
+                Box::new(named("near")),
+                pool("A"),
+            ),
         ),
         (
             r#"{"type": "MissFailoverRoute", "children": "Pool|A", "return_best_on_error": true}"#,
-            Route::MissFailover {
-                children: pool("A"),
-                best_on_error: true,
-            },
+            Route::of(routes::MissFailover { best_on_error: true }, pool("A")),
         ),
         (
             r#"{"type": "PrefixSelectorRoute", "policies": {"a": "near", "ab": "NullRoute"}, "wildcard": "all"}"#,
-            Route::ByPrefix {
-                prefixes: BTreeMap::from([("a".to_owned(), named("near")), ("ab".to_owned(), Route::Null)]),
-                default: Some(Box::new(named("all"))),
-            },
+            Route::keyed(
+                routes::ByPrefix,
+                BTreeMap::from([
+                    ("a".to_owned(), named("near")),
+                    ("ab".to_owned(), Route::Leaf(Leaf::Null)),
+                ]),
+                Some(Box::new(named("all"))),
+            ),
         ),
         (
             r#""LoggingRoute|PoolRoute|A""#,
-            Route::Log(Box::new(Route::Pool("A".into()))),
+            Route::one(routes::Log, Route::Leaf(Leaf::Pool("A".into()))),
         ),
-        (r#""LoggingRoute|Pool|B""#, Route::Log(Box::new(member("B/b:1")))),
+        (
+            r#""LoggingRoute|Pool|B""#,
+            Route::one(routes::Log, member("B/b:1")),
+        ),
         (
             r#"{"type": "ModifyKeyRoute", "target": "near", "ensure_key_prefix": "p", "set_key_suffix": "s"}"#,
-            Route::ModifyKey {
-                child: Box::new(named("near")),
-                routing_prefix: None,
-                ensure_prefix: "p".into(),
-                replace_prefix: None,
-                in_place: false,
-                suffix: "s".into(),
-            },
+            Route::one(
+                routes::ModifyKey {
+                    routing_prefix: None,
+                    ensure_prefix: "p".into(),
+                    replace_prefix: None,
+                    in_place: false,
+                    suffix: "s".into(),
+                },
+                named("near"),
+            ),
         ),
         (
             r#"{"type": "ModifyExptimeRoute", "target": "near", "exptime": 60, "action": "min"}"#,
-            Route::ModifyTtl {
-                child: Box::new(named("near")),
-                ttl: 60,
-                action: TtlAction::Min,
-            },
+            Route::one(
+                routes::ModifyTtl {
+                    ttl: 60,
+                    action: TtlAction::Min,
+                },
+                named("near"),
+            ),
         ),
         (
             r#"{"type": "LatencyInjectionRoute", "child": "near", "before_latency_ms": 20}"#,
-            Route::Fault {
-                child: Box::new(named("near")),
-                fault: Fault {
+            Route::one(
+                routes::Fault {
                     delay: Duration::from_millis(20),
-                    ..Fault::default()
+                    ..routes::Fault::default()
                 },
-            },
+                named("near"),
+            ),
         ),
         (
             r#"{"type": "OperationSelectorRoute", "default_policy": "near", "operation_policies":
                 {"touch": "all", "lease-get": "NullRoute", "flushall": "all"}}"#,
-            Route::ByOperation {
-                operations: [
+            Route::keyed(
+                routes::ByOperation,
+                [
                     ("touch", named("all")),
-                    ("lease-get", Route::Null),
+                    ("lease-get", Route::Leaf(Leaf::Null)),
                     ("gat", named("near")),
                     ("gats", named("near")),
                 ]
                 .map(|(word, route)| (word.to_owned(), route))
                 .into(),
-                default: Some(Box::new(named("near"))),
-            },
+                Some(Box::new(named("near"))),
+            ),
         ),
         (
             r#"{"type": "RoutingGroupRoute", "routing_group_policies": {"get_like": "near", "arithmetic_like": "all"}}"#,
-            Route::ByOperation {
-                operations: [
+            Route::keyed(
+                routes::ByOperation,
+                [
                     ("read", named("near")),
                     ("gat", named("near")),
                     ("gats", named("near")),
@@ -248,8 +280,8 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
                 ]
                 .map(|(word, route)| (word.to_owned(), route))
                 .into(),
-                default: None,
-            },
+                None,
+            ),
         ),
     ];
     each_row(table, |(text, expected)| {
@@ -265,13 +297,13 @@ fn a_named_mcrouter_handle_is_built_once() {
             {"type": "NullRoute", "name": "x:y"},
             "x:y"]}}"#;
     let config = parse(text).unwrap().loaded.config;
-    assert_eq!(config.routes["x:y"], Route::AllSync(pool("A")));
+    assert_eq!(config.routes["x:y"], Route::of(routes::AllSync, pool("A")));
     let twice = failover(Children::List(vec![Route::Named("x:y".into()); 3]));
     let Route::Named(root) = &config.listeners[0].route else {
         panic!()
     };
-    let Route::ByRoutingPrefix { routes, .. } = &config.routes[root] else {
+    let Route::Keyed(_, routes, _) = &config.routes[root] else {
         panic!()
     };
-    assert_eq!(routes["/././"], twice);
+    assert_eq!(*at(routes, "/././"), twice);
 }

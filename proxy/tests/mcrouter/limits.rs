@@ -1,6 +1,6 @@
 //! mcrouter's handles that copy requests or limit them.
 
-use proxima::config::schema::*;
+use proxima::config::{routes, schema::*};
 
 use crate::{around, handles::route, parse, pool, rows::each_row};
 
@@ -14,31 +14,32 @@ fn shadow(target: Route, keys: ShadowKeys) -> Shadow {
 }
 
 fn shadowed(child: Route, shadows: Vec<Shadow>) -> Route {
-    Route::Shadow {
-        child: Box::new(child),
-        shadows,
-    }
+    Route::Shadow(Box::new(child), shadows)
 }
 
 #[test]
 fn shadows_stand_around_the_pool_or_around_the_servers_of_their_range() {
     let all = || shadow(Route::Named("near".into()), ShadowKeys::Between(0.0, 1.0));
     let tenth = || shadow(Route::Named("near".into()), ShadowKeys::Between(0.0, 0.1));
-    let listed = || shadow(Route::Null, ShadowKeys::Listed(vec!["k".into()]));
-    let member = |name: &str| Route::Member(name.into());
+    let listed = || shadow(Route::Leaf(Leaf::Null), ShadowKeys::Listed(vec!["k".into()]));
+    let member = |name: &str| Route::Leaf(Leaf::Member(name.into()));
     let second_shadowed = || {
         let second = shadowed(member("A/a:2"), vec![tenth()]);
         Children::List(vec![member("A/a:1"), second])
     };
-    let hash = |children| Route::Hash {
-        children,
-        hash: Some(Hash::of(Algorithm::Ch3)),
+    let hash = |children| {
+        Route::of(
+            routes::ByHash {
+                hash: Some(Hash::of(Algorithm::Ch3)),
+            },
+            children,
+        )
     };
     let table = [
         (
             r#"{"type": "PoolRoute", "pool": "A", "shadow_policy": "default", "shadows": [{"target": "near"},
                 {"target": "NullRoute", "keys_to_shadow": ["k"]}]}"#,
-            shadowed(Route::Pool("A".into()), vec![all(), listed()]),
+            shadowed(Route::Leaf(Leaf::Pool("A".into())), vec![all(), listed()]),
         ),
         (
             r#"{"type": "PoolRoute", "pool": "A", "shadows": [
@@ -59,7 +60,7 @@ fn shadows_stand_around_the_pool_or_around_the_servers_of_their_range() {
             r#"{"type": "PoolRoute", "pool": "A", "shadows": [5, {}, {"target": "nowhere"},
                 {"target": "near", "key_fraction_range": [0, 1.5]}, {"target": "near", "index_range": "x"},
                 {"target": "near", "index_range": [0, 1], "keys_to_shadow": ["k"]}, {"target": "near"}]}"#,
-            shadowed(Route::Pool("A".into()), vec![all()]),
+            shadowed(Route::Leaf(Leaf::Pool("A".into())), vec![all()]),
         ),
     ];
     each_row(table, |(text, expected)| {
@@ -81,58 +82,62 @@ fn shadow_that_is_left_out_is_warned_of() {
 fn limits_become_routes_with_the_same_effect() {
     let near = || Box::new(Route::Named("near".into()));
     let rate = |per_second, burst| Some(Rate { per_second, burst });
-    let limited = |child| Route::OutstandingLimit {
-        child: Box::new(child),
-        most: 5,
-        queue: None,
-    };
-    let by_key = |keys: &[&str], listed, default| Route::ByKey {
-        keys: keys.iter().map(|&key| key.into()).collect(),
-        listed,
-        default,
+    let limited = |child| Route::one(routes::OutstandingLimit { most: 5, queue: None }, child);
+    let by_key = |keys: &[&str], listed, default| {
+        Route::pair(
+            routes::ByKey {
+                keys: keys.iter().map(|&key| key.into()).collect(),
+            },
+            listed,
+            default,
+        )
     };
     let table = [
         (
             r#"{"type": "RateLimitRoute", "target": "near", "rates": {"gets_rate": 10, "sets_rate": 5, "sets_burst": 20},
                 "fallback": "NullRoute"}"#,
-            Route::RateLimit {
-                child: near(),
-                rates: Rates {
+            Route::pair(
+                routes::RateLimit {
                     gets: rate(10.0, 10.0),
                     sets: rate(5.0, 20.0),
                     deletes: None,
                 },
-                fallback: Some(Box::new(Route::Null)),
-            },
+                near(),
+                Route::Leaf(Leaf::Null),
+            ),
         ),
         (
             r#"{"type": "PoolRoute", "pool": "A", "rates": {"deletes_rate": 1}, "shard_splits": {"1": 2}}"#,
-            Route::ShardSplit {
-                child: Box::new(Route::RateLimit {
-                    child: Box::new(Route::Pool("A".into())),
-                    rates: Rates {
+            Route::one(
+                routes::ShardSplit {
+                    splits: [("1".to_owned(), ShardCopies::of(2))].into(),
+                },
+                Route::pair(
+                    routes::RateLimit {
                         deletes: rate(1.0, 1.0),
-                        ..Rates::default()
+                        ..routes::RateLimit::default()
                     },
-                    fallback: None,
-                }),
-                splits: [("1".to_owned(), ShardCopies::of(2))].into(),
-            },
+                    Route::Leaf(Leaf::Pool("A".into())),
+                    Route::Leaf(Leaf::OverLimit),
+                ),
+            ),
         ),
         (
             r#"{"type": "PoolRoute", "pool": "A", "rates": {}, "max_outstanding": 0}"#,
-            Route::Pool("A".into()),
+            Route::Leaf(Leaf::Pool("A".into())),
         ),
         (
             r#"{"type": "PoolRoute", "pool": "A", "max_outstanding": 5}"#,
-            Route::Hash {
-                children: Children::List(
+            Route::of(
+                routes::ByHash {
+                    hash: Some(Hash::of(Algorithm::Ch3)),
+                },
+                Children::List(
                     ["A/a:1", "A/a:2"]
-                        .map(|name| limited(Route::Member(name.into())))
+                        .map(|name| limited(Route::Leaf(Leaf::Member(name.into()))))
                         .into(),
                 ),
-                hash: Some(Hash::of(Algorithm::Ch3)),
-            },
+            ),
         ),
         (
             r#"{"type": "OutstandingLimitRoute", "target": "near", "max_outstanding": 5}"#,
@@ -140,7 +145,7 @@ fn limits_become_routes_with_the_same_effect() {
         ),
         (
             r#"{"type": "BlackholeRoute", "default": "near", "policies": {"key": [{"op": "equals", "value": "k"}]}}"#,
-            by_key(&["k"], Box::new(Route::Null), near()),
+            by_key(&["k"], Box::new(Route::Leaf(Leaf::Null)), near()),
         ),
         (
             r#"{"type": "BlackholeRoute", "default": "near", "blackhole_child": "all", "policies":
@@ -149,14 +154,16 @@ fn limits_become_routes_with_the_same_effect() {
         ),
         (
             r#"{"type": "BlackholeRoute", "default": "near", "policies": {}}"#,
-            Route::Null,
+            Route::Leaf(Leaf::Null),
         ),
         (
             r#"{"type": "HashRoute", "children": {"type": "ShadowRoute", "children": "Pool|A", "shadows": []}}"#,
-            Route::Hash {
-                children: pool("A"),
-                hash: Some(Hash::of(Algorithm::Ch3)),
-            },
+            Route::of(
+                routes::ByHash {
+                    hash: Some(Hash::of(Algorithm::Ch3)),
+                },
+                pool("A"),
+            ),
         ),
     ];
     each_row(table, |(text, expected)| {

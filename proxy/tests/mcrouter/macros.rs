@@ -4,7 +4,7 @@ use std::{fs, time::Duration};
 
 use proxima::{config::schema::*, frontdoor::ConfigSource as _};
 
-use crate::{parse, refused, rows::each_row, run};
+use crate::{at, parse, refused, rows::each_row, run};
 
 fn addresses(config: &Config, pool: &str) -> Vec<String> {
     let servers = config.pools[pool].source.fixed().unwrap();
@@ -117,10 +117,10 @@ fn constants_that_are_always_there_are_those_of_mcrouter() {
         let Route::Named(root) = &config.listeners[0].route else {
             panic!()
         };
-        let Route::ByRoutingPrefix { routes, .. } = &config.routes[root] else {
+        let Route::Keyed(_, routes, _) = &config.routes[root] else {
             panic!()
         };
-        let Route::Error(error) = &routes["/r/c/"] else {
+        let Route::Leaf(Leaf::Error(error)) = at(routes, "/r/c/") else {
             panic!("{written}")
         };
         assert_eq!(error.text, expected, "{written}");

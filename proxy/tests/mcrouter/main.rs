@@ -18,7 +18,10 @@ mod steps;
 mod variants;
 
 use proxima::{
-    config::schema::{Children, Route},
+    config::{
+        routes,
+        schema::{Children, Route},
+    },
     frontdoor::mcrouter::{Run, Start, StartError, start},
 };
 
@@ -57,9 +60,17 @@ pub(crate) fn pool(name: &str) -> Children {
     Children::Pool(name.to_owned())
 }
 
+/// The route of this name.
+pub(crate) fn at<'a>(routes: &'a [(String, Route)], name: &str) -> &'a Route {
+    let found = routes.iter().find(|(own, _)| own == name);
+    &found.unwrap_or_else(|| panic!("no {name} in {routes:?}")).1
+}
+
 pub(crate) fn failover(children: Children) -> Route {
-    Route::Failover {
+    Route::of(
+        routes::Failover {
+            rules: Box::default(),
+        },
         children,
-        rules: Box::default(),
-    }
+    )
 }

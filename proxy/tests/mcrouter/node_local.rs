@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, fs, time::Duration};
 
-use proxima::{config::schema::*, frontdoor::ConfigSource as _};
+use proxima::{
+    config::{routes, schema::*},
+    frontdoor::ConfigSource as _,
+};
 
 use crate::{failover, pool, run};
 
@@ -63,27 +66,31 @@ fn the_node_local_set_up_runs_unchanged_and_is_followed() {
     assert_eq!(config.pools["A"].timeout, Duration::from_secs(1));
     assert_eq!(config.pools["A"].eject.probe_initial, Duration::from_secs(10));
 
-    let write = || Route::AllSync(pool("A"));
+    let write = || Route::of(routes::AllSync, pool("A"));
     let operations = [
         ("add", write()),
         ("delete", write()),
         ("get", failover(pool("A"))),
         ("set", write()),
     ];
-    let selector = Route::ByOperation {
-        operations: operations.map(|(name, route)| (name.to_owned(), route)).into(),
-        default: None,
-    };
+    let selector = Route::keyed(
+        routes::ByOperation,
+        operations.map(|(name, route)| (name.to_owned(), route)).into(),
+        None,
+    );
     let Route::Named(root) = &config.listeners[0].route else {
         panic!()
     };
     assert_eq!(
         config.routes[root],
-        Route::ByRoutingPrefix {
-            routes: BTreeMap::from([("/././".to_owned(), selector)]),
-            default: "/././".into(),
-            takes_unknown: false,
-        }
+        Route::keyed(
+            routes::ByRoutingPrefix {
+                default: "/././".into(),
+                takes_unknown: false
+            },
+            BTreeMap::from([("/././".to_owned(), selector)]),
+            None
+        )
     );
 
     fs::write(&file, NODE_LOCAL.replace("10.0.0.3", "10.0.0.9")).unwrap();

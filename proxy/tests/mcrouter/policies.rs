@@ -1,18 +1,20 @@
 //! mcrouter's policies of failovers.
 
-use proxima::config::schema::*;
+use proxima::config::{routes, schema::*};
 use proxima_wire::message::Outcome;
 
 use crate::{around, handles::route, parse, pool, rows::each_row};
 
 fn failover(children: Children, policy: FailoverPolicy) -> Route {
-    Route::Failover {
+    Route::of(
+        routes::Failover {
+            rules: Box::new(FailoverRules {
+                policy,
+                ..FailoverRules::default()
+            }),
+        },
         children,
-        rules: Box::new(FailoverRules {
-            policy,
-            ..FailoverRules::default()
-        }),
-    }
+    )
 }
 
 #[test]
@@ -26,15 +28,23 @@ fn policies_become_orders_with_the_same_effect() {
         knows_first: true,
     };
     let salted = || {
-        let member = |name: &str| Route::Member(name.into());
-        Children::List(vec![Route::Pool("D".into()), member("D/d:1"), member("D/d:2")])
+        let member = |name: &str| Route::Leaf(Leaf::Member(name.into()));
+        Children::List(vec![
+            Route::Leaf(Leaf::Pool("D".into())),
+            member("D/d:1"),
+            member("D/d:2"),
+        ])
     };
-    let by_hash = |salt: &str| Route::Hash {
-        children: pool("A"),
-        hash: Some(Hash {
-            salt: salt.into(),
-            ..Hash::of(Algorithm::Ch3)
-        }),
+    let by_hash = |salt: &str| {
+        Route::of(
+            routes::ByHash {
+                hash: Some(Hash {
+                    salt: salt.into(),
+                    ..Hash::of(Algorithm::Ch3)
+                }),
+            },
+            pool("A"),
+        )
     };
     let table = [
         (
@@ -106,16 +116,18 @@ fn policies_become_orders_with_the_same_effect() {
         (
             r#"{"type": "FailoverWithExptimeRoute", "normal": "near", "failover": "Pool|A", "failover_policy":
                 {"type": "LeastFailuresPolicy", "max_tries": 3}, "failover_tag": true}"#,
-            Route::FailoverWithTtl {
-                normal: Box::new(Route::Named("near".into())),
-                failover: pool("A"),
-                ttl: 60,
-                rules: Box::new(FailoverRules {
-                    policy: FailoverPolicy::LeastFailures { tries: 3 },
-                    tag: true,
-                    ..FailoverRules::default()
-                }),
-            },
+            Route::FailoverWithTtl(
+                routes::FailoverWithTtl {
+                    ttl: 60,
+                    rules: Box::new(FailoverRules {
+                        policy: FailoverPolicy::LeastFailures { tries: 3 },
+                        tag: true,
+                        ..FailoverRules::default()
+                    }),
+                },
+                Box::new(Route::Named("near".into())),
+                pool("A"),
+            ),
         ),
     ];
     each_row(table, |(text, expected)| {

@@ -1,8 +1,11 @@
 //! The asynchronous log.
 
-use proxima::config::schema::{Config, Route, SpoolOptions};
+use proxima::config::{
+    routes,
+    schema::{Config, Leaf, Route, SpoolOptions},
+};
 
-use crate::{around, run};
+use crate::{around, at, run};
 
 fn read(route: &str, flags: &[&str]) -> Config {
     let text = format!("--config={}", around(route));
@@ -15,17 +18,19 @@ fn root(config: &Config) -> Route {
     while let Route::Named(name) = route {
         route = &config.routes[name];
     }
-    let Route::ByRoutingPrefix { routes, .. } = route else {
+    let Route::Keyed(_, routes, _) = route else {
         panic!("{route:?}")
     };
-    routes["/east/one/"].clone()
+    at(routes, "/east/one/").clone()
 }
 
 #[test]
 fn deletes_of_a_pool_route_are_kept_under_the_pools_name_or_another() {
-    let kept = |name: &str| Route::Spool {
-        child: Box::new(Route::Pool("A".into())),
-        name: name.into(),
+    let kept = |name: &str| {
+        Route::one(
+            routes::Spool { name: name.into() },
+            Route::Leaf(Leaf::Pool("A".into())),
+        )
     };
     for (route, expected) in [
         (r#""PoolRoute|A""#, kept("A")),
@@ -35,13 +40,13 @@ fn deletes_of_a_pool_route_are_kept_under_the_pools_name_or_another() {
         ),
         (
             r#"{"type": "PoolRoute", "pool": "A", "asynclog": false}"#,
-            Route::Pool("A".into()),
+            Route::Leaf(Leaf::Pool("A".into())),
         ),
     ] {
         assert_eq!(root(&read(route, &[])), expected, "{route}");
         assert_eq!(
             root(&read(route, &["--asynclog-disable"])),
-            Route::Pool("A".into())
+            Route::Leaf(Leaf::Pool("A".into()))
         );
     }
 }

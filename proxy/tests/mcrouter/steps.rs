@@ -1,6 +1,6 @@
 //! mcrouter's handles that serve a request in several steps.
 
-use proxima::config::schema::*;
+use proxima::config::{routes, schema::*};
 
 use crate::{handles::route, rows::each_row};
 
@@ -8,17 +8,8 @@ use crate::{handles::route, rows::each_row};
 fn handles_in_steps_become_routes_with_the_same_effect() {
     let near = || Box::new(Route::Named("near".into()));
     let all = || Box::new(Route::Named("all".into()));
-    let warm_up = |ttl| Route::WarmUp {
-        cold: near(),
-        warm: all(),
-        ttl,
-    };
-    let cache = |misses| Route::L1L2Cache {
-        l1: near(),
-        l2: all(),
-        ttl: 60,
-        misses,
-    };
+    let warm_up = |ttl| Route::pair(routes::WarmUp { ttl }, near(), all());
+    let cache = |misses| Route::pair(routes::L1L2Cache { ttl: 60, misses }, near(), all());
     let table = [
         (
             r#"{"type": "WarmUpRoute", "cold": "near", "warm": "all"}"#,
@@ -34,10 +25,7 @@ fn handles_in_steps_become_routes_with_the_same_effect() {
         ),
         (
             r#"{"type": "StagingRoute", "warm": "near", "staging": "all"}"#,
-            Route::Staging {
-                warm: near(),
-                staging: all(),
-            },
+            Route::pair(routes::Staging, near(), all()),
         ),
         (
             r#"{"type": "L1L2CacheRoute", "l1": "near", "l2": "all", "upgradingL1Exptime": 60}"#,
@@ -50,41 +38,47 @@ fn handles_in_steps_become_routes_with_the_same_effect() {
         ),
         (
             r#"{"type": "L1L2SizeSplitRoute", "l1": "near", "l2": "all", "threshold": 100, "failure_ttl": 30}"#,
-            Route::SizeSplit {
-                l1: near(),
-                l2: all(),
-                threshold: 100,
-                ttl_threshold: 0,
-                failure_ttl: 30,
-                both: false,
-                retries: 1,
-                hides_server: true,
-            },
+            Route::pair(
+                routes::SizeSplit {
+                    threshold: 100,
+                    ttl_threshold: 0,
+                    failure_ttl: 30,
+                    both: false,
+                    retries: 1,
+                    hides_server: true,
+                },
+                near(),
+                all(),
+            ),
         ),
         (
             r#"{"type": "BigValueRoute", "target": "near", "split_threshold": 5000, "batch_size": 2}"#,
-            Route::BigValue {
-                child: near(),
-                threshold: 5000,
-                batch: 2,
-                hides_flag: false,
-            },
+            Route::one(
+                routes::BigValue {
+                    threshold: 5000,
+                    batch: 2,
+                    hides_flag: false,
+                },
+                near(),
+            ),
         ),
         (
             r#"{"type": "PoolRoute", "pool": "B", "slow_warmup": {"failoverTarget": "all", "settings":
                 {"start": 0.2, "min_requests": 5}}}"#,
-            Route::Hash {
-                children: Children::List(vec![Route::SlowWarmUp {
-                    child: Box::new(Route::Member("B/b:1".into())),
-                    failover: all(),
-                    settings: SlowWarmUpSettings {
+            Route::of(
+                routes::ByHash {
+                    hash: Some(Hash::of(Algorithm::Ch3)),
+                },
+                Children::List(vec![Route::pair(
+                    routes::SlowWarmUp {
                         start: 0.2,
                         min_requests: 5,
-                        ..SlowWarmUpSettings::default()
+                        ..routes::SlowWarmUp::default()
                     },
-                }]),
-                hash: Some(Hash::of(Algorithm::Ch3)),
-            },
+                    Route::Leaf(Leaf::Member("B/b:1".into())),
+                    all(),
+                )]),
+            ),
         ),
     ];
     each_row(table, |(text, expected)| {

@@ -3,7 +3,10 @@
 //! The verdicts follow from mcrouter's documentation and from what its libraries take: getopt for options,
 //! folly for truth values and numbers, and the form of a server's address.
 
-use proxima::config::schema::Route;
+use proxima::config::{
+    routes::{ByRoutingPrefix, Keyed},
+    schema::Route,
+};
 
 use crate::{rows::each_row, run};
 
@@ -54,10 +57,13 @@ fn switches_take_what_folly_takes_for_a_truth_value() {
         let read = run(&["--port=0", r#"--config={"route": "NullRoute"}"#, &option]).unwrap();
         matches!(
             read.loaded.config.routes["root line 1"],
-            Route::ByRoutingPrefix {
-                takes_unknown: true,
+            Route::Keyed(
+                Keyed::ByRoutingPrefix(ByRoutingPrefix {
+                    takes_unknown: true,
+                    ..
+                }),
                 ..
-            }
+            )
         )
     };
     each_row(

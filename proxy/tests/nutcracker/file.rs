@@ -13,7 +13,7 @@ fn twemproxy_defaults_are_those_of_the_pool() {
         door: Default::default(),
         protocol: Protocol::MEMCACHED,
         address: "127.0.0.1:22121".into(),
-        route: Route::Pool("a".into()),
+        route: Route::Leaf(Leaf::Pool("a".into())),
         access: Access::Open,
         discovery: None,
         permissions: Permissions::default(),

@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use proxima::{
-    config::schema::{Access, HealthCheck, HealthListener, Network, ReplyStyle, Route, Verify},
+    config::schema::{Access, HealthCheck, HealthListener, Leaf, Network, ReplyStyle, Route, Verify},
     frontdoor::nutcracker::{Run, Start, StartError, start},
 };
 
@@ -334,7 +334,7 @@ fn further_listener_of_a_pool_is_in_proximas_own_manner_with_the_pools_password(
     for further in [second, third] {
         assert_eq!(
             (further.reply_style, &further.route),
-            (ReplyStyle::Own, &Route::Pool("a".to_owned()))
+            (ReplyStyle::Own, &Route::Leaf(Leaf::Pool("a".to_owned())))
         );
         assert!(matches!(further.access, Access::Password(_)) && further.access == first.access);
         assert_eq!((further.protocol, further.socket), (first.protocol, first.socket));

@@ -7,7 +7,8 @@ use proxima_wire::memcache::Command;
 
 use crate::config::{
     operations,
-    schema::{Children, Config, Route},
+    routes::Keyed,
+    schema::{Children, Config, Leaf, Route},
 };
 
 /// A route by which a change bypasses copies.
@@ -56,7 +57,7 @@ pub(crate) fn bypass_writes(config: &Config) -> Vec<BypassWrite<'_>> {
                         .filter(|(name, _)| seen.insert(name.as_str()))
                         .map(|(name, route)| (Entry::Named(name), route)),
                 ),
-                Route::ByOperation { operations, default } => {
+                Route::Keyed(Keyed::ByOperation(_), operations, default) => {
                     let chosen = operations::entry(operations, command).or(default.as_deref());
                     pending.extend(chosen.map(|route| (entry, route)));
                 }
@@ -85,58 +86,13 @@ pub(crate) fn bypass_writes(config: &Config) -> Vec<BypassWrite<'_>> {
 /// The handle, and the child that may be a pool of copies. `all_sync` over a pool of copies is the pool
 /// itself.
 fn bypasses(route: &Route) -> Option<(&'static str, &str)> {
-    let (handle, children) = match route {
-        Route::Member(member) => return member.contains('/').then_some(("member", member.as_str())),
-        Route::Hash { children, .. } => ("hash", children),
-        Route::Nearest(children) => ("nearest", children),
-        Route::Random(children) => ("random", children),
-        Route::RoundRobin(children) => ("round_robin", children),
-        Route::HostId { children, .. } => ("host_id", children),
-        Route::ByClient { children, .. } => ("by_client", children),
-        Route::Latest { children, .. } => ("latest", children),
-        Route::AllMajority(children) => ("all_majority", children),
-        Route::AllFastest(children) => ("all_fastest", children),
-        Route::AllInitial(children) => ("all_initial", children),
-        Route::AllAsync(children) => ("all_async", children),
-        Route::Failover { children, .. } => ("failover", children),
-        Route::MissFailover { children, .. } => ("miss_failover", children),
-        Route::FailoverWithTtl { failover, .. } => ("failover_with_ttl", failover),
-        Route::AllSync(_)
-        | Route::Named(_)
-        | Route::Pool(_)
-        | Route::Embedded
-        | Route::Null
-        | Route::Discard
-        | Route::Error(_)
-        | Route::ByOperation { .. }
-        | Route::ByPrefix { .. }
-        | Route::ByLogin { .. }
-        | Route::ByKeyPattern { .. }
-        | Route::ByRoutingPrefix { .. }
-        | Route::ModifyKey { .. }
-        | Route::Migrate { .. }
-        | Route::ShardSplit { .. }
-        | Route::KeySplit { .. }
-        | Route::Shadow { .. }
-        | Route::RateLimit { .. }
-        | Route::OutstandingLimit { .. }
-        | Route::ByKey { .. }
-        | Route::WarmUp { .. }
-        | Route::SlowWarmUp { .. }
-        | Route::Staging { .. }
-        | Route::L1L2Cache { .. }
-        | Route::SizeSplit { .. }
-        | Route::BigValue { .. }
-        | Route::KeyPart { .. }
-        | Route::HashStop { .. }
-        | Route::ModifyTtl { .. }
-        | Route::Log(_)
-        | Route::Near(_)
-        | Route::Spool { .. }
-        | Route::Fault { .. } => return None,
-    };
-    match children {
-        Children::Pool(pool) => Some((handle, pool)),
-        Children::List(_) => None,
+    match route {
+        Route::Leaf(Leaf::Member(member)) => {
+            let pool = member.contains('/').then_some(member.as_str());
+            pool.and_then(|member| Some((route.name()?, member)))
+        }
+        Route::Of(of, Children::Pool(pool)) if !of.reaches_all_copies() => Some((of.name(), pool)),
+        Route::FailoverWithTtl(.., Children::Pool(pool)) => Some((route.name()?, pool)),
+        _ => None,
     }
 }

@@ -4,7 +4,8 @@ use proxima_wire::hash::{DistributionError, Node};
 
 use crate::config::{
     Diagnostic, distribution,
-    reading::{Index, Site},
+    reading::{Index, Siblings, Site},
+    routes::{ByHash, Of},
     schema::{Children, Config, Hash, Route, Server},
 };
 
@@ -12,8 +13,8 @@ use crate::config::{
 pub(super) fn lengths(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let wrong = index.lengths.iter().filter_map(|length| {
         let children = match &length.children {
-            Children::List(routes) => routes.len(),
-            Children::Pool(name) => {
+            Siblings::Routes(count) => *count,
+            Siblings::Pool(name) => {
                 let source = &config.pools.get(name)?.source;
                 if let Some(question) = source.question() {
                     let asked = question.asked();
@@ -118,11 +119,7 @@ fn hashes(route: &Route) -> Vec<(&Children, &Hash)> {
     let mut found = Vec::new();
     let mut rest = vec![route];
     while let Some(route) = rest.pop() {
-        if let Route::Hash {
-            children,
-            hash: Some(hash),
-        } = route
-        {
+        if let Route::Of(Of::ByHash(ByHash { hash: Some(hash) }), children) = route {
             found.push((children, hash));
         }
         rest.extend(route.children());

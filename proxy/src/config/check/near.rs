@@ -6,7 +6,8 @@ use crate::config::{
     Diagnostic,
     operations::{is_kept, is_word_of},
     reading::{Index, Reading, Site},
-    schema::{Config, NearRoute, NearRule, Route},
+    routes::{Keyed, Of, One, Pair},
+    schema::{Config, Leaf, NearRoute, NearRule, Route},
 };
 
 /// Each `near` route with the place of the route or listener in which it stands.
@@ -56,7 +57,9 @@ pub(super) fn unfit(config: &Config, index: &Index) -> Vec<Diagnostic> {
                 let problem = format!("`{name}` stands below `near`: {why}");
                 let remedy = format!("put `near` below `{name}`, as `{{{name}: {{…: {{near: …}}}}}}`");
                 let remedy = match route {
-                    Route::Embedded => "take `near` away: nothing is nearer than this store".to_owned(),
+                    Route::Leaf(Leaf::Embedded) => {
+                        "take `near` away: nothing is nearer than this store".to_owned()
+                    }
                     Route::Near(_) => "leave one of them".to_owned(),
                     _ => remedy,
                 };
@@ -67,24 +70,26 @@ pub(super) fn unfit(config: &Config, index: &Index) -> Vec<Diagnostic> {
     diagnostics
 }
 
-/// Why this route may not stand below a near cache. `None`: it may.
+/// The route's name, and why it may not stand below a near cache. `None`: it may.
 fn unfit_below(route: &Route) -> Option<(&'static str, &'static str)> {
     const CHANGES: &str =
         "it changes keys, and a change at the servers would not be known by the key that is kept";
-    Some(match route {
-        Route::ModifyKey { .. } => ("modify_key", CHANGES),
-        Route::ByRoutingPrefix { .. } => ("by_routing_prefix", CHANGES),
-        Route::ShardSplit { .. } => ("shard_split", CHANGES),
-        Route::KeySplit { .. } => ("key_split", CHANGES),
-        Route::HashStop { .. } => ("hash_stop", CHANGES),
-        Route::BigValue { .. } => ("big_value", CHANGES),
-        Route::SizeSplit { .. } => ("size_split", CHANGES),
-        Route::Failover { rules, .. } if rules.tag => ("failover with tag", CHANGES),
-        Route::ByClient { .. } => ("by_client", "one client's replies are not another's"),
-        Route::Embedded => ("embedded", "it is in this process already"),
-        Route::Near(_) => ("near", "two of them keep the same twice"),
+    let why = match route {
+        Route::Of(Of::Failover(failover), _) if failover.rules.tag => {
+            return Some(("failover with tag", CHANGES));
+        }
+        Route::One(
+            One::ModifyKey(_) | One::ShardSplit(_) | One::KeySplit(_) | One::HashStop(_) | One::BigValue(_),
+            _,
+        )
+        | Route::Pair(Pair::SizeSplit(_), ..)
+        | Route::Keyed(Keyed::ByRoutingPrefix(_), ..) => CHANGES,
+        Route::Of(Of::ByClient(_), _) => "one client's replies are not another's",
+        Route::Leaf(Leaf::Embedded) => "it is in this process already",
+        Route::Near(_) => "two of them keep the same twice",
         _ => return None,
-    })
+    };
+    Some((route.name()?, why))
 }
 
 /// Rules with one name, and commands that cannot be kept.
@@ -140,11 +145,12 @@ pub(in crate::config) fn warn_of_near(config: &Config, cx: &mut Reading) {
         }
         let below = near.child().map(|child| config.routes_below(child));
         for route in below.unwrap_or_default() {
-            let name = match route {
-                Route::Failover { .. } => "failover",
-                Route::AllFastest(_) => "all_fastest",
-                Route::Migrate { .. } => "migrate",
-                _ => continue,
+            let reads_older = matches!(
+                route,
+                Route::Of(Of::Failover(_) | Of::AllFastest(_), _) | Route::Pair(Pair::Migrate(_), ..)
+            );
+            let Some(name) = route.name().filter(|_| reads_older) else {
+                continue;
             };
             let problem = format!("`{name}` below `near` may read an older copy, and what it read is kept");
             warnings.push(refuse(site, problem));

@@ -4,7 +4,8 @@ use crate::config::{
     Diagnostic,
     operations::is_word_of,
     reading::Index,
-    schema::{Config, Protocol, Route},
+    routes::Keyed,
+    schema::{Config, OfLogin, Protocol, Route},
 };
 
 /// Each listener whose route chooses by an operation of another protocol, or by what its clients do not say.
@@ -13,7 +14,12 @@ pub(super) fn operations(config: &Config, index: &Index) -> Vec<Diagnostic> {
     for (listener, site) in config.listeners.iter().zip(&index.listeners) {
         let protocol = listener.protocol;
         for route in config.routes_below(&listener.route) {
-            if let Route::ByLogin { of, .. } = route
+            let of = match route {
+                Route::Keyed(Keyed::ByUser(_), ..) => Some(OfLogin::User),
+                Route::Keyed(Keyed::BySchema(_), ..) => Some(OfLogin::Schema),
+                _ => None,
+            };
+            if let Some(of) = of
                 && protocol != Protocol::MYSQL
             {
                 let problem = format!(
@@ -24,10 +30,11 @@ pub(super) fn operations(config: &Config, index: &Index) -> Vec<Diagnostic> {
                 let remedy = format!("take `{}` away: it is for MySQL", of.route());
                 diagnostics.push(site.refuse(problem).with_remedy(remedy));
             }
-            let Route::ByOperation { operations, .. } = route else {
+            let Route::Keyed(Keyed::ByOperation(_), operations, _) = route else {
                 continue;
             };
-            for word in operations.keys().filter(|word| !is_word_of(protocol, word)) {
+            let words = operations.iter().map(|(word, _)| word);
+            for word in words.filter(|word| !is_word_of(protocol, word)) {
                 let problem = format!(
                     "its route chooses by `{word}`, which is no operation of {}",
                     protocol.0

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::config::{
     form::{Form, Key, Section, Shape},
-    yaml::{HANDLES, TopKeys},
+    routes::HANDLES,
+    yaml::TopKeys,
 };
 
 /// The schema, for editors that check while the user types.

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use super::json_schema::one_line;
 use crate::config::{
     form::{Form, Key, Section, Shape},
-    yaml::{HANDLES, TopKeys},
+    routes::HANDLES,
+    yaml::TopKeys,
 };
 
 /// All keys of the configuration but those of routes, as Markdown.

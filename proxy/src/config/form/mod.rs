@@ -7,7 +7,6 @@
 mod address;
 mod collection;
 mod number;
-mod permission;
 mod shape;
 mod size;
 mod text;
@@ -17,7 +16,6 @@ mod word;
 pub(super) use address::{HostName, ListenAddress, ServerAddress, TcpAddress, by_tcp};
 pub(super) use collection::{Apart, ByName, List, Named, Optional};
 pub(super) use number::{Amount, Count, Seconds, Share, Weight};
-pub(super) use permission::{Mode, Owner};
 pub(super) use shape::{Key, Section, Shape};
 pub(super) use size::Size;
 pub(super) use text::{Character, PathText, Tag, Text};

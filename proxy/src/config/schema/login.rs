@@ -45,7 +45,7 @@ pub enum Access {
     Password(Password),
     /// What the servers ask for: a client's login is passed on to them.
     Pass,
-    /// That it is one of these users.
+    /// The name and the password of one of these users.
     Users(Users),
     /// What servers accept. It is asked for a password that the proxy does not know.
     Servers(PlainLogins),

@@ -4,15 +4,12 @@ mod below;
 mod discovery;
 mod door;
 mod fleet;
-mod hash;
 mod health;
 mod login;
 mod near;
 mod near_rules;
-mod origin;
 mod pool;
 mod reply_style;
-mod route;
 mod secret;
 mod server;
 mod socket;
@@ -29,18 +26,11 @@ pub use self::{
     discovery::Discovery,
     door::{Consistency, Door, Reads, Writes},
     fleet::{Fleet, PeerTls, Peers, Role},
-    hash::{Algorithm, Hash, KeyHash, OnEject},
     health::{Drain, HealthCheck, HealthListener, Network},
     login::{Access, Login, Password, PasswordSource, PlainLogins},
-    near::{NearCache, NearKept, NearKeys, NearRule, NearValues, Scripts},
-    origin::{BadOriginUrl, NearOrigin, OriginUrl},
+    near::{NearCache, NearKept, Scripts},
     pool::{Dedicated, Eject, EjectBy, KeepAlive, OneWriter, Pool, Rejoin, Replicated},
     reply_style::ReplyStyle,
-    route::{
-        Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverPolicy, FailoverRules, Fault, HashOrder,
-        NearRoute, NearSource, OfLogin, Queue, Rate, Rates, Route, Shadow, ShadowKeys, ShardCopies,
-        SlowWarmUpSettings, TtlAction,
-    },
     secret::Secret,
     server::Server,
     socket::SocketOptions,
@@ -48,6 +38,15 @@ pub use self::{
     spool::SpoolOptions,
     tls::{ClientTls, Identity, ServerTls, Verify},
     users::{KnownUser, KnownUsers, Users},
+};
+pub use super::{
+    hash::{Algorithm, Hash, KeyHash, OnEject},
+    protocol::Protocol,
+    routes::{
+        BadOriginUrl, Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverPolicy, FailoverRules,
+        HashOrder, Leaf, NearKeys, NearOrigin, NearRoute, NearRule, NearSource, NearValues, OfLogin,
+        OriginUrl, Queue, Rate, Route, Shadow, ShadowKeys, ShardCopies, TtlAction,
+    },
 };
 
 /// A whole configuration.
@@ -57,7 +56,7 @@ pub struct Config {
     pub workers: Option<usize>,
     /// Where clients connect.
     pub listeners: Vec<Listener>,
-    /// The address of the admin port. `None`: there is none.
+    /// The address of the admin port. `None`: no admin port.
     pub admin: Option<String>,
     /// Further names by which operators reach the admin port.
     pub admin_hosts: Vec<String>,
@@ -119,19 +118,6 @@ impl Nodes {
     pub const GRACE: Duration = Duration::from_secs(60);
 }
 
-/// A protocol by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Protocol(pub &'static str);
-
-impl Protocol {
-    /// memcached's text and meta commands; the default.
-    pub const MEMCACHED: Self = Self("memcached");
-    /// Redis' protocol, which Valkey speaks too.
-    pub const REDIS: Self = Self("redis");
-    /// The protocol of MySQL and MariaDB.
-    pub const MYSQL: Self = Self("mysql");
-}
-
 /// A listener: an address with its protocol and its route.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listener {
@@ -149,7 +135,7 @@ pub struct Listener {
     pub discovery: Option<Discovery>,
     /// How its socket is made.
     pub socket: SocketOptions,
-    /// In whose manner it answers what no server has answered.
+    /// How it words replies that no server has made.
     pub reply_style: ReplyStyle,
     /// What it serves.
     pub door: Door,
@@ -261,7 +247,7 @@ impl Default for Config {
             listeners: vec![Listener {
                 protocol: Protocol::MEMCACHED,
                 address: "127.0.0.1:11211".to_owned(),
-                route: Route::Embedded,
+                route: Route::Leaf(Leaf::Embedded),
                 access: Access::Open,
                 permissions: Permissions::default(),
                 discovery: None,

@@ -1,6 +1,6 @@
-//! In whose manner a listener answers what no server has answered.
+//! How a listener words replies that no server has made.
 
-/// In whose manner a listener answers what no server has answered, and which commands it takes.
+/// How a listener words replies that no server has made, and which commands it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyStyle {
     /// Proxima's own.

@@ -63,9 +63,9 @@ impl ClientTls {
 /// What the certificate of a server has to prove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verify {
-    /// That an authority has signed it, and that it has the server's name.
+    /// The signature of an authority, and the server's name.
     Full,
-    /// That an authority has signed it, whatever its name.
+    /// The signature of an authority, whatever the name.
     Authority,
     /// Nothing.
     None,

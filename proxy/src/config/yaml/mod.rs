@@ -6,34 +6,29 @@
 //! * `health`: health listeners, and how clients are led away
 //! * `discovery`: what listeners tell clients of the proxies
 //! * `login`: keys about logins; `users`: the file of users; `names`: what names in maps are the names of
-//! * `pool`, `hash`: how servers are treated and how keys choose them
-//! * `near`: the near cache and its routes; `near_settings`: the file of what was changed while it ran
+//! * `pool`: how servers are treated
+//! * `near`: the near cache; `near_settings`: the file of what was changed while it ran
 //! * `redis_commands`: those that the configuration declares
-//! * `route`, `handles`, `parameters`, `forms`: the tree of routes
+//! * `permission`: who may use a Unix socket
 
 mod discovery;
 mod events;
 mod fleet;
-mod forms;
-mod handles;
-mod hash;
 mod health;
 mod login;
 mod masked;
 mod names;
 mod near;
 mod near_settings;
-mod parameters;
 mod peer;
+mod permission;
 mod pool;
 mod redis_commands;
-mod route;
 mod tls;
 mod top;
 mod users;
 
 pub(crate) use events::parse as parse_tree;
-pub(super) use handles::HANDLES;
 pub(crate) use masked::masked;
 pub(super) use near_settings::{parse_near_settings, read_near_values};
 pub(crate) use peer::PeerFile;

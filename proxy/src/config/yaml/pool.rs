@@ -1,7 +1,6 @@
 //! Pools and their options.
 
 use super::{
-    hash::HashForm,
     login::{VariableName, login},
     tls::ClientTlsForm,
 };
@@ -11,6 +10,7 @@ use crate::config::{
     form::{
         Choice, Count, Flag, Form, List, Optional, PathText, PositiveTime, Shape, Share, Text, Time, Word,
     },
+    hash::HashForm,
     reading::Reading,
     schema::{
         Algorithm, Consistency, Dedicated, Eject, EjectBy, Hash, KeepAlive, Login, OneWriter, PlainLogins,

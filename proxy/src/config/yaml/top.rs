@@ -9,19 +9,20 @@ use super::{
     login::{Checker, VariableName, access},
     names::{PoolName, RouteName},
     near::NearCacheKeys,
+    permission::{Mode, Owner},
     pool::PoolForm,
     redis_commands::{CommandKeys, CommandName, declared},
-    route::RouteForm,
     tls::{ListenerTlsForm, ServerTlsForm},
 };
 use crate::config::{
     Diagnostic,
     document::{Name, Node, Value},
     form::{
-        Apart, ByName, Choice, Count, Form, HostName, List, ListenAddress, Mode, Optional, Owner, PathText,
-        PositiveTime, Shape, Size, TcpAddress, Text, Time, Word,
+        Apart, ByName, Choice, Count, Form, HostName, List, ListenAddress, Optional, PathText, PositiveTime,
+        Shape, Size, TcpAddress, Text, Time, Word,
     },
     reading::Reading,
+    routes::RouteForm,
     schema::{
         Access, Config, Consistency, Door, Drain, Embedded, Limits, Listener, NearCache, Nodes, Permissions,
         PlainLogins, Protocol, Reads, ReplyStyle, SocketOptions, Users, Writes,

@@ -6,8 +6,9 @@ use super::events;
 use crate::config::{
     Diagnostic,
     document::Node,
-    form::{ByName, Count, Form, Named, Optional, PathText, Shape, Text, Word},
+    form::{ByName, Count, Form, Optional, PathText, Shape, Text, Word},
     reading::Reading,
+    routes::UserName,
     schema::Consistency,
     section::section,
 };
@@ -29,14 +30,6 @@ section! {
         /// How fresh the user's reads are, whatever the listener says.
         consistency: Optional<Word<Consistency>>,
     }
-}
-
-/// Names of users.
-#[derive(Debug)]
-pub(super) struct UserName;
-
-impl Named for UserName {
-    const WHAT: &'static str = "user";
 }
 
 /// The hash of a password.

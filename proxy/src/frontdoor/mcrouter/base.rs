@@ -16,7 +16,7 @@ use super::{
 use crate::config::{
     check_address, listen_address,
     schema::{
-        Access, Config, Door, Embedded, Limits, Listener, Permissions, Protocol, ReplyStyle, Route,
+        Access, Config, Door, Embedded, Leaf, Limits, Listener, Permissions, Protocol, ReplyStyle, Route,
         ServerTls, SocketOptions, SpoolOptions,
     },
 };
@@ -110,7 +110,7 @@ fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
             flush: flags.flag("enable-flush-cmd"),
         },
         address,
-        route: Route::Null,
+        route: Route::Leaf(Leaf::Null),
     };
     // The number is not looked at before it is used: a check of the configuration does not inherit the
     // socket.

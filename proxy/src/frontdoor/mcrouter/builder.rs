@@ -13,7 +13,8 @@ use crate::config::{
     Diagnostic, Place,
     document::{DEPTH_LIMIT, Node, Value, shortened},
     reading::Reading,
-    schema::{Children, Queue, Route, Server},
+    routes,
+    schema::{Children, Leaf, Queue, Route, Server},
 };
 
 /// Routes of one list at most. A pool in a list among other handles is written out.
@@ -193,11 +194,11 @@ impl Builder {
         if matches!(
             route,
             Route::Named(_)
-                | Route::Pool(_)
-                | Route::Member(_)
-                | Route::Null
-                | Route::Discard
-                | Route::Error(_)
+                | Route::Leaf(Leaf::Pool(_))
+                | Route::Leaf(Leaf::Member(_))
+                | Route::Leaf(Leaf::Null)
+                | Route::Leaf(Leaf::Discard)
+                | Route::Leaf(Leaf::Error(_))
         ) {
             return route;
         }
@@ -242,7 +243,7 @@ impl Builder {
     /// The failure domain of a server of a pool; `None` if the route is no server, or the server has no
     /// failure domain.
     pub(super) fn domain(&self, route: &Route) -> Option<u32> {
-        let Route::Member(member) = route else {
+        let Route::Leaf(Leaf::Member(member)) = route else {
             return None;
         };
         let (pool, address) = member.split_once('/')?;
@@ -289,16 +290,18 @@ impl Builder {
     /// A server of a pool, with the limit of its requests under way.
     fn limited(&mut self, pool: &str, server: &Server) -> Route {
         let server = member(pool, server);
-        let (Some(most), Route::Member(name)) = (self.most_in_flight, &server) else {
+        let (Some(most), Route::Leaf(Leaf::Member(name))) = (self.most_in_flight, &server) else {
             return server;
         };
         // All routes to it have one limit.
         let name = format!("limit of {name}");
-        let limit = Route::OutstandingLimit {
-            child: Box::new(server),
-            most,
-            queue: self.queue.clone(),
-        };
+        let limit = Route::one(
+            routes::OutstandingLimit {
+                most,
+                queue: self.queue.clone(),
+            },
+            server,
+        );
         self.routes.entry(name.clone()).or_insert(limit);
         Route::Named(name)
     }
@@ -390,7 +393,7 @@ impl Builder {
 }
 
 fn member(pool: &str, server: &Server) -> Route {
-    Route::Member(format!("{pool}/{}", server.address))
+    Route::Leaf(Leaf::Member(format!("{pool}/{}", server.address)))
 }
 
 fn is_empty(children: &Children) -> bool {

@@ -10,6 +10,7 @@ use std::{
 use crate::config::{
     Diagnostic,
     check::bypass_writes,
+    routes::{self, Of, Spec},
     schema::{Children, Config, Pool, Replicated, Route},
 };
 
@@ -78,18 +79,18 @@ fn replace_bypasses(config: &mut Config) -> Vec<String> {
 
 fn mcrouters_name(handle: &'static str) -> &'static str {
     match handle {
-        "hash" => "HashRoute",
-        "random" => "RandomRoute",
-        "host_id" => "HostIdRoute",
-        "by_client" => "OriginalClientHashRoute",
-        "latest" => "LatestRoute",
-        "all_majority" => "AllMajorityRoute",
-        "all_fastest" => "AllFastestRoute",
-        "all_initial" => "AllInitialRoute",
-        "all_async" => "AllAsyncRoute",
-        "failover" => "FailoverRoute",
-        "miss_failover" => "MissFailoverRoute",
-        "failover_with_ttl" => "FailoverWithExptimeRoute",
+        routes::ByHash::NAME => "HashRoute",
+        routes::Random::NAME => "RandomRoute",
+        routes::HostId::NAME => "HostIdRoute",
+        routes::ByClient::NAME => "OriginalClientHashRoute",
+        routes::Latest::NAME => "LatestRoute",
+        routes::AllMajority::NAME => "AllMajorityRoute",
+        routes::AllFastest::NAME => "AllFastestRoute",
+        routes::AllInitial::NAME => "AllInitialRoute",
+        routes::AllAsync::NAME => "AllAsyncRoute",
+        routes::Failover::NAME => "FailoverRoute",
+        routes::MissFailover::NAME => "MissFailoverRoute",
+        routes::FailoverWithTtl::NAME => "FailoverWithExptimeRoute",
         other => other,
     }
 }
@@ -100,7 +101,7 @@ pub(super) fn written_as_a_whole(config: &Config) -> BTreeSet<String> {
     let roots = config.listeners.iter().map(|listener| &listener.route);
     let mut pending: Vec<&Route> = roots.chain(config.routes.values()).collect();
     while let Some(route) = pending.pop() {
-        if let Route::AllSync(Children::Pool(name)) = route {
+        if let Route::Of(Of::AllSync(_), Children::Pool(name)) = route {
             found.insert(name.clone());
         }
         pending.extend(route.children());

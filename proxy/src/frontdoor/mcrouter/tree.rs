@@ -15,6 +15,7 @@ use crate::config::{
     Diagnostic,
     document::{Node, Value, shortened},
     reading::Reading,
+    routes,
     schema::{Pool, Route},
 };
 
@@ -62,37 +63,41 @@ pub(super) fn read(
             format!("invalid default route: {}", shortened(&settings.default_route)),
         ));
     }
-    let mut root = Route::ByRoutingPrefix {
-        routes: by_prefix,
-        default: settings.default_route.clone(),
-        takes_unknown: settings.takes_unknown,
-    };
+    let mut root = Route::keyed(
+        routes::ByRoutingPrefix {
+            default: settings.default_route.clone(),
+            takes_unknown: settings.takes_unknown,
+        },
+        by_prefix,
+        None,
+    );
     if settings.only_gets {
         let operations = ["read", "gat", "gats"];
         root = builder.share(root, "root", top.at);
         let operations = operations.map(|word| (word.to_owned(), root.clone())).into();
-        root = Route::ByOperation {
-            operations,
-            default: None,
-        };
+        root = Route::keyed(routes::ByOperation, operations, None);
     }
     if let Some(big) = settings.big_values {
-        root = Route::BigValue {
-            child: Box::new(builder.share(root, "root", top.at)),
-            threshold: big.threshold,
-            batch: big.batch,
-            hides_flag: big.hides_flag,
-        };
+        root = Route::one(
+            routes::BigValue {
+                threshold: big.threshold,
+                batch: big.batch,
+                hides_flag: big.hides_flag,
+            },
+            builder.share(root, "root", top.at),
+        );
     }
     if settings.log_requests {
-        root = Route::Log(Box::new(root));
+        root = Route::one(routes::Log, root);
     }
     if let Some(most) = settings.most_in_all {
-        root = Route::OutstandingLimit {
-            child: Box::new(root),
-            most,
-            queue: settings.queue_in_all.clone(),
-        };
+        root = Route::one(
+            routes::OutstandingLimit {
+                most,
+                queue: settings.queue_in_all.clone(),
+            },
+            root,
+        );
     }
     let root = builder.share(root, "root", top.at);
     builder.pools.warn_of_unreadable(cx);

@@ -8,7 +8,7 @@ use crate::config::{
     document::Node,
     reading::Reading,
     schema::{
-        Access, Algorithm, Dedicated, Door, Eject, EjectBy, Hash, KeepAlive, Listener, Login, OnEject,
+        Access, Algorithm, Dedicated, Door, Eject, EjectBy, Hash, KeepAlive, Leaf, Listener, Login, OnEject,
         Password, PasswordSource, Permissions, PlainLogins, Pool, Protocol, ReplyStyle, Route, SocketOptions,
     },
 };
@@ -73,7 +73,7 @@ pub(super) fn pool(
     let listener = Listener {
         protocol,
         address: listen.address,
-        route: Route::Pool(name.to_owned()),
+        route: Route::Leaf(Leaf::Pool(name.to_owned())),
         access: password.clone().map_or(Access::Open, Access::Password),
         permissions: Permissions {
             mode: listen.mode,

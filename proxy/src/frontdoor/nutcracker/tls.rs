@@ -3,7 +3,7 @@
 use crate::config::{
     document::Node,
     reading::{Kind, Reading},
-    schema::{ClientTls, Config, Identity, Route, ServerTls, Verify},
+    schema::{ClientTls, Config, Identity, Leaf, Route, ServerTls, Verify},
 };
 
 /// The values of one option: of a pool, or of all that have none of their own.
@@ -55,7 +55,7 @@ impl TlsFlags {
     pub(super) fn apply(&self, config: &mut Config, root: &Node, cx: &mut Reading) {
         self.mention(root, cx);
         for listener in &mut config.listeners {
-            let Route::Pool(pool) = &listener.route else {
+            let Route::Leaf(Leaf::Pool(pool)) = &listener.route else {
                 continue;
             };
             let identity = identity(&self.certificate, &self.key, pool);

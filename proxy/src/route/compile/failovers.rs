@@ -18,7 +18,7 @@ const TAG: &[u8] = b":failover=1";
 
 impl Maker<'_, '_> {
     /// A failover over these children.
-    pub(super) fn failover(
+    pub(in crate::route) fn failover(
         &mut self,
         mut children: Vec<NodeId>,
         rules: &FailoverRules,

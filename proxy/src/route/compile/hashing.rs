@@ -17,7 +17,7 @@ use crate::{
 };
 
 impl Maker<'_, '_> {
-    pub(super) fn hash(
+    pub(in crate::route) fn hash(
         &mut self,
         spec: Hash,
         mut nodes: Vec<NodeId>,

@@ -1,7 +1,7 @@
 //! Pools and servers that are copies of a fleet, under whichever name a configuration has them.
 //!
 //! A copy is asked through its keeper alone: whoever talks to the server itself would read what the keeper
-//! knows to be stale, and change what other peers never hear of. So a pool of the same servers, as the list
+//! knows to be stale, and change what other peers never hear of. A pool of the same servers, as the list
 //! of "the local server" in many configurations, is the fleet's pool.
 
 use super::{CompileError, maker::Maker};

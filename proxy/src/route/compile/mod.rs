@@ -1,23 +1,22 @@
 //! Makes trees of a configuration's routes.
 //!
-//! `maker` turns each kind of route into nodes. `selectors` makes the routes that look at a command or at the
-//! letters of a key, `hosts` those that look at the client or at this host, and `hashing` those that hash the
-//! key. `splits` makes those that move keys or keep copies of them, and `limits` those that copy or limit
-//! requests. `scripts` makes those that serve a request in several steps, `near` the
-//! one that keeps replies. `in_fleet` knows the copies of a fleet under every name. `survey` looks at nodes
-//! that are made.
+//! A route is built beside its decision, in `handle`. Here is what the routes are built with: `maker` turns
+//! one route after the other into nodes, `leaves` builds those without children, `pools` the members of pools
+//! and their copies, and `near` the route that keeps replies. `hashing` makes distributions, and `failovers`
+//! the nodes that several failovers share. `hosts` has the numbers of this host, `prefixes` the routing
+//! prefixes that servers keep, and `root` the entry of a listener. `in_fleet` knows the copies of a fleet under
+//! every name. `survey` looks at nodes that are made.
 
 mod failovers;
 mod hashing;
 mod hosts;
 mod in_fleet;
-mod limits;
+mod leaves;
 mod maker;
 mod near;
+mod pools;
+mod prefixes;
 mod root;
-mod scripts;
-mod selectors;
-mod splits;
 mod survey;
 
 use std::{
@@ -27,7 +26,8 @@ use std::{
 
 use proxima_wire::hash::{Distribution, DistributionError};
 
-use self::maker::{KeptPrefix, Maker};
+use self::maker::KeptPrefix;
+pub(super) use self::maker::{Build, Maker, Named};
 pub use self::near::{all_near_settings, near_rules, near_settings};
 use super::{
     LeaseTable,
@@ -143,7 +143,7 @@ pub struct Compiler<'a> {
     host_id: u64,
     /// Where failed deletes are kept. `None`: their clients get the errors.
     spool: Option<Arc<Spool>>,
-    /// Whose the tokens of leases are that clients hold.
+    /// The owners of the leases' tokens that clients hold.
     leases: Arc<LeaseTable>,
     /// Where replies are kept, and by which rules. `None`: nowhere.
     near: Option<(Arc<Near>, Rules)>,

@@ -6,7 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use super::{CompileError, maker::Maker};
+use super::{
+    CompileError,
+    maker::{Build, Maker},
+};
 use crate::{
     config::schema::{Config, NearRoute, NearRule, NearSource, NearValues, Route},
     near::{ConfiguredRule, HttpOrigin, RuleSettings, Rules},
@@ -17,29 +20,29 @@ use crate::{
 const NOT_SERVED: &str = "this route leads to an HTTP origin: get, mg, GET and MGET read it, delete and DEL drop \
                           what is kept of a key, and nothing else is served";
 
-impl<'a> Maker<'_, 'a> {
-    pub(super) fn near(&mut self, route: &'a NearRoute) -> Result<NodeId, CompileError> {
-        let (child, origin) = match &route.source {
-            NearSource::Child(child) => (self.node(child)?, None),
+impl<'a> Build<'a, ()> for NearRoute {
+    fn build(&'a self, (): (), maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+        let (child, origin) = match &self.source {
+            NearSource::Child(child) => (maker.node(child)?, None),
             NearSource::Origin(origin) => {
-                let refusal = self.push(Node::Leaf(Leaf::Error(NOT_SERVED.into())));
+                let refusal = maker.push(Node::Leaf(Leaf::Error(NOT_SERVED.into())));
                 (refusal, Some(Arc::new(HttpOrigin::from(origin))))
             }
         };
-        let Some((near, rules)) = self.compiler.near.clone() else {
+        let Some((near, rules)) = maker.compiler.near.clone() else {
             return Ok(child);
         };
-        if self.protocol.cacheable().is_none() {
-            return Err(CompileError::NotKept(self.protocol.name()));
+        if maker.protocol.cacheable().is_none() {
+            return Err(CompileError::NotKept(maker.protocol.name()));
         }
         let commands = |rule: &NearRule| -> Box<[u16]> {
             let numbers = rule
                 .commands
                 .iter()
-                .filter_map(|word| self.protocol.command(word));
+                .filter_map(|word| maker.protocol.command(word));
             numbers.collect()
         };
-        let made = route.rules.iter().filter_map(|rule| {
+        let made = self.rules.iter().filter_map(|rule| {
             Some(NearRuleFor {
                 rule: Arc::clone(rules.get(&rule.name)?),
                 keys: rule.keys.clone(),
@@ -47,7 +50,7 @@ impl<'a> Maker<'_, 'a> {
             })
         });
         let rules = made.collect();
-        Ok(self.push(Node::Near(NearNode {
+        Ok(maker.push(Node::Near(NearNode {
             near,
             rules,
             child,

@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use super::{CompileError, maker::Maker, spoken};
 use crate::{
-    config::schema::{self, Consistency, KnownUsers, OfLogin, PlainLogins, Reads, Writes},
+    config::{
+        routes::Keyed,
+        schema::{self, Consistency, KnownUsers, PlainLogins, Reads, Route, Writes},
+    },
     protocol::{Access, Accounts, Door, OneSecret, ReplyStyle, Terms},
     route::tree::{Greeting, Leaf, Node, Root, Wait},
     tls::{Acceptor, TlsError},
@@ -130,15 +133,7 @@ fn realm(config: &schema::Config, listener: &schema::Listener) -> (Box<str>, boo
         .collect();
     let word = pools.into_iter().collect::<Vec<_>>().join("\0");
     let mut routes = config.routes_below(&listener.route).into_iter();
-    let is_by_schema = |route: &schema::Route| {
-        matches!(
-            route,
-            schema::Route::ByLogin {
-                of: OfLogin::Schema,
-                ..
-            }
-        )
-    };
+    let is_by_schema = |route: &Route| matches!(route, Route::Keyed(Keyed::BySchema(_), ..));
     (word.into(), routes.any(is_by_schema))
 }
 

@@ -161,7 +161,7 @@ impl Maker<'_, '_> {
     }
 
     /// The distance of the nearest leaf below this node.
-    pub(super) fn distance(&self, node: NodeId) -> Distance {
+    pub(in crate::route) fn distance(&self, node: NodeId) -> Distance {
         match &self.nodes[node.0 as usize] {
             Node::Leaf(Leaf::Member(member)) => member.distance,
             Node::Leaf(Leaf::Embedded) => Distance::Process,
@@ -187,7 +187,7 @@ impl Maker<'_, '_> {
         }
     }
 
-    pub(super) fn warn_if_none_is_local(&mut self, children: &Children, nodes: &[NodeId]) {
+    pub(in crate::route) fn warn_if_none_is_local(&mut self, children: &Children, nodes: &[NodeId]) {
         // The node agent will report the local servers.
         if self.compiler.config.nodes.is_some() {
             return;

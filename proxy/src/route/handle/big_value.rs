@@ -12,21 +12,17 @@ use proxima_wire::{
     message::Outcome,
 };
 
-use crate::route::{
-    Answer, Answers,
-    tree::{Asked, Begin, Give, Run, Script, Turn},
+use crate::{
+    config::{
+        routes::{BigValue, Spec},
+        schema::Route,
+    },
+    route::{
+        Answer, Answers,
+        compile::{Build, CompileError, Maker},
+        tree::{Asked, Begin, Give, NodeId, Run, Script, Turn},
+    },
 };
-
-/// The route `big_value`.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::route) struct BigValue {
-    /// Bytes of the largest value that stays whole, and of a piece.
-    pub(in crate::route) threshold: usize,
-    /// Pieces that are asked for at a time; 0: as many as may be.
-    pub(in crate::route) batch: u32,
-    /// Clients do not see the flag of a value in pieces.
-    pub(in crate::route) hides_flag: bool,
-}
 
 /// The flag of a value in pieces, which is mcrouter's.
 const FLAG: u32 = 0x8000;
@@ -84,7 +80,7 @@ impl Pieces {
 
 impl Script for BigValue {
     fn name(&self) -> &'static str {
-        "big_value"
+        Self::NAME
     }
 
     fn begin(&self, asked: &Asked<'_>) -> Begin {
@@ -345,6 +341,13 @@ impl Run for Read {
 
     fn memory_bytes(&self) -> usize {
         self.awaited.max(self.bytes) + self.values.len() * ENTRY
+    }
+}
+
+impl<'a> Build<'a, &'a Route> for BigValue {
+    fn build(&'a self, child: &'a Route, maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+        let child = maker.node(child)?;
+        maker.script(*self, vec![child])
     }
 }
 

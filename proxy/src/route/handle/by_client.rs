@@ -5,7 +5,13 @@ use std::{io::Write, net::IpAddr};
 
 use proxima_wire::hash::spooky64;
 
-use crate::route::tree::ByAddress;
+use crate::{
+    config::routes::{self, Spec},
+    route::{
+        compile::{Build, CompileError, Maker},
+        tree::{ByAddress, Leaf, Node, NodeId},
+    },
+};
 
 /// The route `by_client`.
 #[derive(Debug)]
@@ -24,7 +30,7 @@ impl ByClient {
 
 impl ByAddress for ByClient {
     fn name(&self) -> &'static str {
-        "by_client"
+        routes::ByClient::NAME
     }
 
     fn choose(&self, address: Option<IpAddr>, children: usize) -> usize {
@@ -45,6 +51,24 @@ impl ByAddress for ByClient {
             Some(address) => format!("client {address}"),
             None => "the client has no address".into(),
         }
+    }
+}
+
+impl<'a> Build<'a, &'a routes::Children> for routes::ByClient {
+    fn build(
+        &'a self,
+        children: &'a routes::Children,
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let children = maker.children(children)?;
+        Ok(match children[..] {
+            [] => maker.push(Node::Leaf(Leaf::Null)),
+            [only] => only,
+            _ => maker.push(Node::ByClient {
+                handle: Box::new(ByClient { offset: self.offset }),
+                children,
+            }),
+        })
     }
 }
 

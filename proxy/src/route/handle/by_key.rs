@@ -3,7 +3,16 @@
 use std::collections::HashSet;
 
 use super::Random;
-use crate::route::tree::{Children, Choose, Query};
+use crate::{
+    config::{
+        routes::{self, Spec},
+        schema::Route,
+    },
+    route::{
+        compile::{Build, CompileError, Maker},
+        tree::{Children, Choose, NodeId, Query},
+    },
+};
 
 /// The route `by_key`.
 #[derive(Debug)]
@@ -14,7 +23,7 @@ pub(in crate::route) struct ByKey {
 
 impl Choose for ByKey {
     fn name(&self) -> &'static str {
-        "by_key"
+        routes::ByKey::NAME
     }
 
     fn choose(&self, query: &Query<'_>, _: &Children<'_>, _: &mut Random) -> usize {
@@ -26,5 +35,17 @@ impl Choose for ByKey {
             0 => "a key of the list".into(),
             _ => "no key of the list".into(),
         }
+    }
+}
+
+impl<'a> Build<'a, [&'a Route; 2]> for routes::ByKey {
+    fn build(
+        &'a self,
+        [listed, default]: [&'a Route; 2],
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let children = vec![maker.node(listed)?, maker.node(default)?];
+        let keys = self.keys.iter().map(|key| key.as_bytes().to_vec()).collect();
+        Ok(maker.choose(ByKey { keys }, children))
     }
 }

@@ -1,9 +1,13 @@
 //! by_key_pattern: the child of the first glob (`*` any text, `?` any character) that the whole key matches.
 
 use super::Random;
-use crate::route::{
-    glob::glob,
-    tree::{Children, Choose, Query},
+use crate::{
+    config::routes::{self, Spec},
+    route::{
+        compile::{Build, CompileError, Maker, Named},
+        glob::glob,
+        tree::{Children, Choose, NodeId, Query},
+    },
 };
 
 /// The route `by_key_pattern`.
@@ -24,7 +28,7 @@ impl ByKeyPattern {
 
 impl Choose for ByKeyPattern {
     fn name(&self) -> &'static str {
-        "by_key_pattern"
+        routes::ByKeyPattern::NAME
     }
 
     fn choose(&self, query: &Query<'_>, _: &Children<'_>, _: &mut Random) -> usize {
@@ -36,5 +40,24 @@ impl Choose for ByKeyPattern {
             Some(pattern) => format!("pattern {}", pattern.escape_ascii()),
             None => "no pattern of the list".into(),
         }
+    }
+}
+
+impl<'a> Build<'a, Named<'a>> for routes::ByKeyPattern {
+    fn build(
+        &'a self,
+        (children, default): Named<'a>,
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let mut nodes = Vec::new();
+        for (_, route) in children {
+            nodes.push(maker.node(route)?);
+        }
+        nodes.push(maker.default(default, "no route for this key")?);
+        let patterns = children
+            .iter()
+            .map(|(pattern, _)| pattern.as_bytes().to_vec())
+            .collect();
+        Ok(maker.choose(ByKeyPattern { patterns }, nodes))
     }
 }

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use super::Random;
 use crate::{
-    config::schema::OfLogin,
+    config::{routes, schema::OfLogin},
     micros::Micros,
-    route::tree::{Children, Choose, Query},
+    route::{
+        compile::{Build, CompileError, Maker, Named},
+        tree::{Children, Choose, NodeId, Query},
+    },
 };
 
 /// The routes `by_user` and `by_schema`.
@@ -51,5 +54,35 @@ impl Choose for ByLogin {
             (name, Some(_)) => format!("{what} {}", name.escape_ascii()),
             (name, None) => format!("{what} {} is not in the list", name.escape_ascii()),
         }
+    }
+}
+
+impl ByLogin {
+    fn build<'a>(
+        of: OfLogin,
+        (children, default): Named<'a>,
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let mut nodes = Vec::new();
+        let mut names = BTreeMap::new();
+        for (name, route) in children {
+            names.insert(name.as_bytes().to_vec(), nodes.len());
+            nodes.push(maker.node(route)?);
+        }
+        nodes.push(maker.default(default, &format!("no route for this client's {}", of.noun()))?);
+        let default = nodes.len() - 1;
+        Ok(maker.choose(Self { of, names, default }, nodes))
+    }
+}
+
+impl<'a> Build<'a, Named<'a>> for routes::ByUser {
+    fn build(&'a self, children: Named<'a>, maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+        ByLogin::build(OfLogin::User, children, maker)
+    }
+}
+
+impl<'a> Build<'a, Named<'a>> for routes::BySchema {
+    fn build(&'a self, children: Named<'a>, maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+        ByLogin::build(OfLogin::Schema, children, maker)
     }
 }

@@ -1,9 +1,16 @@
 //! by_routing_prefix: mcrouter's `/region/cluster/` before a key names the route, or several routes.
 
-use super::Random;
-use crate::route::{
-    glob::glob,
-    tree::{Children, Choose, Fan, Query},
+use super::{
+    Random, StripPrefix,
+    hidden_prefix::{HidePrefix, prefix},
+};
+use crate::{
+    config::routes::{self, Spec},
+    route::{
+        compile::{Build, CompileError, Maker, Named},
+        glob::glob,
+        tree::{Children, Choose, Fan, Leaf, Node, NodeId, Query},
+    },
 };
 
 /// The route `by_routing_prefix`. Child `2 i` is route `i` as configured, for keys without a prefix. Child
@@ -16,18 +23,9 @@ pub(in crate::route) struct ByRoutingPrefix {
     pub(in crate::route) default: usize,
 }
 
-/// The `/region/cluster/` that a key begins with; `None`: the key has no such prefix.
-pub(super) fn prefix(key: &[u8]) -> Option<&[u8]> {
-    if key.first() != Some(&b'/') {
-        return None;
-    }
-    let mut slashes = memchr::memchr_iter(b'/', key).skip(2);
-    slashes.next().map(|end| &key[..=end])
-}
-
 impl Choose for ByRoutingPrefix {
     fn name(&self) -> &'static str {
-        "by_routing_prefix"
+        routes::ByRoutingPrefix::NAME
     }
 
     #[inline]
@@ -107,7 +105,7 @@ fn matches(pattern: &[u8], prefix: &[u8]) -> bool {
 
 impl Fan for ByPrefixPattern {
     fn name(&self) -> &'static str {
-        "by_routing_prefix"
+        routes::ByRoutingPrefix::NAME
     }
 
     fn choose(&self, query: &Query<'_>, _: &mut Random, others: &mut Vec<u32>) -> usize {
@@ -129,6 +127,49 @@ impl Fan for ByPrefixPattern {
             routes.len(),
             self.prefixes.len()
         )
+    }
+}
+
+impl<'a> Build<'a, Named<'a>> for routes::ByRoutingPrefix {
+    fn build(&'a self, (children, _): Named<'a>, maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+        let mut nodes = Vec::new();
+        // The routes for prefixes of none of them.
+        let mut by_pattern = Vec::new();
+        let mut same = Vec::new();
+        for (prefix, route) in children {
+            // A server that keeps prefixes gets that of the key.
+            let plain = maker.node(route)?;
+            let with_prefix = match maker.keeps_prefixes() {
+                true => maker.with_prefix(Some(prefix), route)?,
+                false => plain,
+            };
+            let strip = maker.wrap(StripPrefix, with_prefix);
+            let first = children.iter().position(|(_, other)| other == route);
+            same.push(first.unwrap_or(by_pattern.len()));
+            nodes.extend([plain, strip]);
+            by_pattern.push(match maker.keeps_prefixes() {
+                true => {
+                    let asked = maker.with_asked_prefix(route)?;
+                    maker.wrap(HidePrefix, asked)
+                }
+                false => strip,
+            });
+        }
+        let prefixes = children.iter().map(|(prefix, _)| prefix.as_bytes().to_vec());
+        let prefixes: Vec<Vec<u8>> = prefixes.collect();
+        let default = prefixes
+            .iter()
+            .position(|prefix| prefix == self.default.as_bytes())
+            .ok_or_else(|| CompileError::Unknown(self.default.clone()))?;
+        by_pattern.push(maker.push(Node::Leaf(Leaf::Error("RootRoute: No rh found".into()))));
+        let several = ByPrefixPattern {
+            prefixes: prefixes.clone(),
+            same,
+            default,
+            takes_unknown: self.takes_unknown,
+        };
+        nodes.push(maker.fan(several, by_pattern));
+        Ok(maker.choose(ByRoutingPrefix { prefixes, default }, nodes))
     }
 }
 

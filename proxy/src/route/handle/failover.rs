@@ -5,12 +5,17 @@ use std::cell::Cell;
 
 use proxima_wire::message::{Class, Outcome};
 
+use super::ModifyTtl;
 use crate::{
-    config::schema::{FailoverErrors, FailoverLimit},
+    config::{
+        routes::{self, Spec},
+        schema::{FailoverErrors, FailoverLimit, Route, TtlAction},
+    },
     metrics::FailoverCounts,
     route::{
         Answer,
-        tree::{Attempt, Children, Query, Tried},
+        compile::{Build, CompileError, Maker},
+        tree::{Attempt, Children, NodeId, Query, Tried},
     },
 };
 
@@ -19,7 +24,7 @@ const TOUCH: &str = "touch";
 
 /// The order in which children are asked. The first one is always child 0.
 pub(in crate::route) trait Policy: Send {
-    /// The child behind those that were asked; `None`: there is none.
+    /// The child behind those that were asked; `None`: all were asked.
     fn next(&self, query: &Query<'_>, tried: &Tried, children: &Children<'_>) -> Option<usize>;
     /// Notes a failure, and decides whether it may be followed by another try.
     fn allows(&self, _tried: &mut Tried, _outcome: Outcome) -> bool {
@@ -105,7 +110,7 @@ impl Failover {
 
 impl Attempt for Failover {
     fn name(&self) -> &'static str {
-        "failover"
+        routes::Failover::NAME
     }
 
     fn next(
@@ -185,6 +190,35 @@ impl Attempt for Failover {
             Some(policy) => format!("the next after an error, {}", policy.why()),
             None => "the next after an error".into(),
         }
+    }
+}
+
+impl<'a> Build<'a, &'a routes::Children> for routes::Failover {
+    fn build(
+        &'a self,
+        children: &'a routes::Children,
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let nodes = maker.children(children)?;
+        maker.failover(nodes, &self.rules)
+    }
+}
+
+impl<'a> Build<'a, (&'a Route, &'a routes::Children)> for routes::FailoverWithTtl {
+    fn build(
+        &'a self,
+        (normal, failover): (&'a Route, &'a routes::Children),
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let mut nodes = vec![maker.node(normal)?];
+        for stand_in in maker.children(failover)? {
+            let bound = ModifyTtl {
+                ttl: i64::from(self.ttl),
+                action: TtlAction::Min,
+            };
+            nodes.push(maker.wrap(bound, stand_in));
+        }
+        maker.failover(nodes, &self.rules)
     }
 }
 

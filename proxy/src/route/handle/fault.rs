@@ -6,10 +6,15 @@ use proxima_wire::message::{Outcome, Request};
 
 use super::Random;
 use crate::{
+    config::{
+        routes::{self, Spec},
+        schema::Route,
+    },
     micros::Micros,
     route::{
         Answer,
-        tree::{Query, Wrap, Wrapped},
+        compile::{Build, CompileError, Maker},
+        tree::{NodeId, Query, Wrap, Wrapped},
     },
 };
 
@@ -19,7 +24,7 @@ pub(in crate::route) struct Delay(pub(in crate::route) Duration);
 
 impl Wrap for Delay {
     fn name(&self) -> &'static str {
-        "fault"
+        routes::Fault::NAME
     }
 
     fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, _: &mut Random) -> Wrapped {
@@ -41,7 +46,7 @@ pub(in crate::route) struct After(pub(in crate::route) Duration);
 
 impl Wrap for After {
     fn name(&self) -> &'static str {
-        "fault"
+        routes::Fault::NAME
     }
 
     fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, _: &mut Random) -> Wrapped {
@@ -76,7 +81,7 @@ impl Total {
 
 impl Wrap for Total {
     fn name(&self) -> &'static str {
-        "fault"
+        routes::Fault::NAME
     }
 
     fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, random: &mut Random) -> Wrapped {
@@ -98,7 +103,7 @@ pub(in crate::route) struct Fail(pub(in crate::route) f64);
 
 impl Wrap for Fail {
     fn name(&self) -> &'static str {
-        "fault"
+        routes::Fault::NAME
     }
 
     fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, random: &mut Random) -> Wrapped {
@@ -111,6 +116,27 @@ impl Wrap for Fail {
 
     fn why(&self) -> String {
         format!("errors {} %", self.0 * 100.0)
+    }
+}
+
+impl<'a> Build<'a, &'a Route> for routes::Fault {
+    fn build(&'a self, child: &'a Route, maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+        let mut node = maker.node(child)?;
+        if self.error_rate > 0.0 {
+            node = maker.wrap(Fail(self.error_rate), node);
+        }
+        // The delays are around the errors, so that requests that will fail are held as well.
+        if !self.delay.is_zero() {
+            node = maker.wrap(Delay(self.delay), node);
+        }
+        if !self.delay_after.is_zero() {
+            node = maker.wrap(After(self.delay_after), node);
+        }
+        if !self.total.is_empty() {
+            let shares = self.total.clone();
+            node = maker.wrap(Total { shares }, node);
+        }
+        Ok(node)
     }
 }
 

@@ -6,8 +6,14 @@ use proxima_wire::hash::{self, Distribution};
 
 use super::Random;
 use crate::{
-    config::schema::{Hash, OnEject},
-    route::tree::{Children, Choose, Query},
+    config::{
+        routes::{self, Spec},
+        schema::{Algorithm, Hash, OnEject},
+    },
+    route::{
+        compile::{Build, CompileError, Maker},
+        tree::{Children, Choose, NodeId, Query},
+    },
 };
 
 /// The route `hash`.
@@ -44,7 +50,7 @@ impl HashRoute {
 
 impl Choose for HashRoute {
     fn name(&self) -> &'static str {
-        "hash"
+        routes::ByHash::NAME
     }
 
     fn is_hash(&self) -> bool {
@@ -73,5 +79,26 @@ impl Choose for HashRoute {
         let key = self.hashed(query.key).escape_ascii().to_string();
         let algorithm = self.spec.algorithm;
         format!("{algorithm} of {key:?}: number {chosen} of {}", children.len())
+    }
+}
+
+impl<'a> Build<'a, &'a routes::Children> for routes::ByHash {
+    fn build(
+        &'a self,
+        children: &'a routes::Children,
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let of_pool = match children {
+            routes::Children::Pool(name) => maker.config().pools.get(name).map(|pool| &pool.hash),
+            routes::Children::List(_) => None,
+        };
+        let spec = self
+            .hash
+            .as_ref()
+            .or(of_pool)
+            .cloned()
+            .unwrap_or_else(|| Hash::of(Algorithm::Ch3));
+        let nodes = maker.children(children)?;
+        maker.hash(spec, nodes, || format!("{children:?}"))
     }
 }

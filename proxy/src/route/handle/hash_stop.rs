@@ -4,7 +4,16 @@
 use proxima_wire::hash::routing_key;
 
 use super::Random;
-use crate::route::tree::{Children, Choose, Query};
+use crate::{
+    config::{
+        routes::{self, Spec},
+        schema::Route,
+    },
+    route::{
+        compile::{Build, CompileError, Maker},
+        tree::{Children, Choose, Leaf, Node, NodeId, Query},
+    },
+};
 
 /// The route `hash_stop`.
 #[derive(Debug)]
@@ -25,7 +34,7 @@ impl HashStop {
 
 impl Choose for HashStop {
     fn name(&self) -> &'static str {
-        "hash_stop"
+        routes::HashStop::NAME
     }
 
     fn choose(&self, query: &Query<'_>, _: &Children<'_>, _: &mut Random) -> usize {
@@ -37,6 +46,22 @@ impl Choose for HashStop {
             true => "the key has a `|#|` and no prefix that may have one".into(),
             false => "the key may be written so".into(),
         }
+    }
+}
+
+impl<'a> Build<'a, &'a Route> for routes::HashStop {
+    fn build(&'a self, child: &'a Route, maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+        let child = maker.node(child)?;
+        let refused = maker.push(Node::Leaf(Leaf::Error(HashStop::REFUSED.into())));
+        let prefixes = self.prefixes.iter().map(|prefix| prefix.as_bytes().to_vec());
+        let handle = HashStop {
+            prefixes: prefixes.collect(),
+        };
+        // It looks at the whole key, whatever its own children look at.
+        Ok(maker.push(Node::Choose {
+            handle: Box::new(handle),
+            children: vec![child, refused],
+        }))
     }
 }
 

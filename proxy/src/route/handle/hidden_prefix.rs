@@ -6,8 +6,17 @@
 
 use proxima_wire::message::{Outcome, Request};
 
-use super::{Random, by_routing_prefix::prefix};
+use super::Random;
 use crate::route::tree::{Query, Wrap, Wrapped};
+
+/// The `/region/cluster/` that a key begins with; `None`: the key has no such prefix.
+pub(super) fn prefix(key: &[u8]) -> Option<&[u8]> {
+    if key.first() != Some(&b'/') {
+        return None;
+    }
+    let mut slashes = memchr::memchr_iter(b'/', key).skip(2);
+    slashes.next().map(|end| &key[..=end])
+}
 
 /// A key as its routing prefix and the rest. The prefix is empty if there is none.
 pub(in crate::route) fn behind_prefix(key: &[u8]) -> (&[u8], &[u8]) {

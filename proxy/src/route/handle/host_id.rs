@@ -2,8 +2,12 @@
 
 use super::Random;
 use crate::{
+    config::routes::{self, Spec},
     micros::Micros,
-    route::tree::{Children, Choose, Query},
+    route::{
+        compile::{Build, CompileError, Maker},
+        tree::{Children, Choose, NodeId, Query},
+    },
 };
 
 /// The route `host_id`.
@@ -15,7 +19,7 @@ pub(in crate::route) struct HostId {
 
 impl Choose for HostId {
     fn name(&self) -> &'static str {
-        "host_id"
+        routes::HostId::NAME
     }
 
     fn choose(&self, _: &Query<'_>, children: &Children<'_>, _: &mut Random) -> usize {
@@ -28,5 +32,17 @@ impl Choose for HostId {
 
     fn why(&self, _: &Query<'_>, children: &Children<'_>, _: usize) -> String {
         format!("host id {} mod {}", self.id, children.len())
+    }
+}
+
+impl<'a> Build<'a, &'a routes::Children> for routes::HostId {
+    fn build(
+        &'a self,
+        children: &'a routes::Children,
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let nodes = maker.children(children)?;
+        let id = maker.host_number(&self.salt);
+        Ok(maker.one_of(HostId { id }, nodes))
     }
 }

@@ -7,10 +7,12 @@ use proxima_wire::hash::routing_key;
 
 use super::Random;
 use crate::{
+    config::{routes, schema::Route},
     micros::Micros,
     route::{
+        compile::{Build, CompileError, Maker},
         order::Order,
-        tree::{Children, Choose, Query},
+        tree::{Children, Choose, NodeId, Query},
     },
 };
 
@@ -86,6 +88,21 @@ impl Choose for ByPart {
 
     fn why(&self, query: &Query<'_>, children: &Children<'_>, chosen: usize) -> String {
         self.choice.why(&self.narrowed(query), children, chosen)
+    }
+}
+
+impl<'a> Build<'a, &'a Route> for routes::KeyPart {
+    fn build(&'a self, child: &'a Route, maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+        let parts = Parts {
+            count: self.parts,
+            delimiter: self.delimiter,
+        };
+        // Every choice below looks at these parts of the key alone.
+        let narrower = [&maker.parts[..], &[parts]].concat();
+        let outer = std::mem::replace(&mut maker.parts, narrower.into());
+        let made = maker.node(child);
+        maker.parts = outer;
+        made
     }
 }
 

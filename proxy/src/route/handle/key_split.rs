@@ -3,8 +3,17 @@
 
 use proxima_wire::message::Class;
 
-use super::Random;
-use crate::route::tree::{Children, Choose, Fan, Query};
+use super::{Insert, Place, Random};
+use crate::{
+    config::{
+        routes::{self, Spec},
+        schema::Route,
+    },
+    route::{
+        compile::{Build, CompileError, Maker},
+        tree::{Children, Choose, Fan, NodeId, Query, Wait},
+    },
+};
 
 /// The route `key_split`: the copies that a request goes to.
 #[derive(Debug)]
@@ -22,13 +31,16 @@ const LONGEST: usize = 5;
 /// The longest key of a server.
 const KEY: usize = 250;
 
+/// Commands that store a value whatever is there.
+const STORES: [&str; 3] = ["set", "ms", "SET"];
+
 fn is_split(key: &[u8]) -> bool {
     !key.is_empty() && key.len() + LONGEST <= KEY
 }
 
 impl Fan for KeySplit {
     fn name(&self) -> &'static str {
-        "key_split"
+        routes::KeySplit::NAME
     }
 
     fn choose(&self, query: &Query<'_>, _: &mut Random, others: &mut Vec<u32>) -> usize {
@@ -59,7 +71,7 @@ pub(in crate::route) struct FirstHit {
 
 impl Choose for FirstHit {
     fn name(&self) -> &'static str {
-        "key_split"
+        routes::KeySplit::NAME
     }
 
     fn choose(&self, query: &Query<'_>, _: &Children<'_>, _: &mut Random) -> usize {
@@ -72,6 +84,38 @@ impl Choose for FirstHit {
             0 => "this host's copy alone".into(),
             _ => "the first copy that has the key".into(),
         }
+    }
+}
+
+impl<'a> Build<'a, &'a Route> for routes::KeySplit {
+    fn build(&'a self, child: &'a Route, maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+        let child = maker.node(child)?;
+        let mut children = vec![child];
+        for copy in 1..self.copies {
+            let insert = Insert {
+                place: Place::Stop,
+                text: format!("::{copy}").into(),
+                of: Self::NAME,
+            };
+            children.push(maker.wrap(insert, child));
+        }
+        let stores = STORES.iter().filter(|_| self.all_sync);
+        let handle = KeySplit {
+            copies: self.copies,
+            own: (maker.host_number("") % u64::from(self.copies.max(1))) as u32,
+            all: stores.filter_map(|name| maker.protocol.command(name)).collect(),
+        };
+        let one = maker.fan(handle, children.clone());
+        if !self.first_hit {
+            return Ok(one);
+        }
+        let all = maker.gather_of(Wait::Hit, children);
+        let own = ["lease-get", "metaget"];
+        let own = own
+            .iter()
+            .filter_map(|name| maker.protocol.command(name))
+            .collect();
+        Ok(maker.choose(FirstHit { own }, vec![one, all]))
     }
 }
 

@@ -11,9 +11,16 @@ use proxima_wire::{
     message::Outcome,
 };
 
-use crate::route::{
-    Answer,
-    tree::{Asked, Begin, Give, Run, Script, Turn},
+use crate::{
+    config::{
+        routes::{self, Spec},
+        schema::Route,
+    },
+    route::{
+        Answer,
+        compile::{Build, CompileError, Maker},
+        tree::{Asked, Begin, Give, NodeId, Run, Script, Turn},
+    },
 };
 
 /// The route `l1_l2_cache`.
@@ -45,7 +52,7 @@ const L2: usize = 1;
 
 impl Script for L1L2Cache {
     fn name(&self) -> &'static str {
-        "l1_l2_cache"
+        routes::L1L2Cache::NAME
     }
 
     fn begin(&self, asked: &Asked<'_>) -> Begin {
@@ -115,5 +122,25 @@ impl Run for Get {
             Some(told) => turn.and_tell(L1, told),
             None => turn,
         }
+    }
+}
+
+impl<'a> Build<'a, [&'a Route; 2]> for routes::L1L2Cache {
+    fn build(&'a self, [l1, l2]: [&'a Route; 2], maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+        let children = vec![maker.node(l1)?, maker.node(l2)?];
+        let misses = self.misses.map(|(ttl, period)| {
+            Arc::new(Misses {
+                ttl,
+                period: period.max(1),
+                found: AtomicU32::new(0),
+            })
+        });
+        maker.script(
+            L1L2Cache {
+                ttl: self.ttl,
+                misses,
+            },
+            children,
+        )
     }
 }

@@ -3,9 +3,17 @@
 
 use proxima_wire::hash::{Distribution, Node, murmur64a};
 
+use crate::{
+    config::routes,
+    route::{
+        compile::{Build, CompileError, Maker},
+        tree::NodeId,
+    },
+};
+
 /// The children of this host, in the order in which they are asked. Each of the `weights`, from 0 to 1, is
 /// that of a child, and `seed` is a number that other hosts do not have.
-pub(in crate::route) fn chosen(mut weights: Vec<f64>, count: usize, seed: u64) -> Vec<usize> {
+fn chosen(mut weights: Vec<f64>, count: usize, seed: u64) -> Vec<usize> {
     let mut left: Vec<usize> = (0..weights.len()).collect();
     let mut chosen = Vec::new();
     let mut seed = seed;
@@ -21,6 +29,23 @@ pub(in crate::route) fn chosen(mut weights: Vec<f64>, count: usize, seed: u64) -
         chosen.push(left.remove(next));
     }
     chosen
+}
+
+impl<'a> Build<'a, &'a routes::Children> for routes::Latest {
+    fn build(
+        &'a self,
+        children: &'a routes::Children,
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let seed = maker.host_number(&self.salt) ^ maker.worker_number(self.per_worker);
+        let nodes = maker.children(children)?;
+        let mut weights = self.weights.clone().unwrap_or_default();
+        weights.resize(nodes.len(), 1.0);
+        let chosen = chosen(weights, self.count, seed);
+        let chosen = chosen.into_iter().filter_map(|child| nodes.get(child).copied());
+        let chosen = chosen.collect();
+        maker.failover(chosen, &self.rules)
+    }
 }
 
 #[cfg(test)]

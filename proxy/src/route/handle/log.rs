@@ -7,10 +7,15 @@ use tracing::field::display;
 
 use super::Random;
 use crate::{
+    config::{
+        routes::{self, Spec},
+        schema::Route,
+    },
     micros::Micros,
     route::{
         Answer,
-        tree::{Query, Wrap, Wrapped},
+        compile::{Build, CompileError, Maker},
+        tree::{NodeId, Query, Wrap, Wrapped},
     },
 };
 
@@ -20,7 +25,7 @@ pub(in crate::route) struct Log;
 
 impl Wrap for Log {
     fn name(&self) -> &'static str {
-        "log"
+        routes::Log::NAME
     }
 
     fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, _: &mut Random) -> Wrapped {
@@ -45,5 +50,12 @@ impl Wrap for Log {
 
     fn why(&self) -> String {
         "writes a line to the log".into()
+    }
+}
+
+impl<'a> Build<'a, &'a Route> for routes::Log {
+    fn build(&'a self, child: &'a Route, maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+        let child = maker.node(child)?;
+        Ok(maker.wrap(Log, child))
     }
 }

@@ -12,10 +12,15 @@ use proxima_wire::{
 
 use super::Random;
 use crate::{
+    config::{
+        routes::{self, Spec},
+        schema::Route,
+    },
     micros::Micros,
     route::{
         Answer,
-        tree::{Asked, Begin, Children, Choose, Give, Query, Run, Script, Turn},
+        compile::{Build, CompileError, Maker},
+        tree::{Asked, Begin, Children, Choose, Give, NodeId, Query, Run, Script, Turn, Wait},
     },
 };
 
@@ -73,7 +78,7 @@ impl Migrate {
 
 impl Choose for Migrate {
     fn name(&self) -> &'static str {
-        "migrate"
+        routes::Migrate::NAME
     }
 
     fn choose(&self, query: &Query<'_>, _: &Children<'_>, _: &mut Random) -> usize {
@@ -105,7 +110,7 @@ pub(in crate::route) struct Fill;
 
 impl Script for Fill {
     fn name(&self) -> &'static str {
-        "migrate"
+        routes::Migrate::NAME
     }
 
     fn begin(&self, asked: &Asked<'_>) -> Begin {
@@ -131,6 +136,28 @@ impl Run for Fill {
             }
             None => turn,
         }
+    }
+}
+
+impl<'a> Build<'a, [&'a Route; 2]> for routes::Migrate {
+    fn build(
+        &'a self,
+        [from, to]: [&'a Route; 2],
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let (from, to) = (maker.node(from)?, maker.node(to)?);
+        let both = maker.gather_of(Wait::All, vec![from, to]);
+        let mut children = vec![from, to, both];
+        let lease_set = maker.protocol.command("lease-set");
+        if lease_set.is_some() {
+            children.push(maker.script(Fill, vec![to, from])?);
+        }
+        let handle = Migrate {
+            start: Micros::secs(self.start),
+            interval: self.interval,
+            lease_set,
+        };
+        Ok(maker.choose(handle, children))
     }
 }
 

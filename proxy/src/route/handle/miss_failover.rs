@@ -3,9 +3,13 @@
 
 use proxima_wire::message::{Class, Outcome};
 
-use crate::route::{
-    Answer,
-    tree::{Attempt, Children, Query, Tried},
+use crate::{
+    config::routes::{self, Spec},
+    route::{
+        Answer,
+        compile::{Build, CompileError, Maker},
+        tree::{Attempt, Children, NodeId, Query, Tried},
+    },
 };
 
 /// The route `miss_failover`.
@@ -19,7 +23,7 @@ pub(in crate::route) struct MissFailover {
 
 impl Attempt for MissFailover {
     fn name(&self) -> &'static str {
-        "miss_failover"
+        routes::MissFailover::NAME
     }
 
     fn next(
@@ -58,6 +62,21 @@ impl Attempt for MissFailover {
 
     fn why(&self) -> String {
         "the next after a miss or an error".into()
+    }
+}
+
+impl<'a> Build<'a, &'a routes::Children> for routes::MissFailover {
+    fn build(
+        &'a self,
+        children: &'a routes::Children,
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let nodes = maker.children(children)?;
+        let handle = MissFailover {
+            best_on_error: self.best_on_error,
+            touch: maker.protocol.command("touch"),
+        };
+        Ok(maker.attempt(handle, nodes))
     }
 }
 

@@ -1,4 +1,5 @@
-//! The handles of the routes, one file each: a handle is its decision, and the reason that it gives for it.
+//! The handles of the routes, one file each: a handle is its decision, the reason that it gives for it, and how
+//! its nodes are built from what the configuration says.
 
 mod all;
 mod big_value;
@@ -36,12 +37,14 @@ mod random;
 mod rate_limit;
 mod rendezvous_order;
 mod round_robin;
+mod sample;
 mod shadow;
 mod shadow_leases;
 mod shard_split;
 mod share_anew;
 mod size_split;
 mod slow_warm_up;
+mod spool;
 mod staging;
 mod strip_prefix;
 mod time_left;
@@ -49,50 +52,63 @@ mod warm_up;
 
 pub(super) use self::{
     all::name as gather_name,
-    big_value::BigValue,
     by_client::ByClient,
-    by_key::ByKey,
-    by_key_pattern::ByKeyPattern,
-    by_login::ByLogin,
-    by_operation::{ByOperation, CLASSES},
-    by_prefix::ByPrefix,
-    by_routing_prefix::{ByPrefixPattern, ByRoutingPrefix},
     failover::{Failover, Policy, Tokens},
-    fault::{After, Delay, Fail, Total},
     hash::HashRoute,
     hash_order::HashOrder,
-    hash_stop::HashStop,
-    hidden_prefix::{BareKey, HidePrefix, behind_prefix},
-    host_id::HostId,
+    hidden_prefix::{BareKey, behind_prefix},
     in_turn::InTurn,
     insert::{Insert, Place},
     key_part::{ByPart, Parts},
-    key_split::{FirstHit, KeySplit},
-    l1_l2_cache::{L1L2Cache, Misses},
-    latest::chosen as latest_of,
     lease_pairing::LeasePairing,
     least_failures::LeastFailures,
-    log::Log,
-    migrate::{Fill, Migrate},
-    miss_failover::MissFailover,
     modify_key::ModifyKey,
     modify_ttl::ModifyTtl,
-    nearest::Nearest,
     outstanding_limit::OutstandingLimit,
     pool_state::{Assigned, Held, Redirected},
     random::RandomChild,
-    rate_limit::{Bucket, RateLimit},
     rendezvous_order::RendezvousOrder,
-    round_robin::RoundRobin,
-    shadow::{Sample, Sampled, Shadow},
     shadow_leases::ShadowLeases,
-    shard_split::{ShardSplit, Split},
     share_anew::ShareAnew,
-    size_split::SizeSplit,
-    slow_warm_up::{HitRate, SlowWarmUp, WatchHits},
-    staging::Staging,
     strip_prefix::StripPrefix,
     time_left::TimeLeft,
-    warm_up::{AddedExpiry, WarmUp},
 };
-use crate::random::Random;
+use super::{
+    compile::{Build, CompileError, Maker, Named},
+    tree::NodeId,
+};
+use crate::{
+    config::routes::{Children, Keyed, Of, One, Pair, Route},
+    random::Random,
+};
+
+/// Builds the routes of a shape, each as its file says.
+macro_rules! build {
+    ($shape:ident over $below:ty: $($spec:ident)+) => {
+        impl<'a> Build<'a, $below> for $shape {
+            fn build(&'a self, below: $below, maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+                match self {
+                    $(Self::$spec(spec) => spec.build(below, maker),)+
+                }
+            }
+        }
+    };
+}
+
+build! {
+    One over &'a Route: ModifyKey ModifyTtl KeyPart HashStop ShardSplit KeySplit OutstandingLimit BigValue Log
+        Spool Fault
+}
+
+build! {
+    Of over &'a Children: ByHash Nearest Random RoundRobin HostId ByClient Latest AllSync AllMajority AllFastest
+        AllInitial AllAsync Failover MissFailover
+}
+
+build! {
+    Pair over [&'a Route; 2]: Migrate WarmUp SlowWarmUp Staging L1L2Cache SizeSplit RateLimit ByKey
+}
+
+build! {
+    Keyed over Named<'a>: ByOperation ByPrefix ByUser BySchema ByKeyPattern ByRoutingPrefix
+}

@@ -3,7 +3,16 @@
 use proxima_wire::message::{Outcome, Request};
 
 use super::Random;
-use crate::route::tree::{Query, Wrap, Wrapped};
+use crate::{
+    config::{
+        routes::{self, Spec},
+        schema::Route,
+    },
+    route::{
+        compile::{Build, CompileError, Maker},
+        tree::{NodeId, Query, Wrap, Wrapped},
+    },
+};
 
 /// The route `modify_key`.
 #[derive(Debug)]
@@ -45,7 +54,7 @@ impl ModifyKey {
 
 impl Wrap for ModifyKey {
     fn name(&self) -> &'static str {
-        "modify_key"
+        routes::ModifyKey::NAME
     }
 
     fn request(&self, request: &Request, _: &[u8], query: &Query<'_>, _: &mut Random) -> Wrapped {
@@ -83,6 +92,23 @@ impl Wrap for ModifyKey {
             self.ensure_prefix.escape_ascii().to_string(),
             self.suffix.escape_ascii().to_string()
         )
+    }
+}
+
+impl<'a> Build<'a, &'a Route> for routes::ModifyKey {
+    fn build(&'a self, child: &'a Route, maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+        let child = match self.routing_prefix.as_deref() {
+            None => maker.node(child)?,
+            Some("") => maker.with_prefix(None, child)?,
+            prefix => maker.with_prefix(prefix, child)?,
+        };
+        let handle = ModifyKey {
+            ensure_prefix: self.ensure_prefix.clone().into(),
+            replace_prefix: self.replace_prefix.clone().map(Into::into),
+            in_place: self.in_place,
+            suffix: self.suffix.clone().into(),
+        };
+        Ok(maker.wrap(handle, child))
     }
 }
 

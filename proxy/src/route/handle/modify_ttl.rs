@@ -4,9 +4,15 @@ use proxima_wire::message::Request;
 
 use super::Random;
 use crate::{
-    config::schema::TtlAction,
+    config::{
+        routes::{self, Spec},
+        schema::{Route, TtlAction},
+    },
     protocol::Expiry,
-    route::tree::{Query, Wrap, Wrapped},
+    route::{
+        compile::{Build, CompileError, Maker},
+        tree::{NodeId, Query, Wrap, Wrapped},
+    },
 };
 
 /// The route `modify_ttl`.
@@ -20,7 +26,7 @@ pub(in crate::route) struct ModifyTtl {
 
 impl Wrap for ModifyTtl {
     fn name(&self) -> &'static str {
-        "modify_ttl"
+        routes::ModifyTtl::NAME
     }
 
     fn request(&self, request: &Request, message: &[u8], query: &Query<'_>, _: &mut Random) -> Wrapped {
@@ -42,5 +48,13 @@ impl Wrap for ModifyTtl {
 
     fn why(&self) -> String {
         format!("expiry {:?} {} s", self.action, self.ttl).to_lowercase()
+    }
+}
+
+impl<'a> Build<'a, &'a Route> for routes::ModifyTtl {
+    fn build(&'a self, child: &'a Route, maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+        let child = maker.node(child)?;
+        let &Self { ttl, action } = self;
+        Ok(maker.wrap(ModifyTtl { ttl, action }, child))
     }
 }

@@ -6,11 +6,13 @@ use std::{cell::RefCell, sync::Arc};
 
 use super::Random;
 use crate::{
+    config::routes::{self, Spec},
     members::Locality,
     micros::Micros,
     route::{
+        compile::{Build, CompileError, Maker},
         order::Order,
-        tree::{Children, Choose, Query},
+        tree::{Children, Choose, NodeId, Query},
     },
 };
 
@@ -23,7 +25,7 @@ pub(in crate::route) struct Nearest {
 
 impl Choose for Nearest {
     fn name(&self) -> &'static str {
-        "nearest"
+        routes::Nearest::NAME
     }
 
     #[inline]
@@ -80,5 +82,21 @@ impl Choose for Nearest {
             lost => text.push_str(&format!("; {lost} passed by, as their names do not resolve")),
         }
         text
+    }
+}
+
+impl<'a> Build<'a, &'a routes::Children> for routes::Nearest {
+    fn build(
+        &'a self,
+        children: &'a routes::Children,
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let mut nodes = maker.children(children)?;
+        nodes.sort_by_key(|&node| maker.distance(node));
+        maker.warn_if_none_is_local(children, &nodes);
+        Ok(match nodes[..] {
+            [only] => only,
+            _ => maker.choose(Nearest::default(), nodes),
+        })
     }
 }

@@ -11,9 +11,15 @@ use proxima_wire::message::Request;
 
 use super::Random;
 use crate::{
-    config::schema::Queue,
+    config::{
+        routes::{self, Spec},
+        schema::{Queue, Route},
+    },
     engine::{ClientId, FlightId},
-    route::tree::{Query, Wrap, Wrapped},
+    route::{
+        compile::{Build, CompileError, Maker},
+        tree::{NodeId, Query, Wrap, Wrapped},
+    },
 };
 
 /// The route `outstanding_limit`.
@@ -66,7 +72,7 @@ impl Wrap for OutstandingLimit {
     fn name(&self) -> &'static str {
         match self.queue {
             Some(Queue { most: 0, .. }) => "shadow_limit",
-            _ => "outstanding_limit",
+            _ => routes::OutstandingLimit::NAME,
         }
     }
 
@@ -105,6 +111,31 @@ impl Wrap for OutstandingLimit {
 
     fn why(&self) -> String {
         format!("at most {} requests under way", self.most)
+    }
+}
+
+impl OutstandingLimit {
+    /// A limit around this child.
+    pub(super) fn around(
+        child: NodeId,
+        most: usize,
+        queue: Option<Queue>,
+        maker: &mut Maker<'_, '_>,
+    ) -> NodeId {
+        let state = RefCell::default();
+        maker.wrap(Self { most, queue, state }, child)
+    }
+}
+
+impl<'a> Build<'a, &'a Route> for routes::OutstandingLimit {
+    fn build(&'a self, child: &'a Route, maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+        let child = maker.node(child)?;
+        Ok(OutstandingLimit::around(
+            child,
+            self.most,
+            self.queue.clone(),
+            maker,
+        ))
     }
 }
 

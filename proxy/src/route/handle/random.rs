@@ -1,9 +1,13 @@
 //! random: any child, and a live one where there is one.
 
 use crate::{
+    config::routes::{self, Spec},
     micros::Micros,
     random::Random,
-    route::tree::{Children, Choose, Query},
+    route::{
+        compile::{Build, CompileError, Maker},
+        tree::{Children, Choose, NodeId, Query},
+    },
 };
 
 /// The route `random`.
@@ -12,7 +16,7 @@ pub(in crate::route) struct RandomChild;
 
 impl Choose for RandomChild {
     fn name(&self) -> &'static str {
-        "random"
+        routes::Random::NAME
     }
 
     fn choose(&self, _: &Query<'_>, children: &Children<'_>, random: &mut Random) -> usize {
@@ -33,5 +37,16 @@ impl Choose for RandomChild {
 
     fn why(&self, _: &Query<'_>, children: &Children<'_>, _: usize) -> String {
         format!("one of {} by chance", children.len())
+    }
+}
+
+impl<'a> Build<'a, &'a routes::Children> for routes::Random {
+    fn build(
+        &'a self,
+        children: &'a routes::Children,
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let nodes = maker.children(children)?;
+        Ok(maker.one_of(RandomChild, nodes))
     }
 }

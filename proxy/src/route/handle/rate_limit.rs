@@ -7,9 +7,15 @@ use proxima_wire::message::Class;
 
 use super::Random;
 use crate::{
-    config::schema::Rate,
+    config::{
+        routes::{self, Spec},
+        schema::{Rate, Route},
+    },
     micros::Micros,
-    route::tree::{Children, Choose, Query},
+    route::{
+        compile::{Build, CompileError, Maker},
+        tree::{Children, Choose, NodeId, Query},
+    },
 };
 
 /// A bucket of tokens that fills with time. It is full at the start.
@@ -46,7 +52,7 @@ impl Bucket {
 /// The route `rate_limit`.
 #[derive(Debug)]
 pub(in crate::route) struct RateLimit {
-    /// The limit of reads; `None`: there is none.
+    /// The limit of reads; `None`: no limit.
     pub(in crate::route) gets: Option<Bucket>,
     /// The limit of writes.
     pub(in crate::route) sets: Option<Bucket>,
@@ -70,7 +76,7 @@ impl RateLimit {
 
 impl Choose for RateLimit {
     fn name(&self) -> &'static str {
-        "rate_limit"
+        routes::RateLimit::NAME
     }
 
     fn choose(&self, query: &Query<'_>, _: &Children<'_>, _: &mut Random) -> usize {
@@ -92,6 +98,24 @@ impl Choose for RateLimit {
             (Some(bucket), 0) => format!("within {} a second", bucket.rate.per_second),
             (Some(bucket), _) => format!("over {} a second", bucket.rate.per_second),
         }
+    }
+}
+
+impl<'a> Build<'a, [&'a Route; 2]> for routes::RateLimit {
+    fn build(
+        &'a self,
+        [child, fallback]: [&'a Route; 2],
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let (child, fallback) = (maker.node(child)?, maker.node(fallback)?);
+        let bucket = |rate: Option<Rate>| rate.map(Bucket::new);
+        let handle = RateLimit {
+            gets: bucket(self.gets),
+            sets: bucket(self.sets),
+            deletes: bucket(self.deletes),
+            touch: maker.protocol.command("touch"),
+        };
+        Ok(maker.choose(handle, vec![child, fallback]))
     }
 }
 

@@ -4,8 +4,12 @@ use std::cell::Cell;
 
 use super::Random;
 use crate::{
+    config::routes::{self, Spec},
     micros::Micros,
-    route::tree::{Children, Choose, Query},
+    route::{
+        compile::{Build, CompileError, Maker},
+        tree::{Children, Choose, NodeId, Query},
+    },
 };
 
 /// The route `round_robin`.
@@ -17,7 +21,7 @@ pub(in crate::route) struct RoundRobin {
 
 impl Choose for RoundRobin {
     fn name(&self) -> &'static str {
-        "round_robin"
+        routes::RoundRobin::NAME
     }
 
     fn choose(&self, _: &Query<'_>, children: &Children<'_>, _: &mut Random) -> usize {
@@ -40,5 +44,16 @@ impl Choose for RoundRobin {
 
     fn why(&self, _: &Query<'_>, children: &Children<'_>, chosen: usize) -> String {
         format!("turn {} of {}", chosen + 1, children.len())
+    }
+}
+
+impl<'a> Build<'a, &'a routes::Children> for routes::RoundRobin {
+    fn build(
+        &'a self,
+        children: &'a routes::Children,
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let nodes = maker.children(children)?;
+        Ok(maker.one_of(RoundRobin::default(), nodes))
     }
 }

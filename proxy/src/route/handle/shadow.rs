@@ -1,54 +1,25 @@
 //! shadow: one child answers, and copies of some requests go to other routes, as mcrouter shadows. Child 0
 //! answers; child `n` gets the copies of shadow `n - 1`.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
-use proxima_wire::hash::{routing_key, spooky32};
+use proxima_wire::{hash::routing_key, message::Outcome};
+use xxhash_rust::xxh3::xxh3_64;
 
-use super::Random;
-use crate::route::tree::{Fan, Query};
-
-/// The requests that one shadow gets.
-#[derive(Debug)]
-pub(in crate::route) struct Sample {
-    /// The keys.
-    pub(in crate::route) keys: Sampled,
-    /// The share of the requests for these keys, from 0 to 1.
-    pub(in crate::route) share: f64,
-}
-
-impl Sample {
-    /// Does the shadow get a request for this key? `chance`: a random number, for one that gets a share.
-    pub(super) fn takes(&self, key: &[u8], chance: u64) -> bool {
-        let drawn = || (chance >> 11) as f64 / ((1_u64 << 53) as f64);
-        self.keys.has(routing_key(key, true)) && (self.share >= 1.0 || drawn() < self.share)
-    }
-}
-
-/// The keys that one shadow gets.
-#[derive(Debug)]
-pub(in crate::route) enum Sampled {
-    /// Those whose hash lies between these, which count.
-    Hashes(u32, u32),
-    /// These.
-    Listed(HashSet<Vec<u8>>),
-}
-
-impl Sampled {
-    /// The keys in this part of all keys; 0 and 1 are the ends.
-    pub(in crate::route) fn between(from: f64, to: f64) -> Self {
-        let bound = |share: f64| (share * f64::from(u32::MAX)) as u32;
-        Self::Hashes(bound(from), bound(to))
-    }
-
-    fn has(&self, key: &[u8]) -> bool {
-        match self {
-            Self::Hashes(0, u32::MAX) => true,
-            Self::Hashes(from, to) => (*from..=*to).contains(&spooky32(key, 0)),
-            Self::Listed(keys) => keys.contains(key),
-        }
-    }
-}
+use super::{
+    OutstandingLimit, Random, ShadowLeases,
+    sample::{Sample, Sampled},
+};
+use crate::{
+    config::{
+        routes::{self, Spec},
+        schema::{ErrorReply, Queue, Route, ShadowKeys},
+    },
+    route::{
+        compile::{Build, CompileError, Maker},
+        tree::{Fan, NodeId, Query},
+    },
+};
 
 /// The route `shadow`.
 #[derive(Debug)]
@@ -61,7 +32,7 @@ pub(in crate::route) struct Shadow {
 
 impl Fan for Shadow {
     fn name(&self) -> &'static str {
-        "shadow"
+        routes::Shadow::NAME
     }
 
     fn choose(&self, query: &Query<'_>, random: &mut Random, others: &mut Vec<u32>) -> usize {
@@ -92,24 +63,54 @@ impl Fan for Shadow {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_of_all_keys_are_exact() {
-        let keys = |sampled: &Sampled| -> Vec<u32> {
-            (0..100)
-                .filter(|number| sampled.has(format!("f{number}").as_bytes()))
-                .collect()
-        };
-        let tenth = [5, 7, 13, 33, 43, 46, 58, 71, 83, 85, 89, 91, 93];
-        assert_eq!(keys(&Sampled::between(0.0, 0.1)), tenth);
-        let middle = [9, 10, 20, 26, 32, 34, 42, 47, 54, 63, 64, 98];
-        assert_eq!(keys(&Sampled::between(0.4, 0.5)), middle);
-        assert_eq!(keys(&Sampled::between(0.0, 1.0)).len(), 100);
-        assert_eq!(keys(&Sampled::between(0.0, 0.0)).len(), 0);
-        let listed = Sampled::Listed([b"f7".to_vec()].into());
-        assert_eq!(keys(&listed), [7]);
+impl<'a> Build<'a, &'a Route> for [routes::Shadow] {
+    fn build(&'a self, child: &'a Route, maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+        let mut children = vec![maker.node(child)?];
+        let (mut samples, mut identities) = (Vec::new(), Vec::new());
+        for shadow in self {
+            // What a shadow fails to delete is not kept.
+            let spools = maker.spools.take();
+            let target = maker.node(&shadow.target);
+            maker.spools = spools;
+            let target = target?;
+            let none = Queue {
+                most: 0,
+                full: ErrorReply {
+                    outcome: Outcome::Busy,
+                    text: "too many copies of requests are under way".to_owned(),
+                },
+            };
+            children.push(OutstandingLimit::around(
+                target,
+                shadow.in_flight,
+                Some(none),
+                maker,
+            ));
+            let keys = match &shadow.keys {
+                ShadowKeys::Between(from, to) => Sampled::between(*from, *to),
+                ShadowKeys::Listed(keys) => {
+                    let keys = keys.iter().map(|key| key.as_bytes().to_vec());
+                    Sampled::Listed(keys.collect())
+                }
+            };
+            let share = shadow.share;
+            samples.push(Sample { keys, share });
+            // It is the same in all trees that have this shadow.
+            identities.push(xxh3_64(format!("{:?}", shadow.target).as_bytes()));
+        }
+        let samples: Arc<[Sample]> = samples.into();
+        let number = |name| maker.protocol.command(name);
+        let leases = number("lease-get").zip(number("lease-set"));
+        if leases.is_some() {
+            let handle = ShadowLeases {
+                samples: Arc::clone(&samples),
+                shadows: identities.into(),
+                table: maker.leases(),
+            };
+            let script = maker.script(handle, children.clone())?;
+            children.push(script);
+        }
+        let leases = leases.map(|(get, set)| [get, set]);
+        Ok(maker.fan(Shadow { samples, leases }, children))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proxima_wire::{hash::spooky64, memcache::lease};
 
-use super::Sample;
+use super::sample::Sample;
 use crate::route::{
     Answer,
     lease_table::{LeaseTable, LeaseToken},

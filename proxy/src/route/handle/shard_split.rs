@@ -8,10 +8,17 @@ use proxima_wire::{
     message::Class,
 };
 
-use super::Random;
+use super::{Insert, Place, Random};
 use crate::{
+    config::{
+        routes::{self, Spec},
+        schema::{Route, ShardCopies},
+    },
     micros::Micros,
-    route::tree::{Fan, Query},
+    route::{
+        compile::{Build, CompileError, Maker},
+        tree::{Fan, NodeId, Query},
+    },
 };
 
 /// The copies of one shard.
@@ -74,7 +81,7 @@ impl ShardSplit {
 
 impl Fan for ShardSplit {
     fn name(&self) -> &'static str {
-        "shard_split"
+        routes::ShardSplit::NAME
     }
 
     fn choose(&self, query: &Query<'_>, _: &mut Random, others: &mut Vec<u32>) -> usize {
@@ -98,6 +105,41 @@ impl Fan for ShardSplit {
             ),
             None => "this key has no split shard".into(),
         }
+    }
+}
+
+impl<'a> Build<'a, &'a Route> for routes::ShardSplit {
+    fn build(&'a self, child: &'a Route, maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+        let child = maker.node(child)?;
+        let most = self
+            .splits
+            .values()
+            .map(|split| split.copies.max(split.before))
+            .max();
+        let mut children = vec![child];
+        for copy in 1..most.unwrap_or(1) as usize {
+            let insert = Insert {
+                place: Place::Shard,
+                text: ShardSplit::letters(copy),
+                of: Self::NAME,
+            };
+            children.push(maker.wrap(insert, child));
+        }
+        let split = |split: &ShardCopies| Split {
+            copies: [split.before as usize, split.copies as usize],
+            start: Micros::secs(split.start),
+            period: split.period,
+            all_deletes: split.all_deletes,
+        };
+        let splits = self
+            .splits
+            .iter()
+            .map(|(shard, copies)| (shard.clone().into_bytes(), split(copies)));
+        let handle = ShardSplit {
+            splits: splits.collect(),
+            host: maker.host_number(""),
+        };
+        Ok(maker.fan(handle, children))
     }
 }
 

@@ -6,7 +6,10 @@ use proxima_wire::hash::{Distribution, Node};
 
 use super::{HashRoute, Random};
 use crate::{
-    config::distribution,
+    config::{
+        distribution,
+        routes::{self, Spec},
+    },
     members::health_changes,
     route::tree::{Children, Choose, Query},
 };
@@ -73,7 +76,7 @@ impl ShareAnew {
 
 impl Choose for ShareAnew {
     fn name(&self) -> &'static str {
-        "hash"
+        routes::ByHash::NAME
     }
 
     fn is_hash(&self) -> bool {

@@ -6,28 +6,17 @@ use proxima_wire::{
     message::Outcome,
 };
 
-use crate::route::{
-    Answer, Answers,
-    tree::{Asked, Begin, Give, Run, Script, Turn},
+use crate::{
+    config::{
+        routes::{SizeSplit, Spec},
+        schema::Route,
+    },
+    route::{
+        Answer, Answers,
+        compile::{Build, CompileError, Maker},
+        tree::{Asked, Begin, Give, NodeId, Run, Script, Turn},
+    },
 };
-
-/// The route `size_split`.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::route) struct SizeSplit {
-    /// Bytes of the smallest value that is large.
-    pub(in crate::route) threshold: usize,
-    /// Large values that live shorter than this many seconds stay in the first cache; 0: none does.
-    pub(in crate::route) ttl_threshold: i64,
-    /// The first cache gets large values whole, too.
-    pub(in crate::route) both: bool,
-    /// Seconds that a large value lives at most in the first cache, where a `lease-set` puts it when the second
-    /// one has failed.
-    pub(in crate::route) failure_ttl: i64,
-    /// How often a read looks at the first cache again after it found a marker without a value.
-    pub(in crate::route) retries: u32,
-    /// The error of a second cache that cannot be reached does not name the server.
-    pub(in crate::route) hides_server: bool,
-}
 
 /// The flag of a marker, which is mcrouter's.
 const MARKER: u32 = 0x20;
@@ -49,7 +38,7 @@ impl SizeSplit {
 
 impl Script for SizeSplit {
     fn name(&self) -> &'static str {
-        "size_split"
+        Self::NAME
     }
 
     fn begin(&self, asked: &Asked<'_>) -> Begin {
@@ -282,5 +271,12 @@ impl Run for Read {
             VERSION => self.removal(asked, answer),
             _ => self.removed(),
         }
+    }
+}
+
+impl<'a> Build<'a, [&'a Route; 2]> for SizeSplit {
+    fn build(&'a self, [l1, l2]: [&'a Route; 2], maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
+        let children = vec![maker.node(l1)?, maker.node(l2)?];
+        maker.script(*self, children)
     }
 }

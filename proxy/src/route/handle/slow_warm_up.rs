@@ -13,11 +13,15 @@ use proxima_wire::message::{Class, Outcome, Request};
 
 use super::Random;
 use crate::{
-    config::schema::SlowWarmUpSettings,
+    config::{
+        routes::{self, Spec},
+        schema::Route,
+    },
     micros::Micros,
     route::{
         Answer,
-        tree::{Children, Choose, Query, Wrap, Wrapped},
+        compile::{Build, CompileError, Maker},
+        tree::{Children, Choose, NodeId, Query, Wrap, Wrapped},
     },
 };
 
@@ -33,7 +37,7 @@ pub(in crate::route) struct HitRate {
 #[derive(Debug)]
 pub(in crate::route) struct SlowWarmUp {
     /// The thresholds.
-    pub(in crate::route) settings: SlowWarmUpSettings,
+    pub(in crate::route) settings: routes::SlowWarmUp,
     /// What is known of the server.
     pub(in crate::route) rate: Arc<HitRate>,
     /// The number of the command `touch`, which reads nothing, unlike the other commands of its class.
@@ -91,7 +95,7 @@ impl SlowWarmUp {
 
 impl Choose for SlowWarmUp {
     fn name(&self) -> &'static str {
-        "slow_warm_up"
+        routes::SlowWarmUp::NAME
     }
 
     fn choose(&self, query: &Query<'_>, _: &Children<'_>, random: &mut Random) -> usize {
@@ -141,6 +145,29 @@ impl Wrap for WatchHits {
     }
 }
 
+impl<'a> Build<'a, [&'a Route; 2]> for routes::SlowWarmUp {
+    fn build(
+        &'a self,
+        [child, failover]: [&'a Route; 2],
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let (child, failover) = (maker.node(child)?, maker.node(failover)?);
+        let rate = Arc::new(HitRate::default());
+        let touch = maker.protocol.command("touch");
+        let watched = WatchHits {
+            rate: Arc::clone(&rate),
+            touch,
+        };
+        let watched = maker.wrap(watched, child);
+        let handle = SlowWarmUp {
+            settings: *self,
+            rate,
+            touch,
+        };
+        Ok(maker.choose(handle, vec![watched, failover]))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,9 +175,9 @@ mod tests {
     #[test]
     fn share_of_reads_rises_with_the_hits_until_the_server_is_warm() {
         let route = SlowWarmUp {
-            settings: SlowWarmUpSettings {
+            settings: routes::SlowWarmUp {
                 min_requests: 10,
-                ..SlowWarmUpSettings::default()
+                ..routes::SlowWarmUp::default()
             },
             rate: Arc::default(),
             touch: None,

@@ -8,9 +8,16 @@ use proxima_wire::{
 };
 
 use super::{TimeLeft, time_left::Known};
-use crate::route::{
-    Answer,
-    tree::{Asked, Begin, Give, Run, Script, Turn},
+use crate::{
+    config::{
+        routes::{self, Spec},
+        schema::Route,
+    },
+    route::{
+        Answer,
+        compile::{Build, CompileError, Maker},
+        tree::{Asked, Begin, Give, NodeId, Run, Script, Turn, Wait},
+    },
 };
 
 /// The route `staging`.
@@ -28,7 +35,7 @@ const BOTH: usize = 2;
 
 impl Script for Staging {
     fn name(&self) -> &'static str {
-        "staging"
+        routes::Staging::NAME
     }
 
     fn begin(&self, asked: &Asked<'_>) -> Begin {
@@ -118,5 +125,17 @@ impl Run for Store {
             }
             _ => turn,
         }
+    }
+}
+
+impl<'a> Build<'a, [&'a Route; 2]> for routes::Staging {
+    fn build(
+        &'a self,
+        [warm, staging]: [&'a Route; 2],
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let mut children = vec![maker.node(warm)?, maker.node(staging)?];
+        children.push(maker.gather_of(Wait::All, children.clone()));
+        maker.script(Staging::default(), children)
     }
 }

@@ -2,7 +2,7 @@
 
 use proxima_wire::message::{Outcome, Request};
 
-use super::{Random, by_routing_prefix::prefix};
+use super::{Random, hidden_prefix::prefix};
 use crate::route::tree::{Query, Wrap, Wrapped};
 
 /// The route `strip_prefix`.

@@ -4,9 +4,16 @@
 use proxima_wire::memcache::item::{self, Item};
 
 use super::{TimeLeft, time_left::Known};
-use crate::route::{
-    Answer, Answers,
-    tree::{Asked, Begin, Give, Run, Script, Turn},
+use crate::{
+    config::{
+        routes::{self, Spec},
+        schema::Route,
+    },
+    route::{
+        Answer, Answers,
+        compile::{Build, CompileError, Maker},
+        tree::{Asked, Begin, Give, NodeId, Run, Script, Turn},
+    },
 };
 
 /// The route `warm_up`.
@@ -30,7 +37,7 @@ const WARM: usize = 1;
 
 impl Script for WarmUp {
     fn name(&self) -> &'static str {
-        "warm_up"
+        routes::WarmUp::NAME
     }
 
     fn begin(&self, asked: &Asked<'_>) -> Begin {
@@ -194,5 +201,20 @@ impl Run for Metadata {
             true => Turn::own(WARM, SECOND),
             false => Turn::give(Give::This),
         }
+    }
+}
+
+impl<'a> Build<'a, [&'a Route; 2]> for routes::WarmUp {
+    fn build(
+        &'a self,
+        [cold, warm]: [&'a Route; 2],
+        maker: &mut Maker<'_, 'a>,
+    ) -> Result<NodeId, CompileError> {
+        let children = vec![maker.node(cold)?, maker.node(warm)?];
+        let expiry = match self.ttl {
+            Some(ttl) => AddedExpiry::After(ttl),
+            None => AddedExpiry::AsWarm(TimeLeft::default()),
+        };
+        maker.script(WarmUp { expiry }, children)
     }
 }

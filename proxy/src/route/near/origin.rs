@@ -254,7 +254,7 @@ impl Engine {
                 self.fetch_for_group(id, (near, origin), group, target);
             }
             (Lookup::Changing | Lookup::Unkept, Some(target)) => {
-                // A change is under way: who waits gets what is fetched from now on, and nobody else does.
+                // A change is under way: only the requests that wait get what is fetched from now on.
                 self.router.groups.remove(group.identity, id);
                 self.fetch_for_group(id, (near, origin), group, target);
             }

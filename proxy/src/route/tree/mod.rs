@@ -452,7 +452,7 @@ impl Tree {
         }
     }
 
-    /// The member that this node is; `None`: it is none.
+    /// The member that this node is; `None`: it is another node.
     pub fn member_at(&self, id: NodeId) -> Option<&Arc<Member>> {
         match self.node(id) {
             Node::Leaf(Leaf::Member(member)) => Some(member),

@@ -200,9 +200,9 @@ pub struct Tried {
     pub child: usize,
     /// The number of children that were asked, or passed by as ejected.
     pub count: u32,
-    /// Of these, the failures that count against a limit of failures.
+    /// The failures among them that count against a limit of failures.
     pub errors: u32,
-    /// Of these, the failures that count against no limit.
+    /// The failures among them that count against no limit.
     pub excluded: u32,
     /// A bit for each of the first 64 children that was asked.
     pub seen: u64,

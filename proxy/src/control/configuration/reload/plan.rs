@@ -165,13 +165,13 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::config::schema::{self, Embedded, Protocol, Route};
+    use crate::config::schema::{self, Embedded, Leaf, Protocol, Route};
 
     fn config(addresses: &[&str]) -> Config {
         let listener = |address: &&str| schema::Listener {
             protocol: Protocol::MEMCACHED,
             address: (*address).to_owned(),
-            route: Route::Embedded,
+            route: Route::Leaf(Leaf::Embedded),
             access: schema::Access::Open,
             permissions: Permissions::default(),
             discovery: None,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     config::{
-        schema::{Config, Question, Route},
+        schema::{Config, Leaf, Question, Route},
         source::Lists,
     },
     members::Address,
@@ -48,7 +48,7 @@ pub(in crate::control) fn hosts(config: &Config, servers: &Lists) -> BTreeMap<St
     let listeners = config.listeners.iter().map(|listener| &listener.route);
     let mut rest: Vec<&Route> = listeners.chain(config.routes.values()).collect();
     while let Some(route) = rest.pop() {
-        if let Route::Member(address) = route {
+        if let Route::Leaf(Leaf::Member(address)) = route {
             add(address, address);
         }
         rest.extend(route.children());

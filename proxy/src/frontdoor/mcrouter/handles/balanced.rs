@@ -5,6 +5,7 @@ use crate::{
     config::{
         Diagnostic,
         reading::Reading,
+        routes,
         schema::{Algorithm, Children, Hash, Route},
     },
     frontdoor::mcrouter::object::{Object, text, whole},
@@ -50,18 +51,24 @@ impl Balanced {
     /// The route over these children.
     pub(super) fn over(self, children: Children) -> Route {
         let Self { hash, tries } = self;
-        let with_salt = |salt| Route::Hash {
-            children: children.clone(),
-            hash: Some(Hash { salt, ..hash.clone() }),
+        let with_salt = |salt| {
+            Route::of(
+                routes::ByHash {
+                    hash: Some(Hash { salt, ..hash.clone() }),
+                },
+                children.clone(),
+            )
         };
         let first = with_salt(hash.salt.clone());
         if tries == 1 {
             return first;
         }
         let more = (1..tries).map(|number| with_salt(format!("{}{number}", hash.salt)));
-        Route::Failover {
-            children: Children::List(std::iter::once(first).chain(more).collect()),
-            rules: Box::default(),
-        }
+        Route::of(
+            routes::Failover {
+                rules: Box::default(),
+            },
+            Children::List(std::iter::once(first).chain(more).collect()),
+        )
     }
 }

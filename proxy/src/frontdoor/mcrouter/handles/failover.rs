@@ -5,6 +5,7 @@ use crate::{
     config::{
         Diagnostic,
         reading::Reading,
+        routes,
         schema::{Children, FailoverRules, Route},
     },
     frontdoor::mcrouter::{
@@ -61,7 +62,9 @@ pub(super) fn failover(
     }
     let rules = rules_over(builder, args, &listed(builder, children.as_ref()), cx)?;
     args.finish(&[], &[], cx)?;
-    Ok(over(children, |children| Route::Failover { children, rules }))
+    Ok(over(children, |children| {
+        Route::of(routes::Failover { rules }, children)
+    }))
 }
 
 /// SaltedFailoverRoute: a pool, and then each of its servers.
@@ -77,9 +80,8 @@ pub(super) fn salted(
     }
     let rules = rules_over(builder, args, &children, cx)?;
     args.finish(&[], &["shadow_policy"], cx)?;
-    Ok(over(Some(Children::List(children)), |children| Route::Failover {
-        children,
-        rules,
+    Ok(over(Some(Children::List(children)), |children| {
+        Route::of(routes::Failover { rules }, children)
     }))
 }
 
@@ -101,12 +103,9 @@ pub(super) fn with_exptime(
     let rules = rules_over(builder, args, &all, cx)?;
     args.finish(&[], &[], cx)?;
     Ok(BuiltHandles::One(match failover {
-        Some(failover) => Route::FailoverWithTtl {
-            normal: Box::new(normal),
-            failover,
-            ttl,
-            rules,
-        },
+        Some(failover) => {
+            Route::FailoverWithTtl(routes::FailoverWithTtl { ttl, rules }, Box::new(normal), failover)
+        }
         None => normal,
     }))
 }
@@ -119,8 +118,7 @@ pub(super) fn on_miss(
     let children = args.children(builder, cx)?;
     let best_on_error = args.take("return_best_on_error", cx, flag)?.unwrap_or(false);
     args.finish(&[], &[], cx)?;
-    Ok(over(children, |children| Route::MissFailover {
-        children,
-        best_on_error,
+    Ok(over(children, |children| {
+        Route::of(routes::MissFailover { best_on_error }, children)
     }))
 }

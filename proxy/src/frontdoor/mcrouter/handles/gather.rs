@@ -5,7 +5,8 @@ use crate::{
     config::{
         Diagnostic,
         reading::Reading,
-        schema::{Children, Route},
+        routes::{self, Of},
+        schema::{Leaf, Route},
     },
     frontdoor::mcrouter::builder::{Builder, BuiltHandles},
 };
@@ -13,12 +14,12 @@ use crate::{
 fn gather(
     builder: &mut Builder,
     args: &Args<'_>,
-    make: fn(Children) -> Route,
+    spec: impl Into<Of>,
     cx: &mut Reading,
 ) -> Result<BuiltHandles, Diagnostic> {
     let children = args.children(builder, cx)?;
     args.finish(&[], &[], cx)?;
-    Ok(over(children, make))
+    Ok(over(children, |children| Route::of(spec, children)))
 }
 
 pub(super) fn sync(
@@ -26,7 +27,7 @@ pub(super) fn sync(
     args: &Args<'_>,
     cx: &mut Reading,
 ) -> Result<BuiltHandles, Diagnostic> {
-    gather(builder, args, Route::AllSync, cx)
+    gather(builder, args, routes::AllSync, cx)
 }
 
 pub(super) fn fastest(
@@ -34,7 +35,7 @@ pub(super) fn fastest(
     args: &Args<'_>,
     cx: &mut Reading,
 ) -> Result<BuiltHandles, Diagnostic> {
-    gather(builder, args, Route::AllFastest, cx)
+    gather(builder, args, routes::AllFastest, cx)
 }
 
 pub(super) fn initial(
@@ -42,7 +43,7 @@ pub(super) fn initial(
     args: &Args<'_>,
     cx: &mut Reading,
 ) -> Result<BuiltHandles, Diagnostic> {
-    gather(builder, args, Route::AllInitial, cx)
+    gather(builder, args, routes::AllInitial, cx)
 }
 
 pub(super) fn majority(
@@ -50,7 +51,7 @@ pub(super) fn majority(
     args: &Args<'_>,
     cx: &mut Reading,
 ) -> Result<BuiltHandles, Diagnostic> {
-    gather(builder, args, Route::AllMajority, cx)
+    gather(builder, args, routes::AllMajority, cx)
 }
 
 /// `AllAsyncRoute`. A single child does not stand for the whole here: no request waits for it.
@@ -61,5 +62,9 @@ pub(super) fn asynchronous(
 ) -> Result<BuiltHandles, Diagnostic> {
     let children = args.children(builder, cx)?;
     args.finish(&[], &[], cx)?;
-    Ok(BuiltHandles::One(children.map_or(Route::Null, Route::AllAsync)))
+    Ok(BuiltHandles::One(
+        children.map_or(Route::Leaf(Leaf::Null), |children| {
+            Route::of(routes::AllAsync, children)
+        }),
+    ))
 }

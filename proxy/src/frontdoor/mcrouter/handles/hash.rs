@@ -7,6 +7,7 @@ use crate::{
         Diagnostic, Place,
         document::{Node, Value, shortened},
         reading::Reading,
+        routes,
         schema::{Algorithm, Children, Hash, Route},
         suggest,
     },
@@ -127,10 +128,12 @@ pub(super) fn over(
     cx: &mut Reading,
 ) -> Result<Route, Diagnostic> {
     Ok(match choice {
-        Choice::Hash(hash) => Route::Hash {
+        Choice::Hash(hash) => Route::of(
+            routes::ByHash {
+                hash: Some(fit(hash, count, at, cx)?),
+            },
             children,
-            hash: Some(fit(hash, count, at, cx)?),
-        },
+        ),
         Choice::Latest(latest) => latest.over(children),
         Choice::Balanced(balanced) => balanced.over(children),
     })

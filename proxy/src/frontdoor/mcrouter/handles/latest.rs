@@ -5,6 +5,7 @@ use crate::{
     config::{
         Diagnostic,
         reading::Reading,
+        routes,
         schema::{Children, FailoverRules, Route},
     },
     frontdoor::mcrouter::{
@@ -52,14 +53,16 @@ impl Latest {
 
     /// The route over these children.
     pub(super) fn over(self, children: Children) -> Route {
-        Route::Latest {
+        Route::of(
+            routes::Latest {
+                count: self.count,
+                weights: self.weights,
+                salt: self.salt,
+                per_worker: self.per_worker,
+                rules: self.rules,
+            },
             children,
-            count: self.count,
-            weights: self.weights,
-            salt: self.salt,
-            per_worker: self.per_worker,
-            rules: self.rules,
-        }
+        )
     }
 }
 

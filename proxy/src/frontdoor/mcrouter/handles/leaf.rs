@@ -8,7 +8,7 @@ use crate::{
         Diagnostic,
         document::{Node, Value},
         reading::Reading,
-        schema::{ErrorReply, Route},
+        schema::{ErrorReply, Leaf, Route},
     },
     frontdoor::mcrouter::{
         builder::{Builder, BuiltHandles},
@@ -18,7 +18,7 @@ use crate::{
 
 pub(super) fn null(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<BuiltHandles, Diagnostic> {
     args.finish(&[], &[], cx)?;
-    Ok(BuiltHandles::One(Route::Null))
+    Ok(BuiltHandles::One(Route::Leaf(Leaf::Null)))
 }
 
 pub(super) fn dev_null(
@@ -27,7 +27,7 @@ pub(super) fn dev_null(
     cx: &mut Reading,
 ) -> Result<BuiltHandles, Diagnostic> {
     args.finish(&[], &[], cx)?;
-    Ok(BuiltHandles::One(Route::Discard))
+    Ok(BuiltHandles::One(Route::Leaf(Leaf::Discard)))
 }
 
 pub(super) fn error(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<BuiltHandles, Diagnostic> {
@@ -40,7 +40,10 @@ pub(super) fn error(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Resul
         .unwrap_or_else(|| own.to_owned());
     match text.len() > 1024 || text.chars().any(char::is_control) {
         true => Err(cx.refuse(args.at, "the text is not one line of at most 1024 bytes")),
-        false => Ok(BuiltHandles::One(Route::Error(ErrorReply { outcome, text }))),
+        false => Ok(BuiltHandles::One(Route::Leaf(Leaf::Error(ErrorReply {
+            outcome,
+            text,
+        })))),
     }
 }
 

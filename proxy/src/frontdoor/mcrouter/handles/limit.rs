@@ -6,7 +6,8 @@ use crate::{
         Diagnostic,
         document::{Node, Value, shortened},
         reading::Reading,
-        schema::{Rate, Rates, Route},
+        routes,
+        schema::{Leaf, Rate, Route},
     },
     frontdoor::mcrouter::{
         builder::{Builder, BuiltHandles},
@@ -26,11 +27,11 @@ pub(super) fn rate_limit(
     };
     let fallback = args.take("fallback", cx, |node, cx| builder.one(node, cx))?;
     args.finish(&[], &[], cx)?;
-    Ok(BuiltHandles::One(Route::RateLimit {
-        child,
+    Ok(BuiltHandles::One(Route::pair(
         rates,
-        fallback: fallback.map(Box::new),
-    }))
+        child,
+        fallback.unwrap_or(Route::Leaf(Leaf::OverLimit)),
+    )))
 }
 
 pub(super) fn outstanding_limit(
@@ -43,16 +44,18 @@ pub(super) fn outstanding_limit(
     args.finish(&[], &[], cx)?;
     Ok(BuiltHandles::One(match most {
         0 => child,
-        most => Route::OutstandingLimit {
-            child: Box::new(child),
-            most: most.unsigned_abs() as usize,
-            queue: None,
-        },
+        most => Route::one(
+            routes::OutstandingLimit {
+                most: most.unsigned_abs() as usize,
+                queue: None,
+            },
+            child,
+        ),
     }))
 }
 
 /// Reads `rates`. A burst that is not given is as large as the rate.
-pub(super) fn rates(node: &Node, cx: &mut Reading) -> Result<Rates, Diagnostic> {
+pub(super) fn rates(node: &Node, cx: &mut Reading) -> Result<routes::RateLimit, Diagnostic> {
     let object = Object::of(node, cx)?;
     let amount = |node: &Node, cx: &mut Reading| match number(node, cx)? {
         amount if amount >= 0.0 => Ok(amount),
@@ -66,7 +69,7 @@ pub(super) fn rates(node: &Node, cx: &mut Reading) -> Result<Rates, Diagnostic> 
             burst: burst.unwrap_or(per_second),
         }))
     };
-    let rates = Rates {
+    let rates = routes::RateLimit {
         gets: rate(["gets_rate", "gets_burst"], cx)?,
         sets: rate(["sets_rate", "sets_burst"], cx)?,
         deletes: rate(["deletes_rate", "deletes_burst"], cx)?,
@@ -83,7 +86,7 @@ pub(super) fn blackhole(
 ) -> Result<BuiltHandles, Diagnostic> {
     let default = Box::new(args.target(builder, "default", cx)?);
     let blackhole = args.take("blackhole_child", cx, |node, cx| builder.one(node, cx))?;
-    let blackhole = Box::new(blackhole.unwrap_or(Route::Null));
+    let blackhole = Box::new(blackhole.unwrap_or(Route::Leaf(Leaf::Null)));
     let Some(keys) = args.take("policies", cx, policies)? else {
         let problem = format!("BlackholeRoute: `policies` is missing, line: {}", args.at.line);
         return Err(cx.refuse(args.at, problem));
@@ -91,16 +94,8 @@ pub(super) fn blackhole(
     args.finish(&[], &[], cx)?;
     Ok(BuiltHandles::One(match keys {
         Keys::All => *blackhole,
-        Keys::Only(keys) => Route::ByKey {
-            keys,
-            listed: blackhole,
-            default,
-        },
-        Keys::AllBut(key) => Route::ByKey {
-            keys: vec![key],
-            listed: default,
-            default: blackhole,
-        },
+        Keys::Only(keys) => Route::pair(routes::ByKey { keys }, blackhole, default),
+        Keys::AllBut(key) => Route::pair(routes::ByKey { keys: vec![key] }, default, blackhole),
     }))
 }
 

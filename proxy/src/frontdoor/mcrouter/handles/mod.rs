@@ -27,7 +27,7 @@ use crate::config::{
     Diagnostic, Place,
     document::{Node, shortened},
     reading::Reading,
-    schema::{Children, Route},
+    schema::{Children, Leaf, Route},
 };
 
 type Build = fn(&mut Builder, &Args<'_>, &mut Reading) -> Result<BuiltHandles, Diagnostic>;
@@ -192,8 +192,10 @@ impl<'a> Args<'a> {
 /// whole.
 fn over(children: Option<Children>, make: impl FnOnce(Children) -> Route) -> BuiltHandles {
     BuiltHandles::One(match children {
-        None => Route::Null,
-        Some(Children::List(mut routes)) if routes.len() == 1 => routes.pop().unwrap_or(Route::Null),
+        None => Route::Leaf(Leaf::Null),
+        Some(Children::List(mut routes)) if routes.len() == 1 => {
+            routes.pop().unwrap_or(Route::Leaf(Leaf::Null))
+        }
         Some(children) => make(children),
     })
 }

@@ -2,7 +2,7 @@
 
 use super::Args;
 use crate::{
-    config::{Diagnostic, reading::Reading, schema::Route},
+    config::{Diagnostic, reading::Reading, routes, schema::Route},
     frontdoor::mcrouter::{
         builder::{Builder, BuiltHandles},
         object::{list, text, whole},
@@ -27,11 +27,13 @@ pub(super) fn key_parse(
     })?;
     let delimiter = delimiter.ok_or_else(|| missing("delimiter", cx))?;
     args.finish(&[], &[], cx)?;
-    Ok(BuiltHandles::One(Route::KeyPart {
+    Ok(BuiltHandles::One(Route::one(
+        routes::KeyPart {
+            parts: parts.unsigned_abs() as usize,
+            delimiter,
+        },
         child,
-        parts: parts.unsigned_abs() as usize,
-        delimiter,
-    }))
+    )))
 }
 
 pub(super) fn hash_stop(
@@ -42,5 +44,8 @@ pub(super) fn hash_stop(
     let child = Box::new(args.target(builder, "target", cx)?);
     let prefixes = args.take("prefixes", cx, list(text))?.unwrap_or_default();
     args.finish(&[], &[], cx)?;
-    Ok(BuiltHandles::One(Route::HashStop { child, prefixes }))
+    Ok(BuiltHandles::One(Route::one(
+        routes::HashStop { prefixes },
+        child,
+    )))
 }

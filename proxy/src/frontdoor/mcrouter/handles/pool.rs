@@ -12,7 +12,8 @@ use crate::{
     config::{
         Diagnostic,
         reading::Reading,
-        schema::{Algorithm, Children, Hash, Rates, Route},
+        routes,
+        schema::{Algorithm, Children, Hash, Leaf, Route},
     },
     frontdoor::mcrouter::{
         builder::{Builder, BuiltHandles},
@@ -57,18 +58,11 @@ pub(super) fn whole(
     let rates = args.take("rates", cx, limit::rates)?;
     let splits = args.take("shard_splits", cx, split::splits)?;
     let mut route = chosen(builder, args, &name, own, &around, cx)?;
-    if let Some(rates) = rates.filter(|rates| *rates != Rates::default()) {
-        route = Route::RateLimit {
-            child: Box::new(route),
-            rates,
-            fallback: None,
-        };
+    if let Some(rates) = rates.filter(|rates| *rates != routes::RateLimit::default()) {
+        route = Route::pair(rates, route, Route::Leaf(Leaf::OverLimit));
     }
     if let Some(splits) = splits.filter(|splits| !splits.is_empty() && builder.splits_shards) {
-        route = Route::ShardSplit {
-            child: Box::new(route),
-            splits,
-        };
+        route = Route::one(routes::ShardSplit { splits }, route);
     }
     Ok((route, name))
 }
@@ -90,11 +84,13 @@ impl ServerWrapping {
     fn server(&self, place: usize, server: Route) -> Route {
         let limited = match self.most {
             0 => server,
-            most => Route::OutstandingLimit {
-                child: Box::new(server),
-                most: most.unsigned_abs() as usize,
-                queue: None,
-            },
+            most => Route::one(
+                routes::OutstandingLimit {
+                    most: most.unsigned_abs() as usize,
+                    queue: None,
+                },
+                server,
+            ),
         };
         let warmed = match &self.warm_up {
             Some(warm_up) => warm_up.around(limited),
@@ -118,12 +114,18 @@ fn chosen(
     };
     let Some(built) = builder.children_of(name, cx)? else {
         return Ok(match pool.error_on_empty {
-            true => Route::Error(format!("HashRoute with empty children, name: {name}").into()),
-            false => Route::Null,
+            true => Route::Leaf(Leaf::Error(
+                format!("HashRoute with empty children, name: {name}").into(),
+            )),
+            false => Route::Leaf(Leaf::Null),
         });
     };
     if let (true, true, BuiltHandles::Members(name)) = (own.is_none(), around.is_uniform(), &built) {
-        return Ok(shadow::around(Route::Pool(name.clone()), None, &around.shadows));
+        return Ok(shadow::around(
+            Route::Leaf(Leaf::Pool(name.clone())),
+            None,
+            &around.shadows,
+        ));
     }
     let children = match around.is_uniform() {
         true => built.children(),

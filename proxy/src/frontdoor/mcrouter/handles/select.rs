@@ -14,7 +14,8 @@ use crate::{
         document::shortened,
         operations,
         reading::Reading,
-        schema::{Algorithm, Children, Hash, Route},
+        routes,
+        schema::{Algorithm, Children, Hash, Leaf, Route},
     },
     frontdoor::mcrouter::{
         builder::{Builder, BuiltHandles},
@@ -36,16 +37,20 @@ pub(super) fn hash(
     let error_on_empty = args.take("error_on_empty", cx, flag)?.unwrap_or(true);
     args.finish(&[], &[], cx)?;
     Ok(match children {
-        None if error_on_empty => BuiltHandles::One(Route::Error(
+        None if error_on_empty => BuiltHandles::One(Route::Leaf(Leaf::Error(
             format!("HashRoute with empty children, name: {name}").into(),
-        )),
+        ))),
         Some(children @ (Children::Pool(_) | Children::List(_))) if builder.count(&children) > 1 => {
             let count = builder.count(&children);
             BuiltHandles::One(hash::over(choice, children, count, args.at, cx)?)
         }
-        few => over(few, |children| Route::Hash {
-            children,
-            hash: Some(Hash::of(Algorithm::Ch3)),
+        few => over(few, |children| {
+            Route::of(
+                routes::ByHash {
+                    hash: Some(Hash::of(Algorithm::Ch3)),
+                },
+                children,
+            )
         }),
     })
 }
@@ -57,7 +62,7 @@ pub(super) fn random(
 ) -> Result<BuiltHandles, Diagnostic> {
     let children = args.children(builder, cx)?;
     args.finish(&[], &[], cx)?;
-    Ok(over(children, Route::Random))
+    Ok(over(children, |children| Route::of(routes::Random, children)))
 }
 
 pub(super) fn host_id(
@@ -68,7 +73,9 @@ pub(super) fn host_id(
     let children = args.children(builder, cx)?;
     let salt = args.take("salt", cx, text)?.unwrap_or_default();
     args.finish(&[], &[], cx)?;
-    Ok(over(children, |children| Route::HostId { children, salt }))
+    Ok(over(children, |children| {
+        Route::of(routes::HostId { salt }, children)
+    }))
 }
 
 /// OriginalClientHashRoute. Clients' addresses are known without `--retain-source-ip`, too.
@@ -90,9 +97,13 @@ pub(super) fn by_client(
         }
     })?;
     args.finish(&[], &[], cx)?;
-    Ok(over(Some(children), |children| Route::ByClient {
-        children,
-        offset: offset.unwrap_or(0).into(),
+    Ok(over(Some(children), |children| {
+        Route::of(
+            routes::ByClient {
+                offset: offset.unwrap_or(0).into(),
+            },
+            children,
+        )
     }))
 }
 
@@ -214,13 +225,14 @@ fn selector(mut operations: BTreeMap<String, Route>, default: Option<Route>) -> 
         for word in ["gat", "gats"] {
             operations
                 .entry(word.to_owned())
-                .or_insert_with(|| default.clone().unwrap_or(Route::Null));
+                .or_insert_with(|| default.clone().unwrap_or(Route::Leaf(Leaf::Null)));
         }
     }
-    BuiltHandles::One(Route::ByOperation {
+    BuiltHandles::One(Route::keyed(
+        routes::ByOperation,
         operations,
-        default: default.map(Box::new),
-    })
+        default.map(Box::new),
+    ))
 }
 
 pub(super) fn by_prefix(
@@ -242,8 +254,9 @@ pub(super) fn by_prefix(
     });
     let prefixes = prefixes?.unwrap_or_default();
     args.finish(&[], &[], cx)?;
-    Ok(BuiltHandles::One(Route::ByPrefix {
+    Ok(BuiltHandles::One(Route::keyed(
+        routes::ByPrefix,
         prefixes,
-        default: default.map(Box::new),
-    }))
+        default.map(Box::new),
+    )))
 }

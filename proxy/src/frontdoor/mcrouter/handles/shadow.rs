@@ -9,7 +9,7 @@ use crate::{
         Diagnostic, Place,
         document::{Node, Value},
         reading::Reading,
-        schema::{Children, Route, Shadow, ShadowKeys},
+        schema::{Children, Leaf, Route, Shadow, ShadowKeys},
     },
     frontdoor::mcrouter::{
         builder::{Builder, BuiltHandles},
@@ -33,10 +33,7 @@ pub(super) fn around(child: Route, place: Option<usize>, shadows: &[Shadowing]) 
     let shadows: Vec<Shadow> = of_place.map(|shadow| shadow.shadow.clone()).collect();
     match shadows.is_empty() {
         true => child,
-        false => Route::Shadow {
-            child: Box::new(child),
-            shadows,
-        },
+        false => Route::Shadow(Box::new(child), shadows),
     }
 }
 
@@ -53,7 +50,7 @@ pub(super) fn shadow(
     let built = match children {
         Some(Children::Pool(pool)) => BuiltHandles::Members(pool),
         Some(Children::List(routes)) => BuiltHandles::List(routes),
-        None => return Ok(BuiltHandles::One(Route::Null)),
+        None => return Ok(BuiltHandles::One(Route::Leaf(Leaf::Null))),
     };
     if shadows.is_empty() {
         return Ok(built);

@@ -8,6 +8,7 @@ use crate::{
         Diagnostic,
         document::{Node, Value, shortened},
         reading::Reading,
+        routes,
         schema::{Route, ShardCopies},
     },
     frontdoor::mcrouter::{
@@ -36,12 +37,14 @@ pub(super) fn migrate(
     };
     let interval = args.take("interval", cx, seconds)?.unwrap_or(3600);
     args.finish(&[], &[], cx)?;
-    Ok(BuiltHandles::One(Route::Migrate {
+    Ok(BuiltHandles::One(Route::pair(
+        routes::Migrate {
+            start,
+            interval: Duration::from_secs(interval),
+        },
         from,
         to,
-        start,
-        interval: Duration::from_secs(interval),
-    }))
+    )))
 }
 
 pub(super) fn key_split(
@@ -61,12 +64,14 @@ pub(super) fn key_split(
     let all_sync = args.take("all_sync", cx, flag)?.unwrap_or(false);
     let first_hit = args.take("first_hit", cx, flag)?.unwrap_or(false);
     args.finish(&[], &[], cx)?;
-    Ok(BuiltHandles::One(Route::KeySplit {
+    Ok(BuiltHandles::One(Route::one(
+        routes::KeySplit {
+            copies,
+            all_sync,
+            first_hit,
+        },
         child,
-        copies,
-        all_sync,
-        first_hit,
-    }))
+    )))
 }
 
 pub(super) fn shard_split(
@@ -77,7 +82,10 @@ pub(super) fn shard_split(
     let child = Box::new(args.target(builder, "target", cx)?);
     let splits = args.take("shard_splits", cx, splits)?.unwrap_or_default();
     args.finish(&[], &["split_shard_fanout"], cx)?;
-    Ok(BuiltHandles::One(Route::ShardSplit { child, splits }))
+    Ok(BuiltHandles::One(Route::one(
+        routes::ShardSplit { splits },
+        child,
+    )))
 }
 
 /// Reads `shard_splits`: for each shard a number of copies, or how it changes.

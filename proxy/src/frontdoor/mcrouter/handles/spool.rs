@@ -2,7 +2,7 @@
 
 use super::{Args, pool};
 use crate::{
-    config::{Diagnostic, reading::Reading, schema::Route},
+    config::{Diagnostic, reading::Reading, routes, schema::Route},
     frontdoor::mcrouter::{
         builder::{Builder, BuiltHandles},
         object::{flag, text},
@@ -21,10 +21,12 @@ pub(super) fn pool(
     let (is_on, name) = listed.map(|listed| listed.asynclog.clone()).unwrap_or_default();
     Ok(match built {
         BuiltHandles::One(child) if builder.keeps_deletes && own.unwrap_or(is_on) => {
-            BuiltHandles::One(Route::Spool {
-                child: Box::new(child),
-                name: own_name.or(name).unwrap_or(pool),
-            })
+            BuiltHandles::One(Route::one(
+                routes::Spool {
+                    name: own_name.or(name).unwrap_or(pool),
+                },
+                child,
+            ))
         }
         other => other,
     })
@@ -47,10 +49,7 @@ pub(super) fn around(
         return Err(cx.refuse(args.at, problem));
     };
     Ok(BuiltHandles::One(match builder.keeps_deletes {
-        true => Route::Spool {
-            child: Box::new(child),
-            name,
-        },
+        true => Route::one(routes::Spool { name }, child),
         false => child,
     }))
 }

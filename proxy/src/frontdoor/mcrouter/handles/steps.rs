@@ -2,12 +2,7 @@
 
 use super::Args;
 use crate::{
-    config::{
-        Diagnostic,
-        document::Node,
-        reading::Reading,
-        schema::{Route, SlowWarmUpSettings},
-    },
+    config::{Diagnostic, document::Node, reading::Reading, routes, schema::Route},
     frontdoor::mcrouter::{
         builder::{Builder, BuiltHandles},
         object::{Object, flag, number, whole},
@@ -29,11 +24,13 @@ pub(super) fn warm_up(
     let ttl = args.take("exptime", cx, whole(0))?;
     let as_warm = args.take("enable_metaget", cx, flag)?.unwrap_or(false);
     args.finish(&[], &[], cx)?;
-    Ok(BuiltHandles::One(Route::WarmUp {
+    Ok(BuiltHandles::One(Route::pair(
+        routes::WarmUp {
+            ttl: ttl.map(i64::from).or((!as_warm).then_some(0)),
+        },
         cold,
         warm,
-        ttl: ttl.map(i64::from).or((!as_warm).then_some(0)),
-    }))
+    )))
 }
 
 pub(super) fn staging(
@@ -44,7 +41,7 @@ pub(super) fn staging(
     let warm = Box::new(args.target(builder, "warm", cx)?);
     let staging = Box::new(args.target(builder, "staging", cx)?);
     args.finish(&[], &[], cx)?;
-    Ok(BuiltHandles::One(Route::Staging { warm, staging }))
+    Ok(BuiltHandles::One(Route::pair(routes::Staging, warm, staging)))
 }
 
 pub(super) fn l1_l2_cache(
@@ -59,12 +56,14 @@ pub(super) fn l1_l2_cache(
     let miss_ttl = args.take("ncacheExptime", cx, whole(0))?.unwrap_or(0);
     let period = args.take("ncacheUpdatePeriod", cx, whole(0))?.unwrap_or(0);
     args.finish(&[], &[], cx)?;
-    Ok(BuiltHandles::One(Route::L1L2Cache {
+    Ok(BuiltHandles::One(Route::pair(
+        routes::L1L2Cache {
+            ttl: ttl.into(),
+            misses: (period > 0).then_some((miss_ttl.into(), period.unsigned_abs())),
+        },
         l1,
         l2,
-        ttl: ttl.into(),
-        misses: (period > 0).then_some((miss_ttl.into(), period.unsigned_abs())),
-    }))
+    )))
 }
 
 pub(super) fn size_split(
@@ -84,16 +83,18 @@ pub(super) fn size_split(
         _ => Err(cx.expected(node, "a number from 1 to 10")),
     })?;
     args.finish(&[], &[], cx)?;
-    Ok(BuiltHandles::One(Route::SizeSplit {
+    Ok(BuiltHandles::One(Route::pair(
+        routes::SizeSplit {
+            threshold: threshold.unsigned_abs() as usize,
+            ttl_threshold: ttl_threshold.into(),
+            failure_ttl: failure_ttl.into(),
+            both,
+            retries: retries.unwrap_or(1),
+            hides_server: true,
+        },
         l1,
         l2,
-        threshold: threshold.unsigned_abs() as usize,
-        ttl_threshold: ttl_threshold.into(),
-        failure_ttl: failure_ttl.into(),
-        both,
-        retries: retries.unwrap_or(1),
-        hides_server: true,
-    }))
+    )))
 }
 
 pub(super) fn big_value(
@@ -107,19 +108,21 @@ pub(super) fn big_value(
     let batch = args.take("batch_size", cx, whole(0))?.unwrap_or(10);
     let hides_flag = args.take("hide_reply_flag", cx, flag)?.unwrap_or(false);
     args.finish(&[], &[], cx)?;
-    Ok(BuiltHandles::One(Route::BigValue {
+    Ok(BuiltHandles::One(Route::one(
+        routes::BigValue {
+            threshold: threshold.unsigned_abs() as usize,
+            batch: batch.unsigned_abs(),
+            hides_flag,
+        },
         child,
-        threshold: threshold.unsigned_abs() as usize,
-        batch: batch.unsigned_abs(),
-        hides_flag,
-    }))
+    )))
 }
 
 /// `slow_warmup` of PoolRoute: where the reads of a fresh server go, and when it is one.
 #[derive(Clone, Debug)]
 pub(super) struct SlowWarmUp {
     failover: Route,
-    settings: SlowWarmUpSettings,
+    settings: routes::SlowWarmUp,
 }
 
 impl SlowWarmUp {
@@ -136,11 +139,7 @@ impl SlowWarmUp {
 
     /// This server, which may be fresh.
     pub(super) fn around(&self, server: Route) -> Route {
-        Route::SlowWarmUp {
-            child: Box::new(server),
-            failover: Box::new(self.failover.clone()),
-            settings: self.settings,
-        }
+        Route::pair(self.settings, server, self.failover.clone())
     }
 }
 
@@ -156,14 +155,14 @@ pub(super) fn slow_warm_up(
     Ok(BuiltHandles::One(SlowWarmUp { failover, settings }.around(child)))
 }
 
-fn settings(node: &Node, cx: &mut Reading) -> Result<SlowWarmUpSettings, Diagnostic> {
+fn settings(node: &Node, cx: &mut Reading) -> Result<routes::SlowWarmUp, Diagnostic> {
     let object = Object::of(node, cx)?;
     let share = |node: &Node, cx: &mut Reading| match number(node, cx)? {
         share @ 0.0..=1.0 => Ok(share),
         _ => Err(cx.expected(node, "a number from 0 to 1")),
     };
-    let own = SlowWarmUpSettings::default();
-    let settings = SlowWarmUpSettings {
+    let own = routes::SlowWarmUp::default();
+    let settings = routes::SlowWarmUp {
         enable_threshold: object
             .take("enable_threshold", cx, share)?
             .unwrap_or(own.enable_threshold),

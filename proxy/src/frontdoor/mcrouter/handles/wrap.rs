@@ -8,7 +8,8 @@ use crate::{
         Diagnostic,
         document::{Node, Value},
         reading::Reading,
-        schema::{Fault, Route, TtlAction},
+        routes,
+        schema::{Route, TtlAction},
     },
     frontdoor::mcrouter::{
         builder::{Builder, BuiltHandles},
@@ -24,7 +25,7 @@ pub(super) fn log(
 ) -> Result<BuiltHandles, Diagnostic> {
     let child = args.target(builder, "target", cx)?;
     args.finish(&[], &[], cx)?;
-    Ok(BuiltHandles::One(Route::Log(Box::new(child))))
+    Ok(BuiltHandles::One(Route::one(routes::Log, child)))
 }
 
 pub(super) fn modify_key(
@@ -46,14 +47,16 @@ pub(super) fn modify_key(
     }
     let suffix = args.take("set_key_suffix", cx, text)?.unwrap_or_default();
     args.finish(&[], &[], cx)?;
-    Ok(BuiltHandles::One(Route::ModifyKey {
+    Ok(BuiltHandles::One(Route::one(
+        routes::ModifyKey {
+            routing_prefix,
+            ensure_prefix,
+            replace_prefix,
+            in_place: in_place.unwrap_or(false),
+            suffix,
+        },
         child,
-        routing_prefix,
-        ensure_prefix,
-        replace_prefix,
-        in_place: in_place.unwrap_or(false),
-        suffix,
-    }))
+    )))
 }
 
 /// Reads `/region/cluster/`, or an empty text.
@@ -80,11 +83,13 @@ pub(super) fn modify_exptime(
     });
     let action = action?.unwrap_or(TtlAction::Set);
     args.finish(&[], &[], cx)?;
-    Ok(BuiltHandles::One(Route::ModifyTtl {
+    Ok(BuiltHandles::One(Route::one(
+        routes::ModifyTtl {
+            ttl: ttl.into(),
+            action,
+        },
         child,
-        ttl: ttl.into(),
-        action,
-    }))
+    )))
 }
 
 /// LatencyInjectionRoute. A request cannot carry a latency in memcached's protocol.
@@ -118,15 +123,15 @@ pub(super) fn latency(
     let total = total
         .filter(|total| !total.is_zero())
         .map(|total| vec![(1.0, total)]);
-    let fault = Fault {
+    let fault = routes::Fault {
         delay: delay.unwrap_or_default(),
         delay_after: after.unwrap_or_default(),
         total: percentiles.or(total).unwrap_or_default(),
         error_rate: 0.0,
     };
-    Ok(BuiltHandles::One(match fault == Fault::default() {
+    Ok(BuiltHandles::One(match fault == routes::Fault::default() {
         true => *child,
-        false => Route::Fault { child, fault },
+        false => Route::one(fault, child),
     }))
 }
 

@@ -1,12 +1,11 @@
 //! Routes, and lists of them.
 
-use super::handles::HANDLES;
+use super::{Children, HANDLES, Leaf, Route};
 use crate::config::{
     Diagnostic,
     document::{Node, Value, shortened},
     form::{Form, Shape},
     reading::{Kind, Reading},
-    schema::{Children, Route},
     suggest,
 };
 
@@ -29,7 +28,7 @@ impl Form for RouteForm {
     /// checked.
     fn mistaken(mistake: Diagnostic, cx: &mut Reading) -> Result<Route, Diagnostic> {
         cx.mistakes.push(mistake);
-        Ok(Route::Null)
+        Ok(Route::Leaf(Leaf::Null))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Permissions of a file, as `chmod` and `chown` take them.
 
-use super::{Form, Shape};
 use crate::config::{
     Diagnostic,
     document::Node,
+    form::{Form, Shape},
     reading::Reading,
     schema::{Id, Ownership},
 };
