@@ -55,4 +55,4 @@ pub(crate) use form::{check_address, parse_duration};
 pub use load::{BUILT_IN, BUILT_IN_REDIS, Loaded, built_in, load, parse};
 pub(crate) use load::{load_peer, version_hash};
 pub use overrides::Overrides;
-pub(crate) use yaml::{PeerFile, masked as masked_yaml, parse_tree as parse_yaml};
+pub(crate) use yaml::{PeerFile, parse_tree as parse_yaml};

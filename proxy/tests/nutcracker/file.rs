@@ -199,7 +199,7 @@ fn passwords_of_a_twemproxy_file_are_not_shown_and_are_part_of_its_version() {
     };
     let (one, other) = (loaded("hush"), loaded("'hu''sh'"));
     assert!(!format!("{one:?}").contains("hush") && !format!("{other:?}").contains("hu''sh"));
-    assert_eq!(one.text, pool("  redis: true\n  redis_auth: \"***\" \n"));
+    assert_eq!(one.text, pool("  redis: true\n  redis_auth: \"***\"\n"));
     assert_eq!(one.text, other.text);
     assert_ne!(one.version_hash, other.version_hash);
 }

@@ -155,7 +155,7 @@ fn height(node: &Node) -> usize {
     }
 }
 
-pub(super) fn place(marker: Marker) -> Place {
+fn place(marker: Marker) -> Place {
     Place {
         line: marker.line() as u32,
         column: marker.col() as u32 + 1,

@@ -1,6 +1,6 @@
 //! Our format: YAML, strict, with short forms.
 //!
-//! * `events`: text → tree; `masked`: a text as it may be shown
+//! * `events`: text → tree
 //! * `top`: the file's keys, listeners, limits; `fleet`: the section about it; `peer`: a file with that
 //!   section alone, beside another program's configuration
 //! * `health`: health listeners, and how clients are led away
@@ -16,7 +16,6 @@ mod events;
 mod fleet;
 mod health;
 mod login;
-mod masked;
 mod names;
 mod near;
 mod near_settings;
@@ -29,7 +28,6 @@ mod top;
 mod users;
 
 pub(crate) use events::parse as parse_tree;
-pub(crate) use masked::masked;
 pub(super) use near_settings::{parse_near_settings, read_near_values};
 pub(crate) use peer::PeerFile;
 pub(super) use peer::parse_peer;

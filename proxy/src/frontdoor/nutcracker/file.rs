@@ -1,10 +1,8 @@
 //! The whole file: a mapping of pools.
 
-use std::collections::BTreeSet;
-
-use super::{base::BaseConfig, pool::pool, settings::PASSWORD};
+use super::{base::BaseConfig, pool::pool};
 use crate::config::{
-    Diagnostic, Place,
+    Diagnostic,
     document::{Node, Value},
     reading::Reading,
     schema::Config,
@@ -40,17 +38,4 @@ pub(super) fn read(root: &Node, base: &BaseConfig, cx: &mut Reading) -> Result<C
     }
     base.add_listeners(&mut config, root, cx);
     Ok(config)
-}
-
-/// The places of all passwords.
-pub(super) fn secrets<'a>(root: &'a Node) -> BTreeSet<Place> {
-    let entries = |value: &'a Value| match value {
-        Value::Map(entries) => entries.iter(),
-        Value::Scalar { .. } | Value::List(_) => [].iter(),
-    };
-    entries(&root.value)
-        .flat_map(|(_, pool)| entries(&pool.value))
-        .filter(|(key, _)| key.text == PASSWORD)
-        .map(|(_, password)| password.at)
-        .collect()
 }

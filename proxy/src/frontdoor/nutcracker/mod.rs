@@ -20,6 +20,7 @@ mod options;
 mod pool;
 mod server;
 mod settings;
+mod shown;
 mod start;
 mod tls;
 mod value;

@@ -12,11 +12,11 @@ use super::{
     file,
     flags::{self, Flags},
     help,
+    shown::shown,
 };
 use crate::{
     config::{
-        ConfigError, Loaded, check, file as files, listen_socket, masked_yaml, parse_yaml, reading::Reading,
-        version_hash,
+        ConfigError, Loaded, check, file as files, listen_socket, parse_yaml, reading::Reading, version_hash,
     },
     frontdoor::{self, ConfigSource},
     reactor::Io,
@@ -146,7 +146,7 @@ fn checked(text: &str, path: &Path, base: &BaseConfig) -> Result<Loaded, ConfigE
                     config,
                     warnings: cx.warnings_of(path),
                     version_hash: version_hash([text]),
-                    text: masked_yaml(text, &file::secrets(&root)),
+                    text: shown(&root),
                     files_watched: vec![path.to_owned()],
                     digests: Vec::new(),
                 });
