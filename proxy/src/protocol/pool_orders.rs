@@ -44,7 +44,7 @@ mod tests {
     use super::PoolOrders;
 
     #[test]
-    fn the_first_member_may_be_ordered_and_nobody() {
+    fn order_may_name_the_first_member_or_none() {
         let orders = PoolOrders::default();
         assert_eq!((orders.is_held(), orders.writer()), (false, None));
         orders.set_writer(Some(0));

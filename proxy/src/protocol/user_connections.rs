@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_free_again_when_its_client_leaves() {
+    fn connection_is_counted_until_its_client_leaves() {
         let user_connections = Arc::new(UserConnections::default());
         let first = user_connections.take(b"app", Some(2));
         let second = user_connections.take(b"app", Some(2));

@@ -175,7 +175,7 @@ fn concat(parts: &mut Parts<'_>, out: &mut Assembly<'_>) {
 }
 
 #[test]
-fn large_joined_reply_leaves_as_its_client_takes_it_and_is_not_held_twice() {
+fn large_joined_reply_leaves_as_its_client_takes_it_and_is_not_buffered_twice() {
     let (mut slots, mut out) = (Slots::default(), Vec::new());
     let [a, b] = [0; 2].map(|_| slots.push_part(1, false, 0, Micros::ZERO));
     slots.close_parts(&Join::Parts(concat), &[], &mut out);

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_mcrouter_has_no_words_for_is_refused_as_by_memcached() {
+    fn line_that_mcrouter_has_no_words_for_is_rejected_as_by_memcached() {
         let limits = Limits {
             value: 10,
             ..Limits::default()

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_replayed_is_told() {
+    fn variables_that_cannot_be_replayed_are_reported() {
         let mut settings = Settings::default();
         assert!(settings.set(b"time_zone", b"SYSTEM") && settings.set(b"sql_mode", b""));
         assert_eq!(settings.get(b"time_zone"), Some(&b"SYSTEM"[..]));

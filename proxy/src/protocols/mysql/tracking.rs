@@ -56,7 +56,7 @@ mod tests {
     use super::Tracking;
 
     #[test]
-    fn the_rest_of_a_text_is_executed_without_what_the_proxy_is_told_by() {
+    fn rest_of_a_text_is_executed_without_the_tracked_variables() {
         let rest = |text: &str| Tracking::Rest(text.as_bytes().to_vec());
         for (text, expected) in [
             ("SET a=1", Tracking::Untouched),

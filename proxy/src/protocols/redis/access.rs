@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_servers_do_not_take_from_nobody_is_known() {
+    fn requests_that_servers_reject_without_a_login_are_known() {
         let (longest, longer) = ("v".repeat(16_384), "v".repeat(16_385));
         let transaction = |inner: &[&str]| [command(&["MULTI"]), command(inner), command(&["EXEC"])].concat();
         let ten = ["MGET", "1", "2", "3", "4", "5", "6", "7", "8", "9"];

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_that_a_client_made_up_is_refused() {
+    fn cursor_that_a_client_made_up_is_rejected() {
         for cursor in [
             "",
             "x",

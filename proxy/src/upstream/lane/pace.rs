@@ -61,7 +61,7 @@ mod tests {
     use super::{Micros, Pace};
 
     #[test]
-    fn only_who_is_waited_for_and_hardly_moves_dawdles() {
+    fn only_an_awaited_message_that_hardly_moves_is_slow() {
         for (bytes, waited_for, dawdles) in [(99, true, true), (100, true, false), (0, false, false)] {
             let mut pace = Pace::since(Micros::ZERO);
             pace.moved(bytes);

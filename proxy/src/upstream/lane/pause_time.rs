@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_that_nobody_waits_for_is_held_at_no_cost() {
+    fn lane_that_no_request_waits_for_is_paused_at_no_cost() {
         let mut pause = PauseTime::default();
         pause.begin(Micros::ZERO);
         pause.end(TIMEOUT, None);

@@ -62,7 +62,7 @@ mod tests {
     const HASH: &[u8] = b"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
 
     #[test]
-    fn who_knows_the_password_proves_it_by_both_methods() {
+    fn client_that_knows_the_password_proves_it_by_both_methods() {
         let native = NativeKey::of(b"secret").answer(&SALT);
         let sha2 = Sha2Key::of(b"secret").answer(&SALT);
         for words in [&b"secret"[..], HASH] {
