@@ -129,7 +129,7 @@ impl Record {
 #[derive(Debug)]
 pub struct PreviousRun {
     copies: BTreeMap<Server, Record>,
-    /// That process ended cleanly: every request to a copy was answered.
+    /// The process ended cleanly: every request to a copy was answered.
     pub clean: bool,
     /// Its kernel no longer runs: this host was rebooted since, or it was another host.
     pub rebooted: bool,
