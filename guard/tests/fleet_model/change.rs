@@ -9,8 +9,8 @@ use proxima::{
 };
 
 use crate::{
-    channel::{Ack, Frame, Said},
     client::Progress,
+    link::{Ack, Frame, Said},
     proxy::{Kept, Operation, Purpose, Sent, Waiting},
     scope::Uses,
     world::{HASH, KEY, POOL, World, number},
@@ -134,7 +134,7 @@ impl World {
         }
     }
 
-    /// Sends what has to be sent, as far as there are channels.
+    /// Sends what has to be sent, as far as there are links.
     pub(crate) fn send_changes(&mut self, at: usize) {
         let sends: Vec<Send> = self.proxy(at).keeper.take_sends(Vec::new());
         for send in sends {
@@ -151,15 +151,15 @@ impl World {
                 stamp: send.stamp,
                 value,
             };
-            self.channel(at, to).frames.push(frame);
+            self.link(at, to).frames.push(frame);
         }
     }
 
-    /// The peer to which there is a channel from here.
+    /// The peer to which there is a link from here.
     fn reached(&self, at: usize, slot: Slot, stay: Stay) -> Option<usize> {
         let peer = self.proxies[at].keeper.view().slot(slot)?;
         let to = number(&peer.name);
-        let stays = self.channels[at][to].stays;
+        let stays = self.links[at][to].stays;
         stays.is_some_and(|stays| stays.1 == stay).then_some(to)
     }
 
@@ -175,7 +175,7 @@ impl World {
             };
             if let Some(up_to) = self.proxy(at).keeper.confirm(peer.slot) {
                 let view = view.number;
-                self.channel(at, to).frames.push(Frame::Confirm { view, up_to });
+                self.link(at, to).frames.push(Frame::Confirm { view, up_to });
             }
         }
     }
@@ -239,7 +239,7 @@ impl World {
 
     /// Can a keeper take what a coordinator sent it first? What is of a later view waits.
     pub(crate) fn may_take_next(&self, from: usize, at: usize) -> bool {
-        let Some(frame) = self.channels[from][at].frames.first() else {
+        let Some(frame) = self.links[from][at].frames.first() else {
             return false;
         };
         let uses = &self.scope.uses;
@@ -253,9 +253,9 @@ impl World {
 
     /// A keeper takes what a coordinator sent.
     pub(crate) fn take_frame(&mut self, from: usize, at: usize) {
-        let channel = self.channel(from, at);
-        let (frame, number) = (channel.frames.remove(0), channel.number);
-        let stay = channel.stays.map(|stays| stays.0).unwrap_or_default();
+        let link = self.link(from, at);
+        let (frame, number) = (link.frames.remove(0), link.number);
+        let stay = link.stays.map(|stays| stays.0).unwrap_or_default();
         let uses = self.scope.uses;
         let proxy = self.proxy(at);
         let order = proxy.keeper.compare(frame.view());
@@ -285,7 +285,7 @@ impl World {
             } => {
                 let kept = Kept {
                     from,
-                    channel: number,
+                    link: number,
                     view,
                     sequence,
                     stamp,
@@ -334,16 +334,16 @@ impl World {
         }
     }
 
-    /// Says this of a change, on the channel that it came by, if that is still there.
+    /// Says this of a change, on the link that it came by, if that is still there.
     pub(crate) fn say(&mut self, at: usize, kept: &Kept, said: Said) {
         if !self.proxies[at].alive {
             return;
         }
         let clock = self.proxies[at].keeper.clock();
-        let channel = &self.channels[kept.from][at];
-        if channel.stays.is_some() && channel.number == kept.channel {
+        let link = &self.links[kept.from][at];
+        if link.stays.is_some() && link.number == kept.link {
             let sequence = kept.sequence;
-            self.channel(kept.from, at).acks.push(Ack {
+            self.link(kept.from, at).acks.push(Ack {
                 sequence,
                 clock,
                 said,
@@ -353,9 +353,9 @@ impl World {
 
     /// A coordinator hears what a keeper said.
     pub(crate) fn take_ack(&mut self, at: usize, to: usize) {
-        let channel = self.channel(at, to);
-        let ack = channel.acks.remove(0);
-        let stay = channel.stays.map(|stays| stays.1).unwrap_or_default();
+        let link = self.link(at, to);
+        let ack = link.acks.remove(0);
+        let stay = link.stays.map(|stays| stays.1).unwrap_or_default();
         let proxy = self.proxy(at);
         let peer = proxy
             .keeper

@@ -42,8 +42,8 @@ impl Operation {
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Kept {
     pub(crate) from: usize,
-    /// The number of the channel that it came by.
-    pub(crate) channel: u8,
+    /// The number of the link that it came by.
+    pub(crate) link: u8,
     pub(crate) view: u64,
     pub(crate) sequence: u64,
     pub(crate) stamp: Stamp,
@@ -54,7 +54,7 @@ pub(crate) struct Kept {
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) enum Purpose {
     Own(u64),
-    Kept(Kept, crate::channel::Said),
+    Kept(Kept, crate::link::Said),
 }
 
 /// What is under way to the own copy.

@@ -21,9 +21,9 @@ pub(crate) struct Scope {
     pub(crate) peers: Some,
     /// The requests of clients, each of which is made once at most.
     pub(crate) requests: &'static [Request],
-    /// So many channels may be lost, with all that is under way on them.
+    /// So many links may be lost, with all that is under way on them.
     pub(crate) losses: u8,
-    /// What is sent on these channels, from a coordinator to a keeper, arrives at once, and so does the
+    /// What is sent on these links, from a coordinator to a keeper, arrives at once, and so does the
     /// answer.
     pub(crate) prompt: &'static [(usize, usize)],
     /// The copies of these proxies answer late.

@@ -85,7 +85,7 @@ fn set_and_decision_with_a_home_that_moves_lose_nothing() {
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes long without optimisation")]
-fn two_sets_over_channels_that_are_lost_leave_equal_copies() {
+fn two_sets_over_links_that_are_lost_leave_equal_copies() {
     holds(&Scope {
         late: &[0, 1],
         losses: 2,
@@ -195,7 +195,7 @@ fn two_sets_with_a_writer_that_is_killed_leave_equal_copies() {
 }
 
 #[test]
-fn two_sets_and_a_decision_over_a_lost_channel_lose_nothing() {
+fn two_sets_and_a_decision_over_a_lost_link_lose_nothing() {
     holds_in_soak(&Scope {
         requests: &[Set(0), Set(1), Incr],
         losses: 1,

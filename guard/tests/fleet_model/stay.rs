@@ -30,10 +30,10 @@ impl World {
         for other in (0..PROXIES).filter(|&other| other != at) {
             let peer = view.named(&name(other));
             for (from, to) in [(at, other), (other, at)] {
-                let stays = self.channels[from][to].stays;
+                let stays = self.links[from][to].stays;
                 let stay = stays.map(|stays| if from == at { stays.1 } else { stays.0 });
                 if stay.is_some() && (installed.expelled || peer.map(|peer| peer.stay) != stay) {
-                    self.channel(from, to).close();
+                    self.link(from, to).close();
                 }
             }
         }
@@ -85,11 +85,11 @@ impl World {
         }
     }
 
-    /// Makes the channels that are missing between peers that know each other.
+    /// Makes the links that are missing between peers that know each other.
     pub(crate) fn connect(&mut self) {
         for from in 0..PROXIES {
             for to in (0..PROXIES).filter(|&to| to != from) {
-                if self.channels[from][to].stays.is_some() {
+                if self.links[from][to].stays.is_some() {
                     continue;
                 }
                 let [one, other] = [&self.proxies[from], &self.proxies[to]];
@@ -101,7 +101,7 @@ impl World {
                     knower.alive && peer.is_some_and(|peer| peer.stay == stay)
                 };
                 if knows(one, to, theirs.1) && knows(other, from, mine.1) {
-                    self.channel(from, to).open((mine.1, theirs.1));
+                    self.link(from, to).open((mine.1, theirs.1));
                     self.proxy(from).keeper.send_again(theirs, Micros::ZERO);
                     self.send_changes(from);
                     self.confirm(from);
@@ -175,8 +175,8 @@ impl World {
         self.void(who);
         self.told[who] = 0;
         for other in 0..PROXIES {
-            self.channel(who, other).close();
-            self.channel(other, who).close();
+            self.link(who, other).close();
+            self.link(other, who).close();
         }
         let fresh = Proxy::new(self.scope.rules);
         let proxy = self.proxy(who);

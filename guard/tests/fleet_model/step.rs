@@ -5,8 +5,8 @@ use std::fmt;
 use proxima::fleet::{Cause, Change, Stay};
 
 use crate::{
-    channel::Said,
     client::Progress,
+    link::Said,
     proxy::Waiting,
     scope::Request,
     world::{HASH, PROXIES, World, announced, name, number},
@@ -21,7 +21,7 @@ pub(crate) enum Step {
     Frame(usize, usize),
     /// What a keeper said next arrives at the coordinator.
     Ack(usize, usize),
-    /// A channel from a coordinator to a keeper is lost, and another one is made.
+    /// A link from a coordinator to a keeper is lost, and another one is made.
     Lose(usize, usize),
     /// The own copy answers.
     Copy(usize),
@@ -56,7 +56,7 @@ impl fmt::Debug for Step {
             Self::Begin(client, at) => write!(f, "client {client} asks {}", n(at)),
             Self::Frame(from, to) => write!(f, "{} takes what {} sent", n(to), n(from)),
             Self::Ack(from, to) => write!(f, "{} hears what {} says", n(from), n(to)),
-            Self::Lose(from, to) => write!(f, "the channel from {} to {} is lost", n(from), n(to)),
+            Self::Lose(from, to) => write!(f, "the link from {} to {} is lost", n(from), n(to)),
             Self::Copy(at) => write!(f, "the copy of {} answers", n(at)),
             Self::Stray(at) => write!(f, "the copy of {} takes what was sent before", n(at)),
             Self::Wake(at, _) => write!(f, "{} locks a key that was locked", n(at)),
@@ -114,8 +114,8 @@ impl World {
             let views = views.filter(|&view| view <= last && self.may_hear(at, view));
             steps.extend(views.map(|view| Step::Install(at, view)));
             for other in (0..PROXIES).filter(|&other| other != at) {
-                let channel = &self.channels[at][other];
-                steps.extend((!channel.acks.is_empty()).then_some(Step::Ack(at, other)));
+                let link = &self.links[at][other];
+                steps.extend((!link.acks.is_empty()).then_some(Step::Ack(at, other)));
                 steps.extend(self.may_take_next(at, other).then_some(Step::Frame(at, other)));
                 steps.extend(self.may_give(at, other).then_some(Step::Give(at, other)));
             }
@@ -168,8 +168,8 @@ impl World {
             let (proxy, stay) = (&self.proxies[at], self.stay(at));
             let peer = self.roster.view.named(&name(at));
             for other in 0..PROXIES {
-                let channel = &self.channels[at][other];
-                let is_used = !channel.frames.is_empty() || !channel.acks.is_empty();
+                let link = &self.links[at][other];
+                let is_used = !link.frames.is_empty() || !link.acks.is_empty();
                 if self.budget.losses > 0 && is_used {
                     steps.push(Step::Lose(at, other));
                 }
@@ -208,7 +208,7 @@ impl World {
             Step::Ack(from, to) => self.take_ack(from, to),
             Step::Lose(from, to) => {
                 self.budget.losses -= 1;
-                self.channel(from, to).close();
+                self.link(from, to).close();
             }
             Step::Copy(at) => self.copy_answers(at),
             Step::Stray(at) => {

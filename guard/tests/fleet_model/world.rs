@@ -1,13 +1,13 @@
-//! Three proxies with a copy each, the channels between them, and what the voters have agreed on.
+//! Three proxies with a copy each, the links between them, and what the voters have agreed on.
 
 use std::sync::Arc;
 
 use proxima::fleet::{Change, Peer, Roster, Slot, Stay, View};
 
 use crate::{
-    channel::Channel,
     client::{Client, Clients, Progress},
     explore::Model,
+    link::Link,
     proxy::{Proxy, print},
     scope::Scope,
     step::Step,
@@ -39,7 +39,7 @@ pub(crate) struct World {
     pub(crate) scope: Arc<Scope>,
     pub(crate) proxies: [Arc<Proxy>; PROXIES],
     /// By coordinator and keeper.
-    pub(crate) channels: Arc<[[Channel; PROXIES]; PROXIES]>,
+    pub(crate) links: Arc<[[Link; PROXIES]; PROXIES]>,
     pub(crate) roster: Arc<Roster>,
     /// All views so far, by their numbers.
     pub(crate) views: Arc<Vec<Arc<View>>>,
@@ -95,7 +95,7 @@ impl World {
         }
         let mut world = Self {
             proxies: std::array::from_fn(|_| Arc::new(Proxy::new(scope.rules))),
-            channels: Arc::default(),
+            links: Arc::default(),
             roster: Arc::default(),
             views: Arc::new(vec![Arc::default()]),
             clients: Clients(vec![Client::default(); scope.requests.len()]),
@@ -128,9 +128,9 @@ impl World {
         Arc::make_mut(&mut self.proxies[proxy])
     }
 
-    /// The channel between these, to be changed.
-    pub(crate) fn channel(&mut self, from: usize, to: usize) -> &mut Channel {
-        &mut Arc::make_mut(&mut self.channels)[from][to]
+    /// The link between these, to be changed.
+    pub(crate) fn link(&mut self, from: usize, to: usize) -> &mut Link {
+        &mut Arc::make_mut(&mut self.links)[from][to]
     }
 
     /// The voters have agreed.
@@ -171,7 +171,7 @@ impl World {
         let scope = Arc::clone(&self.scope);
         let next = |world: &Self| {
             scope.prompt.iter().copied().find_map(|(from, to)| {
-                let has_ack = !world.channels[from][to].acks.is_empty();
+                let has_ack = !world.links[from][to].acks.is_empty();
                 let has_frame = world.may_take_next(from, to);
                 (has_ack || has_frame).then_some((from, to, has_ack))
             })
@@ -248,7 +248,7 @@ impl Model for World {
         let peers: Vec<_> = peers.map(|peer| (&peer.name, peer.stay, peer.decides)).collect();
         let all = (
             proxies,
-            &*self.channels,
+            &*self.links,
             self.roster.view.number,
             peers,
             &self.clients,

@@ -50,20 +50,20 @@ pub(crate) struct Ack {
     pub(crate) said: Said,
 }
 
-/// The channel from one proxy to another.
+/// The link from one proxy to another.
 #[derive(Clone, Debug, Default, Hash)]
-pub(crate) struct Channel {
-    /// The stays of coordinator and keeper; `None`: there is no channel.
+pub(crate) struct Link {
+    /// The stays of coordinator and keeper; `None`: there is no link.
     pub(crate) stays: Option<(Stay, Stay)>,
-    /// Which of all channels between the two it is: an acknowledgement goes back by the one that the change
+    /// Which of all links between the two it is: an acknowledgement goes back by the one that the change
     /// came by.
     pub(crate) number: u8,
     pub(crate) frames: Vec<Frame>,
     pub(crate) acks: Vec<Ack>,
 }
 
-impl Channel {
-    /// The channel ends, with what is under way on it.
+impl Link {
+    /// The link ends, with what is under way on it.
     pub(crate) fn close(&mut self) {
         self.stays = None;
         self.frames.clear();
