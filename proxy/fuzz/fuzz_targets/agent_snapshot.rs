@@ -6,7 +6,7 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use proxima::{
     config,
-    members::{ClientSource, OwnLocation, Localities, Registry},
+    members::{ClientSource, Localities, OwnLocation, Registry},
     protocol::Protocols,
     route::Compiler,
 };
