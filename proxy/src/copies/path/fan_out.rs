@@ -29,8 +29,8 @@ impl Engine {
             return self.broken(ENDED);
         };
         if operation.landed as usize + takers < copies.min_acks {
-            // This is checked before sending, so that no copy misses a write that is refused anyway.
-            return self.refuse_change(tree, copies, id, false);
+            // This is checked before sending, so that no copy misses a write that is rejected anyway.
+            return self.reject_change(tree, copies, id, false);
         }
         if !Rc::ptr_eq(tree, &self.tree) {
             self.miss_at_strangers(id);
@@ -151,7 +151,7 @@ impl Engine {
         };
         let outcome = answer.outcome();
         let undoes = matches!(operation.stage, Stage::Undoing { .. });
-        // A removal that is refused leaves what it was to remove.
+        // A removal that is rejected leaves the value that it was to remove.
         let missed = is_missed(outcome) || undoes && outcome.is_error();
         if missed {
             if let Some(member) = member(tree, copies, child) {
@@ -208,17 +208,17 @@ impl Engine {
         // Where it was not sent for a lack of our own resources, too few copies with it are no sign that this
         // proxy is cut off.
         if (operation.landed as usize) < copies.min_acks && is_sent {
-            return self.refuse_change(&tree, copies, id, true);
+            return self.reject_change(&tree, copies, id, true);
         }
         let everywhere = matches!(operation.stage, Stage::Everywhere { .. });
         let answers = operation.take_answers();
-        let refused = answers.outcomes().any(Outcome::is_error);
+        let rejected = answers.outcomes().any(Outcome::is_error);
         let chosen = match everywhere {
             // A copy that was repaired may lack what the others had: deleted at one is deleted. mcrouter says
             // the worst.
-            true if copies.home.is_some() && !refused => answers.best(),
+            true if copies.home.is_some() && !rejected => answers.best(),
             true if is_sent => answers.worst(),
-            // The home's answer, unless another copy has refused the change.
+            // The home's answer, unless another copy has rejected the change.
             _ => answers.pick(|(a, _), (b, _)| a.is_error() && !b.is_error()),
         };
         if let Some(chosen) = chosen {

@@ -31,7 +31,7 @@ impl Engine {
             return self.broken(NO_POOL);
         };
         if self.takers(&tree, copies, None) < copies.min_acks {
-            return self.refuse_change(&tree, copies, id, false);
+            return self.reject_change(&tree, copies, id, false);
         }
         let mut message = mem::take(&mut self.copies.message);
         if let Some(operation) = self.copies.operations.get(id)

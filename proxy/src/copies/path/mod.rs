@@ -13,7 +13,7 @@
 //!   stages
 //! * `change`: begins a change; `streamed`: one whose value is passed on as it comes
 //! * `fan_out`: sends it to all copies, and answers it; `home`, `read_back`, `version`: what one copy decides
-//! * `refuse`: too few copies took it; `undo`: some copies could not be sent it, so it is removed where it
+//! * `reject`: too few copies took it; `undo`: some copies could not be sent it, so it is removed where it
 //!   landed
 //! * `bypass`: changes that come to a copy by another route than its pool
 //! * `opening`: a copy that comes back decides again
@@ -30,7 +30,7 @@ mod home;
 mod opening;
 mod operation;
 mod read_back;
-mod refuse;
+mod reject;
 mod streamed;
 mod undo;
 mod version;

@@ -83,7 +83,7 @@ pub(super) enum Stage {
         /// A keeper had a later change of the key.
         superseded: bool,
     },
-    /// A change that is refused, and is being removed where it landed.
+    /// A change that is rejected, and is being removed where it landed.
     Undoing { key: Vec<u8> },
 }
 
@@ -320,7 +320,7 @@ pub(super) const fn is_done(outcome: Outcome) -> bool {
 }
 
 /// Is this no answer of the server, so that it is unknown whether the change was executed? A change that was
-/// not sent for a lack of our own resources (`Overloaded`) is not missed: it is refused, and removed at the
+/// not sent for a lack of our own resources (`Overloaded`) is not missed: it is rejected, and removed at the
 /// copies that took it.
 pub(super) const fn is_missed(outcome: Outcome) -> bool {
     matches!(

@@ -1,6 +1,6 @@
 //! A change that some copies took, and that could not be sent to others for a lack of this proxy's resources,
-//! is refused. Its key is removed at the copies that took it before the client is answered: no two copies
-//! keep different values, and no client reads the refused value.
+//! is rejected. Its key is removed at the copies that took it before the client is answered: no two copies
+//! keep different values, and no client reads the rejected value.
 
 use std::{rc::Rc, sync::Arc};
 
@@ -27,8 +27,8 @@ pub(super) fn is_due(operation: &Operation) -> bool {
 }
 
 impl Engine {
-    /// Removes the key of a change that is refused from every copy that may have taken it. The key stays
-    /// locked until all have answered; a copy that fails to remove it has missed a write.
+    /// Removes the key of a rejected change from every copy that may have taken it. The key stays locked
+    /// until all have answered; a copy that fails to remove it has missed a write.
     pub(super) fn undo(&mut self, tree: &Rc<Tree>, copies: &Copies, id: OperationId) {
         let Some(operation) = self.copies.operations.get_mut(id) else {
             return self.broken(ENDED);

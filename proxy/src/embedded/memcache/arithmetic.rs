@@ -2,7 +2,7 @@
 
 use proxima_wire::{memcache::number, message::Outcome};
 
-use super::{call::Call, line::push, refuse, say};
+use super::{call::Call, line::push, reject, say};
 use crate::embedded::store::{Counter, Entry, Marks, Meta};
 
 /// Reply where the value is no number.
@@ -50,7 +50,7 @@ pub(super) fn arithmetic(call: &Call<'_>, is_up: bool, out: &mut Vec<u8>) -> Out
             push(out, number);
             say(out, b"\r\n", Outcome::Found)
         }
-        Err(Unchanged::NotNumeric) => refuse(out, NOT_NUMERIC),
+        Err(Unchanged::NotNumeric) => reject(out, NOT_NUMERIC),
         Err(Unchanged::NotFound | Unchanged::Exists) => say(out, b"NOT_FOUND\r\n", Outcome::NotFound),
     }
 }

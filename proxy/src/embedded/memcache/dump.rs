@@ -7,7 +7,7 @@ use proxima_wire::{
     message::{Outcome, Request},
 };
 
-use super::{call::words, refuse, say};
+use super::{call::words, reject, say};
 use crate::embedded::{
     Context,
     store::{Item, Keyspace, Marks, Store, Walk},
@@ -56,7 +56,7 @@ pub(super) fn dump(
         }
         // The other classes are empty.
         Ok(false) => say(out, b"END\r\n", Outcome::Ok),
-        Err(line) => refuse(out, line),
+        Err(line) => reject(out, line),
     }
 }
 

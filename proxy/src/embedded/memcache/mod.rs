@@ -10,7 +10,7 @@
 //!         └─ admin       flush_all version verbosity stats shutdown
 //! ```
 //!
-//! The head comes from the codec, which has refused malformed requests as far as it can; the rest is checked
+//! The head comes from the codec, which has rejected malformed requests as far as it can; the rest is checked
 //! here. A quiet request is answered like any other: the caller withholds the reply from the client
 //! ([`silenced`](proxima_wire::memcache::silenced)).
 //!
@@ -19,7 +19,7 @@
 //!   forgets;
 //! * an item whose key came in base64 keeps that through append, incr and vivification, so that no blank or
 //!   line end in a key ever stands on a reply's line;
-//! * an opaque of more than 32 bytes is refused before anything is changed;
+//! * an opaque of more than 32 bytes is rejected before anything is changed;
 //! * a second `flush_all` never brings back what an earlier one has flushed;
 //! * a reply to many keys is bounded ([`Context::largest_reply`]);
 //! * `l` is the time since the last read, where memcached with its default LRU forgets the first read after a
@@ -83,7 +83,7 @@ fn execute(
     out: &mut Vec<u8>,
 ) -> Outcome {
     let Some(command) = Command::from_number(request.command) else {
-        return refuse(out, error::ERROR);
+        return reject(out, error::ERROR);
     };
     let clock = Clock {
         now: context.now,
@@ -129,7 +129,7 @@ fn execute(
         Command::Quit => Outcome::Ok,
         Command::LruCrawler => dump::dump(store, context, request, message, out),
         Command::Config | Command::LeaseGet | Command::LeaseSet | Command::Metadata => {
-            refuse(out, error::ERROR)
+            reject(out, error::ERROR)
         }
     }
 }
@@ -142,7 +142,7 @@ fn say(out: &mut Vec<u8>, line: &[u8], outcome: Outcome) -> Outcome {
 
 /// Appends an error line that is the client's fault.
 #[cold]
-fn refuse(out: &mut Vec<u8>, line: &[u8]) -> Outcome {
+fn reject(out: &mut Vec<u8>, line: &[u8]) -> Outcome {
     say(out, line, Outcome::ClientError)
 }
 

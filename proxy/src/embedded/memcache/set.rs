@@ -5,7 +5,7 @@ use proxima_wire::{
     message::Outcome,
 };
 
-use super::{call::Call, refuse, say, too_large};
+use super::{call::Call, reject, say, too_large};
 use crate::embedded::store::{Counter, Entry, Marks, Meta};
 
 /// The conditions and ways of storing a value.
@@ -55,7 +55,7 @@ pub(super) fn set(call: &Call<'_>, mode: Mode, out: &mut Vec<u8>) -> Outcome {
         return too_large(out);
     }
     let Some(value) = call.value() else {
-        return refuse(out, error::BAD_CHUNK);
+        return reject(out, error::BAD_CHUNK);
     };
     let meta = Meta {
         flags,

@@ -2,7 +2,7 @@
 
 use proxima_wire::message::Outcome;
 
-use super::{VERSION, call::Call, line::push, refuse, say};
+use super::{VERSION, call::Call, line::push, reject, say};
 use crate::embedded::{
     Connection, Connections, Context,
     store::{Counter, Keyspace, Store, Totals},
@@ -56,8 +56,8 @@ pub(super) fn stats(call: &Call<'_>, context: &Context<'_>, out: &mut Vec<u8>) -
             context.connections.reset_counts();
             return say(out, b"RESET\r\n", Outcome::Ok);
         }
-        Some(b"cachedump") => return refuse(out, b"CLIENT_ERROR stats cachedump not allowed\r\n"),
-        Some(_) => return refuse(out, b"ERROR\r\n"),
+        Some(b"cachedump") => return reject(out, b"CLIENT_ERROR stats cachedump not allowed\r\n"),
+        Some(_) => return reject(out, b"ERROR\r\n"),
     }
     say(out, END, Outcome::Ok)
 }

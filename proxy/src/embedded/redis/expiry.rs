@@ -72,11 +72,11 @@ impl Conditions {
 
     /// May the expiry time `old` (`None`: never) become `new`?
     fn hold(self, old: Option<i64>, new: i64) -> bool {
-        let is_refused = self.absent && old.is_some()
+        let is_rejected = self.absent && old.is_some()
             || self.present && old.is_none()
             || self.later && old.is_none_or(|old| new <= old)
             || self.earlier && old.is_some_and(|old| new >= old);
-        !is_refused
+        !is_rejected
     }
 }
 

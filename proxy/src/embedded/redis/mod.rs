@@ -12,7 +12,7 @@
 //! ```
 //!
 //! The session answers commands about the connection (`PING`, `HELLO`, `CLIENT`, …). Every other command is
-//! refused by its name.
+//! rejected by its name.
 //!
 //! It differs from Redis on purpose:
 //! * a value with its key may have as many bytes as an item of the store, 1 MiB by default;
@@ -91,7 +91,7 @@ const SERVED: [(&str, Handler); 39] = [
     ("unlink", keys::del),
 ];
 
-/// The handler of each command by its number; `None`: the command is refused.
+/// The handler of each command by its number; `None`: the command is rejected.
 static HANDLERS: [Option<Handler>; Command::COUNT as usize] = {
     let names = Command::names();
     let mut handlers: [Option<Handler>; Command::COUNT as usize] = [None; Command::COUNT as usize];
@@ -145,13 +145,13 @@ pub(super) fn answer(
             };
             handler(&call, out)
         }
-        None => refuse(request, message, out),
+        None => reject(request, message, out),
     };
     Reply::new(outcome, out.len())
 }
 
-/// Refuses a command by its name. A whole transaction gets an error for each of its commands.
-fn refuse(request: &Request, message: &[u8], out: &mut Vec<u8>) -> Outcome {
+/// Rejects a command by its name. A whole transaction gets an error for each of its commands.
+fn reject(request: &Request, message: &[u8], out: &mut Vec<u8>) -> Outcome {
     let mut one = |name: &str| {
         let name = name.replace('|', " ").to_uppercase();
         reply::error(

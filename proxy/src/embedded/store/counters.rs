@@ -42,7 +42,7 @@ pub enum Counter {
     Debugs,
     /// Items ever stored.
     TotalItems,
-    /// Values refused for their size.
+    /// Values rejected for their size.
     TooLarge,
     /// Live items that were evicted for a lack of memory.
     Evictions,

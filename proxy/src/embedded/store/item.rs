@@ -145,7 +145,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// memcached's measure of an item, so that both refuse the same items: its head, its cas id, the key and a
+/// memcached's measure of an item, so that both reject the same items: its head, its cas id, the key and a
 /// NUL, the flags unless they are 0, the value and its line end.
 pub(super) const fn size(key_length: usize, flags: u32, value_length: usize) -> usize {
     let flags_length = if flags == 0 { 0 } else { size_of::<u32>() };

@@ -426,11 +426,11 @@ impl Engine {
         let waited = (self.now - operation.since).0;
         self.metrics.fleet.write_wait.record(waited);
         let answers = operation.take_answers();
-        let refused = answers.outcomes().any(Outcome::is_error);
-        let chosen = match (decided, refused) {
+        let rejected = answers.outcomes().any(Outcome::is_error);
+        let chosen = match (decided, rejected) {
             (false, false) => answers.best(),
             (false, true) => answers.worst(),
-            // The home's answer, unless another copy has refused the change.
+            // The home's answer, unless another copy has rejected the change.
             (true, _) => answers.pick(|(a, _), (b, _)| a.is_error() && !b.is_error()),
         };
         match chosen {

@@ -15,7 +15,7 @@ use crate::embedded::{
         arithmetic::{Change, NOT_NUMERIC, Unchanged, change},
         call::Call,
         line::push,
-        refuse, say,
+        reject, say,
     },
     store::{Entry, Marks, Meta},
 };
@@ -23,15 +23,15 @@ use crate::embedded::{
 /// `ma KEY FLAG…`
 pub(in crate::embedded::memcache) fn arithmetic(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
     let Ok(flags) = Flags::read(call, 0) else {
-        return refuse(out, error::BAD_FLAG);
+        return reject(out, error::BAD_FLAG);
     };
     let is_up = match flags.mode {
         None | Some(b'I' | b'+') => true,
         Some(b'D' | b'-') => false,
-        Some(_) => return refuse(out, error::BAD_ARITHMETIC_MODE),
+        Some(_) => return reject(out, error::BAD_ARITHMETIC_MODE),
     };
     if let Err(line) = flags.check_opaque() {
-        return refuse(out, line);
+        return reject(out, line);
     }
     let mut scratch = [0; KEY];
     let key = call.decoded_key(&mut scratch);
@@ -50,7 +50,7 @@ pub(in crate::embedded::memcache) fn arithmetic(call: &Call<'_>, out: &mut Vec<u
         }
         Err(Unchanged::NotFound) => push_missed(call, key, b"NF", Outcome::NotFound, out),
         Err(Unchanged::Exists) => push_missed(call, key, b"EX", Outcome::Exists, out),
-        Err(Unchanged::NotNumeric) => refuse(out, NOT_NUMERIC),
+        Err(Unchanged::NotNumeric) => reject(out, NOT_NUMERIC),
     }
 }
 

@@ -4,7 +4,7 @@ use proxima_wire::{memcache::KEY, message::Outcome};
 
 use super::{flags::Flags, key::push_echo};
 use crate::embedded::{
-    memcache::{call::Call, line::Clock, refuse, say},
+    memcache::{call::Call, line::Clock, reject, say},
     store::{Counter, Entry, Marks, Meta},
 };
 
@@ -13,7 +13,7 @@ pub(in crate::embedded::memcache) fn delete(call: &Call<'_>, out: &mut Vec<u8>) 
     let read = Flags::read(call, 0).and_then(|flags| flags.check_opaque().map(|()| flags));
     let flags = match read {
         Ok(flags) => flags,
-        Err(line) => return refuse(out, line),
+        Err(line) => return reject(out, line),
     };
     let mut scratch = [0; KEY];
     let key = call.decoded_key(&mut scratch);

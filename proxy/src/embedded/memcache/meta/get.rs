@@ -8,7 +8,7 @@ use crate::embedded::{
         call::Call,
         get::count_miss,
         line::{Clock, push},
-        refuse, say,
+        reject, say,
     },
     store::{Counter, Entry, Marks, Meta},
 };
@@ -18,7 +18,7 @@ pub(in crate::embedded::memcache) fn get(call: &Call<'_>, out: &mut Vec<u8>) -> 
     let read = Flags::read(call, 0).and_then(|flags| flags.check_opaque().map(|()| flags));
     let mut flags = match read {
         Ok(flags) => flags,
-        Err(line) => return refuse(out, line),
+        Err(line) => return reject(out, line),
     };
     let mut scratch = [0; KEY];
     let key = call.decoded_key(&mut scratch);

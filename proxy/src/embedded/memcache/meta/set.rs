@@ -9,7 +9,7 @@ use super::{flags::Flags, get::push_number, key::push_echo};
 use crate::embedded::{
     memcache::{
         call::Call,
-        refuse, say,
+        reject, say,
         set::{Conditions, Mode, put},
         too_large,
     },
@@ -20,7 +20,7 @@ use crate::embedded::{
 pub(in crate::embedded::memcache) fn set(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
     let flags = match Flags::read(call, 1) {
         Ok(flags) => flags,
-        Err(line) => return refuse(out, line),
+        Err(line) => return reject(out, line),
     };
     let mode = match flags.mode {
         None | Some(b'S' | b'R') if flags.compare.is_some() => Mode::Cas,
@@ -29,7 +29,7 @@ pub(in crate::embedded::memcache) fn set(call: &Call<'_>, out: &mut Vec<u8>) -> 
         Some(b'R') => Mode::Replace,
         Some(b'A') => Mode::Append,
         Some(b'P') => Mode::Prepend,
-        Some(_) => return refuse(out, error::BAD_SET_MODE),
+        Some(_) => return reject(out, error::BAD_SET_MODE),
     };
     let mut scratch = [0; KEY];
     let key = call.decoded_key(&mut scratch);
@@ -40,10 +40,10 @@ pub(in crate::embedded::memcache) fn set(call: &Call<'_>, out: &mut Vec<u8>) -> 
         return too_large(out);
     }
     if let Err(line) = flags.check_opaque() {
-        return refuse(out, line);
+        return reject(out, line);
     }
     let Some(value) = call.value() else {
-        return refuse(out, error::BAD_CHUNK);
+        return reject(out, error::BAD_CHUNK);
     };
     // With `N`, the item that is to be extended is created where it is missing.
     let vivify = flags

@@ -1,4 +1,4 @@
-//! The refusal of a write that too few copies took.
+//! Rejects a write that too few copies took.
 
 use std::{rc::Rc, sync::Arc};
 
@@ -19,7 +19,7 @@ use crate::{
 impl Engine {
     /// Too few copies took this change: it is removed where it landed, and as this may be the side that is
     /// cut off, copies in reach are not trusted either. `sent`: it was sent to all, and not only to its home.
-    pub(super) fn refuse_change(&mut self, tree: &Rc<Tree>, copies: &Copies, id: OperationId, sent: bool) {
+    pub(super) fn reject_change(&mut self, tree: &Rc<Tree>, copies: &Copies, id: OperationId, sent: bool) {
         let Some(operation) = self.copies.operations.get_mut(id) else {
             return self.broken(ENDED);
         };
