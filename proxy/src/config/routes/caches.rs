@@ -96,8 +96,8 @@ section! {
         threshold: Size,
         /// Values that live shorter than so many seconds are small. 0: size alone decides.
         ttl_threshold: Seconds = 0,
-        /// A `lease-set` of a large value that the second cache refuses stores it in the first, for so many seconds
-        /// at most.
+        /// A `lease-set` of a large value that the second cache refuses stores it in the first, for so many
+        /// seconds at most.
         failure_ttl: Seconds = 60,
         /// The first cache gets large values whole, and the second one in the background.
         both: Flag = false,

@@ -38,7 +38,9 @@ pub(super) const BY_OPERATION: Handle = handle! {
     /// without either goes to `default`, and without that is answered as by `null`. An `mg` with `N` may
     /// store and is a write, one with `T` is a touch, any other is a read. For Redis the words are its
     /// commands that have a key, and the same groups.
-    ByOperation::NAME, OperationsForm => |(operations, default)| Route::keyed(ByOperation, operations, default)
+    ByOperation::NAME, OperationsForm => |(operations, default)| {
+        Route::keyed(ByOperation, operations, default)
+    }
 };
 
 /// Routes by command or group of commands, and the default route.
@@ -245,8 +247,8 @@ impl Named for Pattern {
     const WHAT: &'static str = "pattern";
 }
 
-/// mcrouter's prefixes: `/region/cluster/` → route. The default one serves keys without a prefix, and may take
-/// those with an unknown one.
+/// mcrouter's prefixes: `/region/cluster/` → route. The default one serves keys without a prefix, and may
+/// take those with an unknown one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ByRoutingPrefix {
     /// The prefix of the default route.

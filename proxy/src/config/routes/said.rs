@@ -27,8 +27,8 @@ pub(in crate::config) struct Handle {
     pub(super) read: fn(&Node, &mut Reading) -> Result<Route, Diagnostic>,
 }
 
-/// A [`Handle`]: what it means, its name, the form of its keys, and the route that they make. A handle without
-/// a form stands alone, as a word.
+/// A [`Handle`]: what it means, its name, the form of its keys, and the route that they make. A handle
+/// without a form stands alone, as a word.
 macro_rules! handle {
     ($(#[doc = $about:literal])+ $name:path, $form:ty => $make:expr) => {
         $crate::config::routes::said::Handle {

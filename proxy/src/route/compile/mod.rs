@@ -4,8 +4,8 @@
 //! one route after the other into nodes, `leaves` builds those without children, `pools` the members of pools
 //! and their copies, and `near` the route that keeps replies. `hashing` makes distributions, and `failovers`
 //! the nodes that several failovers share. `hosts` has the numbers of this host, `prefixes` the routing
-//! prefixes that servers keep, and `root` the entry of a listener. `in_fleet` knows the copies of a fleet under
-//! every name. `survey` looks at nodes that are made.
+//! prefixes that servers keep, and `root` the entry of a listener. `in_fleet` knows the copies of a fleet
+//! under every name. `survey` looks at nodes that are made.
 
 mod failovers;
 mod hashing;

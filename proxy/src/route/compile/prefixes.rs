@@ -32,8 +32,8 @@ impl<'a> Maker<'_, 'a> {
         made
     }
 
-    /// The route for keys whose prefix servers get as it was asked for, if they keep it, and the routes do not
-    /// see.
+    /// The route for keys whose prefix servers get as it was asked for, if they keep it, and the routes do
+    /// not see.
     pub(in crate::route) fn with_asked_prefix(&mut self, route: &'a Route) -> Result<NodeId, CompileError> {
         let kept = KeptPrefix {
             given: None,

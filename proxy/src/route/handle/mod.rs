@@ -1,5 +1,5 @@
-//! The handles of the routes, one file each: a handle is its decision, the reason that it gives for it, and how
-//! its nodes are built from what the configuration says.
+//! The handles of the routes, one file each: a handle is its decision, the reason that it gives for it, and
+//! how its nodes are built from what the configuration says.
 
 mod all;
 mod big_value;
@@ -101,8 +101,8 @@ build! {
 }
 
 build! {
-    Of over &'a Children: ByHash Nearest Random RoundRobin HostId ByClient Latest AllSync AllMajority AllFastest
-        AllInitial AllAsync Failover MissFailover
+    Of over &'a Children: ByHash Nearest Random RoundRobin HostId ByClient Latest AllSync AllMajority
+        AllFastest AllInitial AllAsync Failover MissFailover
 }
 
 build! {

@@ -2,8 +2,8 @@
 //! meanwhile.
 //!
 //! One thing leads to the next: a waiter to its flight, that to the group of readers, and that to the shard,
-//! the word and the slot of its key. The first is therefore asked for three replies ahead, the second two, and
-//! the third one.
+//! the word and the slot of its key. The first is therefore asked for three replies ahead, the second two,
+//! and the third one.
 
 use crate::{
     engine::{Engine, ReplyTo},
