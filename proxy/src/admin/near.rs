@@ -132,7 +132,7 @@ fn json(value: impl Serialize) -> Response {
     Json(value).into_response()
 }
 
-/// RefusalStatus a request is not carried out.
+/// The reason why a request is not carried out, with its status.
 struct Refusal(StatusCode, String);
 
 impl<E: std::fmt::Display + Into<RefusalStatus>> From<E> for Refusal {

@@ -41,7 +41,7 @@ pub(crate) struct Index {
     /// Names that must exist.
     pub(crate) mentions: Vec<Mention>,
     /// Numbers of members that must be up.
-    pub(crate) wanted: Vec<Wanted>,
+    pub(crate) wanted: Vec<LeastMembers>,
     /// Lists that must be as long as there are children.
     pub(crate) lengths: Vec<Length>,
 }
@@ -67,7 +67,7 @@ impl Site {
 
 /// A number of members that must be up.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct LeastMembers {
     pub(crate) site: Site,
     pub(crate) pool: String,
     pub(crate) least: u32,
@@ -187,7 +187,7 @@ impl Reading {
     /// Remembers that so many members of `pool` must be up. The remedy is for a pool that has fewer.
     pub(crate) fn want(&mut self, at: Place, pool: &str, least: u32, remedy: String) {
         let site = self.site(at);
-        self.index.wanted.push(Wanted {
+        self.index.wanted.push(LeastMembers {
             site,
             pool: pool.to_owned(),
             least,

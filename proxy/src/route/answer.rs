@@ -60,13 +60,13 @@ impl Answer<'_> {
 /// Answers that a flight may still need: the first one of each outcome.
 #[derive(Debug, Default)]
 pub struct Answers {
-    all: Vec<Kept>,
+    all: Vec<AnswerRecord>,
     /// The bytes of all replies in `all`, one after the other.
     bytes: Vec<u8>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct AnswerRecord {
     outcome: Outcome,
     /// The number of answers that had this outcome.
     count: u32,
@@ -123,7 +123,7 @@ impl Answers {
                 fate: failed.fate,
             },
         };
-        let kept = Kept {
+        let kept = AnswerRecord {
             outcome,
             count,
             number,
@@ -148,7 +148,7 @@ impl Answers {
 
     /// The answer whose outcome and count `better` prefers to all others'.
     pub fn pick(&self, better: impl Fn((Outcome, u32), (Outcome, u32)) -> bool) -> Option<Answer<'_>> {
-        let facts = |kept: &Kept| (kept.outcome, kept.count);
+        let facts = |kept: &AnswerRecord| (kept.outcome, kept.count);
         let mut all = self.all.iter();
         let first = all.next()?;
         let best = all.fold(first, |best, kept| {

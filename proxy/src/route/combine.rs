@@ -8,7 +8,7 @@ use super::{
     Answer, Leaf, Node, NodeId, Tree, Wait, Walk,
     flight::{MISPLACED, child_of, is_good},
     step::pass_by_ejected,
-    tree::Tried,
+    tree::AttemptRecord,
 };
 use crate::{
     engine::{ClientId, Engine, FlightId, ReplyTo, Sleeper},
@@ -136,7 +136,7 @@ impl Engine {
             answer => answer,
         };
         let choices = walk.children(children, self.copies.snapshot());
-        let mut tried = Tried {
+        let mut tried = AttemptRecord {
             child: child as usize,
             ..flight.tried
         };
@@ -191,7 +191,13 @@ impl Engine {
     }
 
     /// Do the keys of a flight's request go one way from the child that is to be tried?
-    fn stays_whole_at(&mut self, tree: &Rc<Tree>, id: FlightId, children: &[NodeId], tried: Tried) -> bool {
+    fn stays_whole_at(
+        &mut self,
+        tree: &Rc<Tree>,
+        id: FlightId,
+        children: &[NodeId],
+        tried: AttemptRecord,
+    ) -> bool {
         let (Some(flight), Some(&child)) = (self.router.flights.get(id), children.get(tried.child)) else {
             return false;
         };

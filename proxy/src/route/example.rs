@@ -52,7 +52,7 @@ pub enum Example<'a> {
 }
 
 /// A request to walk with.
-pub(super) struct Made {
+pub(super) struct ExampleRequest {
     /// What to call it.
     pub(super) title: String,
     /// The request.
@@ -70,7 +70,7 @@ impl Example<'_> {
         tree: &Tree,
         listener: usize,
         protocol: &dyn Protocol,
-    ) -> Result<Made, ExplainError> {
+    ) -> Result<ExampleRequest, ExplainError> {
         match self {
             Self::Key { command, key } => of_key(protocol, command, key),
             Self::Text { text, user, schema } => {
@@ -83,7 +83,7 @@ impl Example<'_> {
 }
 
 /// The shortest request of this command for this key.
-fn of_key(protocol: &dyn Protocol, command: &str, key: &[u8]) -> Result<Made, ExplainError> {
+fn of_key(protocol: &dyn Protocol, command: &str, key: &[u8]) -> Result<ExampleRequest, ExplainError> {
     let number = protocol.command(command);
     let request = number.and_then(|number| protocol.example(number, key));
     let request = request.ok_or_else(|| ExplainError::NoCommand {
@@ -99,7 +99,7 @@ fn of_key(protocol: &dyn Protocol, command: &str, key: &[u8]) -> Result<Made, Ex
     }
     let mut scratch = [0; 250];
     let key = protocol.key(&head, &request, &mut scratch);
-    Ok(Made {
+    Ok(ExampleRequest {
         title: format!("{command} {}", key.escape_ascii()),
         request,
         session: Session::NEW,
@@ -113,14 +113,14 @@ fn of_text(
     protocol: &dyn Protocol,
     text: &[u8],
     session_of: impl Fn(&dyn Texts) -> Session,
-) -> Result<Made, ExplainError> {
+) -> Result<ExampleRequest, ExplainError> {
     let none = || ExplainError::NoStatements(protocol.name());
     let texts = protocol.texts().ok_or_else(none)?;
     let (mut session, mut request) = (session_of(texts), Vec::new());
     texts.append(text, &mut request);
     let head = head(tree, protocol, &session, &request).ok_or_else(none)?;
     let remarks = texts.remarks(&mut session, &head, &request);
-    Ok(Made {
+    Ok(ExampleRequest {
         title: "statement".into(),
         request,
         // What the statement would leave in its session changes nothing on its own way.

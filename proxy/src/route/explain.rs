@@ -8,7 +8,8 @@ use super::{
     explained::{Explained, Step},
     handle::behind_prefix,
     tree::{
-        Asked, Begin, Children, Copies, Leaf, NearNode, Node, NodeId, Of, Query, Tree, Tried, Wait, Wrapped,
+        AttemptRecord, Begin, Children, Copies, Leaf, NearNode, Node, NodeId, Of, Query, ScriptRequest, Tree,
+        Wait, Wrapped,
     },
 };
 use crate::{
@@ -346,7 +347,7 @@ impl Recorder<'_> {
                 }
             }
             Node::Script { handle, children } => {
-                let asked = Asked {
+                let asked = ScriptRequest {
                     request: &head,
                     message,
                     command: protocol.command_name(head.command),
@@ -393,7 +394,7 @@ impl Recorder<'_> {
                     snapshot: self.snapshot,
                     class: head.class,
                 };
-                let (mut tried, mut note) = (Tried::first(0), "first ");
+                let (mut tried, mut note) = (AttemptRecord::first(0), "first ");
                 while let Some(&child) = children.get(tried.child) {
                     self.step(child, message, depth + 1, note);
                     match handle.follow(&query, &tried, &choices) {

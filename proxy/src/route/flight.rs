@@ -8,7 +8,7 @@ use proxima_wire::message::{Class, Outcome, Reply, Request};
 use super::{
     Answer, Answers, NodeId, Origin, Tree, Walk,
     group::Group,
-    tree::{Run, Tried},
+    tree::{AttemptRecord, Run},
 };
 use crate::{
     engine::{FlightId, ReplyTo, ids},
@@ -32,7 +32,7 @@ pub struct Flight {
     /// The request's bytes, where they may be needed again; for a streamed request, its head.
     pub(super) message: Vec<u8>,
     /// The children that were asked, where it goes to one after the other.
-    pub(super) tried: Tried,
+    pub(super) tried: AttemptRecord,
     /// The reply is held until this time.
     pub(super) until: Micros,
     /// The number of replies still to come.
@@ -119,7 +119,7 @@ impl Flights {
             origin: walk.origin,
             request: *walk.request,
             message,
-            tried: Tried::first(0),
+            tried: AttemptRecord::first(0),
             until: Micros::ZERO,
             pending,
             done: false,

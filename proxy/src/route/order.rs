@@ -12,12 +12,12 @@ pub struct Order {
     /// For the number of each locality, the index of its order in `orders`.
     by_locality: Vec<u16>,
     /// The first order is for clients whose place is unknown or new.
-    orders: Vec<Vec<Ranked>>,
+    orders: Vec<Vec<RankedChild>>,
 }
 
 /// One child in an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ranked {
+pub struct RankedChild {
     /// The position of the child.
     pub(super) child: u32,
     /// The distance and latency of the nearest server below it.
@@ -27,7 +27,7 @@ pub struct Ranked {
 }
 
 impl Order {
-    fn ranked(&self, client: Locality) -> &[Ranked] {
+    fn ranked(&self, client: Locality) -> &[RankedChild] {
         let which = self.by_locality.get(client.number()).copied().unwrap_or(0);
         self.orders.get(usize::from(which)).map_or(&[], Vec::as_slice)
     }
@@ -39,13 +39,13 @@ impl Order {
     }
 
     /// The rank of a child for a client at this place; `None`: the order does not name the child.
-    pub fn rank(&self, client: Locality, child: usize) -> Option<Ranked> {
+    pub fn rank(&self, client: Locality, child: usize) -> Option<RankedChild> {
         let all = self.ranked(client).iter();
         all.copied().find(|ranked| ranked.child as usize == child)
     }
 
     /// Sets the order for clients at this place.
-    pub(super) fn add(&mut self, client: Locality, order: Vec<Ranked>) {
+    pub(super) fn add(&mut self, client: Locality, order: Vec<RankedChild>) {
         let which = match self.orders.iter().position(|known| *known == order) {
             Some(which) => which,
             None => {

@@ -27,12 +27,12 @@ pub(super) struct Waiting {
     /// Bytes of the requests.
     bytes: usize,
     /// The oldest first, which is the first that is due.
-    parked: Vec<Parked>,
+    parked: Vec<ParkedRequest>,
 }
 
 /// A request that waits.
 #[derive(Clone, Copy)]
-struct Parked {
+struct ParkedRequest {
     flight: FlightId,
     /// When it came.
     since: Micros,
@@ -69,7 +69,7 @@ impl Engine {
         }
         if let Some(waiting) = self.router.waiting.get_mut(at) {
             waiting.bytes += bytes;
-            waiting.parked.push(Parked {
+            waiting.parked.push(ParkedRequest {
                 flight,
                 since: self.now,
                 due: self.now + Micros::from(limit.time),
@@ -155,13 +155,13 @@ impl Engine {
         self.router.waiting.retain(|waiting| !waiting.parked.is_empty());
     }
 
-    fn keep_parked(&mut self, at: usize, parked: Parked) {
+    fn keep_parked(&mut self, at: usize, parked: ParkedRequest) {
         if let Some(waiting) = self.router.waiting.get_mut(at) {
             waiting.parked.push(parked);
         }
     }
 
-    fn ask_again(&mut self, at: usize, parked: Parked) {
+    fn ask_again(&mut self, at: usize, parked: ParkedRequest) {
         let id = parked.flight;
         let Some(flight) = self.router.flights.get(id) else {
             return;

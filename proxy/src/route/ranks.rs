@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    order::{Order, Orders, Ranked},
+    order::{Order, Orders, RankedChild},
     tree::{Leaf, Node, NodeId, Tree},
 };
 use crate::members::{Distance, DistanceSource, Localities, Locality, Rank};
@@ -35,7 +35,7 @@ impl Tree {
             let ranks = self.ranks(client, localities);
             let of = |id: &NodeId| ranks.get(id.0 as usize).copied().unwrap_or(LAST);
             for (number, node) in self.nodes.iter().enumerate() {
-                let mut order: Vec<Ranked> = match node {
+                let mut order: Vec<RankedChild> = match node {
                     Node::Choose { handle, children } if handle.is_by_distance() => {
                         let children = children.iter().enumerate();
                         children.map(|(child, id)| ranked(child, of(id))).collect()
@@ -97,8 +97,8 @@ impl Tree {
     }
 }
 
-fn ranked(child: usize, (rank, source): (Rank, DistanceSource)) -> Ranked {
-    Ranked {
+fn ranked(child: usize, (rank, source): (Rank, DistanceSource)) -> RankedChild {
+    RankedChild {
         child: child as u32,
         rank,
         source,

@@ -8,7 +8,7 @@ use super::{
     Answer, NodeId, Walk,
     flight::{MISPLACED, child_of},
     step::{refuse_several, single},
-    tree::{Ask, Asked, Begin, Give, Node, Run, Script, Sent, Turn},
+    tree::{Ask, Begin, Give, Node, Run, Script, ScriptRequest, Sent, Turn},
 };
 use crate::{
     engine::{Engine, FlightId, ReplyTo},
@@ -28,7 +28,7 @@ const OUT_OF_MEMORY: Failed<'static> =
 struct GivenUp;
 
 impl Run for GivenUp {
-    fn next(&mut self, _: &Asked<'_>, _: u32, _: &Answer<'_>) -> Turn {
+    fn next(&mut self, _: &ScriptRequest<'_>, _: u32, _: &Answer<'_>) -> Turn {
         Turn::default()
     }
 }
@@ -48,7 +48,7 @@ impl Engine {
             let text = refuse_several(handle.name(), why, walk);
             return self.fail(walk.to, &Failed::here(Outcome::LocalError, &text));
         }
-        let asked = Asked {
+        let asked = ScriptRequest {
             request: walk.request,
             message: walk.message,
             command: walk.origin.protocol.command_name(walk.request.command),
@@ -111,7 +111,7 @@ impl Engine {
         let tree = Rc::clone(&flight.tree);
         let walk = flight.walk(&tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];
-        let asked = Asked {
+        let asked = ScriptRequest {
             request: walk.request,
             message: walk.message,
             command: walk.origin.protocol.command_name(walk.request.command),

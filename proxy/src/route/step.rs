@@ -10,7 +10,7 @@ use super::{
     Answer, Leaf, Node, NodeId, Origin, Wait, Walk,
     flight::child_of,
     handle::{ByClient, behind_prefix},
-    tree::{Attempt, Children, EachChanged, Fan, Query, Tried, Wrap, Wrapped},
+    tree::{Attempt, AttemptRecord, Children, EachChanged, Fan, Query, Wrap, Wrapped},
 };
 use crate::{
     embedded,
@@ -23,7 +23,7 @@ use crate::{
 pub(super) fn pass_by_ejected(
     handle: &dyn Attempt,
     query: &Query<'_>,
-    tried: &mut Tried,
+    tried: &mut AttemptRecord,
     children: &Children<'_>,
 ) {
     while !children.is_up(tried.child)
@@ -208,10 +208,16 @@ impl Engine {
     }
 
     /// The first child that an attempt asks: no flight is needed to pass by ejected children.
-    fn first_up(&mut self, handle: &dyn Attempt, children: &[NodeId], walk: &Walk<'_>, key: &[u8]) -> Tried {
+    fn first_up(
+        &mut self,
+        handle: &dyn Attempt,
+        children: &[NodeId],
+        walk: &Walk<'_>,
+        key: &[u8],
+    ) -> AttemptRecord {
         let choices = walk.children(children, self.copies.snapshot());
         let query = walk.query(key, self.unix());
-        let mut tried = Tried::first(0);
+        let mut tried = AttemptRecord::first(0);
         pass_by_ejected(handle, &query, &mut tried, &choices);
         if tried.count > 1 {
             self.metrics.failover.add(&handle.take_counts());
@@ -336,7 +342,7 @@ impl Engine {
         }
     }
 
-    fn attempt(&mut self, node: NodeId, tried: Tried, walk: &Walk<'_>) {
+    fn attempt(&mut self, node: NodeId, tried: AttemptRecord, walk: &Walk<'_>) {
         let (id, flight) = self.router.flights.open(node, walk, 1);
         flight.message.extend_from_slice(walk.message);
         flight.tried = tried;

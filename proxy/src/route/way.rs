@@ -4,7 +4,7 @@
 //! Nodes that decide by the key are asked for each key; nodes that decide about a whole request (chance,
 //! turns, limits) are followed to all their children, because the next decision may be another one.
 
-use super::{Leaf, Node, NodeId, Walk, tree::Tried};
+use super::{Leaf, Node, NodeId, Walk, tree::AttemptRecord};
 use crate::{engine::Engine, members::MemberId, route::step::pass_by_ejected};
 
 /// Which children of a node that asks one after the other belong to the way.
@@ -56,7 +56,7 @@ impl Engine {
                         return self.ways(children, walk, key, branches, take);
                     }
                     let choices = walk.children(children, self.copies.snapshot());
-                    let mut tried = Tried::first(0);
+                    let mut tried = AttemptRecord::first(0);
                     if !choices.is_up(0) {
                         pass_by_ejected(&**handle, &query, &mut tried, &choices);
                     }

@@ -3,7 +3,7 @@
 use crate::config::{
     Diagnostic,
     document::shortened,
-    reading::{Index, Wanted},
+    reading::{Index, LeastMembers},
     schema::Config,
 };
 
@@ -11,7 +11,7 @@ use crate::config::{
 /// elsewhere may grow.
 pub(super) fn unreachable(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let unreachable = index.wanted.iter().filter_map(|wanted| {
-        let Wanted {
+        let LeastMembers {
             site,
             pool,
             least,

@@ -4,7 +4,7 @@ use super::{
     Children, FailoverRules, Over, Route, Spec,
     failovers::ErrorsForm,
     form::ChildrenForm,
-    said::{Handle, handle},
+    spec::{Handle, handle},
 };
 use crate::config::{
     Diagnostic,

@@ -6,7 +6,7 @@ use super::{
     Over, Route, Spec,
     form::{ChildrenForm, RouteForm},
     policy::{FailoverPolicy, PolicyForm},
-    said::{Handle, handle},
+    spec::{Handle, handle},
 };
 use crate::config::{
     Diagnostic,

@@ -3,7 +3,7 @@
 use super::{
     Over, Route, Spec,
     form::ChildrenForm,
-    said::{Handle, handle},
+    spec::{Handle, handle},
 };
 
 /// The worst reply. Over a replicated pool it is the pool itself.

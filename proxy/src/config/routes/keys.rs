@@ -3,7 +3,7 @@
 use super::{
     Route, Spec,
     form::RouteForm,
-    said::{Handle, handle},
+    spec::{Handle, handle},
 };
 use crate::config::{
     form::{Character, Choice, Count, Flag, List, Optional, Seconds, Text, Word},

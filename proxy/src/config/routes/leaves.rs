@@ -4,7 +4,7 @@ use proxima_wire::message::Outcome;
 
 use super::{
     Route,
-    said::{Handle, handle},
+    spec::{Handle, handle},
 };
 use crate::config::{
     Diagnostic,

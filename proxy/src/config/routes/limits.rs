@@ -3,7 +3,7 @@
 use super::{
     ErrorReply, Leaf, Route, Spec,
     form::RouteForm,
-    said::{Handle, handle},
+    spec::{Handle, handle},
 };
 use crate::config::{
     Diagnostic,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     Route, Spec,
     form::RouteForm,
-    said::{Handle, handle},
+    spec::{Handle, handle},
 };
 use crate::config::{
     form::{Count, Optional, Seconds, Share, Time},

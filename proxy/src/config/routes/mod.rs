@@ -10,7 +10,7 @@
 //! * `migrations`: from one set of servers to another; `caches`: two caches, and large values
 //! * `limits`, `shadows`, `records` (what is written down), `faults`
 //! * `near`, `near_rule`, `origin`: kept replies, and where they come from
-//! * `form`: how a route stands in our format; `said`: how the families say it
+//! * `form`: how a route stands in our format; `spec`: what every family says of a route
 
 mod caches;
 mod choices;
@@ -28,8 +28,8 @@ mod near_rule;
 mod origin;
 mod policy;
 mod records;
-mod said;
 mod shadows;
+mod spec;
 mod splits;
 
 use std::collections::BTreeMap;
@@ -50,13 +50,13 @@ pub use self::{
     origin::{BadOriginUrl, NearOrigin, OriginUrl},
     policy::{FailoverPolicy, HashOrder},
     records::{Log, Spool},
-    said::{Over, Spec},
     shadows::{Shadow, ShadowKeys},
+    spec::{Over, Spec},
     splits::{KeySplit, ShardCopies, ShardSplit},
 };
-pub(super) use self::{form::RouteForm, keyed::UserName, said::Handle};
+pub(super) use self::{form::RouteForm, keyed::UserName, spec::Handle};
 
-use self::said::shape;
+use self::spec::shape;
 use crate::config::reading::Siblings;
 
 shape! {

@@ -4,7 +4,7 @@ use super::{
     NearKeys, NearOrigin, NearRule, OriginUrl, Route, Spec,
     form::RouteForm,
     near_rule::NearRuleForm,
-    said::{Handle, handle},
+    spec::{Handle, handle},
 };
 use crate::config::{
     Diagnostic,

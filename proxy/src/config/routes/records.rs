@@ -3,7 +3,7 @@
 use super::{
     Route, Spec,
     form::RouteForm,
-    said::{Handle, handle},
+    spec::{Handle, handle},
 };
 
 /// Logs each request and its reply.

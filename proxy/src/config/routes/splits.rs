@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use super::{
     Route, Spec,
     form::RouteForm,
-    said::{Handle, handle},
+    spec::{Handle, handle},
 };
 use crate::config::{
     Diagnostic,

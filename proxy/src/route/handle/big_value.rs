@@ -20,7 +20,7 @@ use crate::{
     route::{
         Answer, Answers,
         compile::{Build, CompileError, Maker},
-        tree::{Asked, Begin, Give, NodeId, Run, Script, Turn},
+        tree::{Begin, Give, NodeId, Run, Script, ScriptRequest, Turn},
     },
 };
 
@@ -83,7 +83,7 @@ impl Script for BigValue {
         Self::NAME
     }
 
-    fn begin(&self, asked: &Asked<'_>) -> Begin {
+    fn begin(&self, asked: &ScriptRequest<'_>) -> Begin {
         match asked.command {
             "get" | "gets" | "gat" | "gats" | "lease-get" => {
                 let read = Read {
@@ -158,7 +158,7 @@ struct Store {
 
 impl Store {
     /// The next pieces.
-    fn more(&mut self, asked: &Asked<'_>, stored: &StoreRequest<'_>) -> Turn {
+    fn more(&mut self, asked: &ScriptRequest<'_>, stored: &StoreRequest<'_>) -> Turn {
         let end = self.route.batch_end(self.asked, self.pieces.count);
         let size = self.route.threshold;
         let mut turn = Turn::default();
@@ -175,7 +175,7 @@ impl Store {
 }
 
 impl Run for Store {
-    fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
+    fn next(&mut self, asked: &ScriptRequest<'_>, number: u32, answer: &Answer<'_>) -> Turn {
         if number == WHOLE {
             return Turn::give(Give::This);
         }
@@ -217,7 +217,7 @@ struct Read {
 }
 
 impl Read {
-    fn more(&mut self, asked: &Asked<'_>, pieces: Pieces) -> Turn {
+    fn more(&mut self, asked: &ScriptRequest<'_>, pieces: Pieces) -> Turn {
         let end = self.route.batch_end(self.asked, pieces.count);
         let mut turn = Turn::default();
         for number in self.asked..end {
@@ -228,7 +228,7 @@ impl Read {
         turn
     }
 
-    fn miss(&self, asked: &Asked<'_>) -> Turn {
+    fn miss(&self, asked: &ScriptRequest<'_>) -> Turn {
         Turn::give(match self.leases {
             true => Give::Made(item::miss(asked.key, NO_TOKEN)),
             false => Give::Miss,
@@ -237,7 +237,7 @@ impl Read {
 
     /// Removes what stands in place of a value that is not there any more. A second look gives the client of a
     /// `lease-get` its token. It is the last one.
-    fn again(&mut self, asked: &Asked<'_>) -> Turn {
+    fn again(&mut self, asked: &ScriptRequest<'_>) -> Turn {
         self.leases = false;
         self.worst = Answers::default();
         self.values.clear();
@@ -245,7 +245,7 @@ impl Read {
         Turn::ask(TARGET, REMOVES, item::of_key("gets", asked.key))
     }
 
-    fn removal(&self, asked: &Asked<'_>, item: Option<Item<'_>>) -> Turn {
+    fn removal(&self, asked: &ScriptRequest<'_>, item: Option<Item<'_>>) -> Turn {
         match item.filter(|item| item.flags & FLAG != 0) {
             Some(Item {
                 flags,
@@ -259,7 +259,7 @@ impl Read {
         }
     }
 
-    fn whole(&self, asked: &Asked<'_>, pieces: Pieces) -> Turn {
+    fn whole(&self, asked: &ScriptRequest<'_>, pieces: Pieces) -> Turn {
         let (flags, version) = self.head.unwrap_or_default();
         let mut value = Vec::with_capacity(self.bytes);
         for number in 0..pieces.count {
@@ -281,7 +281,7 @@ impl Read {
 }
 
 impl Run for Read {
-    fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
+    fn next(&mut self, asked: &ScriptRequest<'_>, number: u32, answer: &Answer<'_>) -> Turn {
         let item = Item::of(answer.bytes());
         if number == REMOVES {
             return self.removal(asked, item);

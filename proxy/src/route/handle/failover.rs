@@ -15,7 +15,7 @@ use crate::{
     route::{
         Answer,
         compile::{Build, CompileError, Maker},
-        tree::{Attempt, Children, NodeId, Query, Tried},
+        tree::{Attempt, AttemptRecord, Children, NodeId, Query},
     },
 };
 
@@ -25,19 +25,19 @@ const TOUCH: &str = "touch";
 /// The order in which children are asked. The first one is always child 0.
 pub(in crate::route) trait Policy: Send {
     /// The child behind those that were asked; `None`: all were asked.
-    fn next(&self, query: &Query<'_>, tried: &Tried, children: &Children<'_>) -> Option<usize>;
+    fn next(&self, query: &Query<'_>, tried: &AttemptRecord, children: &Children<'_>) -> Option<usize>;
     /// Notes a failure, and decides whether it may be followed by another try.
-    fn allows(&self, _tried: &mut Tried, _outcome: Outcome) -> bool {
+    fn allows(&self, _tried: &mut AttemptRecord, _outcome: Outcome) -> bool {
         true
     }
     /// Notes whether a child has answered with an error.
     fn learn(&self, _child: usize, _failed: bool) {}
     /// If there is no next child: were these all the tries that are allowed? Otherwise no further one was found.
-    fn is_spent(&self, _tried: &Tried, _children: usize) -> bool {
+    fn is_spent(&self, _tried: &AttemptRecord, _children: usize) -> bool {
         true
     }
     /// Draws that led to a child that was asked before, and to one of a domain that has failed.
-    fn collisions(&self, _: &Query<'_>, _: &Tried, _: &Children<'_>) -> [u64; 2] {
+    fn collisions(&self, _: &Query<'_>, _: &AttemptRecord, _: &Children<'_>) -> [u64; 2] {
         [0; 2]
     }
     /// The order, for people.
@@ -116,7 +116,7 @@ impl Attempt for Failover {
     fn next(
         &self,
         query: &Query<'_>,
-        tried: &mut Tried,
+        tried: &mut AttemptRecord,
         children: &Children<'_>,
         answer: &Answer<'_>,
     ) -> Option<usize> {
@@ -170,7 +170,7 @@ impl Attempt for Failover {
         None
     }
 
-    fn follow(&self, query: &Query<'_>, tried: &Tried, children: &Children<'_>) -> Option<usize> {
+    fn follow(&self, query: &Query<'_>, tried: &AttemptRecord, children: &Children<'_>) -> Option<usize> {
         match &self.policy {
             Some(policy) => policy.next(query, tried, children),
             None => Some(tried.child + 1).filter(|&next| next < children.len()),
@@ -259,7 +259,7 @@ mod tests {
             class,
         };
         let query = query(0, class);
-        let mut tried = Tried::first(0);
+        let mut tried = AttemptRecord::first(0);
         if child > 0 {
             tried.add(child);
         }

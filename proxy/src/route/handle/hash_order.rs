@@ -12,7 +12,7 @@ use super::{
     failover::Policy,
     key_part::{Parts, part},
 };
-use crate::route::tree::{Children, Query, Tried};
+use crate::route::tree::{AttemptRecord, Children, Query};
 
 /// The policy.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ const FIRST_SALT: u32 = 2;
 
 /// The outcome of all draws for one request.
 #[derive(Debug, Default, PartialEq)]
-struct Drawn {
+struct DrawResult {
     /// The children in their order.
     order: Vec<usize>,
     collisions: u64,
@@ -52,10 +52,10 @@ struct Drawn {
 impl HashOrder {
     /// Draws children until there are `count` of them. `first`: the position of the server that child 0
     /// chooses, where that is known.
-    fn draw(&self, key: &[u8], first: Option<usize>, count: usize, children: usize) -> Drawn {
-        let mut drawn = Drawn {
+    fn draw(&self, key: &[u8], first: Option<usize>, count: usize, children: usize) -> DrawResult {
+        let mut drawn = DrawResult {
             order: vec![0],
-            ..Drawn::default()
+            ..DrawResult::default()
         };
         let taken = first.filter(|_| self.knows_first).map(|first| first + 1);
         let domain = |child: usize| self.domains.get(child).copied().flatten();
@@ -87,7 +87,7 @@ impl HashOrder {
         drawn
     }
 
-    fn drawn(&self, query: &Query<'_>, count: u32, children: &Children<'_>) -> Drawn {
+    fn drawn(&self, query: &Query<'_>, count: u32, children: &Children<'_>) -> DrawResult {
         let first = match self.knows_first || !self.domains.is_empty() {
             true => children.hashed_below(0, query),
             false => None,
@@ -96,13 +96,13 @@ impl HashOrder {
         self.draw(key, first, count as usize, children.len())
     }
 
-    const fn counted(tried: &Tried) -> u32 {
+    const fn counted(tried: &AttemptRecord) -> u32 {
         tried.count - tried.excluded
     }
 }
 
 impl Policy for HashOrder {
-    fn next(&self, query: &Query<'_>, tried: &Tried, children: &Children<'_>) -> Option<usize> {
+    fn next(&self, query: &Query<'_>, tried: &AttemptRecord, children: &Children<'_>) -> Option<usize> {
         if Self::counted(tried) >= self.tries {
             return None;
         }
@@ -110,7 +110,7 @@ impl Policy for HashOrder {
         drawn.order.get(tried.count as usize).copied()
     }
 
-    fn allows(&self, tried: &mut Tried, outcome: Outcome) -> bool {
+    fn allows(&self, tried: &mut AttemptRecord, outcome: Outcome) -> bool {
         if self.exclude.contains(&outcome) {
             tried.excluded += 1;
         } else if outcome != Outcome::Ejected {
@@ -119,11 +119,11 @@ impl Policy for HashOrder {
         tried.errors < self.error_tries
     }
 
-    fn is_spent(&self, tried: &Tried, children: usize) -> bool {
+    fn is_spent(&self, tried: &AttemptRecord, children: usize) -> bool {
         Self::counted(tried) >= self.tries || tried.count as usize >= children
     }
 
-    fn collisions(&self, query: &Query<'_>, tried: &Tried, children: &Children<'_>) -> [u64; 2] {
+    fn collisions(&self, query: &Query<'_>, tried: &AttemptRecord, children: &Children<'_>) -> [u64; 2] {
         // Where one more was allowed, the draws that found none count as well.
         let goes_on = tried.errors < self.error_tries && !self.is_spent(tried, children.len());
         let drawn = self.drawn(query, tried.count + u32::from(goes_on), children);
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn errors_are_limited_and_some_do_not_count() {
         let policy = order(Vec::new(), false);
-        let mut tried = Tried::first(0);
+        let mut tried = AttemptRecord::first(0);
         let outcomes = [
             Outcome::Ejected,
             Outcome::Timeout,
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn tries_that_find_no_further_child_are_not_the_last_ones() {
         let policy = order(Vec::new(), true);
-        let mut tried = Tried::first(0);
+        let mut tried = AttemptRecord::first(0);
         for child in [1, 2, 4, 5] {
             assert!(!policy.is_spent(&tried, 6));
             tried.add(child);

@@ -19,7 +19,7 @@ use crate::{
     route::{
         Answer,
         compile::{Build, CompileError, Maker},
-        tree::{Asked, Begin, Give, NodeId, Run, Script, Turn},
+        tree::{Begin, Give, NodeId, Run, Script, ScriptRequest, Turn},
     },
 };
 
@@ -55,7 +55,7 @@ impl Script for L1L2Cache {
         routes::L1L2Cache::NAME
     }
 
-    fn begin(&self, asked: &Asked<'_>) -> Begin {
+    fn begin(&self, asked: &ScriptRequest<'_>) -> Begin {
         if !matches!(asked.command, "get" | "gat" | "gats") {
             return Begin::Pass(L1);
         }
@@ -81,7 +81,7 @@ struct Get {
 
 impl Get {
     /// What the first cache is told about this answer of the second.
-    fn told(&self, command: &str, asked: &Asked<'_>, answer: &Answer<'_>) -> Option<Vec<u8>> {
+    fn told(&self, command: &str, asked: &ScriptRequest<'_>, answer: &Answer<'_>) -> Option<Vec<u8>> {
         let key = asked.key;
         match (Item::of(answer.bytes()), &self.misses) {
             (Some(item), _) => Some(item::store(command, key, item.flags, self.ttl, item.value, None)),
@@ -94,7 +94,7 @@ impl Get {
 }
 
 impl Run for Get {
-    fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
+    fn next(&mut self, asked: &ScriptRequest<'_>, number: u32, answer: &Answer<'_>) -> Turn {
         let told = match number {
             0 => {
                 let stands_for_miss = |item: &Item<'_>| item.flags & FLAG != 0;

@@ -9,7 +9,7 @@ use proxima_wire::{hash::spooky64, memcache::lease};
 use crate::route::{
     Answer,
     lease_table::{LeaseTable, LeaseToken},
-    tree::{Asked, Begin, Give, Run, Script, Sent, Turn},
+    tree::{Begin, Give, Run, Script, ScriptRequest, Sent, Turn},
 };
 
 /// Bits of [`LeaseToken::whose`] that say which child gave the token; the rest is the route's.
@@ -55,7 +55,7 @@ impl Script for LeasePairing {
         "lease_pairing"
     }
 
-    fn begin(&self, asked: &Asked<'_>) -> Begin {
+    fn begin(&self, asked: &ScriptRequest<'_>) -> Begin {
         let token = (asked.command == "lease-set").then(|| lease::token(asked.message));
         let Some((token, place)) = token
             .flatten()
@@ -89,7 +89,7 @@ impl Script for LeaseExchange {
         "lease_exchange"
     }
 
-    fn begin(&self, asked: &Asked<'_>) -> Begin {
+    fn begin(&self, asked: &ScriptRequest<'_>) -> Begin {
         if asked.command != "lease-get" {
             return Begin::Pass(0);
         }
@@ -111,7 +111,7 @@ struct Exchange {
 }
 
 impl Run for Exchange {
-    fn next(&mut self, asked: &Asked<'_>, _: u32, answer: &Answer<'_>) -> Turn {
+    fn next(&mut self, asked: &ScriptRequest<'_>, _: u32, answer: &Answer<'_>) -> Turn {
         let bytes = answer.bytes();
         // The token 0 is none.
         let Some((token, place)) = lease::token(bytes).filter(|(token, _)| *token > 0) else {
@@ -154,7 +154,7 @@ mod tests {
             let Parsed::Head(request) = Memcache::PLAIN.head(text.as_bytes()) else {
                 panic!("{text:?}")
             };
-            let asked = Asked {
+            let asked = ScriptRequest {
                 request: &request,
                 message: text.as_bytes(),
                 command: Command::from_number(request.command).map_or("", Command::name),

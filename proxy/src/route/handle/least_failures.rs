@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use super::failover::Policy;
-use crate::route::tree::{Children, Query, Tried};
+use crate::route::tree::{AttemptRecord, Children, Query};
 
 /// The policy.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl LeastFailures {
 }
 
 impl Policy for LeastFailures {
-    fn next(&self, _: &Query<'_>, tried: &Tried, _: &Children<'_>) -> Option<usize> {
+    fn next(&self, _: &Query<'_>, tried: &AttemptRecord, _: &Children<'_>) -> Option<usize> {
         if tried.count >= self.tries {
             return None;
         }

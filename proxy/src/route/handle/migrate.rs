@@ -20,7 +20,7 @@ use crate::{
     route::{
         Answer,
         compile::{Build, CompileError, Maker},
-        tree::{Asked, Begin, Children, Choose, Give, NodeId, Query, Run, Script, Turn, Wait},
+        tree::{Begin, Children, Choose, Give, NodeId, Query, Run, Script, ScriptRequest, Turn, Wait},
     },
 };
 
@@ -113,7 +113,7 @@ impl Script for Fill {
         routes::Migrate::NAME
     }
 
-    fn begin(&self, asked: &Asked<'_>) -> Begin {
+    fn begin(&self, asked: &ScriptRequest<'_>) -> Begin {
         match StoreRequest::of(asked.message) {
             Some(_) => Begin::Run(Box::new(Self), Turn::own(0, 0)),
             // A value that is not whole is not worth the memory.
@@ -127,7 +127,7 @@ impl Script for Fill {
 }
 
 impl Run for Fill {
-    fn next(&mut self, asked: &Asked<'_>, _: u32, answer: &Answer<'_>) -> Turn {
+    fn next(&mut self, asked: &ScriptRequest<'_>, _: u32, answer: &Answer<'_>) -> Turn {
         let turn = Turn::give(Give::This);
         match StoreRequest::of(asked.message).filter(|_| answer.outcome() != Outcome::Stored) {
             Some(stored) => {

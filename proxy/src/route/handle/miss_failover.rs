@@ -8,7 +8,7 @@ use crate::{
     route::{
         Answer,
         compile::{Build, CompileError, Maker},
-        tree::{Attempt, Children, NodeId, Query, Tried},
+        tree::{Attempt, AttemptRecord, Children, NodeId, Query},
     },
 };
 
@@ -29,7 +29,7 @@ impl Attempt for MissFailover {
     fn next(
         &self,
         query: &Query<'_>,
-        tried: &mut Tried,
+        tried: &mut AttemptRecord,
         children: &Children<'_>,
         answer: &Answer<'_>,
     ) -> Option<usize> {
@@ -39,7 +39,7 @@ impl Attempt for MissFailover {
         self.follow(query, tried, children).filter(|_| !is_final)
     }
 
-    fn follow(&self, query: &Query<'_>, tried: &Tried, children: &Children<'_>) -> Option<usize> {
+    fn follow(&self, query: &Query<'_>, tried: &AttemptRecord, children: &Children<'_>) -> Option<usize> {
         let next = tried.child + 1;
         (self.goes_on(query) && next < children.len()).then_some(next)
     }
@@ -116,7 +116,7 @@ mod tests {
                 ..Query::example()
             };
             let answer = Answer::Failed(Failed::here(outcome, ""));
-            let found = route.next(&query, &mut Tried::first(child), &children, &answer);
+            let found = route.next(&query, &mut AttemptRecord::first(child), &children, &answer);
             assert_eq!(found, next, "{class:?} {command} {child} {outcome:?}");
         }
     }

@@ -9,7 +9,7 @@ use crate::{
     protocol::Role,
     route::{
         Answer, StatefulPool,
-        tree::{Attempt, Children, Choose, Query, Tried, Wrap, Wrapped},
+        tree::{Attempt, AttemptRecord, Children, Choose, Query, Wrap, Wrapped},
     },
 };
 
@@ -91,7 +91,7 @@ impl Attempt for Redirected {
     fn next(
         &self,
         query: &Query<'_>,
-        tried: &mut Tried,
+        tried: &mut AttemptRecord,
         children: &Children<'_>,
         answer: &Answer<'_>,
     ) -> Option<usize> {
@@ -109,7 +109,7 @@ impl Attempt for Redirected {
         Some(1 + position).filter(|&next| next != tried.child && next < children.len() - 1)
     }
 
-    fn follow(&self, _: &Query<'_>, _: &Tried, _: &Children<'_>) -> Option<usize> {
+    fn follow(&self, _: &Query<'_>, _: &AttemptRecord, _: &Children<'_>) -> Option<usize> {
         None
     }
 

@@ -9,7 +9,7 @@ use super::{
     failover::Policy,
     key_part::{Parts, part},
 };
-use crate::route::tree::{Children, Query, Tried};
+use crate::route::tree::{AttemptRecord, Children, Query};
 
 /// The policy.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl RendezvousOrder {
 }
 
 impl Policy for RendezvousOrder {
-    fn next(&self, query: &Query<'_>, tried: &Tried, children: &Children<'_>) -> Option<usize> {
+    fn next(&self, query: &Query<'_>, tried: &AttemptRecord, children: &Children<'_>) -> Option<usize> {
         let first = children.hashed_below(0, query);
         self.child(part(&self.parts, query.key), first, tried.count)
     }

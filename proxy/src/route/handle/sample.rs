@@ -8,7 +8,7 @@ use proxima_wire::hash::{routing_key, spooky32};
 #[derive(Debug)]
 pub(in crate::route) struct Sample {
     /// The keys.
-    pub(in crate::route) keys: Sampled,
+    pub(in crate::route) keys: SampledKeys,
     /// The share of the requests for these keys, from 0 to 1.
     pub(in crate::route) share: f64,
 }
@@ -23,14 +23,14 @@ impl Sample {
 
 /// The keys that one shadow gets.
 #[derive(Debug)]
-pub(in crate::route) enum Sampled {
+pub(in crate::route) enum SampledKeys {
     /// Those whose hash lies between these, which count.
     Hashes(u32, u32),
     /// These.
     Listed(HashSet<Vec<u8>>),
 }
 
-impl Sampled {
+impl SampledKeys {
     /// The keys in this part of all keys; 0 and 1 are the ends.
     pub(in crate::route) fn between(from: f64, to: f64) -> Self {
         let bound = |share: f64| (share * f64::from(u32::MAX)) as u32;
@@ -52,18 +52,18 @@ mod tests {
 
     #[test]
     fn parts_of_all_keys_are_exact() {
-        let keys = |sampled: &Sampled| -> Vec<u32> {
+        let keys = |sampled: &SampledKeys| -> Vec<u32> {
             (0..100)
                 .filter(|number| sampled.has(format!("f{number}").as_bytes()))
                 .collect()
         };
         let tenth = [5, 7, 13, 33, 43, 46, 58, 71, 83, 85, 89, 91, 93];
-        assert_eq!(keys(&Sampled::between(0.0, 0.1)), tenth);
+        assert_eq!(keys(&SampledKeys::between(0.0, 0.1)), tenth);
         let middle = [9, 10, 20, 26, 32, 34, 42, 47, 54, 63, 64, 98];
-        assert_eq!(keys(&Sampled::between(0.4, 0.5)), middle);
-        assert_eq!(keys(&Sampled::between(0.0, 1.0)).len(), 100);
-        assert_eq!(keys(&Sampled::between(0.0, 0.0)).len(), 0);
-        let listed = Sampled::Listed([b"f7".to_vec()].into());
+        assert_eq!(keys(&SampledKeys::between(0.4, 0.5)), middle);
+        assert_eq!(keys(&SampledKeys::between(0.0, 1.0)).len(), 100);
+        assert_eq!(keys(&SampledKeys::between(0.0, 0.0)).len(), 0);
+        let listed = SampledKeys::Listed([b"f7".to_vec()].into());
         assert_eq!(keys(&listed), [7]);
     }
 }

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
     OutstandingLimit, Random, ShadowLeases,
-    sample::{Sample, Sampled},
+    sample::{Sample, SampledKeys},
 };
 use crate::{
     config::{
@@ -87,10 +87,10 @@ impl<'a> Build<'a, &'a Route> for [routes::Shadow] {
                 maker,
             ));
             let keys = match &shadow.keys {
-                ShadowKeys::Between(from, to) => Sampled::between(*from, *to),
+                ShadowKeys::Between(from, to) => SampledKeys::between(*from, *to),
                 ShadowKeys::Listed(keys) => {
                     let keys = keys.iter().map(|key| key.as_bytes().to_vec());
-                    Sampled::Listed(keys.collect())
+                    SampledKeys::Listed(keys.collect())
                 }
             };
             let share = shadow.share;

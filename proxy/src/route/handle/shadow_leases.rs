@@ -9,7 +9,7 @@ use super::sample::Sample;
 use crate::route::{
     Answer,
     lease_table::{LeaseTable, LeaseToken},
-    tree::{Asked, Begin, Give, Run, Script, Sent, Turn},
+    tree::{Begin, Give, Run, Script, ScriptRequest, Sent, Turn},
 };
 
 /// Serves the lease commands of a route with shadows.
@@ -32,7 +32,7 @@ impl Script for ShadowLeases {
         "shadow_leases"
     }
 
-    fn begin(&self, asked: &Asked<'_>) -> Begin {
+    fn begin(&self, asked: &ScriptRequest<'_>) -> Begin {
         if asked.command == "lease-get" {
             let mut turn = Turn::own(0, 0);
             for (sample, child) in self.samples.iter().zip(1..) {
@@ -86,7 +86,7 @@ struct Pairing {
 }
 
 impl Run for Pairing {
-    fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
+    fn next(&mut self, asked: &ScriptRequest<'_>, number: u32, answer: &Answer<'_>) -> Turn {
         let token = lease::token(answer.bytes()).map(|(token, _)| token);
         match (number as usize, token) {
             (0, token) => self.token = token,

@@ -14,7 +14,7 @@ use crate::{
     route::{
         Answer, Answers,
         compile::{Build, CompileError, Maker},
-        tree::{Asked, Begin, Give, NodeId, Run, Script, Turn},
+        tree::{Begin, Give, NodeId, Run, Script, ScriptRequest, Turn},
     },
 };
 
@@ -41,7 +41,7 @@ impl Script for SizeSplit {
         Self::NAME
     }
 
-    fn begin(&self, asked: &Asked<'_>) -> Begin {
+    fn begin(&self, asked: &ScriptRequest<'_>) -> Begin {
         match asked.command {
             "set" | "lease-set" => match StoreRequest::of(asked.message) {
                 Some(stored) if !self.is_split(asked.key, &stored) => Begin::Pass(L1),
@@ -96,7 +96,7 @@ struct Set {
 impl SizeSplit {
     /// Begins a `lease-set`. In the second cache its value has a name of its own, because another client may be
     /// filling the same key.
-    fn fill(&self, asked: &Asked<'_>, stored: &StoreRequest<'_>) -> Begin {
+    fn fill(&self, asked: &ScriptRequest<'_>, stored: &StoreRequest<'_>) -> Begin {
         let set = |key: &[u8]| item::store("set", key, stored.flags, stored.expiry, stored.value, None);
         if self.both {
             let turn = Turn::own(L1, 1).and_tell(L2, set(asked.key));
@@ -121,7 +121,7 @@ struct Fill {
 }
 
 impl Run for Fill {
-    fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
+    fn next(&mut self, asked: &ScriptRequest<'_>, number: u32, answer: &Answer<'_>) -> Turn {
         let Some(stored) = StoreRequest::of(asked.message).filter(|_| number == 0) else {
             return Turn::give(Give::This);
         };
@@ -143,7 +143,7 @@ impl Run for Fill {
 }
 
 impl Run for Set {
-    fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
+    fn next(&mut self, asked: &ScriptRequest<'_>, number: u32, answer: &Answer<'_>) -> Turn {
         let stored = StoreRequest::of(asked.message).filter(|_| answer.outcome() == Outcome::Stored);
         match (number, stored) {
             (0, Some(stored)) => {
@@ -188,7 +188,7 @@ const VERSION: u32 = 2;
 const REMOVED: u32 = 3;
 
 impl Read {
-    fn first(&mut self, asked: &Asked<'_>, answer: &Answer<'_>) -> Turn {
+    fn first(&mut self, asked: &ScriptRequest<'_>, answer: &Answer<'_>) -> Turn {
         let Some(item) = Item::of(answer.bytes()).filter(|item| item.flags & MARKER != 0) else {
             return match item::stale(answer.bytes()) {
                 Some((token, flags)) if token > 0 && flags & MARKER != 0 => {
@@ -205,7 +205,7 @@ impl Read {
         Turn::ask(L2, SECOND, item::of_key("get", &key))
     }
 
-    fn second(&mut self, asked: &Asked<'_>, answer: &Answer<'_>) -> Turn {
+    fn second(&mut self, asked: &ScriptRequest<'_>, answer: &Answer<'_>) -> Turn {
         let (value, version) = self.marker.clone().unwrap_or_default();
         let told = told_of_failure(answer, self.hides_server);
         if let Some(item) = Item::of(answer.bytes()) {
@@ -238,7 +238,7 @@ impl Read {
     }
 
     /// Removes the marker, unless it is another one by now.
-    fn removal(&mut self, asked: &Asked<'_>, answer: &Answer<'_>) -> Turn {
+    fn removal(&mut self, asked: &ScriptRequest<'_>, answer: &Answer<'_>) -> Turn {
         let item = Item::of(answer.bytes()).filter(|item| item.flags & MARKER != 0);
         let (value, _) = self.marker.clone().unwrap_or_default();
         match item.filter(|item| item.value == value) {
@@ -264,7 +264,7 @@ impl Read {
 }
 
 impl Run for Read {
-    fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
+    fn next(&mut self, asked: &ScriptRequest<'_>, number: u32, answer: &Answer<'_>) -> Turn {
         match number {
             FIRST => self.first(asked, answer),
             SECOND => self.second(asked, answer),

@@ -7,7 +7,7 @@ use proxima_wire::{
     message::{Class, Outcome},
 };
 
-use super::{TimeLeft, time_left::Known};
+use super::{TimeLeft, time_left::KnownExpiry};
 use crate::{
     config::{
         routes::{self, Spec},
@@ -16,7 +16,7 @@ use crate::{
     route::{
         Answer,
         compile::{Build, CompileError, Maker},
-        tree::{Asked, Begin, Give, NodeId, Run, Script, Turn, Wait},
+        tree::{Begin, Give, NodeId, Run, Script, ScriptRequest, Turn, Wait},
     },
 };
 
@@ -38,7 +38,7 @@ impl Script for Staging {
         routes::Staging::NAME
     }
 
-    fn begin(&self, asked: &Asked<'_>) -> Begin {
+    fn begin(&self, asked: &ScriptRequest<'_>) -> Begin {
         match asked.command {
             "get" | "gets" | "lease-get" => {
                 let read = Read {
@@ -79,7 +79,7 @@ struct Read {
 }
 
 impl Run for Read {
-    fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
+    fn next(&mut self, asked: &ScriptRequest<'_>, number: u32, answer: &Answer<'_>) -> Turn {
         match number {
             FIRST => match Item::of(answer.bytes()) {
                 Some(item) => {
@@ -89,16 +89,16 @@ impl Run for Read {
                 None => Turn::give(Give::This),
             },
             THERE => match self.staging.answered(asked, answer) {
-                Known::Again => Turn::ask(STAGING, THERE, self.staging.question(asked.key)),
-                Known::Nothing => Turn::ask(WARM, LEFT, self.warm.question(asked.key)),
-                Known::Value(_) | Known::Failed => Turn::default(),
+                KnownExpiry::Again => Turn::ask(STAGING, THERE, self.staging.question(asked.key)),
+                KnownExpiry::Nothing => Turn::ask(WARM, LEFT, self.warm.question(asked.key)),
+                KnownExpiry::Value(_) | KnownExpiry::Failed => Turn::default(),
             },
             _ => match (self.warm.answered(asked, answer), self.found.take()) {
-                (Known::Again, found) => {
+                (KnownExpiry::Again, found) => {
                     self.found = found;
                     Turn::ask(WARM, LEFT, self.warm.question(asked.key))
                 }
-                (Known::Value(Some(expiry)), Some((flags, value))) => {
+                (KnownExpiry::Value(Some(expiry)), Some((flags, value))) => {
                     let add = item::store("add", asked.key, flags, expiry, &value, None);
                     Turn::default().and_tell(STAGING, add)
                 }
@@ -116,7 +116,7 @@ impl Run for Read {
 struct Store;
 
 impl Run for Store {
-    fn next(&mut self, asked: &Asked<'_>, _: u32, answer: &Answer<'_>) -> Turn {
+    fn next(&mut self, asked: &ScriptRequest<'_>, _: u32, answer: &Answer<'_>) -> Turn {
         let turn = Turn::give(Give::This);
         match StoreRequest::of(asked.message) {
             Some(stored) if answer.outcome() == Outcome::Stored => {

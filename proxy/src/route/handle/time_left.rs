@@ -8,7 +8,7 @@ use std::sync::{
 
 use proxima_wire::{memcache::item, message::Outcome};
 
-use crate::route::{Answer, tree::Asked};
+use crate::route::{Answer, tree::ScriptRequest};
 
 /// The form of the question. The one that a server has answered is the first one for the next request.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ pub(in crate::route) struct TimeLeft {
 
 /// What a server knows of the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum KnownExpiry {
     /// It has a value, with this expiry time; `None`: it does not say when it expires.
     Value(Option<i64>),
     /// It has none.
@@ -47,18 +47,18 @@ impl TimeLeft {
     }
 
     /// Reads the answer.
-    pub(super) fn answered(&mut self, asked: &Asked<'_>, answer: &Answer<'_>) -> Known {
+    pub(super) fn answered(&mut self, asked: &ScriptRequest<'_>, answer: &Answer<'_>) -> KnownExpiry {
         match answer.outcome() {
             Outcome::ClientError if !self.is_second => {
                 self.is_second = true;
-                Known::Again
+                KnownExpiry::Again
             }
-            outcome if outcome.is_error() => Known::Failed,
+            outcome if outcome.is_error() => KnownExpiry::Failed,
             outcome => {
                 self.is_meta.store(self.asked, Relaxed);
                 match outcome {
-                    Outcome::NotFound => Known::Nothing,
-                    _ => Known::Value(item::expiry(answer.bytes(), asked.unix.as_secs())),
+                    Outcome::NotFound => KnownExpiry::Nothing,
+                    _ => KnownExpiry::Value(item::expiry(answer.bytes(), asked.unix.as_secs())),
                 }
             }
         }

@@ -3,7 +3,7 @@
 
 use proxima_wire::memcache::item::{self, Item};
 
-use super::{TimeLeft, time_left::Known};
+use super::{TimeLeft, time_left::KnownExpiry};
 use crate::{
     config::{
         routes::{self, Spec},
@@ -12,7 +12,7 @@ use crate::{
     route::{
         Answer, Answers,
         compile::{Build, CompileError, Maker},
-        tree::{Asked, Begin, Give, NodeId, Run, Script, Turn},
+        tree::{Begin, Give, NodeId, Run, Script, ScriptRequest, Turn},
     },
 };
 
@@ -40,7 +40,7 @@ impl Script for WarmUp {
         routes::WarmUp::NAME
     }
 
-    fn begin(&self, asked: &Asked<'_>) -> Begin {
+    fn begin(&self, asked: &ScriptRequest<'_>) -> Begin {
         let fills = match asked.command {
             "get" => Fills::Behind,
             "lease-get" => Fills::WithToken(0),
@@ -96,7 +96,7 @@ struct Read {
 }
 
 impl Read {
-    fn cold(&mut self, asked: &Asked<'_>, answer: &Answer<'_>) -> Turn {
+    fn cold(&mut self, asked: &ScriptRequest<'_>, answer: &Answer<'_>) -> Turn {
         if answer.has_value() {
             return Turn::give(Give::This);
         }
@@ -111,7 +111,7 @@ impl Read {
         Turn::ask(WARM, SECOND, item::of_key("get", asked.key))
     }
 
-    fn warm(&mut self, asked: &Asked<'_>, answer: &Answer<'_>) -> Turn {
+    fn warm(&mut self, asked: &ScriptRequest<'_>, answer: &Answer<'_>) -> Turn {
         let Some(item) = Item::of(answer.bytes()) else {
             return match self.fills {
                 Fills::Behind => Turn::give(Give::This),
@@ -135,14 +135,14 @@ impl Read {
         }
     }
 
-    fn left(&mut self, asked: &Asked<'_>, answer: &Answer<'_>) -> Turn {
+    fn left(&mut self, asked: &ScriptRequest<'_>, answer: &Answer<'_>) -> Turn {
         let AddedExpiry::AsWarm(left) = &mut self.expiry else {
             return Turn::default();
         };
         let expiry = match left.answered(asked, answer) {
-            Known::Again => return Turn::ask(WARM, LEFT, left.question(asked.key)),
-            Known::Value(expiry) => expiry,
-            Known::Nothing | Known::Failed => None,
+            KnownExpiry::Again => return Turn::ask(WARM, LEFT, left.question(asked.key)),
+            KnownExpiry::Value(expiry) => expiry,
+            KnownExpiry::Nothing | KnownExpiry::Failed => None,
         };
         match (expiry, self.found.take(), self.fills) {
             (Some(expiry), Some((flags, value)), fills) => {
@@ -177,7 +177,7 @@ impl Fills {
 }
 
 impl Run for Read {
-    fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
+    fn next(&mut self, asked: &ScriptRequest<'_>, number: u32, answer: &Answer<'_>) -> Turn {
         match number {
             FIRST => self.cold(asked, answer),
             SECOND => self.warm(asked, answer),
@@ -196,7 +196,7 @@ impl Run for Read {
 struct Metadata;
 
 impl Run for Metadata {
-    fn next(&mut self, _: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn {
+    fn next(&mut self, _: &ScriptRequest<'_>, number: u32, answer: &Answer<'_>) -> Turn {
         match number == FIRST && !answer.has_value() {
             true => Turn::own(WARM, SECOND),
             false => Turn::give(Give::This),

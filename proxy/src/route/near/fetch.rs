@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::{given::Given, sent::Sent};
+use super::{kept_reply::KeptReply, sent::Sent};
 use crate::{
     engine::{Engine, FlightId, ReplyTo},
     micros::Micros,
@@ -45,11 +45,11 @@ impl Engine {
                 (Fit::Kept(reply, bytes), _) => self.give_fetched(
                     &walk,
                     match &shared {
-                        Some(shared) => Given::shared(reply, shared),
-                        None => Given::small(reply, bytes),
+                        Some(shared) => KeptReply::shared(reply, shared),
+                        None => KeptReply::small(reply, bytes),
                     },
                 ),
-                (_, Some((reply, bytes))) => self.give_fetched(&walk, Given::shared(reply, bytes)),
+                (_, Some((reply, bytes))) => self.give_fetched(&walk, KeptReply::shared(reply, bytes)),
                 (Fit::Shared, None) if reader.has_this_answer(&sent.request, is_error) => {
                     self.pass_on_answer(walk.to, answer);
                 }
@@ -109,7 +109,7 @@ impl Engine {
         self.metrics.near.fetched(slot, result, self.now - since);
     }
 
-    fn give_fetched(&mut self, walk: &Walk<'_>, given: Given<'_>) {
+    fn give_fetched(&mut self, walk: &Walk<'_>, given: KeptReply<'_>) {
         if !self.give_kept(walk, given) {
             let what = "out of memory for replies";
             self.fail(walk.to, &Failed::here(Outcome::Overloaded, what));
@@ -133,7 +133,7 @@ impl Engine {
     }
 
     /// Answers all who wait for what another worker has fetched; `None`: each of them asks by itself.
-    pub(super) fn answer_group(&mut self, id: FlightId, group: Group, answer: Option<Given<'_>>) {
+    pub(super) fn answer_group(&mut self, id: FlightId, group: Group, answer: Option<KeptReply<'_>>) {
         let Some(sent) = self.take_sent(id) else {
             return;
         };

@@ -2,13 +2,13 @@
 //! everything else pass.
 //!
 //! ```text
-//!  step   on the way down: a hit, a fetch, a wait, or past
-//!  fetch  on the way up: what has come is kept and given to all who wait
-//!  preload what the next replies will need is loaded meanwhile
-//!  sent   what is taken from a flight then
-//!  given  a kept reply becomes one reader's own
-//!  origin the same for values that come from an HTTP origin: the way down
-//!  value  and the way up
+//!  step       on the way down: a hit, a fetch, a wait, or past
+//!  fetch      on the way up: what has come is kept and given to all who wait
+//!  preload    what the next replies will need is loaded meanwhile
+//!  sent       what is taken from a flight then
+//!  kept_reply a kept reply becomes one reader's own
+//!  origin     the same for values that come from an HTTP origin: the way down
+//!  value      and the way up
 //! ```
 //!
 //! Invariant: a reader gets a kept reply, or the reply to a request that was sent after it had asked or
@@ -16,7 +16,7 @@
 //! leaves, stalls or is slow takes only itself away.
 
 mod fetch;
-mod given;
+mod kept_reply;
 mod origin;
 mod preload;
 mod sent;

@@ -7,7 +7,7 @@ use proxima_wire::message::{Class, Outcome};
 
 use super::{
     step::AGAIN,
-    value::{Given, Known},
+    value::{OwnedValue, ValueAnswer},
 };
 use crate::{
     config::schema::NearRule,
@@ -119,7 +119,7 @@ impl Engine {
                 self.metrics
                     .near
                     .hit(rule.slot, answer.age, answer.is_stale, answer.is_miss);
-                self.give_to(walk, &Given::kept(&answer, &out));
+                self.give_to(walk, &ValueAnswer::kept(&answer, &out));
                 // An origin that has failed a moment ago is left alone.
                 if let Some(fill) = renewal
                     && near.near.failure(&question, self.now).is_none()
@@ -148,14 +148,19 @@ impl Engine {
 
     /// What readers get whose origin has failed a moment ago: the old value where the rule allows that.
     /// `None`: it has not.
-    fn failed_before(&mut self, near: &NearNode, question: &Question<'_>, readers: u64) -> Option<Known> {
+    fn failed_before(
+        &mut self,
+        near: &NearNode,
+        question: &Question<'_>,
+        readers: u64,
+    ) -> Option<OwnedValue> {
         let failed = near.near.failure(question, self.now)?;
         match near.near.look_on_error(question, self.now) {
             Some((_, value)) => {
                 self.metrics.near.of(question.rule.slot).stood_for_errors += readers;
-                Some(Known::Value(value))
+                Some(OwnedValue::Value(value))
             }
-            None => Some(Known::Failed(failed)),
+            None => Some(OwnedValue::Failed(failed)),
         }
     }
 
@@ -240,9 +245,9 @@ impl Engine {
             (Lookup::Hit(answer, renewal), _) => {
                 // Another reader renews it soon enough.
                 drop(renewal);
-                self.leave_group(id, &group, &Given::kept(&answer, &out));
+                self.leave_group(id, &group, &ValueAnswer::kept(&answer, &out));
             }
-            (_, None) => self.leave_group(id, &group, &Given::Failed(NO_URL)),
+            (_, None) => self.leave_group(id, &group, &ValueAnswer::Failed(NO_URL)),
             (Lookup::Miss(fill), Some(target)) => {
                 let readers = group.readers.len() as u64;
                 if let Some(known) = self.failed_before(near, &group.question(), readers) {

@@ -5,7 +5,7 @@ use std::{rc::Rc, sync::Arc};
 
 use proxima_wire::message::Class;
 
-use super::given::Given;
+use super::kept_reply::KeptReply;
 use crate::{
     engine::{Engine, FlightId, ReplyTo, Sleeper},
     micros::Micros,
@@ -82,8 +82,8 @@ impl Engine {
         let passes = match look {
             Lookup::Hit(answer, renewal) => {
                 let given = match &answer.bytes {
-                    Some(bytes) => Given::shared(&answer.reply, bytes),
-                    None => Given::small(&answer.reply, &out),
+                    Some(bytes) => KeptReply::shared(&answer.reply, bytes),
+                    None => KeptReply::small(&answer.reply, &out),
                 };
                 // Where there is no room for the reply, it comes from a server as its reader takes it.
                 let is_given = self.give_kept(walk, given);
@@ -208,8 +208,8 @@ impl Engine {
                 // Another reader renews it soon enough.
                 drop(renewal);
                 let given = match &answer.bytes {
-                    Some(bytes) => Given::shared(&answer.reply, bytes),
-                    None => Given::small(&answer.reply, &out),
+                    Some(bytes) => KeptReply::shared(&answer.reply, bytes),
+                    None => KeptReply::small(&answer.reply, &out),
                 };
                 self.answer_group(id, *group, Some(given));
             }

@@ -24,7 +24,7 @@ const NOT_KEPT: Failed<'static> = Failed::here(
 );
 
 /// What a reader of a value gets.
-pub(super) enum Given<'a> {
+pub(super) enum ValueAnswer<'a> {
     /// The value; where it is large and is not copied, also as others have it.
     Value(&'a [u8], Option<&'a Arc<[u8]>>),
     Missing,
@@ -32,12 +32,12 @@ pub(super) enum Given<'a> {
 }
 
 /// The same, by itself.
-pub(super) enum Known {
+pub(super) enum OwnedValue {
     Value(Arc<[u8]>),
     Failed(Failure),
 }
 
-impl<'a> Given<'a> {
+impl<'a> ValueAnswer<'a> {
     /// What is kept: `small`, where it does not lie by itself.
     pub(super) fn kept(answer: &'a Answer, small: &'a [u8]) -> Self {
         match &answer.bytes {
@@ -52,23 +52,23 @@ impl<'a> Given<'a> {
     }
 }
 
-impl Known {
-    pub(super) fn given(&self) -> Given<'_> {
+impl OwnedValue {
+    pub(super) fn given(&self) -> ValueAnswer<'_> {
         match self {
-            Self::Value(value) => Given::shared(value),
-            Self::Failed(Failure { outcome, text, .. }) => Given::Failed(Failed::here(*outcome, text)),
+            Self::Value(value) => ValueAnswer::shared(value),
+            Self::Failed(Failure { outcome, text, .. }) => ValueAnswer::Failed(Failed::here(*outcome, text)),
         }
     }
 }
 
 impl Engine {
     /// Gives a reader its answer.
-    pub(super) fn give_to(&mut self, walk: &Walk<'_>, given: &Given<'_>) {
+    pub(super) fn give_to(&mut self, walk: &Walk<'_>, given: &ValueAnswer<'_>) {
         let (protocol, form) = (walk.origin.protocol, walk.origin.form);
         let value = match given {
-            Given::Failed(failed) => return self.fail(walk.to, failed),
-            Given::Value(value, lent) => Some((*value, *lent)),
-            Given::Missing => None,
+            ValueAnswer::Failed(failed) => return self.fail(walk.to, failed),
+            ValueAnswer::Value(value, lent) => Some((*value, *lent)),
+            ValueAnswer::Missing => None,
         };
         let mut out = std::mem::take(&mut self.router.own);
         let around = protocol
@@ -147,19 +147,21 @@ impl Engine {
         let old = group.as_mut().and_then(|group| group.old.take());
         let old = old.as_ref().map(|old| &old.bytes);
         let mut given = match fetched {
-            OriginReply::Value(value, _) => Given::shared(value),
-            OriginReply::Missing(_) => Given::Missing,
-            OriginReply::Same(_) => old.map_or(Given::Failed(NOT_KEPT), Given::shared),
-            OriginReply::Failed(Failure { outcome, text, .. }) => Given::Failed(Failed::here(*outcome, text)),
+            OriginReply::Value(value, _) => ValueAnswer::shared(value),
+            OriginReply::Missing(_) => ValueAnswer::Missing,
+            OriginReply::Same(_) => old.map_or(ValueAnswer::Failed(NOT_KEPT), ValueAnswer::shared),
+            OriginReply::Failed(Failure { outcome, text, .. }) => {
+                ValueAnswer::Failed(Failed::here(*outcome, text))
+            }
         };
         let Some(mut group) = group else {
             return self.leave_alone(id, &sent, &given);
         };
         let stood;
-        if let Given::Failed(_) = given {
+        if let ValueAnswer::Failed(_) = given {
             stood = self.stands_for_error(&sent, &group);
             if let Some((_, value)) = &stood {
-                given = Given::shared(value);
+                given = ValueAnswer::shared(value);
             }
         }
         self.keep_fetched(&near.near, &mut group, fetched, old);
@@ -204,7 +206,7 @@ impl Engine {
     }
 
     /// Ends the flight of one reader that has asked for itself.
-    fn leave_alone(&mut self, id: FlightId, sent: &Sent, given: &Given<'_>) {
+    fn leave_alone(&mut self, id: FlightId, sent: &Sent, given: &ValueAnswer<'_>) {
         let Some(flight) = self.router.flights.peek(id) else {
             return;
         };
@@ -214,13 +216,13 @@ impl Engine {
     }
 
     /// Ends a group, and gives all its readers the same.
-    pub(super) fn leave_group(&mut self, id: FlightId, group: &Group, given: &Given<'_>) {
+    pub(super) fn leave_group(&mut self, id: FlightId, group: &Group, given: &ValueAnswer<'_>) {
         if let Some(sent) = self.take_sent(id) {
             self.give_all(id, group, &sent, given);
         }
     }
 
-    fn give_all(&mut self, id: FlightId, group: &Group, sent: &Sent, given: &Given<'_>) {
+    fn give_all(&mut self, id: FlightId, group: &Group, sent: &Sent, given: &ValueAnswer<'_>) {
         self.end_group(id, group);
         let walk = sent.walk(ReplyTo::Nobody);
         for reader in &group.readers {

@@ -30,8 +30,8 @@ use crate::{
 pub(super) use self::{
     each_changed::EachChanged,
     greeting::Greeting,
-    script::{Ask, Asked, Begin, Give, Run, Script, Sent, Turn},
-    shapes::{Asking, Attempt, ByAddress, Choose, Fan, Of, Tried, Wrap, Wrapped},
+    script::{Ask, Begin, Give, Run, Script, ScriptRequest, Sent, Turn},
+    shapes::{Asking, Attempt, AttemptRecord, ByAddress, Choose, Fan, Of, Wrap, Wrapped},
 };
 pub use self::{
     near::{NearNode, NearRuleFor, Takes},

@@ -12,7 +12,7 @@ pub trait Script: Send {
     /// The name of the route, as in the configuration.
     fn name(&self) -> &'static str;
     /// Decides how a request begins. Its message is whole.
-    fn begin(&self, asked: &Asked<'_>) -> Begin;
+    fn begin(&self, asked: &ScriptRequest<'_>) -> Begin;
     /// Does it look at the values of requests? They are held whole then.
     fn needs_values(&self) -> bool {
         false
@@ -23,7 +23,7 @@ pub trait Script: Send {
 
 /// A request, as a script sees it.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct ScriptRequest<'a> {
     /// The parsed request.
     pub request: &'a Request,
     /// Its bytes.
@@ -71,7 +71,7 @@ pub struct Sent {
 /// The state of one request that is served in steps.
 pub trait Run {
     /// The next step, after this answer to what was asked under this number.
-    fn next(&mut self, asked: &Asked<'_>, number: u32, answer: &Answer<'_>) -> Turn;
+    fn next(&mut self, asked: &ScriptRequest<'_>, number: u32, answer: &Answer<'_>) -> Turn;
     /// Bytes of values that it keeps.
     fn memory_bytes(&self) -> usize {
         0

@@ -169,12 +169,12 @@ pub trait Attempt: Send {
     fn next(
         &self,
         query: &Query<'_>,
-        tried: &mut Tried,
+        tried: &mut AttemptRecord,
         children: &Children<'_>,
         answer: &Answer<'_>,
     ) -> Option<usize>;
     /// The child that is next in the order, if any answer leads there.
-    fn follow(&self, query: &Query<'_>, tried: &Tried, children: &Children<'_>) -> Option<usize>;
+    fn follow(&self, query: &Query<'_>, tried: &AttemptRecord, children: &Children<'_>) -> Option<usize>;
     /// Takes what was counted since the last call.
     fn take_counts(&self) -> FailoverCounts {
         FailoverCounts::default()
@@ -195,7 +195,7 @@ pub trait Attempt: Send {
 
 /// The children that an attempt has asked for one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tried {
+pub struct AttemptRecord {
     /// The child that was asked last.
     pub child: usize,
     /// The number of children that were asked, or passed by as ejected.
@@ -208,7 +208,7 @@ pub struct Tried {
     pub seen: u64,
 }
 
-impl Tried {
+impl AttemptRecord {
     /// This child alone.
     pub const fn first(child: usize) -> Self {
         Self {

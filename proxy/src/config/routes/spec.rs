@@ -31,7 +31,7 @@ pub(in crate::config) struct Handle {
 /// without a form stands alone, as a word.
 macro_rules! handle {
     ($(#[doc = $about:literal])+ $name:path, $form:ty => $make:expr) => {
-        $crate::config::routes::said::Handle {
+        $crate::config::routes::spec::Handle {
             name: $name,
             about: concat!($($about, "\n"),+),
             is_word: false,
@@ -40,7 +40,7 @@ macro_rules! handle {
         }
     };
     ($(#[doc = $about:literal])+ $name:path => $make:expr) => {
-        $crate::config::routes::said::Handle {
+        $crate::config::routes::spec::Handle {
             name: $name,
             about: concat!($($about, "\n"),+),
             is_word: true,
@@ -82,7 +82,7 @@ macro_rules! shape {
         }
     };
     ($(#[doc = $about:literal])+ $shape:ident with copies: $($spec:ident)+) => {
-        $crate::config::routes::said::shape! { $(#[doc = $about])+ $shape: $($spec)+ }
+        $crate::config::routes::spec::shape! { $(#[doc = $about])+ $shape: $($spec)+ }
 
         impl $shape {
             /// Does a change by this route reach every child before it is answered?

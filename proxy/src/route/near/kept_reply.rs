@@ -13,14 +13,14 @@ use crate::{
 
 /// A kept reply.
 #[derive(Clone, Copy)]
-pub(super) struct Given<'a> {
+pub(super) struct KeptReply<'a> {
     reply: &'a Reply,
     bytes: &'a [u8],
     /// The same bytes, where they are many and are not copied.
     lent: Option<&'a Arc<[u8]>>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> KeptReply<'a> {
     pub(super) fn small(reply: &'a Reply, bytes: &'a [u8]) -> Self {
         Self {
             reply,
@@ -41,8 +41,8 @@ impl<'a> Given<'a> {
 impl Engine {
     /// Gives a kept reply to its reader, as the reader's own. A large one leaves in pieces where a client reads
     /// it. Returns `false` if there is no room for the reply: the reader has no answer yet.
-    pub(super) fn give_kept(&mut self, walk: &Walk<'_>, given: Given<'_>) -> bool {
-        let Given { reply, bytes, lent } = given;
+    pub(super) fn give_kept(&mut self, walk: &Walk<'_>, given: KeptReply<'_>) -> bool {
+        let KeptReply { reply, bytes, lent } = given;
         let mut own = std::mem::take(&mut self.router.own);
         let cacheable = walk.origin.protocol.cacheable();
         let replaced = cacheable.and_then(|of| of.own(walk.request, walk.message, bytes, &mut own));
