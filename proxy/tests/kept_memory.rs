@@ -123,12 +123,7 @@ const ROWS: [(&str, &[&str]); 11] = [
     (LOGINS, &["LoginEntry.words", "Logins.entries"]),
     (
         LINKS,
-        &[
-            "Channel.stream",
-            "Channels.outward",
-            "Channels.table",
-            "Event.Lost",
-        ],
+        &["Link.stream", "Links.outward", "Links.table", "Event.Lost"],
     ),
     (
         WORKER,
@@ -172,8 +167,8 @@ const ROWS: [(&str, &[&str]); 11] = [
     (
         ADMIN,
         &[
-            "Asked.member",
-            "Asked.pool",
+            "OrderRequest.member",
+            "OrderRequest.pool",
             "BadQuery.NoAddress",
             "BadQuery.NoFlag",
             "BadQuery.NoNumber",
@@ -188,12 +183,12 @@ const ROWS: [(&str, &[&str]); 11] = [
             "Files.prefix",
             "Forbidden.Host",
             "Forbidden.Origin",
-            "Gathered.text",
+            "CachedCounters.text",
             "Health.checks",
             "Page.text",
             "Query.0",
             "Rates.0",
-            "Refused.0",
+            "Refusal.0",
             "Reserve.0",
             "MysqlMember.address",
             "MysqlMember.name",
