@@ -11,7 +11,7 @@ use super::{Register, WHOLE, open::host, stage::Stage};
 use crate::{
     engine::{ClientId, Endpoint, Engine, ReplyTo, Sleeper},
     micros::Micros,
-    protocol::{Admission, AdmissionContext, End, Failed, ServerAnswer, Session},
+    protocol::{Admission, AdmissionContext, Failed, ServerAnswer, Session},
     route::{Answer, Tree, Walk},
 };
 
@@ -118,7 +118,6 @@ impl Engine {
 
     /// Follows what a step of the login came to. Returns the bytes used; `None`: more bytes are needed.
     fn follow_admission(&mut self, id: ClientId, step: Admission, bytes: &[u8]) -> Option<usize> {
-        let endpoint = Endpoint::Client(id);
         let client = self.clients.table.get_mut(id)?;
         match step {
             // A login that is not understood within the size of a request never will be.
@@ -145,29 +144,7 @@ impl Engine {
                 self.ask_for_admission(id, &request);
                 Some(used)
             }
-            Admission::Upgrade { used } => {
-                let listener = client.listener;
-                let tls = self.tree.tls(usize::from(listener));
-                let transform = match tls.filter(|_| client.stream.transform.is_none()) {
-                    Some(tls) => Some(tls.accept()),
-                    None => client.protocol.upgrade(End::Client { listener }),
-                };
-                // What is behind the word is the beginning of the handshake: clients of MySQL do not wait for
-                // an answer. It is never read as plain.
-                let behind = bytes.get(used..).unwrap_or_default();
-                let before = client.stream.transform_memory();
-                let first = transform.and_then(|transform| client.stream.upgrade(transform, behind));
-                if let Some(first) = first {
-                    client.beside += client.stream.transform_memory() - before;
-                    self.actions.upgraded.push((endpoint, first));
-                    self.flush_later(endpoint);
-                    // The codec knows which side speaks next.
-                    self.admit(id, &[]);
-                    return Some(bytes.len()).filter(|&used| used > 0);
-                }
-                client.closing = true;
-                Some(0)
-            }
+            Admission::Upgrade { used } => self.encrypt(id, bytes, used),
             Admission::Denied => {
                 client.close_as_failed();
                 Some(0)

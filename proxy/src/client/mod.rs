@@ -1,8 +1,8 @@
 //! The client part accepts clients, finds their requests and gives them their replies in order.
 //!
 //! In the order in which a client meets them:
-//! * `listen`, `open`, `admission`, `register`: it connects, logs in and is counted; `located` says where it
-//!   is
+//! * `listen`, `open`, `admission`, `register`: it connects, logs in and is counted; `encryption` is by TLS;
+//!   `located` says where it is
 //! * `connection`, `clients`: one client, and all of them
 //! * `session`: from its bytes (`input`) to requests, by stages (`stage`); `request` serves a whole one,
 //!   `split` one of many keys as they come, `spread` one whose keys go several ways (`key_groups`),
@@ -21,6 +21,7 @@ mod clients;
 mod connection;
 mod consult;
 mod embedded;
+mod encryption;
 mod errors;
 mod everywhere;
 mod half_closed;

@@ -9,7 +9,7 @@ use crate::{
     engine::{ClientId, Endpoint, Engine},
     members::{ClientSource, Locality},
     micros::Micros,
-    protocol::{End, Failed, Protocol, ProtocolSlot, Session, Transform},
+    protocol::{Failed, ProtocolSlot, Session},
     stream::Stream,
 };
 
@@ -73,14 +73,6 @@ impl Engine {
         self.metrics.clients.accepted += 1;
         self.share_memory();
         Some(Endpoint::Client(id))
-    }
-
-    /// The transform with which a client's connection begins; `None` if it begins without one.
-    fn first_transform(&self, listener: u16, protocol: &dyn Protocol) -> Option<Box<dyn Transform>> {
-        match self.tree.tls(usize::from(listener)) {
-            Some(tls) if !protocol.upgrades() => Some(tls.accept()),
-            _ => protocol.transform(End::Client { listener }),
-        }
     }
 
     /// Follows the session of this client, which may have named another login. Returns `false` if there are

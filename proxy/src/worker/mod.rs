@@ -15,7 +15,7 @@
 mod accept;
 mod fleet;
 mod flush;
-mod handshakes;
+mod handshake_limits;
 mod orders;
 mod process;
 
@@ -33,7 +33,7 @@ use std::{
 use socket2::{Socket, TcpKeepalive};
 use tokio::sync::mpsc::UnboundedSender;
 
-use self::handshakes::Handshakes;
+use self::handshake_limits::Handshakes;
 pub use self::{
     fleet::{FleetOrder, boot_time},
     orders::{Mailbox, Order},

@@ -10,6 +10,7 @@
 //! * an acknowledgement counts only for the proposal that it answers (its epoch).
 
 mod execute;
+mod leave;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -204,55 +205,6 @@ impl Agreement {
     /// Are all copies simply current?
     pub fn is_settled(&self) -> bool {
         self.copies.is_empty()
-    }
-
-    /// A participant saw this copy miss a write, or the copy's contents are unknown.
-    pub fn mark_stale(
-        &mut self,
-        server: &ServerIdentity,
-        why: &str,
-        missed: MissedKeys,
-        now: Instant,
-    ) -> Vec<Act> {
-        let waiting: BTreeSet<usize> = (0..self.participants).collect();
-        let setbacks = match self.recovered.remove(server) {
-            Some((when, setbacks)) if now.duration_since(when) < SOON => setbacks + 1,
-            _ => 0,
-        };
-        let copy = self.copies.entry(server.clone()).or_insert_with(|| Copy {
-            state: CopyState::Current,
-            epoch: 0,
-            waiting: BTreeSet::new(),
-            missed: MissedWrites::default(),
-            reachable: false,
-            departed: false,
-            setbacks,
-            since: now,
-            why: why.to_owned(),
-        });
-        copy.missed.add(missed);
-        copy.missed.missed_at(now);
-        if !copy.state.is_written() {
-            return Vec::new();
-        }
-        why.clone_into(&mut copy.why);
-        copy.since = now;
-        copy.reachable = false;
-        self.propose(server, CopyState::Leaving, waiting)
-    }
-
-    /// This copy is no longer in the configuration: it is neither read nor written nor probed until it
-    /// returns or is removed.
-    pub fn departed(&mut self, server: &ServerIdentity, now: Instant) -> Vec<Act> {
-        if self.copies.get(server).is_some_and(|copy| copy.departed) {
-            return Vec::new();
-        }
-        let acts = self.mark_stale(server, "it is named no more", MissedKeys::default(), now);
-        if let Some(copy) = self.copies.get_mut(server) {
-            copy.departed = true;
-            copy.reachable = false;
-        }
-        acts
     }
 
     /// The configuration names this copy. If it did not until now, the copy may rejoin, and what it missed is
