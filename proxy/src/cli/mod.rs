@@ -156,7 +156,7 @@ fn as_nutcracker(arguments: Vec<String>) -> Task {
     }
 }
 
-/// Checks the configuration in `file`. Warnings do not make it bad.
+/// Checks the configuration in `file`. Warnings do not fail the check.
 fn check(file: &Path) -> Answer {
     match config::load(file) {
         Ok(loaded) => {

@@ -14,7 +14,8 @@
 //! ```
 //!
 //! * `process`: start, signals, end
-//! * `configuration`, `listening`, `membership`, `surroundings`: a room each, whose state is its own
+//! * `configuration`, `listening`, `membership`, `surroundings`: a room each, whose state is its own. What has
+//!   its own lock or waits for an event (`names`, `certificates`, `drain`, orders) is a field of [`Proxy`]
 //! * `fleet`, `near`, `origin`: parts that few configurations have
 //! * `view`: what the admin port reads
 //! * `workers`: the threads, and how orders reach them
@@ -40,7 +41,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 
 use self::{
     configuration::{Configuration, follow},
@@ -81,7 +82,6 @@ pub use self::{
     },
     view::{CopyView, MemberView, View},
 };
-use tokio::sync::watch::Sender;
 
 use crate::{
     client::{self, Register},
@@ -116,7 +116,7 @@ pub struct Proxy {
     /// Runs the tasks of the control thread, repairs of copies among them.
     runtime: tokio::runtime::Handle,
     /// The node agent that the configuration names.
-    nodes: Sender<Option<Nodes>>,
+    nodes: watch::Sender<Option<Nodes>>,
     /// Requests for a change of the configuration.
     requests: mpsc::Sender<follow::Request>,
     drain: Drain,
@@ -124,7 +124,7 @@ pub struct Proxy {
     orders: Orders,
     /// The state of a pool has changed.
     pool_changed: Arc<Notify>,
-    /// What they have ordered for the near cache.
+    /// Operators' orders for the near cache.
     near_orders: NearOrders,
     /// The clients of HTTP origins.
     origins: Origins,
@@ -150,7 +150,8 @@ struct Rooms {
 
 impl Proxy {
     fn rooms(&self) -> MutexGuard<'_, Rooms> {
-        // A panic elsewhere leaves nothing half done in a room: every change is one assignment.
+        // A panic under the lock may leave a change half made: it is logged, the proxy serves on by what its
+        // workers have, and the next change of the configuration starts from what is noted here.
         self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

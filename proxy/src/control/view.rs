@@ -1,4 +1,4 @@
-//! What the admin port reads: all rooms as of one moment.
+//! What the admin port reads: all rooms, under one lock.
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::SystemTime};
 
@@ -15,7 +15,9 @@ use crate::{
     spool::Spool,
 };
 
-/// The state of the control thread. It was taken at once, so that its parts agree, and holds no lock.
+/// The state of the control thread. All rooms were read under one lock, so that their parts agree; the counts of
+/// DNS and the health of members go on. While a reload waits for the workers, `version`, `changed` and
+/// `listeners` are still those before it.
 pub struct View {
     /// The version of the running configuration, the same on every proxy that has the same text.
     pub version: String,
@@ -35,7 +37,7 @@ pub struct View {
     pub pools: Vec<PoolState>,
     /// How often the state file could not be written.
     pub state_file_failures: u64,
-    /// How many connections of others the servers of copies have.
+    /// Connections that others than this proxy have to the servers of copies.
     pub foreign_connections: usize,
     /// Where failed deletes are kept. `None`: nowhere.
     pub spool: Option<Arc<Spool>>,
@@ -46,7 +48,7 @@ pub struct View {
     /// The questions to configuration endpoints of each pool: pool, endpoint, and counts.
     pub endpoints: Vec<(String, String, LookupCounts)>,
     localities: Option<Arc<Localities>>,
-    /// Pools that are the route of a listener, with the number of the first one.
+    /// The pools that routes of listeners name, each with the number of the first listener.
     entered_by: BTreeMap<String, usize>,
 }
 
@@ -153,7 +155,7 @@ impl View {
         pools
     }
 
-    /// The number of the listener whose route is this pool. `None`: no listener leads to it directly.
+    /// The number of the first listener whose route names this pool. `None`: no listener does.
     pub fn listener_of(&self, pool: &str) -> Option<usize> {
         self.entered_by.get(pool).copied()
     }

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Makes an engine. It is called on the worker's thread, as an engine cannot move to another one.
-pub(super) type Make = Box<dyn FnOnce() -> Engine + Send>;
+pub(super) type MakeEngine = Box<dyn FnOnce() -> Engine + Send>;
 
 /// All workers.
 pub(super) struct Workers {
@@ -40,7 +40,7 @@ struct WorkerHandle {
 impl Workers {
     /// Starts a thread for each engine.
     pub(super) fn start(
-        engines: Vec<Make>,
+        engines: Vec<MakeEngine>,
         io: Io,
         started: Instant,
         events: &UnboundedSender<WorkerEvent>,
@@ -83,7 +83,7 @@ impl Workers {
         self.handles.len()
     }
 
-    /// Has each worker woken by these.
+    /// Registers the mailbox of each worker with these wakers.
     pub(super) fn wake_by(&self, wakers: &Wakers) {
         for handle in &self.handles {
             let mailbox = handle.mailbox.clone();
@@ -162,7 +162,7 @@ impl WorkerHandle {
 
 /// Starts a worker's thread. A ring must be made by the thread that uses it, so this returns only when the
 /// thread has told whether that worked.
-fn spawn(number: usize, io: Io, engine: Make, wiring: Wiring) -> std::io::Result<JoinHandle<()>> {
+fn spawn(number: usize, io: Io, engine: MakeEngine, wiring: Wiring) -> std::io::Result<JoinHandle<()>> {
     let (ready, told) = mpsc::channel();
     let thread = thread::Builder::new()
         .name(format!("worker-{number}"))

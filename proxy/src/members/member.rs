@@ -139,7 +139,7 @@ impl Member {
         self.copied.is_some()
     }
 
-    /// Whether it may be asked.
+    /// Whether requests may be sent to this member.
     #[inline]
     pub fn is_up(&self) -> bool {
         (self.health.is_up() || self.fails_open()) && !self.drains()

@@ -91,12 +91,12 @@ pub struct Clients {
     pub greedy: u64,
 }
 
-/// Counts about one member. Latencies are counted by pool: a histogram for each of a hundred members would
+/// Counters of one member. Latencies are counted by pool: a histogram for each of a hundred members would
 /// not be read. The fields that each reply changes stand first, in as few cache lines as possible.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub struct MemberMetrics {
-    /// Time that all replies took together, in µs.
+    /// The time that all replies took, in sum, in µs.
     pub micros: u64,
     /// How requests to this member have ended. Those of clients that have left are not among them.
     pub outcomes: Outcomes,

@@ -129,7 +129,7 @@ impl Engine {
         }
     }
 
-    /// Takes the step of a node that asks several, looks at answers, or changes or holds the request. Returns
+    /// Runs a node that asks several children, looks at answers, or changes or holds the request. Returns
     /// the node to go on with; `None`: the walk is over. It is not inlined: most walks end at a member
     /// without it.
     #[inline(never)]

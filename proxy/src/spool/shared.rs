@@ -43,7 +43,7 @@ impl Counts {
         self.0[count as usize].fetch_add(number, Relaxed);
     }
 
-    /// How many there were.
+    /// The value of this counter.
     pub fn of(&self, count: Count) -> u64 {
         self.0[count as usize].load(Relaxed)
     }

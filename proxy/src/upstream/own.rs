@@ -41,7 +41,7 @@ impl Engine {
         id
     }
 
-    /// A request of a pool's own has its answer.
+    /// Handles the answer to a question that the pool itself has asked.
     pub(crate) fn pool_answered(&mut self, question: u32, answer: &Answer<'_>) {
         let heard = match answer {
             Answer::Reply(reply, bytes) => ServerAnswer::Reply(reply, bytes),

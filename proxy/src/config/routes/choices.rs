@@ -18,7 +18,7 @@ use crate::config::{
 /// The child that the key chooses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ByHash {
-    /// How it does. `None`: as the pool says, or by `ch3`.
+    /// The hash to use. `None`: the pool's, or `ch3`.
     pub hash: Option<Hash>,
 }
 
@@ -260,7 +260,7 @@ section! {
     }
 }
 
-/// The latest handle. Its weights are as many as its children.
+/// The latest handle. It has one weight for each child.
 #[derive(Debug)]
 struct LatestForm;
 

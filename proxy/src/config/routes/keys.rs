@@ -13,7 +13,7 @@ use crate::config::{
 /// A change of the key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModifyKey {
-    /// The routing prefix that servers get which keep it; empty: none. `None`: that of the key.
+    /// The routing prefix for servers that keep prefixes; empty: none. `None`: that of the key.
     pub routing_prefix: Option<String>,
     /// The prefix that keys get which do not begin with it.
     pub ensure_prefix: String,
@@ -64,7 +64,7 @@ section! {
 pub struct ModifyTtl {
     /// Seconds.
     pub ttl: i64,
-    /// How they change it.
+    /// How `ttl` is applied.
     pub action: TtlAction,
 }
 
@@ -108,7 +108,7 @@ impl Choice for TtlAction {
     ];
 }
 
-/// The first parts of the key, at which alone the routes below look.
+/// The first parts of the key: the routes below see nothing else of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeyPart {
     /// The number of parts.

@@ -65,7 +65,7 @@ shape! {
 }
 
 shape! {
-    /// Routes over several children, of which they choose one, ask one after the other, or ask all.
+    /// Routes over several children: they choose one, try them in turn, or ask all.
     Of with copies: ByHash Nearest Random RoundRobin HostId ByClient Latest AllSync AllMajority AllFastest
         AllInitial AllAsync Failover MissFailover
 }
@@ -139,7 +139,7 @@ pub enum Children {
 }
 
 impl Children {
-    /// These children, as a list about them names them.
+    /// What a list with one entry for each child is compared with.
     fn siblings(&self) -> Siblings {
         match self {
             Self::Pool(name) => Siblings::Pool(name.clone()),
@@ -147,7 +147,7 @@ impl Children {
         }
     }
 
-    /// The routes that are listed. The members of a pool are none.
+    /// The routes that are listed; empty for a pool.
     fn listed(&self) -> &[Route] {
         match self {
             Self::Pool(_) => &[],
@@ -180,7 +180,7 @@ pub enum Route {
 }
 
 impl Route {
-    /// The depth of the deepest tree, names followed. It bounds the state of a walk.
+    /// The greatest depth of a tree, through named routes. It bounds the state of a walk.
     pub const DEPTH: usize = 64;
 
     /// A route with one child.
@@ -222,7 +222,7 @@ impl Route {
         })
     }
 
-    /// The pool that the route names by itself, as such, as the pool of its server, or as its children. Only
+    /// The pool that the route names directly: as the route, as its server's pool, or as its children. Only
     /// the configuration can tell whether the name of a named route is a pool's.
     pub fn pool(&self) -> Option<&str> {
         match self {

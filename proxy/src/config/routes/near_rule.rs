@@ -23,11 +23,11 @@ pub struct NearRule {
     pub ttl: Duration,
     /// The part of `ttl` by which the time of a single reply may be shorter, from 0 to 1.
     pub jitter: f64,
-    /// After `ttl`, the old reply is given for so long while one request renews it.
+    /// The time after `ttl` in which the old reply is given while one request renews it.
     pub stale: Duration,
-    /// After `ttl`, the old reply stands for an error for so long.
+    /// The time after `ttl` in which the old reply is given in place of an error.
     pub stale_on_error: Duration,
-    /// A miss is kept for so long; zero: it is not.
+    /// The time for which a miss is kept; zero: it is not.
     pub negative: Duration,
     /// The largest reply that is kept, in bytes.
     pub largest: usize,

@@ -1,4 +1,4 @@
-//! How a route is said: its name, the rule for copies, and its entry in the reference.
+//! How a route is described: its name, the rule for copies, and its entry in the reference.
 
 use super::Route;
 use crate::config::{Diagnostic, document::Node, form::Shape, reading::Reading};

@@ -15,7 +15,7 @@ pub struct Users {
     pub known: Arc<KnownUsers>,
 }
 
-/// Users with what is known of them. Nothing shows it.
+/// The known users. They are never printed or logged.
 #[derive(Default, PartialEq, Eq)]
 pub struct KnownUsers(pub BTreeMap<Vec<u8>, KnownUser>);
 

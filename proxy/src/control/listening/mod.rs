@@ -73,7 +73,7 @@ impl Listening {
         self.told.iter().filter(tells).cloned().collect()
     }
 
-    /// The pools that are the route of one of these listeners, with the number of the first one.
+    /// The pools that the routes of these listeners name, each with the number of the first listener.
     pub(super) fn entered_by(&self, listeners: &[Listener]) -> BTreeMap<String, usize> {
         let mut pools = BTreeMap::new();
         for listener in listeners {
@@ -88,7 +88,7 @@ impl Listening {
     }
 
     /// Notes the listeners of a change that every worker has made: all `addresses` by number, of which those
-    /// stay open that are still `wanted`, and the numbers that were `opened` with the addresses bound.
+    /// stay open for which `is_wanted` holds, and the numbers that were `opened` with the addresses bound.
     pub(super) fn record(
         &mut self,
         addresses: Vec<String>,

@@ -44,7 +44,7 @@ use crate::{
             dns::{Names, Questions},
             host,
         },
-        workers::{Make, Workers},
+        workers::{MakeEngine, Workers},
     },
     copies::{Departed, KeyLocks},
     embedded::store::{self, Store},
@@ -363,7 +363,7 @@ impl SharedState {
     }
 
     /// How each worker makes its engine.
-    fn engines(&mut self, limits: &Limits) -> Vec<Make> {
+    fn engines(&mut self, limits: &Limits) -> Vec<MakeEngine> {
         let make = |worker| {
             let facts = Facts {
                 pid: std::process::id(),
@@ -373,7 +373,7 @@ impl SharedState {
             };
             let (store, register) = (Arc::clone(&self.store), Arc::clone(&self.register));
             let (locks, limits, seed) = (Arc::clone(&self.locks), limits.clone(), self.random.bits());
-            let make: Make = Box::new(move || Engine::new(limits, store, register, locks, facts, seed));
+            let make: MakeEngine = Box::new(move || Engine::new(limits, store, register, locks, facts, seed));
             make
         };
         (0..self.workers).map(make).collect()

@@ -48,7 +48,7 @@ pub(super) struct Flags {
     /// The file that leads clients away while it is there.
     pub(super) drain_file: Option<PathBuf>,
     pub(super) drain_delay: Duration,
-    /// Further listeners of pools, in our own manner.
+    /// Further listeners of pools, which word their own replies as Proxima does.
     pub(super) also_listen: Vec<(String, Listen)>,
     pub(super) io: Io,
     pub(super) workers: Option<usize>,

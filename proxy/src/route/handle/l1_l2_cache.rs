@@ -37,9 +37,9 @@ pub(in crate::route) struct L1L2Cache {
 pub(in crate::route) struct Misses {
     /// Seconds that a miss is remembered; 0: for ever.
     pub(in crate::route) ttl: i64,
-    /// Each time that so many reads have found one, it is looked up again.
+    /// The number of reads that find a remembered miss before it is looked up again.
     pub(in crate::route) period: u32,
-    /// The reads that have found one.
+    /// The reads that have found a remembered miss.
     pub(in crate::route) found: AtomicU32,
 }
 
@@ -80,7 +80,7 @@ struct Get {
 }
 
 impl Get {
-    /// What the first cache is told about this answer of the second.
+    /// The command for the first cache after this answer of the second.
     fn told(&self, command: &str, asked: &ScriptRequest<'_>, answer: &Answer<'_>) -> Option<Vec<u8>> {
         let key = asked.key;
         match (Item::of(answer.bytes()), &self.misses) {

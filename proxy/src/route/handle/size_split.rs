@@ -20,7 +20,7 @@ use crate::{
 
 /// The flag of a marker, which is mcrouter's.
 const MARKER: u32 = 0x20;
-/// What stands between the key and the marker's value, in the key of the second cache.
+/// The separator of the key and the marker's value, in the key of the second cache.
 const BETWEEN: &[u8] = b"|==|";
 
 const L1: usize = 0;
@@ -78,7 +78,7 @@ impl Script for SizeSplit {
     }
 }
 
-/// What a client is told of this answer of the second cache.
+/// The client's reply after this answer of the second cache.
 fn told_of_failure(answer: &Answer<'_>, hides_server: bool) -> Give {
     match answer.outcome() {
         Outcome::Ejected | Outcome::ConnectError | Outcome::ConnectTimeout if hides_server => {
@@ -94,7 +94,7 @@ struct Set {
 }
 
 impl SizeSplit {
-    /// Begins a `lease-set`. In the second cache its value has a name of its own, because another client may be
+    /// Begins a `lease-set`. The second cache stores its value under a key of its own, because another client may be
     /// filling the same key.
     fn fill(&self, asked: &ScriptRequest<'_>, stored: &StoreRequest<'_>) -> Begin {
         let set = |key: &[u8]| item::store("set", key, stored.flags, stored.expiry, stored.value, None);
