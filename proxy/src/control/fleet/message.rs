@@ -34,7 +34,8 @@ pub(super) enum Message {
     /// The roster has changed.
     Difference(Box<Difference>),
     /// Asks what a peer missed that has joined again.
-    Owed { name: String, identity: u128, view: u64 },
+    #[serde(rename = "Owed")]
+    Missed { name: String, identity: u128, view: u64 },
     /// An operator removes a peer.
     Remove { name: String },
 }
@@ -59,7 +60,8 @@ pub(super) enum Reply {
     /// Another one leads; `None`: nobody knows who.
     NotLeader(Option<SocketAddr>),
     /// What a peer missed, and the clock of this one.
-    Owed(Gift),
+    #[serde(rename = "Owed")]
+    Missed(Gift),
     Done,
     Refused(String),
 }
@@ -95,7 +97,8 @@ pub(super) struct Introduction {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Gift {
     /// The keys that changed meanwhile; `None`: this peer was not there all the time.
-    pub(super) owed: Option<MissedByPeer>,
+    #[serde(rename = "owed")]
+    pub(super) missed: Option<MissedByPeer>,
     /// The bits of the stamp up to which changes are not to be stored; `None`: this peer has no floor itself.
     pub(super) clock: Option<u64>,
 }
@@ -117,4 +120,19 @@ pub(super) enum RaftReply {
     Append(RaftAnswer<AppendEntriesResponse<u64>>),
     Vote(RaftAnswer<VoteResponse<u64>>),
     Snapshot(RaftAnswer<InstallSnapshotResponse<u64>, InstallSnapshotError>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_peer_missed_has_its_old_name_for_peers_of_other_versions() {
+        let (name, identity, view) = ("a".to_owned(), 7, 3);
+        let asked = serde_json::to_string(&Message::Missed { name, identity, view }).unwrap();
+        assert_eq!(asked, r#"{"Owed":{"name":"a","identity":7,"view":3}}"#);
+        let (missed, clock) = (None, Some(5));
+        let told = serde_json::to_string(&Reply::Missed(Gift { missed, clock })).unwrap();
+        assert_eq!(told, r#"{"Owed":{"owed":null,"clock":5}}"#);
+    }
 }

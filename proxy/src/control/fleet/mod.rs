@@ -114,7 +114,7 @@ enum Arrival {
         opened: RawLink,
     },
     /// A peer asks what it has missed.
-    Owed {
+    Missed {
         name: String,
         identity: u128,
         view: u64,

@@ -368,21 +368,26 @@ impl Peering {
                     }
                 }
                 Arrival::Link { .. } => {}
-                Arrival::Owed {
+                Arrival::Missed {
                     name,
                     identity,
                     view,
                     reply,
-                } if installed >= view => self.give_owed(proxy, (name, identity), reply),
-                question @ Arrival::Owed { .. } => self.waiting.push((since, question)),
+                } if installed >= view => self.give_missed(proxy, (name, identity), reply),
+                question @ Arrival::Missed { .. } => self.waiting.push((since, question)),
             }
         }
     }
 
     /// Tells a peer that has joined again what it missed. All workers have installed the view that it joined
     /// with.
-    fn give_owed(&self, proxy: &Arc<Proxy>, (name, identity): (String, u128), reply: oneshot::Sender<Gift>) {
-        let (tell, owed) = std::sync::mpsc::channel();
+    fn give_missed(
+        &self,
+        proxy: &Arc<Proxy>,
+        (name, identity): (String, u128),
+        reply: oneshot::Sender<Gift>,
+    ) {
+        let (tell, missed) = std::sync::mpsc::channel();
         proxy.workers.order(|_| {
             Order::Fleet(FleetOrder::Missed {
                 name: name.clone(),
@@ -393,7 +398,7 @@ impl Peering {
         drop(tell);
         let (shared, workers) = (Arc::clone(&self.shared), proxy.workers.len());
         tokio::task::spawn_blocking(move || {
-            let parts: Vec<Option<MissedByPeer>> = owed.iter().collect();
+            let parts: Vec<Option<MissedByPeer>> = missed.iter().collect();
             let all = parts.len() == workers;
             let merged = parts
                 .into_iter()
@@ -403,7 +408,7 @@ impl Peering {
                 });
             let clock = shared.has_floor().then(|| shared.clock().bits());
             let _ = reply.send(Gift {
-                owed: merged.filter(|_| all),
+                missed: merged.filter(|_| all),
                 clock,
             });
         });
@@ -423,13 +428,13 @@ impl Peering {
             for address in others.iter().copied() {
                 let fleet = Arc::clone(&fleet);
                 asked.spawn(async move {
-                    let message = Message::Owed {
+                    let message = Message::Missed {
                         name: fleet.announced.name.clone(),
                         identity: fleet.announced.identity,
                         view,
                     };
                     match fleet.links.ask(address, message, AHEAD).await {
-                        Ok(Reply::Owed(gift)) => Some(gift),
+                        Ok(Reply::Missed(gift)) => Some(gift),
                         _ => None,
                     }
                 });
@@ -461,26 +466,26 @@ impl Peering {
                 return;
             }
         };
-        let mut owed = match gifts.iter().find_map(|gift| gift.owed.as_ref()) {
-            Some(owed) if !self.unknown => owed.clone(),
+        let mut missed = match gifts.iter().find_map(|gift| gift.missed.as_ref()) {
+            Some(missed) if !self.unknown => missed.clone(),
             _ => MissedByPeer::everything(),
         };
-        owed.merge(&self.uncertain);
+        missed.merge(&self.uncertain);
         self.shared.set_floor(clock);
         (self.joining, self.unknown) = (None, false);
         self.uncertain = MissedByPeer::default();
-        let keys = owed
+        let keys = missed
             .count()
             .map_or_else(|| "everything".to_owned(), |count| count.to_string());
         {
             let mut mine = guard(&self.fleet.mine);
-            match owed.count() {
+            match missed.count() {
                 Some(_) => mine.repaired_keys += 1,
                 None => mine.flushed += 1,
             }
         }
         tracing::info!(keys, "fleet: this proxy has joined; its copies are repaired");
-        proxy.release_own_copies(&owed);
+        proxy.release_own_copies(&missed);
     }
 }
 

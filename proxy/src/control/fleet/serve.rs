@@ -99,17 +99,17 @@ impl Fleet {
                 self.hear_difference(&difference);
                 Reply::Done
             }
-            Message::Owed { name, identity, view } => {
+            Message::Missed { name, identity, view } => {
                 let (reply, gift) = oneshot::channel();
-                let asked = Arrival::Owed {
+                let asked = Arrival::Missed {
                     name,
                     identity,
                     view,
                     reply,
                 };
                 let _ = self.arrivals.send(asked);
-                Reply::Owed(gift.await.unwrap_or(Gift {
-                    owed: None,
+                Reply::Missed(gift.await.unwrap_or(Gift {
+                    missed: None,
                     clock: None,
                 }))
             }

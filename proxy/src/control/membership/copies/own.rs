@@ -52,16 +52,16 @@ impl Proxy {
     }
 
     /// The own copies may be read again when what they missed is repaired.
-    pub(in crate::control) fn release_own_copies(self: &Arc<Self>, owed: &MissedByPeer) {
+    pub(in crate::control) fn release_own_copies(self: &Arc<Self>, missed: &MissedByPeer) {
         self.miss_at_own_copies("it has joined its fleet", false, |member| {
             let pool = spooky64(member.pool.name.as_bytes(), 0);
-            let Some(keys) = owed.keys() else {
+            let Some(keys) = missed.keys() else {
                 return MissedKeys::everything();
             };
-            let mut missed = MissedKeys::default();
+            let mut of_pool = MissedKeys::default();
             keys.filter(|(of, _)| *of == pool)
-                .for_each(|(_, key)| missed.add(key));
-            missed
+                .for_each(|(_, key)| of_pool.add(key));
+            of_pool
         });
     }
 
