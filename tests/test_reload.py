@@ -1,7 +1,9 @@
 """A configuration changes under a running proxy, as a whole or not at all, and no client notices."""
 
 import copy
+import re
 import signal
+import threading
 
 import pytest
 
@@ -42,6 +44,44 @@ def test_1000_reloads_under_load_fail_no_request(servers, proxima):
     # The file is followed as well, so some changes were read before the reload.
     assert proxy.metric("config_reloads_total") >= 900
     assert proxy.metric("lanes") <= 2 * 4 * 3, "connections to members of the past stay open"
+
+
+def test_a_page_of_metrics_is_about_the_members_of_one_configuration(servers, proxima):
+    # With many pools a page takes long enough to be begun before a reload and ended behind it.
+    names = ["cache", *(f"other-{number}" for number in range(199))]
+    first, second = (
+        config({"pool": "cache"}, dict.fromkeys(names, addresses(some)))
+        for some in (servers[:2], servers[2:])
+    )
+    for some in (first, second):
+        some["routes"] = {"kept": {"random": [{"hash": name} for name in names]}}
+        some["listeners"].append({"address": "127.0.0.1:0", "route": "kept"})
+    proxy = proxima(first)
+    ended, seen, mixed = threading.Event(), set(), []
+
+    def read():
+        while not ended.is_set():
+            page = proxy.http("/metrics")[1]
+            named = re.findall(r'^proxima_member_up{.*member="([^"]+)"', page, re.M)
+            counted = [
+                sum(map(int, re.findall(rf"^proxima_{family}{{.*}} (\d+)", page, re.M)))
+                for family in ("pool_members", "pool_distances")
+            ]
+            seen.add(tuple(sorted(set(named))))
+            if counted != [len(named)] * 2:
+                mixed.append((named, counted))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for number in range(50):
+            proxy.write((second, first)[number % 2])
+            assert proxy.reload()[0] == 200
+    finally:
+        ended.set()
+        reader.join()
+    assert mixed == []
+    assert seen == {tuple(sorted(addresses(some))) for some in (servers[:2], servers[2:])}
 
 
 def test_reloads_during_large_values_break_none(memcached, proxima):
