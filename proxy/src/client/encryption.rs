@@ -1,5 +1,5 @@
-//! Where a client's connection becomes encrypted: as it is opened, by the TLS of its listener, or in the midst
-//! of its login, where the protocol has a word for that.
+//! Where a client's connection becomes encrypted: as it is opened, by the TLS of its listener, or in the
+//! midst of its login, where the protocol has a word for that.
 
 use crate::{
     engine::{ClientId, Endpoint, Engine},

@@ -14,8 +14,9 @@
 //! ```
 //!
 //! * `process`: start, signals, end
-//! * `configuration`, `listening`, `membership`, `surroundings`: a room each, whose state is its own. What has
-//!   its own lock or waits for an event (`names`, `certificates`, `drain`, orders) is a field of [`Proxy`]
+//! * `configuration`, `listening`, `membership`, `surroundings`: a room each, whose state is its own. What
+//!   has its own lock or waits for an event (`names`, `certificates`, `drain`, orders) is a field of
+//!   [`Proxy`]
 //! * `fleet`, `near`, `origin`: parts that few configurations have
 //! * `view`: what the admin port reads
 //! * `workers`: the threads, and how orders reach them

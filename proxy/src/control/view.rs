@@ -15,8 +15,8 @@ use crate::{
     spool::Spool,
 };
 
-/// The state of the control thread. All rooms were read under one lock, so that their parts agree; the counts of
-/// DNS and the health of members go on. While a reload waits for the workers, `version`, `changed` and
+/// The state of the control thread. All rooms were read under one lock, so that their parts agree; the counts
+/// of DNS and the health of members go on. While a reload waits for the workers, `version`, `changed` and
 /// `listeners` are still those before it.
 pub struct View {
     /// The version of the running configuration, the same on every proxy that has the same text.

@@ -100,7 +100,8 @@ impl ReachedCount {
         raised.is_ok()
     }
 
-    /// Resets the state for a new incarnation of the member. It is called before a connection to that is used.
+    /// Resets the state for a new incarnation of the member. It is called before a connection to that is
+    /// used.
     pub fn begin_anew(&self) {
         let next = |word: u64| Some((word >> COUNT_BITS).wrapping_add(1) << COUNT_BITS);
         let _ = self.0.fetch_update(SeqCst, SeqCst, next);

@@ -274,8 +274,8 @@ impl Proxy {
         (&self.bell).write_all(&[1]).unwrap();
     }
 
-    /// Waits until the worker has read what clients had sent before. Each report takes another turn of the worker: a
-    /// connection is accepted in one and read in the next.
+    /// Waits until the worker has read what clients had sent before. Each report takes another turn of the
+    /// worker: a connection is accepted in one and read in the next.
     pub(crate) fn has_read(&self) {
         for _ in 0..4 {
             self.metrics();

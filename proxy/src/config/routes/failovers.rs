@@ -152,7 +152,8 @@ section! {
 }
 
 section! {
-    /// The errors after which the next child is asked, by group. A group that is left out has the default ones.
+    /// The errors after which the next child is asked, by group. A group that is left out has the default
+    /// ones.
     struct ErrorsKeys {
         /// For reads.
         gets: Optional<List<Word<Outcome>>>,

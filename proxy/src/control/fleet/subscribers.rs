@@ -327,7 +327,8 @@ fn leader_of_five_hundred_subscribers_grants_all_leases_and_tells_all_of_a_view(
     runtime.block_on(async {
         let mut leader = Leader::start(&dir);
         let identity = leader.ask(None).fleet;
-        let who = Arc::new(OwnIdentity::open("subscriber".to_owned(), &folder.path().join("subscriber"), 1).unwrap());
+        let directory = folder.path().join("subscriber");
+        let who = Arc::new(OwnIdentity::open("subscriber".to_owned(), &directory, 1).unwrap());
         let mut all = Vec::new();
         for number in 0..SUBSCRIBERS {
             all.push(begin(number, identity, &settings, &who).await);

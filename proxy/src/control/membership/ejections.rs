@@ -79,14 +79,16 @@ fn serves_logins_of_clients(member: &Member, error: &io::Error) -> bool {
 }
 
 impl Proxy {
-    /// Notes that a worker has ejected this member, and starts the probes that end that. `random` spreads them.
+    /// Notes that a worker has ejected this member, and starts the probes that end that. `random` spreads
+    /// them.
     pub(in crate::control) fn ejected_by_worker(
         self: &Arc<Self>,
         member: Arc<Member>,
         reason: String,
         random: Random,
     ) {
-        tracing::warn!(pool = %member.pool, member = %member.name, address = %member.address, %reason, "ejected");
+        let (pool, address) = (&member.pool, &member.address);
+        tracing::warn!(%pool, member = %member.name, %address, %reason, "ejected");
         {
             let rooms = &mut *self.rooms();
             let (since, timeout) = (Instant::now(), member.timeout);

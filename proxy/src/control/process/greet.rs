@@ -41,8 +41,8 @@ pub(in crate::control) fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &st
     }
 }
 
-/// The most connections that this server must expect from the process. Redis gets one more of each worker for each
-/// login that clients choose, and MySQL gets some for a moment when clients log in.
+/// The most connections that this server must expect from the process. Redis gets one more of each worker for
+/// each login that clients choose, and MySQL gets some for a moment when clients log in.
 fn connections(member: &Member, workers: usize) -> usize {
     let Dedicated { max, total, .. } = member.dedicated;
     let dedicated = total.unwrap_or(u32::MAX).min(max.saturating_mul(workers as u32)) as usize;

@@ -1,5 +1,6 @@
-//! A copy leaves the reads: it missed a write, its contents are unknown, or the configuration names it no more.
-//! A worker that sees this stops its own reads at once (`copies/snapshot.rs`); here all workers are told.
+//! A copy leaves the reads: it missed a write, its contents are unknown, or the configuration names it no
+//! more. A worker that sees this stops its own reads at once (`copies/snapshot.rs`); here all workers are
+//! told.
 
 use std::{collections::BTreeSet, time::Instant};
 

@@ -1,8 +1,8 @@
 //! The protocol of Redis and Valkey.
 //!
 //! The codec's table ([`Command`]) has the facts about each command. A read or write by one key walks the
-//! tree unseen. Everything else is planned here: by [`Handling`](resp::Handling) it is routed, answered, given
-//! to every member, or rejected with the reason.
+//! tree unseen. Everything else is planned here: by [`Handling`](resp::Handling) it is routed, answered,
+//! given to every member, or rejected with the reason.
 //!
 //! A client chooses the version of the protocol (`HELLO`). RESP3 has lanes of its own, as a version belongs
 //! to a connection.

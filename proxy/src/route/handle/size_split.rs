@@ -94,8 +94,8 @@ struct Set {
 }
 
 impl SizeSplit {
-    /// Begins a `lease-set`. The second cache stores its value under a key of its own, because another client may be
-    /// filling the same key.
+    /// Begins a `lease-set`. The second cache stores its value under a key of its own, because another client
+    /// may be filling the same key.
     fn fill(&self, asked: &ScriptRequest<'_>, stored: &StoreRequest<'_>) -> Begin {
         let set = |key: &[u8]| item::store("set", key, stored.flags, stored.expiry, stored.value, None);
         if self.both {
