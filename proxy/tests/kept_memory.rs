@@ -87,6 +87,7 @@ const ROWS: [(&str, &[&str]); 11] = [
             "Change.message",
             "Change.names",
             "Change.parts",
+            "Dedicated.passing",
             "Dedicated.queue",
             "Part.message",
             "Question.login",

@@ -250,7 +250,7 @@ impl Engine {
     /// Notes that nothing is kept for a client any more that has no lane for it.
     pub(super) fn end_spoilt(&mut self, id: ClientId) {
         if let Some(client) = self.clients.table.get_mut(id)
-            && client.session.retention == Retention::Spoilt
+            && matches!(client.session.retention, Retention::Spoilt | Retention::Dirty)
             && let Some(session) = client.session.get_mut()
         {
             session.retention = Retention::Clean;
@@ -274,7 +274,8 @@ impl Engine {
     /// has missed this request, and the client is closed.
     pub(super) fn reject(&mut self, id: ClientId, request: &Request, failed: &Failed<'_>) {
         if let Some(client) = self.clients.table.get_mut(id) {
-            client.closing |= client.session.retention != Retention::Clean;
+            let retention = client.session.retention;
+            client.closing |= retention != Retention::Clean && !retention.is_passing();
         }
         self.reject_by_codec(id, request, failed);
     }
@@ -392,7 +393,10 @@ impl Engine {
         self.clients.register.closed(self.facts.worker, id.index());
         self.resume_lanes(id);
         self.servers.leave_login(client.login);
-        self.drop_own_lane(client.own, id, client.awaits.is_some());
+        self.leave_own_lane(client.own, client.session.retention);
+        if client.awaits.is_some() {
+            self.leave_queues(id);
+        }
         if let Some(subscriptions) = &client.subscriptions {
             self.drop_subscribed(subscriptions);
         }
@@ -409,7 +413,7 @@ impl Engine {
             return true;
         };
         // What a server keeps for a client (a transaction, a subscription) is not taken away from it.
-        let is_retained = client.own.is_some() && client.session.retention != Retention::Loose;
+        let is_retained = client.own.is_some() && !client.session.retention.is_passing();
         let is_kept = is_retained || client.subscriptions.is_some();
         let is_led_away = (self.clients.draining || client.retires) && !is_kept;
         let leaves = client.closing || client.eof || is_led_away;

@@ -87,7 +87,7 @@ impl Engine {
         let by = host(client.source);
         if !self.servers.has_room_for_login(&client.session.login, by) {
             // Lanes of logins that no client uses any more may be idle.
-            self.retire_lanes();
+            self.retire_logins();
         }
         let Some(client) = self.clients.table.get_mut(id) else {
             return false;

@@ -14,6 +14,7 @@ mod pool;
 mod quota;
 mod registry;
 mod self_description;
+mod turn;
 
 pub use self::{
     address::Address,
@@ -27,7 +28,8 @@ pub use self::{
     },
     member::{Member, MemberId},
     pool::{Pool, PoolId},
-    quota::Quota,
+    quota::{Quota, QuotaWish},
     registry::{AddressError, Registry},
     self_description::SelfDescription,
+    turn::Turn,
 };

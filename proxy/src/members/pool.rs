@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use crate::protocol::{PoolChanges, PoolCount, PoolOrders, PoolState};
+use crate::protocol::{PoolChanges, PoolCount, PoolOrders, PoolState, SharedCount};
 
 /// A pool's number, the same as long as the process lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,6 +31,9 @@ pub struct Pool {
     pub changes: PoolChanges,
     /// Its protocol's counters of it.
     pub count: PoolCount,
+    /// The number of changes of schemas that were seen, of all pools: what one of them has changed may be
+    /// read from another.
+    pub schema_changes: SharedCount,
     /// The orders of operators for it.
     pub orders: Arc<PoolOrders>,
 }

@@ -25,7 +25,7 @@ use crate::{
     },
     protocol::{
         Credentials, MemberNote, OneWriter, PoolChanges, PoolCount, PoolSettings, Protocol, ReachedCount,
-        Wakers,
+        SharedCount, Wakers,
     },
     tls::{Certificates, Connector, TlsError},
 };
@@ -45,6 +45,7 @@ pub struct Registry {
     /// counters and that state go on when it is configured again with the same settings.
     pools: HashMap<(String, &'static str), (String, Arc<Pool>)>,
     wakers: Wakers,
+    schema_changes: SharedCount,
     free: Vec<u32>,
     next: u32,
 }
@@ -126,6 +127,7 @@ impl Registry {
             health: HashMap::new(),
             pools: HashMap::new(),
             wakers: Wakers::default(),
+            schema_changes: SharedCount::default(),
             free: Vec::new(),
             next: 0,
         }
@@ -338,6 +340,7 @@ impl Registry {
             state,
             changes,
             count,
+            schema_changes: self.schema_changes.clone(),
             orders,
         });
         self.pools.insert(key, (settings, Arc::clone(&pool)));

@@ -40,6 +40,7 @@ mod server;
 mod server_login;
 mod session;
 mod set;
+mod shared_count;
 mod state;
 mod subscription;
 mod texts;
@@ -84,6 +85,7 @@ pub use self::{
     server_login::ServerLogin,
     session::{Reach, Retention, Session},
     set::{ProtocolSlot, Protocols},
+    shared_count::SharedCount,
     state::{EndState, StateSlot},
     subscription::{Confirmation, Subject, SubscriptionChange, SubscriptionCounts},
     texts::Texts,

@@ -21,6 +21,9 @@ pub enum WriteResult {
     /// Nothing of it is sent: what was appended to the [answer](Outgoing::answer) is its reply, which
     /// [`answered`](super::ClientSide::answered) does not see. What goes before it leaves all the same.
     Answered(Reply),
+    /// The same, for a reply that the server has given before: [`answered`](super::ClientSide::answered) sees
+    /// it.
+    Known(Reply),
 }
 
 /// A request that goes before another one.

@@ -1,6 +1,8 @@
 //! A protocol's server side: the proxy's login, the requests that a server may be given, and how its replies
 //! are read.
 
+use std::time::Duration;
+
 use proxima_wire::message::{Message, Parse, Parsed, Reply, Request};
 
 use super::{Login, Outgoing, Question, ServerLogin, Session, StateSlot, WriteResult};
@@ -99,6 +101,18 @@ pub trait ServerSide: Send + Sync {
     /// default, and a lane that needs it is closed.
     fn reset(&self, _lane: &mut StateSlot, _out: &mut Vec<u8>) -> Option<u16> {
         None
+    }
+
+    /// The longest time for which an idle lane may rest before its server closes it. `None`: the server has
+    /// told none, as by default.
+    fn idle_limit(&self, _lane: &StateSlot) -> Option<Duration> {
+        None
+    }
+
+    /// The most dedicated lanes to a server that has not [told](ServerLogin::connections) yet how many it
+    /// takes. By default there is no limit but that of the configuration.
+    fn room_until_told(&self) -> u32 {
+        u32::MAX
     }
 
     /// May a server whose login was [limited](Login::Limited) be given this command? By default it may.

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Credentials, LoginCache, MemberNote, PoolCount, ReachedCount};
+use super::{Credentials, LoginCache, MemberNote, PoolCount, ReachedCount, SharedCount};
 
 /// The facts with which the proxy logs in at a server.
 pub struct ServerLogin<'a> {
@@ -21,8 +21,15 @@ pub struct ServerLogin<'a> {
     pub count: &'a PoolCount,
     /// The part of that count that the server has.
     pub reached: &'a ReachedCount,
+    /// The number of changes of schemas that were seen, for a lane's state that raises or needs it.
+    pub schema_changes: &'a SharedCount,
+    /// The number of statements that the server has prepared for the proxy, for a lane's state to count its
+    /// own.
+    pub prepared: &'a SharedCount,
     /// The pool state's note about the server.
     pub noted: &'a MemberNote,
+    /// The server forgets its session before another one has the connection, whatever it keeps.
+    pub resets: bool,
     /// Clients share the connection.
     pub is_shared: bool,
     /// The login must be [upgraded](super::Login::Upgrade) to TLS before anything secret is said.
@@ -32,6 +39,9 @@ pub struct ServerLogin<'a> {
     pub said: Vec<u8>,
     /// The server's version, in the codec's words, which sets it; 0 if the server tells none.
     pub version: u64,
+    /// The most connections that the server takes from everybody, which the codec sets; 0 if the server tells
+    /// none.
+    pub connections: u32,
 }
 
 /// No password is shown, nor anything else that a server may be told.

@@ -63,6 +63,11 @@ impl Session {
     /// The session for requests that no client has made.
     pub const NOBODY: &Self = &Self::NEW;
 
+    /// Has the client a dedicated lane on which the server keeps something for it?
+    pub const fn has_lane(&self) -> bool {
+        matches!(self.retention, Retention::Kept) || self.retention.is_passing()
+    }
+
     /// Bytes of memory that clients fill, used or not.
     pub fn memory(&self) -> usize {
         self.state.memory() + self.login.capacity()
@@ -100,15 +105,26 @@ pub struct Reach {
     pub version: u64,
 }
 
+impl Retention {
+    /// Does the server keep nothing but what the last request has left, which the client can do without?
+    pub const fn is_passing(self) -> bool {
+        matches!(self, Self::Loose | Self::Firm)
+    }
+}
+
 /// The state that a server keeps for a client on its dedicated lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Retention {
     /// The server keeps nothing: the lane is free for another client after its last reply.
     #[default]
     Clean,
-    /// The server keeps only what the last request has left. The lane stays the client's for a second, or
-    /// until another client waits for one; what is left is lost then.
+    /// The server keeps only what the last request has left, for which few clients ask. The lane stays the
+    /// client's for a second, or until another client wants one and finds none idle; what is left is lost
+    /// then.
     Loose,
+    /// The server keeps what the last request has left, and the client is likely to ask for it. The lane
+    /// stays the client's for a second, or until another client wants one and can open none.
+    Firm,
     /// The server keeps something, as the beginning of a transaction: the lane stays the client's.
     Kept,
     /// The server keeps nothing but the login that the session has now: after its last reply, the lane is

@@ -135,9 +135,9 @@ impl Engine {
             match (own, next) {
                 (None, None) => return,
                 (None, Some((member, login))) => {
-                    let quota = member.health.cancels();
+                    let turn = member.health.cancels();
                     // Another worker has it, or has waited for it meanwhile.
-                    if has_closed && quota.take_wanted() || !quota.take(1) {
+                    if has_closed && turn.take_wanted() || !turn.take() {
                         return;
                     }
                     let id = self.open_lane(&member, login, false);

@@ -320,9 +320,11 @@ impl Engine {
                 if !members[at].has_tls_of(&lane.member) || !members[at].has_login_of(&lane.member) {
                     changed.insert(lane.member.id);
                 }
-                let number = lane.member.id.0 as usize;
-                let cancels = self.servers.by_member.get(number);
-                let cancels = cancels.and_then(|lanes| lanes.cancels.as_ref()?.lane) == Some(id);
+                let lanes = self.servers.by_member.get_mut(lane.member.id.0 as usize);
+                let cancels = lanes.as_ref().and_then(|lanes| lanes.cancels.as_ref()?.lane) == Some(id);
+                if let Some(dedicated) = lanes.and_then(|lanes| lanes.dedicated.as_mut()) {
+                    dedicated.withdraw_wish(&lane.member);
+                }
                 lane.move_counts(&members[at], cancels);
                 lane.member = Arc::clone(&members[at]);
             }
@@ -335,18 +337,24 @@ impl Engine {
     }
 
     /// Closes idle lanes that have no further use: the tree no longer names the member, or no client wants
-    /// the login.
+    /// the login. A dedicated lane is kept for the next client with its login, as long as any is kept.
     pub fn retire_lanes(&mut self) {
-        let gone: Vec<LaneId> = self
-            .servers
-            .lanes
-            .iter()
-            .filter(|(_, lane)| {
-                !self.tree.names(lane.member.id) || !self.servers.logins.is_wanted(lane.login)
-            })
-            .filter(|(_, lane)| lane.is_unused() && lane.owner.is_none())
-            .map(|(id, _)| id)
-            .collect();
+        self.retire(|engine, lane| {
+            !engine.tree.names(lane.member.id)
+                || !lane.dedicated && !engine.servers.logins.is_wanted(lane.login)
+        });
+    }
+
+    /// Closes idle lanes with logins that no client wants: another login needs room.
+    pub(crate) fn retire_logins(&mut self) {
+        self.retire(|engine, lane| !engine.servers.logins.is_wanted(lane.login));
+    }
+
+    fn retire(&mut self, is_useless: impl Fn(&Self, &Lane) -> bool) {
+        let lanes = self.servers.lanes.iter();
+        let rests = |lane: &Lane| lane.is_unused() && lane.owner.is_none();
+        let gone = lanes.filter(|(_, lane)| rests(lane) && is_useless(self, lane));
+        let gone: Vec<LaneId> = gone.map(|(id, _)| id).collect();
         for id in gone {
             self.drop_lane(id, "");
         }
@@ -393,13 +401,13 @@ impl Lane {
         if Arc::ptr_eq(old, new) {
             return;
         }
-        let counts = [
-            (self.dedicated, old.quota(), new.quota()),
-            (cancels, old.cancels(), new.cancels()),
-        ];
-        for (_, old, new) in counts.into_iter().filter(|(has, ..)| *has) {
-            old.give_back();
-            let _ = new.take(u32::MAX);
+        if self.dedicated {
+            old.quota().give_back();
+            let _ = new.quota().take(u32::MAX);
+        }
+        if cancels {
+            old.cancels().give_back();
+            let _ = new.cancels().take();
         }
         if matches!(self.arrival, Arrival::Opening(_)) {
             old.end_opening();

@@ -116,7 +116,10 @@ impl Engine {
                 self.give_ending(answer);
                 return self.wait_for_before(id, unwritten());
             }
-            WriteResult::Answered(reply) => {
+            WriteResult::Answered(reply) | WriteResult::Known(reply) => {
+                if matches!(written, WriteResult::Known(_)) {
+                    self.note_reply(id, request.command, &reply, &answer);
+                }
                 if streamed {
                     self.leave_upload(id);
                 }

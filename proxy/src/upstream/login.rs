@@ -7,6 +7,7 @@ use proxima_wire::message::{Outcome, Parsed};
 use super::Phase;
 use crate::{
     client::WHOLE,
+    config::schema::Reset,
     engine::{Endpoint, Engine, LaneId},
     members::Failure,
     protocol::{Login, Message, NO_TLS, NO_UPGRADE, ServerLogin},
@@ -46,11 +47,15 @@ impl Engine {
             may_encrypt: lane.member.may_encrypt,
             count: &lane.member.pool.count,
             reached: &lane.member.reached,
+            schema_changes: &lane.member.pool.schema_changes,
+            prepared: lane.member.health.prepared(),
             noted: &lane.member.noted,
+            resets: lane.member.dedicated.reset == Reset::Always,
             is_shared: !lane.dedicated,
             wants_tls: lane.lacks_tls(),
             said: Vec::new(),
             version: 0,
+            connections: 0,
         };
         let step = lane
             .member
@@ -60,6 +65,7 @@ impl Engine {
         if with.version != 0 {
             lane.member.pool.version.store(with.version, Relaxed);
         }
+        lane.member.health.quota().learn(with.connections);
         let is_over = matches!(step, Login::Ready { .. } | Login::Limited { .. });
         if is_over && lane.lacks_tls() {
             self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, NO_TLS);

@@ -55,6 +55,7 @@ impl Engine {
             pushed: 0,
             charged: 0,
             cancels: 0,
+            is_passing: false,
             resets: false,
             closes: None,
             waits_for_owner: false,

@@ -153,15 +153,36 @@ fn a_spoilt_lane_is_closed() {
 
 /// The client's transaction ends with it, and so do its requests under way.
 #[test]
-fn a_client_that_leaves_ends_its_dedicated_lane_at_once() {
+fn a_client_that_leaves_ends_what_its_server_does_at_once() {
     one("p", |proxy| {
-        for rest in ["", "WAIT k 0\n", "WAIT k 0\nWAIT k 0\n"] {
+        for rest in ["WAIT k 0\n", "WAIT k 0\nWAIT k 0\n"] {
             let mut ann = Client::new(proxy.address);
             ann.say(&format!("HOLD k\n{rest}")).unwrap();
             assert_eq!(hear(&mut ann).unwrap(), "+");
             lanes_become(proxy, 1);
             drop(ann);
             lanes_become(proxy, 0);
+        }
+    });
+}
+
+#[test]
+fn the_lane_of_a_client_that_leaves_is_reset_for_the_next_one() {
+    one("p", |proxy| {
+        for _ in 0..5 {
+            let mut ann = Client::new(proxy.address);
+            assert_eq!(ask(&mut ann, "HOLD k").unwrap(), "+");
+            assert_eq!(ask(&mut ann, "VAR k mine").unwrap(), "+");
+            let own = ask(&mut ann, "TELLME k").unwrap();
+            let own = own.strip_prefix("= mine, ").unwrap().to_owned();
+            drop(ann);
+            let is_taken = (0..200).any(|_| {
+                thread::sleep(Duration::from_millis(5));
+                let mut bob = Client::new(proxy.address);
+                assert_eq!(ask(&mut bob, "HOLD k").unwrap(), "+");
+                ask(&mut bob, "TELLME k").unwrap() == format!("= nothing, {own}")
+            });
+            assert!(is_taken, "nobody has {own}");
         }
     });
 }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use proxima::protocol::Protocols;
+use proxima::{members::QuotaWish, protocol::Protocols};
 
 use crate::{
     client::Client,
@@ -209,7 +209,9 @@ fn lanes_of_all_workers_are_bounded_together() {
         // Another worker wants one, and this one has an idle one: it is given back.
         let quota = proxy.members[0].health.quota();
         assert!(!quota.take(3));
+        quota.wish(QuotaWish::Nothing, QuotaWish::More);
         becomes("the idle lane is given back", || quota.take(3));
+        quota.wish(QuotaWish::More, QuotaWish::Nothing);
         let answer = ask(&mut late, "GET k");
         assert!(answer.contains("(dedicated.total) are in use"), "{answer}");
         // What another worker gives back serves a client that waits here.

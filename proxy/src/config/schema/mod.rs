@@ -1,6 +1,7 @@
 //! The configuration as types. Every front door ends in them: our YAML, mcrouter's JSON and twemproxy's YAML.
 
 mod below;
+mod dedicated;
 mod discovery;
 mod door;
 mod fleet;
@@ -23,13 +24,14 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use proxima_wire::message::Class;
 
 pub use self::{
+    dedicated::{Dedicated, Reset},
     discovery::Discovery,
     door::{Consistency, Door, Reads, Writes},
     fleet::{Fleet, PeerTls, Peers, Role},
     health::{Drain, HealthCheck, HealthListener, Network},
     login::{Access, Login, Password, PasswordSource, PlainLogins},
     near::{NearCache, NearKept, Scripts},
-    pool::{Dedicated, Eject, EjectBy, KeepAlive, OneWriter, Pool, Rejoin, Replicated},
+    pool::{Eject, EjectBy, KeepAlive, OneWriter, Pool, Rejoin, Replicated},
     reply_style::ReplyStyle,
     secret::Secret,
     server::Server,

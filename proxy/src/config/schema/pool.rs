@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Algorithm, ClientTls, Consistency, Hash, Login, PlainLogins, Protocol, Server, Source};
+use super::{
+    Algorithm, ClientTls, Consistency, Dedicated, Hash, Login, PlainLogins, Protocol, Server, Source,
+};
 
 /// A named set of servers.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,64 +90,6 @@ impl KeepAlive {
         idle: Some(Duration::from_secs(10)),
         interval: Some(Duration::from_secs(5)),
         probes: Some(3),
-    };
-}
-
-/// Limits on the connections to a server that one client has for itself, of each worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dedicated {
-    /// The most connections.
-    pub max: u32,
-    /// Time for which a client waits if all are in use.
-    pub wait: Duration,
-    /// The most connections that are kept while no client uses them.
-    pub idle: u32,
-    /// Time after which a connection that no client uses is closed.
-    pub idle_timeout: Duration,
-    /// The most connections of all workers together; `None`: each worker has its own limit alone.
-    pub total: Option<u32>,
-}
-
-impl Dedicated {
-    /// The defaults for MySQL, where every statement has a connection for itself while it runs: 1000
-    /// connections, of which 64 are kept for 5 minutes, and a wait of ten seconds.
-    pub const MYSQL: Self = Self {
-        max: 1000,
-        wait: Duration::from_secs(10),
-        idle: 64,
-        ..Self::DEFAULT
-    };
-    /// These limits, where what is the general default is that for MySQL.
-    #[must_use]
-    pub fn for_mysql(self) -> Self {
-        let (general, own) = (Self::DEFAULT, Self::MYSQL);
-        Self {
-            max: if self.max == general.max {
-                own.max
-            } else {
-                self.max
-            },
-            wait: if self.wait == general.wait {
-                own.wait
-            } else {
-                self.wait
-            },
-            idle: if self.idle == general.idle {
-                own.idle
-            } else {
-                self.idle
-            },
-            ..self
-        }
-    }
-
-    /// The defaults: 64 connections, of which 4 are kept for 5 minutes, and a wait of a second.
-    pub const DEFAULT: Self = Self {
-        max: 64,
-        wait: Duration::from_secs(1),
-        idle: 4,
-        idle_timeout: Duration::from_secs(300),
-        total: None,
     };
 }
 

@@ -11,6 +11,7 @@
 //! * `redis_commands`: those that the configuration declares
 //! * `permission`: who may use a Unix socket
 
+mod dedicated;
 mod discovery;
 mod events;
 mod fleet;

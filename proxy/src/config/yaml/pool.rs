@@ -1,6 +1,7 @@
 //! Pools and their options.
 
 use super::{
+    dedicated::DedicatedForm,
     login::{VariableName, login},
     tls::ClientTlsForm,
 };
@@ -14,7 +15,7 @@ use crate::config::{
     reading::Reading,
     schema::{
         Algorithm, Consistency, Dedicated, Eject, EjectBy, Hash, KeepAlive, Login, OneWriter, PlainLogins,
-        Pool, Protocol, Rejoin, Replicated,
+        Pool, Protocol, Rejoin, Replicated, Reset,
     },
     section::section,
     source::SourceKeys,
@@ -58,58 +59,6 @@ section! {
         tls: Optional<ClientTlsForm>,
         /// What becomes of a password that a MySQL server asks for where there is no TLS.
         plain_logins: Word<PlainLogins> = PlainLogins::Rejected,
-    }
-}
-
-section! {
-    /// Limits on the connections to a server that one client has for itself, of each worker: for a
-    /// transaction that is not sent in one piece, a command that blocks, subscriptions, and what else a
-    /// server keeps for one client.
-    pub(super) struct DedicatedKeys {
-        /// The most connections. Further clients wait in turn.
-        max: Count<1, 65535> = Dedicated::DEFAULT.max,
-        /// Time for which a client waits; after that it is answered an error.
-        wait: PositiveTime = Dedicated::DEFAULT.wait,
-        /// The most connections that are kept while no client uses them.
-        idle: Count<0, 65535> = Dedicated::DEFAULT.idle,
-        /// Time after which a connection that no client uses is closed.
-        idle_timeout: PositiveTime = Dedicated::DEFAULT.idle_timeout,
-        /// The most connections to a server of all workers together. One that a worker keeps without use is
-        /// closed when another worker wants it. Without this, each worker has `max`.
-        total: Optional<Count<1>>,
-    }
-}
-
-/// Limits on dedicated connections as they stand in a configuration.
-#[derive(Debug)]
-pub(super) struct DedicatedForm;
-
-impl Form for DedicatedForm {
-    type Value = Dedicated;
-
-    fn shape() -> Shape {
-        DedicatedKeys::shape()
-    }
-
-    fn read(node: &Node, cx: &mut Reading) -> Result<Dedicated, Diagnostic> {
-        let DedicatedKeys {
-            max,
-            wait,
-            idle,
-            idle_timeout,
-            total,
-        } = DedicatedKeys::read(node, cx)?;
-        Ok(Dedicated {
-            max,
-            wait,
-            idle,
-            idle_timeout,
-            total,
-        })
-    }
-
-    fn absent() -> Option<Dedicated> {
-        Some(Dedicated::DEFAULT)
     }
 }
 
@@ -334,6 +283,12 @@ impl Form for PoolForm {
                 "`user`, `password_file`, `password_env`, `database` and `dedicated` are for Redis and MySQL";
             let remedy = "leave them out, or write `protocol: redis` or `protocol: mysql`";
             return Err(cx.refuse(node.at, problem).with_remedy(remedy));
+        }
+        if is_redis && dedicated.reset != Reset::Needed {
+            let remedy = "leave it out, or write `protocol: mysql`";
+            return Err(cx
+                .refuse(node.at, "`dedicated.reset` is for MySQL")
+                .with_remedy(remedy));
         }
         if !is_mysql && galera.is_some() {
             let remedy = "leave it out, or write `protocol: mysql`";

@@ -104,6 +104,8 @@ impl<'a> Connection<'a> {
             self.shake_hands().await?;
         }
         let own = self.member.login.clone();
+        let health = Arc::clone(&self.member.health);
+        let schema_changes = self.member.pool.schema_changes.clone();
         let (count, reached) = (self.member.pool.count.clone(), self.member.reached.clone());
         let (noted, pool) = (self.member.noted.clone(), Arc::clone(&self.member.pool.name));
         let mut with = ServerLogin {
@@ -114,11 +116,15 @@ impl<'a> Connection<'a> {
             may_encrypt: self.member.may_encrypt,
             count: &count,
             reached: &reached,
+            schema_changes: &schema_changes,
+            prepared: health.prepared(),
             noted: &noted,
+            resets: false,
             is_shared: false,
             wants_tls: false,
             said: Vec::new(),
             version: 0,
+            connections: 0,
         };
         loop {
             let mut said = Vec::new();
@@ -127,6 +133,7 @@ impl<'a> Connection<'a> {
                 .protocol
                 .login(&mut self.state, &mut with, &self.heard, &mut said);
             self.member.said.tell(&with.said);
+            self.member.health.quota().learn(with.connections);
             self.write(&said).await?;
             let used = match step {
                 Login::More { used } | Login::Ready { used } | Login::Limited { used, .. } => used,

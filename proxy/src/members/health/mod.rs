@@ -11,7 +11,8 @@ use std::sync::atomic::{
 use serde::Serialize;
 
 pub use self::ejection::{Eject, Failure};
-use super::Quota;
+use super::{Quota, Turn};
+use crate::protocol::SharedCount;
 
 /// Changes of the set of members that are up, of all pools of the process.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
@@ -67,7 +68,9 @@ pub struct Health {
     /// The connections to it that clients have for themselves.
     quota: Quota,
     /// The connection to it by which something is ended there.
-    cancels: Quota,
+    cancels: Turn,
+    /// The statements that it has prepared for the proxy.
+    prepared: SharedCount,
     eject: Eject,
 }
 
@@ -85,7 +88,8 @@ impl Health {
             is_heard: AtomicBool::new(false),
             opening: AtomicU32::new(0),
             quota: Quota::default(),
-            cancels: Quota::default(),
+            cancels: Turn::default(),
+            prepared: SharedCount::default(),
             eject,
         }
     }
@@ -147,8 +151,13 @@ impl Health {
     }
 
     /// The connection to it by which something is ended there, of all workers.
-    pub fn cancels(&self) -> &Quota {
+    pub fn cancels(&self) -> &Turn {
         &self.cancels
+    }
+
+    /// The statements that it has prepared on connections of all workers.
+    pub fn prepared(&self) -> &SharedCount {
+        &self.prepared
     }
 
     /// Whether it may be asked.

@@ -114,6 +114,8 @@ pub struct Lane {
     pub(super) charged: usize,
     /// The number of requests under way that ask the server to end what it does on the lane.
     pub(super) cancels: u32,
+    /// The lane is on the list of those on which the server may keep only what the last request has left.
+    pub(super) is_passing: bool,
     /// The server is asked to forget its last client.
     pub(super) resets: bool,
     /// The lane is closed by an order.
@@ -191,6 +193,11 @@ impl Lane {
     /// Is the connection being made before anything is asked of its server?
     pub(super) fn is_in_advance(&self) -> bool {
         matches!(self.phase, Phase::Connecting) && self.waiters.is_empty()
+    }
+
+    /// Is the login over?
+    pub(super) fn is_ready(&self) -> bool {
+        matches!(self.phase, Phase::Ready)
     }
 
     /// Is the login under way?

@@ -80,7 +80,7 @@ impl Engine {
         let rests = lane.is_unused() && !lane.is_streaming();
         let keeps = lane.owner.is_some_and(|owner| {
             let retention = self.clients.retention(owner);
-            retention.is_some_and(|retention| !matches!(retention, Retention::Clean | Retention::Loose))
+            retention.is_some_and(|retention| retention != Retention::Clean && !retention.is_passing())
                 || self.clients.is_subscribed_on(owner, lane.member.id, id)
         });
         match lane.closes {

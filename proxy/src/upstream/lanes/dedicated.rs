@@ -19,14 +19,14 @@ use super::{
 use crate::{
     client::{LaneEvent, WHOLE},
     engine::{ClientId, Engine, LaneId, ReplyTo},
-    members::Member,
+    members::{Member, QuotaWish},
     micros::Micros,
     protocol::{BEST, Failed},
     upstream::Lane,
 };
 
 /// The most idle lanes that are looked at for one that suits a client: their states lie in distant memory.
-const LOOK: usize = 8;
+pub(super) const LOOK: usize = 8;
 
 /// The error text for a request whose client has its lane elsewhere.
 pub(crate) const ELSEWHERE: &str = "what belongs together is on several servers, or of several logins";
@@ -45,8 +45,13 @@ pub(in crate::upstream) struct Dedicated {
     pub(super) count: usize,
     /// Lanes that belong to no client now; their servers keep no state.
     pub(super) idle: Vec<Idle>,
+    /// Lanes on which the server may keep only what the last request has left, those first that were left
+    /// there first.
+    pub(super) passing: VecDeque<LaneId>,
     /// Logins for which the server has no room.
     pub(in crate::upstream) full: FullLogins,
+    /// The worker's wish for more of them than it has.
+    pub(super) wish: QuotaWish,
     /// Requests that wait for a lane, oldest first.
     pub(in crate::upstream) queue: VecDeque<LaneWait>,
 }
@@ -73,7 +78,10 @@ impl Engine {
         let Some(own) = self.clients.own_lane(owner) else {
             return self.fail(to, &gone);
         };
-        let lane = own.or_else(|| self.check_out(member, login, owner));
+        let lane = own.or_else(|| match self.must_queue(member) {
+            true => None,
+            false => self.check_out(member, login, owner),
+        });
         if own.is_none() {
             self.clients.set_own_lane(owner, lane);
         }
@@ -153,36 +161,15 @@ impl Engine {
         self.lanes_of(member).dedicated.get_or_insert_default()
     }
 
-    /// Assigns a dedicated lane to this client, which the caller notes; `None`: all are in use.
+    /// Assigns a dedicated lane to this client, which the caller notes; `None`: all are in use. It is an idle
+    /// one, one that another client can do without, or a new one; at last, one that another client may miss.
     pub(crate) fn check_out(&mut self, member: &Arc<Member>, login: u16, owner: ClientId) -> Option<LaneId> {
-        let (id, other) = match self.take_idle(member, login, owner) {
-            Some(id) => (id, None),
-            None => {
-                // An idle lane with another login is closed to make room.
-                let now = self.now;
-                let dedicated = self.dedicated_of(member);
-                if !dedicated.full.may_open(login, now) {
-                    return None;
-                }
-                let has_room = dedicated.count < member.dedicated.max as usize;
-                let quota = member.health.quota();
-                let other = match has_room && quota.take(member.dedicated.total.unwrap_or(u32::MAX)) {
-                    true => None,
-                    false => Some(dedicated.idle.pop()?.lane),
-                };
-                // The one that is closed gives its own back.
-                if other.is_some() && !quota.take(u32::MAX) {
-                    return None;
-                }
-                dedicated.count += 1;
-                (self.open_lane(member, login, false), other)
-            }
-        };
+        let idle = self.take_idle(member, login, owner);
+        let idle = idle.or_else(|| self.take_passing(member, login, false));
+        let opened = idle.or_else(|| self.open_dedicated(member, login));
+        let id = opened.or_else(|| self.take_passing(member, login, true))?;
         if let Some(lane) = self.servers.lanes.get_mut(id) {
             (lane.dedicated, lane.owner) = (true, Some(owner));
-        }
-        if let Some(other) = other {
-            self.drop_lane(other, "");
         }
         Some(id)
     }
@@ -254,8 +241,8 @@ impl Dedicated {
         self.count - self.idle.len()
     }
 
-    /// Bytes of memory that the queue takes. Clients are charged for their requests in it.
+    /// Bytes of memory that the queues take. Clients are charged for their requests in it.
     pub(in crate::upstream) fn queue_memory(&self) -> usize {
-        self.queue.capacity() * size_of::<LaneWait>()
+        self.queue.capacity() * size_of::<LaneWait>() + self.passing.capacity() * size_of::<LaneId>()
     }
 }

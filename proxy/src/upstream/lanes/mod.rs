@@ -5,8 +5,10 @@ mod cancels;
 mod close;
 mod dedicated;
 mod full;
+mod passing;
 mod queue;
 mod release;
+mod room;
 mod shared;
 
 pub use self::bulk::{BULK_LANES, STREAMED};

@@ -78,19 +78,24 @@ impl Engine {
             wants,
             due,
         });
+        self.note_wish(member);
     }
 
     /// Answers a client that all lanes to this member are in use.
     pub(crate) fn reject_lane(&mut self, member: &Member, client: ClientId, wants: &LanePurpose) {
         self.metrics.member(member.id).dedicated_refused += 1;
-        let (max, total) = (member.dedicated.max, member.dedicated.total);
+        let max = member.dedicated.max;
         let is_full = self.dedicated_of(member).in_use() >= max as usize;
-        let (most, option) = match total.filter(|_| !is_full) {
-            Some(total) => (total, "dedicated.total"),
-            None => (max, "dedicated.max"),
+        let (most, limit) = match (is_full, member.dedicated.total) {
+            (true, _) => (max, "dedicated.max"),
+            (false, Some(total)) => (total, "dedicated.total"),
+            (false, None) => (
+                self.most_dedicated(member),
+                "four fifths of what the server takes",
+            ),
         };
         let what =
-            format!("all {most} connections that clients may have for themselves ({option}) are in use");
+            format!("all {most} connections that clients may have for themselves ({limit}) are in use");
         self.fail_wants(
             client,
             wants,
@@ -152,12 +157,22 @@ impl Engine {
                 LanePurpose::Subscriptions => self.go_on_subscribing(owner),
             }
         }
+        self.note_wish(member);
         let most = member.dedicated.idle as usize;
         while self.dedicated_of(member).idle.len() > most
             && let Some(idle) = self.dedicated_of(member).idle.pop()
         {
             self.drop_lane(idle.lane, "");
         }
+    }
+
+    /// Must a client that comes now wait behind others? Those whose login has no room at the server delay
+    /// nobody.
+    pub(super) fn must_queue(&mut self, member: &Arc<Member>) -> bool {
+        let now = self.now;
+        let dedicated = self.dedicated_of(member);
+        let mut queue = dedicated.queue.iter();
+        queue.any(|queued| !dedicated.full.has_only(queued.login, now))
     }
 
     /// Takes the first of the queue that may be served. Those whose login has no room at the server stay
@@ -185,7 +200,10 @@ impl Engine {
     }
 
     /// Takes a client that has left out of all queues.
-    pub(in crate::upstream) fn leave_queues(&mut self, client: ClientId) {
+    pub(crate) fn leave_queues(&mut self, client: ClientId) {
+        if self.servers.queued == 0 {
+            return;
+        }
         let mut left = Vec::new();
         for dedicated in self
             .servers

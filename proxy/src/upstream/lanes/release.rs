@@ -1,19 +1,16 @@
 //! The end of a client's use of a dedicated lane: the lane is reset, given to another client, or closed.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{close::CLOSED, dedicated::Idle};
 use crate::{
     client::LaneEvent,
-    engine::{ClientId, Endpoint, Engine, LaneId, ReplyTo},
+    engine::{Endpoint, Engine, LaneId, ReplyTo},
     micros::Micros,
     protocol::Retention,
     route::Answer,
     upstream::{Close, Lane, Trial, Waiter},
 };
-
-/// Time for which a lane stays its client's on which the server keeps only what the last request has left.
-const LOOSE: Micros = Micros::secs(1);
 
 impl Engine {
     /// A dedicated lane has no request in flight: it is returned to the idle lanes, if the server keeps no
@@ -29,14 +26,20 @@ impl Engine {
             return;
         }
         let ends = lane.closes == Some(Close::AfterReply);
+        let lanes = self.servers.by_member[lane.member.id.0 as usize]
+            .dedicated
+            .as_ref();
+        let is_wanted = lanes.is_some_and(|lanes| !lanes.queue.is_empty());
         if self.clients.is_subscribed_on(owner, lane.member.id, id) {
             return;
         }
         match self.clients.retention(owner) {
             None => return self.drop_lane(id, ""),
             Some(Retention::Kept) if !ends => return,
-            Some(Retention::Loose) if !ends && self.servers.queued == 0 => return,
-            Some(Retention::Loose) => self.tell_owner(id, LaneEvent::Released),
+            Some(Retention::Loose | Retention::Firm) if !ends && !is_wanted => {
+                return self.note_passing(id);
+            }
+            Some(Retention::Loose | Retention::Firm) => self.tell_owner(id, LaneEvent::Released),
             Some(Retention::Kept) => return self.drop_lane(id, CLOSED),
             Some(Retention::Dirty) => {
                 self.tell_owner(id, LaneEvent::Released);
@@ -60,7 +63,7 @@ impl Engine {
     }
 
     /// Takes a dedicated lane from its client.
-    fn disown(&mut self, id: LaneId) {
+    pub(super) fn disown(&mut self, id: LaneId) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
@@ -121,13 +124,16 @@ impl Engine {
     pub(crate) fn free_lane(&mut self, id: LaneId) {
         let former = self.servers.lanes.get(id).and_then(|lane| lane.owner);
         self.disown(id);
-        let Some(lane) = self.servers.lanes.get_mut(id) else {
+        let Some(lane) = self.servers.lanes.get(id) else {
             return;
         };
         let member = Arc::clone(&lane.member);
-        if lane.closes.is_some() || !self.tree.names(member.id) {
+        if lane.closes.is_some() || !self.tree.names(member.id) || self.must_give_up(&member) {
             return self.drop_lane(id, "");
         }
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
         if lane.cancels > 0 {
             // It belongs to no client until the server has answered: its client goes on elsewhere.
             return;
@@ -142,6 +148,9 @@ impl Engine {
         let dedicated = self.dedicated_of(&lane.member);
         dedicated.count -= 1;
         dedicated.idle.retain(|idle| idle.lane != id);
+        if lane.is_passing {
+            dedicated.forget_passing(id);
+        }
         lane.member.health.quota().give_back();
         if let Some(owner) = lane.owner {
             self.lane_has(owner, id, &lane.member, LaneEvent::Lost(&lane.state));
@@ -151,41 +160,24 @@ impl Engine {
         }
     }
 
-    /// A client has left. Its dedicated lane is closed at once, which ends what the server kept for it.
-    /// `waits`: the client may have requests in a queue.
-    pub(crate) fn drop_own_lane(&mut self, own: Option<LaneId>, client: ClientId, waits: bool) {
-        if let Some(lane) = own {
-            self.drop_lane(lane, "its client left");
-        }
-        if waits && self.servers.queued > 0 {
-            self.leave_queues(client);
-        }
-    }
-
-    /// Frees the lanes on which servers keep only what has been left a second ago, or a moment ago if other
-    /// clients wait for lanes.
-    fn free_loose(&mut self) {
-        let (now, servers, clients) = (self.now, &self.servers, &self.clients);
-        let limit = if servers.queued > 0 { Micros::ZERO } else { LOOSE };
-        let is_loose = |lane: &Lane| {
-            let retention = lane.owner.and_then(|owner| clients.retention(owner));
-            retention == Some(Retention::Loose)
-                && lane.is_unused()
-                && !lane.is_streaming()
-                && now - lane.active >= limit
+    /// A client has left. Its dedicated lane is reset at once, or closed, which ends what the server kept for
+    /// it; where the server kept nothing, it is free for others.
+    pub(crate) fn leave_own_lane(&mut self, own: Option<LaneId>, retention: Retention) {
+        let Some((id, lane)) = own.and_then(|id| Some((id, self.servers.lanes.get(id)?))) else {
+            return;
         };
-        let all = servers.lanes.iter().filter(|(_, lane)| is_loose(lane));
-        let loose: Vec<LaneId> = all.map(|(id, _)| id).collect();
-        for id in loose {
-            self.tell_owner(id, LaneEvent::Released);
-            self.free_lane(id);
+        let rests = lane.is_ready() && lane.is_unused() && !lane.is_streaming() && !lane.holding;
+        match retention {
+            Retention::Clean | Retention::Loose | Retention::Firm if rests => self.free_lane(id),
+            Retention::Kept | Retention::Dirty if rests => self.reset_lane(id),
+            _ => self.drop_lane(id, "its client left"),
         }
     }
 
-    /// Closes idle lanes that have rested for long, and those that other workers want. Clients that wait get
-    /// what others have given back.
+    /// Closes idle lanes that have rested for long, and half of those that other workers want. Clients that
+    /// wait get what others have given back.
     pub(in crate::upstream) fn check_dedicated(&mut self) {
-        self.free_loose();
+        self.free_passing();
         let (now, mut gone, mut served) = (self.now, Vec::new(), Vec::new());
         for dedicated in self
             .servers
@@ -197,13 +189,22 @@ impl Engine {
                 .idle
                 .iter()
                 .filter_map(|idle| Some((idle.lane, self.servers.lanes.get(idle.lane)?)));
-            let mut wanted = None;
-            gone.extend(idle.filter_map(|(id, lane)| {
-                let limit = Micros::from(lane.member.dedicated.idle_timeout);
-                let is_wanted = *wanted.get_or_insert_with(|| lane.member.health.quota().take_wanted());
-                (is_wanted || now - lane.free > limit).then_some(id)
+            let wanted = dedicated.idle.first().and_then(|idle| {
+                let quota = self.servers.lanes.get(idle.lane)?.member.health.quota();
+                quota
+                    .is_wanted(dedicated.wish)
+                    .then(|| dedicated.idle.len().div_ceil(2))
+            });
+            gone.extend(idle.enumerate().filter_map(|(at, (id, lane))| {
+                let limit = lane.member.protocol.idle_limit(&lane.state);
+                let limit = limit
+                    .unwrap_or(Duration::MAX)
+                    .min(lane.member.dedicated.idle_timeout);
+                let is_wanted = wanted.is_some_and(|wanted| at < wanted);
+                (is_wanted || now - lane.free > Micros::from(limit)).then_some(id)
             }));
-            served.extend(dedicated.queue.front().map(|queued| Arc::clone(&queued.member)));
+            let waiting = dedicated.queue.front();
+            served.extend(waiting.map(|queued| Arc::clone(&queued.member)));
         }
         for id in gone {
             self.drop_lane(id, "");

@@ -1,0 +1,104 @@
+//! Dedicated lanes on which the server keeps only what the last request has left. They stay their client's for
+//! a second, in case that it asks for that, or until another client wants a lane.
+
+use std::sync::Arc;
+
+use super::dedicated::{Dedicated, LOOK};
+use crate::{
+    client::LaneEvent,
+    engine::{ClientId, Engine, LaneId},
+    members::Member,
+    micros::Micros,
+    protocol::Retention,
+    upstream::Lane,
+};
+
+/// Time for which such a lane stays its client's while nobody wants it.
+const LONGEST: Micros = Micros::secs(1);
+/// Time for which it stays its client's whoever wants it: a client that goes on at once finds what it has
+/// left.
+const SHORTEST: Micros = Micros::millis(10);
+
+impl Engine {
+    /// A lane stays its client's for what the last request has left there: others may take it.
+    pub(super) fn note_passing(&mut self, id: LaneId) {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        if !std::mem::replace(&mut lane.is_passing, true) {
+            let member = Arc::clone(&lane.member);
+            self.dedicated_of(&member).passing.push_back(id);
+        }
+    }
+
+    /// Takes a lane with this login from a client that has not used it for the longest time, as far as one is
+    /// found at once. `takes_firm`: also one for which its client is likely to ask.
+    pub(super) fn take_passing(
+        &mut self,
+        member: &Arc<Member>,
+        login: u16,
+        takes_firm: bool,
+    ) -> Option<LaneId> {
+        let now = self.now;
+        for _ in 0..LOOK.min(self.dedicated_of(member).passing.len()) {
+            let id = self.dedicated_of(member).passing.pop_front()?;
+            let Some(lane) = self.servers.lanes.get_mut(id) else {
+                continue;
+            };
+            let Some(retention) = lane.passing(|owner| self.clients.retention(owner)) else {
+                lane.is_passing = false;
+                continue;
+            };
+            let is_taken = lane.login == login
+                && lane.closes.is_none()
+                && now - lane.active >= SHORTEST
+                && (takes_firm || retention == Retention::Loose);
+            if is_taken {
+                lane.is_passing = false;
+                self.tell_owner(id, LaneEvent::Released);
+                self.disown(id);
+                return Some(id);
+            }
+            self.dedicated_of(member).passing.push_back(id);
+        }
+        None
+    }
+
+    /// Frees the lanes that have been left for long enough: those that clients of the same server wait for
+    /// after a moment.
+    pub(super) fn free_passing(&mut self) {
+        let (now, servers, clients) = (self.now, &self.servers, &self.clients);
+        let is_over = |lane: &Lane| {
+            let lanes = servers.by_member[lane.member.id.0 as usize].dedicated.as_ref();
+            let limit = match lanes.is_some_and(|lanes| !lanes.queue.is_empty()) {
+                true => SHORTEST,
+                false => LONGEST,
+            };
+            now - lane.active >= limit
+        };
+        let all = servers.lanes.iter().filter(|(_, lane)| {
+            lane.is_passing && lane.passing(|owner| clients.retention(owner)).is_some() && is_over(lane)
+        });
+        let over: Vec<LaneId> = all.map(|(id, _)| id).collect();
+        for id in over {
+            self.tell_owner(id, LaneEvent::Released);
+            self.free_lane(id);
+        }
+    }
+}
+
+impl Lane {
+    /// The retention of its client, if the server keeps only what the last request has left.
+    fn passing(&self, of: impl Fn(ClientId) -> Option<Retention>) -> Option<Retention> {
+        let rests = self.is_unused() && !self.is_streaming();
+        let retention = self.owner.filter(|_| rests).and_then(of)?;
+        retention.is_passing().then_some(retention)
+    }
+}
+
+impl Dedicated {
+    /// Forgets a lane that has ended.
+    pub(super) fn forget_passing(&mut self, lane: LaneId) {
+        self.passing.retain(|&other| other != lane);
+    }
+}
