@@ -17,12 +17,16 @@ pub(super) enum Binding {
     Handlers,
     /// PREPARE and EXECUTE as statements.
     SqlPrepare,
-    /// SQL_CALC_FOUND_ROWS, or LAST_INSERT_ID of a value.
+    /// LAST_INSERT_ID of a value.
     Result,
+    /// SQL_CALC_FOUND_ROWS, for the statement behind it.
+    FoundRows,
     /// A variable that cannot be told another server.
     Variable,
     /// A collation that no server reports.
     Collation,
+    /// A default schema whose name means itself in one character set alone.
+    Schema,
     /// A function or procedure has changed what the server does not name.
     #[default]
     State,
@@ -54,8 +58,10 @@ impl Binding {
             Self::NamedLocks
         } else if has(&["@"]) {
             Self::UserVariables
-        } else if has(&["sql_calc_found_rows", "last_insert_id"]) {
+        } else if has(&["last_insert_id"]) {
             Self::Result
+        } else if has(&["sql_calc_found_rows"]) {
+            Self::FoundRows
         } else if begins_with(text, &["set"]) {
             Self::Variable
         } else {
@@ -72,9 +78,10 @@ impl Binding {
             Self::TableLocks => "table_locks",
             Self::Handlers => "handlers",
             Self::SqlPrepare => "sql_prepare",
-            Self::Result => "result",
+            Self::Result | Self::FoundRows => "result",
             Self::Variable => "variable",
             Self::Collation => "collation",
+            Self::Schema => "schema",
             Self::State => "state",
             Self::Release => "release",
             Self::Cursor => "cursor",
@@ -92,9 +99,11 @@ impl fmt::Display for Binding {
             Self::TableLocks => "locks of tables",
             Self::Handlers => "handlers",
             Self::SqlPrepare => "statements that are prepared in SQL",
-            Self::Result => "a result that is asked for later",
+            Self::Result => "an id that is asked for later",
+            Self::FoundRows => "a number of rows that is asked for later",
             Self::Variable => "a variable that cannot be told another server",
             Self::Collation => "a collation that no server reports",
+            Self::Schema => "a schema whose name is told in another character set",
             Self::State => "a change of the session that its server does not name",
             Self::Release => "the session ends with its transaction",
             Self::Cursor => "a prepared statement was closed with its cursor",
@@ -122,7 +131,8 @@ mod tests {
             ("HANDLER t OPEN", Binding::Handlers),
             ("PREPARE a FROM 'SELECT 1'", Binding::SqlPrepare),
             ("EXECUTE a", Binding::SqlPrepare),
-            ("SELECT SQL_CALC_FOUND_ROWS a FROM t", Binding::Result),
+            ("SELECT SQL_CALC_FOUND_ROWS a FROM t", Binding::FoundRows),
+            ("SELECT SQL_CALC_FOUND_ROWS LAST_INSERT_ID(7)", Binding::Result),
             ("UPDATE t SET a = LAST_INSERT_ID(a + 1)", Binding::Result),
         ] {
             let statement = sql::statement(text.as_bytes(), Mode::default());

@@ -12,7 +12,9 @@ use proxima_wire::{
 };
 
 use super::{
-    Mysql, admit, commands,
+    Mysql, admit,
+    binding::Binding,
+    commands,
     error::{BAD_HANDSHAKE, Error, NO_SUCH_THREAD, UNKNOWN_COMMAND},
     found::noted,
     galera,
@@ -121,7 +123,7 @@ impl ClientSide for Mysql {
             return Plan::Later;
         }
         leave_loosely(session, request);
-        let has_lane = matches!(session.retention, Retention::Kept | Retention::Loose);
+        let has_lane = session.has_lane();
         let is_kept = session.retention == Retention::Kept;
         let Some(client) = session.state.get_mut::<Client>() else {
             return Plan::Close;
@@ -135,13 +137,17 @@ impl ClientSide for Mysql {
                 Plan::Answer
             }
             commands::RESET_CONNECTION => {
+                if client.bindings.reason == Some(Binding::Schema) {
+                    // Its name would mean another schema in the character set of the login.
+                    client.settings.schema.clear();
+                }
                 client.settings = Settings::of_schema(&client.settings.schema);
                 (client.bindings, client.status, client.last_id) =
                     (Bindings::default(), Status::AUTOCOMMIT, 0);
                 client.prepared = PreparedStatements::default();
                 append_ok(client, out);
                 if has_lane {
-                    session.retention = Retention::Spoilt;
+                    session.retention = Retention::Dirty;
                 }
                 Plan::Answer
             }
@@ -149,7 +155,7 @@ impl ClientSide for Mysql {
                 true => {
                     // The server keeps the state of the user that the client was before.
                     if has_lane {
-                        session.retention = Retention::Spoilt;
+                        session.retention = Retention::Dirty;
                     }
                     Plan::Admit
                 }
@@ -211,6 +217,7 @@ impl ClientSide for Mysql {
             if !end.goes_on() {
                 (client.changes_session, client.is_read) = (false, false);
             }
+            // It is not known what the server would have to forget.
             session.retention = Retention::Spoilt;
             return;
         }
@@ -243,7 +250,7 @@ impl ClientSide for Mysql {
             if command == commands::PREPARE {
                 client.preparing = None;
             }
-            if !has_lane && client.is_loose() && !client.is_in_transaction() {
+            if !has_lane && client.is_loose() && !client.has_transaction() {
                 session.retention = Retention::Clean;
             }
         }
@@ -255,8 +262,9 @@ impl ClientSide for Mysql {
     fn outlives(&self, session: &mut Session, _: &StateSlot) -> bool {
         let client = session.state.get_mut::<Client>();
         client.is_some_and(|client| {
-            let outlives = client.is_loose() && !client.status.has(Status::IN_TRANSACTION);
+            let outlives = client.is_loose() && !client.has_transaction();
             client.bindings.residue = false;
+            client.bindings.id = 0;
             outlives
         })
     }
@@ -286,10 +294,7 @@ impl ClientSide for Mysql {
     }
 
     fn is_in_transaction(&self, session: &Session) -> bool {
-        let status = Client::of(session).map(|client| client.status);
-        status.is_some_and(|status| {
-            status.has(Status::IN_TRANSACTION) || status.has(Status::IN_READ_ONLY_TRANSACTION)
-        })
+        Client::of(session).is_some_and(Client::has_transaction)
     }
 
     fn session_state(&self, session: &Session) -> Option<&'static str> {
@@ -306,14 +311,14 @@ fn settle(session: &mut Session) {
     let Some(client) = session.state.get_mut::<Client>() else {
         return;
     };
-    if !client.is_loose() || client.is_in_transaction() {
+    if !client.is_loose() || client.has_transaction() {
         session.retention = Retention::Kept;
         return;
     }
-    session.retention = if client.bindings.residue {
-        Retention::Loose
-    } else {
-        Retention::Clean
+    session.retention = match client.bindings.residue {
+        true if client.bindings.is_firm() => Retention::Firm,
+        true => Retention::Loose,
+        false => Retention::Clean,
     };
     let has_schema = !client.settings.schema.is_empty();
     if let Some(identity) = client

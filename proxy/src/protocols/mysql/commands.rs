@@ -28,13 +28,16 @@ pub(super) const REPLAY: u16 = 24;
 pub(super) const REPLAY_SCHEMA: u16 = 25;
 pub(super) const REPLAY_ID: u16 = 26;
 pub(super) const REPLAY_PREPARE: u16 = 27;
+pub(super) const REPLAY_RESET: u16 = 28;
+pub(super) const REPLAY_TRACK: u16 = 29;
+pub(super) const REPLAY_TELL: u16 = 30;
 /// A statement of the proxy's own that ends another one.
-pub(super) const CANCEL: u16 = 28;
+pub(super) const CANCEL: u16 = 31;
 /// The question that members are asked again and again.
-pub(super) const MONITOR: u16 = 29;
+pub(super) const MONITOR: u16 = 32;
 
 /// The names of all commands, the classes of statements first.
-pub(super) static NAMES: [&str; 30] = [
+pub(super) static NAMES: [&str; 33] = [
     "read",
     "locking-read",
     "write",
@@ -63,6 +66,9 @@ pub(super) static NAMES: [&str; 30] = [
     "replay-schema",
     "replay-id",
     "replay-prepare",
+    "reset",
+    "replay-track",
+    "replay-tell",
     "cancel",
     "monitor",
 ];
@@ -111,7 +117,7 @@ pub(super) const fn is_statement(command: u16) -> bool {
 
 /// Does the proxy send it before a request, so that its server has the state of the session?
 pub(super) const fn goes_before(command: u16) -> bool {
-    matches!(command, REPLAY | REPLAY_SCHEMA | REPLAY_ID | REPLAY_PREPARE)
+    matches!(command, REPLAY..=REPLAY_TELL)
 }
 
 /// Is it about a prepared statement, whose number it has?
@@ -122,7 +128,9 @@ pub(super) const fn names_prepared(command: u16) -> bool {
 /// The shape of the reply to a command.
 pub(super) const fn shape(command: u16) -> Shape {
     match command {
-        0..=UNKNOWN | EXECUTE | REPLAY | REPLAY_ID | CANCEL | MONITOR => Shape::Results,
+        0..=UNKNOWN | EXECUTE | REPLAY | REPLAY_ID | REPLAY_TRACK | REPLAY_TELL | CANCEL | MONITOR => {
+            Shape::Results
+        }
         PREPARE | REPLAY_PREPARE => Shape::Prepared,
         FETCH => Shape::Rows,
         FIELD_LIST => Shape::Columns,

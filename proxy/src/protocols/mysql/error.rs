@@ -41,6 +41,8 @@ pub(super) const READ_ONLY: Error = Error(1290, *b"HY000");
 pub(super) const READ_ONLY_TRANSACTION: u16 = 1792;
 /// The connection is lost in the midst of a statement.
 const LOST: Error = Error(2013, *b"HY000");
+/// All connections to a server are in use.
+const NO_ROOM: Error = Error(TOO_MANY_CONNECTIONS, *b"08004");
 /// Too many requests wait.
 const BUSY: Error = Error(1041, *b"HY000");
 
@@ -64,6 +66,7 @@ impl Error {
     pub(super) const fn of(failed: &Failed<'_>) -> Self {
         match (failed.fate, failed.outcome) {
             (Fate::Lost | Fate::Blamed, _) => LOST,
+            (Fate::Unsent, Outcome::Overloaded) if !failed.server.is_empty() => NO_ROOM,
             (Fate::Unsent, Outcome::Overloaded) => BUSY,
             (Fate::Unsent, _) => OTHER,
         }

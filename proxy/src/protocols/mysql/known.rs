@@ -1,12 +1,14 @@
-//! The prepared statements that a server knows on one connection.
+//! The prepared statements that a server knows on one connection, and what it has said of them.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, mem::take, sync::Arc};
 
 use super::{prepared::PreparedStatement, settings::Settings};
+use crate::protocol::SharedCount;
 
-/// The most statements that are kept on a connection. The one that was used longest ago is closed for a
-/// further one.
-const MOST: usize = 128;
+/// The most statements that are kept on a connection, and the most bytes of memory for them. The one that was
+/// used longest ago is closed for a further one.
+const MOST: usize = 1024;
+const MOST_BYTES: usize = 1 << 20;
 
 /// A statement as a server knows it.
 #[derive(Debug)]
@@ -18,6 +20,9 @@ pub(super) struct KnownStatement {
     pub(super) types: Vec<u8>,
     /// The server keeps a cursor of it, or parts of parameters.
     pub(super) is_open: bool,
+    /// The server's reply to PREPARE, with the number of [changes](SharedCount) that were seen by then; empty
+    /// if it is not known, or is void.
+    description: (Box<[u8]>, u32),
     settings: Arc<Settings>,
     used: u64,
 }
@@ -31,23 +36,66 @@ pub(super) struct KnownStatements {
     bytes: usize,
     /// Counts the uses.
     clock: u64,
+    /// The number of statements that the server has prepared on all connections.
+    shared: SharedCount,
+    /// The most statements that it prepares for the proxy.
+    most_shared: Option<u32>,
 }
 
 impl KnownStatement {
     /// Bytes of memory that it takes with its text, and with the types of all of its parameters.
     const fn memory(&self, text: &[u8]) -> usize {
-        size_of::<Self>() + text.len() + 2 * self.parameters as usize
+        size_of::<Self>() + text.len() + 2 * self.parameters as usize + self.description.0.len()
     }
 }
 
 impl KnownStatements {
+    /// They are counted with those of the server's other connections here.
+    pub(super) fn share(&mut self, count: &SharedCount) {
+        self.shared = count.clone();
+    }
+
+    /// The server prepares this many statements for everybody, of which a fifth is left to others. `None`: it
+    /// has not told.
+    pub(super) fn limit(&mut self, most: Option<u32>) {
+        self.most_shared = most.map(|most| most / 5 * 4);
+    }
+
     /// The statement as this server knows it; `None` if the server does not.
     pub(super) fn get(&mut self, prepared: &PreparedStatement) -> Option<&mut KnownStatement> {
+        self.find(&prepared.text, &prepared.settings)
+    }
+
+    fn find(&mut self, text: &[u8], settings: &Arc<Settings>) -> Option<&mut KnownStatement> {
         self.clock += 1;
-        let known = self.all.get_mut(&*prepared.text)?;
-        let one = known.iter_mut().find(|one| one.settings == prepared.settings)?;
+        let known = self.all.get_mut(text)?;
+        let one = known.iter_mut().find(|one| one.settings == *settings)?;
         one.used = self.clock;
         Some(one)
+    }
+
+    /// The server's reply to PREPARE of this statement, if no change was seen since that makes it void.
+    pub(super) fn description(&mut self, prepared: &PreparedStatement, changes: u32) -> Option<&[u8]> {
+        let one = self.find(&prepared.text, &prepared.settings)?;
+        let (reply, counted) = &one.description;
+        (*counted == changes && !reply.is_empty()).then_some(reply)
+    }
+
+    /// Keeps the server's reply to PREPARE of a statement.
+    pub(super) fn describe(&mut self, (text, settings): (&[u8], &Arc<Settings>), reply: &[u8], changes: u32) {
+        let Some(one) = self.find(text, settings) else {
+            return;
+        };
+        let before = std::mem::replace(&mut one.description, (reply.into(), changes));
+        self.bytes = self.bytes + reply.len() - before.0.len();
+    }
+
+    /// The server has said that the columns of a statement are not those that it has described.
+    pub(super) fn forget_description(&mut self, prepared: &PreparedStatement) {
+        if let Some(one) = self.find(&prepared.text, &prepared.settings) {
+            let (reply, _) = take(&mut one.description);
+            self.bytes -= reply.len();
+        }
     }
 
     /// Adds a statement that the server has prepared. Returns the numbers of those that are to be closed.
@@ -59,14 +107,21 @@ impl KnownStatements {
     ) -> Vec<u32> {
         self.clock += 1;
         let mut closed = Vec::new();
-        if self.count >= MOST {
-            closed.extend(self.remove_oldest());
+        let is_full = |known: &Self| {
+            let most = known.most_shared.unwrap_or(u32::MAX);
+            known.count >= MOST || known.bytes >= MOST_BYTES || known.shared.get() >= most
+        };
+        while is_full(self)
+            && let Some(oldest) = self.remove_oldest()
+        {
+            closed.push(oldest);
         }
         let one = KnownStatement {
             number,
             parameters,
             types: Vec::new(),
             is_open: false,
+            description: Default::default(),
             settings: Arc::clone(settings),
             used: self.clock,
         };
@@ -81,6 +136,7 @@ impl KnownStatements {
             None => {
                 known.push(one);
                 self.count += 1;
+                self.shared.raise();
             }
         }
         closed
@@ -101,12 +157,27 @@ impl KnownStatements {
             self.all.remove(&text);
         }
         self.count -= 1;
+        self.shared.lower(1);
         Some(number)
+    }
+
+    /// The server has forgotten all of them.
+    pub(super) fn forget_all(&mut self) {
+        self.all.clear();
+        self.shared.lower(take(&mut self.count) as u32);
+        self.bytes = 0;
     }
 
     /// Bytes of memory that they take.
     pub(super) const fn memory(&self) -> usize {
         self.bytes
+    }
+}
+
+/// The connection has ended.
+impl Drop for KnownStatements {
+    fn drop(&mut self) {
+        self.forget_all();
     }
 }
 
@@ -160,9 +231,48 @@ mod tests {
         assert_eq!(known.add((&all[MOST].text, &settings), 999, 7), [1]);
         assert_eq!(
             known.memory(),
-            before + "SELECT 128".len() - "SELECT 1".len() + 14
+            before + "SELECT 1024".len() - "SELECT 1".len() + 14
         );
         assert!(known.get(&all[1]).is_none() && known.get(&all[0]).is_some());
         assert_eq!(known.count, MOST);
+    }
+
+    #[test]
+    fn statements_of_all_connections_are_bounded_together() {
+        let (settings, count) = (Arc::default(), SharedCount::default());
+        let mut all = [KnownStatements::default(), KnownStatements::default()];
+        for known in &mut all {
+            known.share(&count);
+            known.limit(Some(10));
+        }
+        let texts: Vec<_> = (0..20)
+            .map(|number| prepared(&format!("SELECT {number}"), &settings))
+            .collect();
+        for (number, one) in texts.iter().enumerate() {
+            all[number % 2].add((&one.text, &settings), number as u32, 0);
+        }
+        assert_eq!((count.get(), all[0].count + all[1].count), (8, 8));
+        all[0].forget_all();
+        assert_eq!(count.get() as usize, all[1].count);
+        drop(all);
+        assert_eq!(count.get(), 0);
+    }
+
+    #[test]
+    fn a_description_is_void_when_a_schema_has_changed_or_the_server_says_so() {
+        let settings = Arc::default();
+        let mut known = KnownStatements::default();
+        let one = prepared("SELECT 1", &settings);
+        let key = (&one.text[..], &settings);
+        known.describe(key, b"reply", 7);
+        assert_eq!(known.description(&one, 7), None, "it is not prepared");
+        known.add((&one.text, &settings), 1, 0);
+        let before = known.memory();
+        known.describe(key, b"reply", 7);
+        assert_eq!(known.description(&one, 7), Some(&b"reply"[..]));
+        assert_eq!(known.description(&one, 8), None);
+        known.forget_description(&one);
+        assert_eq!(known.description(&one, 7), None);
+        assert_eq!(known.memory(), before);
     }
 }

@@ -5,19 +5,21 @@ use std::{collections::HashSet, sync::Arc};
 use proxima_wire::mysql::{Capabilities, Status, Tracker};
 
 use super::{
+    description::Description,
     galera::Word,
     known::KnownStatements,
     offer::Offer,
     reply_end::{LastPacket, ReplyEnd},
     settings::Settings,
     stage::Stage,
+    state::Client,
 };
-use crate::protocol::{EndState, MemberNote};
+use crate::protocol::{EndState, MemberNote, SharedCount};
 
 /// The most texts that are remembered to have been taken.
 const MOST_TAKEN: usize = 64;
 
-/// Rows have come of a statement that may have generated an id: no server tells it.
+/// A statement may have generated an id: it is not known which one the server tells.
 pub(super) const UNKNOWN_ID: u64 = u64::MAX;
 
 /// The variables by which a server is asked for that.
@@ -49,7 +51,7 @@ pub(super) struct Lane {
     /// The number that the first packet of a reply must have. `None`: for a statement of several packets it
     /// is that behind the last of them.
     pub(super) first_number: Option<u8>,
-    /// The id that was generated here last.
+    /// The id that the server tells here, which the session before has set or generated.
     pub(super) last_id: u64,
     /// The requirements beside the settings of that session.
     pub(super) reading: Reading,
@@ -64,10 +66,24 @@ pub(super) struct Lane {
     taken_bytes: usize,
     /// The prepared statements that the server knows here.
     pub(super) statements: KnownStatements,
+    /// The number of changes of schemas that were seen.
+    pub(super) schema_changes: SharedCount,
     /// The numbers of those that are to be closed.
     pub(super) closing: Vec<u32>,
     /// The text or schema that the server is being told.
     pub(super) telling: Telling,
+    /// The server keeps something that it may not forget when it is asked to.
+    pub(super) is_unknown: bool,
+    /// A statement has left warnings or an error here.
+    pub(super) has_warnings: bool,
+    /// The number of the session whose statement was executed here last, and of that whose statement has left
+    /// the number of rows that FOUND_ROWS() tells.
+    pub(super) left_by: u64,
+    pub(super) rows_of: u64,
+    /// The reports of the server about what changes here.
+    pub(super) reports: Reports,
+    /// The server forgets its session before another one has the connection.
+    pub(super) resets: bool,
     /// The server's error for the text before a statement, if it has not taken it.
     pub(super) failed: Option<Vec<u8>>,
 }
@@ -90,6 +106,20 @@ pub(super) struct Telling {
     pub(super) reading: Reading,
     /// The statement that it prepares, with the state of the session in which it does.
     pub(super) statement: Option<(Arc<[u8]>, Arc<Settings>)>,
+    /// The beginning of what it says of that.
+    pub(super) description: Option<Description>,
+}
+
+/// The reports of a server about what changes on a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Reports {
+    /// It reports every change.
+    #[default]
+    On,
+    /// It reports what it reports by itself.
+    Off,
+    /// The same, and it has forgotten its session: its variables have the values that they have for everybody.
+    Reset,
 }
 
 impl EndState for Lane {
@@ -99,6 +129,7 @@ impl EndState for Lane {
             + self.telling.text.capacity()
             + self.telling.settings.memory()
             + self.telling.statement.as_ref().map_or(0, |(text, _)| text.len())
+            + self.telling.description.as_ref().map_or(0, Description::memory)
             + self.failed.as_ref().map_or(0, Vec::capacity)
             + self.closing.capacity() * size_of::<u32>()
             + self.statements.memory()
@@ -107,6 +138,16 @@ impl EndState for Lane {
 }
 
 impl Lane {
+    /// Notes whether a reply leaves warnings, or an error. They stay until a statement reads a table.
+    pub(super) fn note_warnings(&mut self, end: &ReplyEnd<'_>) {
+        self.has_warnings |= match end.last_packet() {
+            Some(LastPacket::Ok(ok)) => ok.warnings > 0,
+            Some(LastPacket::Eof(eof)) => eof.warnings > 0,
+            Some(LastPacket::Error) => true,
+            None => false,
+        };
+    }
+
     /// Is it a connection to a server of a pool that knows which one takes writes?
     pub(super) fn is_of_galera_pool(&self) -> bool {
         Word(self.noted.get()).number() != 0
@@ -121,6 +162,12 @@ impl Lane {
         }
     }
 
+    /// The value of a variable that the server has told at the login.
+    pub(super) fn variable(&self, name: &[u8]) -> Option<&str> {
+        let value = self.settings.get(name).or_else(|| self.begun.get(name))?;
+        str::from_utf8(value).ok()
+    }
+
     /// Has the server taken this text here?
     pub(super) fn has_taken(&self, text: &[u8]) -> bool {
         self.taken.contains(text)
@@ -133,18 +180,15 @@ impl Lane {
         }
     }
 
-    /// Notes the state that a reply reports of the connection, whose session has these settings from then on.
-    /// `has_written`: the statement may have generated an id; `calls`: it has called a procedure.
-    pub(super) fn note(
-        &mut self,
-        end: &ReplyEnd<'_>,
-        settings: &Settings,
-        (has_written, calls): (bool, bool),
-    ) {
+    /// Notes the state that a reply reports of the connection, which this client has.
+    pub(super) fn note(&mut self, end: &ReplyEnd<'_>, client: &Client) {
+        let (settings, has_written, calls) = (&client.settings, client.may_generate_id(), client.calls);
+        self.is_unknown |= client.bindings.is_unknown;
         let is_of_reading =
             |tracker| matches!(tracker, Tracker::Variable { name, .. } if OF_READING.contains(&name));
         match end.last_packet() {
-            Some(LastPacket::Ok(ok)) if ok.last_insert_id > 0 => self.last_id = ok.last_insert_id,
+            // Its client may have chosen the id: the server tells either that, or the one before.
+            Some(LastPacket::Ok(ok)) if ok.last_insert_id > 0 => self.last_id = UNKNOWN_ID,
             Some(LastPacket::Eof(_)) if has_written => self.last_id = UNKNOWN_ID,
             Some(LastPacket::Ok(ok)) if has_written && (ok.is_eof || calls) => self.last_id = UNKNOWN_ID,
             _ => {}

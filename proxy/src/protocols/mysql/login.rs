@@ -17,6 +17,8 @@ use super::{
     identity::{Identity, Proof},
     lane::Lane,
     offer::Offer,
+    pairs::each_pair,
+    reports::{TELL, TRACK},
     settings::STATEMENT_ID,
     stage::{Method, Stage},
 };
@@ -25,17 +27,10 @@ use crate::protocol::{Login, MALFORMED, ServerLogin, StateSlot, encrypt};
 /// The largest packet that the proxy takes: as large as any server allows.
 const LARGEST: u32 = 1 << 30;
 
-/// The statement behind the login: it asks the server to tell every change of a variable, of the schema, and
-/// of anything else that it keeps for a session.
-const TRACK: &[u8] = b"SET SESSION session_track_system_variables='*', session_track_schema=ON, \
-                       session_track_state_change=ON";
-/// Variables that every session has are set to what they are, so that the server tells their values.
-const TELL: &[u8] = b"SET SESSION character_set_client=@@character_set_client, \
-                      character_set_results=@@character_set_results, \
-                      character_set_connection=@@character_set_connection, \
-                      collation_connection=@@collation_connection, sql_mode=@@sql_mode, time_zone=@@time_zone";
 /// Only a server that may follow others knows this variable.
 const GALERA: &[u8] = b"SELECT @@wsrep_on";
+/// The numbers of connections and of prepared statements that the server takes from everybody.
+const MOST: &[u8] = b"SELECT @@max_connections, @@max_prepared_stmt_count";
 
 /// Takes one step.
 pub(super) fn step(
@@ -44,7 +39,12 @@ pub(super) fn step(
     bytes: &[u8],
     out: &mut Vec<u8>,
 ) -> Login {
-    slot.change(|lane: &mut Lane| lane.noted = with.noted.clone());
+    slot.change(|lane: &mut Lane| {
+        lane.noted = with.noted.clone();
+        lane.resets = with.resets;
+        lane.schema_changes = with.schema_changes.clone();
+        lane.statements.share(with.prepared);
+    });
     let (Some(lane), Some(identity)) = (slot.get_mut::<Lane>(), identity(with)) else {
         return Login::Rejected("the pool names no `user` with a password".into());
     };
@@ -72,7 +72,7 @@ pub(super) fn step(
                 })
             }
         },
-        Stage::Track | Stage::Tell | Stage::Galera => asked(lane, with, bytes, out),
+        Stage::Track | Stage::Tell | Stage::Most | Stage::Galera => asked(lane, with, bytes),
         Stage::Over => Login::Ready { used: 0 },
     }
 }
@@ -207,7 +207,10 @@ fn proof(
         0 => {
             with.logins.accepted(identity.number, with.pool);
             lane.stage = Stage::Track;
-            append_query(TRACK, out);
+            // A server answers in turn: a new connection waits once for all of these.
+            for text in [TRACK, TELL, MOST, GALERA] {
+                append_query(text, out);
+            }
             Err(false)
         }
         0xff => Ok(rejected(lane, identity, payload, with)),
@@ -295,7 +298,7 @@ fn password_in_clear(identity: &Identity, is_secret: bool) -> Result<Vec<u8>, &'
 }
 
 /// The server has answered what it was asked behind the login.
-fn asked(lane: &mut Lane, with: &mut ServerLogin<'_>, bytes: &[u8], out: &mut Vec<u8>) -> Login {
+fn asked(lane: &mut Lane, with: &mut ServerLogin<'_>, bytes: &[u8]) -> Login {
     let mut parse = Parse::default();
     let (len, event) = match find(&mut parse, Shape::Results, lane.capabilities, Some(1), bytes) {
         Ok(ReplyPart::More) => return Login::More { used: 0 },
@@ -309,10 +312,7 @@ fn asked(lane: &mut Lane, with: &mut ServerLogin<'_>, bytes: &[u8], out: &mut Ve
             lane.first_number = Some(1);
             return Login::Ready { used: len };
         }
-        (Stage::Track, Event::Ok(_)) => {
-            lane.stage = Stage::Tell;
-            append_query(TELL, out);
-        }
+        (Stage::Track, Event::Ok(_)) => lane.stage = Stage::Tell,
         (Stage::Tell, Event::Ok(ok)) => {
             for tracker in ok.trackers {
                 if let Tracker::Variable { name, value } = tracker
@@ -322,8 +322,15 @@ fn asked(lane: &mut Lane, with: &mut ServerLogin<'_>, bytes: &[u8], out: &mut Ve
                 }
             }
             tell_mode(lane, ok.status, with);
+            lane.stage = Stage::Most;
+        }
+        (Stage::Most, _) => {
+            each_pair(bytes, |connections, statements| {
+                let number = |text: &[u8]| str::from_utf8(text).ok()?.parse().ok();
+                with.connections = number(connections).unwrap_or(0);
+                lane.statements.limit(number(statements));
+            });
             lane.stage = Stage::Galera;
-            append_query(GALERA, out);
         }
         (_, Event::Err(error)) => {
             let text = String::from_utf8_lossy(error.message);

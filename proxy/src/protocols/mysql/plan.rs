@@ -14,6 +14,7 @@ use proxima_wire::{
 use super::{
     binding::Binding,
     commands,
+    connection_id::with_connection_id,
     error::{
         NO_CURSOR, NO_SUCH_STATEMENT, OTHER, READ_ONLY, READ_ONLY_TEXT, TOO_MANY_STATEMENTS, UNKNOWN_COMMAND,
     },
@@ -58,9 +59,13 @@ pub(super) fn statement(session: &mut Session, request: &Request, message: &[u8]
         append_ok(client, out);
         return Plan::Answer;
     }
+    let instead = match tracking {
+        Tracking::Rest(rest) => Some(rest),
+        _ => own_number(statement, text, session.id),
+    };
     let plan = begin(session, statement, is_read(request), text);
-    if let (Tracking::Rest(rest), Some(client)) = (tracking, session.state.get_mut::<Client>()) {
-        client.instead = Some(rest);
+    if let Some(client) = session.state.get_mut::<Client>() {
+        client.instead = instead;
     }
     if is_for_next_transaction(statement, text)
         && let Some(client) = session.state.get_mut::<Client>()
@@ -68,6 +73,12 @@ pub(super) fn statement(session: &mut Session, request: &Request, message: &[u8]
         client.bindings.pends = true;
     }
     plan
+}
+
+/// The text in place of one that selects the number of the client's connection, which is this one.
+fn own_number(statement: Statement, text: &[u8], number: u64) -> Option<Vec<u8>> {
+    let asks = statement.reads_session && statement.class == Class::Session && !statement.is_several;
+    asks.then(|| with_connection_id(text, number))?
 }
 
 /// The plan for a text that may change what the proxy is told of the session. One that cannot be read binds
@@ -91,10 +102,15 @@ fn tracking(client: &mut Client, statement: Statement, text: &[u8]) -> Tracking 
 /// The connection on which the statement before has left something is given back, unless this request asks
 /// for that. A reader is not asked for what writes.
 pub(super) fn leave_loosely(session: &mut Session, request: &Request) {
+    if session.retention == Retention::Clean
+        && let Some(client) = session.state.get_mut::<Client>()
+    {
+        client.bindings.id = 0;
+    }
     let Some(client) = session
         .state
         .get_mut::<Client>()
-        .filter(|_| session.retention == Retention::Loose)
+        .filter(|_| session.retention.is_passing())
     else {
         return;
     };
@@ -102,6 +118,10 @@ pub(super) fn leave_loosely(session: &mut Session, request: &Request) {
     let statement = found(request);
     let asks = is_text && statement.reads_session;
     if asks && (asks_for_residue(statement) || !client.is_read) {
+        return;
+    }
+    // What goes where the id was generated finds it there, also one that its client has chosen.
+    if is_text && client.bindings.id > 0 && !client.is_read && !is_read(request) {
         return;
     }
     client.bindings.residue = false;
@@ -120,6 +140,7 @@ pub(super) fn begin(session: &mut Session, statement: Statement, is_read: bool, 
 
 /// Plans COM_STMT_PREPARE. Any server can describe the statement.
 pub(super) fn prepare(session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
+    let number = session.id;
     let Some(client) = session.state.get_mut::<Client>() else {
         return Plan::Close;
     };
@@ -143,8 +164,9 @@ pub(super) fn prepare(session: &mut Session, request: &Request, message: &[u8], 
         TOO_MANY_STATEMENTS.append(1, &text, out);
         return Plan::Answer;
     }
+    let instead = own_number(statement, text, number);
     client.preparing = Some(PreparedStatement {
-        text: text.into(),
+        text: instead.as_deref().unwrap_or(text).into(),
         settings: Arc::new(client.settings.clone()),
         statement,
         parameters: 0,
@@ -156,7 +178,7 @@ pub(super) fn prepare(session: &mut Session, request: &Request, message: &[u8], 
 
 /// Plans a request about a prepared statement.
 pub(super) fn prepared(session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
-    let has_lane = matches!(session.retention, Retention::Kept | Retention::Loose);
+    let has_lane = session.has_lane();
     let Some(client) = session.state.get_mut::<Client>() else {
         return Plan::Close;
     };
@@ -235,7 +257,7 @@ fn writes(client: &Client, statement: Statement, text: &[u8]) -> bool {
 
 /// COM_SET_OPTION: whether a text may have several statements.
 pub(super) fn set_option(session: &mut Session, message: &[u8], out: &mut Vec<u8>) -> Plan {
-    let has_lane = matches!(session.retention, Retention::Kept | Retention::Loose);
+    let has_lane = session.has_lane();
     let Some(client) = session.state.get_mut::<Client>() else {
         return Plan::Close;
     };

@@ -12,9 +12,12 @@ use proxima_wire::{
 
 use super::{
     commands,
+    description::Description,
     error::NO_SUCH_STATEMENT,
-    lane::{Lane, Reading, UNKNOWN_ID},
+    lane::{Lane, Reading, Reports, UNKNOWN_ID},
     prepared::{PreparedStatement, append_execute},
+    reply_end::ReplyEnd,
+    reports::shows_reports,
     settings::{COLLATION, CONNECTION, Settings, append_value},
     state::Client,
     words::used,
@@ -57,6 +60,19 @@ impl Lane {
             out.answer().extend_from_slice(&failed);
             return WriteResult::Answered(Reply::new(Outcome::ClientError, failed.len()));
         }
+        if command == commands::PREPARE
+            && let Some(preparing) = &client.preparing
+            && let Some(known) = self.statements.description(preparing, self.schema_changes.get())
+        {
+            return WriteResult::Known(append_description(known, client.prepared.next(), out.answer()));
+        }
+        if self.resets && self.session != 0 && self.session != session.id {
+            self.reset_before(out);
+        }
+        if self.reports != Reports::On {
+            self.ask_reports(out);
+            return WriteResult::Waits;
+        }
         let number = match commands::names_prepared(command) {
             true => {
                 let Some(prepared) =
@@ -87,16 +103,25 @@ impl Lane {
         let has_id = self.last_id == client.last_id || is_own && self.last_id == UNKNOWN_ID;
         // Routines of the server may ask for it as well.
         let asks = client.statement.reads_session;
-        if asks && !(is_own && has_id) || !has_id && client.may_call() {
-            if asks && !is_own {
-                forget_warnings(out);
-            }
+        // The server keeps the id before, whoever has generated it, if the client chooses one itself.
+        let needs_id = client.may_call() || client.inserts;
+        if asks && !(is_own && has_id) || !has_id && needs_id {
             change_last_id(client.last_id, out);
             self.last_id = client.last_id;
         }
         self.session = session.id;
+        if commands::is_statement(command) || command == commands::EXECUTE {
+            self.leave_nothing_of_others(session.id, client, out);
+        }
         if is_new {
             return WriteResult::Waits;
+        }
+        let text = number.map_or_else(
+            || message.get(Header::LEN + 1..),
+            |prepared| Some(&prepared.text[..]),
+        );
+        if shows_reports(client.statement, text.unwrap_or_default()) {
+            self.hide_reports(out);
         }
         self.first_number = if is_open { None } else { Some(1) };
         for closed in std::mem::take(&mut self.closing) {
@@ -138,6 +163,21 @@ impl Lane {
         WriteResult::Whole
     }
 
+    /// Appends the request by which the server forgets what the statement of another session has left here,
+    /// if this one's client could see it.
+    fn leave_nothing_of_others(&mut self, session: u64, client: &Client, out: &mut Outgoing<'_>) {
+        let is_left = self.left_by != session && (self.has_warnings || client.statement.reads_session);
+        // What reads no row leaves this number as it is.
+        if is_left || client.asks_found_rows && self.rows_of != session {
+            forget_results(out);
+            (self.has_warnings, self.rows_of) = (false, session);
+        }
+        if client.selects() {
+            self.rows_of = session;
+        }
+        self.left_by = session;
+    }
+
     /// Has the server prepare a statement that its client has prepared elsewhere.
     fn prepare(&mut self, prepared: &PreparedStatement, out: &mut Outgoing<'_>) -> WriteResult {
         self.telling.statement = Some((Arc::clone(&prepared.text), Arc::clone(&prepared.settings)));
@@ -150,21 +190,40 @@ impl Lane {
         WriteResult::Waits
     }
 
-    /// The server has prepared a statement.
-    pub(super) fn has_prepared(&mut self, head: &[u8]) {
-        let number = head
-            .get(5..9)
-            .and_then(|bytes| bytes.try_into().ok())
-            .map(u32::from_le_bytes);
-        let parameters = head
-            .get(11..13)
-            .and_then(|bytes| bytes.try_into().ok())
-            .map(u16::from_le_bytes);
-        if let (Some(number), Some(parameters), Some((text, settings))) =
-            (number, parameters, self.telling.statement.take())
-        {
-            let closed = self.statements.add((&text, &settings), number, parameters);
-            self.closing.extend(closed);
+    /// The server has prepared a statement. `part`: its reply, the head of it, or what follows that.
+    pub(super) fn has_prepared(&mut self, part: &[u8]) {
+        let (description, rest) = match (self.telling.statement.take(), self.telling.description.take()) {
+            (Some((text, settings)), _) => {
+                let word = |at: usize| part.get(at..at + 2)?.try_into().ok().map(u16::from_le_bytes);
+                let (Some(low), Some(high), Some(parameters)) = (word(5), word(7), word(11)) else {
+                    return;
+                };
+                let number = u32::from(high) << 16 | u32::from(low);
+                let closed = self.statements.add((&text, &settings), number, parameters);
+                self.closing.extend(closed);
+                let description = Description {
+                    text,
+                    settings,
+                    reply: part.to_vec(),
+                };
+                (description, &b""[..])
+            }
+            (None, Some(description)) => (description, part),
+            (None, None) => return,
+        };
+        let mut description = description;
+        match description.ends_with(rest, self.capabilities) {
+            true => {
+                let Description {
+                    text,
+                    settings,
+                    reply,
+                } = description;
+                let changes = self.schema_changes.get();
+                self.statements.describe((&text, &settings), &reply, changes);
+            }
+            false if rest.is_empty() => self.telling.description = Some(description),
+            false => {}
         }
     }
 
@@ -172,16 +231,26 @@ impl Lane {
     /// are with `awaits`, or if the server has not taken the text before.
     fn bring(&mut self, settings: &Settings, reading: Reading, awaits: bool, out: &mut Outgoing<'_>) -> bool {
         let changes_schema = self.settings.schema != settings.schema && !settings.schema.is_empty();
-        if changes_schema {
-            self.telling.settings.schema.clone_from(&settings.schema);
-            out.ask_before(commands::REPLAY_SCHEMA, |out| {
-                append_packet(0, out, |out| {
-                    out.push(2);
-                    out.extend_from_slice(&settings.schema);
-                });
-            });
+        // The name means itself in the character set in which the client has said it.
+        let is_plain = settings.schema.is_ascii();
+        if changes_schema && is_plain {
+            self.change_schema(settings, out);
         }
-        self.change_variables(settings, reading, awaits, out) || changes_schema
+        let is_new = self.change_variables(settings, reading, awaits, out);
+        if changes_schema && !is_plain {
+            self.change_schema(settings, out);
+        }
+        is_new || changes_schema
+    }
+
+    fn change_schema(&mut self, settings: &Settings, out: &mut Outgoing<'_>) {
+        self.telling.settings.schema.clone_from(&settings.schema);
+        out.ask_before(commands::REPLAY_SCHEMA, |out| {
+            append_packet(0, out, |out| {
+                out.push(2);
+                out.extend_from_slice(&settings.schema);
+            });
+        });
     }
 
     /// Appends the statement by which the server gets the variables of the session, if it has others. Returns
@@ -312,7 +381,8 @@ impl Lane {
     }
 
     /// The server has answered what went before a statement.
-    pub(super) fn told(&mut self, command: u16, is_error: bool, bytes: &[u8]) {
+    pub(super) fn told(&mut self, command: u16, reply: &Reply, bytes: &[u8]) {
+        let is_error = reply.outcome.is_error();
         if is_error && command == commands::REPLAY_ID {
             // The statement behind it has what it needs but for what another one has left.
             return;
@@ -333,6 +403,11 @@ impl Lane {
                 self.telling.text = text;
                 self.has_variables();
             }
+            commands::REPLAY_TELL => self.has_reports(&ReplyEnd {
+                bytes,
+                last: reply.trailer as usize,
+                capabilities: self.capabilities,
+            }),
             _ => {}
         }
     }
@@ -354,8 +429,9 @@ impl Lane {
     }
 }
 
-/// A server forgets the warnings of the statement before when one reads a table, and only then.
-fn forget_warnings(out: &mut Outgoing<'_>) {
+/// A server forgets the warnings of the statement before when one reads a table, and only then; and the number
+/// of found rows when one reads anything.
+fn forget_results(out: &mut Outgoing<'_>) {
     out.ask_before(commands::REPLAY_ID, |out| {
         commands::append_query(b"SELECT 1 FROM (SELECT 1) d", out);
     });
@@ -374,6 +450,16 @@ fn unknown(out: &mut Outgoing<'_>) -> WriteResult {
     let answer = out.answer();
     NO_SUCH_STATEMENT.append(1, "Unknown prepared statement handler", answer);
     WriteResult::Answered(Reply::new(Outcome::ClientError, answer.len()))
+}
+
+/// Appends the server's reply to PREPARE with a client's own number of the statement.
+fn append_description(known: &[u8], number: u32, out: &mut Vec<u8>) -> Reply {
+    let begun = out.len();
+    out.extend_from_slice(known);
+    if let Some(place) = out.get_mut(begun + Header::LEN + 1..begun + Header::LEN + 5) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+    Reply::new(Outcome::Ok, known.len())
 }
 
 /// Appends that a prepared statement is needed no longer.

@@ -44,6 +44,15 @@ impl<'a> ReplyEnd<'a> {
         }
     }
 
+    /// Are the columns others than those that were told when the statement was prepared?
+    pub(super) fn has_new_columns(&self) -> bool {
+        match self.last_packet() {
+            Some(LastPacket::Ok(ok)) => ok.status.has(Status::METADATA_CHANGED),
+            Some(LastPacket::Eof(eof)) => eof.status.has(Status::METADATA_CHANGED),
+            Some(LastPacket::Error) | None => false,
+        }
+    }
+
     /// Does another result follow?
     pub(super) fn goes_on(&self) -> bool {
         match self.last_packet() {

@@ -1,5 +1,7 @@
 //! The server side of MySQL.
 
+use std::time::Duration;
+
 use proxima_wire::{
     message::{Bad, Message, Outcome, Parse, Parsed, Reply, Request},
     mysql::{Capabilities, Event, Header, ReplyPart, Status, append_packet, find},
@@ -20,6 +22,9 @@ use super::{
     words::has_word,
 };
 use crate::protocol::{Login, Outgoing, ServerLogin, ServerSide, Session, StateSlot, WriteResult};
+
+/// The most connections to a server that has not told yet how many it takes.
+const UNTIL_TOLD: u32 = 64;
 
 /// COM_PING.
 const PING: &[u8] = b"\x01\0\0\0\x0e";
@@ -101,7 +106,7 @@ impl ServerSide for Mysql {
         let lane = lane.get_mut::<Lane>()?;
         match command {
             _ if commands::goes_before(command) => {
-                lane.told(command, reply.outcome.is_error(), bytes);
+                lane.told(command, reply, bytes);
                 return None;
             }
             commands::STATISTICS => return None,
@@ -120,6 +125,15 @@ impl ServerSide for Mysql {
             last: reply.trailer as usize,
             capabilities: lane.capabilities,
         };
+        lane.note_warnings(&end);
+        if client.may_change_schema() {
+            lane.schema_changes.raise();
+        }
+        if command == commands::EXECUTE && end.has_new_columns() {
+            if let Some(executed) = client.prepared.get(client.executing) {
+                lane.statements.forget_description(executed);
+            }
+        }
         // The requests before it were not awaited, as the server had taken them before: the statement ran in
         // another state.
         if let Some(failed) = lane.failed.take() {
@@ -143,7 +157,7 @@ impl ServerSide for Mysql {
         if client.has_changed_session && lane.is_of_galera_pool() && end.is_whole() {
             return rewrite::session_changed(out);
         }
-        lane.note(&end, &client.settings, (client.may_generate_id(), client.calls));
+        lane.note(&end, client);
         rewrite::reply(&end, reply, client.capabilities, out)
     }
 
@@ -152,6 +166,22 @@ impl ServerSide for Mysql {
             (Some(lane), Some(client)) => lane.suits(session, client),
             _ => 0,
         }
+    }
+
+    fn reset(&self, lane: &mut StateSlot, out: &mut Vec<u8>) -> Option<u16> {
+        let lane = lane.get_mut::<Lane>().filter(|lane| !lane.is_unknown)?;
+        lane.append_reset(out);
+        Some(commands::RESET_CONNECTION)
+    }
+
+    /// Three quarters of the time after which the server closes a connection.
+    fn idle_limit(&self, lane: &StateSlot) -> Option<Duration> {
+        let seconds: u64 = lane.get::<Lane>()?.variable(b"wait_timeout")?.parse().ok()?;
+        Some(Duration::from_millis(seconds.saturating_mul(750)))
+    }
+
+    fn room_until_told(&self) -> u32 {
+        UNTIL_TOLD
     }
 
     /// A server lets an account end its own statements.
@@ -183,10 +213,10 @@ fn prepared(
     out: &mut Vec<u8>,
 ) -> Option<Reply> {
     let is_head = bytes.get(Header::LEN) == Some(&0) && lane.telling.statement.is_some();
+    lane.has_prepared(bytes);
     if !is_head {
         return None;
     }
-    lane.has_prepared(bytes);
     let (head, rest) = bytes.split_at_checked(Header::LEN + 1)?;
     out.extend_from_slice(head);
     out.extend_from_slice(&client.prepared.last().to_le_bytes());

@@ -20,6 +20,8 @@ pub(super) enum Stage {
     /// The server is asked to tell what changes.
     Track,
     Tell,
+    /// The server is asked how much it takes.
+    Most,
     Galera,
     Over,
 }

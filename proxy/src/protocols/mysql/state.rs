@@ -13,7 +13,7 @@ use super::{
     reply_end::{LastPacket, ReplyEnd},
     settings::{STATEMENT_ID, Settings},
     step::Step,
-    words::{begins_with, is_charset},
+    words::{begins_with, ends_transaction, has_word, is_charset},
 };
 use crate::protocol::{Door, Doubt, EndState, Session, UserConnection};
 
@@ -59,12 +59,18 @@ pub(super) struct Client {
     pub(super) instead: Option<Vec<u8>>,
     /// The state that it leaves, if its server keeps state that no server reports.
     pub(super) leaves: Binding,
+    /// It ends a transaction by its words.
+    pub(super) ends: bool,
     /// The collation that the statement names.
     pub(super) collation_said: Option<Box<[u8]>>,
     /// It was planned as a read, for which any server will do.
     pub(super) is_read: bool,
     /// It calls a procedure.
     pub(super) calls: bool,
+    /// It may ask for the number of rows that the statement before has found.
+    pub(super) asks_found_rows: bool,
+    /// It adds rows, whose ids its client may have chosen.
+    pub(super) inserts: bool,
     /// It was a read, and yet it changes what the reader keeps for the session.
     pub(super) changes_session: bool,
     /// The reply, or the part of one, that was noted last is one of those.
@@ -92,12 +98,30 @@ pub(super) struct Bindings {
     pub(super) pends: bool,
     /// For one more statement, if that asks for what the one before has left.
     pub(super) residue: bool,
+    /// The statement before has left what its client is likely to ask for: warnings, or a number of rows.
+    pub(super) is_likely: bool,
+    /// For this many more statements that go to the same server, as an id was generated.
+    pub(super) id: u8,
+    /// The server keeps what it may not forget when it is asked to: an active role, or what a routine has
+    /// changed without a name.
+    pub(super) is_unknown: bool,
+    /// Autocommit is off, and a statement has begun a transaction, whatever its server says.
+    pub(super) is_implicit: bool,
 }
+
+/// The statements behind one that has generated an id for which a session keeps its connection. The id is
+/// told other connections later, which is not exact where a client has chosen it.
+const ID_STATEMENTS: u8 = 5;
 
 impl Bindings {
     /// Does it end by itself with a statement that asks for nothing?
     pub(super) const fn is_loose(self) -> bool {
         self.reason.is_none() && !self.once
+    }
+
+    /// Is the client likely to ask for what its statement has left?
+    pub(super) const fn is_firm(self) -> bool {
+        self.is_likely || self.id > 0
     }
 }
 
@@ -148,7 +172,10 @@ impl Client {
     /// This statement is planned.
     pub(super) fn begin(&mut self, statement: Statement, text: &[u8]) {
         (self.collation_said, self.instead) = (None, None);
-        self.calls = statement.class == Class::Write && begins_with(text, &["call"]);
+        self.asks_found_rows = statement.reads_session && has_word(text, b"found_rows");
+        let writes = statement.class == Class::Write;
+        self.calls = writes && begins_with(text, &["call"]);
+        self.inserts = writes && begins_with(text, &["insert", "replace", "load"]) || statement.is_several;
         if statement.class == Class::Session && text.len() < LONGEST_SET {
             self.collation_said = sql::collation(text).map(Into::into);
             if is_charset(text) {
@@ -158,6 +185,9 @@ impl Client {
         if statement.changes_session && self.bindings.reason.is_none() {
             self.leaves = Binding::of(text);
         }
+        self.ends = statement.class == Class::Transaction && ends_transaction(text);
+        let may_set = matches!(statement.class, Class::Session | Class::Unknown) || statement.is_several;
+        self.bindings.is_unknown |= may_set && has_word(text, b"role");
         self.statement = statement;
         self.is_read = false;
         (self.changes_session, self.has_changed_session) = (false, false);
@@ -204,6 +234,20 @@ impl Client {
         self.calls || matches!(self.statement.class, Class::Unknown | Class::LockingRead)
     }
 
+    /// May the statement under way leave another number of found rows?
+    pub(super) const fn selects(&self) -> bool {
+        let reads = matches!(
+            self.statement.class,
+            Class::Read | Class::LockingRead | Class::Unknown
+        );
+        reads || self.calls || self.statement.is_several || self.statement.reads_session
+    }
+
+    /// May the statement under way change a schema?
+    pub(super) const fn may_change_schema(&self) -> bool {
+        self.calls || self.statement.is_several || matches!(self.statement.class, Class::Ddl | Class::Unknown)
+    }
+
     /// May the statement under way have generated an id?
     pub(super) const fn may_generate_id(&self) -> bool {
         self.calls
@@ -213,9 +257,19 @@ impl Client {
 
     /// Is a transaction open, or does the next statement begin one?
     pub(super) fn is_in_transaction(&self) -> bool {
+        self.has_transaction() || !self.has_autocommit()
+    }
+
+    /// Is a transaction open? Without autocommit every statement that may have read something has begun one:
+    /// locks of what it has read may be kept although the server says that there is none.
+    pub(super) const fn has_transaction(&self) -> bool {
         self.status.has(Status::IN_TRANSACTION)
             || self.status.has(Status::IN_READ_ONLY_TRANSACTION)
-            || self.settings.get(b"autocommit") == Some(b"OFF")
+            || self.bindings.is_implicit
+    }
+
+    fn has_autocommit(&self) -> bool {
+        self.settings.get(b"autocommit") != Some(b"OFF")
     }
 
     /// Notes the state reported by the reply, or by a part of the reply, to the statement that was planned
@@ -231,21 +285,52 @@ impl Client {
             self.bindings.once = std::mem::take(&mut self.bindings.pends) || self.bindings.once && !ends;
             // The numbers of found and changed rows, warnings, an id.
             self.bindings.residue = true;
+            self.bindings.is_likely = self.statement.changes_session && self.leaves == Binding::FoundRows;
+            self.bindings.id = self.bindings.id.saturating_sub(1);
         }
         // The text says more of it than the reply does.
-        if self.statement.changes_session {
+        if self.statement.changes_session && !self.is_told(told.as_ref()) {
             self.keep(self.leaves);
         }
         match told {
             Some(LastPacket::Ok(ok)) => self.note_ok(&ok),
             Some(LastPacket::Eof(eof)) => {
                 if eof.status.has(Status::SESSION_CHANGED) {
+                    self.bindings.is_unknown |= !self.statement.changes_session;
                     self.keep(Binding::State);
                 }
+                self.bindings.is_likely |= eof.warnings > 0;
                 self.note_status(eof.status);
             }
-            Some(LastPacket::Error) | None => {}
+            Some(LastPacket::Error) => self.bindings.is_likely = true,
+            None => {}
         }
+        self.note_transaction(matches!(told, Some(LastPacket::Error)));
+    }
+
+    /// Does the reply tell what the statement under way leaves, or is that over with the next statement?
+    fn is_told(&self, told: Option<&LastPacket<'_>>) -> bool {
+        match (self.leaves, told) {
+            (Binding::FoundRows, _) => !self.statement.is_several,
+            // `LAST_INSERT_ID(value)` in an UPDATE, the usual way to number things.
+            (Binding::Result, Some(LastPacket::Ok(ok))) => {
+                let tells = ok.last_insert_id > 0 || ok.affected_rows == 0;
+                self.statement.class == Class::Write && !self.statement.is_several && tells
+            }
+            _ => false,
+        }
+    }
+
+    /// Notes whether a transaction is open that was begun without words for it.
+    fn note_transaction(&mut self, is_error: bool) {
+        self.bindings.is_implicit = !self.has_autocommit()
+            && match self.statement.class {
+                Class::Session => self.bindings.is_implicit,
+                Class::Transaction if self.ends && !is_error => false,
+                // It ends the transaction before it, and leaves none.
+                Class::Ddl if !is_error => false,
+                _ => true,
+            };
     }
 
     fn note_ok(&mut self, ok: &OkPacket<'_>) {
@@ -265,11 +350,17 @@ impl Client {
         // SET and USE report all that they change, but user variables, which the text shows.
         let is_explained = explains && self.statement.class == Class::Session;
         if has_changed && !is_explained {
+            self.bindings.is_unknown |= !self.statement.changes_session;
             self.keep(Binding::State);
+        }
+        if !self.settings.schema.is_ascii() && self.mode().charset != Charset::Utf8 {
+            self.keep(Binding::Schema);
         }
         if ok.last_insert_id > 0 {
             self.last_id = ok.last_insert_id;
+            self.bindings.id = ID_STATEMENTS;
         }
+        self.bindings.is_likely |= ok.warnings > 0;
         self.note_status(ok.status);
     }
 
@@ -291,7 +382,7 @@ impl Client {
         self.identity.as_ref()?;
         Some(match self.bindings.reason {
             Some(binding) => binding.word(),
-            None if self.is_in_transaction() => "transaction",
+            None if self.has_transaction() => "transaction",
             None if self.bindings.once => "next_transaction",
             None if self.prepared.is_any_open() => "open_cursor",
             None => "free",

@@ -11,6 +11,7 @@ use proxima_wire::{
 use super::{
     Mysql,
     admit::{door_of, terms},
+    binding::Binding,
     commands,
     found::found,
     hint::Hint,
@@ -114,6 +115,9 @@ fn keeps(session: &Session, statement: Statement, text: &[u8]) -> String {
     };
     let planned = client.bindings.reason;
     let leaves = statement.changes_session.then_some(client.leaves);
+    if planned.is_none() && leaves == Some(Binding::FoundRows) && !statement.is_several {
+        return "keeps its connection for the next statement: the number of rows that it has counted".into();
+    }
     if let Some(binding) = planned.or(leaves) {
         return format!("keeps its connection until the session ends: {binding}");
     }
@@ -123,7 +127,7 @@ fn keeps(session: &Session, statement: Statement, text: &[u8]) -> String {
             .into();
     }
     if is_session && has_word(text, b"autocommit") {
-        return "keeps its connection while autocommit is off".into();
+        return "keeps no connection; without autocommit the next statement begins a transaction".into();
     }
     if statement.class == Class::Transaction && begins_with(text, &["begin", "start", "xa"]) {
         return "keeps its connection until the transaction ends: a transaction begins".into();

@@ -22,6 +22,12 @@ pub(super) fn releases(text: &[u8]) -> bool {
     false
 }
 
+/// Does a statement of transactions end one by its words? One that is rolled back to a savepoint goes on.
+pub(super) fn ends_transaction(text: &[u8]) -> bool {
+    let is_back = begins_with(text, &["rollback"]);
+    begins_with(text, &["commit"]) || is_back && !has_word(text, b"to")
+}
+
 /// Is it `SET TRANSACTION`, which counts for the next transaction alone?
 pub(super) fn is_for_next_transaction(statement: Statement, text: &[u8]) -> bool {
     statement.class == Class::Session && {
@@ -104,7 +110,10 @@ pub(super) fn begins_with(text: &[u8], words: &[&str]) -> bool {
 mod tests {
     use proxima_wire::mysql::sql::{Class, Statement};
 
-    use super::{begins_read_only, begins_with, is_charset, is_for_next_transaction, releases, shows, used};
+    use super::{
+        begins_read_only, begins_with, ends_transaction, is_charset, is_for_next_transaction, releases,
+        shows, used,
+    };
 
     #[test]
     fn a_schema_is_that_of_use_or_of_its_message() {
@@ -152,6 +161,15 @@ mod tests {
         assert!(!begins_read_only(b"START TRANSACTION READ WRITE") && !begins_read_only(b"BEGIN"));
         assert!(is_charset(b"set CHARACTER SET latin1") && is_charset(b"SET charset utf8"));
         assert!(!is_charset(b"SET character_set_client = latin1"));
+        for (text, ends) in [
+            ("COMMIT", true),
+            ("/* a */ rollback work and chain", true),
+            ("ROLLBACK TO SAVEPOINT a", false),
+            ("SAVEPOINT a", false),
+            ("BEGIN", false),
+        ] {
+            assert_eq!(ends_transaction(text.as_bytes()), ends, "{text}");
+        }
         let session = Statement::of(Class::Session);
         assert!(is_for_next_transaction(session, b"SET TRANSACTION READ ONLY"));
         assert!(!is_for_next_transaction(

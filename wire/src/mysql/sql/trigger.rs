@@ -47,6 +47,7 @@ impl Scan {
             Key::Nextval if self.last == Token::Mark(b'.') => self.raise(Class::Write),
             Key::Currval if self.last == Token::Mark(b'.') => self.statement.reads_session = true,
             Key::SqlCalcFoundRows => self.statement.changes_session = true,
+            Key::SessionVariables => self.statement.reads_session = true,
             _ => {}
         }
     }
