@@ -4,6 +4,7 @@
 //! * [`lockstep`] measures a proxy's processor time per request, repeatably;
 //! * [`stale`] looks for reads that bring what was replaced before;
 //! * [`hostile`] attacks a server or proxy, and sees what its other clients notice;
+//! * [`multiplex`] measures what many clients of MySQL cost a server, directly and behind a proxy;
 //! * [`compare`] runs both over every proxy that is found, and writes dated results.
 #![forbid(unsafe_code)]
 
@@ -17,6 +18,7 @@ mod hostile;
 mod load;
 mod lockstep;
 mod memcache;
+mod multiplex;
 mod mysql;
 mod near;
 mod net;
@@ -27,6 +29,7 @@ mod redis;
 mod servers;
 mod session;
 mod stale;
+mod timer;
 mod tls;
 mod verdict;
 mod workload;
@@ -52,6 +55,7 @@ enum Command {
     Stale(Box<stale::Options>),
     Hostile(Box<hostile::Options>),
     Compare(Box<compare::Options>),
+    Multiplex(Box<multiplex::Options>),
     Servers(servers::Options),
     #[command(hide = true)]
     AcceptLoop(accept_loop::Options),
@@ -74,6 +78,7 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Stale(options) => stale::run(options),
         Command::Hostile(options) => hostile::run(options),
         Command::Compare(options) => compare::run(options).map(|()| ExitCode::SUCCESS),
+        Command::Multiplex(options) => multiplex::run(options).map(|()| ExitCode::SUCCESS),
         Command::Servers(options) => servers::run(options).map(|()| ExitCode::SUCCESS),
         Command::AcceptLoop(options) => accept_loop::run(options).map(|()| ExitCode::SUCCESS),
     }

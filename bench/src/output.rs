@@ -29,10 +29,15 @@ impl Output {
         if let Some(file) = &self.json {
             write_json(file, value)?;
         }
-        if self.json.as_deref() != Some(Path::new("-")) {
+        if self.is_for_people() {
             print();
         }
         Ok(())
+    }
+
+    /// Whether standard output has the report, and not the file.
+    pub(crate) fn is_for_people(&self) -> bool {
+        self.json.as_deref() != Some(Path::new("-"))
     }
 }
 

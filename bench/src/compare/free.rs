@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::options::{Entrant, Options};
 use crate::{
-    contender::{self, Contender, Distribution, Site, Spread},
+    contender::{self, Contender, Distribution, MOST_DEDICATED, Site, Spread},
     load::Report,
     near::Near,
     net::connect,
@@ -350,6 +350,8 @@ impl Arena<'_> {
             value_size: 0,
             near: Near::None,
             galera: false,
+            dedicated: Some(MOST_DEDICATED),
+            most_clients: contender.most_clients(),
             tls: None,
         };
         let launch = contender.launch(program, &site)?;

@@ -25,7 +25,7 @@ pub(crate) fn launch(program: &Path, port: u16, directory: &Path) -> Result<Laun
     let file = |name: &str| place.join(name).display().to_string();
     let sql = format!(
         "CREATE DATABASE {SCHEMA};\nCREATE USER {USER} IDENTIFIED BY '{PASSWORD}';\n\
-         GRANT ALL ON {SCHEMA}.* TO {USER};\nUSE {SCHEMA};\n{CREATE};\n"
+         GRANT ALL ON {SCHEMA}.* TO {USER};\nGRANT RELOAD ON *.* TO {USER};\nUSE {SCHEMA};\n{CREATE};\n"
     );
     fs::write(file("account.sql"), sql)?;
     let mut common = vec![

@@ -69,6 +69,9 @@ pub(crate) enum Contender {
     EmbeddedEpoll,
 }
 
+/// Connections of MySQL to a server, as many as there may be clients: none ever waits for one.
+pub(crate) const MOST_DEDICATED: usize = 20_000;
+
 /// How requests are spread over the servers behind a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -125,6 +128,10 @@ pub(crate) struct Site<'a> {
     pub(crate) near: Near,
     /// Whether the servers of MySQL are a Galera cluster to the proxy.
     pub(crate) galera: bool,
+    /// The most connections of MySQL to a server, all of which may be idle. `None`: the proxy's defaults.
+    pub(crate) dedicated: Option<usize>,
+    /// Clients that HAProxy has room for. Each needs two descriptors.
+    pub(crate) most_clients: usize,
     /// The certificate for TLS with clients; none: they speak plainly.
     pub(crate) tls: Option<&'a Pair>,
 }
@@ -162,6 +169,11 @@ impl Contender {
                 | Self::EmbeddedIoUring
                 | Self::EmbeddedEpoll
         )
+    }
+
+    /// Whether it is Proxima before a pool of servers.
+    pub(crate) fn is_proxima(self) -> bool {
+        matches!(self, Self::ProximaIoUring | Self::ProximaEpoll)
     }
 
     /// Whether it serves clients of this protocol.
@@ -235,7 +247,7 @@ impl Contender {
 
     /// Writes its configuration and says how to start it.
     pub(crate) fn launch(self, program: &Path, site: &Site<'_>) -> Result<Launch> {
-        let proxima = matches!(self, Self::ProximaIoUring | Self::ProximaEpoll);
+        let proxima = self.is_proxima();
         if site.spread != Spread::Hash && !proxima {
             bail!("only Proxima is measured with requests to all servers");
         }

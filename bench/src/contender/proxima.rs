@@ -93,10 +93,12 @@ fn configuration(site: &Site<'_>, leaf: Leaf) -> String {
         .map(|port| format!("\"127.0.0.1:{port}\""))
         .collect();
     const HASH: &str = "hash: {algorithm: ketama_twemproxy, key_hash: fnv1a_64}";
-    // A reply to the pool's own questions may be late by what is measured between two bursts of a case.
+    let dedicated = site.dedicated.map_or_else(String::new, |most| {
+        // A reply to the pool's own questions may be late by what is measured between two bursts of a case.
+        format!("\n    timeout: 5m\n    dedicated: {{max: {most}, idle: {most}}}")
+    });
     let sessions = format!(
-        "user: {USER}\n    password_file: password\n    galera: {}\n    timeout: 5m\n    \
-         dedicated: {{max: 20000, idle: 20000}}",
+        "user: {USER}\n    password_file: password\n    galera: {}{dedicated}",
         site.galera
     );
     let (pool, route) = match site.spread {

@@ -3,16 +3,12 @@
 use std::{
     io::ErrorKind,
     net::SocketAddr,
-    os::fd::{AsRawFd, OwnedFd},
     sync::mpsc::Sender,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
-use mio::{Events, Interest, Poll, Token, unix::SourceFd};
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
-};
+use mio::{Events, Poll, Token};
 
 use super::{
     connection::Connection, connection_state::ConnectionState, options::Options, pace::Pace, tally::Tally,
@@ -20,6 +16,7 @@ use super::{
 use crate::{
     form::Form,
     net::{connect_many, wait_for_words},
+    timer::Timer,
     workload::{Keys, Operation, Operations},
 };
 
@@ -46,7 +43,7 @@ pub(super) struct Worker<'a> {
     /// The operations of one request.
     asked: Vec<Operation>,
     poll: Poll,
-    timer: OwnedFd,
+    timer: Timer,
     connections: Vec<Connection>,
     states: Vec<ConnectionState>,
     /// Connections to be opened again, with the times.
@@ -64,16 +61,7 @@ impl<'a> Worker<'a> {
         addresses: &[SocketAddr],
     ) -> Result<Self> {
         let poll = Poll::new()?;
-        // mio counts timeouts in milliseconds; requests are due in microseconds.
-        let timer = timerfd_create(
-            TimerfdClockId::Monotonic,
-            TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
-        )?;
-        poll.registry().register(
-            &mut SourceFd(&timer.as_raw_fd()),
-            Token(addresses.len()),
-            Interest::READABLE,
-        )?;
+        let timer = Timer::new(poll.registry(), Token(addresses.len()))?;
         let request = (options.keys_a_request, false);
         let form = Form::new(options.protocol, request, options.value_size, keys);
         let mut connections: Vec<Connection> = addresses
@@ -149,7 +137,8 @@ impl<'a> Worker<'a> {
                     self.advance(number, Some(pace), true);
                 }
                 if !over {
-                    self.arm(pace.time(issued).saturating_duration_since(Instant::now()))?;
+                    self.timer
+                        .arm(pace.time(issued).saturating_duration_since(Instant::now()))?;
                 }
             }
             if over && (self.idle() || now >= end + GRACE) {
@@ -271,24 +260,5 @@ impl<'a> Worker<'a> {
             self.states[number].parked = false;
             self.advance(number, pace, more);
         }
-    }
-
-    /// Wakes the poll after `delay`.
-    fn arm(&self, delay: Duration) -> Result<()> {
-        // 0 would disarm the timer.
-        let delay = delay.max(Duration::from_nanos(1));
-        let value = Timespec {
-            tv_sec: delay.as_secs() as i64,
-            tv_nsec: i64::from(delay.subsec_nanos()),
-        };
-        let once = Itimerspec {
-            it_interval: Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            },
-            it_value: value,
-        };
-        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once)?;
-        Ok(())
     }
 }

@@ -15,7 +15,7 @@ use super::{
     options::{Case, Subject},
 };
 use crate::{
-    contender::{Distribution, Site},
+    contender::{Distribution, MOST_DEDICATED, Site},
     process::{Child, Placement, free_port, listen_anywhere, move_to},
     protocol::Protocol,
     tls::{Connector, Pair},
@@ -80,6 +80,8 @@ impl Target {
                     value_size: case.shape.value_size,
                     near: case.shape.near,
                     galera: case.shape.galera,
+                    dedicated: Some(MOST_DEDICATED),
+                    most_clients: contender.most_clients(),
                     tls: tls.as_ref().map(|_| &pair),
                 };
                 let launch = contender.launch(program, &site)?;

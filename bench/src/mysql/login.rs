@@ -35,6 +35,7 @@ pub(crate) struct Login {
     tls: bool,
     prepares: bool,
     statements: Statements,
+    capabilities: Capabilities,
 }
 
 /// The next message of the login.
@@ -59,6 +60,15 @@ impl Login {
             tls,
             prepares,
             statements: Statements { get: 0, set: 0 },
+            capabilities: WANTED,
+        }
+    }
+
+    /// A plain login as of a driver that asks for these capabilities, behind which nothing is prepared.
+    pub(crate) const fn of_driver(capabilities: Capabilities) -> Self {
+        Self {
+            capabilities,
+            ..Self::new(false, false)
         }
     }
 
@@ -153,8 +163,10 @@ impl Login {
     fn greeted(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let greeting = Greeting::read(payload)?;
         let offers = |wanted| greeting.capabilities.has(wanted);
+        // Drivers ask for files whether or not they are offered.
+        let optional = Capabilities::MYSQL.with(Capabilities::LOCAL_FILES);
         ensure!(
-            offers(WANTED.without(Capabilities::MYSQL)),
+            offers(self.capabilities.without(optional)),
             "the server is too old"
         );
         if !self.tls {
@@ -163,7 +175,7 @@ impl Login {
         }
         ensure!(offers(Capabilities::TLS), "the server has no TLS");
         TlsRequest {
-            capabilities: WANTED,
+            capabilities: self.capabilities,
             largest_packet: LARGEST,
             collation: COLLATION,
         }
@@ -179,7 +191,7 @@ impl Login {
             Capabilities::default()
         };
         Hello {
-            capabilities: WANTED.with(tls),
+            capabilities: self.capabilities.with(tls),
             largest_packet: LARGEST,
             collation: COLLATION,
             user: USER.as_bytes(),

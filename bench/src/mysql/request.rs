@@ -19,9 +19,9 @@ pub(super) const QUIT: u8 = 0x01;
 pub(super) const INIT_DB: u8 = 0x02;
 pub(super) const QUERY: u8 = 0x03;
 pub(super) const PING: u8 = 0x0e;
-pub(super) const PREPARE: u8 = 0x16;
-pub(super) const EXECUTE: u8 = 0x17;
-pub(super) const CLOSE: u8 = 0x19;
+pub(crate) const PREPARE: u8 = 0x16;
+pub(crate) const EXECUTE: u8 = 0x17;
+pub(crate) const CLOSE: u8 = 0x19;
 pub(super) const RESET_CONNECTION: u8 = 0x1f;
 
 /// A client's last packet, before it closes the connection.
@@ -40,7 +40,7 @@ pub(crate) fn append_query(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends a command with these bytes behind its number.
-pub(super) fn append_command(command: u8, text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn append_command(command: u8, text: &[u8], out: &mut Vec<u8>) {
     packet::append(0, out, |out| {
         out.push(command);
         out.extend_from_slice(text);

@@ -8,7 +8,9 @@ mod ports;
 mod syscalls;
 
 pub(crate) use child::{Child, Launch};
-pub(crate) use cost::{Usage, forget_peak, peak_resident_bytes, resident_bytes, waited_for_processor};
+pub(crate) use cost::{
+    ResourceUsage, Usage, forget_peak, peak_resident_bytes, resident_bytes, waited_for_processor,
+};
 pub(crate) use cpus::{allowed, least_busy};
 pub(crate) use placement::{Placement, become_batch_on, move_to};
 pub(crate) use ports::{free_port, listen_anywhere, raise_descriptor_limit};

@@ -4,6 +4,7 @@ mod common;
 mod hostile;
 mod load;
 mod lockstep;
+mod multiplex;
 mod mysql;
 mod redis;
 mod relay;
