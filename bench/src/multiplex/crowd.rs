@@ -72,11 +72,14 @@ impl Crowd {
         self.each(|crowd, number| crowd.enter(number, []))
     }
 
-    /// Lets everybody say the first statements of the driver.
+    /// Lets everybody who is logged in say the first statements of the driver.
     pub(super) fn say_preambles(&mut self) -> Result<()> {
         self.each(|crowd, number| {
-            let preamble = crowd.clients[number].driver().preamble;
-            crowd.ask(number, preamble.iter().map(|text| Step::Say(text)));
+            let client = &crowd.clients[number];
+            if client.is_connected() {
+                let preamble = client.driver().preamble;
+                crowd.ask(number, preamble.iter().map(|text| Step::Say(text)));
+            }
         })
     }
 
@@ -149,22 +152,25 @@ impl Crowd {
 
     /// Lets everybody begin something and waits for its end, a few at a time.
     fn each(&mut self, begin: impl Fn(&mut Self, usize)) -> Result<()> {
-        let (mut next, mut under_way, mut finished) = (0, 0, Vec::new());
+        let (mut next, mut under_way, mut finished) = (0, Vec::new(), Vec::new());
         let mut deadline = Instant::now() + STUCK;
         loop {
-            while under_way < AT_ONCE && next < self.clients.len() {
+            under_way.retain(|&number: &usize| self.clients[number].is_busy());
+            while under_way.len() < AT_ONCE && next < self.clients.len() {
                 begin(self, next);
-                under_way += usize::from(self.clients[next].is_busy());
+                if self.clients[next].is_busy() {
+                    under_way.push(next);
+                }
                 next += 1;
             }
-            if under_way == 0 {
+            if under_way.is_empty() {
                 return Ok(());
             }
             self.turn(Duration::from_millis(100), &mut finished)?;
             if !finished.is_empty() {
                 deadline = Instant::now() + STUCK;
             }
-            under_way -= finished.drain(..).count();
+            finished.clear();
             ensure!(
                 Instant::now() < deadline,
                 "a client has waited for {STUCK:?} with its login or its first statements"

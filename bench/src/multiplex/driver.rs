@@ -78,8 +78,8 @@ const DJANGO: Driver = Driver {
     preamble: &[
         "SET NAMES utf8mb4",
         "SET AUTOCOMMIT = 1",
-        "SELECT VERSION(), @@sql_mode, @@default_storage_engine, @@sql_auto_is_null, @@lower_case_table_names, \
-         CONVERT_TZ('2001-01-01 01:00:00', 'UTC', 'UTC') IS NOT NULL",
+        "SELECT VERSION(), @@sql_mode, @@default_storage_engine, @@sql_auto_is_null, \
+         @@lower_case_table_names, CONVERT_TZ('2001-01-01 01:00:00', 'UTC', 'UTC') IS NOT NULL",
         "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
     ],
 };
@@ -91,8 +91,10 @@ const CONNECTOR_J: Driver = Driver {
         .with(Capabilities::PS_MULTI_RESULTS)
         .with(Capabilities::DEPRECATE_EOF),
     preamble: &[
-        "/* mysql-connector-j-9.5.0 */SELECT  @@session.auto_increment_increment AS auto_increment_increment, \
-         @@character_set_client AS character_set_client, @@character_set_connection AS character_set_connection, \
+        "/* mysql-connector-j-9.5.0 */SELECT  \
+         @@session.auto_increment_increment AS auto_increment_increment, \
+         @@character_set_client AS character_set_client, \
+         @@character_set_connection AS character_set_connection, \
          @@character_set_results AS character_set_results, @@character_set_server AS character_set_server, \
          @@collation_server AS collation_server, @@collation_connection AS collation_connection, \
          @@init_connect AS init_connect, @@interactive_timeout AS interactive_timeout, @@license AS license, \

@@ -51,7 +51,8 @@ impl Table {
                 "go-sql-driver's defaults: PREPARE, EXECUTE, CLOSE for each point read, {AT_ONCE} connections"
             ),
             Self::Clients => format!(
-                "{} clients of four drivers in six states, each with a point read or update (10 : 1) a second",
+                "{} clients of four drivers in six states, each with a point read or update (10 : 1) a \
+                 second",
                 options.clients
             ),
             Self::Idle => format!("{} idle clients of four drivers in six states", options.idle()),

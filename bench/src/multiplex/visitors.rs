@@ -5,7 +5,8 @@
 pub(super) const COUNT: u32 = 10_000;
 
 /// The statement that makes the table.
-pub(super) const CREATE: &str = "CREATE TABLE visitors (id INT PRIMARY KEY, name VARCHAR(40) NOT NULL, visits INT NOT NULL) ENGINE=InnoDB";
+pub(super) const CREATE: &str = "CREATE TABLE visitors \
+     (id INT PRIMARY KEY, name VARCHAR(40) NOT NULL, visits INT NOT NULL) ENGINE=InnoDB";
 /// The statement that makes its rows.
 pub(super) const FILL: &str =
     "INSERT INTO visitors SELECT seq, CONCAT('visitor ', seq), 0 FROM seq_0_to_9999";

@@ -29,6 +29,9 @@ pub(super) const DIRECT: &str = "direct";
 /// A proxy has to serve within this time after its start.
 const START: Duration = Duration::from_secs(10);
 
+/// Clients that HAProxy has room for beside those that are asked for.
+const ROOM: usize = 20;
+
 /// A way.
 pub(super) enum Way {
     Direct,
@@ -94,9 +97,6 @@ impl Way {
         Ok(way)
     }
 }
-
-/// Clients that HAProxy has room for beside those that are asked for.
-const ROOM: usize = 20;
 
 impl OpenWay {
     /// The process of the proxy.
