@@ -471,9 +471,10 @@ def test_no_password_that_was_said_is_told_anywhere(start, user, command):
     proxy = start(plain_logins="rsa")
     with first(proxy, user) as client:
         rows(client, "SELECT 1")
-    denied(first, proxy, user, password="a wrong secret")
-    pages = ("/metrics", "/config", "/members", "/status", "/", "/mysql", "/mysql/sessions")
-    told = "".join(proxy.http(page)[1] for page in pages) + proxy.log()
+        denied(first, proxy, user, password="a wrong secret")
+        pages = ("/metrics", "/config", "/members", "/status", "/", "/mysql", "/mysql/sessions")
+        told = "".join(proxy.http(page)[1] for page in pages) + proxy.log()
+        assert f'"user":"{user}"' in told, "the session is listed"
     checked = command("check", str(proxy.file))
     told += checked.stdout + checked.stderr
     assert f"pass of {user}" not in told and "a wrong secret" not in told

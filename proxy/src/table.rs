@@ -1,7 +1,7 @@
 //! Tables whose entries are addressed by handles. The handle of a removed entry finds nothing, even when
 //! another entry has taken its place: each entry has a generation, which its handle repeats.
 
-use std::{cmp::Ordering, fmt, marker::PhantomData};
+use std::{cmp::Ordering, fmt, marker::PhantomData, ops::Range};
 
 use slab::Slab;
 
@@ -135,6 +135,19 @@ impl<T: Entry> Table<T> {
             .map(|(index, entry)| (Id::new(index as u32, entry.generation()), entry))
     }
 
+    /// The entries in these places, with their handles.
+    pub fn range(&self, places: Range<usize>) -> impl Iterator<Item = (Id<T::Kind>, &T)> {
+        places.filter_map(|index| {
+            let entry = self.slots.get(index)?;
+            Some((Id::new(index as u32, entry.generation()), entry))
+        })
+    }
+
+    /// The number of places, with an entry or without.
+    pub fn places(&self) -> usize {
+        self.slots.capacity()
+    }
+
     /// All entries with their handles, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (Id<T::Kind>, &mut T)> {
         self.slots
@@ -178,5 +191,18 @@ mod tests {
         assert_eq!((table.get(first).copied(), table.remove(first)), (None, None));
         assert_eq!((table.get(second), table.len()), (Some(&2), 1));
         assert_eq!(Id::from_bits(second.to_bits() | 3 << 62), second);
+    }
+
+    #[test]
+    fn each_entry_is_found_in_one_range_of_places() {
+        let mut table = Table::default();
+        let all: Vec<Id<u32>> = (0..10).map(|_| table.insert(|generation| generation)).collect();
+        table.remove(all[3]);
+        let places = table.places();
+        let found = (0..places).step_by(4);
+        let found = found.flat_map(|first| table.range(first..first + 4));
+        let found: Vec<Id<u32>> = found.map(|(id, _)| id).collect();
+        let left: Vec<Id<u32>> = all.iter().copied().filter(|&id| id != all[3]).collect();
+        assert_eq!(found, left);
     }
 }

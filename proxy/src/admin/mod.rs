@@ -11,6 +11,7 @@ mod mcrouter;
 mod members;
 mod metrics;
 mod mysql;
+mod mysql_sessions;
 mod near;
 mod orders;
 mod page;
@@ -35,7 +36,8 @@ use tokio::net::TcpListener;
 pub use self::{
     health::serve as serve_health,
     mcrouter::serve as answer_clients,
-    mysql::{MysqlMember, MysqlPool, MysqlSessions, MysqlStatus},
+    mysql::{MysqlMember, MysqlPool, MysqlStatus},
+    mysql_sessions::{MysqlConnection, MysqlSession, MysqlSessions},
     role::RoleRow,
     twemproxy::{Statistics, serve_statistics},
 };
@@ -64,7 +66,8 @@ proxima
   POST /orders/writer?pool=P&member=M  have this member take its writes (&for=10m)
   DELETE /orders/…               take an order back
   /mysql                         the pools of MySQL servers: their writers, and each server's role (JSON)
-  /mysql/sessions                how many sessions each worker has, by what binds them to a connection (JSON)
+  /mysql/sessions                which connection each session of a MySQL client has, and why; and how many
+                                 sessions each worker has (?user=U&state=S&pool=P; JSON)
   /near                          the near cache: its rules, what they keep, what was counted (JSON)
   /near/top                      the keys that were answered most often (?rule=R&count=20; JSON)
   /near/explain?rule=R&key=K     what a rule does with a key
@@ -97,7 +100,7 @@ pub async fn serve(address: &str, tls: Option<Arc<Acceptor>>, proxy: Arc<Proxy>)
         .route("/orders/hold", post(orders::hold).delete(orders::end_hold))
         .route("/orders/writer", post(orders::writer).delete(orders::end_writer))
         .route("/mysql", get(mysql::show))
-        .route("/mysql/sessions", get(mysql::sessions))
+        .route("/mysql/sessions", get(mysql_sessions::sessions))
         .route("/near", get(near::show))
         .route("/near/top", get(near::top))
         .route("/near/explain", get(near::explain))

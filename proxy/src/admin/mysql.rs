@@ -1,5 +1,4 @@
-//! `/mysql`: the pools of MySQL servers, and who takes writes in each. `/mysql/sessions`: their clients'
-//! sessions.
+//! `/mysql`: the pools of MySQL servers, and who takes writes in each.
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
@@ -14,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use super::{Shared, role::RoleRow};
 use crate::{
     control::{MemberView, Proxy},
-    metrics::Metrics,
     protocol::{Protocol, Role},
     protocols::Mysql,
 };
@@ -60,29 +58,14 @@ pub struct MysqlMember {
     pub connections: u64,
     /// Those of them that a session has.
     pub in_use: u64,
+    /// Those of them that no session has now.
+    #[serde(default)]
+    pub idle: u64,
+    /// Statements that wait for one of them.
+    #[serde(default)]
+    pub queued: u64,
     /// Requests that it has not answered.
     pub waiting: u64,
-}
-
-/// The sessions of MySQL clients.
-#[derive(Debug, Deserialize, Serialize)]
-pub struct MysqlSessions {
-    /// How many sessions of each worker are in which state, by the worker's number.
-    pub workers: Vec<BTreeMap<String, u64>>,
-}
-
-pub(super) async fn sessions(State(proxy): Shared) -> Response {
-    // The workers are asked for their metrics, which would block this thread.
-    let workers = tokio::task::spawn_blocking(move || proxy.metrics_of_each()).await;
-    let of_worker = |metrics: &Metrics| {
-        let own = metrics.sessions.all();
-        let own = own.filter(|(protocol, ..)| *protocol == Mysql::PLAIN.name());
-        own.map(|(_, state, count)| (state.to_owned(), count)).collect()
-    };
-    Json(MysqlSessions {
-        workers: workers.unwrap_or_default().iter().map(of_worker).collect(),
-    })
-    .into_response()
 }
 
 pub(super) async fn show(State(proxy): Shared) -> Response {
@@ -113,6 +96,8 @@ fn pools(proxy: &Proxy) -> Vec<MysqlPool> {
             drains: member.drains(),
             connections: counted.map_or(0, |metrics| metrics.lanes),
             in_use: counted.map_or(0, |metrics| metrics.dedicated),
+            idle: counted.map_or(0, |metrics| metrics.dedicated_idle),
+            queued: counted.map_or(0, |metrics| metrics.dedicated_queued),
             waiting: counted.map_or(0, |metrics| metrics.waiting),
         }
     };

@@ -33,6 +33,8 @@ Examples:
     proxima near list
   Which MySQL server takes writes, and which is out, and why?
     proxima mysql show
+  Which MySQL clients keep a connection to a server, and why?
+    proxima mysql sessions
   mcrouter's options and file; the same when called as `mcrouter`:
     proxima mcrouter --port=11211 --config=file:mcrouter.json
   twemproxy's options and file; the same when called as `nutcracker`:
@@ -434,17 +436,47 @@ Examples:
 Examples:
   proxima mysql show
   proxima mysql show --admin 10.0.0.1:9150 --json
-  proxima mysql sessions")]
+  proxima mysql sessions
+  proxima mysql sessions --user app --state transaction")]
 pub(super) enum Mysql {
-    /// Print how many sessions each worker has, by what binds them to a connection to a server
+    /// Print the sessions of clients: which connection to a server each has, for how long, and why
+    ///
+    /// Those that keep a connection come first, and the one that has it longest before all. Below them stands
+    /// how many sessions each worker has in which state.
+    #[command(after_help = "\
+Examples:
+  Which clients keep a connection, and why?
+    proxima mysql sessions
+  Which ones of this user are in a transaction?
+    proxima mysql sessions --user app --state transaction
+  How many are there of each kind?
+    proxima mysql sessions --sums")]
     Sessions {
         #[command(flatten)]
         at: AdminPort,
+        /// Only sessions of this user
+        #[arg(long, value_name = "USER")]
+        user: Option<String>,
+        /// Only sessions in this state, as `free` or `transaction`
+        #[arg(long, value_name = "STATE")]
+        state: Option<String>,
+        /// Only sessions with a connection to a server of this pool
+        #[arg(long, value_name = "POOL")]
+        pool: Option<String>,
+        /// The most sessions that are printed
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: usize,
+        /// Print only how many sessions each worker has in which state
+        #[arg(long, conflicts_with_all = ["user", "state", "pool"])]
+        sums: bool,
         /// Print it as JSON
         #[arg(long)]
         json: bool,
     },
     /// Print the pools: who takes writes, who serves reads, and why a server is asked for nothing
+    ///
+    /// Of each server's connections it prints how many sessions have one, how many are idle, and how many
+    /// statements are queued for one.
     Show {
         #[command(flatten)]
         at: AdminPort,

@@ -6,6 +6,7 @@ mod daemon;
 mod fleet;
 mod log;
 mod mysql;
+mod mysql_sessions;
 mod near;
 mod near_table;
 mod table;

@@ -1,12 +1,12 @@
-//! `proxima mysql`: the pools of MySQL servers and the sessions of their clients, as a running proxy sees
-//! them.
+//! `proxima mysql`: the pools of MySQL servers, as a running proxy sees them, and its other commands.
 
-use std::{collections::BTreeSet, fmt::Write};
+use std::fmt::Write;
 
 use super::{
     Answer,
     admin::{get, shown},
     args::Mysql,
+    mysql_sessions::{PATH, Wanted, path, sessions},
     table::{Table, time},
 };
 use crate::admin::{MysqlMember, MysqlPool, MysqlSessions, MysqlStatus};
@@ -18,7 +18,23 @@ pub(super) fn mysql(command: Mysql) -> Answer {
             let pools: Vec<String> = status.pools.iter().map(pool).collect();
             pools.join("\n")
         }),
-        Mysql::Sessions { at, json } => shown(get(at, "/mysql/sessions"), json, sessions),
+        Mysql::Sessions {
+            at,
+            user,
+            state,
+            pool,
+            limit,
+            sums,
+            json,
+        } => {
+            let path = path([("user", user), ("state", state), ("pool", pool)]);
+            let wanted = match (sums, path == PATH) {
+                (true, _) => Wanted::Sums,
+                (false, true) => Wanted::Both(limit),
+                (false, false) => Wanted::Sessions(limit),
+            };
+            shown(get(at, &path), json, |all: &MysqlSessions| sessions(all, wanted))
+        }
     }
 }
 
@@ -38,6 +54,8 @@ fn pool(pool: &MysqlPool) -> String {
         "up",
         ">connections",
         ">in use",
+        ">idle",
+        ">queued",
         ">waiting",
         "why",
     ]);
@@ -66,36 +84,9 @@ fn row(member: &MysqlMember) -> Vec<String> {
         if member.is_up { "yes" } else { "no" }.to_owned(),
         member.connections.to_string(),
         member.in_use.to_string(),
+        member.idle.to_string(),
+        member.queued.to_string(),
         member.waiting.to_string(),
         why.join("; "),
     ]
-}
-
-/// A row for each worker, with a column for each state that some session is in.
-fn sessions(all: &MysqlSessions) -> String {
-    let states: BTreeSet<&String> = all.workers.iter().flat_map(|states| states.keys()).collect();
-    if states.is_empty() {
-        return "there are no sessions\n".to_owned();
-    }
-    let heads: Vec<String> = states.iter().map(|state| format!(">{state}")).collect();
-    let heads = ["worker"].into_iter().chain(heads.iter().map(String::as_str));
-    let mut table = Table::new(&heads.collect::<Vec<_>>());
-    let mut sums = vec![0; states.len()];
-    for (worker, own) in all.workers.iter().enumerate() {
-        let counts = states
-            .iter()
-            .map(|&state| own.get(state).copied().unwrap_or_default());
-        let counts: Vec<u64> = counts.collect();
-        sums.iter_mut()
-            .zip(&counts)
-            .for_each(|(sum, count)| *sum += count);
-        table.row(cells(&worker.to_string(), &counts));
-    }
-    table.row(cells("all", &sums));
-    table.text()
-}
-
-fn cells(first: &str, counts: &[u64]) -> Vec<String> {
-    let counts = counts.iter().map(u64::to_string);
-    [first.to_owned()].into_iter().chain(counts).collect()
 }

@@ -36,6 +36,8 @@ pub struct Client {
     pub(super) locality: Locality,
     /// The key by which its location is looked up.
     pub(super) source: ClientSource,
+    /// The port that it connected from; 0 for a Unix socket.
+    pub(super) port: u16,
     /// The lane of the client's own; `None` if the client has no such lane.
     pub(super) own: Option<LaneId>,
     /// The lane whose message, which no request has asked for, is leaving in parts, and the slot of it.

@@ -53,6 +53,15 @@ impl Engine {
         }
     }
 
+    /// Notes the port that a client which was just opened has connected from.
+    pub fn set_port(&mut self, endpoint: Endpoint, port: u16) {
+        if let Endpoint::Client(id) = endpoint
+            && let Some(client) = self.clients.table.get_mut(id)
+        {
+            client.port = port;
+        }
+    }
+
     /// Takes the newest report of the node agent; `None` if the agent is no longer followed. `orders` follow
     /// from the report, and `container_of` gives the container of a process id.
     pub fn locate(

@@ -12,6 +12,7 @@
 //!   that is the client's alone, `subscribe` and `subscriber` about those with its `subscriptions`, `push`
 //!   about what comes on them, and `lane_event` about other events there; `stats` answers a protocol's own
 //!   command for statistics, and `consult` has the control thread answer
+//! * `sessions` counts what binds them, and `session_list` says so of each
 //! * `room`: the memory that clients may take; `timeouts`: their time-outs (a server's are in
 //!   `upstream/late.rs`); `half_closed`: clients that send no more
 
@@ -40,6 +41,7 @@ mod request;
 mod room;
 mod seat;
 mod session;
+mod session_list;
 mod sessions;
 mod sizes;
 mod slots;
@@ -62,6 +64,7 @@ pub use self::{
     listen::{ListenSockets, bind, listen_alone, permit},
     register::{Announcements, Arrival, Register},
     room::LARGE,
+    session_list::{SessionFacts, SessionPage, SessionQuery},
     sizes::{HIGH_WATER, WHOLE},
 };
 use self::{

@@ -47,6 +47,7 @@ impl Engine {
             login: 0,
             locality: Locality::NONE,
             source: ClientSource::Unknown,
+            port: 0,
             own: None,
             pushing: None,
             subscriptions: None,

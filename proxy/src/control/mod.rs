@@ -19,6 +19,7 @@
 //!   [`Proxy`]
 //! * `fleet`, `near`, `origin`: parts that few configurations have
 //! * `view`: what the admin port reads
+//! * `sessions`: the list of clients' sessions
 //! * `workers`: the threads, and how orders reach them
 #![allow(
     clippy::disallowed_types,
@@ -33,6 +34,7 @@ mod membership;
 mod near;
 mod origin;
 mod process;
+mod sessions;
 mod surroundings;
 mod view;
 mod workers;
@@ -76,6 +78,7 @@ pub use self::{
         run::run,
         start::{LogControl, Options, StartError},
     },
+    sessions::SessionList,
     surroundings::{
         discovery::DiscoveryFailure,
         dns::{LookupCounts, LookupFailure},

@@ -15,6 +15,7 @@ use socket2::Socket;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::{
+    client::{SessionPage, SessionQuery},
     engine::{Engine, WorkerEvent},
     metrics::Metrics,
     protocol::Wakers,
@@ -127,6 +128,15 @@ impl Workers {
         };
         let asked: Vec<Receiver<Metrics>> = (0..self.len()).map(ask).collect();
         asked.iter().map(|from| from.recv().unwrap_or_default()).collect()
+    }
+
+    /// Facts about the sessions that one worker has in these places and behind them. A worker that has ended
+    /// has none.
+    pub(super) fn list_sessions(&self, worker: usize, query: &Arc<SessionQuery>, from: usize) -> SessionPage {
+        let (to, page) = mpsc::channel();
+        let query = Arc::clone(query);
+        self.order_one(worker, Order::ListSessions { query, from, to });
+        page.recv().unwrap_or_default()
     }
 
     /// Whether any worker thread has ended.

@@ -108,6 +108,8 @@ pub struct MemberMetrics {
     pub dedicated_waited: u64,
     /// Requests that got no dedicated lane in time.
     pub dedicated_refused: u64,
+    /// Dedicated lanes that were opened.
+    pub dedicated_opened: u64,
     /// Lanes that the server closed.
     pub closed: u64,
     /// Lanes that were closed because the server was late.
@@ -133,6 +135,10 @@ pub struct MemberMetrics {
     pub unsent_bytes: u64,
     /// Gauge, filled in when the metrics are handed out: dedicated lanes that a client has.
     pub dedicated: u64,
+    /// Gauge, filled in when the metrics are handed out: dedicated lanes that no client has.
+    pub dedicated_idle: u64,
+    /// Gauge, filled in when the metrics are handed out: requests that wait for a dedicated lane.
+    pub dedicated_queued: u64,
     /// Gauge, filled in when the metrics are handed out: open lanes to this member.
     pub lanes: u64,
     /// Gauge, filled in when the metrics are handed out: workers that have such a lane.
@@ -166,7 +172,10 @@ impl MemberMetrics {
         self.skipped += other.skipped;
         self.dedicated_waited += other.dedicated_waited;
         self.dedicated_refused += other.dedicated_refused;
+        self.dedicated_opened += other.dedicated_opened;
         self.dedicated += other.dedicated;
+        self.dedicated_idle += other.dedicated_idle;
+        self.dedicated_queued += other.dedicated_queued;
         self.overdue += other.overdue;
         self.idle += other.idle;
         self.lanes += other.lanes;
@@ -332,6 +341,11 @@ pub struct Metrics {
     pub pools: Vec<Latency>,
     /// How long requests waited until the state of their pool let them go on, by the number of the pool.
     pub held: Vec<Latency>,
+    /// How long requests waited for a dedicated lane, by the number of the pool.
+    pub queued: Vec<Latency>,
+    /// Requests of the proxy's own to servers, by the number of the pool and that of the command among those
+    /// of the pool's protocol.
+    pub own: Vec<Vec<u64>>,
     /// Counts about members, by the number of the member.
     pub members: Vec<MemberMetrics>,
     /// How requests to members that are gone have ended.
@@ -399,6 +413,18 @@ impl Metrics {
         at(&mut self.held, pool.0 as usize).record(micros);
     }
 
+    /// Counts a request that waited this long, in µs, for a dedicated lane to a member of this pool.
+    pub fn queued(&mut self, pool: PoolId, micros: u64) {
+        at(&mut self.queued, pool.0 as usize).record(micros);
+    }
+
+    /// Counts a request of the proxy's own to a server of this pool.
+    #[inline]
+    pub fn sent_own(&mut self, pool: PoolId, command: u16) {
+        self.sent(command);
+        *at(at(&mut self.own, pool.0 as usize), usize::from(command)) += 1;
+    }
+
     /// Counts a request to a server.
     #[inline]
     pub fn sent(&mut self, command: u16) {
@@ -461,6 +487,14 @@ impl Metrics {
         }
         for (number, theirs) in other.held.iter().enumerate() {
             at(&mut self.held, number).add(theirs);
+        }
+        for (number, theirs) in other.queued.iter().enumerate() {
+            at(&mut self.queued, number).add(theirs);
+        }
+        for (pool, theirs) in other.own.iter().enumerate() {
+            for (command, theirs) in theirs.iter().enumerate() {
+                *at(at(&mut self.own, pool), command) += theirs;
+            }
         }
         for (number, theirs) in other.members.iter().enumerate() {
             at(&mut self.members, number).add(theirs);

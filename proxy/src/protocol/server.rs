@@ -90,6 +90,12 @@ pub trait ServerSide: Send + Sync {
         None
     }
 
+    /// The number by which the server knows the connection, for operators. `None`: the server has told none,
+    /// or the protocol has no such numbers, as by default.
+    fn connection_number(&self, _lane: &StateSlot) -> Option<u64> {
+        None
+    }
+
     /// May a client with the login `by` end what the server does for one with the login `of`? Both are in the
     /// codec's words. By default only if they are the same.
     fn may_cancel(&self, by: &[u8], of: &[u8]) -> bool {

@@ -242,7 +242,7 @@ impl Engine {
 
 impl Lane {
     /// Does its server do something for its client?
-    fn is_working(&self) -> bool {
+    pub(super) fn is_working(&self) -> bool {
         matches!(self.phase, Phase::Ready) && (!self.waiters.is_empty() || self.is_streaming())
     }
 

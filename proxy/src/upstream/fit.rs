@@ -98,7 +98,7 @@ impl Engine {
                 command,
                 ..waiter
             });
-            self.metrics.sent(command);
+            self.metrics.sent_own(lane.member.pool.id, command);
             at = at.wrapping_add(len);
         }
         self.servers.in_flight += before.len();

@@ -23,6 +23,7 @@ mod download;
 mod end;
 mod fit;
 mod lane;
+mod lane_facts;
 mod lanes;
 mod late;
 mod limited;
@@ -53,6 +54,7 @@ use self::{
 };
 pub use self::{
     lane::{Close, Lane},
+    lane_facts::LaneFacts,
     lanes::{BULK_LANES, STREAMED},
     servers::Servers,
 };

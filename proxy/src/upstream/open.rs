@@ -40,6 +40,7 @@ impl Engine {
             login,
             dedicated: false,
             owner: None,
+            owned: now,
             limited: false,
             proofs: Proofs::of(member),
             holding: true,

@@ -171,7 +171,10 @@ impl Servers {
         metrics.in_flight = self.in_flight as u64;
         for (number, lanes) in self.by_member.iter().enumerate() {
             if let Some(dedicated) = &lanes.dedicated {
-                metrics.member(MemberId(number as u32)).dedicated += dedicated.in_use() as u64;
+                let member = metrics.member(MemberId(number as u32));
+                member.dedicated += dedicated.in_use() as u64;
+                member.dedicated_idle += dedicated.idle_count() as u64;
+                member.dedicated_queued += dedicated.queue.len() as u64;
             }
         }
         for (_, lane) in self.lanes.iter() {

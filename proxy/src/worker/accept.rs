@@ -110,6 +110,9 @@ impl<R: Reactor> Worker<R> {
                 },
             };
             self.engine.set_source(endpoint, source);
+            if let Some(address) = address {
+                self.engine.set_port(endpoint, address.port());
+            }
         }
         match self.reactor.add(tag(endpoint), socket, Expect::Small) {
             Ok(conn) => {

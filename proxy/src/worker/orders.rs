@@ -11,7 +11,7 @@ use socket2::{Domain, Socket};
 
 use super::{FleetOrder, LISTENER, Worker, process};
 use crate::{
-    client::AnswerSlot,
+    client::{AnswerSlot, SessionPage, SessionQuery},
     config::schema::Limits,
     copies::CopyState,
     engine::{ClientId, Endpoint, FlightId},
@@ -96,6 +96,15 @@ pub enum Order {
     EndLogins(Arc<[u64]>),
     /// Hand out a copy of the metrics.
     Report(Sender<Metrics>),
+    /// Hand out facts about the sessions of some clients.
+    ListSessions {
+        /// The sessions that are wanted.
+        query: Arc<SessionQuery>,
+        /// The first place of the page; each page says where the next one begins.
+        from: usize,
+        /// Gets the page.
+        to: Sender<SessionPage>,
+    },
     /// Give a client the answer to its question.
     Answer {
         /// The slot that the answer goes to.
@@ -224,6 +233,9 @@ impl<R: Reactor> Worker<R> {
                     self.engine.servers.report(&mut metrics);
                     self.engine.report_fleet(&mut metrics.fleet);
                     let _ = to.send(metrics);
+                }
+                Order::ListSessions { query, from, to } => {
+                    let _ = to.send(self.engine.list_sessions(&query, from));
                 }
                 Order::Answer { slot, answer } => self.engine.answered(slot, &answer),
                 Order::Fetched { flight, fetched } => self.engine.take_fetched(flight, &fetched),

@@ -26,7 +26,7 @@ use super::{
     replay::is_read,
     reply_end::ReplyEnd,
     settings::Settings,
-    state::{Bindings, Client},
+    state::{Bindings, Client, FREE, RECENT},
     words::{begins_read_only, shows, used},
 };
 use crate::protocol::{
@@ -298,7 +298,11 @@ impl ClientSide for Mysql {
     }
 
     fn session_state(&self, session: &Session) -> Option<&'static str> {
-        Client::of(session)?.binds()
+        let client = Client::of(session).filter(|client| client.pending.is_none())?;
+        match client.binds()? {
+            FREE if session.retention.is_passing() => Some(RECENT),
+            state => Some(state),
+        }
     }
 
     fn silenced(&self, command: u16, _: Outcome) -> bool {

@@ -192,6 +192,11 @@ impl ServerSide for Mysql {
         }
     }
 
+    fn connection_number(&self, lane: &StateSlot) -> Option<u64> {
+        let number = lane.get::<Lane>()?.connection;
+        (number > 0).then_some(u64::from(number))
+    }
+
     fn cancel(&self, lane: &StateSlot, out: &mut Vec<u8>) -> Option<u16> {
         let number = lane.get::<Lane>()?.connection;
         append_query(format!("KILL QUERY {number}").as_bytes(), out);

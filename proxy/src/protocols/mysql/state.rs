@@ -84,6 +84,11 @@ pub(super) fn asks_for_residue(statement: Statement) -> bool {
     statement.reads_session && statement.class == Class::Session && !statement.changes_session
 }
 
+/// The state of a session that nothing binds to a connection.
+pub(super) const FREE: &str = "free";
+/// The state of such a session for as long as it keeps the connection that it has used last.
+pub(super) const RECENT: &str = "recent";
+
 /// A statement that sets more is looked at no further.
 const LONGEST_SET: usize = 4096;
 
@@ -385,7 +390,7 @@ impl Client {
             None if self.has_transaction() => "transaction",
             None if self.bindings.once => "next_transaction",
             None if self.prepared.is_any_open() => "open_cursor",
-            None => "free",
+            None => FREE,
         })
     }
 

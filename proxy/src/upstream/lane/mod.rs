@@ -100,6 +100,8 @@ pub struct Lane {
     pub(super) stream: Stream,
     /// The client that owns the lane, if it is dedicated.
     pub(super) owner: Option<ClientId>,
+    /// The time since which it is this client's.
+    pub(super) owned: Micros,
     /// The client whose value is being sent through this lane.
     pub(super) uploading: Option<ClientId>,
     /// A large reply that is being received on this lane.

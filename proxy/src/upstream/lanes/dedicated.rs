@@ -169,7 +169,7 @@ impl Engine {
         let opened = idle.or_else(|| self.open_dedicated(member, login));
         let id = opened.or_else(|| self.take_passing(member, login, true))?;
         if let Some(lane) = self.servers.lanes.get_mut(id) {
-            (lane.dedicated, lane.owner) = (true, Some(owner));
+            (lane.dedicated, lane.owner, lane.owned) = (true, Some(owner), self.now);
         }
         Some(id)
     }
@@ -239,6 +239,11 @@ impl Dedicated {
     /// The number of lanes that are not idle.
     pub(in crate::upstream) fn in_use(&self) -> usize {
         self.count - self.idle.len()
+    }
+
+    /// The number of lanes that are idle.
+    pub(in crate::upstream) fn idle_count(&self) -> usize {
+        self.idle.len()
     }
 
     /// Bytes of memory that the queues take. Clients are charged for their requests in it.

@@ -19,6 +19,8 @@ pub(in crate::upstream) struct LaneWait {
     pub(super) member: Arc<Member>,
     login: u16,
     wants: LanePurpose,
+    /// The wait has begun at this time.
+    since: Micros,
     /// The wait ends at this time.
     due: Micros,
 }
@@ -70,12 +72,14 @@ impl Engine {
     ) {
         self.metrics.member(member.id).dedicated_waited += 1;
         self.servers.queued += 1;
+        let since = self.now;
         self.clients.charge_for_lane(client, 0, wants.memory());
         self.dedicated_of(member).queue.push_back(LaneWait {
             client,
             member: Arc::clone(member),
             login,
             wants,
+            since,
             due,
         });
         self.note_wish(member);
@@ -139,6 +143,7 @@ impl Engine {
                 }
             }
             self.servers.queued -= 1;
+            self.count_wait(&queued);
             self.clients.charge_for_lane(owner, queued.wants.memory(), 0);
             match &queued.wants {
                 _ if !is_up => {
@@ -185,6 +190,12 @@ impl Engine {
         dedicated.queue.remove(at)
     }
 
+    /// Counts the time of a wait that is over.
+    fn count_wait(&mut self, queued: &LaneWait) {
+        let waited = self.now - queued.since;
+        self.metrics.queued(queued.member.pool.id, waited.0);
+    }
+
     /// Fails the requests that wait for a lane to this member, none of which was sent.
     pub(super) fn fail_queue(&mut self, member: MemberId) {
         let lanes = self.servers.by_member.get_mut(member.0 as usize);
@@ -192,6 +203,7 @@ impl Engine {
         let queue = dedicated.map(|dedicated| take(&mut dedicated.queue));
         for queued in queue.unwrap_or_default() {
             self.servers.queued -= 1;
+            self.count_wait(&queued);
             self.clients
                 .charge_for_lane(queued.client, queued.wants.memory(), 0);
             let failed = Failed::at(&queued.member.address, Outcome::Ejected, CLOSED);
@@ -217,6 +229,7 @@ impl Engine {
         }
         self.servers.queued -= left.len();
         for queued in left {
+            self.count_wait(&queued);
             // A step of the tree may wait for this request.
             let failed = Failed::here(Outcome::ClientError, "its client left");
             self.fail_wants(client, &queued.wants, &failed);
@@ -243,6 +256,7 @@ impl Engine {
         }
         self.servers.queued -= late.len();
         for (words, queued) in late {
+            self.count_wait(&queued);
             self.clients
                 .charge_for_lane(queued.client, queued.wants.memory(), 0);
             if !self.answer_full(words, &queued.wants) {

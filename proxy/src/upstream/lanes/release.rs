@@ -101,7 +101,7 @@ impl Engine {
         lane.given += size as u64;
         lane.resets = true;
         self.servers.in_flight += 1;
-        self.metrics.sent(command);
+        self.metrics.sent_own(lane.member.pool.id, command);
         self.flush_later(Endpoint::Lane(id));
     }
 
