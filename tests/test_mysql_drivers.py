@@ -173,6 +173,45 @@ def test_sqlalchemy(place, name, module):
     engine.dispose()
 
 
+@pytest.mark.parametrize("driver", ["pymysql", "mysqlconnector"])
+def test_a_pool_of_sqlalchemy_gives_its_next_user_nothing_of_the_one_before(place, driver):
+    """Two pools have one connection each, and the same account. Uses of one pool take turns at that
+    connection, and of neither pool anything reaches the other one."""
+    alchemy = pytest.importorskip("sqlalchemy")
+    pytest.importorskip({"pymysql": "pymysql", "mysqlconnector": "mysql.connector"}[driver])
+    url = alchemy.URL.create(
+        f"mysql+{driver}", place["user"], place["password"], place["host"], place["port"], place["database"]
+    )
+    pools = [alchemy.create_engine(url, pool_size=1, max_overflow=0) for _ in range(2)]
+    text = alchemy.text
+    with pools[0].begin() as connection:
+        connection.execute(text("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT)"))
+    for number in range(5):
+        mine, others = pools[number % 2], pools[(number + 1) % 2]
+        with mine.connect() as connection:
+            connection.execute(text("INSERT INTO t (a) VALUES (1)"))
+            connection.execute(text("SET @own = 'mine'"))
+            connection.execute(text("CREATE TEMPORARY TABLE IF NOT EXISTS own (id INT)"))
+            assert connection.scalar(text("SELECT LAST_INSERT_ID()")) > 0
+            # It is returned without a commit.
+        options = mine.execution_options(isolation_level="SERIALIZABLE")
+        with options.connect() as connection:
+            assert connection.scalar(text("SELECT @@tx_isolation")) == "SERIALIZABLE"
+        for pool in (mine, others):
+            with pool.connect() as connection:
+                assert connection.scalar(text("SELECT @@in_transaction")) == 0
+                assert connection.scalar(text("SELECT @@tx_isolation")) == "REPEATABLE-READ"
+                assert connection.scalar(text("SELECT COUNT(*) FROM t")) == 0
+        if number == 0:
+            with others.connect() as connection:
+                assert connection.scalar(text("SELECT @own")) is None
+                assert connection.scalar(text("SELECT LAST_INSERT_ID()")) == 0
+                with pytest.raises(alchemy.exc.ProgrammingError):
+                    connection.execute(text("SELECT * FROM own"))
+    for pool in pools:
+        pool.dispose()
+
+
 PYMYSQL = """
 import pymysql
 pymysql.version_info = (2, 2, 7, "final", 0)

@@ -86,12 +86,67 @@ func use(db *sql.DB, table string) {
 	must(err)
 }
 
+// Users of a pool, which has one connection, take turns at it, and users of another pool are beside them. None
+// of them has anything of another one.
+func share(db, other *sql.DB, table string) {
+	ctx := context.Background()
+	for _, pool := range []*sql.DB{db, other} {
+		pool.SetMaxOpenConns(1)
+	}
+	_, err := db.Exec("CREATE TABLE " + table + " (id INT PRIMARY KEY AUTO_INCREMENT, a INT)")
+	must(err)
+	for n := 0; n < 5; n++ {
+		within, cancel := context.WithCancel(ctx)
+		transaction, err := db.BeginTx(within, &sql.TxOptions{Isolation: sql.LevelSerializable})
+		must(err)
+		_, err = transaction.Exec("INSERT INTO "+table+" (a) VALUES (?)", n)
+		must(err)
+		if n%2 == 0 {
+			// The pool rolls it back, or closes the connection.
+			cancel()
+		} else {
+			must(transaction.Rollback())
+		}
+		one, err := db.Conn(ctx)
+		must(err)
+		_, err = one.ExecContext(ctx, "SET @own = 'mine'")
+		must(err)
+		_, err = one.ExecContext(ctx, "CREATE TEMPORARY TABLE IF NOT EXISTS own (id INT)")
+		must(err)
+		must(one.Close())
+		cancel()
+		for _, pool := range []*sql.DB{db, other} {
+			var within, count int
+			var isolation string
+			row := pool.QueryRow("SELECT @@in_transaction, @@tx_isolation, (SELECT COUNT(*) FROM " + table + ")")
+			must(row.Scan(&within, &isolation, &count))
+			if within != 0 || isolation != "REPEATABLE-READ" || count != 0 {
+				log.Fatal("something of a user before: ", within, isolation, count)
+			}
+		}
+		var own sql.NullString
+		must(other.QueryRow("SELECT @own").Scan(&own))
+		if own.Valid {
+			log.Fatal("a variable of another pool")
+		}
+		if _, err := other.Exec("INSERT INTO own VALUES (1)"); err == nil {
+			log.Fatal("a table of another pool")
+		}
+	}
+	_, err = db.Exec("DROP TABLE " + table)
+	must(err)
+}
+
 func main() {
 	for _, options := range []string{"parseTime=true", "parseTime=true&interpolateParams=true&collation=utf8mb4_bin"} {
 		db, err := sql.Open("mysql", os.Args[1]+"?"+options)
 		must(err)
 		db.SetMaxOpenConns(10)
 		use(db, "of_go")
+		other, err := sql.Open("mysql", os.Args[1]+"?"+options)
+		must(err)
+		share(db, other, "of_pools")
+		must(other.Close())
 		must(db.Close())
 	}
 }

@@ -50,6 +50,7 @@ final class Pool {
         } finally {
             threads.shutdownNow();
         }
+        leave(pool);
         try (Connection db = pool.getConnection()) {
             Checks.same(Checks.value(db, "SELECT a FROM sums"), "80", "the sum of all threads");
         }
@@ -74,6 +75,30 @@ final class Pool {
             Checks.same(db.getTransactionIsolation(), Connection.TRANSACTION_REPEATABLE_READ, "its isolation");
             Checks.same(Checks.prepared(db, "SELECT CAST(? + 1 AS INT)", n), "" + (n + 1), "a read");
             Checks.same(Checks.fails(() -> Checks.value(db, "SELECT * FROM missing")), 1146, "no table");
+        }
+    }
+
+    /** What a user has left, and the pool does not set again, is not there for the next one. */
+    private static void leave(HikariDataSource pool) throws Exception {
+        String before;
+        try (Connection db = pool.getConnection()) {
+            before = db.getCatalog();
+            db.setAutoCommit(false);
+            db.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+            db.setReadOnly(true);
+            db.setCatalog("information_schema");
+            Checks.value(db, "SELECT COUNT(*) FROM schemata");
+        }
+        for (int n = 0; n < 4; n++) {
+            try (Connection db = pool.getConnection()) {
+                Checks.same(db.getCatalog(), before, "the schema of the next user");
+                Checks.same(Checks.value(db, "SELECT DATABASE()"), before, "its schema at the server");
+                Checks.same(db.isReadOnly(), false, "it may write");
+                Checks.change(db, "UPDATE sums SET a = a + ? WHERE id = 1", 0);
+                if (!db.getAutoCommit()) {
+                    db.commit();
+                }
+            }
         }
     }
 
