@@ -33,6 +33,8 @@ echo "soak: an hour of histories of the near cache"
 PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_near_cache_histories.py
 echo "soak: clients of MySQL that look for what others have marked"
 PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_mysql_marked.py
+echo "soak: rules of the sessions of MySQL, each of which is switched off once"
+.venv/bin/python tests/mutants/run.py
 echo "soak: drivers of PHP, Ruby and Java"
 PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_mysql_more_drivers.py
 echo "soak: what five hundred subscribers cost their leader"

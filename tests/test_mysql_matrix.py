@@ -9,6 +9,7 @@ import pytest
 from harness import mysql_matrix as matrix
 from harness import mysql_raw as raw
 from harness import until
+from harness.mysql_between import Between
 from harness.mysql_matrix import (
     COMERS,
     FREE,
@@ -164,6 +165,11 @@ class Place:
             self.settle()
         return self._state[key]
 
+    @property
+    def only(self):
+        """The address of the listener that has one connection."""
+        return self._one
+
     def address(self, at):
         return self._split if at == "split" else self._two
 
@@ -278,6 +284,44 @@ def test_questions_about_variables_do_not_show_what_the_proxy_sets(place, asks, 
             reply = client.query(asks)
             answers.append([payload for _, payload in raw.split(reply)])
     assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("before", ["SELECT 1", "BEGIN", "SET @x = 1"])
+@pytest.mark.parametrize("at", ["route", "split"])
+def test_a_session_is_told_the_number_of_its_greeting_which_kill_takes(place, at, before):
+    with Client(place.address(at), place.words) as client, Client(place.address(at), place.words) as other:
+        client.query(before)
+        reply = client.query("SELECT CONNECTION_ID()")
+        number = client.greeting.number
+        assert raw.split(reply)[3][1][1:] == str(number).encode()
+        assert raw.numbers(other.query(f"KILL QUERY {number}")) == []
+        assert raw.numbers(other.query(f"KILL {number}")) == []
+        client.rest()
+
+
+def test_a_client_that_finds_all_connections_in_use_has_an_error_of_its_own(place):
+    with Client(place.only, place.words) as first, Client(place.only, place.words) as second:
+        first.query("BEGIN")
+        assert raw.numbers(second.query("SELECT 1")) == [1040]
+        first.query("COMMIT")
+        assert raw.numbers(second.query("SELECT 1")) == []
+
+
+def test_a_pool_that_resets_always_resets_its_connection_before_another_session(
+    mysql_pair, proxima, tmp_path, cleanup
+):
+    between = Between(mysql_pair[0].address)
+    cleanup.callback(between.stop)
+    config = made(tmp_path, between, mysql_pair[1], [{"reads": "writer"}], workers=1)
+    config["pools"]["writer"]["dedicated"] = {"max": 1, "reset": "always"}
+    proxy = proxima(config)
+    reset = bytes([raw.RESET_CONNECTION])
+    with raw.Connection(proxy.address) as first, raw.Connection(proxy.address) as second:
+        for turn, client in enumerate((first, second, first, second)):
+            assert raw.numbers(client.query(f"SELECT 'turn {turn}' FROM DUAL FOR UPDATE")) == []
+    log = [packet for packet in between.log if packet == reset or b"'turn " in packet]
+    # The first session of all may find a new connection.
+    assert [packet == reset for packet in log[log.index(reset) :]] == [True, False] * 3
 
 
 @pytest.mark.parametrize("kind", KINDS)
