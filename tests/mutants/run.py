@@ -1,9 +1,10 @@
 """Switches off each rule of `mysql.tsv` beside this file, one after the other, and demands that the tests of
 sessions fail without it. `make soak` runs it.
 
-The sources are changed in a worktree of their own, below `target`, which has one build folder for all rules.
-The files are those of this one, with what is changed here. Arguments: words that rules must have in their last
-column; without any, all rules are taken.
+The sources are changed in a worktree of their own, below `target`, which has one build folder for all
+rules.
+The files are those of this worktree, with what is not committed. Arguments: words that the last column of
+a rule must have; without any, all rules are taken.
 """
 
 import os
