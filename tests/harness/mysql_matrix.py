@@ -327,9 +327,6 @@ RULES = {
 }
 """Which connection serves the next one, by how the first one has left, and by what its state asks for."""
 
-EXCEPTIONS = {}
-"""The cells, by their kind, way and comer, that have another rule, and the reason."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Comer:
@@ -453,6 +450,13 @@ WAYS = {
 STAYS = {"idle": None, "resets its session": resets, "becomes another user": becomes_another}
 """The ways in which the first one goes on, and what a client of the server itself does to be where it is."""
 
+
+EXCEPTIONS = {
+    ("role", way, comer): (FREE, f"the connection may be closed, as {NO_RESET}")
+    for way in ("resets its session", "becomes another user")
+    for comer in COMERS
+}
+"""The cells, by their kind, way and comer, that have another rule, and the reason."""
 
 HANDLER = re.compile(rb"handler \(\d+\)")
 
