@@ -25,7 +25,7 @@ from harness.mysql_matrix import (
     Client,
 )
 from harness.proxy import Proxy
-from harness.split import made, rows, schema, value
+from harness.split import PASSWORDS, made, rows, schema, value
 
 pytestmark = pytest.mark.either_io
 
@@ -80,6 +80,9 @@ class Place:
         self._one, self._two, self._split = self.proxy.addresses
         self._direct = server.connect(database=words["own"], autocommit=True)
         self._fresh, self._state = {}, {}
+        # A server is asked at a login whether it has a schema, on a connection for that.
+        for comer in COMERS.values():
+            Client(self._one, words, **comer.options).close()
 
     def stop(self):
         self._direct.close()
@@ -317,7 +320,8 @@ def test_a_pool_that_resets_always_resets_its_connection_before_another_session(
 ):
     between = Between(mysql_pair[0].address)
     cleanup.callback(between.stop)
-    config = made(tmp_path, between, mysql_pair[1], [{"reads": "writer"}], workers=1)
+    users = {"app": {"password": PASSWORDS["app"]}}
+    config = made(tmp_path, between, mysql_pair[1], [{"reads": "writer"}], users, workers=1)
     config["pools"]["writer"]["dedicated"] = {"max": 1, "reset": "always"}
     proxy = proxima(config)
     reset = bytes([raw.RESET_CONNECTION])

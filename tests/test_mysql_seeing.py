@@ -203,7 +203,7 @@ def alone(splitting):
 def test_a_session_is_listed_with_its_connection_and_why_it_has_it(alone):
     with schema(alone.writer, alone.reader) as name, alone.connect(database=name) as client:
         client.query("SET @x = 1")
-        number = value(client, "SELECT CONNECTION_ID()")
+        number = value(client, "SELECT CONNECTION_ID() + 0")
         first = own(alone.proxy, client)
         assert first["client"] == "{}:{}".format(*client._sock.getsockname())
         assert (first["user"], first["schema"], first["state"]) == ("app", name, "user_variables")
@@ -280,7 +280,7 @@ def test_mysql_sessions_prints_who_keeps_a_connection_longest_first(alone, comma
         one.begin()
         other = clients.enter_context(alone.connect(user="other"))
         other.query("SET @x = 1")
-        connections = [value(client, "SELECT CONNECTION_ID()") for client in (one, other)]
+        connections = [value(client, "SELECT CONNECTION_ID() + 0") for client in (one, other)]
         becomes_free(alone.proxy, free)
         head, *lines = [line.split() for line in command(*asked).stdout.splitlines()]
         assert head[:5] == ["session", "user", "client", "schema", "state"]

@@ -164,7 +164,12 @@ KINDS = {
     "serializable": kind(LOOSE, ISOLATION, "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE"),
     "names": kind(LOOSE, NAMES, "SET NAMES latin1"),
     "names and collation": kind(LOOSE, NAMES, "SET NAMES utf8mb4 COLLATE utf8mb4_bin"),
-    "collation": kind(LOOSE, NAMES, "SET collation_connection = utf8mb4_swedish_ci"),
+    # It is told again by NAMES: the columns of an answer have its number then, and the values are the same.
+    "collation": kind(
+        LOOSE,
+        "SELECT CAST(@@collation_connection AS BINARY), CAST(@@character_set_connection AS BINARY)",
+        "SET collation_connection = utf8mb4_swedish_ci",
+    ),
     "character set of results": kind(LOOSE, NAMES, "SET character_set_results = NULL"),
     "character set of the schema": kind(HELD, NAMES, "SET CHARACTER SET latin2"),
     "sql_mode": kind(LOOSE, "SELECT \"name\" <> '' FROM who", "SET sql_mode = 'ANSI_QUOTES'"),
@@ -451,8 +456,15 @@ STAYS = {"idle": None, "resets its session": resets, "becomes another user": bec
 """The ways in which the first one goes on, and what a client of the server itself does to be where it is."""
 
 
+MAY_HIDE = (
+    *("variable of a procedure", "user variable of a function", "temporary table of a procedure"),
+    *("prepared in SQL", "setting of one statement"),
+)
+"""What has come of a routine, or of a text within a text: it may be a role."""
+
 EXCEPTIONS = {
-    ("role", way, comer): (FREE, f"the connection may be closed, as {NO_RESET}")
+    (kind, way, comer): (FREE, f"the connection may be closed, as {NO_RESET}")
+    for kind in ("role", *MAY_HIDE)
     for way in ("resets its session", "becomes another user")
     for comer in COMERS
 }

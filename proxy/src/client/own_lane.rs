@@ -47,6 +47,11 @@ impl Clients {
         found.map(|(id, _)| id)
     }
 
+    /// The listener of this client, by its number.
+    pub(crate) fn listener(&self, id: ClientId) -> Option<u16> {
+        self.table.get(id).map(|client| client.listener)
+    }
+
     /// Is this client still here, and asks for more?
     pub(crate) fn is_open(&self, id: ClientId) -> bool {
         self.own_lane(id).is_some()

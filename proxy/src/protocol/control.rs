@@ -4,15 +4,24 @@
 /// request about all of it.
 pub trait Control {
     /// Has a server end what it does for the client whose session has this number, whichever worker serves
-    /// it, on a connection with that client's login. Returns whether the server has agreed; `false` also if
-    /// it does nothing for that client, or if the one who asks [may not](super::ServerSide::may_cancel) end
-    /// it.
-    fn cancel(&self, session: u64) -> bool;
+    /// it, on a connection with that client's login; or ends that client as well. Returns `false` if there is
+    /// no such client, if the one who asks [may not](super::ServerSide::may_cancel) end what it does, or if
+    /// the server does not agree.
+    fn cancel(&self, session: u64, ending: Ending) -> bool;
 
     /// The counters of the process's near cache; by default none.
     fn near(&self) -> NearCounters {
         NearCounters::default()
     }
+}
+
+/// What is ended of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// What a server does for it now, if it does anything.
+    Request,
+    /// The client's connection, and with it what a server does.
+    Client,
 }
 
 /// The counters of a near cache: names, which have no spaces, with their values.

@@ -55,7 +55,7 @@ pub use self::{
     channels::Channels,
     client::ClientSide,
     connection_facts::ConnectionFacts,
-    control::{Control, NearCounters},
+    control::{Control, Ending, NearCounters},
     copy_support::CopySupport,
     counters::ProcessCounters,
     credentials::{Access, Credentials},

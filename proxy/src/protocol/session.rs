@@ -108,7 +108,7 @@ pub struct Reach {
 impl Retention {
     /// Does the server keep nothing but what the last request has left, which the client can do without?
     pub const fn is_passing(self) -> bool {
-        matches!(self, Self::Loose | Self::Firm)
+        matches!(self, Self::Loose | Self::Firm | Self::Brief)
     }
 }
 
@@ -125,6 +125,8 @@ pub enum Retention {
     /// The server keeps what the last request has left, and the client is likely to ask for it. The lane
     /// stays the client's for a second, or until another client wants one and can open none.
     Firm,
+    /// The same, and the client will ask for it: the lane stays the client's for a second.
+    Brief,
     /// The server keeps something, as the beginning of a transaction: the lane stays the client's.
     Kept,
     /// The server keeps nothing but the login that the session has now: after its last reply, the lane is

@@ -17,9 +17,10 @@ use proxima_wire::message::{Class, Outcome, Request};
 
 use super::{Asker, Cancel, Close, Lane, Phase};
 use crate::{
-    engine::{ClientId, Engine, LaneId, ReplyTo},
+    engine::{Engine, LaneId, ReplyTo},
     members::{Member, MemberId},
     micros::Micros,
+    protocol::Ending,
 };
 
 /// The most requests to one member that wait to be sent. What further ones would end goes on until it is
@@ -30,26 +31,61 @@ const MOST: usize = 1024;
 const LONGEST: Micros = Micros::secs(10);
 
 impl Engine {
-    /// Has the server end what it does for the client with this number, if a client of this listener with the
-    /// login `by` may end that: at a server to which its listener does not lead, the same words are another
-    /// login. `done` is told whether it has agreed; at once, if nothing is to be ended.
-    pub fn cancel(&mut self, session: u64, (by, listener): (&[u8], u16), done: Sender<bool>) {
-        let own = self.clients.with_number(session).and_then(|client: ClientId| {
-            let own = self.clients.own_lane(client)??;
-            let lane = self.servers.lanes.get(own)?;
-            let words = self.servers.logins.words(lane.login);
-            let mut reach = self.tree.reach(usize::from(listener)).iter();
-            let is_allowed = reach.any(|member| member.id == lane.member.id)
-                && lane.member.protocol.may_cancel(by, &words);
-            (is_allowed && lane.is_working()).then_some((own, lane))
-        });
-        match own.and_then(|(own, lane)| Some((own, lane.cancel(self.now)?))) {
+    /// Has the server end what it does for the client with this number, or ends the client, if a client of
+    /// this listener with the login `by` may do that: at a server to which its listener does not lead, the
+    /// same words are another login. `done` is told whether it may, and the server has agreed.
+    pub fn cancel(
+        &mut self,
+        (session, ending): (u64, Ending),
+        (by, listener): (&[u8], u16),
+        done: Sender<bool>,
+    ) {
+        let Some(client) = self.clients.with_number(session) else {
+            let _ = done.send(false);
+            return;
+        };
+        let own = self.clients.own_lane(client).flatten();
+        let lane = own.and_then(|own| self.servers.lanes.get(own));
+        let mut reach = self.tree.reach(usize::from(listener)).iter();
+        let is_allowed = match lane {
+            Some(lane) => {
+                let words = self.servers.logins.words(lane.login);
+                reach.any(|member| member.id == lane.member.id) && lane.member.protocol.may_cancel(by, &words)
+            }
+            // The server keeps nothing for it: the servers that it may reach decide whose login it is.
+            None => {
+                let of = self.clients.session(Some(client));
+                let theirs = self
+                    .clients
+                    .listener(client)
+                    .map(|of| self.tree.reach(usize::from(of)));
+                let theirs = theirs.unwrap_or_default();
+                reach.any(|member| {
+                    let is_shared = theirs.iter().any(|other| other.id == member.id);
+                    is_shared && member.protocol.may_cancel(by, &of.login)
+                })
+            }
+        };
+        if !is_allowed {
+            let _ = done.send(false);
+            return;
+        }
+        if ending == Ending::Client {
+            self.close_client(client, false);
+            let _ = done.send(true);
+            return;
+        }
+        let working = lane.filter(|lane| lane.is_working()).zip(own);
+        match working.and_then(|(lane, own)| Some((own, lane.cancel(self.now)?))) {
             Some((own, cancel)) => self.ask_to_cancel(Cancel {
                 of: Some(own),
                 done: Some(done),
                 ..cancel
             }),
-            None => drop(done.send(false)),
+            None => {
+                // Who asked may have left.
+                let _ = done.send(true);
+            }
         }
     }
 

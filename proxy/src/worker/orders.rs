@@ -18,6 +18,7 @@ use crate::{
     members::{Localities, MemberId},
     metrics::Metrics,
     near::OriginReply,
+    protocol::Ending,
     reactor::{Reactor, give_back},
     route::{Orders, Tree},
     upstream::Close,
@@ -76,6 +77,8 @@ pub enum Order {
     Cancel {
         /// The number of the client's session. Another worker may have it.
         session: u64,
+        /// What is ended.
+        ending: Ending,
         /// The login of the client that wants it, in the codec's words.
         by: Arc<[u8]>,
         /// The number of that client's listener.
@@ -217,10 +220,11 @@ impl<R: Reactor> Worker<R> {
                 Order::Fleet(order) => self.take_fleet_order(order),
                 Order::Cancel {
                     session,
+                    ending,
                     by,
                     listener,
                     done,
-                } => self.engine.cancel(session, (&by, listener), done),
+                } => self.engine.cancel((session, ending), (&by, listener), done),
                 Order::Close { member, when, done } => self.engine.close_lanes(member, when, done),
                 Order::Report(to) => {
                     let mut metrics = self.engine.metrics.clone();

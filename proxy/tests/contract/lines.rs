@@ -47,7 +47,7 @@ use std::sync::{
 };
 
 use proxima::protocol::{
-    Access, Admission, AdmissionContext, ClientSide, Control, End, EndState, Failed, Join, Plan,
+    Access, Admission, AdmissionContext, ClientSide, Control, End, EndState, Ending, Failed, Join, Plan,
     PoolSettings, PoolState, Protocol, Protocols, Requests, Retention, ServerAnswer, Session, StateSlot,
     Transform,
 };
@@ -458,7 +458,7 @@ impl ClientSide for Lines {
         let session = String::from_utf8_lossy(&message["CANCEL ".len()..])
             .trim()
             .parse();
-        let agreed = session.is_ok_and(|session| control.cancel(session));
+        let agreed = session.is_ok_and(|session| control.cancel(session, Ending::Request));
         out.extend_from_slice(if agreed { b"+\n" } else { b"? nothing to cancel\n" });
     }
 

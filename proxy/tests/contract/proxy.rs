@@ -29,7 +29,7 @@ use proxima::{
     members::{Member, OwnLocation, Registry},
     metrics::Metrics,
     micros::Micros,
-    protocol::{Control, Protocols},
+    protocol::{Control, Ending, Protocols},
     reactor::{Epoll, Reactor, Uring},
     route::{CompileError, Compiler, Tree},
     worker::{Order, Wiring, Worker},
@@ -359,10 +359,11 @@ impl Process {
 struct Asking<'a>(&'a Process, Arc<[u8]>, u16);
 
 impl Control for Asking<'_> {
-    fn cancel(&self, session: u64) -> bool {
+    fn cancel(&self, session: u64, ending: Ending) -> bool {
         let (done, told) = mpsc::channel();
         let (by, listener) = (Arc::clone(&self.1), self.2);
         self.0.order(Order::Cancel {
+            ending,
             session,
             by,
             listener,

@@ -10,7 +10,7 @@ use tokio::{
 use crate::{
     client::Question,
     control::Proxy,
-    protocol::{Control, NearCounters},
+    protocol::{Control, Ending, NearCounters},
     worker::Order,
 };
 
@@ -53,10 +53,11 @@ struct Process<'a> {
 }
 
 impl Control for Process<'_> {
-    fn cancel(&self, session: u64) -> bool {
+    fn cancel(&self, session: u64, ending: Ending) -> bool {
         let (done, told) = mpsc::channel();
         self.proxy.workers.order(|_| Order::Cancel {
             session,
+            ending,
             by: Arc::clone(&self.login),
             listener: self.listener,
             done: done.clone(),

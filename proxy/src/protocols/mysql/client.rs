@@ -22,11 +22,11 @@ use super::{
     kill,
     offer::Offer,
     plan::{append_ok, begin, leave_loosely, prepare, prepared, set_option, statement},
-    prepared::{PreparedStatement, PreparedStatements, opens_cursor},
+    prepared::{PreparedStatement, opens_cursor},
     replay::is_read,
     reply_end::ReplyEnd,
     settings::Settings,
-    state::{Bindings, Client, FREE, RECENT},
+    state::{Client, FREE, RECENT},
     words::{begins_read_only, shows, used},
 };
 use crate::protocol::{
@@ -137,14 +137,12 @@ impl ClientSide for Mysql {
                 Plan::Answer
             }
             commands::RESET_CONNECTION => {
-                if client.bindings.reason == Some(Binding::Schema) {
+                let schema: &[u8] = match client.bindings.reason {
                     // Its name would mean another schema in the character set of the login.
-                    client.settings.schema.clear();
-                }
-                client.settings = Settings::of_schema(&client.settings.schema);
-                (client.bindings, client.status, client.last_id) =
-                    (Bindings::default(), Status::AUTOCOMMIT, 0);
-                client.prepared = PreparedStatements::default();
+                    Some(Binding::Schema) => b"",
+                    _ => &client.settings.schema,
+                };
+                client.begin_anew(Settings::of_schema(schema));
                 append_ok(client, out);
                 if has_lane {
                     session.retention = Retention::Dirty;
@@ -181,8 +179,10 @@ impl ClientSide for Mysql {
 
     fn consulted(&self, message: &[u8], control: &dyn Control, out: &mut Vec<u8>) {
         let text = message.get(Header::LEN + 1..).unwrap_or_default();
-        let number = kill::target(sql::without_comments(text)).unwrap_or_default();
-        match control.cancel(number) {
+        let Some((number, ending)) = kill::target(sql::without_comments(text)) else {
+            return NO_SUCH_THREAD.append(1, "Unknown thread id", out);
+        };
+        match control.cancel(number, ending) {
             true => OkPacket {
                 status: Status::AUTOCOMMIT,
                 ..OkPacket::default()
@@ -320,6 +320,7 @@ fn settle(session: &mut Session) {
         return;
     }
     session.retention = match client.bindings.residue {
+        true if client.bindings.is_certain => Retention::Brief,
         true if client.bindings.is_firm() => Retention::Firm,
         true => Retention::Loose,
         false => Retention::Clean,

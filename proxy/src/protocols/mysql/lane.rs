@@ -46,13 +46,15 @@ pub(super) struct Lane {
     pub(super) begun: Settings,
     /// The settings of the server here, as far as they differ from those.
     pub(super) settings: Settings,
-    /// The number of the session that has used the connection last.
+    /// The [life](Client::life) of the session that has used the connection last.
     pub(super) session: u64,
     /// The number that the first packet of a reply must have. `None`: for a statement of several packets it
     /// is that behind the last of them.
     pub(super) first_number: Option<u8>,
-    /// The id that the server tells here, which the session before has set or generated.
+    /// The id that the server tells here.
     pub(super) last_id: u64,
+    /// The session that has generated it, if it is not known.
+    pub(super) id_of: u64,
     /// The requirements beside the settings of that session.
     pub(super) reading: Reading,
     /// A statement has changed what the server was asked for so.
@@ -138,6 +140,11 @@ impl EndState for Lane {
 }
 
 impl Lane {
+    /// The session that has the connection may have generated an id.
+    pub(super) const fn generates_id(&mut self) {
+        (self.last_id, self.id_of) = (UNKNOWN_ID, self.session);
+    }
+
     /// Notes whether a reply leaves warnings, or an error. They stay until a statement reads a table.
     pub(super) fn note_warnings(&mut self, end: &ReplyEnd<'_>) {
         self.has_warnings |= match end.last_packet() {
@@ -184,13 +191,16 @@ impl Lane {
     pub(super) fn note(&mut self, end: &ReplyEnd<'_>, client: &Client) {
         let (settings, has_written, calls) = (&client.settings, client.may_generate_id(), client.calls);
         self.is_unknown |= client.bindings.is_unknown;
+        if client.sets_id {
+            self.generates_id();
+        }
         let is_of_reading =
             |tracker| matches!(tracker, Tracker::Variable { name, .. } if OF_READING.contains(&name));
         match end.last_packet() {
             // Its client may have chosen the id: the server tells either that, or the one before.
-            Some(LastPacket::Ok(ok)) if ok.last_insert_id > 0 => self.last_id = UNKNOWN_ID,
-            Some(LastPacket::Eof(_)) if has_written => self.last_id = UNKNOWN_ID,
-            Some(LastPacket::Ok(ok)) if has_written && (ok.is_eof || calls) => self.last_id = UNKNOWN_ID,
+            Some(LastPacket::Ok(ok)) if ok.last_insert_id > 0 => self.generates_id(),
+            Some(LastPacket::Eof(_)) if has_written => self.generates_id(),
+            Some(LastPacket::Ok(ok)) if has_written && (ok.is_eof || calls) => self.generates_id(),
             _ => {}
         }
         match end.last_packet() {

@@ -40,7 +40,7 @@ impl Lane {
     pub(super) fn suits(&self, session: &Session, client: &Client) -> u32 {
         let has_variables = self.settings.has_variables_of(&client.settings);
         let has_schema = self.settings.schema == client.settings.schema;
-        match (self.session == session.id, has_variables, has_schema) {
+        match (self.session == client.life(session), has_variables, has_schema) {
             (true, true, true) => BEST,
             (is_own, ..) => u32::from(is_own) << 2 | u32::from(has_variables) << 1 | u32::from(has_schema),
         }
@@ -66,10 +66,13 @@ impl Lane {
         {
             return WriteResult::Known(append_description(known, client.prepared.next(), out.answer()));
         }
-        if self.resets && self.session != 0 && self.session != session.id {
+        let life = client.life(session);
+        if self.resets && self.session != 0 && self.session != life {
             self.reset_before(out);
         }
-        if self.reports != Reports::On {
+        // What such a statement asks for would be lost, and it changes nothing.
+        let asks_on = self.session == life && self.reports == Reports::Off && client.only_asks;
+        if self.reports != Reports::On && !asks_on {
             self.ask_reports(out);
             return WriteResult::Waits;
         }
@@ -99,19 +102,9 @@ impl Lane {
             true => self.change_variables(&client.settings, reading, awaits, out),
             false => self.bring(&client.settings, reading, awaits, out),
         };
-        let is_own = self.session == session.id;
-        let has_id = self.last_id == client.last_id || is_own && self.last_id == UNKNOWN_ID;
-        // Routines of the server may ask for it as well.
-        let asks = client.statement.reads_session;
-        // The server keeps the id before, whoever has generated it, if the client chooses one itself.
-        let needs_id = client.may_call() || client.inserts;
-        if asks && !(is_own && has_id) || !has_id && needs_id {
-            change_last_id(client.last_id, out);
-            self.last_id = client.last_id;
-        }
-        self.session = session.id;
+        self.session = life;
         if commands::is_statement(command) || command == commands::EXECUTE {
-            self.leave_nothing_of_others(session.id, client, out);
+            self.leave_nothing_of_others(client, out);
         }
         if is_new {
             return WriteResult::Waits;
@@ -163,19 +156,39 @@ impl Lane {
         WriteResult::Whole
     }
 
-    /// Appends the request by which the server forgets what the statement of another session has left here,
-    /// if this one's client could see it.
-    fn leave_nothing_of_others(&mut self, session: u64, client: &Client, out: &mut Outgoing<'_>) {
-        let is_left = self.left_by != session && (self.has_warnings || client.statement.reads_session);
-        // What reads no row leaves this number as it is.
-        if is_left || client.asks_found_rows && self.rows_of != session {
+    /// Appends the requests by which the server forgets what the statement of another session has left here,
+    /// as far as this one's client could see it, and tells the client's own id.
+    fn leave_nothing_of_others(&mut self, client: &Client, out: &mut Outgoing<'_>) {
+        let session = self.session;
+        let is_left = self.left_by != session;
+        // What reads no row leaves the number of found rows as it is.
+        let forgets = is_left && (self.has_warnings || client.asks_counts)
+            || client.asks_found_rows && self.rows_of != session;
+        // The number of changed rows is then as behind the session's own last statement, if that changed none.
+        if forgets && !client.has_rows {
             forget_results(out);
-            (self.has_warnings, self.rows_of) = (false, session);
         }
         if client.selects() {
             self.rows_of = session;
         }
         self.left_by = session;
+        let has_id = match self.last_id {
+            UNKNOWN_ID => self.id_of == session,
+            known => known == client.last_id,
+        };
+        // Routines of the server may ask for it as well. The server keeps the id before, whoever has generated
+        // it, if the client chooses one itself.
+        let needs_id = client.statement.reads_session || client.may_call() || client.inserts;
+        if forgets || !has_id && needs_id {
+            change_last_id(client.last_id, out);
+            self.last_id = client.last_id;
+        }
+        if forgets {
+            if client.has_rows {
+                forget_results(out);
+            }
+            (self.has_warnings, self.rows_of) = (false, session);
+        }
     }
 
     /// Has the server prepare a statement that its client has prepared elsewhere.

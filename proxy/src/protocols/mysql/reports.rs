@@ -42,7 +42,7 @@ pub(super) fn shows_reports(statement: Statement, text: &[u8]) -> bool {
     }
     match begins_with(text, &["show"]) {
         true => has_word(text, b"variables") && may_match(text),
-        false if statement.class == Class::Session && statement.reads_session => {
+        false if statement.class == Class::Session && begins_with(text, &["select"]) => {
             has_word(text, b"session_track_") || has_word(text, b"session_variables")
         }
         false => false,
@@ -71,7 +71,7 @@ impl Lane {
         self.closing.clear();
         self.reading = Reading::default();
         (self.has_lost_reading, self.may_be_open) = (false, false);
-        self.last_id = UNKNOWN_ID;
+        (self.last_id, self.id_of) = (UNKNOWN_ID, 0);
         self.session = 0;
     }
 
@@ -136,6 +136,10 @@ mod tests {
             ("SELECT @@version", false),
             ("SELECT 1", false),
             ("SET session_track_schema = 1", false),
+            (
+                "SET sql_mode = CONCAT(@@sql_mode, ',X'), session_track_schema = 1",
+                false,
+            ),
         ] {
             let statement = sql::statement(text.as_bytes(), Mode::default());
             assert_eq!(shows_reports(statement, text.as_bytes()), expected, "{text}");

@@ -79,7 +79,7 @@ impl ServerSide for Mysql {
         let is_read = is_read(request) && !request.is_again;
         // A client that asks for what its statement has left is served on its own connection, which stays as
         // it is. The same holds within a transaction that only reads.
-        let stays = lane.session == session.id
+        let stays = lane.session == client.life(session)
             && (client.asks_for_residue() || client.status.has(Status::IN_READ_ONLY_TRANSACTION))
             && !mentions_reading(message);
         let reading = match stays {
@@ -129,10 +129,11 @@ impl ServerSide for Mysql {
         if client.may_change_schema() {
             lane.schema_changes.raise();
         }
-        if command == commands::EXECUTE && end.has_new_columns() {
-            if let Some(executed) = client.prepared.get(client.executing) {
-                lane.statements.forget_description(executed);
-            }
+        if command == commands::EXECUTE
+            && end.has_new_columns()
+            && let Some(executed) = client.prepared.get(client.executing)
+        {
+            lane.statements.forget_description(executed);
         }
         // The requests before it were not awaited, as the server had taken them before: the statement ran in
         // another state.
@@ -144,6 +145,9 @@ impl ServerSide for Mysql {
             return Some(Reply::new(Outcome::RemoteError, out.len()));
         }
         if reply.outcome.is_error() {
+            if client.may_generate_id() {
+                lane.generates_id();
+            }
             // Its status says whether it serves no longer. A function can raise the same error, with any
             // text.
             if lane.is_of_galera_pool() && error::ends_service(end.packet()) {

@@ -67,16 +67,26 @@ pub(super) struct Client {
     pub(super) is_read: bool,
     /// It calls a procedure.
     pub(super) calls: bool,
-    /// It may ask for the number of rows that the statement before has found.
+    /// It only asks for what the statement before has left.
+    pub(super) only_asks: bool,
+    /// It may ask for the number of rows that the statement before has found, or for that or the number of
+    /// those that it has changed.
     pub(super) asks_found_rows: bool,
+    pub(super) asks_counts: bool,
+    /// It may set the id that the server tells, by itself.
+    pub(super) sets_id: bool,
     /// It adds rows, whose ids its client may have chosen.
     pub(super) inserts: bool,
     /// It was a read, and yet it changes what the reader keeps for the session.
     pub(super) changes_session: bool,
     /// The reply, or the part of one, that was noted last is one of those.
     pub(super) has_changed_session: bool,
+    /// The statement before the one under way has been answered with rows.
+    pub(super) has_rows: bool,
     /// The id that was generated last.
     pub(super) last_id: u64,
+    /// The number of times that the client has begun anew.
+    pub(super) lives: u16,
 }
 
 /// Does a statement only ask for what the one before has left?
@@ -103,7 +113,9 @@ pub(super) struct Bindings {
     pub(super) pends: bool,
     /// For one more statement, if that asks for what the one before has left.
     pub(super) residue: bool,
-    /// The statement before has left what its client is likely to ask for: warnings, or a number of rows.
+    /// The statement before has left what its client will ask for: a number of rows that it had counted.
+    pub(super) is_certain: bool,
+    /// The statement before has left what its client is likely to ask for: warnings, or an error.
     pub(super) is_likely: bool,
     /// For this many more statements that go to the same server, as an id was generated.
     pub(super) id: u8,
@@ -153,6 +165,21 @@ impl Client {
         session.state.get()
     }
 
+    /// The number of the session, which is another one when its client has begun anew: nothing that a server
+    /// keeps for it is its own from then on.
+    pub(super) fn life(&self, session: &Session) -> u64 {
+        session.id << 16 | u64::from(self.lives)
+    }
+
+    /// The client begins anew, with nothing but its settings.
+    pub(super) fn begin_anew(&mut self, settings: Settings) {
+        self.settings = settings;
+        (self.bindings, self.status, self.last_id) = (Bindings::default(), Status::AUTOCOMMIT, 0);
+        self.has_rows = false;
+        self.prepared = PreparedStatements::default();
+        self.lives = self.lives.wrapping_add(1);
+    }
+
     /// The mode in which a text is read.
     pub(super) fn mode(&self) -> Mode {
         let own = self
@@ -177,7 +204,11 @@ impl Client {
     /// This statement is planned.
     pub(super) fn begin(&mut self, statement: Statement, text: &[u8]) {
         (self.collation_said, self.instead) = (None, None);
+        self.only_asks = asks_for_residue(statement) && begins_with(text, &["select", "show"]);
         self.asks_found_rows = statement.reads_session && has_word(text, b"found_rows");
+        self.asks_counts = self.asks_found_rows || statement.reads_session && has_word(text, b"row_count");
+        let sets = statement.changes_session || statement.class == Class::Session;
+        self.sets_id = sets && has_word(text, b"last_insert_id");
         let writes = statement.class == Class::Write;
         self.calls = writes && begins_with(text, &["call"]);
         self.inserts = writes && begins_with(text, &["insert", "replace", "load"]) || statement.is_several;
@@ -191,7 +222,10 @@ impl Client {
             self.leaves = Binding::of(text);
         }
         self.ends = statement.class == Class::Transaction && ends_transaction(text);
-        let may_set = matches!(statement.class, Class::Session | Class::Unknown) || statement.is_several;
+        let may_set = match statement.class {
+            Class::Session => begins_with(text, &["set", "/*"]),
+            class => class == Class::Unknown || statement.is_several,
+        };
         self.bindings.is_unknown |= may_set && has_word(text, b"role");
         self.statement = statement;
         self.is_read = false;
@@ -245,7 +279,8 @@ impl Client {
             self.statement.class,
             Class::Read | Class::LockingRead | Class::Unknown
         );
-        reads || self.calls || self.statement.is_several || self.statement.reads_session
+        let asks = self.statement.reads_session || self.statement.changes_session;
+        reads || self.calls || self.statement.is_several || asks
     }
 
     /// May the statement under way change a schema?
@@ -290,8 +325,14 @@ impl Client {
             self.bindings.once = std::mem::take(&mut self.bindings.pends) || self.bindings.once && !ends;
             // The numbers of found and changed rows, warnings, an id.
             self.bindings.residue = true;
-            self.bindings.is_likely = self.statement.changes_session && self.leaves == Binding::FoundRows;
+            self.bindings.is_certain = self.statement.changes_session && self.leaves == Binding::FoundRows;
+            self.bindings.is_likely = false;
             self.bindings.id = self.bindings.id.saturating_sub(1);
+            self.has_rows = match &told {
+                Some(LastPacket::Ok(ok)) => ok.is_eof,
+                Some(LastPacket::Eof(_)) => true,
+                Some(LastPacket::Error) | None => false,
+            };
         }
         // The text says more of it than the reply does.
         if self.statement.changes_session && !self.is_told(told.as_ref()) {
@@ -301,7 +342,7 @@ impl Client {
             Some(LastPacket::Ok(ok)) => self.note_ok(&ok),
             Some(LastPacket::Eof(eof)) => {
                 if eof.status.has(Status::SESSION_CHANGED) {
-                    self.bindings.is_unknown |= !self.statement.changes_session;
+                    self.bindings.is_unknown |= !self.is_forgettable();
                     self.keep(Binding::State);
                 }
                 self.bindings.is_likely |= eof.warnings > 0;
@@ -311,6 +352,16 @@ impl Client {
             None => {}
         }
         self.note_transaction(matches!(told, Some(LastPacket::Error)));
+    }
+
+    /// Is the change of state that the statement under way leaves one that its server forgets when it is asked
+    /// to? What a text hides may be a role, which it keeps.
+    const fn is_forgettable(&self) -> bool {
+        let is_named = !matches!(
+            self.leaves,
+            Binding::State | Binding::SqlPrepare | Binding::Variable
+        );
+        self.statement.changes_session && !self.statement.is_several && is_named
     }
 
     /// Does the reply tell what the statement under way leaves, or is that over with the next statement?
@@ -355,7 +406,7 @@ impl Client {
         // SET and USE report all that they change, but user variables, which the text shows.
         let is_explained = explains && self.statement.class == Class::Session;
         if has_changed && !is_explained {
-            self.bindings.is_unknown |= !self.statement.changes_session;
+            self.bindings.is_unknown |= !self.is_forgettable();
             self.keep(Binding::State);
         }
         if !self.settings.schema.is_ascii() && self.mode().charset != Charset::Utf8 {

@@ -52,7 +52,7 @@ impl Engine {
             let is_taken = lane.login == login
                 && lane.closes.is_none()
                 && now - lane.active >= SHORTEST
-                && (takes_firm || retention == Retention::Loose);
+                && (takes_firm && retention == Retention::Firm || retention == Retention::Loose);
             if is_taken {
                 lane.is_passing = false;
                 self.tell_owner(id, LaneEvent::Released);
@@ -68,16 +68,18 @@ impl Engine {
     /// after a moment.
     pub(super) fn free_passing(&mut self) {
         let (now, servers, clients) = (self.now, &self.servers, &self.clients);
-        let is_over = |lane: &Lane| {
+        let is_over = |lane: &Lane, retention: Retention| {
             let lanes = servers.by_member[lane.member.id.0 as usize].dedicated.as_ref();
-            let limit = match lanes.is_some_and(|lanes| !lanes.queue.is_empty()) {
+            let is_wanted = lanes.is_some_and(|lanes| !lanes.queue.is_empty());
+            let limit = match is_wanted && retention != Retention::Brief {
                 true => SHORTEST,
                 false => LONGEST,
             };
             now - lane.active >= limit
         };
+        let retention = |lane: &Lane| lane.passing(|owner| clients.retention(owner));
         let all = servers.lanes.iter().filter(|(_, lane)| {
-            lane.is_passing && lane.passing(|owner| clients.retention(owner)).is_some() && is_over(lane)
+            lane.is_passing && retention(lane).is_some_and(|retention| is_over(lane, retention))
         });
         let over: Vec<LaneId> = all.map(|(id, _)| id).collect();
         for id in over {

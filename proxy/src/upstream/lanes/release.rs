@@ -36,10 +36,13 @@ impl Engine {
         match self.clients.retention(owner) {
             None => return self.drop_lane(id, ""),
             Some(Retention::Kept) if !ends => return,
+            Some(Retention::Brief) if !ends => return self.note_passing(id),
             Some(Retention::Loose | Retention::Firm) if !ends && !is_wanted => {
                 return self.note_passing(id);
             }
-            Some(Retention::Loose | Retention::Firm) => self.tell_owner(id, LaneEvent::Released),
+            Some(Retention::Loose | Retention::Firm | Retention::Brief) => {
+                self.tell_owner(id, LaneEvent::Released);
+            }
             Some(Retention::Kept) => return self.drop_lane(id, CLOSED),
             Some(Retention::Dirty) => {
                 self.tell_owner(id, LaneEvent::Released);
@@ -168,7 +171,8 @@ impl Engine {
         };
         let rests = lane.is_ready() && lane.is_unused() && !lane.is_streaming() && !lane.holding;
         match retention {
-            Retention::Clean | Retention::Loose | Retention::Firm if rests => self.free_lane(id),
+            Retention::Clean if rests => self.free_lane(id),
+            _ if retention.is_passing() && rests => self.free_lane(id),
             Retention::Kept | Retention::Dirty if rests => self.reset_lane(id),
             _ => self.drop_lane(id, "its client left"),
         }

@@ -122,6 +122,7 @@ pub(super) fn finish(
         user_connection: client.user_connection.take(),
         settings: Settings::of_schema(&pending.claim.schema),
         status: Status::AUTOCOMMIT,
+        lives: client.lives.wrapping_add(1),
         ..Client::default()
     };
     OkPacket {
