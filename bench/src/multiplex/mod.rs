@@ -16,6 +16,7 @@ mod options;
 mod paced;
 mod reply;
 mod report;
+mod round;
 mod server;
 mod step;
 mod table;

@@ -27,7 +27,8 @@ fn what_a_server_does_for_another_client_ends_and_nothing_else() {
         let number = number.strip_prefix("= ").unwrap();
         assert_eq!(
             ask(&mut eve, &format!("CANCEL {number}")).unwrap(),
-            "? nothing to cancel"
+            "+",
+            "there is nothing to end"
         );
         let begun = Instant::now();
         ann.say("WAIT k 60000\n").unwrap();

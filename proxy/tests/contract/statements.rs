@@ -221,3 +221,21 @@ fn lanes_of_all_workers_are_bounded_together() {
         assert!(hear(&mut late).unwrap().starts_with("= "));
     });
 }
+
+#[test]
+fn lanes_are_opened_ahead_where_several_clients_had_to_wait_for_one() {
+    one(PATIENT, &FITTING, |proxy| {
+        let mut clients: Vec<Client> = (0..4).map(|_| Client::new(proxy.address)).collect();
+        for client in &mut clients {
+            client.say("HOLD k\n").unwrap();
+        }
+        for client in &mut clients {
+            assert_eq!(hear(client).unwrap(), "+");
+        }
+        let is_ahead = (0..1000).any(|_| {
+            thread::sleep(Duration::from_millis(5));
+            proxy.metrics().open_lanes > 4
+        });
+        assert!(is_ahead, "{} lanes", proxy.metrics().open_lanes);
+    });
+}

@@ -14,6 +14,7 @@ use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 
 use super::{
     full::FullLogins,
+    missed::Missed,
     queue::{LanePurpose, LaneWait},
 };
 use crate::{
@@ -50,6 +51,8 @@ pub(in crate::upstream) struct Dedicated {
     pub(super) passing: VecDeque<LaneId>,
     /// Logins for which the server has no room.
     pub(in crate::upstream) full: FullLogins,
+    /// The clients for which none was idle.
+    pub(super) missed: Missed,
     /// The worker's wish for more of them than it has.
     pub(super) wish: QuotaWish,
     /// Requests that wait for a lane, oldest first.
@@ -166,7 +169,11 @@ impl Engine {
     pub(crate) fn check_out(&mut self, member: &Arc<Member>, login: u16, owner: ClientId) -> Option<LaneId> {
         let idle = self.take_idle(member, login, owner);
         let idle = idle.or_else(|| self.take_passing(member, login, false));
-        let opened = idle.or_else(|| self.open_dedicated(member, login));
+        let opened = idle.or_else(|| {
+            let opened = self.open_dedicated(member, login)?;
+            self.dedicated_of(member).note_missed(member, login);
+            Some(opened)
+        });
         let id = opened.or_else(|| self.take_passing(member, login, true))?;
         if let Some(lane) = self.servers.lanes.get_mut(id) {
             (lane.dedicated, lane.owner, lane.owned) = (true, Some(owner), self.now);

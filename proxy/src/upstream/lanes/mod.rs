@@ -1,10 +1,12 @@
 //! The lanes of one worker to one member, by their kinds.
 
+mod ahead;
 mod bulk;
 mod cancels;
 mod close;
 mod dedicated;
 mod full;
+mod missed;
 mod passing;
 mod queue;
 mod release;

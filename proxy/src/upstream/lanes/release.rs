@@ -179,10 +179,10 @@ impl Engine {
     }
 
     /// Closes idle lanes that have rested for long, and half of those that other workers want. Clients that
-    /// wait get what others have given back.
+    /// wait get what others have given back. Where some had to wait, lanes are opened for the next ones.
     pub(in crate::upstream) fn check_dedicated(&mut self) {
         self.free_passing();
-        let (now, mut gone, mut served) = (self.now, Vec::new(), Vec::new());
+        let (now, mut gone, mut served, mut ahead) = (self.now, Vec::new(), Vec::new(), Vec::new());
         for dedicated in self
             .servers
             .by_member
@@ -209,12 +209,16 @@ impl Engine {
             }));
             let waiting = dedicated.queue.front();
             served.extend(waiting.map(|queued| Arc::clone(&queued.member)));
+            ahead.extend(dedicated.missed.member.clone());
         }
         for id in gone {
             self.drop_lane(id, "");
         }
         for member in served {
             self.give_lanes(&member);
+        }
+        for member in ahead {
+            self.open_ahead(&member);
         }
     }
 }
