@@ -123,8 +123,12 @@ impl ClientSide for Mysql {
             return Plan::Later;
         }
         leave_loosely(session, request);
-        let has_lane = session.has_lane();
         let is_kept = session.retention == Retention::Kept;
+        // What only the last statement has left is nothing that a server must be asked to forget.
+        let forgets = match is_kept {
+            true => Retention::Dirty,
+            false => Retention::Clean,
+        };
         let Some(client) = session.state.get_mut::<Client>() else {
             return Plan::Close;
         };
@@ -144,17 +148,13 @@ impl ClientSide for Mysql {
                 };
                 client.begin_anew(Settings::of_schema(schema));
                 append_ok(client, out);
-                if has_lane {
-                    session.retention = Retention::Dirty;
-                }
+                session.retention = forgets;
                 Plan::Answer
             }
             commands::CHANGE_USER => match admit::change_user(client, message) {
                 true => {
-                    // The server keeps the state of the user that the client was before.
-                    if has_lane {
-                        session.retention = Retention::Dirty;
-                    }
+                    // The server may keep the state of the user that the client was before.
+                    session.retention = forgets;
                     Plan::Admit
                 }
                 false => {

@@ -13,7 +13,7 @@ use super::{
     reply_end::{LastPacket, ReplyEnd},
     settings::{STATEMENT_ID, Settings},
     step::Step,
-    words::{begins_with, ends_transaction, has_word, is_charset},
+    words::{begins_with, ends_transaction, has_word, is_charset, sets_role},
 };
 use crate::protocol::{Door, Doubt, EndState, Session, UserConnection};
 
@@ -222,11 +222,12 @@ impl Client {
             self.leaves = Binding::of(text);
         }
         self.ends = statement.class == Class::Transaction && ends_transaction(text);
-        let may_set = match statement.class {
-            Class::Session => begins_with(text, &["set", "/*"]),
-            class => class == Class::Unknown || statement.is_several,
-        };
-        self.bindings.is_unknown |= may_set && has_word(text, b"role");
+        let may_set = matches!(statement.class, Class::Session | Class::Unknown) || statement.is_several;
+        if may_set && sets_role(text) {
+            self.bindings.is_unknown = true;
+            // Some servers do not tell that a role is active.
+            self.keep(Binding::State);
+        }
         self.statement = statement;
         self.is_read = false;
         (self.changes_session, self.has_changed_session) = (false, false);

@@ -41,6 +41,22 @@ pub(super) fn is_for_next_transaction(statement: Statement, text: &[u8]) -> bool
     }
 }
 
+/// Does a text make a role active? A column may have that name.
+pub(super) fn sets_role(text: &[u8]) -> bool {
+    const ROLE: &[u8] = b"role";
+    let mut parts = text.windows(ROLE.len()).enumerate();
+    parts.any(|(at, part)| {
+        let (before, behind) = (
+            text[..at].trim_ascii_end(),
+            text[at + ROLE.len()..].trim_ascii_start(),
+        );
+        let set = before.len().checked_sub(3).map(|begin| &before[begin..]);
+        part.eq_ignore_ascii_case(ROLE)
+            && set.is_some_and(|set| set.eq_ignore_ascii_case(b"set"))
+            && !behind.starts_with(b"=")
+    })
+}
+
 /// The schema that a message makes the client's own; `None` if it does not.
 pub(super) fn used(message: &[u8]) -> Option<&[u8]> {
     match message.get(Header::LEN..)? {
@@ -169,6 +185,16 @@ mod tests {
             ("BEGIN", false),
         ] {
             assert_eq!(ends_transaction(text.as_bytes()), ends, "{text}");
+        }
+        for (text, is_role) in [
+            ("SET ROLE admin", true),
+            ("select 1; set\n role 'a'", true),
+            ("SET DEFAULT ROLE a FOR b", false),
+            ("UPDATE users SET role = 1", false),
+            ("SELECT role FROM users", false),
+            ("SET", false),
+        ] {
+            assert_eq!(sets_role(text.as_bytes()), is_role, "{text}");
         }
         let session = Statement::of(Class::Session);
         assert!(is_for_next_transaction(session, b"SET TRANSACTION READ ONLY"));

@@ -8,7 +8,10 @@
 //! the codec can tell the next lane all of it. Without that state the client's next request would mean
 //! something else.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 
@@ -46,9 +49,9 @@ pub(in crate::upstream) struct Dedicated {
     pub(super) count: usize,
     /// Lanes that belong to no client now; their servers keep no state.
     pub(super) idle: Vec<Idle>,
-    /// Lanes on which the server may keep only what the last request has left, those first that were left
-    /// there first.
-    pub(super) passing: VecDeque<LaneId>,
+    /// Lanes on which the server may keep only what the last request has left, by their logins, those first
+    /// that were left there first.
+    pub(super) passing: BTreeMap<u16, VecDeque<LaneId>>,
     /// Logins for which the server has no room.
     pub(in crate::upstream) full: FullLogins,
     /// The clients for which none was idle.
@@ -255,6 +258,7 @@ impl Dedicated {
 
     /// Bytes of memory that the queues take. Clients are charged for their requests in it.
     pub(in crate::upstream) fn queue_memory(&self) -> usize {
-        self.queue.capacity() * size_of::<LaneWait>() + self.passing.capacity() * size_of::<LaneId>()
+        let passing = self.passing.values().map(VecDeque::capacity).sum::<usize>();
+        self.queue.capacity() * size_of::<LaneWait>() + passing * size_of::<LaneId>()
     }
 }

@@ -26,8 +26,8 @@ impl Engine {
             return;
         };
         if !std::mem::replace(&mut lane.is_passing, true) {
-            let member = Arc::clone(&lane.member);
-            self.dedicated_of(&member).passing.push_back(id);
+            let (member, login) = (Arc::clone(&lane.member), lane.login);
+            self.dedicated_of(&member).append_passing(login, id);
         }
     }
 
@@ -40,8 +40,8 @@ impl Engine {
         takes_firm: bool,
     ) -> Option<LaneId> {
         let now = self.now;
-        for _ in 0..LOOK.min(self.dedicated_of(member).passing.len()) {
-            let id = self.dedicated_of(member).passing.pop_front()?;
+        for _ in 0..LOOK {
+            let id = self.dedicated_of(member).passing.get_mut(&login)?.pop_front()?;
             let Some(lane) = self.servers.lanes.get_mut(id) else {
                 continue;
             };
@@ -49,8 +49,13 @@ impl Engine {
                 lane.is_passing = false;
                 continue;
             };
-            let is_taken = lane.login == login
-                && lane.closes.is_none()
+            if lane.login != login {
+                // Its session has another login since.
+                let login = lane.login;
+                self.dedicated_of(member).append_passing(login, id);
+                continue;
+            }
+            let is_taken = lane.closes.is_none()
                 && now - lane.active >= SHORTEST
                 && (takes_firm && retention == Retention::Firm || retention == Retention::Loose);
             if is_taken {
@@ -59,7 +64,7 @@ impl Engine {
                 self.disown(id);
                 return Some(id);
             }
-            self.dedicated_of(member).passing.push_back(id);
+            self.dedicated_of(member).append_passing(login, id);
         }
         None
     }
@@ -99,8 +104,15 @@ impl Lane {
 }
 
 impl Dedicated {
+    fn append_passing(&mut self, login: u16, lane: LaneId) {
+        self.passing.entry(login).or_default().push_back(lane);
+    }
+
     /// Forgets a lane that has ended.
     pub(super) fn forget_passing(&mut self, lane: LaneId) {
-        self.passing.retain(|&other| other != lane);
+        self.passing.retain(|_, lanes| {
+            lanes.retain(|&other| other != lane);
+            !lanes.is_empty()
+        });
     }
 }
