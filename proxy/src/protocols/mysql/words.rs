@@ -128,7 +128,7 @@ mod tests {
 
     use super::{
         begins_read_only, begins_with, ends_transaction, is_charset, is_for_next_transaction, releases,
-        shows, used,
+        sets_role, shows, used,
     };
 
     #[test]

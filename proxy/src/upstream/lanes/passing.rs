@@ -17,7 +17,7 @@ use crate::{
 const LONGEST: Micros = Micros::secs(1);
 /// Time for which it stays its client's whoever wants it: a client that goes on at once finds what it has
 /// left.
-const SHORTEST: Micros = Micros::millis(10);
+const SHORTEST: Micros = Micros::millis(5);
 
 impl Engine {
     /// A lane stays its client's for what the last request has left there: others may take it.
