@@ -33,8 +33,9 @@ def in_use(proxy):
 
 def begun(proxy):
     """A client that keeps its connection; None if it has got none."""
-    client = connect(proxy.address, autocommit=True)
     try:
+        # The driver sends a statement of its own.
+        client = connect(proxy.address, autocommit=True)
         rows(client, "BEGIN")
         return client
     except pymysql.err.OperationalError as error:
