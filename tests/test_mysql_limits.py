@@ -105,3 +105,23 @@ def test_a_client_for_each_request_needs_no_connection_of_its_own(mysql_pair, li
             assert value(client, "SELECT 1") == 1
     # Each worker may have opened one, and one ahead.
     assert proxy.metric("dedicated_opened_total", pool="writer") <= 6
+
+
+def test_an_idle_connection_is_closed_before_its_server_does_that(mysql_pair, limited):
+    writer, _ = mysql_pair
+
+    def aborted():
+        with writer.connect() as direct:
+            return int(rows(direct, "SHOW GLOBAL STATUS LIKE 'Aborted_clients'")[0][1])
+
+    writer.run("SET GLOBAL wait_timeout = 4")
+    try:
+        proxy = limited()
+        with connect(proxy.address, autocommit=True) as client:
+            assert value(client, "SELECT 1") == 1
+            before = aborted()
+            until(lambda: not users_of(writer), "its connection is closed")
+            assert aborted() == before
+            assert value(client, "SELECT 1") == 1
+    finally:
+        writer.run("SET GLOBAL wait_timeout = DEFAULT")

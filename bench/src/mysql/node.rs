@@ -6,7 +6,7 @@ use proxima_wire::mysql::Capabilities;
 use super::answer::Answer;
 
 /// The variables of a session that has changed none.
-const SESSION: [(&str, &str); 6] = [
+const SESSION: [(&str, &str); 7] = [
     ("character_set_client", "utf8mb4"),
     ("character_set_results", "utf8mb4"),
     ("character_set_connection", "utf8mb4"),
@@ -16,7 +16,11 @@ const SESSION: [(&str, &str); 6] = [
         "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION",
     ),
     ("time_zone", "SYSTEM"),
+    ("wait_timeout", "28800"),
 ];
+
+/// The connections and the prepared statements that it takes, in one row.
+const MOST: [(&str, &str); 1] = [("100000", "100000")];
 
 const STATUS: [(&str, &str); 3] = [
     ("wsrep_ready", "ON"),
@@ -39,11 +43,12 @@ pub(super) fn answer(agreed: Capabilities, text: &[u8], out: &mut Vec<u8>) -> Re
         let (statement, more) = (statement.trim_ascii(), statements.peek().is_some());
         match statement {
             b"SELECT 1" => answer.value("1", "1", more),
+            b"SELECT @@max_connections, @@max_prepared_stmt_count" => answer.table(&MOST, more),
             b"SELECT @@wsrep_on" => answer.value("@@wsrep_on", "1", more),
             _ if statement.starts_with(b"SHOW GLOBAL STATUS ") => answer.table(&STATUS, more),
             _ if statement.starts_with(b"SHOW GLOBAL VARIABLES ") => answer.table(&VARIABLES, more),
             // Setting a variable to its own value is reported as a change.
-            _ if statement.ends_with(b"time_zone=@@time_zone") => answer.ok(&SESSION, more),
+            _ if statement.ends_with(b"wait_timeout=@@wait_timeout") => answer.ok(&SESSION, more),
             _ if statement.starts_with(b"SET ") || statement.starts_with(b"CREATE TABLE ") => {
                 answer.ok(&[], more);
             }
