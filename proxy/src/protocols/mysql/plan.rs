@@ -6,7 +6,7 @@ use proxima_wire::{
     message::Request,
     mysql::{
         Capabilities, EofPacket, Header, OkPacket, Status,
-        sql::{self, Class, Statement},
+        sql::{self, Class, Mode, Statement},
         statement_id,
     },
 };
@@ -61,7 +61,7 @@ pub(super) fn statement(session: &mut Session, request: &Request, message: &[u8]
     }
     let instead = match tracking {
         Tracking::Rest(rest) => Some(rest),
-        _ => own_number(statement, text, session.id),
+        _ => own_number(statement, text, (client.mode(), session.id)),
     };
     let plan = begin(session, statement, is_read(request), text);
     if let Some(client) = session.state.get_mut::<Client>() {
@@ -76,9 +76,9 @@ pub(super) fn statement(session: &mut Session, request: &Request, message: &[u8]
 }
 
 /// The text in place of one that selects the number of the client's connection, which is this one.
-fn own_number(statement: Statement, text: &[u8], number: u64) -> Option<Vec<u8>> {
+fn own_number(statement: Statement, text: &[u8], (mode, number): (Mode, u64)) -> Option<Vec<u8>> {
     let asks = statement.reads_session && statement.class == Class::Session && !statement.is_several;
-    asks.then(|| with_connection_id(text, number))?
+    asks.then(|| with_connection_id(text, mode, number))?
 }
 
 /// The plan for a text that may change what the proxy is told of the session. One that cannot be read binds
@@ -164,7 +164,7 @@ pub(super) fn prepare(session: &mut Session, request: &Request, message: &[u8], 
         TOO_MANY_STATEMENTS.append(1, &text, out);
         return Plan::Answer;
     }
-    let instead = own_number(statement, text, number);
+    let instead = own_number(statement, text, (client.mode(), number));
     client.preparing = Some(PreparedStatement {
         text: instead.as_deref().unwrap_or(text).into(),
         settings: Arc::new(client.settings.clone()),

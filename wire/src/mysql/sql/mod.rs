@@ -21,6 +21,7 @@ mod function;
 mod keyword;
 mod number;
 mod scan;
+mod selected_id;
 mod set;
 mod show;
 mod token;
@@ -30,6 +31,7 @@ mod verb;
 pub use charset::Charset;
 pub use class::{Class, Statement};
 use scan::Scan;
+pub use selected_id::{SelectedId, selected_ids};
 pub use set::{Assignment, assignments};
 use token::{Comments, Tokens};
 

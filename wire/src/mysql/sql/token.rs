@@ -60,7 +60,7 @@ impl Token {
 }
 
 /// Reads a text from its beginning.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Tokens<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
