@@ -16,7 +16,14 @@ pub struct PrepareOk {
 }
 
 impl PrepareOk {
-    pub(super) fn read(payload: &[u8]) -> Result<Self, Fault> {
+    /// Bytes of its payload.
+    pub const LEN: usize = 12;
+
+    /// Reads the payload of the head of such a reply.
+    ///
+    /// # Errors
+    /// It is no such head.
+    pub fn read(payload: &[u8]) -> Result<Self, Fault> {
         let mut fields = Fields::of(payload, "head of a prepared statement");
         fields.u8()?;
         let (id, columns, parameters) = (fields.u32()?, fields.u16()?, fields.u16()?);

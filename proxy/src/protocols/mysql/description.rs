@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proxima_wire::mysql::{Capabilities, Header};
+use proxima_wire::mysql::{Capabilities, Header, PrepareOk};
 
 use super::settings::Settings;
 
@@ -14,10 +14,23 @@ const LONGEST: usize = 16 * 1024;
 pub(super) struct Description {
     pub(super) text: Arc<[u8]>,
     pub(super) settings: Arc<Settings>,
+    pub(super) head: PrepareOk,
     pub(super) reply: Vec<u8>,
 }
 
 impl Description {
+    /// The description of a statement that begins with this part of a reply. `None`: the reply does not begin
+    /// so.
+    pub(super) fn of((text, settings): (Arc<[u8]>, Arc<Settings>), part: &[u8]) -> Option<Self> {
+        let head = part.get(Header::LEN..Header::LEN + PrepareOk::LEN)?;
+        Some(Self {
+            text,
+            settings,
+            head: PrepareOk::read(head).ok()?,
+            reply: part.to_vec(),
+        })
+    }
+
     /// Appends what has come behind the beginning. Returns whether the description is whole then, and short
     /// enough to be kept.
     pub(super) fn ends_with(&mut self, rest: &[u8], capabilities: Capabilities) -> bool {
@@ -25,7 +38,18 @@ impl Description {
             return false;
         }
         self.reply.extend_from_slice(rest);
-        packets(&self.reply).is_some_and(|count| Some(count) == expected(&self.reply, capabilities))
+        packets(&self.reply) == Some(self.packets(capabilities))
+    }
+
+    /// The number of packets that the first one announces: definitions of parameters and of columns, each
+    /// followed by an EOF packet where both ends have not agreed to do without.
+    fn packets(&self, capabilities: Capabilities) -> usize {
+        let end = usize::from(!capabilities.has(Capabilities::DEPRECATE_EOF));
+        let definitions = |count: u16| match count {
+            0 => 0,
+            count => usize::from(count) + end,
+        };
+        1 + definitions(self.head.parameters) + definitions(self.head.columns)
     }
 
     /// Bytes of memory that it takes beside the statement.
@@ -34,7 +58,7 @@ impl Description {
     }
 }
 
-/// The number of packets, if the last one is whole.
+/// The number of packets in these bytes, if the last one is whole.
 fn packets(mut reply: &[u8]) -> Option<usize> {
     let mut count = 0;
     while let Some((header, payload)) = reply.split_first_chunk() {
@@ -42,19 +66,6 @@ fn packets(mut reply: &[u8]) -> Option<usize> {
         count += 1;
     }
     reply.is_empty().then_some(count)
-}
-
-/// The number of packets that the first one announces: definitions of parameters and of columns, each followed
-/// by an EOF packet where both ends have not agreed to do without.
-fn expected(reply: &[u8], capabilities: Capabilities) -> Option<usize> {
-    let number = |at: usize| {
-        Some(usize::from(u16::from_le_bytes(
-            reply.get(at..at + 2)?.try_into().ok()?,
-        )))
-    };
-    let end = usize::from(!capabilities.has(Capabilities::DEPRECATE_EOF));
-    let definitions = |count: usize| if count > 0 { count + end } else { 0 };
-    Some(1 + definitions(number(9)?) + definitions(number(11)?))
 }
 
 #[cfg(test)]
@@ -81,11 +92,8 @@ mod tests {
 
     fn is_whole(columns: u8, parameters: u8, follow: usize, capabilities: Capabilities) -> bool {
         let (head, rest) = reply(columns, parameters, follow);
-        let mut description = Description {
-            text: Arc::from(&b"SELECT"[..]),
-            settings: Arc::default(),
-            reply: head,
-        };
+        let key = (Arc::from(&b"SELECT"[..]), Arc::default());
+        let mut description = Description::of(key, &head).unwrap();
         description.ends_with(&rest, capabilities)
     }
 

@@ -205,35 +205,30 @@ impl Lane {
 
     /// The server has prepared a statement. `part`: its reply, the head of it, or what follows that.
     pub(super) fn has_prepared(&mut self, part: &[u8]) {
-        let (description, rest) = match (self.telling.statement.take(), self.telling.description.take()) {
-            (Some((text, settings)), _) => {
-                let word = |at: usize| part.get(at..at + 2)?.try_into().ok().map(u16::from_le_bytes);
-                let (Some(low), Some(high), Some(parameters)) = (word(5), word(7), word(11)) else {
-                    return;
-                };
-                let number = u32::from(high) << 16 | u32::from(low);
-                let closed = self.statements.add((&text, &settings), number, parameters);
-                self.closing.extend(closed);
-                let description = Description {
-                    text,
-                    settings,
-                    reply: part.to_vec(),
-                };
-                (description, &b""[..])
-            }
-            (None, Some(description)) => (description, part),
-            (None, None) => return,
+        let (begun, rest) = match (self.telling.statement.take(), self.telling.description.take()) {
+            (Some(statement), _) => (Description::of(statement, part), &b""[..]),
+            (None, begun) => (begun, part),
         };
-        let mut description = description;
+        let Some(mut description) = begun else {
+            return;
+        };
+        if rest.is_empty() {
+            let Description {
+                text, settings, head, ..
+            } = &description;
+            let closed = self.statements.add((text, settings), head.id, head.parameters);
+            self.closing.extend(closed);
+        }
         match description.ends_with(rest, self.capabilities) {
             true => {
                 let Description {
                     text,
                     settings,
                     reply,
-                } = description;
+                    ..
+                } = &description;
                 let changes = self.schema_changes.get();
-                self.statements.describe((&text, &settings), &reply, changes);
+                self.statements.describe((text, settings), reply, changes);
             }
             false if rest.is_empty() => self.telling.description = Some(description),
             false => {}
