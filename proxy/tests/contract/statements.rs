@@ -204,6 +204,8 @@ fn lanes_of_all_workers_are_bounded_together() {
         let mut late = Client::each(proxy.address);
         let answer = ask(&mut late, "GET k");
         assert!(answer.contains("(dedicated.total) are in use"), "{answer}");
+        // It waits no more: other workers need give nothing back.
+        assert!(!proxy.members[0].health.quota().is_wanted(QuotaWish::Nothing));
         assert_eq!(ask(&mut holders[1], "FREE k"), "+");
         assert!(ask(&mut late, "GET k").starts_with("= "));
         // Another worker wants one, and this one has an idle one: it is given back.

@@ -143,7 +143,7 @@ impl Engine {
                 }
             }
             self.servers.queued -= 1;
-            self.count_wait(&queued);
+            self.end_queued(&queued);
             self.clients.charge_for_lane(owner, queued.wants.memory(), 0);
             match &queued.wants {
                 _ if !is_up => {
@@ -190,10 +190,12 @@ impl Engine {
         dedicated.queue.remove(at)
     }
 
-    /// Counts the time of a wait that is over.
-    fn count_wait(&mut self, queued: &LaneWait) {
+    /// A wait is over, as this request has left the queue: its time is counted, and the worker may want no more
+    /// lanes.
+    fn end_queued(&mut self, queued: &LaneWait) {
         let waited = self.now - queued.since;
         self.metrics.queued(queued.member.pool.id, waited.0);
+        self.note_wish(&queued.member);
     }
 
     /// Fails the requests that wait for a lane to this member, none of which was sent.
@@ -203,7 +205,7 @@ impl Engine {
         let queue = dedicated.map(|dedicated| take(&mut dedicated.queue));
         for queued in queue.unwrap_or_default() {
             self.servers.queued -= 1;
-            self.count_wait(&queued);
+            self.end_queued(&queued);
             self.clients
                 .charge_for_lane(queued.client, queued.wants.memory(), 0);
             let failed = Failed::at(&queued.member.address, Outcome::Ejected, CLOSED);
@@ -229,7 +231,7 @@ impl Engine {
         }
         self.servers.queued -= left.len();
         for queued in left {
-            self.count_wait(&queued);
+            self.end_queued(&queued);
             // A step of the tree may wait for this request.
             let failed = Failed::here(Outcome::ClientError, "its client left");
             self.fail_wants(client, &queued.wants, &failed);
@@ -256,7 +258,7 @@ impl Engine {
         }
         self.servers.queued -= late.len();
         for (words, queued) in late {
-            self.count_wait(&queued);
+            self.end_queued(&queued);
             self.clients
                 .charge_for_lane(queued.client, queued.wants.memory(), 0);
             if !self.answer_full(words, &queued.wants) {
