@@ -1,12 +1,16 @@
 """Connections to a server are limited for all workers together, and every statement gets one in its turn."""
 
 import concurrent.futures
+import functools
+import json
+import threading
 
 import pymysql
 import pytest
 
+from harness import mysql_raw as raw
 from harness import until
-from harness.split import connect, made, rows, users_of, value, wait_for_members
+from harness.split import PASSWORDS, connect, made, rows, runs, users_of, value, wait_for_members
 
 pytestmark = pytest.mark.either_io
 
@@ -29,6 +33,10 @@ def limited(mysql_pair, proxima, tmp_path):
 
 def in_use(proxy):
     return proxy.metric("dedicated_lanes", pool="writer")
+
+
+def waiting(proxy):
+    return proxy.metric("dedicated_queued", pool="writer")
 
 
 def begun(proxy):
@@ -62,18 +70,89 @@ def test_statements_of_many_clients_of_all_workers_take_turns_on_few_connections
     assert proxy.metric("dedicated_refusals_total", pool="writer") == 0
 
 
+def workers_of(proxy):
+    """The worker of each session, by the number of the session."""
+    listed = json.loads(proxy.http("/mysql/sessions")[1])["sessions"]
+    return {session["number"]: session["worker"] for session in listed}
+
+
 def test_a_worker_below_its_share_gets_a_connection_of_one_that_has_more(mysql_pair, limited):
-    """Clients that keep nothing have all connections, whichever worker they are at."""
-    proxy = limited(total=4, wait="30s")
-    busy = [connect(proxy.address, autocommit=True) for _ in range(12)]
-    with concurrent.futures.ThreadPoolExecutor(12) as clients:
-        for _ in range(5):
-            asked = [clients.submit(rows, client, "SELECT SLEEP(0.01)") for client in busy]
-            with connect(proxy.address, autocommit=True) as late:
-                assert value(late, "SELECT 1") == 1
-            assert all(one.result() for one in asked)
-    for client in busy:
+    """The clients of one worker keep all connections busy until one of the other has been served."""
+    proxy = limited(total=4, wait="10s")
+    clients = [connect(proxy.address, autocommit=True) for _ in range(24)]
+    workers = workers_of(proxy)
+    busy = [client for client in clients if workers[client.thread_id()] == 0][:8]
+    late = next(client for client in clients if workers[client.thread_id()] == 1)
+    assert len(busy) > 4
+    is_served = threading.Event()
+
+    def goes_on(client):
+        count = 0
+        while not is_served.is_set():
+            rows(client, "SELECT SLEEP(0.01)")
+            count += 1
+        return count
+
+    with concurrent.futures.ThreadPoolExecutor(len(busy)) as pool:
+        going = [pool.submit(goes_on, client) for client in busy]
+        try:
+            # The first worker has them all.
+            until(lambda: in_use(proxy) == 4 and waiting(proxy) > 0, "all connections are in use")
+            assert value(late, "SELECT 1") == 1
+        finally:
+            is_served.set()
+        assert all(one.result() for one in going)
+    for client in clients:
         client.close()
+
+
+def test_kill_has_a_connection_besides_when_all_are_in_use(mysql_pair, limited):
+    proxy = limited(total=1, wait="10s")
+    writer, _ = mysql_pair
+    with connect(proxy.address, autocommit=True) as other:
+        with raw.Connection(proxy.address) as sleeps:
+            sleeps.write(raw.QUERY, "SELECT SLEEP(50)")
+            until(lambda: runs(writer, "SLEEP(50)"), "it runs")
+            rows(other, f"KILL QUERY {sleeps.greeting.number}")
+            assert raw.numbers(sleeps.reply()) in ([1317], [])
+
+
+def test_logins_that_fail_at_the_server_harm_no_other_account(mysql_pair, proxima, tmp_path):
+    """The file of users has another password of one of them than the server."""
+    users = {"app": {"password": PASSWORDS["app"]}, "other": {"password": "not the server's"}}
+    config = made(tmp_path, *mysql_pair, [{"reads": "writer"}], users)
+    config["pools"]["writer"]["dedicated"] = {"total": 2, "wait": "10s"}
+    proxy = proxima(config)
+    wait_for_members(proxy, *mysql_pair)
+    is_over = threading.Event()
+
+    def fails():
+        while not is_over.is_set():
+            with pytest.raises(pymysql.err.OperationalError) as caught:
+                connect(proxy.address, "other", password="not the server's", autocommit=True)
+            assert caught.value.args[0] == 1045
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        failing = [pool.submit(fails) for _ in range(6)]
+        try:
+            for number in range(100):
+                with connect(proxy.address, autocommit=True) as client:
+                    assert value(client, f"SELECT {number}") == number
+        finally:
+            is_over.set()
+        assert [one.result() for one in failing] == [None] * 6
+    assert all(proxy.member(server.address)["state"] == "up" for server in mysql_pair)
+
+
+def test_a_connection_that_is_reset_is_counted(mysql_pair, limited):
+    proxy = limited(total=1)
+    with connect(proxy.address, autocommit=True) as client:
+        rows(client, "SET @x = 1")
+    counted = functools.partial(proxy.metric, "own_requests_total", pool="writer", command="reset")
+    until(lambda: counted() == 1, "the connection is reset")
+    with connect(proxy.address, autocommit=True) as client:
+        assert value(client, "SELECT @x") is None
+    assert proxy.metric("dedicated_opened_total", pool="writer") == 1
 
 
 def test_a_server_tells_how_many_connections_clients_may_have(mysql_pair, limited):
@@ -123,9 +202,8 @@ def test_an_idle_connection_is_closed_before_its_server_does_that(mysql_pair, li
 
         with connect(proxy.address, autocommit=True) as client:
             assert value(client, "SELECT 1") == 1
-            until(is_closed, "its connection is closed")
-            # The server would have closed it in its eighth second.
-            assert ages and max(ages) < 7
-            assert value(client, "SELECT 1") == 1
+        # No client is left, and the server would close it in its eighth second.
+        until(is_closed, "its connection is closed")
+        assert ages and max(ages) < 7
     finally:
         writer.run("SET GLOBAL wait_timeout = DEFAULT")

@@ -176,10 +176,12 @@ impl Engine {
         }
     }
 
-    /// Returns whether anything waits for servers, for requests under way or for changes of copies.
+    /// Returns whether anything waits for servers, for requests under way or for changes of copies, or
+    /// connections have to end in time.
     #[inline]
     pub fn waits(&self) -> bool {
         self.servers.is_awaited()
+            || self.servers.has_dedicated()
             || self.router.holds_requests()
             || self.copies.is_unsettled()
             || self.copies.waits_for_peers()

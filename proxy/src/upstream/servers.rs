@@ -31,6 +31,8 @@ pub struct Servers {
     pub(super) woken: Vec<LaneId>,
     /// Requests that wait for a dedicated lane.
     pub(super) queued: usize,
+    /// Dedicated lanes to all servers.
+    pub(super) dedicated: usize,
     /// Commands so far that let their clients wait.
     pub(super) arrivals: u64,
     /// The client whose upload is being dispatched.
@@ -94,6 +96,12 @@ impl Servers {
     #[inline]
     pub(crate) fn is_awaited(&self) -> bool {
         self.in_flight > 0 || self.queued > 0 || self.cancels > 0
+    }
+
+    /// Does any dedicated lane have to end in time, or be given to another worker that wants it?
+    #[inline]
+    pub(crate) fn has_dedicated(&self) -> bool {
+        self.dedicated > 0
     }
 
     /// Does this member serve requests on any lane?

@@ -175,7 +175,7 @@ impl ServerSide for Mysql {
     fn reset(&self, lane: &mut StateSlot, out: &mut Vec<u8>) -> Option<u16> {
         let lane = lane.get_mut::<Lane>().filter(|lane| !lane.is_unknown)?;
         lane.append_reset(out);
-        Some(commands::RESET_CONNECTION)
+        Some(commands::REPLAY_RESET)
     }
 
     /// Three quarters of the time after which the server closes a connection.

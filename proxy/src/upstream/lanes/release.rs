@@ -1,6 +1,6 @@
 //! The end of a client's use of a dedicated lane: the lane is reset, given to another client, or closed.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use super::{close::CLOSED, dedicated::Idle};
 use crate::{
@@ -148,6 +148,7 @@ impl Engine {
 
     /// A dedicated lane has ended: the state that the server kept for its client is lost.
     pub(in crate::upstream) fn lost(&mut self, id: LaneId, lane: &Lane) {
+        self.servers.dedicated -= 1;
         let dedicated = self.dedicated_of(&lane.member);
         dedicated.count -= 1;
         dedicated.idle.retain(|idle| idle.lane != id);
@@ -200,12 +201,12 @@ impl Engine {
                     .then(|| dedicated.idle.len().div_ceil(2))
             });
             gone.extend(idle.enumerate().filter_map(|(at, (id, lane))| {
+                // The server counts from its last answer.
                 let limit = lane.member.protocol.idle_limit(&lane.state);
-                let limit = limit
-                    .unwrap_or(Duration::MAX)
-                    .min(lane.member.dedicated.idle_timeout);
+                let ends = limit.is_some_and(|limit| now - lane.active > Micros::from(limit));
+                let rests = now - lane.free > Micros::from(lane.member.dedicated.idle_timeout);
                 let is_wanted = wanted.is_some_and(|wanted| at < wanted);
-                (is_wanted || now - lane.free > Micros::from(limit)).then_some(id)
+                (is_wanted || ends || rests).then_some(id)
             }));
             let waiting = dedicated.queue.front();
             served.extend(waiting.map(|queued| Arc::clone(&queued.member)));

@@ -49,6 +49,7 @@ impl Engine {
             return None;
         }
         dedicated.count += 1;
+        self.servers.dedicated += 1;
         self.metrics.member(member.id).dedicated_opened += 1;
         let id = self.open_lane(member, login, false);
         if let Some(lane) = self.servers.lanes.get_mut(id) {
