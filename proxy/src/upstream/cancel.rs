@@ -83,7 +83,7 @@ impl Engine {
                 ..cancel
             }),
             None => {
-                // Who asked may have left.
+                // The client that asked may have left.
                 let _ = done.send(true);
             }
         }

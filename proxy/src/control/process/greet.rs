@@ -45,6 +45,7 @@ pub(in crate::control) fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &st
 /// each login that clients choose, and MySQL gets some for a moment when clients log in.
 fn connections(member: &Member, workers: usize) -> usize {
     let Dedicated { max, total, .. } = member.dedicated;
+    let total = total.or_else(|| member.health.quota().offered());
     let dedicated = total.unwrap_or(u32::MAX).min(max.saturating_mul(workers as u32)) as usize;
     match member.protocol.name() {
         // Clients of RESP2 and of RESP3 have a shared connection each.
