@@ -2,6 +2,8 @@
 
 use proxima_wire::mysql::Capabilities;
 
+use crate::mysql::COMMON;
+
 /// A driver, or a library above one.
 pub(super) struct Driver {
     /// The capabilities of its login.
@@ -16,16 +18,6 @@ impl Driver {
         self.capabilities.has(Capabilities::DEPRECATE_EOF)
     }
 }
-
-/// The capabilities that all of them ask for.
-const COMMON: Capabilities = Capabilities::MYSQL
-    .with(Capabilities::LONG_FLAG)
-    .with(Capabilities::CONNECT_WITH_DB)
-    .with(Capabilities::PROTOCOL_41)
-    .with(Capabilities::TRANSACTIONS)
-    .with(Capabilities::SECURE_CONNECTION)
-    .with(Capabilities::MULTI_RESULTS)
-    .with(Capabilities::PLUGIN_AUTH);
 
 /// The capabilities of mysqlclient, which is the C library.
 const MYSQLCLIENT: Capabilities = COMMON

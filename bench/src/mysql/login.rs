@@ -13,16 +13,18 @@ use super::{
     statements::Statements,
 };
 
-/// The capabilities that a client asks for; drivers of today ask for these and more.
-const WANTED: Capabilities = Capabilities::MYSQL
+/// The capabilities that drivers of today have in common.
+pub(crate) const COMMON: Capabilities = Capabilities::MYSQL
     .with(Capabilities::LONG_FLAG)
     .with(Capabilities::CONNECT_WITH_DB)
     .with(Capabilities::PROTOCOL_41)
     .with(Capabilities::TRANSACTIONS)
     .with(Capabilities::SECURE_CONNECTION)
     .with(Capabilities::MULTI_RESULTS)
+    .with(Capabilities::PLUGIN_AUTH);
+/// The capabilities that a client asks for.
+const WANTED: Capabilities = COMMON
     .with(Capabilities::PS_MULTI_RESULTS)
-    .with(Capabilities::PLUGIN_AUTH)
     .with(Capabilities::DEPRECATE_EOF);
 /// The largest packet that a client takes, in bytes.
 const LARGEST: u32 = 1 << 24;

@@ -18,7 +18,7 @@ mod table;
 pub(crate) mod transaction;
 
 pub(crate) use client::log_in;
-pub(crate) use login::Login;
+pub(crate) use login::{COMMON, Login};
 pub(crate) use server::Conversation;
 pub(crate) use statements::Statements;
 pub(crate) use table::fill;
