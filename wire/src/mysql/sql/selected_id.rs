@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn quotes_are_read_as_the_session_reads_them() {
-        let text = r"SELECT 'x\', 'connection_id(), ' y";
+        let text = r"SELECT 'x\', ', connection_id(), '-- '";
         assert_eq!(found(text, Mode::default()), [("connection_id()", false)]);
         let plain = Mode {
             no_backslash_escapes: true,
