@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import pathlib
@@ -12,7 +13,7 @@ import zlib
 
 import pytest
 
-from harness import ports, split
+from harness import galera_door, ports, split
 from harness.fleet import Fleet, Node
 from harness.galera import Cluster, why_not
 from harness.mcrouter import Router, written
@@ -240,6 +241,12 @@ def galera_alone(galera_cluster):
     """The same, while no other test has the cluster. What the test breaks is repaired behind it."""
     with galera_cluster.used(alone=True) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def before(proxima, tmp_path):
+    """Starts a proxy before a cluster."""
+    return functools.partial(galera_door.begin, proxima, tmp_path)
 
 
 @pytest.fixture(params=[1, 4], ids=["one-thread", "four-threads"])

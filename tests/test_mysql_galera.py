@@ -11,14 +11,9 @@ import pytest
 
 from harness import TRIES, ports, until
 from harness.galera import rows
+from harness.galera_door import WHO
 
 pytestmark = [pytest.mark.either_io, pytest.mark.timeout(300)]
-
-MONITOR = "monitor_of_proxima"
-"""The account with which the proxy asks servers itself. It may log in, and nothing else."""
-
-WHO = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_VARIABLES WHERE VARIABLE_NAME = 'WSREP_NODE_NAME'"
-"""A read that tells which server has answered it."""
 
 ROUNDS = 15 * TRIES
 
@@ -28,58 +23,6 @@ def unverified():
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
-
-
-class Door:
-    """The addresses of a proxy before a cluster: one that splits, one for reads alone, one with old
-    reads, and one whose users the servers know."""
-
-    def __init__(self, proxy, account):
-        self.proxy, self.account = proxy, account
-
-    def connect(self, listener=0, **options):
-        host, port = self.proxy.addresses[listener].rsplit(":", 1)
-        usual = {"user": self.account.name, "password": self.account.password, "database": self.account.name}
-        usual |= {"charset": "utf8mb4", "autocommit": True}
-        return pymysql.connect(host=host, port=int(port), **{**usual, **options})
-
-    def who(self, statement=WHO, **options):
-        """The server that answers a session's first read."""
-        with self.connect(**options) as client:
-            return rows(client, statement)[0][0]
-
-    def writer(self):
-        """The server that takes writes."""
-        return self.who(f"{WHO} FOR UPDATE")
-
-
-@pytest.fixture
-def before(proxima, tmp_path):
-    """Starts a proxy before a cluster."""
-
-    def start(cluster, workers=2, **keys):
-        cluster.nodes[0].run(f"CREATE USER IF NOT EXISTS {MONITOR} IDENTIFIED BY 'monitor'")
-        for node in cluster.nodes:
-            assert node.barrier(), f"{node.name} knows the account"
-        account = cluster.account
-        (tmp_path / "users.yaml").write_text(f"{account.name}: {{password: {account.password}}}\n")
-        (tmp_path / "monitor").write_text("monitor\n")
-        listener = {"protocol": "mysql", "route": "db", "users": "users.yaml"}
-        listeners = [
-            {"address": ports.address(), **listener, **more}
-            for more in ({}, {"writes": "rejected"}, {"consistency": "eventual"}, {"users": "server"})
-        ]
-        # On a busy machine servers have much time to answer.
-        pool = {"protocol": "mysql", "user": MONITOR, "password_file": "monitor", "timeout": "20s"}
-        pool |= {"servers": [node.address for node in cluster.nodes], "galera": True, **keys}
-        proxy = proxima({"workers": workers, "listeners": listeners, "pools": {"db": pool}})
-        door = Door(proxy, account)
-        with door.connect() as client:
-            client.query("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT)")
-            client.query("INSERT INTO t VALUES (1, 0)")
-        return door
-
-    return start
 
 
 @contextlib.contextmanager
