@@ -18,6 +18,8 @@ pub(super) struct Link {
     protocol: Protocol,
     timeout: Duration,
     stream: Option<TcpStream>,
+    /// The number of connections that were made so far.
+    connections: u32,
 }
 
 impl Link {
@@ -27,7 +29,13 @@ impl Link {
             protocol: options.protocol,
             timeout: options.timeout,
             stream: None,
+            connections: 0,
         }
+    }
+
+    /// The number of the present connection, or of the last one.
+    pub(super) const fn connection(&self) -> u32 {
+        self.connections
     }
 
     /// Stores `value` for `ttl` seconds; 0: for ever.
@@ -108,6 +116,7 @@ impl Link {
                 stream.set_nodelay(true)?;
                 stream.set_write_timeout(Some(self.timeout))?;
                 stream.set_read_timeout(Some(self.timeout))?;
+                self.connections += 1;
                 self.stream.insert(self.enter(stream)?)
             }
         };

@@ -16,6 +16,7 @@ mod mysql;
 mod options;
 mod reader;
 mod report;
+mod shown;
 mod tally;
 pub(crate) mod value;
 mod writer;

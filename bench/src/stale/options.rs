@@ -40,6 +40,9 @@ const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// table `bench` of the database `proxima_bench`, which the user `app` (password `secret`) may make; rows of
 /// the run are deleted at its end.
 ///
+/// A read goes backwards that brings an older version than an earlier one on the same connection. Such reads
+/// are counted, stale or not.
+///
 /// The longest spell is the longest time, from the beginning of a write that failed, in which no write to the
 /// same key was acknowledged. Ctrl-C ends the run early, with its report.
 ///

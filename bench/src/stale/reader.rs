@@ -2,15 +2,15 @@
 
 use rand::{RngExt, SeedableRng, rngs::SmallRng};
 
-use super::{Run, answer::Failure, ledger::Verdict, link::Link, tally::StaleRead, value};
+use super::{Run, answer::Failure, ledger::Verdict, link::Link, shown::Shown, tally::StaleRead, value};
 
 /// Reads until the run is over: the key that was acknowledged last and any key, in turn.
 pub(super) fn run(run: &Run<'_>, number: u32) {
     let options = run.options;
     let addresses = options.read_addresses();
-    let mut links: Vec<Link> = addresses
+    let mut links: Vec<(Link, Shown)> = addresses
         .iter()
-        .map(|address| Link::new(*address, options))
+        .map(|address| (Link::new(*address, options), Shown::new(options.keys)))
         .collect();
     let mut random = SmallRng::seed_from_u64(u64::from(number));
     for turn in number as usize.. {
@@ -30,7 +30,7 @@ pub(super) fn run(run: &Run<'_>, number: u32) {
 }
 
 /// One read; whether it failed.
-fn read(run: &Run<'_>, link: &mut Link, key: u32) -> bool {
+fn read(run: &Run<'_>, (link, shown): &mut (Link, Shown), key: u32) -> bool {
     let name = &run.keys[key as usize];
     let read = run.ledger.begin_read(key);
     let answer = link.get(name);
@@ -53,6 +53,9 @@ fn read(run: &Run<'_>, link: &mut Link, key: u32) -> bool {
         tally.read_failed(link.address, Failure::Wrong(words));
         return false;
     };
+    if shown.note(link.connection(), key, version) {
+        tally.counts.backward_reads += 1;
+    }
     match run.ledger.judge(key, &read, version) {
         Verdict::Fresh => {}
         Verdict::Stale { age, acknowledged } => tally.stale(StaleRead {

@@ -89,6 +89,10 @@ impl<'a> Report<'a> {
                 println!("    at {address}: {count}");
             }
         }
+        println!(
+            "  reads older than what their connection had read before: {}",
+            counts.backward_reads
+        );
         println!("  misses: {}", counts.misses);
         println!(
             "  writes refused: {}, lost: {}",

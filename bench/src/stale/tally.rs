@@ -22,6 +22,8 @@ pub(super) struct Counts {
     pub(super) lost_reads: u64,
     /// Reads that brought a version older than they may.
     pub(super) stale_reads: u64,
+    /// Reads that brought an older version than their connection had been shown before.
+    pub(super) backward_reads: u64,
     /// Replies and values that no server sends.
     pub(super) wrong: u64,
 }
