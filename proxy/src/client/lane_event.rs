@@ -20,6 +20,8 @@ pub(crate) enum LaneEvent<'a> {
         /// Its bytes.
         bytes: &'a [u8],
     },
+    /// A reply in parts to this command of the client has begun.
+    Begun(u16),
     /// The server has sent a message that no request has asked for.
     Pushed(&'a [u8]),
     /// The server sends more than the client may have buffered.
@@ -44,7 +46,8 @@ impl Engine {
                 command,
                 reply,
                 bytes,
-            } => self.clients.note_reply(owner, command, reply, bytes),
+            } => self.clients.note_reply(owner, member, command, (reply, bytes)),
+            LaneEvent::Begun(command) => self.clients.note_begin(owner, member, command),
             LaneEvent::Pushed(bytes) if is_subscribed => self.push_to_subscriber(owner, lane, bytes),
             LaneEvent::Pushed(bytes) => {
                 // A client that does not read fast enough is closed, as its server would do.

@@ -80,11 +80,25 @@ impl Clients {
     }
 
     /// Notes a reply that has come on the client's own lane.
-    pub(super) fn note_reply(&mut self, id: ClientId, command: u16, reply: &Reply, bytes: &[u8]) {
+    pub(super) fn note_reply(
+        &mut self,
+        id: ClientId,
+        member: &Member,
+        command: u16,
+        (reply, bytes): (&Reply, &[u8]),
+    ) {
         if let Some(client) = self.table.get_mut(id) {
-            client
-                .protocol
-                .answered(client.session.or(&mut Session::default()), command, reply, bytes);
+            let (mut new, by) = (Session::default(), member.replier());
+            let session = client.session.or(&mut new);
+            client.protocol.answered(session, &by, command, reply, bytes);
+        }
+    }
+
+    /// Notes the first bytes of a reply in parts.
+    pub(super) fn note_begin(&mut self, id: ClientId, member: &Member, command: u16) {
+        if let Some(client) = self.table.get_mut(id) {
+            let (mut new, by) = (Session::default(), member.replier());
+            client.protocol.begins(client.session.or(&mut new), &by, command);
         }
     }
 }

@@ -115,6 +115,8 @@ pub struct Proxy {
     register: Arc<Register>,
     store: Arc<Store>,
     started: Instant,
+    /// The time since 1970 at which it started.
+    since_epoch: Micros,
     io: Io,
     protocols: Protocols,
     /// Runs the tasks of the control thread, repairs of copies among them.
@@ -189,6 +191,11 @@ impl Proxy {
     /// Time since the start.
     pub fn uptime(&self) -> Duration {
         self.started.elapsed()
+    }
+
+    /// The present time, since 1970, on the clock of the workers' turns, which never goes back.
+    pub(in crate::control) fn now(&self) -> Micros {
+        self.since_epoch + self.started.elapsed().into()
     }
 
     /// The back end that the workers use.

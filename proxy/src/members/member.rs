@@ -11,7 +11,9 @@ use socket2::SockAddr;
 use super::{Distance, DistanceSource, Draining, Health, Pool, SelfDescription, ServerIdentity};
 use crate::{
     config::schema::{Dedicated, KeepAlive},
-    protocol::{Answerer, CopySupport, Credentials, End, MemberNote, Protocol, ReachedCount, Transform},
+    protocol::{
+        Answerer, CopySupport, Credentials, End, MemberNote, Protocol, ReachedCount, Replier, Transform,
+    },
     tls::Connector,
 };
 
@@ -85,6 +87,15 @@ impl Member {
             position,
             address: &self.address,
             is_up: self.is_up(),
+            reached: &self.reached,
+            noted: &self.noted,
+        }
+    }
+
+    /// This member as the source of a reply.
+    pub fn replier(&self) -> Replier<'_> {
+        Replier {
+            count: &self.pool.count,
             reached: &self.reached,
             noted: &self.noted,
         }

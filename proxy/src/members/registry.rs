@@ -404,6 +404,8 @@ fn one_writer(spec: &OneWriterSpec) -> OneWriter {
         wait: spec.wait,
         reads: spec.reads,
         donors: spec.donors,
+        read_wait: spec.read_wait,
+        read_age: spec.read_age,
     }
 }
 

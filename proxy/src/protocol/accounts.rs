@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
+use super::Consistency;
+
 /// The users that clients of a listener may be.
 pub trait Accounts: Send + Sync {
     /// The secret that a client has to know to be this user. Nothing shows it. `None` if there is no such
@@ -19,8 +21,8 @@ pub trait Accounts: Send + Sync {
 pub struct Terms {
     /// The most clients of the process that may be this user at a time; `None` without a limit.
     pub clients: Option<u32>,
-    /// Reads wait for nothing; `None` if the listener decides.
-    pub is_eventual: Option<bool>,
+    /// How fresh reads are; `None` if the listener decides.
+    pub consistency: Option<Consistency>,
 }
 
 /// One secret, which every user of a listener has: the password in its configuration.

@@ -6,7 +6,7 @@ use proxima_wire::message::{Bad, Class, NextKey, Outcome, Reply, Request};
 
 use super::{
     Admission, AdmissionContext, ConnectionFacts, Control, DeclaredCommands, Failed, Join, Plan,
-    ProcessCounters, ServerAnswer, Session, StateSlot,
+    ProcessCounters, Replier, ServerAnswer, Session, StateSlot,
 };
 
 /// A protocol's client side: first the methods that every protocol must have, then those with a default.
@@ -167,9 +167,13 @@ pub trait ClientSide: Send + Sync {
 
     /// Notes in the session what the server keeps for the client after this reply on a dedicated lane. The
     /// bytes are the complete reply, or its head or last part if it is large, or a part with a trailer, as
-    /// the server has sent them: [`finish`](super::ServerSide::finish) sees them behind this. By default
-    /// nothing changes.
-    fn answered(&self, _: &mut Session, _command: u16, _: &Reply, _bytes: &[u8]) {}
+    /// the server has sent them: [`finish`](super::ServerSide::finish) sees them behind this. No byte of them
+    /// has left yet. By default nothing changes.
+    fn answered(&self, _: &mut Session, _by: &Replier<'_>, _command: u16, _: &Reply, _bytes: &[u8]) {}
+
+    /// The first bytes of a reply in parts have come, and are handed on as they are. By default nothing
+    /// changes.
+    fn begins(&self, _: &mut Session, _by: &Replier<'_>, _command: u16) {}
 
     /// Is a reply with this outcome kept from a client that asked for quiet? By default every one is: such a
     /// client reads no reply, and would take this one for the answer to its next request.

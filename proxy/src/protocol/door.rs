@@ -1,5 +1,7 @@
 //! The door of a listener: the part that it serves of a protocol whose servers follow one that takes writes.
 
+use super::Consistency;
+
 /// The rights of a listener's clients, and the freshness of their reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Door {
@@ -7,8 +9,8 @@ pub struct Door {
     pub rejects_writes: bool,
     /// Every request goes to the server that takes writes.
     pub reads_at_writer: bool,
-    /// Reads wait for nothing.
-    pub is_eventual: bool,
+    /// How fresh reads are.
+    pub consistency: Consistency,
     /// Nobody is served who speaks plainly.
     pub requires_tls: bool,
 }
@@ -17,23 +19,33 @@ impl Door {
     /// All is served, and reads are fresh.
     pub const OPEN: Self = Self::of(0);
     /// The number of different doors.
-    pub const COUNT: usize = 16;
+    pub const COUNT: usize = 32;
 
     /// The number of this door.
     pub const fn number(self) -> usize {
-        (self.requires_tls as usize) << 3
-            | (self.rejects_writes as usize) << 2
-            | (self.reads_at_writer as usize) << 1
-            | self.is_eventual as usize
+        (self.requires_tls as usize) << 4
+            | (self.rejects_writes as usize) << 3
+            | (self.reads_at_writer as usize) << 2
+            | match self.consistency {
+                Consistency::Strict => 0,
+                Consistency::Causal => 1,
+                Consistency::Session => 2,
+                Consistency::Eventual => 3,
+            }
     }
 
     /// The door with this number.
     pub const fn of(number: usize) -> Self {
         Self {
-            rejects_writes: number & 4 != 0,
-            reads_at_writer: number & 2 != 0,
-            is_eventual: number & 1 != 0,
-            requires_tls: number & 8 != 0,
+            rejects_writes: number & 8 != 0,
+            reads_at_writer: number & 4 != 0,
+            consistency: match number & 3 {
+                0 => Consistency::Strict,
+                1 => Consistency::Causal,
+                2 => Consistency::Session,
+                _ => Consistency::Eventual,
+            },
+            requires_tls: number & 16 != 0,
         }
     }
 }

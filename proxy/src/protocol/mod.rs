@@ -13,6 +13,7 @@ mod cacheable;
 mod channels;
 mod client;
 mod connection_facts;
+mod consistency;
 mod control;
 mod copy_support;
 mod counters;
@@ -55,6 +56,7 @@ pub use self::{
     channels::Channels,
     client::ClientSide,
     connection_facts::ConnectionFacts,
+    consistency::Consistency,
     control::{Control, Ending, NearCounters},
     copy_support::CopySupport,
     counters::ProcessCounters,
@@ -72,7 +74,7 @@ pub use self::{
     plan::Plan,
     pool::{
         Answerer, HoldLimit, MemberFacts, Monitor, OneWriter, PoolMembers, PoolQuestion, PoolRequest,
-        PoolSettings, PoolState,
+        PoolSettings, PoolState, Replier,
     },
     pool_changes::{PoolChanges, Wakers},
     pool_orders::PoolOrders,

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use proxima_wire::message::{Class, Request};
 
 use super::{
-    Credentials, Failed, MemberNote, PoolChanges, PoolCount, PoolOrders, ReachedCount, RoleStatus,
+    Credentials, Failed, MemberNote, PoolChanges, PoolCount, PoolOrders, ReachedCount, Role, RoleStatus,
     ServerAnswer, Session,
 };
 
@@ -24,22 +24,26 @@ pub trait PoolState: Send + Sync {
     }
 
     /// Must this request wait for now? The question is asked again when the state has
-    /// [changed](PoolSettings::changes), until the request need not wait or its
-    /// [time](Self::hold_limit) is over. By default none must.
-    fn holds(&self, _: &PoolRequest<'_>) -> bool {
+    /// [changed](PoolSettings::changes), and at the end of its [time](Self::hold_limit), until the request need
+    /// not wait. By default none must.
+    fn holds(&self, _: &PoolRequest<'_>, _: &dyn PoolMembers) -> bool {
         false
     }
 
-    /// The limits of time, number and memory of the requests that wait.
-    fn hold_limit(&self) -> HoldLimit {
+    /// The limits of the time for which this request waits, and of the number and memory of all that wait.
+    fn hold_limit(&self, _: &PoolRequest<'_>) -> HoldLimit {
         HoldLimit::DEFAULT
     }
 
-    /// The question that a member is asked when a request begins to wait, so that it need not wait for long.
-    /// By default there is none.
+    /// The question that a member is asked when a request begins to wait, or still waits after a change, so
+    /// that it need not wait for long. By default there is none.
     fn barrier(&self, _: &PoolRequest<'_>, _: &dyn PoolMembers) -> Option<PoolQuestion> {
         None
     }
+
+    /// A member is about to be asked a [monitor's](Self::monitors) question, at this time since 1970 in µs.
+    /// `is_first`: on a new connection, behind which another server may be.
+    fn asks(&self, _token: u64, _: &Answerer<'_>, _unix: u64, _is_first: bool) {}
 
     /// Takes the answer to a question of the pool's own: a [barrier](Self::barrier) or a
     /// [monitor's](Self::monitors).
@@ -87,6 +91,12 @@ pub trait PoolState: Send + Sync {
         None
     }
 
+    /// The numbers of reads that had to see certain writes, by the role of the member that they were given to.
+    /// By default none have to.
+    fn reads(&self) -> Vec<(Role, u64)> {
+        Vec::new()
+    }
+
     /// The questions that each member is asked again and again, on connections of the pool's own. By default
     /// there are none.
     fn monitors(&self) -> Vec<Monitor> {
@@ -123,6 +133,10 @@ pub struct OneWriter {
     pub reads: bool,
     /// Does a member serve that brings another one up to date?
     pub donors: bool,
+    /// The longest time that a read waits for a member to have what it must see.
+    pub read_wait: Duration,
+    /// The greatest age of what a read sees that waits for nothing.
+    pub read_age: Duration,
 }
 
 /// The member that a call to its pool's state is about, such as the one that has answered a question of the
@@ -138,6 +152,17 @@ pub struct Answerer<'a> {
     /// The part of the pool's count that it has.
     pub reached: &'a ReachedCount,
     /// The state's note about it.
+    pub noted: &'a MemberNote,
+}
+
+/// The server that a reply comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Replier<'a> {
+    /// The count of its pool.
+    pub count: &'a PoolCount,
+    /// The part of that count that it has.
+    pub reached: &'a ReachedCount,
+    /// The pool state's note about it.
     pub noted: &'a MemberNote,
 }
 
@@ -203,6 +228,8 @@ pub struct PoolQuestion {
     pub message: Vec<u8>,
     /// The mark by which the answer is recognized.
     pub token: u64,
+    /// The answer may take any time: a member that is late with it is not suspected for that.
+    pub is_patient: bool,
 }
 
 /// A question that each member of a pool is asked again and again.

@@ -3,7 +3,8 @@
 //!
 //! The state of a pool whose members follow each other counts what has happened at one of them. Before
 //! another one is asked for a sign that it has all of that, the count is noted ([`ReachedCount::mark`]); when
-//! the sign has come, the member has what was counted by then ([`ReachedCount::raise`]).
+//! the sign has come, the member has what was counted by then ([`ReachedCount::raise`]). Where signs are
+//! counted as well, one with a higher number than a moment's count was asked for after that moment.
 
 use std::sync::{
     Arc,
@@ -14,7 +15,14 @@ use tokio::sync::Notify;
 
 /// A count of what has happened in a pool. It stays with the pool when that gets other settings.
 #[derive(Clone, Debug, Default)]
-pub struct PoolCount(Arc<AtomicU64>);
+pub struct PoolCount(Arc<Counted>);
+
+#[derive(Debug, Default)]
+struct Counted {
+    last: AtomicU64,
+    /// The number of the last change.
+    change: AtomicU64,
+}
 
 /// The part of the [count](PoolCount) that one member has. A member that has become another server, or was
 /// emptied, has nothing: it is another incarnation.
@@ -22,7 +30,17 @@ pub struct PoolCount(Arc<AtomicU64>);
 /// Invariant: what an earlier incarnation has reached is never taken for what this one has, however late the
 /// sign for it comes. Invariant: it never sinks while the incarnation is the same.
 #[derive(Clone, Debug, Default)]
-pub struct ReachedCount(Arc<AtomicU64>);
+pub struct ReachedCount(Arc<Reached>);
+
+#[derive(Debug, Default)]
+struct Reached {
+    /// The number of the incarnation, and what that has.
+    word: AtomicU64,
+    /// The time since 1970, in µs, at which the latest sign was asked for that has come; 0 without one.
+    signed: AtomicU64,
+    /// The time since 1970, in µs, at which the sign was asked for that requests wait for; 0 without one.
+    awaited: AtomicU64,
+}
 
 /// One word that the state of a pool keeps for a member, as long as anything refers to that: what the state
 /// has found out about it, in the codec's words. 0 before it has found out anything.
@@ -67,13 +85,32 @@ impl PoolCount {
     /// The count so far.
     #[inline]
     pub fn get(&self) -> u64 {
-        self.0.load(SeqCst)
+        self.0.last.load(SeqCst)
     }
 
     /// Counts one more. Returns the count with it.
     #[inline]
     pub fn raise(&self) -> u64 {
-        self.0.fetch_add(1, SeqCst) + 1
+        self.0.last.fetch_add(1, SeqCst) + 1
+    }
+
+    /// Counts a change, which others may have to see. Returns the count with it.
+    #[inline]
+    pub fn change(&self) -> u64 {
+        let number = self.raise();
+        self.0.change.fetch_max(number, SeqCst);
+        number
+    }
+
+    /// The count with the last change; 0 before there was one.
+    #[inline]
+    pub fn changed(&self) -> u64 {
+        self.0.change.load(SeqCst)
+    }
+
+    /// Is this the count of the same pool?
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
@@ -81,30 +118,79 @@ impl ReachedCount {
     /// The count that the member has reached.
     #[inline]
     pub fn get(&self) -> u64 {
-        self.0.load(SeqCst) & COUNT
+        self.0.word.load(SeqCst) & COUNT
+    }
+
+    /// The number of the incarnation, which is another one after each [new beginning](Self::begin_anew).
+    #[inline]
+    pub fn incarnation(&self) -> u16 {
+        (self.0.word.load(SeqCst) >> COUNT_BITS) as u16
+    }
+
+    /// Is this the word of the same member?
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The time since 1970, in µs, at which the member was asked for the latest sign that it has given; 0 if
+    /// this incarnation has given none.
+    #[inline]
+    pub fn signed(&self) -> u64 {
+        self.0.signed.load(SeqCst)
+    }
+
+    /// A sign for which requests wait is about to be asked for, at this time since 1970 in µs. Returns `false`
+    /// if one is awaited already.
+    pub fn begin_wait(&self, unix: u64) -> bool {
+        self.0
+            .awaited
+            .compare_exchange(0, unix.max(1), SeqCst, SeqCst)
+            .is_ok()
+    }
+
+    /// The time since 1970, in µs, at which the sign was asked for that is awaited; `None` if none is.
+    #[inline]
+    pub fn awaits(&self) -> Option<u64> {
+        Some(self.0.awaited.load(SeqCst)).filter(|&since| since > 0)
+    }
+
+    /// The sign that was [awaited](Self::begin_wait) has come, or will not come. Returns the time at which it was
+    /// asked for.
+    pub fn end_wait(&self) -> u64 {
+        self.0.awaited.swap(0, SeqCst)
     }
 
     /// The count that this incarnation will have reached when it has given the sign that it is asked for
     /// next. `count`: that of the pool now.
     pub fn mark(&self, count: u64) -> Mark {
-        Mark(self.0.load(SeqCst) & !COUNT | count & COUNT)
+        Mark(self.0.word.load(SeqCst) & !COUNT | count & COUNT)
     }
 
     /// The sign has come for which this was noted. Returns whether it counts: the member may be another
     /// incarnation since.
     pub fn raise(&self, Mark(mark): Mark) -> bool {
-        let raised = self.0.fetch_update(SeqCst, SeqCst, |word| {
+        let raised = self.0.word.fetch_update(SeqCst, SeqCst, |word| {
             let is_same = word & !COUNT == mark & !COUNT;
             is_same.then_some(word.max(mark))
         });
         raised.is_ok()
     }
 
+    /// The same for a sign that was asked for at this time since 1970, in µs.
+    pub fn raise_since(&self, mark: Mark, unix: u64) -> bool {
+        let raised = self.raise(mark);
+        if raised {
+            self.0.signed.fetch_max(unix, SeqCst);
+        }
+        raised
+    }
+
     /// Resets the state for a new incarnation of the member. It is called before a connection to that is
     /// used.
     pub fn begin_anew(&self) {
         let next = |word: u64| Some((word >> COUNT_BITS).wrapping_add(1) << COUNT_BITS);
-        let _ = self.0.fetch_update(SeqCst, SeqCst, next);
+        let _ = self.0.word.fetch_update(SeqCst, SeqCst, next);
+        self.0.signed.store(0, SeqCst);
     }
 }
 

@@ -26,8 +26,17 @@ pub(super) struct Waiting {
     seen: u64,
     /// Bytes of the requests.
     bytes: usize,
-    /// The oldest first, which is the first that is due.
+    /// No request is due before this time.
+    due: Micros,
+    /// The oldest first.
     parked: Vec<ParkedRequest>,
+}
+
+impl Waiting {
+    fn keep(&mut self, parked: ParkedRequest) {
+        self.due = self.due.min(parked.due);
+        self.parked.push(parked);
+    }
 }
 
 /// A request that waits.
@@ -36,7 +45,7 @@ struct ParkedRequest {
     flight: FlightId,
     /// When it came.
     since: Micros,
-    /// The request fails if it still waits at this time.
+    /// The request fails if it still waits at this time, and may wait no longer.
     due: Micros,
     /// Bytes of it that are kept.
     bytes: usize,
@@ -48,20 +57,19 @@ impl Engine {
     /// Holds this request at the wrap `node` until its pool lets it go on. The client's next requests wait as
     /// well, and so does a value that follows.
     pub(super) fn park(&mut self, node: NodeId, kept: &StatefulPool, walk: &Walk<'_>) {
-        let limit = kept
-            .state()
-            .map_or(HoldLimit::DEFAULT, |state| state.hold_limit());
-        let bytes = walk.message.len();
         let at = self.waiting_for(kept);
         let waiting = &self.router.waiting[at];
+        let mut scratch = [0; 250];
+        let query = walk.query(walk.key(&mut scratch), self.unix());
+        let asked = query.of(walk, &self.clients).asked();
+        let state = kept.state();
+        let limit = state.map_or(HoldLimit::DEFAULT, |state| state.hold_limit(&asked));
+        let bytes = walk.message.len();
         if waiting.parked.len() >= limit.requests || waiting.bytes + bytes > limit.bytes {
             let text = format!("too many requests wait for pool {}", kept.pool);
             return self.fail(walk.to, &Failed::here(Outcome::Overloaded, &text));
         }
-        let mut scratch = [0; 250];
-        let query = walk.query(walk.key(&mut scratch), self.unix());
-        let asked = query.of(walk, &self.clients).asked();
-        let question = kept.state().and_then(|state| state.barrier(&asked, kept));
+        let question = state.and_then(|state| state.barrier(&asked, kept));
         let flight = self.watch(node, walk);
         let is_streamed = walk.is_streamed();
         if is_streamed {
@@ -69,7 +77,7 @@ impl Engine {
         }
         if let Some(waiting) = self.router.waiting.get_mut(at) {
             waiting.bytes += bytes;
-            waiting.parked.push(ParkedRequest {
+            waiting.keep(ParkedRequest {
                 flight,
                 since: self.now,
                 due: self.now + Micros::from(limit.time),
@@ -92,6 +100,7 @@ impl Engine {
                 kept: kept.clone(),
                 seen: kept.pool.changes.count(),
                 bytes: 0,
+                due: Micros::NEVER,
                 parked: Vec::new(),
             });
             waiting.len() - 1
@@ -137,13 +146,10 @@ impl Engine {
             // The count is read before the state: a change in between is looked at in the next turn.
             let count = waiting.kept.pool.changes.count();
             let has_changed = std::mem::replace(&mut waiting.seen, count) != count;
-            let is_due = waiting
-                .parked
-                .first()
-                .is_some_and(|parked| parked.due <= self.now);
-            if !has_changed && !is_due {
+            if !has_changed && waiting.due > self.now {
                 continue;
             }
+            waiting.due = Micros::NEVER;
             let all = std::mem::take(&mut waiting.parked);
             for parked in all {
                 match has_changed || parked.due <= self.now {
@@ -157,7 +163,7 @@ impl Engine {
 
     fn keep_parked(&mut self, at: usize, parked: ParkedRequest) {
         if let Some(waiting) = self.router.waiting.get_mut(at) {
-            waiting.parked.push(parked);
+            waiting.keep(parked);
         }
     }
 
@@ -180,8 +186,22 @@ impl Engine {
         };
         let wrapped = handle.request(walk.request, walk.message, &query, &mut self.random);
         let failed = match wrapped {
-            Wrapped::Park(_) if self.now < parked.due => return self.keep_parked(at, parked),
-            Wrapped::Park(_) => Some("its pool held it back for too long"),
+            Wrapped::Park(kept) => {
+                let asked = query.asked();
+                let state = kept.state();
+                // It may wait for something else by now, and for another time.
+                let limit = state.map_or(HoldLimit::DEFAULT, |state| state.hold_limit(&asked));
+                let due = parked.since + Micros::from(limit.time);
+                if self.now < due {
+                    let question = state.and_then(|state| state.barrier(&asked, &kept));
+                    self.keep_parked(at, ParkedRequest { due, ..parked });
+                    if let Some(question) = question {
+                        self.ask_for_pool(&kept, &question);
+                    }
+                    return;
+                }
+                Some("its pool held it back for too long")
+            }
             _ => None,
         };
         if let Some(waiting) = self.router.waiting.get_mut(at) {

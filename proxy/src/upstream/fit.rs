@@ -138,7 +138,11 @@ impl Engine {
                 to,
                 at,
                 command: request.command,
-                extra_time: if lane.dedicated { request.extra_timeout } else { 0 },
+                extra_time: match to {
+                    _ if lane.dedicated => request.extra_timeout,
+                    ReplyTo::Pool { .. } => request.extra_timeout,
+                    _ => 0,
+                },
                 ..waiter
             });
         }

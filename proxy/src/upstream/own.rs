@@ -20,15 +20,19 @@ impl Engine {
             return;
         };
         let asker = Asker::State(Arc::clone(member), question.token, question.member);
-        self.ask_own(member, (question.command, &question.message), asker);
-    }
-
-    /// Sends a request of the pool's own to this member.
-    fn ask_own(&mut self, member: &Arc<Member>, (command, message): (u16, &[u8]), asker: Asker) {
+        let mut request = Request::new(question.command, Class::Session, question.message.len());
+        if question.is_patient {
+            request.extra_timeout = u32::MAX;
+        }
         let id = self.own_lane_to(member);
-        let question = self.servers.askers.insert(asker);
-        let request = Request::new(command, Class::Session, message.len());
-        self.give(id, member, &request, message, ReplyTo::Pool { question });
+        let number = self.servers.askers.insert(asker);
+        self.give(
+            id,
+            member,
+            &request,
+            &question.message,
+            ReplyTo::Pool { question: number },
+        );
     }
 
     /// The lane of the pool's own to this member; opened if there is none.

@@ -48,8 +48,8 @@ use std::sync::{
 
 use proxima::protocol::{
     Access, Admission, AdmissionContext, ClientSide, Control, End, EndState, Ending, Failed, Join, Plan,
-    PoolSettings, PoolState, Protocol, Protocols, Requests, Retention, ServerAnswer, Session, StateSlot,
-    Transform,
+    PoolSettings, PoolState, Protocol, Protocols, Replier, Requests, Retention, ServerAnswer, Session,
+    StateSlot, Transform,
 };
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
@@ -499,7 +499,7 @@ impl ClientSide for Lines {
         has_all && Client::kept(session) == Lane::knows(lane)
     }
 
-    fn answered(&self, session: &mut Session, command: u16, _: &Reply, _: &[u8]) {
+    fn answered(&self, session: &mut Session, _: &Replier<'_>, command: u16, _: &Reply, _: &[u8]) {
         if COMMANDS[command as usize] == "FREE" {
             session.state.change(|client: &mut Client| client.holds = false);
             session.plans_all = session.form != 0 || Client::of(session).is_some_and(|client| client.each);

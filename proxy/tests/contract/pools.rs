@@ -48,11 +48,11 @@ impl PoolState for Places {
         true
     }
 
-    fn holds(&self, asked: &PoolRequest<'_>) -> bool {
+    fn holds(&self, asked: &PoolRequest<'_>, _: &dyn PoolMembers) -> bool {
         HELD.lock().unwrap().contains(asked.key)
     }
 
-    fn hold_limit(&self) -> HoldLimit {
+    fn hold_limit(&self, _: &PoolRequest<'_>) -> HoldLimit {
         self.limit
     }
 

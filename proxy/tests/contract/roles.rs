@@ -72,11 +72,11 @@ impl PoolState for Roles {
     }
 
     /// Nothing is sent before it is known who takes writes.
-    fn holds(&self, asked: &PoolRequest<'_>) -> bool {
+    fn holds(&self, asked: &PoolRequest<'_>, _: &dyn PoolMembers) -> bool {
         self.writer().is_none() || must_be_fresh(asked) && self.fresh.load(Relaxed) < asked.since
     }
 
-    fn hold_limit(&self) -> HoldLimit {
+    fn hold_limit(&self, _: &PoolRequest<'_>) -> HoldLimit {
         HoldLimit::DEFAULT
     }
 
@@ -87,6 +87,7 @@ impl PoolState for Roles {
             command: number("MARK"),
             message: b"MARK m\n".to_vec(),
             token: asked.unix,
+            is_patient: false,
         })
     }
 
@@ -206,7 +207,7 @@ fn requests_wait_for_the_monitor_and_go_on_in_the_moment_of_the_change() {
         let member = Arc::clone(&proxy.members[1]);
         let question = member.pool.state.as_ref().unwrap().monitors().remove(0);
         server::tell(member.address.parse().unwrap(), "role", "writer");
-        let watched = runtime.spawn(async move { control::monitor(&member, 1, &question).await });
+        let watched = runtime.spawn(async move { control::monitor(&member, 1, &question, &|| 0).await });
         runtime.block_on(async {
             let begun = Instant::now();
             while proxy.members[1].pool.changes.count() == 0 && begun.elapsed() < Duration::from_secs(10) {

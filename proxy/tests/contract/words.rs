@@ -41,7 +41,7 @@ impl PoolState for Followed {
         true
     }
 
-    fn holds(&self, asked: &PoolRequest<'_>) -> bool {
+    fn holds(&self, asked: &PoolRequest<'_>, _: &dyn PoolMembers) -> bool {
         let reader = self.reader.lock().unwrap();
         asked.class == Class::Read
             && reader
@@ -57,6 +57,7 @@ impl PoolState for Followed {
             command: number("MARK"),
             message: b"MARK m\n".to_vec(),
             token: reader.mark(self.count.get()).token(),
+            is_patient: false,
         })
     }
 

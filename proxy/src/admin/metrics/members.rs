@@ -6,7 +6,7 @@ use super::labels;
 use crate::{
     admin::page::{Page, quoted},
     control::{MemberView, View},
-    members::{HealthState, MemberId, PoolId},
+    members::{HealthState, MemberId, Pool, PoolId},
     metrics::{Latency, Metrics},
     protocol::{OUTCOMES, Role, RoleStatus},
 };
@@ -56,6 +56,7 @@ pub(super) fn members(view: &View, metrics: &Metrics, page: &mut Page) {
     roles(&members, page);
     requests(&members, metrics, page);
     durations(&members, metrics, page);
+    reads(&members, page);
 }
 
 /// Members, each with the labels of its rows.
@@ -228,6 +229,26 @@ fn durations(members: &LabelledMembers<'_>, metrics: &Metrics, page: &mut Page) 
             latency.count(),
             latency.sum,
         );
+    }
+}
+
+/// The reads of each pool that must see certain writes.
+fn reads(members: &LabelledMembers<'_>, page: &mut Page) {
+    page.family(
+        "pool_reads",
+        "counter",
+        "Reads that must see certain writes, by the role of the server that they were given to.",
+    );
+    let pools: BTreeMap<&str, &Pool> = members
+        .iter()
+        .map(|(found, _)| (&*found.member.pool.name, &*found.member.pool))
+        .collect();
+    for (name, pool) in pools {
+        let reads = pool.state.as_ref().map(|state| state.reads());
+        for (role, count) in reads.unwrap_or_default() {
+            let labels = format!("pool=\"{}\",role=\"{}\"", quoted(name), role.name());
+            page.row("pool_reads_total", &labels, count);
+        }
     }
 }
 

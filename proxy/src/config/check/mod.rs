@@ -3,6 +3,7 @@
 mod bypass_writes;
 mod copies;
 mod fleet;
+mod freshness;
 mod hashes;
 mod health;
 mod listeners;
@@ -27,6 +28,7 @@ pub(crate) fn check(config: &Config, index: &Index) -> Vec<Diagnostic> {
     diagnostics.extend(hashes::lengths(config, index));
     diagnostics.extend(copies::unkept(config, index));
     diagnostics.extend(fleet::unkept(config, index));
+    diagnostics.extend(freshness::unkept(config, index));
     diagnostics.extend(listeners::taken(config, index));
     diagnostics.extend(near::unfit(config, index));
     diagnostics.extend(near::rules(config, index));

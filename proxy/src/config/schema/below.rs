@@ -32,8 +32,9 @@ impl Config {
     pub fn consistency_below(&self, route: &Route) -> Consistency {
         let pools = self.pools_below(route).into_iter();
         let mut says = pools.filter_map(|(_, pool)| Some(pool.one_writer.as_ref()?.consistency));
-        match says.next() == Some(Consistency::Eventual) && says.all(|other| other == Consistency::Eventual) {
-            true => Consistency::Eventual,
+        let first = says.next().unwrap_or_default();
+        match says.all(|other| other == first) {
+            true => first,
             false => Consistency::Strict,
         }
     }

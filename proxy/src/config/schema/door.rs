@@ -39,6 +39,10 @@ pub enum Consistency {
     /// They see whatever any server had acknowledged before.
     #[default]
     Strict,
-    /// They wait for nothing.
+    /// They see whatever this process had acknowledged before.
+    Causal,
+    /// They see what their own session has written and seen.
+    Session,
+    /// They see what was there some time ago.
     Eventual,
 }

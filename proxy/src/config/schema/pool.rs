@@ -60,6 +60,10 @@ pub struct OneWriter {
     pub donors: bool,
     /// How fresh reads are, where their listener says nothing.
     pub consistency: Consistency,
+    /// The longest time that a read waits for a server to have what it must see.
+    pub read_wait: Duration,
+    /// The greatest age of what an `eventual` read sees.
+    pub read_age: Duration,
 }
 
 impl OneWriter {
@@ -70,6 +74,8 @@ impl OneWriter {
         reads: false,
         donors: false,
         consistency: Consistency::Strict,
+        read_wait: Duration::from_millis(50),
+        read_age: Duration::from_secs(1),
     };
 }
 

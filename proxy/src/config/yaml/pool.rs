@@ -198,9 +198,14 @@ section! {
         writer_reads: Flag = false,
         /// Whether a server serves that brings another one up to date.
         donors: Word<Donors> = Donors::Wait,
-        /// How fresh reads are, where a listener says nothing. `eventual` counts if all pools say it to which
-        /// the listener's route leads.
+        /// How fresh reads are, where a listener says nothing. It counts if all pools say the same to which the
+        /// listener's route leads; otherwise reads are `strict`.
         consistency: Word<Consistency> = Consistency::Strict,
+        /// Time for which a read waits for a reader that has what the read must see. After that it goes to the
+        /// writer.
+        read_wait: PositiveTime = OneWriter::DEFAULT.read_wait,
+        /// The greatest age of what a read sees. A reader that has waited for the others longer ago is not asked.
+        read_age: PositiveTime = OneWriter::DEFAULT.read_age,
     }
 }
 
@@ -238,6 +243,8 @@ impl Form for GaleraForm {
             reads: keys.writer_reads,
             donors: keys.donors == Donors::Serve,
             consistency: keys.consistency,
+            read_wait: keys.read_wait,
+            read_age: keys.read_age,
         }))
     }
 

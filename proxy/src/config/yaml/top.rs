@@ -213,7 +213,21 @@ impl Choice for Consistency {
             Self::Strict,
             "a read sees whatever any server had acknowledged before it came",
         ),
-        ("eventual", Self::Eventual, "a read waits for nothing"),
+        (
+            "causal",
+            Self::Causal,
+            "a read sees whatever this process had acknowledged before it came",
+        ),
+        (
+            "session",
+            Self::Session,
+            "a read sees what its own session has written and seen before",
+        ),
+        (
+            "eventual",
+            Self::Eventual,
+            "a read waits for nothing, and may be as old as `galera.read_age`",
+        ),
     ];
 }
 

@@ -40,8 +40,10 @@ pub(in crate::control) async fn watch_pools(proxy: Arc<Proxy>) {
         });
         for (member, position, question) in wanted {
             watched.entry((member.id, question.token)).or_insert_with(|| {
-                let weak = Arc::downgrade(&member);
-                let task = tokio::spawn(async move { monitor(&member, position, &question).await });
+                let (weak, proxy) = (Arc::downgrade(&member), Arc::clone(&proxy));
+                let task = tokio::spawn(async move {
+                    monitor(&member, position, &question, &|| proxy.now().0).await;
+                });
                 (weak, task)
             });
         }
@@ -69,13 +71,14 @@ impl Proxy {
     }
 }
 
-/// Asks a member until the task is ended. Each answer, and each failure, goes to the state of its pool.
-pub async fn monitor(member: &Member, position: usize, question: &Monitor) {
+/// Asks a member until the task is ended. Each answer, and each failure, goes to the state of its pool. `now`:
+/// the present time, since 1970, in µs.
+pub async fn monitor(member: &Member, position: usize, question: &Monitor, now: &(dyn Fn() -> u64 + Sync)) {
     let Some(state) = &member.pool.state else {
         return;
     };
     loop {
-        if let Err(error) = ask(member, position, question, &**state).await
+        if let Err(error) = ask(member, position, question, &**state, now).await
             && !is_busy(member, &error)
         {
             let what = error.to_string();
@@ -107,7 +110,13 @@ fn is_busy(member: &Member, error: &io::Error) -> bool {
 }
 
 /// Asks on one connection until that breaks.
-async fn ask(member: &Member, position: usize, question: &Monitor, state: &dyn PoolState) -> io::Result<()> {
+async fn ask(
+    member: &Member,
+    position: usize,
+    question: &Monitor,
+    state: &dyn PoolState,
+    now: &(dyn Fn() -> u64 + Sync),
+) -> io::Result<()> {
     let late = |_| io::Error::from(io::ErrorKind::TimedOut);
     member.health.listen();
     let opened = async {
@@ -117,9 +126,11 @@ async fn ask(member: &Member, position: usize, question: &Monitor, state: &dyn P
     };
     let limit = member.connect_timeout + member.timeout;
     let mut connection = tokio::time::timeout(limit, opened).await.map_err(late)??;
-    let mut bytes = Vec::new();
+    let (mut bytes, mut is_first) = (Vec::new(), true);
     loop {
         member.health.listen();
+        let is_new = std::mem::take(&mut is_first);
+        state.asks(question.token, &member.answerer(position), now(), is_new);
         connection.send(&question.message).await?;
         bytes.clear();
         let outcome = connection.receive(question.command, &mut bytes).await?;

@@ -233,6 +233,7 @@ pub(in crate::control) fn start(
         register: shared.register,
         store: shared.store,
         started: shared.started,
+        since_epoch: shared.since_epoch,
         io,
         protocols: options.protocols,
         runtime: runtime.handle().clone(),

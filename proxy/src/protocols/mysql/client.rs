@@ -30,8 +30,8 @@ use super::{
     words::{begins_read_only, shows, used},
 };
 use crate::protocol::{
-    Admission, AdmissionContext, ClientSide, Control, DeclaredCommands, Failed, Plan, Retention, Role,
-    ServerAnswer, Session, StateSlot,
+    Admission, AdmissionContext, ClientSide, Consistency, Control, DeclaredCommands, Failed, Plan, Replier,
+    Retention, Role, ServerAnswer, Session, StateSlot,
 };
 
 impl ClientSide for Mysql {
@@ -93,15 +93,16 @@ impl ClientSide for Mysql {
             commands::FIELD_LIST => (request.command, Statement::of(Class::Read), whole()?),
             _ => return None,
         };
-        // A read that waits for nothing would be stale at a reader.
-        let waits = request.command != commands::FIELD_LIST && !shows(text);
         let hint = Hint::of(text);
-        let is_eventual = hint.is_eventual.unwrap_or(client.door.is_eventual);
-        let is_fresh = waits || is_eventual || hint.member == Some(Role::Reader);
+        let own = client.consistency.unwrap_or(client.door.consistency);
+        let consistency = hint.consistency.unwrap_or(own);
+        // What the statement itself would have to wait for waits for nothing at a server.
+        let waits = request.command != commands::FIELD_LIST && !shows(text);
+        let may_be_old = consistency == Consistency::Strict && !waits;
         let is_read = match statement.class {
-            Class::Read => is_fresh,
+            Class::Read => !may_be_old || hint.member == Some(Role::Reader),
             // A server waits before a transaction, and its first read may come long after that.
-            Class::Transaction => is_eventual && begins_read_only(text),
+            Class::Transaction => consistency == Consistency::Eventual && begins_read_only(text),
             _ => false,
         };
         let may_be_read = is_read && !statement.is_several && client.may_read_anywhere();
@@ -113,7 +114,7 @@ impl ClientSide for Mysql {
                 true => proxima_wire::message::Class::Read,
                 false => proxima_wire::message::Class::Write,
             },
-            key_step: noted(statement, !is_eventual),
+            key_step: noted(statement, consistency),
             ..*request
         })
     }
@@ -192,17 +193,17 @@ impl ClientSide for Mysql {
         }
     }
 
-    fn answered(&self, session: &mut Session, command: u16, reply: &Reply, bytes: &[u8]) {
+    fn begins(&self, session: &mut Session, by: &Replier<'_>, command: u16) {
+        if let Some(client) = session.state.get_mut::<Client>() {
+            client.see(by, command, None);
+        }
+    }
+
+    fn answered(&self, session: &mut Session, by: &Replier<'_>, command: u16, reply: &Reply, bytes: &[u8]) {
         let Some(client) = session.state.get_mut::<Client>() else {
             return;
         };
         if commands::goes_before(command) {
-            return;
-        }
-        // Another server is asked, and what this one has left is of no use.
-        let may_go_on = client.is_read && !client.door.rejects_writes;
-        if may_go_on && reply.outcome.is_error() && galera::leads_on(bytes) {
-            session.retention = Retention::Clean;
             return;
         }
         let end = ReplyEnd {
@@ -210,6 +211,13 @@ impl ClientSide for Mysql {
             last: reply.trailer as usize,
             capabilities: client.agreed(),
         };
+        client.see(by, command, Some(&end));
+        // Another server is asked, and what this one has left is of no use.
+        let may_go_on = client.is_read && !client.door.rejects_writes;
+        if may_go_on && reply.outcome.is_error() && galera::leads_on(bytes) {
+            session.retention = Retention::Clean;
+            return;
+        }
         // Nobody else may find it there, and the session has no use for it where nothing is written.
         client.changes_session |= may_go_on && client.is_changed_by(&end);
         client.has_changed_session = client.changes_session;

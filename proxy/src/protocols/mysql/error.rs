@@ -25,6 +25,8 @@ pub(super) const NO_SUCH_STATEMENT: Error = Error(1243, *b"HY000");
 pub(super) const NO_CURSOR: Error = Error(1421, *b"HY000");
 /// Too many prepared statements.
 pub(super) const TOO_MANY_STATEMENTS: Error = Error(1461, *b"42000");
+/// A value that a variable cannot have.
+pub(super) const WRONG_VALUE: Error = Error(1231, *b"42000");
 /// Anything else that the proxy cannot do.
 pub(super) const OTHER: Error = Error(1105, *b"HY000");
 /// The client's words at a login cannot be understood.

@@ -6,29 +6,32 @@ use proxima_wire::{
 };
 
 use super::commands;
+use crate::protocol::Consistency;
 
 /// The findings about a text in one number: flags, and above them the number of the class.
 const READS_SESSION: u32 = 1;
 const CHANGES_SESSION: u32 = 2;
 const IS_SEVERAL: u32 = 4;
 const WAS_READ: u32 = 8;
-const WAITS: u32 = 16;
+/// How fresh a read is, in two bits.
+const CONSISTENCY: u32 = 4;
 const CLASS: u32 = 8;
 
-/// The findings about a text, as a request carries them. `waits`: a read of it is to be fresh.
-pub(super) fn noted(statement: Statement, waits: bool) -> u32 {
+/// The findings about a text, as a request carries them, with the freshness of a read of it.
+pub(super) fn noted(statement: Statement, consistency: Consistency) -> u32 {
     let flag = |is: bool, flag: u32| if is { flag } else { 0 };
     WAS_READ
         | flag(statement.reads_session, READS_SESSION)
         | flag(statement.changes_session, CHANGES_SESSION)
         | flag(statement.is_several, IS_SEVERAL)
-        | flag(waits, WAITS)
+        | (consistency as u32) << CONSISTENCY
         | (u32::from(commands::of_class(statement.class)) << CLASS)
 }
 
-/// Does this request wait for what other servers have acknowledged, if it reads?
-pub(super) const fn waits(request: &Request) -> bool {
-    request.key_step & WAITS != 0
+/// How fresh this request is, if it reads.
+pub(super) fn consistency(request: &Request) -> Consistency {
+    let number = (request.key_step >> CONSISTENCY) as usize % Consistency::ALL.len();
+    Consistency::ALL[number]
 }
 
 /// The findings about the text of this request.

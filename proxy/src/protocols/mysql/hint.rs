@@ -1,15 +1,15 @@
 //! A client's hint for one statement, in a comment before it, as in `/* proxima: member=writer,
 //! consistency=eventual */`.
 
-use crate::protocol::Role;
+use crate::protocol::{Consistency, Role};
 
 /// The hint in such a comment. Unknown words have no effect: the next version may know them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hint {
     /// The server that is to be asked; `None` if the hint does not say.
     pub(super) member: Option<Role>,
-    /// The read waits for nothing; `None` if the hint does not say.
-    pub(super) is_eventual: Option<bool>,
+    /// How fresh the read is; `None` if the hint does not say.
+    pub(super) consistency: Option<Consistency>,
 }
 
 impl Hint {
@@ -26,9 +26,10 @@ impl Hint {
             match word {
                 b"member=writer" => hint.member = Some(Role::Writer),
                 b"member=reader" => hint.member = Some(Role::Reader),
-                b"consistency=eventual" => hint.is_eventual = Some(true),
-                b"consistency=strict" => hint.is_eventual = Some(false),
-                _ => {}
+                word => {
+                    let name = word.strip_prefix(b"consistency=");
+                    hint.consistency = name.and_then(Consistency::of).or(hint.consistency);
+                }
             }
         }
         hint
@@ -37,11 +38,11 @@ impl Hint {
 
 #[cfg(test)]
 mod tests {
-    use super::{Hint, Role};
+    use super::{Consistency, Hint, Role};
 
     #[test]
     fn the_first_comment_is_a_hint_if_it_says_for_whom() {
-        let says = |member, is_eventual| Hint { member, is_eventual };
+        let says = |member, consistency| Hint { member, consistency };
         for (text, expected) in [
             (
                 "/* proxima: member=writer */ SELECT 1",
@@ -53,11 +54,15 @@ mod tests {
             ),
             (
                 "/* proxima: consistency=eventual, member=reader later=1 */ SHOW TABLES",
-                says(Some(Role::Reader), Some(true)),
+                says(Some(Role::Reader), Some(Consistency::Eventual)),
             ),
             (
                 "/* proxima: consistency=strict */ SELECT 1",
-                says(None, Some(false)),
+                says(None, Some(Consistency::Strict)),
+            ),
+            (
+                "/* proxima: consistency=session */ SELECT 1",
+                says(None, Some(Consistency::Session)),
             ),
             ("/* proxima: consistency=never */ SELECT 1", Hint::default()),
             ("/* proxima: member=writer SELECT 1", Hint::default()),

@@ -17,9 +17,11 @@ use super::{
     connection_id::with_connection_id,
     error::{
         NO_CURSOR, NO_SUCH_STATEMENT, OTHER, READ_ONLY, READ_ONLY_TEXT, TOO_MANY_STATEMENTS, UNKNOWN_COMMAND,
+        WRONG_VALUE,
     },
     found::found,
     kill,
+    own_variable::OwnVariable,
     prepared::{MOST, PreparedStatement},
     replay::is_read,
     state::{Client, asks_for_residue},
@@ -54,6 +56,9 @@ pub(super) fn statement(session: &mut Session, request: &Request, message: &[u8]
     if statement.class == Class::Transaction && releases(text) {
         client.keep(Binding::Release);
     }
+    if may_set(statement, text) && set_own_variable(client, text, out) {
+        return Plan::Answer;
+    }
     let tracking = tracking(client, statement, text);
     if tracking == Tracking::Alone {
         append_ok(client, out);
@@ -81,15 +86,42 @@ fn own_number(statement: Statement, text: &[u8], (mode, number): (Mode, u64)) ->
     asks.then(|| with_connection_id(text, mode, number))?
 }
 
-/// The plan for a text that may change what the proxy is told of the session. One that cannot be read binds
-/// the session.
-fn tracking(client: &mut Client, statement: Statement, text: &[u8]) -> Tracking {
-    let may_set = match statement.class {
+/// May this text be a SET?
+fn may_set(statement: Statement, text: &[u8]) -> bool {
+    match statement.class {
         Class::Session => begins_with(text, &["set", "/*"]),
         Class::Unknown => true,
         _ => statement.is_several,
-    };
-    if !may_set {
+    }
+}
+
+/// Takes the freshness that a text asks for, and answers it. Returns `false` if the text asks for none.
+fn set_own_variable(client: &mut Client, text: &[u8], out: &mut Vec<u8>) -> bool {
+    match OwnVariable::of(text, client.mode()) {
+        OwnVariable::Untouched => return false,
+        OwnVariable::Set(consistency) => {
+            client.consistency = consistency;
+            append_ok(client, out);
+        }
+        OwnVariable::Wrong(value) => {
+            let text = format!("Variable 'proxima_consistency' can't be set to the value of '{value}'");
+            WRONG_VALUE.append(1, &text, out);
+        }
+        OwnVariable::NotAlone => {
+            OTHER.append(
+                1,
+                "SET @proxima_consistency must stand in a statement of its own",
+                out,
+            );
+        }
+    }
+    true
+}
+
+/// The plan for a text that may change what the proxy is told of the session. One that cannot be read binds
+/// the session.
+fn tracking(client: &mut Client, statement: Statement, text: &[u8]) -> Tracking {
+    if !may_set(statement, text) {
         return Tracking::Untouched;
     }
     let tracking = Tracking::of(text, client.mode());

@@ -11,7 +11,7 @@ use super::{
     Mysql,
     commands::{self, append_query},
     error,
-    found::waits,
+    found::consistency,
     identity::Identity,
     lane::{Lane, Reading},
     login,
@@ -21,7 +21,9 @@ use super::{
     state::Client,
     words::has_word,
 };
-use crate::protocol::{Login, Outgoing, ServerLogin, ServerSide, Session, StateSlot, WriteResult};
+use crate::protocol::{
+    Consistency, Login, Outgoing, Retention, ServerLogin, ServerSide, Session, StateSlot, WriteResult,
+};
 
 /// The most connections to a server that has not told yet how many it takes.
 const UNTIL_TOLD: u32 = 64;
@@ -86,7 +88,7 @@ impl ServerSide for Mysql {
             true => lane.reading,
             false => Reading {
                 only: client.door.rejects_writes || is_read && lane.is_of_reader(session.reach.is_one),
-                waits: is_read && waits(request) && lane.is_galera,
+                waits: is_read && waits(session, request) && lane.is_galera,
             },
         };
         lane.has_lost_reading |=
@@ -205,6 +207,15 @@ impl ServerSide for Mysql {
         let number = lane.get::<Lane>()?.connection;
         append_query(format!("KILL QUERY {number}").as_bytes(), out);
         Some(commands::CANCEL)
+    }
+}
+
+/// Does a read wait itself, where it runs? One that is tied to its connection can be given to no other.
+fn waits(session: &Session, request: &Request) -> bool {
+    match consistency(request) {
+        Consistency::Strict => true,
+        Consistency::Causal | Consistency::Session => session.retention == Retention::Kept,
+        Consistency::Eventual => false,
     }
 }
 

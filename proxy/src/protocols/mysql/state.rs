@@ -11,11 +11,12 @@ use super::{
     pending::Pending,
     prepared::{PreparedStatement, PreparedStatements},
     reply_end::{LastPacket, ReplyEnd},
+    seen::Seen,
     settings::{STATEMENT_ID, Settings},
     step::Step,
     words::{begins_with, ends_transaction, has_word, is_charset, sets_role},
 };
-use crate::protocol::{Door, Doubt, EndState, Session, UserConnection};
+use crate::protocol::{Consistency, Door, Doubt, EndState, Session, UserConnection};
 
 /// The state of a session.
 #[derive(Default)]
@@ -59,8 +60,11 @@ pub(super) struct Client {
     pub(super) instead: Option<Vec<u8>>,
     /// The state that it leaves, if its server keeps state that no server reports.
     pub(super) leaves: Binding,
-    /// It ends a transaction by its words.
+    /// It ends a transaction by its words; it takes back what was written in one.
     pub(super) ends: bool,
+    pub(super) rolls_back: bool,
+    /// It is about the open transaction, or about one that it begins, and nothing else.
+    pub(super) is_plain: bool,
     /// The collation that the statement names.
     pub(super) collation_said: Option<Box<[u8]>>,
     /// It was planned as a read, for which any server will do.
@@ -87,6 +91,10 @@ pub(super) struct Client {
     pub(super) last_id: u64,
     /// The number of times that the client has begun anew.
     pub(super) lives: u16,
+    /// What it has written and seen.
+    pub(super) seen: Seen,
+    /// How fresh its reads are, where it has said that itself.
+    pub(super) consistency: Option<Consistency>,
 }
 
 /// Does a statement only ask for what the one before has left?
@@ -98,6 +106,9 @@ pub(super) fn asks_for_residue(statement: Statement) -> bool {
 pub(super) const FREE: &str = "free";
 /// The state of such a session for as long as it keeps the connection that it has used last.
 pub(super) const RECENT: &str = "recent";
+
+/// The words with which such statements begin. Those of distributed transactions are about others.
+const PLAIN: [&str; 6] = ["begin", "start", "commit", "rollback", "savepoint", "release"];
 
 /// A statement that sets more is looked at no further.
 const LONGEST_SET: usize = 4096;
@@ -176,6 +187,7 @@ impl Client {
         self.settings = settings;
         (self.bindings, self.status, self.last_id) = (Bindings::default(), Status::AUTOCOMMIT, 0);
         self.has_rows = false;
+        self.consistency = None;
         self.prepared = PreparedStatements::default();
         self.lives = self.lives.wrapping_add(1);
     }
@@ -222,6 +234,8 @@ impl Client {
             self.leaves = Binding::of(text);
         }
         self.ends = statement.class == Class::Transaction && ends_transaction(text);
+        self.rolls_back = self.ends && begins_with(text, &["rollback"]);
+        self.is_plain = statement.class == Class::Transaction && begins_with(text, &PLAIN);
         let may_set = matches!(statement.class, Class::Session | Class::Unknown) || statement.is_several;
         if may_set && sets_role(text) {
             self.bindings.is_unknown = true;

@@ -13,14 +13,14 @@ use super::{
     admit::{door_of, terms},
     binding::Binding,
     commands,
-    found::found,
+    found::{consistency, found},
     hint::Hint,
     identity::{Identity, Proof},
     settings::{Settings, names_unreplayable},
     state::Client,
     words::{begins_with, has_word, shows},
 };
-use crate::protocol::{Access, ClientSide, Plan, Role, Session, Texts};
+use crate::protocol::{Access, ClientSide, Consistency, Plan, Role, Session, Texts};
 
 /// The lowest byte of the number of utf8mb4_general_ci.
 const UTF8MB4: u8 = 45;
@@ -82,7 +82,12 @@ impl Mysql {
     fn way(&self, statement: Statement, request: &Request, text: &[u8]) -> &'static str {
         match request.class {
             Way::Read if self.door.rejects_writes => "it goes where reads go: the listener rejects writes",
-            Way::Read => "it goes where reads go",
+            Way::Read => match consistency(request) {
+                Consistency::Strict => "it goes where reads go, and waits there for all servers: `strict`",
+                Consistency::Causal => "it goes to a reader with all writes of this process: `causal`",
+                Consistency::Session => "it goes to a reader with what its session has seen: `session`",
+                Consistency::Eventual => "it goes where reads go, and waits for nothing: `eventual`",
+            },
             _ if statement.class != Class::Read => "it goes where writes go",
             _ if statement.is_several => "it goes where writes go: several statements",
             _ if self.door.reads_at_writer => "it goes where writes go: the listener reads there",

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     protocol::{
         Admission, AdmissionContext, ClientSide, ConnectionFacts, Control, DeclaredCommands, Failed, Plan,
-        ProcessCounters, ReplyStyle, Session,
+        ProcessCounters, Replier, ReplyStyle, Session,
     },
     protocols::errors::twemproxys_text,
 };
@@ -177,7 +177,7 @@ impl ClientSide for Redis {
         true
     }
 
-    fn answered(&self, session: &mut Session, command: u16, reply: &Reply, _: &[u8]) {
+    fn answered(&self, session: &mut Session, _: &Replier<'_>, command: u16, reply: &Reply, _: &[u8]) {
         sessions::answered(session, command, reply.outcome.is_error());
     }
 

@@ -8,7 +8,7 @@ use crate::{
         routes::Keyed,
         schema::{self, Consistency, KnownUsers, PlainLogins, Reads, Route, Writes},
     },
-    protocol::{Access, Accounts, Door, OneSecret, ReplyStyle, Terms},
+    protocol::{self, Access, Accounts, Door, OneSecret, ReplyStyle, Terms},
     route::tree::{Greeting, Leaf, Node, Root, Wait},
     tls::{Acceptor, TlsError},
 };
@@ -158,8 +158,18 @@ fn door(door: schema::Door, pools: Consistency) -> Door {
     Door {
         rejects_writes: door.writes == Writes::Rejected,
         reads_at_writer: door.reads == Reads::Writer,
-        is_eventual: door.consistency.unwrap_or(pools) == Consistency::Eventual,
+        consistency: consistency(door.consistency.unwrap_or(pools)),
         requires_tls: door.requires_tls,
+    }
+}
+
+/// How fresh reads are.
+const fn consistency(said: Consistency) -> protocol::Consistency {
+    match said {
+        Consistency::Strict => protocol::Consistency::Strict,
+        Consistency::Causal => protocol::Consistency::Causal,
+        Consistency::Session => protocol::Consistency::Session,
+        Consistency::Eventual => protocol::Consistency::Eventual,
     }
 }
 
@@ -191,7 +201,7 @@ impl Accounts for KnownUsers {
         let Self(users) = self;
         users.get(user).map_or_else(Terms::default, |user| Terms {
             clients: user.clients,
-            is_eventual: user.consistency.map(|said| said == Consistency::Eventual),
+            consistency: user.consistency.map(consistency),
         })
     }
 }

@@ -24,7 +24,7 @@ impl Wrap for Held {
 
     fn request(&self, _: &Request, _: &[u8], query: &Query<'_>, _: &mut Random) -> Wrapped {
         match self.0.state() {
-            Some(state) if self.0.pool.orders.is_held() || state.holds(&query.asked()) => {
+            Some(state) if self.0.pool.orders.is_held() || state.holds(&query.asked(), &self.0) => {
                 Wrapped::Park(self.0.clone())
             }
             _ => Wrapped::Pass,

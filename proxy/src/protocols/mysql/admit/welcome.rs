@@ -21,7 +21,7 @@ use crate::protocol::{Access, Admission, AdmissionContext, Door, Session, Terms,
 /// The door for a user with these terms at a listener with this door.
 pub(in crate::protocols::mysql) fn door_of(door: Door, terms: Terms) -> Door {
     Door {
-        is_eventual: terms.is_eventual.unwrap_or(door.is_eventual),
+        consistency: terms.consistency.unwrap_or(door.consistency),
         ..door
     }
 }

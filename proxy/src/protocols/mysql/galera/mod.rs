@@ -7,13 +7,13 @@
 //! Invariant: one server is the writer at a time, for all workers. It stays that until it fails.
 
 mod answer;
+#[cfg(test)]
+mod model;
 mod node;
+mod reading;
 mod reason;
 
-use std::{
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
-    time::Duration,
-};
+use std::time::Duration;
 
 use proxima_wire::{
     message::{Class, Outcome},
@@ -21,23 +21,25 @@ use proxima_wire::{
 };
 
 pub(super) use self::node::Word;
-use self::{answer::Answer, node::Nodes, reason::Reason};
+use self::{answer::Answer, node::Nodes, reading::Reading, reason::Reason};
 use super::{
     commands::{self, append_query},
     error::READ_ONLY_TRANSACTION,
     state::Client,
 };
 use crate::protocol::{
-    Answerer, Failed, Fate, HoldLimit, MemberFacts, Monitor, OneWriter, PoolChanges, PoolMembers, PoolOrders,
-    PoolRequest, PoolSettings, PoolState, Role, RoleStatus, ServerAnswer,
+    Answerer, Failed, Fate, HoldLimit, Mark, MemberFacts, Monitor, OneWriter, PoolChanges, PoolMembers,
+    PoolOrders, PoolQuestion, PoolRequest, PoolSettings, PoolState, Role, RoleStatus, ServerAnswer,
 };
 
-/// Time between two questions to a server.
-const INTERVAL: Duration = Duration::from_millis(250);
+/// Time between two questions to a server for its status.
+const STATUS_INTERVAL: Duration = Duration::from_millis(250);
+/// Time between two barriers, which bounds the age of what a server shows.
+const PROOF_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The tokens of the answers.
-const STATUS: u64 = 0;
-const PROOF: u64 = 1;
+/// The tokens of the monitor's answers. No barrier that a read waits for has one of them.
+const STATUS: u64 = u64::MAX;
+const PROOF: u64 = u64::MAX - 1;
 
 /// The statement that asks servers for their status. A variable that a server does not know is left out.
 const ASK_STATUS: &[u8] =
@@ -54,8 +56,7 @@ pub(super) struct Galera {
     changes: PoolChanges,
     orders: std::sync::Arc<PoolOrders>,
     nodes: Nodes,
-    /// The turn of readers.
-    turn: AtomicU32,
+    reading: Reading,
 }
 
 impl Galera {
@@ -66,7 +67,7 @@ impl Galera {
             changes: settings.changes.clone(),
             orders: std::sync::Arc::clone(&settings.orders),
             nodes: Nodes::default(),
-            turn: AtomicU32::new(0),
+            reading: Reading::new(writer, settings.count.clone()),
         }
     }
 
@@ -76,6 +77,31 @@ impl Galera {
         if self.nodes.take_news() {
             self.changes.note();
         }
+    }
+
+    /// The answer to a barrier that reads wait for.
+    fn barrier_answered(&self, mark: Mark, of: &Answerer<'_>, heard: &ServerAnswer<'_>) {
+        let since = of.reached.end_wait();
+        match heard {
+            ServerAnswer::Reply(reply, _) if !reply.outcome.is_error() => {
+                of.reached.raise_since(mark, since);
+            }
+            // Its status, or the next barrier of the monitor, says what is wrong.
+            _ => of.noted.doubt(),
+        }
+        if self.reading.take_waiters() {
+            self.changes.note();
+        }
+    }
+
+    /// Does this request wait, if it does, for what a reader lacks?
+    fn waits_for_reader(&self, asked: &PoolRequest<'_>) -> bool {
+        let is_served = self.has_writer() || self.nodes.has_reader();
+        asked.class == Class::Read && is_served && !self.orders.is_held()
+    }
+
+    fn has_writer(&self) -> bool {
+        self.nodes.writer() != 0 || self.orders.writer().is_some()
     }
 
     /// The position of the writer.
@@ -96,39 +122,6 @@ impl Galera {
         }
         found
     }
-
-    /// The position of a reader: of the nearest that serve, each in its turn.
-    fn reader(&self, writer: Option<usize>, members: &dyn PoolMembers) -> Option<usize> {
-        let serves = |at: usize| {
-            let member = members.at(at)?;
-            let may_read = writer != Some(at) || self.settings.reads;
-            let serves = may_read && member.is_up && Word(member.noted.get()).serves();
-            (serves && member.weight > 0.0).then_some((member.distance, member.weight))
-        };
-        let nearest = (0..members.count())
-            .filter_map(serves)
-            .map(|(distance, _)| distance)
-            .min()?;
-        let weight = |at: usize| {
-            serves(at)
-                .filter(|&(distance, _)| distance == nearest)
-                .map(|(_, weight)| weight)
-        };
-        let all: f64 = (0..members.count()).filter_map(weight).sum();
-        // The turns of the golden ratio are shared out evenly, however few there were.
-        let turn = self.turn.fetch_add(1, Relaxed).wrapping_mul(0x9e37_79b9);
-        let mut left = all * f64::from(turn) / (f64::from(u32::MAX) + 1.0);
-        let mut last = None;
-        for at in 0..members.count() {
-            let Some(weight) = weight(at) else { continue };
-            last = Some(at);
-            left -= weight;
-            if left < 0.0 {
-                break;
-            }
-        }
-        last
-    }
 }
 
 impl PoolState for Galera {
@@ -140,16 +133,39 @@ impl PoolState for Galera {
         true
     }
 
-    /// Writes wait while no server takes writes; everything waits while nothing is known of any server.
-    fn holds(&self, asked: &PoolRequest<'_>) -> bool {
-        let has_writer = self.nodes.writer() != 0 || self.orders.writer().is_some();
-        !has_writer && (asked.class != Class::Read || !self.nodes.has_reader())
+    /// Writes wait while no server takes writes; everything waits while nothing is known of any server; a read
+    /// waits for a reader that has what it must see.
+    fn holds(&self, asked: &PoolRequest<'_>, members: &dyn PoolMembers) -> bool {
+        let is_read = asked.class == Class::Read;
+        if !self.has_writer() && (!is_read || !self.nodes.has_reader()) {
+            return true;
+        }
+        is_read && self.reading.may_wait(asked) && self.reading.waits(asked, self.writer(members), members)
     }
 
-    fn hold_limit(&self) -> HoldLimit {
-        HoldLimit {
-            time: self.settings.wait,
-            ..HoldLimit::DEFAULT
+    fn hold_limit(&self, asked: &PoolRequest<'_>) -> HoldLimit {
+        match self.waits_for_reader(asked) {
+            true => self.reading.limit(),
+            false => HoldLimit {
+                time: self.settings.wait,
+                ..HoldLimit::DEFAULT
+            },
+        }
+    }
+
+    fn barrier(&self, asked: &PoolRequest<'_>, members: &dyn PoolMembers) -> Option<PoolQuestion> {
+        let waits = self.waits_for_reader(asked);
+        waits.then(|| self.reading.barrier(asked, self.writer(members), members))?
+    }
+
+    fn asks(&self, token: u64, of: &Answerer<'_>, unix: u64, is_first: bool) {
+        if token == PROOF {
+            // What an earlier connection has proved may have been proved by another server.
+            if is_first {
+                of.reached.begin_anew();
+            }
+            self.nodes
+                .asks(of, of.reached.mark(self.reading.count().raise()), unix);
         }
     }
 
@@ -159,10 +175,14 @@ impl PoolState for Galera {
             (PROOF, ServerAnswer::Reply(reply, _)) => Answer::Proof(!reply.outcome.is_error()),
             // A late answer says nothing of this very server.
             (PROOF, ServerAnswer::Failed(_)) => Answer::Proof(false),
-            (_, ServerAnswer::Reply(_, bytes)) => Answer::Failed(error_text(bytes)),
-            (_, ServerAnswer::Failed(failed)) => Answer::Failed(failed.to_string()),
+            (STATUS, ServerAnswer::Reply(_, bytes)) => Answer::Failed(error_text(bytes)),
+            (STATUS, ServerAnswer::Failed(failed)) => Answer::Failed(failed.to_string()),
+            (mark, heard) => return self.barrier_answered(Mark::of(mark), of, &heard),
         };
         self.note(of, answer);
+        if token == PROOF && self.reading.take_waiters() {
+            self.changes.note();
+        }
     }
 
     fn member(&self, asked: &PoolRequest<'_>, members: &dyn PoolMembers) -> Option<usize> {
@@ -175,7 +195,7 @@ impl PoolState for Galera {
         // Without a writer, the servers themselves say what is wrong.
         let any = || writer.or_else(|| (0..members.count()).find(serves)).or(Some(0));
         match asked.class {
-            Class::Read => self.reader(writer, members).or_else(any),
+            Class::Read => self.reading.reader(asked, writer, members).or_else(any),
             _ => any(),
         }
     }
@@ -194,6 +214,10 @@ impl PoolState for Galera {
 
     /// A server that cannot be reached serves no longer, and what it has not executed goes to another one.
     fn failed(&self, asked: &PoolRequest<'_>, of: &Answerer<'_>, failed: &Failed<'_>) -> bool {
+        // It may have been executed, whatever its client is told.
+        if asked.class != Class::Read && failed.fate != Fate::Unsent {
+            self.reading.count().change();
+        }
         let is_gone = matches!(
             failed.outcome,
             Outcome::ConnectError | Outcome::ConnectTimeout | Outcome::Ejected | Outcome::Timeout
@@ -248,19 +272,26 @@ impl PoolState for Galera {
         Some(status)
     }
 
+    fn reads(&self) -> Vec<(Role, u64)> {
+        self.reading.counts().into()
+    }
+
     fn monitors(&self) -> Vec<Monitor> {
-        [(STATUS, ASK_STATUS), (PROOF, ASK_PROOF)]
-            .map(|(token, text)| {
-                let mut message = Vec::new();
-                append_query(text, &mut message);
-                Monitor {
-                    interval: INTERVAL,
-                    command: commands::MONITOR,
-                    message,
-                    token,
-                }
-            })
-            .into()
+        [
+            (STATUS, ASK_STATUS, STATUS_INTERVAL),
+            (PROOF, ASK_PROOF, PROOF_INTERVAL),
+        ]
+        .map(|(token, text, interval)| {
+            let mut message = Vec::new();
+            append_query(text, &mut message);
+            Monitor {
+                interval,
+                command: commands::MONITOR,
+                message,
+                token,
+            }
+        })
+        .into()
     }
 }
 

@@ -22,7 +22,7 @@ use super::{
     answer::{Answer, Status},
     reason::{Reason, said},
 };
-use crate::protocol::{Answerer, OneWriter, Role, RoleStatus};
+use crate::protocol::{Answerer, Mark, OneWriter, Role, RoleStatus};
 
 /// Time for which servers may answer first, before one of them is the writer that is not the first by name.
 const SETTLING: Duration = Duration::from_millis(500);
@@ -66,6 +66,8 @@ struct Node {
     /// The number of times that it has waited for the others since it says that all is well. The first wait
     /// may have begun before.
     proofs: u32,
+    /// The barrier that it is asked for: what it has when it has answered, and the time since 1970, in µs.
+    asked: Option<(Mark, u64)>,
     /// The role that it has, and the time since which it has it.
     role: Option<(Role, Instant)>,
 }
@@ -78,7 +80,7 @@ impl Word {
     const SERVES: u32 = 1;
     const WRITES: u32 = 2;
 
-    fn new(number: u32, serves: bool, writes: bool) -> Self {
+    pub(super) fn new(number: u32, serves: bool, writes: bool) -> Self {
         let flag = |is: bool, flag: u32| if is { flag } else { 0 };
         Self((number << 2) | flag(serves, Self::SERVES) | flag(writes, Self::WRITES))
     }
@@ -181,17 +183,25 @@ impl Nodes {
         }
     }
 
+    /// This server is about to be asked for a barrier, at this time since 1970, in µs.
+    pub(super) fn asks(&self, of: &Answerer<'_>, mark: Mark, unix: u64) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.node(of.address).asked = Some((mark, unix));
+    }
+
     /// Notes what this server has answered.
     pub(super) fn heard(&self, of: &Answerer<'_>, answer: Answer, settings: &OneWriter) {
         let mut guard = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let all = &mut *guard;
-        let next = all.last + 1;
-        let node = all.nodes.entry(of.address.to_owned()).or_insert_with(|| Node {
-            number: next,
-            why_not: vec![Reason::Unknown],
-            ..Node::default()
-        });
-        all.last = all.last.max(node.number);
+        let node = all.node(of.address);
+        match (&answer, node.asked) {
+            (Answer::Proof(true), Some((mark, unix))) => {
+                of.reached.raise_since(mark, unix);
+            }
+            // It may have lost what it had.
+            (Answer::Failed(_), _) => of.reached.begin_anew(),
+            _ => {}
+        }
         let served = node.serves();
         let is_silent = matches!(answer, Answer::Failed(_));
         node.note(answer, settings);
@@ -259,6 +269,18 @@ impl All {
         let is_pending = |node: &Node| node.why_not.is_empty() && !node.serves();
         let is_pending = elapsed < LONGEST && self.nodes.values().any(is_pending);
         self.had_writer || elapsed >= SETTLING && !is_pending
+    }
+
+    /// The server at this address, of which nothing may be known yet.
+    fn node(&mut self, address: &str) -> &mut Node {
+        let next = self.last + 1;
+        let node = self.nodes.entry(address.to_owned()).or_insert_with(|| Node {
+            number: next,
+            why_not: vec![Reason::Unknown],
+            ..Node::default()
+        });
+        self.last = self.last.max(node.number);
+        node
     }
 
     fn address_of(&self, number: u32) -> Option<String> {
@@ -330,6 +352,8 @@ mod tests {
         wait: std::time::Duration::ZERO,
         reads: false,
         donors: false,
+        read_wait: std::time::Duration::ZERO,
+        read_age: std::time::Duration::ZERO,
     };
 
     struct Cluster {

@@ -1,0 +1,85 @@
+//! The writes that a session must see, by the count of its pool.
+//!
+//! The steps are those of a clock: writes are counted before their clients are told of them, and the barriers
+//! by which readers prove what they have are counted as well, before they are sent. A reader whose barrier
+//! has a higher number than a moment's count has all that was visible anywhere at that moment.
+//!
+//! Invariant: what a session has written, or was shown, is shown by whatever it reads next.
+
+use crate::protocol::{PoolCount, ReachedCount};
+
+/// The writes that a session must see in the pool that it has used last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    /// The count of that pool; `None` before the first reply.
+    pool: Option<PoolCount>,
+    /// The reader that has answered last, and its incarnation. Another server at the same address is another
+    /// reader; the connections to the one before have ended when it is asked.
+    reader: Option<(ReachedCount, u16)>,
+    /// The count that this reader must have reached.
+    there: u64,
+    /// The count that every other reader must have reached.
+    elsewhere: u64,
+}
+
+impl Seen {
+    /// The statement that is answered may have written.
+    pub(super) fn write(&mut self, count: &PoolCount) {
+        self.enter(count);
+        let number = count.change();
+        (self.there, self.elsewhere) = (number, number);
+    }
+
+    /// A read is answered by the server that takes writes, which shows a write before its own client is told
+    /// of it: a reader needs a barrier that begins behind this.
+    pub(super) fn read_at_writer(&mut self, count: &PoolCount) {
+        self.enter(count);
+        let next = count.get() + 1;
+        (self.there, self.elsewhere) = (next, next);
+    }
+
+    /// A read is answered by this reader, which may have more than any barrier has proved: another one needs
+    /// a barrier that begins behind this.
+    pub(super) fn read_at(&mut self, reader: &ReachedCount, count: &PoolCount) {
+        self.enter(count);
+        if !self.is_at(reader) {
+            self.there = self.elsewhere;
+            self.reader = Some((reader.clone(), reader.incarnation()));
+        }
+        self.elsewhere = self.elsewhere.max(count.get() + 1);
+    }
+
+    /// Is this the reader that has answered last?
+    pub(super) fn is_at(&self, reader: &ReachedCount) -> bool {
+        let own = self.reader.as_ref();
+        own.is_some_and(|(own, incarnation)| own.is_same(reader) && *incarnation == reader.incarnation())
+    }
+
+    /// The count that this reader must have reached. `None`: the session has used another pool, and it is not
+    /// known what it has seen in this one.
+    pub(super) fn needs(&self, reader: &ReachedCount, count: &PoolCount) -> Option<u64> {
+        match &self.pool {
+            None => Some(0),
+            Some(pool) if !pool.is_same(count) => None,
+            Some(_) if self.is_at(reader) => Some(self.there),
+            Some(_) => Some(self.elsewhere),
+        }
+    }
+
+    /// The session uses this pool. What it has seen there before is not known if it has used another one
+    /// since: no reader has more than what a barrier proves that begins now.
+    fn enter(&mut self, count: &PoolCount) {
+        match &self.pool {
+            Some(pool) if pool.is_same(count) => {}
+            before => {
+                let next = before.as_ref().map_or(0, |_| count.get() + 1);
+                *self = Self {
+                    pool: Some(count.clone()),
+                    reader: None,
+                    there: next,
+                    elsewhere: next,
+                };
+            }
+        }
+    }
+}

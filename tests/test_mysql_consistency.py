@@ -1,0 +1,181 @@
+"""How fresh reads are: by each word a read shows at least what the word promises, wherever it goes."""
+
+import contextlib
+import json
+import subprocess
+
+import pymysql
+import pytest
+
+from harness import SOAK, until
+from harness.galera import rows
+from harness.galera_door import WHO
+from harness.judge import BENCH
+from harness.proxy import environment
+
+pytestmark = [pytest.mark.either_io, pytest.mark.timeout(300)]
+
+READS = 400_000 if SOAK else 20_000
+WORDS = ["session", "causal", "strict", "eventual"]
+"""The listeners behind those of every proxy, in this order."""
+
+
+BENCH_USER = ("app", "secret")
+"""The user of `proxima-bench`, with its password."""
+
+
+@pytest.fixture
+def fresh(galera, before):
+    """A proxy with a listener for each word."""
+    name, password = BENCH_USER
+    galera.nodes[0].run(
+        "CREATE DATABASE IF NOT EXISTS proxima_bench",
+        f"CREATE USER IF NOT EXISTS {name} IDENTIFIED BY '{password}'",
+        f"GRANT ALL ON proxima_bench.* TO {name}",
+    )
+    return before(galera, listeners=[{"consistency": word} for word in WORDS], users=[BENCH_USER])
+
+
+def listener(word):
+    return 4 + WORDS.index(word)
+
+
+def judged(door, word, *options):
+    """What `proxima-bench stale` has seen through the listener with this word."""
+    address = door.proxy.addresses[listener(word)]
+    command = [BENCH, "stale", "--protocol", "mysql", "--write", address, "--quiet", "--json", "-", *options]
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment())
+    assert ran.returncode in (0, 1), ran.stdout + ran.stderr
+    return json.loads(ran.stdout)
+
+
+@pytest.mark.parametrize("word", ["session", "causal", "strict"])
+def test_a_session_reads_what_it_has_written(fresh, word):
+    with fresh.connect(listener(word)) as client:
+        for value in range(1, READS // 40):
+            client.query(f"UPDATE t SET a = {value}")
+            assert rows(client, "SELECT a FROM t") == ((value,),)
+
+
+@pytest.mark.parametrize("word", ["causal", "strict"])
+def test_a_session_reads_what_another_one_was_told_to_have_written(fresh, word):
+    """Applications keep pools of connections: what one has written is read on another."""
+    with fresh.connect(listener(word)) as writer, fresh.connect(listener(word)) as reader:
+        for value in range(1, READS // 40):
+            writer.query(f"UPDATE t SET a = {value}")
+            assert rows(reader, "SELECT a FROM t") == ((value,),)
+
+
+@pytest.mark.parametrize("word", ["session", "causal"])
+@pytest.mark.parametrize("begins", ["INSERT", "CREATE", "CALL", "transaction", "prepared"])
+def test_every_way_to_write_is_seen(fresh, word, begins):
+    with fresh.connect(listener(word)) as client:
+        client.query("CREATE PROCEDURE adds(x INT) INSERT INTO t VALUES (x, x)")
+        for number in range(2, 102):
+            match begins:
+                case "INSERT":
+                    client.query(f"INSERT INTO t VALUES ({number}, {number})")
+                case "CREATE":
+                    client.query(f"CREATE TABLE t{number} (a INT)")
+                    assert rows(client, f"SELECT COUNT(*) FROM t{number}") == ((0,),)
+                    assert len(rows(client, f"SHOW TABLES LIKE 't{number}'")) == 1
+                    continue
+                case "CALL":
+                    client.query(f"CALL adds({number})")
+                case "transaction":
+                    client.begin()
+                    client.query(f"INSERT INTO t VALUES ({number}, {number})")
+                    client.commit()
+                case "prepared":
+                    client.query(f"PREPARE p FROM 'INSERT INTO t VALUES ({number}, {number})'")
+                    client.query("EXECUTE p")
+                    client.query("DEALLOCATE PREPARE p")
+            assert rows(client, f"SELECT a FROM t WHERE id = {number}") == ((number,),)
+
+
+def test_a_session_keeps_to_its_reader_and_new_ones_are_shared_out(fresh):
+    names = set()
+    for _ in range(20):
+        with fresh.connect(listener("session")) as client:
+            served = {rows(client, WHO)[0][0] for _ in range(10)}
+            assert len(served) == 1
+            names |= served
+    assert len(names) == 2 and fresh.writer() not in names
+
+
+def test_what_a_session_has_read_at_the_writer_no_reader_lacks(fresh):
+    with fresh.connect(listener("session")) as writer, fresh.connect(listener("session")) as reader:
+        for value in range(1, READS // 40):
+            writer.query(f"UPDATE t SET a = {value}")
+            assert rows(reader, "/* proxima: member=writer */ SELECT a FROM t") == ((value,),)
+            assert rows(reader, "SELECT a FROM t") == ((value,),)
+
+
+def test_a_reader_that_lags_is_not_asked_for_what_it_lacks(galera_alone, before):
+    """Readers that take no write for a time: what must be fresh is read at the writer, and what need not be
+    is no older than it may."""
+    door = before(galera_alone, listeners=[{"consistency": word} for word in WORDS])
+    writer = door.writer()
+    with contextlib.ExitStack() as stack:
+        clients = {word: stack.enter_context(door.connect(listener(word))) for word in WORDS}
+        for client in clients.values():
+            assert rows(client, "SELECT a FROM t") == ((0,),)
+        with contextlib.ExitStack() as held:
+            for node in galera_alone.nodes:
+                if node.name != writer:
+                    held.enter_context(node.held_back())
+            clients["session"].query("UPDATE t SET a = 1")
+            for word in ("session", "causal"):
+                assert rows(clients[word], "SELECT a FROM t") == ((1,),), word
+            # It may be old for as long as it may be, and for no longer.
+            until(lambda: rows(clients["eventual"], "SELECT a FROM t") == ((1,),), "it is read")
+            served = door.proxy.metric("pool_reads_total", pool="db", role="writer")
+            assert served >= 3
+    assert door.proxy.metric("pool_reads_total", pool="db", role="reader") >= 3
+
+
+def test_a_session_says_itself_how_fresh_its_reads_are(fresh):
+    """A statement that shows tables goes to a reader by every word but `strict`."""
+    with fresh.connect() as client:
+
+        def counted():
+            return fresh.proxy.metric("pool_reads_total", pool="db", role="reader")
+
+        def is_kept_fresh():
+            before = counted()
+            client.query("SHOW TABLES")
+            return counted() > before
+
+        assert not is_kept_fresh()
+        for word in ("'session'", "CAUSAL", '"eventual"'):
+            client.query(f"SET @proxima_consistency = {word}")
+            assert is_kept_fresh(), word
+        client.query("SET @proxima_consistency = DEFAULT")
+        assert not is_kept_fresh()
+        for statement, code in [
+            ("SET @proxima_consistency = 'soon'", 1231),
+            ("SET @proxima_consistency = 'strict', @a = 1", 1105),
+        ]:
+            with pytest.raises(pymysql.err.MySQLError) as caught:
+                client.query(statement)
+            assert caught.value.args[0] == code
+        sessions = json.loads(fresh.proxy.http("/mysql/sessions")[1])
+        assert {one["state"] for one in sessions["sessions"]} <= {"free", "recent"}
+
+
+@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("readers", [4, 32])
+def test_the_checker_finds_no_read_that_is_older_than_promised(fresh, word, readers):
+    """Writers and readers have connections of their own: of writes `session` promises nothing here."""
+    options = ["--writers", "4", "--readers", str(readers), "--keys", "100", "--pause", "0s"]
+    reads = 0
+    while reads < READS // 2:
+        said = judged(fresh, word, *options, "--duration", "3s")
+        reads += said["hits"] + said["misses"]
+        assert (said["refused_reads"], said["lost_reads"], said["lost_writes"]) == (0, 0, 0), said
+        assert word == "eventual" or said["backward_reads"] == 0, said
+        if word in ("causal", "strict"):
+            assert said["stale_reads"] == 0, said
+        elif said["stale_reads"]:
+            # What is read has been waited for within the last second.
+            assert said["stale_age_seconds"]["max"] <= 1, said
