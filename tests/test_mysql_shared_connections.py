@@ -243,6 +243,21 @@ def test_what_is_set_for_the_next_transaction_is_for_its_own_sessions(shared, na
             assert error(first, "INSERT INTO t (a) VALUES (1)") == READ_ONLY_TRANSACTION
 
 
+@pytest.mark.parametrize(
+    "between, code",
+    [("INSERT INTO t (a) VALUES (1)", READ_ONLY_TRANSACTION), ("DO 1", None), ("SELECT", 1064)],
+)
+def test_what_uses_no_table_leaves_the_next_transaction_to_its_session(shared, name, between, code):
+    """Servers keep the setting behind a statement that fails, or begins no transaction."""
+    with shared.connect(database=name) as first:
+        rows(first, "SET TRANSACTION READ ONLY")
+        assert error(first, between) == code
+    with shared.connect(database=name) as second:
+        rows(second, "SET autocommit = 0")
+        assert error(second, "INSERT INTO t (a) VALUES (1)") is None
+        rows(second, "ROLLBACK")
+
+
 def test_a_function_that_asks_for_the_last_id_has_the_sessions_own(turns):
     rows(turns.first, "INSERT INTO t (a) VALUES (7), (7)")
     rows(turns.first, "INSERT INTO t (a) VALUES (7)")

@@ -155,6 +155,7 @@ KINDS = {
         HELD, variables("autocommit", "in_transaction"), "SET autocommit = 0", "SELECT * FROM t"
     ),
     "next transaction": kind(HELD, WRITES, "SET TRANSACTION READ ONLY"),
+    "next transaction behind a failure": kind(HELD, WRITES, "SET TRANSACTION READ ONLY", WRITES),
     "no autocommit": kind(LOOSE, variables("autocommit"), "SET autocommit = 0"),
     "no autocommit behind a commit": kind(
         LOOSE, variables("autocommit"), "SET autocommit = 0", "INSERT INTO aside VALUES (1)", "COMMIT"

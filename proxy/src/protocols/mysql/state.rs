@@ -63,7 +63,7 @@ pub(super) struct Client {
     /// It ends a transaction by its words; it takes back what was written in one.
     pub(super) ends: bool,
     pub(super) rolls_back: bool,
-    /// It is about the open transaction, or about one that it begins, and nothing else.
+    /// It begins a transaction, or ends the open one, and does nothing else.
     pub(super) is_plain: bool,
     /// The collation that the statement names.
     pub(super) collation_said: Option<Box<[u8]>>,
@@ -108,7 +108,7 @@ pub(super) const FREE: &str = "free";
 pub(super) const RECENT: &str = "recent";
 
 /// The words with which such statements begin. Those of distributed transactions are about others.
-const PLAIN: [&str; 6] = ["begin", "start", "commit", "rollback", "savepoint", "release"];
+const PLAIN: [&str; 4] = ["begin", "start", "commit", "rollback"];
 
 /// A statement that sets more is looked at no further.
 const LONGEST_SET: usize = 4096;
@@ -332,11 +332,10 @@ impl Client {
     pub(super) fn note(&mut self, end: &ReplyEnd<'_>) {
         let told = end.last_packet();
         if !end.goes_on() {
-            // Settings for the next transaction count until one has ended.
-            let ends = matches!(
-                self.statement.class,
-                Class::Write | Class::Ddl | Class::Transaction | Class::Unknown
-            );
+            // Settings for the next transaction count until one has ended. What fails, or uses no table of an
+            // engine with transactions, leaves them as they are.
+            let is_error = matches!(told, Some(LastPacket::Error));
+            let ends = !is_error && (self.is_plain || self.statement.class == Class::Ddl);
             self.bindings.once = std::mem::take(&mut self.bindings.pends) || self.bindings.once && !ends;
             // The numbers of found and changed rows, warnings, an id.
             self.bindings.residue = true;
