@@ -3,6 +3,7 @@
 import contextlib
 import json
 import subprocess
+import time
 
 import pymysql
 import pytest
@@ -24,29 +25,40 @@ BENCH_USER = ("app", "secret")
 """The user of `proxima-bench`, with its password."""
 
 
-@pytest.fixture
-def fresh(galera, before):
+def with_words(cluster, before):
     """A proxy with a listener for each word."""
     name, password = BENCH_USER
-    galera.nodes[0].run(
+    cluster.nodes[0].run(
         "CREATE DATABASE IF NOT EXISTS proxima_bench",
         f"CREATE USER IF NOT EXISTS {name} IDENTIFIED BY '{password}'",
         f"GRANT ALL ON proxima_bench.* TO {name}",
     )
-    return before(galera, listeners=[{"consistency": word} for word in WORDS], users=[BENCH_USER])
+    return before(cluster, listeners=[{"consistency": word} for word in WORDS], users=[BENCH_USER])
+
+
+@pytest.fixture
+def fresh(galera, before):
+    return with_words(galera, before)
 
 
 def listener(word):
     return 4 + WORDS.index(word)
 
 
-def judged(door, word, *options):
-    """What `proxima-bench stale` has seen through the listener with this word."""
+def judging(door, word, *options):
+    """A run of `proxima-bench stale` through the listener with this word."""
     address = door.proxy.addresses[listener(word)]
     command = [BENCH, "stale", "--protocol", "mysql", "--write", address, "--quiet", "--json", "-", *options]
-    ran = subprocess.run(command, capture_output=True, text=True, env=environment())
-    assert ran.returncode in (0, 1), ran.stdout + ran.stderr
-    return json.loads(ran.stdout)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    )
+
+
+def report(run):
+    """What it has seen."""
+    out, error = run.communicate()
+    assert run.returncode in (0, 1), out + error
+    return json.loads(out)
 
 
 @pytest.mark.parametrize("word", ["session", "causal", "strict"])
@@ -114,7 +126,7 @@ def test_what_a_session_has_read_at_the_writer_no_reader_lacks(fresh):
 def test_a_reader_that_lags_is_not_asked_for_what_it_lacks(galera_alone, before):
     """Readers that take no write for a time: what must be fresh is read at the writer, and what need not be
     is no older than it may."""
-    door = before(galera_alone, listeners=[{"consistency": word} for word in WORDS])
+    door = with_words(galera_alone, before)
     writer = door.writer()
     with contextlib.ExitStack() as stack:
         clients = {word: stack.enter_context(door.connect(listener(word))) for word in WORDS}
@@ -170,7 +182,7 @@ def test_the_checker_finds_no_read_that_is_older_than_promised(fresh, word, read
     options = ["--writers", "4", "--readers", str(readers), "--keys", "100", "--pause", "0s"]
     reads = 0
     while reads < READS // 2:
-        said = judged(fresh, word, *options, "--duration", "3s")
+        said = report(judging(fresh, word, *options, "--duration", "3s"))
         reads += said["hits"] + said["misses"]
         assert (said["refused_reads"], said["lost_reads"], said["lost_writes"]) == (0, 0, 0), said
         assert word == "eventual" or said["backward_reads"] == 0, said
@@ -179,3 +191,30 @@ def test_the_checker_finds_no_read_that_is_older_than_promised(fresh, word, read
         elif said["stale_reads"]:
             # What is read has been waited for within the last second.
             assert said["stale_age_seconds"]["max"] <= 1, said
+
+
+@pytest.mark.parametrize("fault", ["writer killed", "reader frozen"])
+def test_no_fault_makes_a_causal_read_stale(galera_alone, before, fault):
+    """A server that was frozen and has woken says for some seconds that all is well."""
+    door = with_words(galera_alone, before)
+    writer = door.writer()
+    [written] = [node for node in galera_alone.nodes if node.name == writer]
+    read = next(node for node in galera_alone.nodes if node is not written)
+    run = judging(door, "causal", "--pause", "1ms", "--timeout", "30s", "--duration", "20s")
+
+    def reads():
+        return door.proxy.metric("pool_reads_total", pool="db", role="reader")
+
+    until(lambda: reads() > 1000, "it reads")
+    match fault:
+        case "writer killed":
+            written.kill()
+            until(lambda: door.writer() != writer, "another one writes")
+        case "reader frozen":
+            read.freeze()
+            time.sleep(8)
+            read.thaw()
+    said = report(run)
+    galera_alone.repair()
+    assert (said["stale_reads"], said["backward_reads"], said["wrong"]) == (0, 0, 0), said
+    assert said["acknowledged_writes"] > 0

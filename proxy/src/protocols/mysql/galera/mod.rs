@@ -96,8 +96,7 @@ impl Galera {
 
     /// Does this request wait, if it does, for what a reader lacks?
     fn waits_for_reader(&self, asked: &PoolRequest<'_>) -> bool {
-        let is_served = self.has_writer() || self.nodes.has_reader();
-        asked.class == Class::Read && is_served && !self.orders.is_held()
+        asked.class == Class::Read && self.nodes.has_reader() && !self.orders.is_held()
     }
 
     fn has_writer(&self) -> bool {
@@ -140,12 +139,13 @@ impl PoolState for Galera {
         if !self.has_writer() && (!is_read || !self.nodes.has_reader()) {
             return true;
         }
-        is_read && self.reading.may_wait(asked) && self.reading.waits(asked, self.writer(members), members)
+        is_read && self.reading.waits(asked, self.writer(members), members)
     }
 
     fn hold_limit(&self, asked: &PoolRequest<'_>) -> HoldLimit {
-        match self.waits_for_reader(asked) {
+        match self.waits_for_reader(asked) && self.has_writer() {
             true => self.reading.limit(),
+            // No server has certainly what it must see.
             false => HoldLimit {
                 time: self.settings.wait,
                 ..HoldLimit::DEFAULT

@@ -76,20 +76,18 @@ impl Reading {
         &self.count
     }
 
-    /// May this read wait? One that waits where it runs does not, nor one that has waited long enough, nor one
-    /// whose session has a connection.
-    pub(super) fn may_wait(&self, asked: &PoolRequest<'_>) -> bool {
-        let has_time = asked.unix.saturating_sub(asked.since) < self.wait;
-        has_time && consistency(asked.request) != Consistency::Strict && !asked.session.has_lane()
-    }
-
-    /// Must such a read wait? Not if any reader has what it must see, nor if none may have that soon.
+    /// Must this read wait? Not one that waits where it runs, nor one whose session has a connection, nor one
+    /// for which a reader has what it must see. If none may have that soon, it goes to the writer, if there is
+    /// one.
     pub(super) fn waits(
         &self,
         asked: &PoolRequest<'_>,
         writer: Option<usize>,
         members: &dyn PoolMembers,
     ) -> bool {
+        if consistency(asked.request) == Consistency::Strict || asked.session.has_lane() {
+            return false;
+        }
         let nearest = self.nearest(writer, asked, members);
         let mut is_awaited = false;
         for at in 0..members.count() {
@@ -99,7 +97,8 @@ impl Reading {
                 None => {}
             }
         }
-        is_awaited
+        let has_time = asked.unix.saturating_sub(asked.since) < self.wait;
+        writer.is_none() || has_time && is_awaited
     }
 
     /// The barrier that one of the readers is asked for, so that this read need not wait for long. All that
