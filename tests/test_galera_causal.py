@@ -18,6 +18,8 @@ FRESH = {
     "direct, wsrep_sync_wait=3",
     "Proxima, one address",
     "Proxima, two addresses",
+    "Proxima, session",
+    "Proxima, causal",
 }
 
 pytestmark = [

@@ -265,6 +265,25 @@ def test_explain_names_the_writer_and_a_reader(galera, before):
         assert (names[member] == writer) is is_writer, text
 
 
+def test_the_writer_stays_when_settings_of_the_pool_change(galera, before):
+    """And so do transactions that are open there, while the new settings hold."""
+    last = sorted(node.name for node in galera.nodes)[-1]
+    door = before(galera, galera={"writer": [last]})
+    assert door.writer() == last
+    with door.connect() as client, door.connect(2) as reader:
+        client.begin()
+        client.query("UPDATE t SET a = 5")
+        # Nothing is proved within a microsecond, so that no reader is asked any more.
+        door.proxy.config["pools"]["db"]["galera"] = {"read_age": "1us"}
+        door.proxy.write(door.proxy.config)
+        assert door.proxy.reload()[0] == 200
+        assert door.writer() == last
+        until(lambda: rows(reader, WHO)[0][0] == last, "the new settings hold")
+        client.commit()
+        assert rows(client, "SELECT a FROM t") == ((5,),)
+    assert door.writer() == last
+
+
 def test_statements_that_wait_for_their_pool_are_counted_with_their_time(galera, before):
     door = before(galera)
     counted = {

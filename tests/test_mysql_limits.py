@@ -19,10 +19,11 @@ TOO_MANY = 1040
 
 @pytest.fixture
 def limited(mysql_pair, proxima, tmp_path):
-    """Starts a proxy of two workers with these limits on connections to the writer, where everything goes."""
+    """Starts a proxy, of two workers by default, with these limits on connections to the writer, where
+    everything goes."""
 
-    def start(**limits):
-        config = made(tmp_path, *mysql_pair, [{"reads": "writer"}])
+    def start(workers=2, **limits):
+        config = made(tmp_path, *mysql_pair, [{"reads": "writer"}], workers=workers)
         config["pools"]["writer"]["dedicated"] = limits
         proxy = proxima(config)
         wait_for_members(proxy, *mysql_pair)
@@ -145,7 +146,7 @@ def test_logins_that_fail_at_the_server_harm_no_other_account(mysql_pair, proxim
 
 
 def test_a_connection_that_is_reset_is_counted(mysql_pair, limited):
-    proxy = limited(total=1)
+    proxy = limited(workers=1, total=1)
     with connect(proxy.address, autocommit=True) as client:
         rows(client, "SET @x = 1")
     counted = functools.partial(proxy.metric, "own_requests_total", pool="writer", command="reset")
@@ -189,8 +190,14 @@ def test_a_client_for_each_request_needs_no_connection_of_its_own(mysql_pair, li
 def test_an_idle_connection_is_closed_before_its_server_does_that(mysql_pair, limited):
     writer, _ = mysql_pair
     writer.run("SET GLOBAL wait_timeout = 8")
+
+    def aborted():
+        with writer.connect() as direct:
+            return rows(direct, "SHOW GLOBAL STATUS LIKE 'Aborted_clients'")[0][1]
+
     try:
         proxy = limited()
+        before = aborted()
         ages = []
 
         def is_closed():
@@ -205,5 +212,6 @@ def test_an_idle_connection_is_closed_before_its_server_does_that(mysql_pair, li
         # No client is left, and the server would close it in its eighth second.
         until(is_closed, "its connection is closed")
         assert ages and max(ages) < 7
+        assert aborted() == before, "its server was told"
     finally:
         writer.run("SET GLOBAL wait_timeout = DEFAULT")

@@ -48,6 +48,8 @@ OBJECTS = (
     "CREATE FUNCTION last_id() RETURNS INT RETURN LAST_INSERT_ID()",
     "CREATE FUNCTION is_within() RETURNS INT RETURN @@in_transaction",
     "CREATE PROCEDURE adds_last_id() INSERT INTO t (a) VALUES (LAST_INSERT_ID())",
+    "CREATE PROCEDURE begins_and_fails() BEGIN START TRANSACTION; INSERT INTO t (a) VALUES (1);"
+    " SIGNAL SQLSTATE '45000'; END",
 )
 
 
@@ -241,6 +243,20 @@ def test_what_is_set_for_the_next_transaction_is_for_its_own_sessions(shared, na
             time.sleep(KEEPS)
             rows(first, "BEGIN")
             assert error(first, "INSERT INTO t (a) VALUES (1)") == READ_ONLY_TRANSACTION
+
+
+def test_a_transaction_that_a_failed_procedure_has_begun_stays_its_sessions(shared, name):
+    """An error tells nothing of it."""
+    with shared.connect(database=name) as first:
+        assert error(first, "CALL begins_and_fails()") == 1644
+        time.sleep(KEEPS)
+        with shared.connect(database=name) as second:
+            rows(second, "INSERT INTO t (a) VALUES (2)")
+        written = "/* proxima: member=writer */ SELECT GROUP_CONCAT(a ORDER BY a) FROM t"
+        with shared.connect(database=name) as third:
+            assert value(third, written) == "2"
+        rows(first, "COMMIT")
+        assert value(first, written) == "1,2"
 
 
 @pytest.mark.parametrize(

@@ -263,6 +263,29 @@ def test_writes_are_at_the_writer_alone(client, splitting, name):
         assert value(at_writer, written) == "7,5,9"
 
 
+@pytest.mark.parametrize(
+    "between", ["SHOW WARNINGS", "SELECT FOUND_ROWS()", "SELECT LAST_INSERT_ID()", "SELECT @@warning_count"]
+)
+@pytest.mark.parametrize(
+    "write", ["INSERT INTO t (a) VALUES (5)", "INSERT INTO t (a) SELECT LAST_INSERT_ID() + 5"]
+)
+def test_a_write_is_at_the_writer_behind_what_asks_for_the_remains_of_a_read(
+    client, splitting, name, between, write
+):
+    """A session stays for that with the reader that it has read at."""
+    with splitting.connect(address=splitting.at_writer, database=name) as at_writer:
+        written = "SELECT COUNT(*) FROM t"
+        before = value(at_writer, written)
+        for statement in ("INSERT INTO t (a) VALUES (3)", "SELECT * FROM t", between, write):
+            assert error(client, statement) is None, statement
+        assert value(at_writer, written) == before + 2
+
+
+def test_what_reads_a_table_beside_the_remains_of_a_read_is_at_the_writer(client):
+    assert asks(client) == "reader"
+    assert value(client, "SELECT CONCAT(name, FOUND_ROWS() * 0) FROM who") == "writer0"
+
+
 def test_a_function_that_writes_is_rejected_at_the_reader(client):
     """Its text does not show that it writes: the server rejects it, whose session only reads."""
     assert error(client, "SELECT writes()") == READ_ONLY_TRANSACTION

@@ -68,6 +68,8 @@ def ways(at, writer, readers):
         Way("direct, wsrep_sync_wait=3", writer, tuple(readers), set_by_client=True),
         Way("Proxima, one address", at[proxies.SPLIT]),
         Way("Proxima, two addresses", at[proxies.WRITES], (at[proxies.READS],)),
+        Way("Proxima, session", at[proxies.SESSION]),
+        Way("Proxima, causal", at[proxies.CAUSAL]),
         Way("Proxima, eventual", at[proxies.EVENTUAL], waits=False),
     ]
 

@@ -14,7 +14,7 @@ from harness import ports, until
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-SPLIT, WRITES, READS, EVENTUAL = (f"127.0.0.1:{port}" for port in (3306, 3307, 3308, 3309))
+SPLIT, WRITES, READS, EVENTUAL, SESSION, CAUSAL = (f"127.0.0.1:{port}" for port in range(3306, 3312))
 ADMIN = "127.0.0.1:9150"
 HAPROXY_WRITES, HAPROXY_READS = "127.0.0.1:3316", "127.0.0.1:3317"
 """These addresses are in the files, as are those of the servers."""
@@ -26,7 +26,7 @@ class Proxies:
 
     def __init__(self, folder, servers, account):
         self._folder, self._account = folder, account
-        doors = (SPLIT, WRITES, READS, EVENTUAL, ADMIN, HAPROXY_WRITES, HAPROXY_READS)
+        doors = (SPLIT, WRITES, READS, EVENTUAL, SESSION, CAUSAL, ADMIN, HAPROXY_WRITES, HAPROXY_READS)
         self.at = {door: ports.address() for door in doors} | dict(zip(SERVERS, servers))
         self._running = []
 

@@ -172,12 +172,16 @@ impl Stream {
         transform.is_some_and(|transform| transform.handshake() == Handshake::UnderWay)
     }
 
-    /// The bytes to send before the connection is closed: those that the transform still has, and its
-    /// goodbye. `None` without a transform.
-    pub fn farewell(&mut self) -> Option<Vec<u8>> {
-        let transform = self.transform.as_mut()?;
+    /// The bytes to send before the connection is closed: `last`, behind those that the transform still has, and
+    /// the transform's own goodbye. `None` if there are none, and no transform.
+    pub fn farewell(&mut self, last: &[u8]) -> Option<Vec<u8>> {
+        let Some(transform) = self.transform.as_mut() else {
+            return (!last.is_empty()).then(|| last.to_vec());
+        };
         let mut wire = std::mem::take(&mut self.wire);
-        transform.end(&mut wire);
+        if last.is_empty() || transform.seal(last, &mut wire).is_ok() {
+            transform.end(&mut wire);
+        }
         Some(wire)
     }
 

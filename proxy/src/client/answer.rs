@@ -375,7 +375,7 @@ impl Engine {
         };
         if let Some(conn) = client.stream.conn {
             if !abort {
-                let farewell = client.stream.farewell();
+                let farewell = client.stream.farewell(b"");
                 self.actions.farewells.extend(farewell.map(|bytes| (conn, bytes)));
             }
             self.actions.close.push((conn, abort));

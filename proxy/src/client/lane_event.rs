@@ -20,7 +20,7 @@ pub(crate) enum LaneEvent<'a> {
         /// Its bytes.
         bytes: &'a [u8],
     },
-    /// A reply in parts to this command of the client has begun.
+    /// A part of a reply to this command of the client has begun, which is handed on as it comes.
     Begun(u16),
     /// The server has sent a message that no request has asked for.
     Pushed(&'a [u8]),

@@ -94,7 +94,7 @@ impl Clients {
         }
     }
 
-    /// Notes the first bytes of a reply in parts.
+    /// Notes the first bytes of a part of a reply.
     pub(super) fn note_begin(&mut self, id: ClientId, member: &Member, command: u16) {
         if let Some(client) = self.table.get_mut(id) {
             let (mut new, by) = (Session::default(), member.replier());

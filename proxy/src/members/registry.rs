@@ -167,7 +167,7 @@ impl Registry {
             spec.dedicated,
             spec.preconnect,
             spec.keepalive,
-            (spec.asks_version, spec.plain_logins),
+            (spec.asks_version, spec.plain_logins, &spec.one_writer),
             tls,
         );
         let login = credentials(&spec.login);
@@ -330,6 +330,7 @@ impl Registry {
             changes: changes.clone(),
             count: count.clone(),
             orders: Arc::clone(&orders),
+            before: known.and_then(|(_, pool)| pool.state.as_deref()),
         });
         let before = known.map(|(_, pool)| pool);
         let pool = Arc::new(Pool {

@@ -171,7 +171,7 @@ pub trait ClientSide: Send + Sync {
     /// has left yet. By default nothing changes.
     fn answered(&self, _: &mut Session, _by: &Replier<'_>, _command: u16, _: &Reply, _bytes: &[u8]) {}
 
-    /// The first bytes of a reply in parts have come, and are handed on as they are. By default nothing
+    /// The first bytes of a part of a reply have come, and are handed on as they are. By default nothing
     /// changes.
     fn begins(&self, _: &mut Session, _by: &Replier<'_>, _command: u16) {}
 

@@ -76,6 +76,12 @@ pub trait PoolState: Send + Sync {
         None
     }
 
+    /// The address of the member that takes all writes, for a state that follows this one; `None` if there is
+    /// none, as by default.
+    fn writer_address(&self) -> Option<String> {
+        None
+    }
+
     /// The address of a member all connections to which are to end, in every worker, before the state goes
     /// on: one that took writes, before another one does. It is asked when the state has changed. By default
     /// there is none.
@@ -120,6 +126,8 @@ pub struct PoolSettings<'a> {
     pub count: PoolCount,
     /// The orders of operators for the pool. Each order is noted as a change.
     pub orders: Arc<PoolOrders>,
+    /// The state that it had with other settings; `None` if the pool is new.
+    pub before: Option<&'a dyn PoolState>,
 }
 
 /// The choice of the member that takes all of a pool's writes, and the tasks of the others.

@@ -154,7 +154,13 @@ impl ReachedCount {
         Some(self.0.awaited.load(SeqCst)).filter(|&since| since > 0)
     }
 
-    /// The sign that was [awaited](Self::begin_wait) has come, or will not come. Returns the time at which it was
+    /// The sign that was [awaited](Self::begin_wait) will not come. Until [another one](Self::end_wait) comes,
+    /// nobody waits for one.
+    pub fn fail_wait(&self) {
+        self.0.awaited.store(1, SeqCst);
+    }
+
+    /// The sign that was [awaited](Self::begin_wait) has come, or another one. Returns the time at which it was
     /// asked for.
     pub fn end_wait(&self) -> u64 {
         self.0.awaited.swap(0, SeqCst)

@@ -109,6 +109,12 @@ pub trait ServerSide: Send + Sync {
         None
     }
 
+    /// The request with which the proxy leaves a server on a connection on which nothing is under way; it has no
+    /// reply. Empty: the connection is just closed, as by default.
+    fn farewell(&self) -> &'static [u8] {
+        b""
+    }
+
     /// The longest time for which an idle lane may rest before its server closes it. `None`: the server has
     /// told none, as by default.
     fn idle_limit(&self, _lane: &StateSlot) -> Option<Duration> {

@@ -4,7 +4,7 @@
 //! Invariant: what waits for a pool is bounded in time, number and bytes by what the pool's state says. It is
 //! looked at again when that state has changed, and not in every turn.
 
-use std::rc::Rc;
+use std::{rc::Rc, sync::Arc};
 
 use proxima_wire::message::Outcome;
 
@@ -93,7 +93,8 @@ impl Engine {
 
     /// Where the requests are that wait for this pool.
     fn waiting_for(&mut self, kept: &StatefulPool) -> usize {
-        let is_its = |waiting: &Waiting| waiting.kept.pool.id == kept.pool.id;
+        // A pool whose settings have changed has another state, whose changes are its own.
+        let is_its = |waiting: &Waiting| Arc::ptr_eq(&waiting.kept.pool, &kept.pool);
         let waiting = &mut self.router.waiting;
         waiting.iter().position(is_its).unwrap_or_else(|| {
             waiting.push(Waiting {

@@ -85,6 +85,10 @@ impl Engine {
         let Some(lane) = self.servers.lanes.get(id) else {
             return;
         };
+        // What a pool's state asks is judged by the state.
+        if self.servers.by_member[lane.member.id.0 as usize].own == Some(id) {
+            return;
+        }
         // A dedicated lane on which the server has answered, and which ends, may be its client's doing. The
         // next one will find a real failure.
         if lane.dedicated && lane.is_proven() && failure == Failure::Connection {
@@ -169,9 +173,16 @@ impl Engine {
             self.lost(id, &lane);
         }
         if let Some(conn) = lane.stream.conn {
-            // Where nothing is cut off, a transform can say goodbye, or what is wrong.
-            let cuts = matches!(lane.phase, Phase::Ready) && !lane.is_unused();
-            let farewell = lane.stream.farewell().filter(|_| !cuts);
+            // Where nothing is cut off, a transform can say goodbye, or what is wrong, and so can the protocol.
+            let is_ready = matches!(lane.phase, Phase::Ready);
+            let cuts = is_ready && !lane.is_unused();
+            let rests = is_ready && !cuts && lane.unsent() == 0 && outcome == Outcome::ClientError;
+            let last = if rests {
+                lane.member.protocol.farewell()
+            } else {
+                b""
+            };
+            let farewell = lane.stream.farewell(last).filter(|_| !cuts);
             self.actions.close.push((conn, farewell.is_none()));
             self.actions.farewells.extend(farewell.map(|bytes| (conn, bytes)));
         }

@@ -231,7 +231,7 @@ impl Engine {
             }
             (Parsed::Head(Message::Part(reply)), Some(_)) => {
                 lane.part_left = reply.len();
-                if lane.fitted && lane.part_bytes == 0 {
+                if lane.fitted {
                     self.tell_owner(id, LaneEvent::Begun(command));
                 }
                 Some(self.pass_part_on(id, rest))

@@ -123,7 +123,7 @@ impl ClientSide for Mysql {
         if !session.is_idle {
             return Plan::Later;
         }
-        leave_loosely(session, request);
+        leave_loosely(session, request, message);
         let is_kept = session.retention == Retention::Kept;
         // What only the last statement has left is nothing that a server must be asked to forget.
         let forgets = match is_kept {

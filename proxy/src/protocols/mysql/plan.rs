@@ -133,7 +133,7 @@ fn tracking(client: &mut Client, statement: Statement, text: &[u8]) -> Tracking 
 
 /// The connection on which the statement before has left something is given back, unless this request asks
 /// for that. A reader is not asked for what writes.
-pub(super) fn leave_loosely(session: &mut Session, request: &Request) {
+pub(super) fn leave_loosely(session: &mut Session, request: &Request, message: &[u8]) {
     if session.retention == Retention::Clean
         && let Some(client) = session.state.get_mut::<Client>()
     {
@@ -149,11 +149,16 @@ pub(super) fn leave_loosely(session: &mut Session, request: &Request) {
     let is_text = commands::is_statement(request.command) || request.command == commands::EXECUTE;
     let statement = found(request);
     let asks = is_text && statement.reads_session;
-    if asks && (asks_for_residue(statement) || !client.is_read) {
+    // What reads tables beside that must see what others have written, which a reader may lack.
+    let stays = |client: &Client| {
+        let text = client.text(request, message);
+        !client.is_at_reader || asks_for_residue(statement) && !has_word(text, b"from")
+    };
+    if asks && stays(client) {
         return;
     }
     // What goes where the id was generated finds it there, also one that its client has chosen.
-    if is_text && client.bindings.id > 0 && !client.is_read && !is_read(request) {
+    if is_text && client.bindings.id > 0 && !client.is_at_reader && !is_read(request) {
         return;
     }
     client.bindings.residue = false;
@@ -162,11 +167,16 @@ pub(super) fn leave_loosely(session: &mut Session, request: &Request) {
 
 /// A statement leaves.
 pub(super) fn begin(session: &mut Session, statement: Statement, is_read: bool, text: &[u8]) -> Plan {
+    let has_lane = session.has_lane();
     let Some(client) = session.state.get_mut::<Client>() else {
         return Plan::Close;
     };
     client.begin(statement, text);
     client.is_read = is_read;
+    if !has_lane {
+        client.is_at_reader = is_read;
+    }
+    client.seen.arrive();
     Plan::Dedicated
 }
 

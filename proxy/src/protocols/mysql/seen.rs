@@ -20,6 +20,8 @@ pub(super) struct Seen {
     there: u64,
     /// The count that every other reader must have reached.
     elsewhere: u64,
+    /// The last write that was counted when the statement under way came.
+    arrived: u64,
 }
 
 impl Seen {
@@ -47,6 +49,17 @@ impl Seen {
             self.reader = Some((reader.clone(), reader.incarnation()));
         }
         self.elsewhere = self.elsewhere.max(count.get() + 1);
+    }
+
+    /// A statement has come: it need not see what is written from now on.
+    pub(super) fn arrive(&mut self) {
+        self.arrived = self.pool.as_ref().map_or(0, PoolCount::changed);
+    }
+
+    /// The last write that was counted when the statement came. Where that is not known, it is the last one now.
+    pub(super) fn arrived(&self, count: &PoolCount) -> u64 {
+        let is_same = self.pool.as_ref().is_some_and(|pool| pool.is_same(count));
+        if is_same { self.arrived } else { count.changed() }
     }
 
     /// Is this the reader that has answered last?
@@ -78,6 +91,7 @@ impl Seen {
                     reader: None,
                     there: next,
                     elsewhere: next,
+                    arrived: count.changed(),
                 };
             }
         }

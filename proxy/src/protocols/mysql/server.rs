@@ -28,6 +28,8 @@ use crate::protocol::{
 /// The most connections to a server that has not told yet how many it takes.
 const UNTIL_TOLD: u32 = 64;
 
+/// COM_QUIT, without which a server counts the connection among those that were aborted.
+const QUIT: &[u8] = b"\x01\0\0\0\x01";
 /// COM_PING.
 const PING: &[u8] = b"\x01\0\0\0\x0e";
 
@@ -78,16 +80,19 @@ impl ServerSide for Mysql {
             out.request().extend_from_slice(message);
             return WriteResult::Whole;
         };
-        let is_read = is_read(request) && !request.is_again;
+        let is_of_reader = lane.is_of_reader(session.reach.is_one);
+        // One that has turned out to write is given to the server that takes writes.
+        let is_read = is_read(request) && (!request.is_again || is_of_reader);
         // A client that asks for what its statement has left is served on its own connection, which stays as
         // it is. The same holds within a transaction that only reads.
         let stays = lane.session == client.life(session)
-            && (client.asks_for_residue() || client.status.has(Status::IN_READ_ONLY_TRANSACTION))
+            && (client.asks_for_residue() && !client.reads_tables
+                || client.status.has(Status::IN_READ_ONLY_TRANSACTION))
             && !mentions_reading(message);
         let reading = match stays {
             true => lane.reading,
             false => Reading {
-                only: client.door.rejects_writes || is_read && lane.is_of_reader(session.reach.is_one),
+                only: client.door.rejects_writes || is_read && is_of_reader,
                 waits: is_read && waits(session, request) && lane.is_galera,
             },
         };
@@ -180,6 +185,10 @@ impl ServerSide for Mysql {
         Some(commands::REPLAY_RESET)
     }
 
+    fn farewell(&self) -> &'static [u8] {
+        QUIT
+    }
+
     /// Three quarters of the time after which the server closes a connection.
     fn idle_limit(&self, lane: &StateSlot) -> Option<Duration> {
         let seconds: u64 = lane.get::<Lane>()?.variable(b"wait_timeout")?.parse().ok()?;
@@ -214,8 +223,9 @@ impl ServerSide for Mysql {
 fn waits(session: &Session, request: &Request) -> bool {
     match consistency(request) {
         Consistency::Strict => true,
-        Consistency::Causal | Consistency::Session => session.retention == Retention::Kept,
-        Consistency::Eventual => false,
+        Consistency::Causal | Consistency::Session | Consistency::Eventual => {
+            session.retention == Retention::Kept
+        }
     }
 }
 

@@ -1,12 +1,17 @@
 //! The state of one client's session.
 
-use proxima_wire::mysql::{
-    Capabilities, OkPacket, SALT, Status, Tracker,
-    sql::{self, Charset, Class, Mode, Statement},
+use proxima_wire::{
+    message::Request,
+    mysql::{
+        Capabilities, Header, OkPacket, SALT, Status, Tracker,
+        sql::{self, Charset, Class, Mode, Statement},
+        statement_id,
+    },
 };
 
 use super::{
     binding::Binding,
+    commands,
     identity::Identity,
     pending::Pending,
     prepared::{PreparedStatement, PreparedStatements},
@@ -69,6 +74,10 @@ pub(super) struct Client {
     pub(super) collation_said: Option<Box<[u8]>>,
     /// It was planned as a read, for which any server will do.
     pub(super) is_read: bool,
+    /// The session has its connection since such a read.
+    pub(super) is_at_reader: bool,
+    /// It may read a table.
+    pub(super) reads_tables: bool,
     /// It calls a procedure.
     pub(super) calls: bool,
     /// It only asks for what the statement before has left.
@@ -135,6 +144,9 @@ pub(super) struct Bindings {
     pub(super) is_unknown: bool,
     /// Autocommit is off, and a statement has begun a transaction, whatever its server says.
     pub(super) is_implicit: bool,
+    /// A statement that may have begun a transaction has failed, and no server has told since whether one is
+    /// open.
+    pub(super) is_hidden: bool,
 }
 
 /// The statements behind one that has generated an id for which a session keeps its connection. The id is
@@ -219,6 +231,7 @@ impl Client {
         self.only_asks = asks_for_residue(statement) && begins_with(text, &["select", "show"]);
         self.asks_found_rows = statement.reads_session && has_word(text, b"found_rows");
         self.asks_counts = self.asks_found_rows || statement.reads_session && has_word(text, b"row_count");
+        self.reads_tables = has_word(text, b"from");
         let sets = statement.changes_session || statement.class == Class::Session;
         self.sets_id = sets && has_word(text, b"last_insert_id");
         let writes = statement.class == Class::Write;
@@ -246,6 +259,18 @@ impl Client {
         self.is_read = false;
         (self.changes_session, self.has_changed_session) = (false, false);
         self.bindings.pends = false;
+    }
+
+    /// The text of this statement, or of the prepared one that is executed.
+    pub(super) fn text<'a>(&'a self, request: &Request, message: &'a [u8]) -> &'a [u8] {
+        let rest = message.get(Header::LEN..).unwrap_or_default();
+        match request.command {
+            commands::EXECUTE => {
+                let prepared = statement_id(rest).and_then(|number| self.prepared.get(number));
+                prepared.map_or(b"", |prepared| &prepared.text)
+            }
+            _ => rest.get(1..).unwrap_or_default(),
+        }
     }
 
     /// The capabilities agreed on with the servers of this client, as far as they decide how replies are
@@ -321,6 +346,7 @@ impl Client {
         self.status.has(Status::IN_TRANSACTION)
             || self.status.has(Status::IN_READ_ONLY_TRANSACTION)
             || self.bindings.is_implicit
+            || self.bindings.is_hidden
     }
 
     fn has_autocommit(&self) -> bool {
@@ -362,7 +388,10 @@ impl Client {
                 self.bindings.is_likely |= eof.warnings > 0;
                 self.note_status(eof.status);
             }
-            Some(LastPacket::Error) => self.bindings.is_likely = true,
+            Some(LastPacket::Error) => {
+                self.bindings.is_likely = true;
+                self.bindings.is_hidden |= self.hides_begin();
+            }
             None => {}
         }
         self.note_transaction(matches!(told, Some(LastPacket::Error)));
@@ -389,6 +418,11 @@ impl Client {
             }
             _ => false,
         }
+    }
+
+    /// May the statement under way have begun a transaction before it failed? Errors tell nothing of that.
+    const fn hides_begin(&self) -> bool {
+        self.calls || self.statement.is_several
     }
 
     /// Notes whether a transaction is open that was begun without words for it.
@@ -436,6 +470,7 @@ impl Client {
 
     fn note_status(&mut self, status: Status) {
         self.status = status;
+        self.bindings.is_hidden = false;
         let value: &[u8] = match status.has(Status::AUTOCOMMIT) {
             true => b"ON",
             false => b"OFF",

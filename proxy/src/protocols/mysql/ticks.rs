@@ -43,7 +43,8 @@ impl Client {
             // What it has written is seen when its transaction ends.
             Class::Read | Class::LockingRead | Class::Write => stays_open,
             // It begins one where none was open, or takes back what was written in one.
-            Class::Transaction => self.is_plain && (!self.has_transaction() || self.rolls_back),
+            Class::Transaction if self.rolls_back => true,
+            Class::Transaction => self.is_plain && !self.ends && !self.has_transaction(),
             _ => false,
         }
     }

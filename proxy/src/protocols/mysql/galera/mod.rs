@@ -66,7 +66,7 @@ impl Galera {
             settings: writer.clone(),
             changes: settings.changes.clone(),
             orders: std::sync::Arc::clone(&settings.orders),
-            nodes: Nodes::default(),
+            nodes: Nodes::behind(settings.before.and_then(|before| before.writer_address())),
             reading: Reading::new(writer, settings.count.clone()),
         }
     }
@@ -81,13 +81,16 @@ impl Galera {
 
     /// The answer to a barrier that reads wait for.
     fn barrier_answered(&self, mark: Mark, of: &Answerer<'_>, heard: &ServerAnswer<'_>) {
-        let since = of.reached.end_wait();
         match heard {
             ServerAnswer::Reply(reply, _) if !reply.outcome.is_error() => {
+                let since = of.reached.end_wait();
                 of.reached.raise_since(mark, since);
             }
-            // Its status, or the next barrier of the monitor, says what is wrong.
-            _ => of.noted.doubt(),
+            // Its status says what is wrong, and the monitor's barriers when reads may wait for it again.
+            _ => {
+                of.reached.fail_wait();
+                of.noted.doubt();
+            }
         }
         if self.reading.take_waiters() {
             self.changes.note();
@@ -240,6 +243,10 @@ impl PoolState for Galera {
 
     fn primary(&self, members: &dyn PoolMembers) -> Option<usize> {
         self.writer(members)
+    }
+
+    fn writer_address(&self) -> Option<String> {
+        self.nodes.writer_address()
     }
 
     fn closing(&self) -> Option<String> {

@@ -255,6 +255,10 @@ impl World {
                     Consistency::Causal => self.told.max(self.doers[who].seen),
                     _ => self.doers[who].seen,
                 };
+                self.doers[who]
+                    .session
+                    .state
+                    .change(|client: &mut Client| client.seen.arrive());
                 let at = match forced {
                     Some(at) => at,
                     None => self.place(who),

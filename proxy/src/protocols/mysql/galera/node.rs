@@ -51,6 +51,9 @@ struct All {
     /// The addresses to which every connection ends before anything is decided: of one that took writes, and
     /// of those that are silent, so that nobody waits for them.
     closing: Vec<String>,
+    /// The address of the writer that was known with other settings. It stays the writer, or all connections to
+    /// it end before another server is.
+    former: Option<String>,
     /// The time at which the first server answered. Nothing is waited for once there was a writer.
     begun: Option<Instant>,
     had_writer: bool,
@@ -102,6 +105,24 @@ impl Word {
 }
 
 impl Nodes {
+    /// Those of a cluster in which the server at this address took writes.
+    pub(super) fn behind(former: Option<String>) -> Self {
+        let all = All {
+            former,
+            ..All::default()
+        };
+        Self {
+            all: Mutex::new(all),
+            ..Self::default()
+        }
+    }
+
+    /// The address of the writer.
+    pub(super) fn writer_address(&self) -> Option<String> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.address_of(all.writer).or_else(|| all.former.clone())
+    }
+
     /// Does any server serve reads?
     pub(super) fn has_reader(&self) -> bool {
         self.has_reader.load(SeqCst)
@@ -197,6 +218,7 @@ impl Nodes {
         match (&answer, node.asked) {
             (Answer::Proof(true), Some((mark, unix))) => {
                 of.reached.raise_since(mark, unix);
+                of.reached.end_wait();
             }
             // It may have lost what it had.
             (Answer::Failed(_), _) => of.reached.begin_anew(),
@@ -300,6 +322,14 @@ impl All {
     /// acknowledged.
     fn elect(&mut self, settings: &OneWriter) -> u32 {
         let can = |node: &&Node| node.serves() && !node.status.is_read_only;
+        if let Some(former) = self.former.take() {
+            if let Some(node) = self.nodes.get(&former).filter(can) {
+                return node.number;
+            }
+            // The next one follows it, as any writer follows another one.
+            self.had_writer = true;
+            self.close(Some(former));
+        }
         let able = || self.nodes.values().filter(can);
         if able().any(|node| node.number == self.writer) {
             self.next = None;
@@ -416,6 +446,29 @@ mod tests {
             name: name.into(),
             ..Status::default()
         }
+    }
+
+    #[test]
+    fn the_writer_stays_when_settings_change_and_is_closed_before_another_one_follows() {
+        let behind = || {
+            let mut cluster = Cluster::new(3, WRITER);
+            cluster.nodes = Nodes::behind(Some("10.0.0.1:3306".into()));
+            cluster.nodes.all.lock().unwrap().begun = Instant::now().checked_sub(SETTLING);
+            cluster
+        };
+        let cluster = behind();
+        cluster.hear(1, Answer::Status(named("pxc-1")));
+        cluster.hear(1, Answer::Proof(true));
+        assert_eq!(cluster.hear(1, Answer::Proof(true)), 1);
+        cluster.well(0, "pxc-0");
+        assert_eq!(cluster.nodes.writer_address().as_deref(), Some("10.0.0.1:3306"));
+
+        let cluster = behind();
+        assert_eq!(cluster.well(0, "pxc-0"), 0);
+        assert_eq!(cluster.nodes.closing().as_deref(), Some("10.0.0.1:3306"));
+        cluster.close();
+        cluster.prove(0);
+        assert_eq!(cluster.prove(0), 1);
     }
 
     #[test]

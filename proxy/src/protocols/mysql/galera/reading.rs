@@ -189,6 +189,18 @@ impl Reading {
         let own = seen.and_then(|seen| {
             all().find(|(_, member)| member.distance == distance && seen.is_at(member.reached))
         });
+        // One that lags is left: another one may have everything.
+        let own = own.filter(|(_, member)| {
+            let has_all = self.has_all(member, asked);
+            has_all
+                || self.is_worth_waiting(
+                    &Candidate {
+                        member: *member,
+                        has_all,
+                    },
+                    asked,
+                )
+        });
         Some(Nearest {
             distance,
             own: own.map(|(at, _)| at),
@@ -234,15 +246,15 @@ impl Reading {
         if asked.unix.saturating_sub(member.reached.signed()) > self.age {
             return false;
         }
-        let own = || {
-            let none = Seen::default();
-            let seen = Client::of(asked.session).map_or(&none, |client| &client.seen);
-            seen.needs(member.reached, &self.count)
-        };
+        let none = Seen::default();
+        let seen = Client::of(asked.session).map_or(&none, |client| &client.seen);
+        let own = || seen.needs(member.reached, &self.count);
         let needed = match word {
             Consistency::Eventual => Some(0),
             Consistency::Session => own(),
-            Consistency::Causal | Consistency::Strict => own().map(|need| need.max(self.count.changed())),
+            Consistency::Causal | Consistency::Strict => {
+                own().map(|need| need.max(seen.arrived(&self.count)))
+            }
         };
         needed.is_some_and(|needed| member.reached.get() >= needed)
     }
