@@ -4,6 +4,7 @@ import contextlib
 import json
 import subprocess
 import time
+from urllib.parse import quote
 
 import pymysql
 import pytest
@@ -25,20 +26,30 @@ BENCH_USER = ("app", "secret")
 """The user of `proxima-bench`, with its password."""
 
 
-def with_words(cluster, before):
-    """A proxy with a listener for each word."""
+PATIENT = {"read_wait": "20s", "read_age": "60s"}
+"""With these a read finds a reader, however busy the machine is."""
+
+
+def with_words(cluster, before, **keys):
+    """A proxy with a listener for each word, and these keys of `galera`."""
     name, password = BENCH_USER
     cluster.nodes[0].run(
         "CREATE DATABASE IF NOT EXISTS proxima_bench",
         f"CREATE USER IF NOT EXISTS {name} IDENTIFIED BY '{password}'",
         f"GRANT ALL ON proxima_bench.* TO {name}",
     )
-    return before(cluster, listeners=[{"consistency": word} for word in WORDS], users=[BENCH_USER])
+    listeners = [{"consistency": word} for word in WORDS]
+    return before(cluster, listeners=listeners, users=[BENCH_USER], galera=keys or True)
 
 
 @pytest.fixture
 def fresh(galera, before):
     return with_words(galera, before)
+
+
+@pytest.fixture
+def patient(galera, before):
+    return with_words(galera, before, **PATIENT)
 
 
 def listener(word):
@@ -105,14 +116,40 @@ def test_every_way_to_write_is_seen(fresh, word, begins):
             assert rows(client, f"SELECT a FROM t WHERE id = {number}") == ((number,),)
 
 
-def test_a_session_keeps_to_its_reader_and_new_ones_are_shared_out(fresh):
+def test_a_write_is_seen_as_soon_as_a_part_of_its_reply_has_come(fresh):
+    """A procedure writes, and then sends more than is passed on at once."""
+    with fresh.connect(listener("causal")) as writer, fresh.connect(listener("causal")) as reader:
+        shows = "SELECT REPEAT('x', 1000) FROM seq_1_to_1000"
+        writer.query(f"CREATE PROCEDURE sets(x INT) BEGIN UPDATE t SET a = x; {shows}; END")
+        for value in range(1, READS // 200):
+            with writer.cursor(pymysql.cursors.SSCursor) as cursor:
+                cursor.execute(f"CALL sets({value})")
+                assert len(cursor.fetchone()[0]) == 1000
+                assert rows(reader, "SELECT a FROM t") == ((value,),)
+
+
+@pytest.mark.parametrize("way", ["pool", "hint"])
+def test_a_word_counts_however_it_is_said(galera, before, way):
+    door = before(galera, galera={"consistency": "causal" if way == "pool" else "strict", **PATIENT})
+    hint = "/* proxima: consistency=causal */ " if way == "hint" else ""
+    counted = door.proxy.metric("pool_reads_total", pool="db", role="reader")
+    with door.connect() as client:
+        for value in range(1, 10):
+            client.query(f"UPDATE t SET a = {value}")
+            assert rows(client, f"{hint}SELECT a FROM t") == ((value,),)
+    assert door.proxy.metric("pool_reads_total", pool="db", role="reader") >= counted + 9
+    said = door.proxy.http(f"/explain?listener=0&sql={quote(f'{hint}SELECT a FROM t')}")[1]
+    assert "a reader with all writes of this process: `causal`" in said
+
+
+def test_a_session_keeps_to_its_reader_and_new_ones_are_shared_out(patient):
     names = set()
     for _ in range(20):
-        with fresh.connect(listener("session")) as client:
+        with patient.connect(listener("session")) as client:
             served = {rows(client, WHO)[0][0] for _ in range(10)}
             assert len(served) == 1
             names |= served
-    assert len(names) == 2 and fresh.writer() not in names
+    assert len(names) == 2 and patient.writer() not in names
 
 
 def test_what_a_session_has_read_at_the_writer_no_reader_lacks(fresh):
@@ -146,12 +183,12 @@ def test_a_reader_that_lags_is_not_asked_for_what_it_lacks(galera_alone, before)
     assert door.proxy.metric("pool_reads_total", pool="db", role="reader") >= 3
 
 
-def test_a_session_says_itself_how_fresh_its_reads_are(fresh):
+def test_a_session_says_itself_how_fresh_its_reads_are(patient):
     """A statement that shows tables goes to a reader by every word but `strict`."""
-    with fresh.connect() as client:
+    with patient.connect() as client:
 
         def counted():
-            return fresh.proxy.metric("pool_reads_total", pool="db", role="reader")
+            return patient.proxy.metric("pool_reads_total", pool="db", role="reader")
 
         def is_kept_fresh():
             before = counted()
@@ -171,7 +208,7 @@ def test_a_session_says_itself_how_fresh_its_reads_are(fresh):
             with pytest.raises(pymysql.err.MySQLError) as caught:
                 client.query(statement)
             assert caught.value.args[0] == code
-        sessions = json.loads(fresh.proxy.http("/mysql/sessions")[1])
+        sessions = json.loads(patient.proxy.http("/mysql/sessions")[1])
         assert {one["state"] for one in sessions["sessions"]} <= {"free", "recent"}
 
 

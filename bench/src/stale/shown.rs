@@ -15,8 +15,8 @@ impl Shown {
         }
     }
 
-    /// Notes the version of a key that the connection with this number was shown. Returns whether it had been shown
-    /// a newer one before. Another connection begins with nothing.
+    /// Notes the version of a key that the connection with this number was shown. Returns whether it had been
+    /// shown a newer one before. Another connection begins with nothing.
     pub(super) fn note(&mut self, connection: u32, key: u32, version: u64) -> bool {
         if self.connection != connection {
             self.connection = connection;

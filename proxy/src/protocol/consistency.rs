@@ -1,22 +1,22 @@
 //! The freshness of reads, where servers follow one that takes writes.
 
 /// The writes that a read sees at least.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Consistency {
-    /// Those that were there some time ago.
-    Eventual,
-    /// Those of its own session, and all that the session has seen.
-    Session,
-    /// Those that this process had acknowledged before it came as well.
-    Causal,
     /// Those that any server had acknowledged before it came.
     #[default]
     Strict,
+    /// Those that this process had acknowledged before it came, and all that its session has seen.
+    Causal,
+    /// Those of its own session, and all that the session has seen.
+    Session,
+    /// Those that were there some time ago.
+    Eventual,
 }
 
 impl Consistency {
-    /// All of them, the strictest last.
-    pub const ALL: [Self; 4] = [Self::Eventual, Self::Session, Self::Causal, Self::Strict];
+    /// All of them by their numbers, the strictest first.
+    pub const ALL: [Self; 4] = [Self::Strict, Self::Causal, Self::Session, Self::Eventual];
 
     /// Its name, as in a configuration.
     pub const fn name(self) -> &'static str {

@@ -26,12 +26,7 @@ impl Door {
         (self.requires_tls as usize) << 4
             | (self.rejects_writes as usize) << 3
             | (self.reads_at_writer as usize) << 2
-            | match self.consistency {
-                Consistency::Strict => 0,
-                Consistency::Causal => 1,
-                Consistency::Session => 2,
-                Consistency::Eventual => 3,
-            }
+            | self.consistency as usize
     }
 
     /// The door with this number.
@@ -39,12 +34,7 @@ impl Door {
         Self {
             rejects_writes: number & 8 != 0,
             reads_at_writer: number & 4 != 0,
-            consistency: match number & 3 {
-                0 => Consistency::Strict,
-                1 => Consistency::Causal,
-                2 => Consistency::Session,
-                _ => Consistency::Eventual,
-            },
+            consistency: Consistency::ALL[number % Consistency::ALL.len()],
             requires_tls: number & 16 != 0,
         }
     }

@@ -225,7 +225,7 @@ pub struct MemberFacts<'a> {
     pub noted: &'a MemberNote,
 }
 
-/// A request of the pool's own.
+/// A request of the pool's own. Its answer may take any time: the state judges a member that is late with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolQuestion {
     /// The position of the member that is asked.
@@ -236,8 +236,6 @@ pub struct PoolQuestion {
     pub message: Vec<u8>,
     /// The mark by which the answer is recognized.
     pub token: u64,
-    /// The answer may take any time: a member that is late with it is not suspected for that.
-    pub is_patient: bool,
 }
 
 /// A question that each member of a pool is asked again and again.

@@ -236,6 +236,27 @@ mod tests {
     }
 
     #[test]
+    fn one_sign_is_awaited_at_a_time_and_none_behind_one_that_failed() {
+        let reached = ReachedCount::default();
+        assert!(reached.awaits().is_none() && reached.begin_wait(5));
+        assert!(!reached.begin_wait(6) && reached.awaits() == Some(5));
+        assert_eq!((reached.end_wait(), reached.awaits()), (5, None));
+        assert!(reached.begin_wait(7));
+        reached.fail_wait();
+        assert!(!reached.begin_wait(8) && reached.awaits().is_some_and(|since| since < 7));
+        reached.end_wait();
+        assert!(reached.begin_wait(9));
+    }
+
+    #[test]
+    fn a_change_is_the_last_one_until_the_next_whatever_else_is_counted() {
+        let count = PoolCount::default();
+        assert_eq!((count.change(), count.raise(), count.changed()), (1, 2, 1));
+        assert_eq!((count.change(), count.changed(), count.get()), (3, 3, 3));
+        assert!(count.is_same(&count.clone()) && !count.is_same(&PoolCount::default()));
+    }
+
+    #[test]
     fn threads_lose_no_count_and_lower_nothing() {
         let (count, reached) = (PoolCount::default(), ReachedCount::default());
         thread::scope(|scope| {

@@ -138,10 +138,9 @@ impl Engine {
                 to,
                 at,
                 command: request.command,
-                extra_time: match to {
-                    _ if lane.dedicated => request.extra_timeout,
-                    ReplyTo::Pool { .. } => request.extra_timeout,
-                    _ => 0,
+                extra_time: match lane.dedicated || matches!(to, ReplyTo::Pool { .. }) {
+                    true => request.extra_timeout,
+                    false => 0,
                 },
                 ..waiter
             });

@@ -21,9 +21,7 @@ impl Engine {
         };
         let asker = Asker::State(Arc::clone(member), question.token, question.member);
         let mut request = Request::new(question.command, Class::Session, question.message.len());
-        if question.is_patient {
-            request.extra_timeout = u32::MAX;
-        }
+        request.extra_timeout = u32::MAX;
         let id = self.own_lane_to(member);
         let number = self.servers.askers.insert(asker);
         self.give(

@@ -87,7 +87,6 @@ impl PoolState for Roles {
             command: number("MARK"),
             message: b"MARK m\n".to_vec(),
             token: asked.unix,
-            is_patient: false,
         })
     }
 

@@ -57,7 +57,6 @@ impl PoolState for Followed {
             command: number("MARK"),
             message: b"MARK m\n".to_vec(),
             token: reader.mark(self.count.get()).token(),
-            is_patient: false,
         })
     }
 

@@ -26,7 +26,7 @@ use super::{
     replay::is_read,
     state::{Client, asks_for_residue},
     tracking::Tracking,
-    words::{SHOWS, begins_with, has_word, is_for_next_transaction, releases},
+    words::{SHOWS, begins_with, has_word, is_for_next_transaction, may_read_table, releases},
 };
 use crate::protocol::{Plan, Retention, Session};
 
@@ -152,7 +152,7 @@ pub(super) fn leave_loosely(session: &mut Session, request: &Request, message: &
     // What reads tables beside that must see what others have written, which a reader may lack.
     let stays = |client: &Client| {
         let text = client.text(request, message);
-        !client.is_at_reader || asks_for_residue(statement) && !has_word(text, b"from")
+        !client.is_at_reader || asks_for_residue(statement) && !may_read_table(text)
     };
     if asks && stays(client) {
         return;

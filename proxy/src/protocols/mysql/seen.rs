@@ -56,7 +56,8 @@ impl Seen {
         self.arrived = self.pool.as_ref().map_or(0, PoolCount::changed);
     }
 
-    /// The last write that was counted when the statement came. Where that is not known, it is the last one now.
+    /// The last write that was counted when the statement came. Where that is not known, it is the last one
+    /// now.
     pub(super) fn arrived(&self, count: &PoolCount) -> u64 {
         let is_same = self.pool.as_ref().is_some_and(|pool| pool.is_same(count));
         if is_same { self.arrived } else { count.changed() }

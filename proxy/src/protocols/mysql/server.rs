@@ -86,8 +86,7 @@ impl ServerSide for Mysql {
         // A client that asks for what its statement has left is served on its own connection, which stays as
         // it is. The same holds within a transaction that only reads.
         let stays = lane.session == client.life(session)
-            && (client.asks_for_residue() && !client.reads_tables
-                || client.status.has(Status::IN_READ_ONLY_TRANSACTION))
+            && (client.only_residue || client.status.has(Status::IN_READ_ONLY_TRANSACTION))
             && !mentions_reading(message);
         let reading = match stays {
             true => lane.reading,

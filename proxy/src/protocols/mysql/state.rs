@@ -19,7 +19,7 @@ use super::{
     seen::Seen,
     settings::{STATEMENT_ID, Settings},
     step::Step,
-    words::{begins_with, ends_transaction, has_word, is_charset, sets_role},
+    words::{begins_with, ends_transaction, has_word, is_charset, may_read_table, sets_role},
 };
 use crate::protocol::{Consistency, Door, Doubt, EndState, Session, UserConnection};
 
@@ -76,8 +76,8 @@ pub(super) struct Client {
     pub(super) is_read: bool,
     /// The session has its connection since such a read.
     pub(super) is_at_reader: bool,
-    /// It may read a table.
-    pub(super) reads_tables: bool,
+    /// It asks for what the statement before has left, and reads no table beside that.
+    pub(super) only_residue: bool,
     /// It calls a procedure.
     pub(super) calls: bool,
     /// It only asks for what the statement before has left.
@@ -231,7 +231,7 @@ impl Client {
         self.only_asks = asks_for_residue(statement) && begins_with(text, &["select", "show"]);
         self.asks_found_rows = statement.reads_session && has_word(text, b"found_rows");
         self.asks_counts = self.asks_found_rows || statement.reads_session && has_word(text, b"row_count");
-        self.reads_tables = has_word(text, b"from");
+        self.only_residue = asks_for_residue(statement) && !may_read_table(text);
         let sets = statement.changes_session || statement.class == Class::Session;
         self.sets_id = sets && has_word(text, b"last_insert_id");
         let writes = statement.class == Class::Write;
@@ -301,11 +301,6 @@ impl Client {
             Some(LastPacket::Eof(eof)) => eof.status.has(Status::SESSION_CHANGED),
             Some(LastPacket::Error) | None => false,
         }
-    }
-
-    /// Does the statement under way only ask for what the one before has left?
-    pub(super) fn asks_for_residue(&self) -> bool {
-        asks_for_residue(self.statement)
     }
 
     /// May the statement under way call a routine that asks for the id that was generated last?

@@ -11,8 +11,8 @@ use super::{
 use crate::protocol::Replier;
 
 impl Client {
-    /// A reply to this command, or a part of it, has come, and goes to the client. `end`: the end of it; `None`
-    /// if the reply goes on.
+    /// A reply to this command, or a part of it, has come, and goes to the client. `end`: the end of it;
+    /// `None` if the reply goes on.
     ///
     /// Invariant: a write is counted before a byte of its reply leaves.
     pub(super) fn see(&mut self, by: &Replier<'_>, command: u16, end: Option<&ReplyEnd<'_>>) {

@@ -96,6 +96,11 @@ pub(super) fn shows(text: &[u8]) -> bool {
 /// Words that ask for what tables, servers or statements are, and wait for nothing.
 pub(super) const SHOWS: [&str; 4] = ["show", "desc", "explain", "help"];
 
+/// May a statement read a table?
+pub(super) fn may_read_table(text: &[u8]) -> bool {
+    has_word(text, b"from") || has_word(text, b"table")
+}
+
 /// Does this stand anywhere in the text, in any case?
 pub(super) fn has_word(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len())

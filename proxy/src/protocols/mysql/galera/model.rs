@@ -1,5 +1,5 @@
-//! A model of one writer and readers that lag behind it, with sessions that write and read, whose reads go where
-//! the real rules send them.
+//! A model of one writer and readers that lag behind it, with sessions that write and read, whose reads go
+//! where the real rules send them.
 //!
 //! Every interleaving of few steps is tried, and random ones of many. Each rule is left out once, and must be
 //! missed: then a read does not show what it must.

@@ -51,8 +51,8 @@ struct All {
     /// The addresses to which every connection ends before anything is decided: of one that took writes, and
     /// of those that are silent, so that nobody waits for them.
     closing: Vec<String>,
-    /// The address of the writer that was known with other settings. It stays the writer, or all connections to
-    /// it end before another server is.
+    /// The address of the writer that was known with other settings. It stays the writer, or all connections
+    /// to it end before another server is.
     former: Option<String>,
     /// The time at which the first server answered. Nothing is waited for once there was a writer.
     begun: Option<Instant>,

@@ -39,14 +39,6 @@ pub(super) struct Reading {
     at_writer: AtomicU64,
 }
 
-/// A reader that may be asked.
-#[derive(Clone, Copy)]
-struct Candidate<'a> {
-    member: MemberFacts<'a>,
-    /// It has what the read must see.
-    has_all: bool,
-}
-
 impl Reading {
     /// The readers of a pool with these settings.
     pub(super) fn new(settings: &OneWriter, count: PoolCount) -> Self {
@@ -88,17 +80,13 @@ impl Reading {
         if consistency(asked.request) == Consistency::Strict || asked.session.has_lane() {
             return false;
         }
-        let nearest = self.nearest(writer, asked, members);
-        let mut is_awaited = false;
-        for at in 0..members.count() {
-            match self.candidate(at, nearest, writer, asked, members) {
-                Some(one) if one.has_all => return false,
-                Some(one) => is_awaited |= self.is_worth_waiting(&one, asked),
-                None => {}
-            }
+        let look = Look::new(self, asked, writer, members);
+        if look.candidates().any(|(at, member)| look.has_all(at, &member)) {
+            return false;
         }
         let has_time = asked.unix.saturating_sub(asked.since) < self.wait;
-        writer.is_none() || has_time && is_awaited
+        let mut candidates = look.candidates();
+        writer.is_none() || has_time && candidates.any(|(_, member)| look.is_worth_waiting(&member))
     }
 
     /// The barrier that one of the readers is asked for, so that this read need not wait for long. All that
@@ -110,13 +98,11 @@ impl Reading {
         writer: Option<usize>,
         members: &dyn PoolMembers,
     ) -> Option<PoolQuestion> {
-        // Before a look at what is under way: the answer to that wakes this read, or another barrier is asked for.
+        // Before a look at what is under way: the answer to that wakes this read, or another one is asked for.
         self.has_waiters.store(true, SeqCst);
-        let nearest = self.nearest(writer, asked, members);
-        let member = self.in_turn(members, |at| {
-            let one = self.candidate(at, nearest, writer, asked, members)?;
-            one.member.reached.awaits().is_none().then_some(one.member.weight)
-        })?;
+        let look = Look::new(self, asked, writer, members);
+        let rests = |member: &MemberFacts<'_>| member.reached.awaits().is_none();
+        let member = self.in_turn(|| look.candidates().filter(|(_, member)| rests(member)))?;
         let reached = members.at(member)?.reached;
         if !reached.begin_wait(asked.unix) {
             return None;
@@ -129,7 +115,6 @@ impl Reading {
             message,
             // The number is taken before the barrier leaves: what is counted behind it may not be there.
             token: reached.mark(self.count.raise()).token(),
-            is_patient: true,
         })
     }
 
@@ -145,12 +130,9 @@ impl Reading {
         writer: Option<usize>,
         members: &dyn PoolMembers,
     ) -> Option<usize> {
-        let nearest = self.nearest(writer, asked, members);
-        let found = self.in_turn(members, |at| {
-            let one = self.candidate(at, nearest, writer, asked, members)?;
-            one.has_all.then_some(one.member.weight)
-        });
-        if consistency(asked.request) != Consistency::Strict {
+        let look = Look::new(self, asked, writer, members);
+        let found = self.in_turn(|| look.candidates().filter(|(at, member)| look.has_all(*at, member)));
+        if look.word != Consistency::Strict {
             let count = match found {
                 Some(_) => &self.at_reader,
                 None => &self.at_writer,
@@ -168,118 +150,19 @@ impl Reading {
         ]
     }
 
-    /// The place of this read's reader: the session's own, if that is one of the nearest that serve, and else
-    /// any of those. `None` if no reader serves.
-    fn nearest(
-        &self,
-        writer: Option<usize>,
-        asked: &PoolRequest<'_>,
-        members: &dyn PoolMembers,
-    ) -> Option<Nearest> {
-        let serving = |at: usize| Some((at, self.serving(at, writer, members)?));
-        let all = || (0..members.count()).filter_map(serving);
-        let distance = all().map(|(_, member)| member.distance).min()?;
-        let keeps = matches!(
-            consistency(asked.request),
-            Consistency::Session | Consistency::Causal
-        );
-        let seen = Client::of(asked.session)
-            .filter(|_| keeps)
-            .map(|client| &client.seen);
-        let own = seen.and_then(|seen| {
-            all().find(|(_, member)| member.distance == distance && seen.is_at(member.reached))
-        });
-        // One that lags is left: another one may have everything.
-        let own = own.filter(|(_, member)| {
-            let has_all = self.has_all(member, asked);
-            has_all
-                || self.is_worth_waiting(
-                    &Candidate {
-                        member: *member,
-                        has_all,
-                    },
-                    asked,
-                )
-        });
-        Some(Nearest {
-            distance,
-            own: own.map(|(at, _)| at),
-        })
-    }
-
-    /// The member at this position, if it serves reads.
-    fn serving<'a>(
-        &self,
-        at: usize,
-        writer: Option<usize>,
-        members: &'a dyn PoolMembers,
-    ) -> Option<MemberFacts<'a>> {
-        let member = members.at(at)?;
-        let may_read = writer != Some(at) || self.serves_at_writer;
-        let serves = may_read && member.is_up && Word(member.noted.get()).serves();
-        (serves && member.weight > 0.0).then_some(member)
-    }
-
-    fn candidate<'a>(
-        &self,
-        at: usize,
-        nearest: Option<Nearest>,
-        writer: Option<usize>,
-        asked: &PoolRequest<'_>,
-        members: &'a dyn PoolMembers,
-    ) -> Option<Candidate<'a>> {
-        let nearest = nearest.filter(|nearest| nearest.own.is_none_or(|own| own == at))?;
-        let member = self.serving(at, writer, members)?;
-        (member.distance == nearest.distance).then(|| Candidate {
-            member,
-            has_all: writer == Some(at) || self.has_all(&member, asked),
-        })
-    }
-
-    /// Has this reader what the read must see? The writer has.
-    fn has_all(&self, member: &MemberFacts<'_>, asked: &PoolRequest<'_>) -> bool {
-        let word = consistency(asked.request);
-        if word == Consistency::Strict {
-            // The statement itself waits there.
-            return true;
-        }
-        if asked.unix.saturating_sub(member.reached.signed()) > self.age {
-            return false;
-        }
-        let none = Seen::default();
-        let seen = Client::of(asked.session).map_or(&none, |client| &client.seen);
-        let own = || seen.needs(member.reached, &self.count);
-        let needed = match word {
-            Consistency::Eventual => Some(0),
-            Consistency::Session => own(),
-            Consistency::Causal | Consistency::Strict => {
-                own().map(|need| need.max(seen.arrived(&self.count)))
-            }
-        };
-        needed.is_some_and(|needed| member.reached.get() >= needed)
-    }
-
-    /// May this reader have soon what it lacks? One whose barrier is late may be cut off from the others; for
-    /// a session that has used another pool, no barrier is enough.
-    fn is_worth_waiting(&self, one: &Candidate<'_>, asked: &PoolRequest<'_>) -> bool {
-        let late = |since: u64| asked.unix.saturating_sub(since) >= self.wait;
-        let is_known = Client::of(asked.session)
-            .is_none_or(|client| client.seen.needs(one.member.reached, &self.count).is_some());
-        let waits = consistency(asked.request) != Consistency::Eventual;
-        waits && is_known && !one.member.reached.awaits().is_some_and(late)
-    }
-
-    /// One of those that have a weight, each in its turn.
-    fn in_turn(&self, members: &dyn PoolMembers, weight: impl Fn(usize) -> Option<f64>) -> Option<usize> {
-        let all: f64 = (0..members.count()).filter_map(&weight).sum();
+    /// One of these members, each in its turn by its weight.
+    fn in_turn<'a, All>(&self, all: impl Fn() -> All) -> Option<usize>
+    where
+        All: Iterator<Item = (usize, MemberFacts<'a>)>,
+    {
+        let whole: f64 = all().map(|(_, member)| member.weight).sum();
         // The turns of the golden ratio are shared out evenly, however few there were.
         let turn = self.turn.fetch_add(1, Relaxed).wrapping_mul(0x9e37_79b9);
-        let mut left = all * f64::from(turn) / (f64::from(u32::MAX) + 1.0);
+        let mut left = whole * f64::from(turn) / (f64::from(u32::MAX) + 1.0);
         let mut last = None;
-        for at in 0..members.count() {
-            let Some(weight) = weight(at) else { continue };
+        for (at, member) in all() {
             last = Some(at);
-            left -= weight;
+            left -= member.weight;
             if left < 0.0 {
                 break;
             }
@@ -288,11 +171,100 @@ impl Reading {
     }
 }
 
-/// The readers that a read may be given to.
-#[derive(Clone, Copy)]
-struct Nearest {
-    /// Their distance.
-    distance: u8,
-    /// The only one, to which its session keeps.
+/// A look at the readers for one read.
+struct Look<'a> {
+    reading: &'a Reading,
+    asked: &'a PoolRequest<'a>,
+    word: Consistency,
+    /// What the session of the read has written and seen; `None` without a session.
+    seen: Option<&'a Seen>,
+    writer: Option<usize>,
+    members: &'a dyn PoolMembers,
+    /// The distance of the nearest that serve.
+    nearest: Option<u8>,
+    /// The only one that may be asked, to which the session keeps.
     own: Option<usize>,
+}
+
+impl<'a> Look<'a> {
+    fn new(
+        reading: &'a Reading,
+        asked: &'a PoolRequest<'a>,
+        writer: Option<usize>,
+        members: &'a dyn PoolMembers,
+    ) -> Self {
+        let mut look = Self {
+            reading,
+            asked,
+            word: consistency(asked.request),
+            seen: Client::of(asked.session).map(|client| &client.seen),
+            writer,
+            members,
+            nearest: None,
+            own: None,
+        };
+        look.nearest = look.serving().map(|(_, member)| member.distance).min();
+        if matches!(look.word, Consistency::Session | Consistency::Causal) {
+            look.own = look.sessions_own();
+        }
+        look
+    }
+
+    /// The reader to which the session keeps, if that is one of the nearest that serve. One that lags is left:
+    /// another one may have everything.
+    fn sessions_own(&self) -> Option<usize> {
+        let seen = self.seen?;
+        let (at, member) = self.candidates().find(|(_, member)| seen.is_at(member.reached))?;
+        (self.has_all(at, &member) || self.is_worth_waiting(&member)).then_some(at)
+    }
+
+    /// The members that serve reads, with their positions.
+    fn serving(&self) -> impl Iterator<Item = (usize, MemberFacts<'a>)> {
+        let members = self.members;
+        let (writer, serves_at_writer) = (self.writer, self.reading.serves_at_writer);
+        let serves = move |(at, member): &(usize, MemberFacts<'_>)| {
+            let may_read = writer != Some(*at) || serves_at_writer;
+            may_read && member.is_up && member.weight > 0.0 && Word(member.noted.get()).serves()
+        };
+        let all = (0..members.count()).filter_map(move |at| Some((at, members.at(at)?)));
+        all.filter(serves)
+    }
+
+    /// Those of them that may be asked.
+    fn candidates(&self) -> impl Iterator<Item = (usize, MemberFacts<'a>)> {
+        let (nearest, own) = (self.nearest, self.own);
+        self.serving()
+            .filter(move |(at, member)| Some(member.distance) == nearest && own.is_none_or(|own| own == *at))
+    }
+
+    /// Has this member what the read must see? The writer has.
+    fn has_all(&self, at: usize, member: &MemberFacts<'_>) -> bool {
+        // A strict statement itself waits there.
+        if self.writer == Some(at) || self.word == Consistency::Strict {
+            return true;
+        }
+        if self.asked.unix.saturating_sub(member.reached.signed()) > self.reading.age {
+            return false;
+        }
+        let count = &self.reading.count;
+        let needed = match (self.word, self.seen) {
+            (Consistency::Eventual, _) | (Consistency::Session, None) => Some(0),
+            (Consistency::Session, Some(seen)) => seen.needs(member.reached, count),
+            (_, Some(seen)) => seen
+                .needs(member.reached, count)
+                .map(|need| need.max(seen.arrived(count))),
+            (_, None) => Some(count.changed()),
+        };
+        needed.is_some_and(|needed| member.reached.get() >= needed)
+    }
+
+    /// May this reader have soon what it lacks? One whose barrier is late may be cut off from the others; for
+    /// a session that has used another pool, no barrier is enough.
+    fn is_worth_waiting(&self, member: &MemberFacts<'_>) -> bool {
+        let is_known = |seen: &Seen| seen.needs(member.reached, &self.reading.count).is_some();
+        let is_late = |since: u64| self.asked.unix.saturating_sub(since) >= self.reading.wait;
+        self.word != Consistency::Eventual
+            && self.seen.is_none_or(is_known)
+            && !member.reached.awaits().is_some_and(is_late)
+    }
 }
