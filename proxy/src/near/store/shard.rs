@@ -323,13 +323,7 @@ impl Shard {
 
     /// Removes this reply and those behind it: all of their key, if it is the first.
     fn remove_chain(&mut self, first: Option<SlabIndex>, why: RemovalReason) {
-        let before = self.table.memory();
         let mut at = first;
-        if self.table.memory() != before {
-            // The table's memory from before it grew is free, in the heap of the worker that has grown it
-            // last.
-            self.total.freed.fetch_add(before, Relaxed);
-        }
         while let Some((place, entry)) = at.and_then(|at| Some((at, self.table.get(at)?))) {
             at = entry.next;
             self.remove(place, Some(why));
