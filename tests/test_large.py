@@ -32,7 +32,7 @@ def server(request, memcached):
 def proxy(server, proxima):
     """A proxy with one worker, which all clients share with those that make trouble."""
     pool = {"servers": [server.address], "timeout": "20s"}
-    limits = {"total_bytes": "256MiB", "write_timeout": "30s"}
+    limits = {"total_bytes": "256MiB", "write_timeout": "5m"}
     return proxima(config("cache", {"cache": pool}, workers=1, limits=limits))
 
 

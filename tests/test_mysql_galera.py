@@ -53,7 +53,7 @@ def test_a_user_is_served_as_soon_as_the_writer_knows_it(galera, before):
     writer = next(node for node in galera.nodes if node.name == door.writer())
     schema = galera.account.name
     with load(door):
-        for turn in range(ROUNDS):
+        for turn in range(2 * TRIES):
             name = f"{schema}_{turn}"
             writer.run(f"CREATE USER {name} IDENTIFIED BY 'new'", f"GRANT SELECT ON {schema}.* TO {name}")
             with door.connect(3, user=name, password="new", ssl=unverified()) as client:

@@ -29,7 +29,11 @@ def connect(address, receive=None, source=None):
 
 
 class Closed(Exception):
-    """The other side has closed the connection, after `args[0]`."""
+    """The other side has closed the connection, after `args[0]`. Its text has the last of these bytes: one
+    failure must not hide the others in a log."""
+
+    def __str__(self):
+        return f"after {len(self.args[0])} bytes: {self.args[0][-200:]!r}"
 
 
 class Raw:
