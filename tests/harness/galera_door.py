@@ -35,9 +35,18 @@ class Door:
         return self.who(f"{WHO} FOR UPDATE")
 
 
-def begin(proxima, folder, cluster, workers=2, listeners=(), users=(), **keys):
+def begin(proxima, folder, cluster, **options):
+    """The same as `another`, with the table `t`, which has one row: 1, 0."""
+    door = another(proxima, folder, cluster, **options)
+    with door.connect() as client:
+        client.query("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT)")
+        client.query("INSERT INTO t VALUES (1, 0)")
+    return door
+
+
+def another(proxima, folder, cluster, workers=2, listeners=(), users=(), **keys):
     """Starts a proxy before this cluster, with these listeners behind those of `Door`, these users beside its
-    own (names and passwords) and these keys of its pool. The table `t` has one row: 1, 0."""
+    own (names and passwords) and these keys of its pool."""
     cluster.nodes[0].run(f"CREATE USER IF NOT EXISTS {MONITOR} IDENTIFIED BY 'monitor'")
     for node in cluster.nodes:
         assert node.barrier(), f"{node.name} knows the account"
@@ -53,8 +62,4 @@ def begin(proxima, folder, cluster, workers=2, listeners=(), users=(), **keys):
     pool = {"protocol": "mysql", "user": MONITOR, "password_file": "monitor", "timeout": "20s"}
     pool |= {"servers": [node.address for node in cluster.nodes], "galera": True, **keys}
     proxy = proxima({"workers": workers, "listeners": listeners, "pools": {"db": pool}})
-    door = Door(proxy, account)
-    with door.connect() as client:
-        client.query("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT)")
-        client.query("INSERT INTO t VALUES (1, 0)")
-    return door
+    return Door(proxy, account)

@@ -165,8 +165,14 @@ fn check(file: &Path) -> Answer {
             match control::check(&loaded) {
                 Ok(warnings) => {
                     let warnings = warnings.into_iter().map(|warning| format!("{place}: {warning}"));
+                    let words = loaded.config.listeners.iter().filter_map(|listener| {
+                        let (word, why) = loaded.config.consistency_at(listener)?;
+                        let (address, word) = (&listener.address, word.name());
+                        Some(format!("{place}: reads at {address} are `{word}`: {why}\n"))
+                    });
                     Answer {
-                        out: format!("{place}: good, version {}\n", loaded.version_hash),
+                        out: format!("{place}: good, version {}\n", loaded.version_hash)
+                            + &words.collect::<String>(),
                         err: (loaded.warnings.into_iter().chain(warnings))
                             .map(|warning| format!("{warning} (warning)\n"))
                             .collect(),

@@ -407,6 +407,7 @@ fn one_writer(spec: &OneWriterSpec) -> OneWriter {
         donors: spec.donors,
         read_wait: spec.read_wait,
         read_age: spec.read_age,
+        is_only_proxy: spec.is_only_proxy(),
     }
 }
 

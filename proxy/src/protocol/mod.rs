@@ -25,6 +25,7 @@ mod failed;
 mod join;
 mod login;
 mod login_cache;
+mod other_proxies;
 mod outcomes;
 mod outgoing;
 mod password_key;
@@ -68,6 +69,7 @@ pub use self::{
     join::{Assembly, Excerpt, Join, Parts},
     login::Login,
     login_cache::{Account, Attempt, CachedLogin, Doubt, LoginCache, Turn},
+    other_proxies::OtherProxies,
     outcomes::OUTCOMES,
     outgoing::{Outgoing, WriteResult},
     password_key::{PasswordKey, encrypt},

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use proxima_wire::message::{Class, Request};
 
 use super::{
-    Credentials, Failed, MemberNote, PoolChanges, PoolCount, PoolOrders, ReachedCount, Role, RoleStatus,
-    ServerAnswer, Session,
+    Credentials, Failed, MemberNote, OtherProxies, PoolChanges, PoolCount, PoolOrders, ReachedCount, Role,
+    RoleStatus, ServerAnswer, Session,
 };
 
 /// State of one pool: a map of slots, roles of members, a clock. It is made from the pool's settings, made
@@ -103,6 +103,11 @@ pub trait PoolState: Send + Sync {
         Vec::new()
     }
 
+    /// What is known of other proxies before the same members. `None`: it makes no difference, as by default.
+    fn others(&self) -> Option<OtherProxies> {
+        None
+    }
+
     /// The questions that each member is asked again and again, on connections of the pool's own. By default
     /// there are none.
     fn monitors(&self) -> Vec<Monitor> {
@@ -145,6 +150,9 @@ pub struct OneWriter {
     pub read_wait: Duration,
     /// The greatest age of what a read sees that waits for nothing.
     pub read_age: Duration,
+    /// Is this proxy said to be the only one? Then reads are [`Strict`](super::Consistency::Strict) in place of
+    /// `Causal` while another one is seen.
+    pub is_only_proxy: bool,
 }
 
 /// The member that a call to its pool's state is about, such as the one that has answered a question of the

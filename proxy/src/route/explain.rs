@@ -475,6 +475,10 @@ impl Recorder<'_> {
                     member.health.failures()
                 );
                 self.push(depth, note, "member", text, Some(member.address.clone()));
+                let others = member.pool.state.as_ref().and_then(|state| state.others());
+                if let Some(others) = others.filter(|others| others.may_be()) {
+                    self.remark(depth + 1, &format!("a `causal` read is `strict` here: {others}"));
+                }
                 if self.tree.spool_of(node).is_some() {
                     self.remark(
                         depth + 1,

@@ -57,6 +57,7 @@ pub(super) fn members(view: &View, metrics: &Metrics, page: &mut Page) {
     requests(&members, metrics, page);
     durations(&members, metrics, page);
     reads(&members, page);
+    other_proxies(&members, page);
 }
 
 /// Members, each with the labels of its rows.
@@ -239,17 +240,37 @@ fn reads(members: &LabelledMembers<'_>, page: &mut Page) {
         "counter",
         "Reads that must see certain writes, by the role of the server that they were given to.",
     );
-    let pools: BTreeMap<&str, &Pool> = members
-        .iter()
-        .map(|(found, _)| (&*found.member.pool.name, &*found.member.pool))
-        .collect();
-    for (name, pool) in pools {
+    for (name, pool) in pools_of(members) {
         let reads = pool.state.as_ref().map(|state| state.reads());
         for (role, count) in reads.unwrap_or_default() {
             let labels = format!("pool=\"{}\",role=\"{}\"", quoted(name), role.name());
             page.row("pool_reads_total", &labels, count);
         }
     }
+}
+
+/// Whether another proxy may write to the pools that are said to have one.
+fn other_proxies(members: &LabelledMembers<'_>, page: &mut Page) {
+    page.family(
+        "pool_other_proxies",
+        "gauge",
+        "Whether another proxy uses the servers of a pool with proxies: 1, or may; then causal reads are strict.",
+    );
+    for (name, pool) in pools_of(members) {
+        let others = pool.state.as_ref().and_then(|state| state.others());
+        if let Some(others) = others {
+            let labels = format!("pool=\"{}\"", quoted(name));
+            page.row("pool_other_proxies", &labels, u64::from(others.may_be()));
+        }
+    }
+}
+
+/// The pools of these members, by name.
+fn pools_of<'a>(members: &'a LabelledMembers<'_>) -> BTreeMap<&'a str, &'a Pool> {
+    members
+        .iter()
+        .map(|(found, _)| (&*found.member.pool.name, &*found.member.pool))
+        .collect()
 }
 
 /// The counts of these pools, with the labels of their rows.

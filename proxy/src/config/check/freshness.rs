@@ -12,8 +12,7 @@ pub(super) fn unkept(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for (number, listener) in config.listeners.iter().enumerate() {
         let word = match listener.door.consistency {
-            Some(Consistency::Session) => "session",
-            Some(Consistency::Causal) => "causal",
+            Some(word @ (Consistency::Session | Consistency::Causal)) => word.name(),
             Some(Consistency::Strict | Consistency::Eventual) | None => continue,
         };
         let pools = config.pools_below(&listener.route);

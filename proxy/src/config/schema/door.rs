@@ -46,3 +46,15 @@ pub enum Consistency {
     /// They see what was there some time ago.
     Eventual,
 }
+
+impl Consistency {
+    /// Its word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Causal => "causal",
+            Self::Session => "session",
+            Self::Eventual => "eventual",
+        }
+    }
+}

@@ -58,8 +58,11 @@ pub struct OneWriter {
     pub reads: bool,
     /// Whether a server serves that brings another one up to date.
     pub donors: bool,
-    /// How fresh reads are, where their listener says nothing.
-    pub consistency: Consistency,
+    /// How fresh reads are, where their listener says nothing; `None`: as the [number of
+    /// proxies](Self::word) makes possible.
+    pub consistency: Option<Consistency>,
+    /// The number of proxies before the servers; `None`: unknown.
+    pub proxies: Option<u32>,
     /// The longest time that a read waits for a server to have what it must see.
     pub read_wait: Duration,
     /// The greatest age of what an `eventual` read sees.
@@ -73,10 +76,34 @@ impl OneWriter {
         wait: Duration::from_secs(10),
         reads: false,
         donors: false,
-        consistency: Consistency::Strict,
+        consistency: None,
+        proxies: None,
         read_wait: Duration::from_millis(50),
         read_age: Duration::from_secs(1),
     };
+
+    /// How fresh reads are, where their listener says nothing. A proxy that is the only one knows of every
+    /// write.
+    pub fn word(&self) -> Consistency {
+        self.consistency.unwrap_or(match self.is_only_proxy() {
+            true => Consistency::Causal,
+            false => Consistency::Strict,
+        })
+    }
+
+    /// Why that is so: what its pool does.
+    pub const fn why(&self) -> &'static str {
+        match self.consistency {
+            Some(_) => "says so",
+            None if self.is_only_proxy() => "says `proxies: 1`",
+            None => "does not say `proxies: 1`",
+        }
+    }
+
+    /// Is this proxy said to be the only one before the servers?
+    pub const fn is_only_proxy(&self) -> bool {
+        matches!(self.proxies, Some(1))
+    }
 }
 
 /// How the kernel looks after a silent peer. By default as the system is set: after hours.

@@ -198,9 +198,12 @@ section! {
         writer_reads: Flag = false,
         /// Whether a server serves that brings another one up to date.
         donors: Word<Donors> = Donors::Wait,
-        /// How fresh reads are, where a listener says nothing. It counts if all pools say the same to which the
-        /// listener's route leads; otherwise reads are `strict`.
-        consistency: Word<Consistency> = Consistency::Strict,
+        /// The number of proxies through which applications use the servers. With 1, which nothing else may
+        /// write past, `consistency` is `causal` by default. While another proxy is seen, `causal` reads are `strict`.
+        proxies: Optional<Count<1>>,
+        /// How fresh reads are, where a listener says nothing: `strict` by default. It counts if all pools say the same
+        /// to which the listener's route leads; otherwise reads are `strict`.
+        consistency: Optional<Word<Consistency>>,
         /// Time for which a read waits for a reader that has what the read must see. After that it goes to the
         /// writer.
         read_wait: PositiveTime = OneWriter::DEFAULT.read_wait,
@@ -243,6 +246,7 @@ impl Form for GaleraForm {
             reads: keys.writer_reads,
             donors: keys.donors == Donors::Serve,
             consistency: keys.consistency,
+            proxies: keys.proxies,
             read_wait: keys.read_wait,
             read_age: keys.read_age,
         }))

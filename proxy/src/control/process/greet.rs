@@ -36,8 +36,20 @@ pub(in crate::control) fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &st
         env!("CARGO_PKG_VERSION"),
         addresses.join(", "),
     );
+    say_consistency(proxy);
     if let Some(admin) = admin {
         tracing::info!("admin on {admin} (/live /ready /metrics /config /members /explain?key=K)");
+    }
+}
+
+/// Logs how fresh reads of MySQL are at each listener, and why.
+fn say_consistency(proxy: &Proxy) {
+    let rooms = proxy.rooms();
+    let config = rooms.configuration.config();
+    for listener in &config.listeners {
+        if let Some((word, why)) = config.consistency_at(listener) {
+            tracing::info!(address = %listener.address, why, "reads are `{}`", word.name());
+        }
     }
 }
 

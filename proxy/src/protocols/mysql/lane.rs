@@ -14,7 +14,7 @@ use super::{
     stage::Stage,
     state::Client,
 };
-use crate::protocol::{EndState, MemberNote, SharedCount};
+use crate::protocol::{Consistency, EndState, MemberNote, PoolCount, ReachedCount, SharedCount};
 
 /// The most texts that are remembered to have been taken.
 const MOST_TAKEN: usize = 64;
@@ -32,6 +32,9 @@ pub(super) struct Lane {
     pub(super) stage: Stage,
     /// The pool state's note about the server.
     pub(super) noted: MemberNote,
+    /// The count of the pool, and the part of it that the server has.
+    pub(super) count: PoolCount,
+    pub(super) reached: ReachedCount,
     /// The number by which the server knows the connection.
     pub(super) connection: u32,
     /// The capabilities on which both ends have agreed.
@@ -169,6 +172,20 @@ impl Lane {
         }
     }
 
+    /// Must a read by this client wait where it runs? Otherwise the server has what the read must see.
+    ///
+    /// Invariant: that is decided when the statement leaves. What was known when the server was chosen may not
+    /// hold any more: another server is behind the address, or another proxy before it.
+    pub(super) fn must_wait(&self, client: &Client, word: Consistency) -> bool {
+        let note = Word(self.noted.get());
+        if word == Consistency::Strict || word == Consistency::Causal && note.has_others() {
+            return true;
+        }
+        let needed = client.seen.needs_for(word, &self.reached, &self.count);
+        let has_all = needed.is_some_and(|needed| self.reached.get() >= needed);
+        !note.writes() && !has_all
+    }
+
     /// The value of a variable that the server has told at the login.
     pub(super) fn variable(&self, name: &[u8]) -> Option<&str> {
         let value = self.settings.get(name).or_else(|| self.begun.get(name))?;
@@ -212,5 +229,54 @@ impl Lane {
             Some(LastPacket::Eof(eof)) => self.has_lost_reading |= eof.status.has(Status::SESSION_CHANGED),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_waits_where_it_runs_unless_its_server_is_known_to_have_everything() {
+        let noted = |writes: bool, has_others: bool| Word::new(1, true, writes, has_others).0;
+        let (lane, mut client) = (Lane::default(), Client::default());
+        let must_wait = |client: &Client| {
+            Consistency::ALL
+                .map(|word| (word, lane.must_wait(client, word)).1)
+                .to_vec()
+        };
+        let all = |strict: bool, causal: bool, session: bool| {
+            Consistency::ALL
+                .map(|word| match word {
+                    Consistency::Strict => strict,
+                    Consistency::Causal => causal,
+                    Consistency::Session => session,
+                    Consistency::Eventual => false,
+                })
+                .to_vec()
+        };
+        lane.noted.set(noted(false, false));
+        assert_eq!(must_wait(&client), all(true, false, false), "nothing was written");
+        client.seen.write(&lane.count);
+        client.seen.arrive();
+        assert_eq!(must_wait(&client), all(true, true, true));
+        lane.noted.set(noted(true, false));
+        assert_eq!(must_wait(&client), all(true, false, false), "the writer has it");
+        lane.noted.set(noted(false, false));
+        lane.reached.raise(lane.reached.mark(lane.count.get()));
+        assert_eq!(
+            must_wait(&client),
+            all(true, false, false),
+            "a barrier has proved it"
+        );
+        lane.noted.set(noted(false, true));
+        assert_eq!(
+            must_wait(&client),
+            all(true, true, false),
+            "another proxy may have written"
+        );
+        lane.noted.set(noted(false, false));
+        lane.reached.begin_anew();
+        assert_eq!(must_wait(&client), all(true, true, true), "it is another server");
     }
 }

@@ -41,6 +41,7 @@ pub(super) fn step(
 ) -> Login {
     slot.change(|lane: &mut Lane| {
         lane.noted = with.noted.clone();
+        (lane.count, lane.reached) = (with.count.clone(), with.reached.clone());
         lane.resets = with.resets;
         lane.schema_changes = with.schema_changes.clone();
         lane.statements.share(with.prepared);

@@ -6,7 +6,7 @@
 //!
 //! Invariant: what a session has written, or was shown, is shown by whatever it reads next.
 
-use crate::protocol::{PoolCount, ReachedCount};
+use crate::protocol::{Consistency, PoolCount, ReachedCount};
 
 /// The writes that a session must see in the pool that it has used last.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +77,23 @@ impl Seen {
             Some(pool) if !pool.is_same(count) => None,
             Some(_) if self.is_at(reader) => Some(self.there),
             Some(_) => Some(self.elsewhere),
+        }
+    }
+
+    /// The count that this reader must have reached for a read by this word. `None`: that is not known.
+    pub(super) fn needs_for(
+        &self,
+        word: Consistency,
+        reader: &ReachedCount,
+        count: &PoolCount,
+    ) -> Option<u64> {
+        match word {
+            Consistency::Eventual => Some(0),
+            Consistency::Session => self.needs(reader, count),
+            Consistency::Causal | Consistency::Strict => {
+                let needed = self.needs(reader, count)?;
+                Some(needed.max(self.arrived(count)))
+            }
         }
     }
 

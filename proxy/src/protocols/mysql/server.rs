@@ -21,9 +21,7 @@ use super::{
     state::Client,
     words::has_word,
 };
-use crate::protocol::{
-    Consistency, Login, Outgoing, Retention, ServerLogin, ServerSide, Session, StateSlot, WriteResult,
-};
+use crate::protocol::{Login, Outgoing, Retention, ServerLogin, ServerSide, Session, StateSlot, WriteResult};
 
 /// The most connections to a server that has not told yet how many it takes.
 const UNTIL_TOLD: u32 = 64;
@@ -92,7 +90,7 @@ impl ServerSide for Mysql {
             true => lane.reading,
             false => Reading {
                 only: client.door.rejects_writes || is_read && is_of_reader,
-                waits: is_read && waits(session, request) && lane.is_galera,
+                waits: is_read && lane.is_galera && waits(lane, session, client, request),
             },
         };
         lane.has_lost_reading |=
@@ -219,13 +217,8 @@ impl ServerSide for Mysql {
 }
 
 /// Does a read wait itself, where it runs? One that is tied to its connection can be given to no other.
-fn waits(session: &Session, request: &Request) -> bool {
-    match consistency(request) {
-        Consistency::Strict => true,
-        Consistency::Causal | Consistency::Session | Consistency::Eventual => {
-            session.retention == Retention::Kept
-        }
-    }
+fn waits(lane: &Lane, session: &Session, client: &Client, request: &Request) -> bool {
+    session.retention == Retention::Kept || lane.must_wait(client, consistency(request))
 }
 
 /// Does the text ask for variables that the proxy sets for reads?

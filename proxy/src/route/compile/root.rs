@@ -31,8 +31,9 @@ impl Maker<'_, '_> {
                         .protocol
                         .with_reply_style(reply_style(listener.reply_style))
                         .or_else(|| {
-                            let pools = config.consistency_below(&listener.route);
-                            spoken.protocol.behind(door(listener.door, pools))
+                            let word = config.consistency_at(listener).map(|(word, _)| word);
+                            let door = door(listener.door, word.unwrap_or_default());
+                            spoken.protocol.behind(door)
                         }),
                 };
                 spoken.protocol = other.unwrap_or(spoken.protocol);
@@ -153,12 +154,12 @@ fn reply_style(reply_style: schema::ReplyStyle) -> ReplyStyle {
     }
 }
 
-/// What the listener says; where it says nothing of how fresh reads are, what its pools say.
-fn door(door: schema::Door, pools: Consistency) -> Door {
+/// What the listener says, with how fresh reads are there.
+fn door(door: schema::Door, word: Consistency) -> Door {
     Door {
         rejects_writes: door.writes == Writes::Rejected,
         reads_at_writer: door.reads == Reads::Writer,
-        consistency: consistency(door.consistency.unwrap_or(pools)),
+        consistency: consistency(word),
         requires_tls: door.requires_tls,
     }
 }

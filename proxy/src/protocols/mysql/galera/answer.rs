@@ -1,6 +1,7 @@
 //! A server's status, as it reports it.
 
 use super::{super::pairs::each_pair, reason::Reason};
+use crate::protocol::OtherProxies;
 
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +10,8 @@ pub(super) enum Answer {
     Status(Status),
     /// The answer to whether it has waited for the others.
     Proof(bool),
+    /// The server tells whether another proxy uses it.
+    Others(OtherProxies),
     /// The server has not answered, for this reason.
     Failed(String),
 }

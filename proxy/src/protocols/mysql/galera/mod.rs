@@ -1,7 +1,7 @@
 //! A Galera cluster: one server takes writes, and the others serve reads.
 //!
-//! Two questions are put to each server again and again, on connections of their own. The status says whether
-//! it serves; a read that waits for the other servers proves it. A server that was away is not asked for
+//! Three questions are put to each server again and again, on connections of their own. The status says whether
+//! it serves; a read that waits for the other servers proves it; locks by name tell of other proxies. A server that was away is not asked for
 //! anything before it has proved it: one that was frozen and evicted tells for some seconds that all is well.
 //!
 //! Invariant: one server is the writer at a time, for all workers. It stays that until it fails.
@@ -10,6 +10,7 @@ mod answer;
 #[cfg(test)]
 mod model;
 mod node;
+mod others;
 mod reading;
 mod reason;
 
@@ -28,8 +29,9 @@ use super::{
     state::Client,
 };
 use crate::protocol::{
-    Answerer, Failed, Fate, HoldLimit, Mark, MemberFacts, Monitor, OneWriter, PoolChanges, PoolMembers,
-    PoolOrders, PoolQuestion, PoolRequest, PoolSettings, PoolState, Role, RoleStatus, ServerAnswer,
+    Answerer, Failed, Fate, HoldLimit, Mark, MemberFacts, Monitor, OneWriter, OtherProxies, PoolChanges,
+    PoolMembers, PoolOrders, PoolQuestion, PoolRequest, PoolSettings, PoolState, Role, RoleStatus,
+    ServerAnswer,
 };
 
 /// Time between two questions to a server for its status.
@@ -40,6 +42,7 @@ const PROOF_INTERVAL: Duration = Duration::from_millis(100);
 /// The tokens of the monitor's answers. No barrier that a read waits for has one of them.
 const STATUS: u64 = u64::MAX;
 const PROOF: u64 = u64::MAX - 1;
+const OTHERS: u64 = u64::MAX - 2;
 
 /// The statement that asks servers for their status. A variable that a server does not know is left out.
 const ASK_STATUS: &[u8] =
@@ -74,6 +77,9 @@ impl Galera {
     /// Notes a server's answer, or its failure to answer.
     fn note(&self, of: &Answerer<'_>, answer: Answer) {
         self.nodes.heard(of, answer, &self.settings);
+        if self.settings.is_only_proxy {
+            self.reading.note_others(self.nodes.others().may_be());
+        }
         if self.nodes.take_news() {
             self.changes.note();
         }
@@ -162,6 +168,9 @@ impl PoolState for Galera {
     }
 
     fn asks(&self, token: u64, of: &Answerer<'_>, unix: u64, is_first: bool) {
+        if token == OTHERS {
+            self.nodes.asks_others(of);
+        }
         if token == PROOF {
             // What an earlier connection has proved may have been proved by another server.
             if is_first {
@@ -179,6 +188,19 @@ impl PoolState for Galera {
             // A late answer says nothing of this very server.
             (PROOF, ServerAnswer::Failed(_)) => Answer::Proof(false),
             (STATUS, ServerAnswer::Reply(_, bytes)) => Answer::Failed(error_text(bytes)),
+            (OTHERS, ServerAnswer::Reply(reply, bytes)) if !reply.outcome.is_error() => {
+                Answer::Others(others::read(of.address, bytes))
+            }
+            (OTHERS, heard) => Answer::Others(OtherProxies::Unknown(match heard {
+                ServerAnswer::Reply(_, bytes) => {
+                    format!(
+                        "{} does not tell whether another proxy uses it: {}",
+                        of.address,
+                        error_text(bytes)
+                    )
+                }
+                ServerAnswer::Failed(failed) => failed.to_string(),
+            })),
             (STATUS, ServerAnswer::Failed(failed)) => Answer::Failed(failed.to_string()),
             (mark, heard) => return self.barrier_answered(Mark::of(mark), of, &heard),
         };
@@ -283,10 +305,15 @@ impl PoolState for Galera {
         self.reading.counts().into()
     }
 
+    fn others(&self) -> Option<OtherProxies> {
+        self.settings.is_only_proxy.then(|| self.nodes.others())
+    }
+
     fn monitors(&self) -> Vec<Monitor> {
         [
             (STATUS, ASK_STATUS, STATUS_INTERVAL),
             (PROOF, ASK_PROOF, PROOF_INTERVAL),
+            (OTHERS, others::ASK, STATUS_INTERVAL),
         ]
         .map(|(token, text, interval)| {
             let mut message = Vec::new();

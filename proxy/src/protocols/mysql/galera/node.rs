@@ -20,12 +20,16 @@ use std::{
 
 use super::{
     answer::{Answer, Status},
+    others::together,
     reason::{Reason, said},
 };
-use crate::protocol::{Answerer, Mark, OneWriter, Role, RoleStatus};
+use crate::protocol::{Answerer, Mark, MemberNote, OneWriter, OtherProxies, Role, RoleStatus};
 
 /// Time for which servers may answer first, before one of them is the writer that is not the first by name.
 const SETTLING: Duration = Duration::from_millis(500);
+/// The time for which an answer about other proxies holds. The server keeps the lock by which another proxy
+/// finds this one for [twice as long](super::others::ASK): a process that was frozen asks before it trusts.
+const ALONE: Duration = Duration::from_secs(5);
 /// The longest time for which a server that says that all is well is waited for.
 const LONGEST: Duration = Duration::from_secs(3);
 
@@ -57,6 +61,8 @@ struct All {
     /// The time at which the first server answered. Nothing is waited for once there was a writer.
     begun: Option<Instant>,
     had_writer: bool,
+    /// What is known of other proxies, in a pool that is said to have one.
+    others: OtherProxies,
 }
 
 /// The state of a server.
@@ -73,6 +79,12 @@ struct Node {
     asked: Option<(Mark, u64)>,
     /// The role that it has, and the time since which it has it.
     role: Option<(Role, Instant)>,
+    /// What it tells of other proxies, and the time at which it was asked for that and answered.
+    others: OtherProxies,
+    others_asked: Option<Instant>,
+    others_told: Option<Instant>,
+    /// The note about it that all workers read.
+    noted: MemberNote,
 }
 
 /// The pool state's note about a server: its number, and whether it serves.
@@ -82,15 +94,26 @@ pub(in crate::protocols::mysql) struct Word(pub(in crate::protocols::mysql) u32)
 impl Word {
     const SERVES: u32 = 1;
     const WRITES: u32 = 2;
+    const HAS_OTHERS: u32 = 4;
 
-    pub(super) fn new(number: u32, serves: bool, writes: bool) -> Self {
+    pub(in crate::protocols::mysql) fn new(
+        number: u32,
+        serves: bool,
+        writes: bool,
+        has_others: bool,
+    ) -> Self {
         let flag = |is: bool, flag: u32| if is { flag } else { 0 };
-        Self((number << 2) | flag(serves, Self::SERVES) | flag(writes, Self::WRITES))
+        Self(
+            (number << 3)
+                | flag(serves, Self::SERVES)
+                | flag(writes, Self::WRITES)
+                | flag(has_others, Self::HAS_OTHERS),
+        )
     }
 
     /// The number of the server; 0 while nothing is known of the server.
     pub(in crate::protocols::mysql) const fn number(self) -> u32 {
-        self.0 >> 2
+        self.0 >> 3
     }
 
     /// May it be asked?
@@ -101,6 +124,11 @@ impl Word {
     /// Is it the writer?
     pub(in crate::protocols::mysql) const fn writes(self) -> bool {
         self.0 & Self::WRITES != 0
+    }
+
+    /// May another proxy write, in a pool that is said to have one?
+    pub(in crate::protocols::mysql) const fn has_others(self) -> bool {
+        self.0 & Self::HAS_OTHERS != 0
     }
 }
 
@@ -126,6 +154,12 @@ impl Nodes {
     /// Does any server serve reads?
     pub(super) fn has_reader(&self) -> bool {
         self.has_reader.load(SeqCst)
+    }
+
+    /// What is known of other proxies.
+    pub(super) fn others(&self) -> OtherProxies {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.others.clone()
     }
 
     /// The number of the writer; 0 without a writer.
@@ -165,6 +199,14 @@ impl Nodes {
         self.writer.store(writer, SeqCst);
         self.has_reader
             .store(all.nodes.values().any(Node::serves), SeqCst);
+        if settings.is_only_proxy && all.note_others(now) {
+            self.has_news.store(true, SeqCst);
+        }
+        all.nodes.values().for_each(|node| {
+            let has_others = settings.is_only_proxy && all.others.may_be();
+            let word = Word::new(node.number, node.serves(), node.number == writer, has_others);
+            node.noted.set(word.0);
+        });
     }
 
     /// The first address to which all connections are to end.
@@ -210,24 +252,27 @@ impl Nodes {
         all.node(of.address).asked = Some((mark, unix));
     }
 
+    /// This server is about to be asked for other proxies.
+    pub(super) fn asks_others(&self, of: &Answerer<'_>) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.node(of.address).others_asked = Some(Instant::now());
+    }
+
     /// Notes what this server has answered.
     pub(super) fn heard(&self, of: &Answerer<'_>, answer: Answer, settings: &OneWriter) {
         let mut guard = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let all = &mut *guard;
         let node = all.node(of.address);
-        match (&answer, node.asked) {
-            (Answer::Proof(true), Some((mark, unix))) => {
-                of.reached.raise_since(mark, unix);
-                of.reached.end_wait();
-            }
+        node.noted = of.noted.clone();
+        let proved = node.asked.filter(|_| answer == Answer::Proof(true));
+        if matches!(answer, Answer::Failed(_)) {
             // It may have lost what it had.
-            (Answer::Failed(_), _) => of.reached.begin_anew(),
-            _ => {}
+            of.reached.begin_anew();
         }
         let served = node.serves();
         let is_silent = matches!(answer, Answer::Failed(_));
         node.note(answer, settings);
-        let (serves, number) = (node.serves(), node.number);
+        let serves = node.serves();
         if serves != served {
             self.has_news.store(true, SeqCst);
             match serves {
@@ -243,7 +288,11 @@ impl Nodes {
             all.close(Some(of.address.to_owned()));
         }
         self.decide(all, settings);
-        of.noted.set(Word::new(number, serves, all.writer == number).0);
+        // Behind what is known of other proxies: nobody reads by the clock of a process that was frozen.
+        if let Some((mark, unix)) = proved {
+            of.reached.raise_since(mark, unix);
+            of.reached.end_wait();
+        }
     }
 }
 
@@ -251,6 +300,15 @@ impl Node {
     /// Has it said that all is well, and proved it since?
     fn serves(&self) -> bool {
         self.why_not.is_empty() && self.proofs > 1
+    }
+
+    /// What is known of other proxies by what it has told.
+    fn others(&self, now: Instant) -> OtherProxies {
+        let is_new = self.others_told.is_some_and(|told| now - told < ALONE);
+        match is_new || self.others_told.is_none() {
+            true => self.others.clone(),
+            false => OtherProxies::Unknown("no server has told of late whether another proxy uses it".into()),
+        }
     }
 
     fn note(&mut self, answer: Answer, settings: &OneWriter) {
@@ -262,6 +320,10 @@ impl Node {
                 self.status = status;
             }
             Answer::Failed(why) => self.why_not = vec![Reason::Failed(why)],
+            Answer::Others(others) => {
+                self.others = others;
+                self.others_told = self.others_asked;
+            }
             Answer::Proof(true) if self.why_not.is_empty() => self.proofs = self.proofs.saturating_add(1),
             Answer::Proof(_) => {}
         }
@@ -303,6 +365,22 @@ impl All {
         });
         self.last = self.last.max(node.number);
         node
+    }
+
+    /// Notes what the servers that serve tell of other proxies. Returns whether that is new.
+    fn note_others(&mut self, now: Instant) -> bool {
+        let serving = self.nodes.values().filter(|node| node.serves());
+        let others = together(serving.map(|node| node.others(now)));
+        if others == self.others {
+            return false;
+        }
+        match (&others, &self.others) {
+            (OtherProxies::None, _) => tracing::info!("no other proxy uses the servers: `causal` is kept"),
+            (_, OtherProxies::None) => tracing::warn!(why = %others, "`causal` reads are `strict` for now"),
+            _ => {}
+        }
+        self.others = others;
+        true
     }
 
     fn address_of(&self, number: u32) -> Option<String> {
@@ -384,6 +462,7 @@ mod tests {
         donors: false,
         read_wait: std::time::Duration::ZERO,
         read_age: std::time::Duration::ZERO,
+        is_only_proxy: false,
     };
 
     struct Cluster {
@@ -624,6 +703,51 @@ mod tests {
         cluster.nodes.forget(1, &WRITER);
         assert_eq!(cluster.nodes.writer(), 0);
         assert_eq!(cluster.prove(1), 2);
+    }
+
+    #[test]
+    fn all_workers_read_strictly_while_another_proxy_may_write() {
+        let cluster = Cluster::new(
+            2,
+            OneWriter {
+                is_only_proxy: true,
+                ..WRITER
+            },
+        );
+        let says = |at: usize, others: OtherProxies| {
+            let address = format!("10.0.0.{at}:3306");
+            let mut all = cluster.nodes.all.lock().unwrap();
+            all.node(&address).others_asked = Some(Instant::now());
+            drop(all);
+            cluster.hear(at, Answer::Others(others));
+        };
+        let strict = || {
+            let [one, other] = [0, 1].map(|at: usize| Word(cluster.noted[at].get()).has_others());
+            assert_eq!(one, other, "every server's note has it");
+            assert_eq!(one, cluster.nodes.others().may_be());
+            one
+        };
+        cluster.well(0, "a");
+        cluster.well(1, "b");
+        assert!(strict(), "nobody has told");
+        says(0, OtherProxies::None);
+        assert!(strict(), "one has not");
+        says(1, OtherProxies::None);
+        assert!(!strict());
+        says(1, OtherProxies::Seen("10.0.0.1:3306".into()));
+        assert!(strict());
+        cluster.hear(1, Answer::Failed("gone".into()));
+        assert!(!strict(), "it serves nobody");
+        cluster.well(1, "b");
+        assert!(strict(), "it has told of one before");
+        says(1, OtherProxies::None);
+        assert!(!strict());
+        let long_ago = Instant::now().checked_sub(ALONE);
+        let mut all = cluster.nodes.all.lock().unwrap();
+        all.node("10.0.0.0:3306").others_told = long_ago;
+        drop(all);
+        cluster.hear(1, Answer::Proof(true));
+        assert!(strict(), "what was told long ago may not hold any more");
     }
 
     #[test]

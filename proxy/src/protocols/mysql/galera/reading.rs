@@ -34,6 +34,8 @@ pub(super) struct Reading {
     turn: AtomicU32,
     /// Reads wait for a barrier.
     has_waiters: AtomicBool,
+    /// Another proxy may write, which this one does not count.
+    may_have_others: AtomicBool,
     /// Reads that a reader was given, and those that none could be given.
     at_reader: AtomicU64,
     at_writer: AtomicU64,
@@ -50,6 +52,7 @@ impl Reading {
             serves_at_writer: settings.reads,
             turn: AtomicU32::new(0),
             has_waiters: AtomicBool::new(false),
+            may_have_others: AtomicBool::new(settings.is_only_proxy),
             at_reader: AtomicU64::new(0),
             at_writer: AtomicU64::new(0),
         }
@@ -68,6 +71,19 @@ impl Reading {
         &self.count
     }
 
+    /// Notes whether another proxy may write, in a pool that is said to have one.
+    pub(super) fn note_others(&self, may_be: bool) {
+        self.may_have_others.store(may_be, SeqCst);
+    }
+
+    /// How fresh this read is.
+    fn word(&self, asked: &PoolRequest<'_>) -> Consistency {
+        match consistency(asked.request) {
+            Consistency::Causal if self.may_have_others.load(SeqCst) => Consistency::Strict,
+            word => word,
+        }
+    }
+
     /// Must this read wait? Not one that waits where it runs, nor one whose session has a connection, nor one
     /// for which a reader has what it must see. If none may have that soon, it goes to the writer, if there is
     /// one.
@@ -77,7 +93,7 @@ impl Reading {
         writer: Option<usize>,
         members: &dyn PoolMembers,
     ) -> bool {
-        if consistency(asked.request) == Consistency::Strict || asked.session.has_lane() {
+        if self.word(asked) == Consistency::Strict || asked.session.has_lane() {
             return false;
         }
         let look = Look::new(self, asked, writer, members);
@@ -196,7 +212,7 @@ impl<'a> Look<'a> {
         let mut look = Self {
             reading,
             asked,
-            word: consistency(asked.request),
+            word: reading.word(asked),
             seen: Client::of(asked.session).map(|client| &client.seen),
             writer,
             members,
@@ -247,13 +263,10 @@ impl<'a> Look<'a> {
             return false;
         }
         let count = &self.reading.count;
-        let needed = match (self.word, self.seen) {
-            (Consistency::Eventual, _) | (Consistency::Session, None) => Some(0),
-            (Consistency::Session, Some(seen)) => seen.needs(member.reached, count),
-            (_, Some(seen)) => seen
-                .needs(member.reached, count)
-                .map(|need| need.max(seen.arrived(count))),
-            (_, None) => Some(count.changed()),
+        let needed = match self.seen {
+            Some(seen) => seen.needs_for(self.word, member.reached, count),
+            None if self.word == Consistency::Causal => Some(count.changed()),
+            None => Some(0),
         };
         needed.is_some_and(|needed| member.reached.get() >= needed)
     }
