@@ -297,3 +297,27 @@ def test_statements_that_wait_for_their_pool_are_counted_with_their_time(galera,
         "it is counted",
     )
     assert door.proxy.metric("pool_wait_duration_seconds_sum", pool="db") >= counted["sum"] + 0.1
+
+
+def test_a_reader_that_has_waited_in_vain_serves_nobody_until_it_has_caught_up(galera_alone, before):
+    door = before(galera_alone)
+    held = next(node for node in galera_alone.nodes if node.name != door.writer())
+
+    def member():
+        return door.proxy.member(held.address)
+
+    usual = "repl.causal_read_timeout=PT30S"
+    held.run("SET GLOBAL wsrep_provider_options = 'repl.causal_read_timeout=PT1S'")
+    try:
+        with held.connect() as holding, door.connect() as client:
+            holding.query(f"FLUSH TABLES {galera_alone.account.name}.t FOR EXPORT")
+            client.query("UPDATE t SET a = 1")
+            until(lambda: member()["role"] == "out", "it waits in vain")
+            assert "not yet waited" in member()["role_why"]
+            for value in range(2, 20):
+                client.query(f"UPDATE t SET a = {value}")
+                assert rows(client, "SELECT a FROM t") == ((value,),)
+            holding.query("UNLOCK TABLES")
+            until(lambda: member()["role"] == "reader", "it has caught up")
+    finally:
+        held.run(f"SET GLOBAL wsrep_provider_options = '{usual}'")

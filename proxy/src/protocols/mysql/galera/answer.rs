@@ -10,6 +10,8 @@ pub(super) enum Answer {
     Status(Status),
     /// The answer to whether it has waited for the others.
     Proof(bool),
+    /// It has given up waiting for the others.
+    Late,
     /// The server tells whether another proxy uses it.
     Others(OtherProxies),
     /// The server has not answered, for this reason.

@@ -184,6 +184,7 @@ impl PoolState for Galera {
     fn answered(&self, token: u64, of: &Answerer<'_>, heard: ServerAnswer<'_>) {
         let answer = match (token, heard) {
             (STATUS, ServerAnswer::Reply(reply, bytes)) if !reply.outcome.is_error() => Answer::read(bytes),
+            (PROOF, ServerAnswer::Reply(_, bytes)) if error_code(bytes) == Some(1205) => Answer::Late,
             (PROOF, ServerAnswer::Reply(reply, _)) => Answer::Proof(!reply.outcome.is_error()),
             // A late answer says nothing of this very server.
             (PROOF, ServerAnswer::Failed(_)) => Answer::Proof(false),
@@ -351,12 +352,25 @@ pub(super) fn leads_on(reply: &[u8]) -> bool {
     })
 }
 
-/// The text of an error packet.
+/// The error with which a reply to several statements ends, which may begin well.
+fn last_error(mut packets: &[u8]) -> Option<ErrPacket<'_>> {
+    let mut last: &[u8] = &[];
+    while let Some((header, rest)) = packets.split_first_chunk() {
+        let len = (Header::of(*header).len as usize).min(rest.len());
+        (last, packets) = rest.split_at(len);
+    }
+    let is_error = last.first() == Some(&0xff);
+    is_error.then(|| ErrPacket::read(last).ok())?
+}
+
+/// The code of that error.
+fn error_code(reply: &[u8]) -> Option<u16> {
+    last_error(reply).map(|error| error.code)
+}
+
+/// The text of that error.
 fn error_text(reply: &[u8]) -> String {
-    let error = reply
-        .get(Header::LEN..)
-        .and_then(|payload| ErrPacket::read(payload).ok());
-    error.map_or_else(
+    last_error(reply).map_or_else(
         || "it answers nonsense".to_owned(),
         |error| String::from_utf8_lossy(error.message).into_owned(),
     )

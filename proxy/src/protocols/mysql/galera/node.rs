@@ -232,12 +232,7 @@ impl Nodes {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let node = all.nodes.get(address);
         let (role, since) = node.and_then(|node| node.role).unzip();
-        let reasons = match node {
-            None => vec![Reason::Unknown],
-            Some(node) if node.serves() => Vec::new(),
-            Some(node) if node.why_not.is_empty() => vec![Reason::Unproven],
-            Some(node) => node.why_not.clone(),
-        };
+        let reasons = node.map_or_else(|| vec![Reason::Unknown], Node::reasons);
         let shown = |reason: &Reason| (reason.word(), reason.to_string());
         RoleStatus {
             role: role.unwrap_or(Role::Out),
@@ -262,6 +257,7 @@ impl Nodes {
     pub(super) fn heard(&self, of: &Answerer<'_>, answer: Answer, settings: &OneWriter) {
         let mut guard = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let all = &mut *guard;
+        let writer = all.writer;
         let node = all.node(of.address);
         node.noted = of.noted.clone();
         let proved = node.asked.filter(|_| answer == Answer::Proof(true));
@@ -271,7 +267,8 @@ impl Nodes {
         }
         let served = node.serves();
         let is_silent = matches!(answer, Answer::Failed(_));
-        node.note(answer, settings);
+        let is_writer = node.number == writer;
+        node.note(answer, is_writer, settings);
         let serves = node.serves();
         if serves != served {
             self.has_news.store(true, SeqCst);
@@ -279,7 +276,7 @@ impl Nodes {
                 true => tracing::info!(server = of.address, "it serves"),
                 false => tracing::warn!(
                     server = of.address,
-                    why = said(&node.why_not),
+                    why = said(&node.reasons()),
                     "it serves no longer"
                 ),
             }
@@ -302,6 +299,14 @@ impl Node {
         self.why_not.is_empty() && self.proofs > 1
     }
 
+    /// The reasons why it does not serve; empty if it does.
+    fn reasons(&self) -> Vec<Reason> {
+        match self.why_not.is_empty() && !self.serves() {
+            true => vec![Reason::Unproven],
+            false => self.why_not.clone(),
+        }
+    }
+
     /// What is known of other proxies by what it has told.
     fn others(&self, now: Instant) -> OtherProxies {
         let is_new = self.others_told.is_some_and(|told| now - told < ALONE);
@@ -311,7 +316,7 @@ impl Node {
         }
     }
 
-    fn note(&mut self, answer: Answer, settings: &OneWriter) {
+    fn note(&mut self, answer: Answer, is_writer: bool, settings: &OneWriter) {
         match answer {
             Answer::Status(status) => {
                 let is_donor = status.is_donor && !settings.donors;
@@ -325,7 +330,10 @@ impl Node {
                 self.others_told = self.others_asked;
             }
             Answer::Proof(true) if self.why_not.is_empty() => self.proofs = self.proofs.saturating_add(1),
-            Answer::Proof(_) => {}
+            // It may be cut off, and whatever waits there waits as long. The writer waits for nobody: a change
+            // of a table holds it up.
+            Answer::Late if !is_writer => self.proofs = 0,
+            Answer::Proof(_) | Answer::Late => {}
         }
         if !self.why_not.is_empty() {
             self.proofs = 0;
@@ -703,6 +711,26 @@ mod tests {
         cluster.nodes.forget(1, &WRITER);
         assert_eq!(cluster.nodes.writer(), 0);
         assert_eq!(cluster.prove(1), 2);
+    }
+
+    #[test]
+    fn a_reader_that_has_waited_in_vain_serves_when_it_has_caught_up() {
+        let cluster = Cluster::new(2, WRITER);
+        cluster.well(0, "a");
+        cluster.well(1, "b");
+        cluster.hear(0, Answer::Late);
+        cluster.hear(1, Answer::Late);
+        assert_eq!(
+            (cluster.serves(0), cluster.nodes.writer()),
+            (true, 1),
+            "the writer serves"
+        );
+        assert!(!cluster.serves(1));
+        cluster.hear(1, Answer::Status(named("b")));
+        cluster.hear(1, Answer::Proof(true));
+        assert!(!cluster.serves(1));
+        cluster.hear(1, Answer::Proof(true));
+        assert!(cluster.serves(1));
     }
 
     #[test]
