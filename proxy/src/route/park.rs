@@ -99,7 +99,8 @@ impl Engine {
         waiting.iter().position(is_its).unwrap_or_else(|| {
             waiting.push(Waiting {
                 kept: kept.clone(),
-                seen: kept.pool.changes.count(),
+                // The state may have changed since it was asked: it is asked once more in the next turn.
+                seen: kept.pool.changes.count().wrapping_sub(1),
                 bytes: 0,
                 due: Micros::NEVER,
                 parked: Vec::new(),
