@@ -220,8 +220,10 @@ class Cluster:
         """Starts the servers that have ended or are about to, and waits until all of them serve."""
 
         def is_back(node):
-            if not node.is_running():
-                node.start()
+            # None is synced before all are there, also those behind it.
+            for other in self.nodes:
+                if not other.is_running():
+                    other.start()
             return node.is_synced()
 
         for node in self.nodes:
