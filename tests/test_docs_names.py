@@ -45,6 +45,7 @@ OTHERS = {
     "transaction_persistent": "ProxySQL's",
     "writer_is_also_reader": "ProxySQL's",
     "require_secure_transport": "MySQL's",
+    "pxc_strict_mode": "Percona XtraDB Cluster's",
     "uptime_in_seconds": "Redis'",
     "io_uring_enter": "the kernel's",
     "io_uring_register": "the kernel's",

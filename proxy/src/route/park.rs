@@ -70,6 +70,9 @@ impl Engine {
             return self.fail(walk.to, &Failed::here(Outcome::Overloaded, &text));
         }
         let question = state.and_then(|state| state.barrier(&asked, kept));
+        // The state may have changed since it was asked, and before the count of its changes was read: then the
+        // request is looked at in the next turn.
+        let may_go_on = !kept.pool.orders.is_held() && state.is_none_or(|state| !state.holds(&asked, kept));
         let flight = self.watch(node, walk);
         let is_streamed = walk.is_streamed();
         if is_streamed {
@@ -77,6 +80,9 @@ impl Engine {
         }
         if let Some(waiting) = self.router.waiting.get_mut(at) {
             waiting.bytes += bytes;
+            if may_go_on {
+                waiting.seen = waiting.seen.wrapping_sub(1);
+            }
             waiting.keep(ParkedRequest {
                 flight,
                 since: self.now,
@@ -99,8 +105,7 @@ impl Engine {
         waiting.iter().position(is_its).unwrap_or_else(|| {
             waiting.push(Waiting {
                 kept: kept.clone(),
-                // The state may have changed since it was asked: it is asked once more in the next turn.
-                seen: kept.pool.changes.count().wrapping_sub(1),
+                seen: kept.pool.changes.count(),
                 bytes: 0,
                 due: Micros::NEVER,
                 parked: Vec::new(),

@@ -199,14 +199,6 @@ impl Nodes {
         self.writer.store(writer, SeqCst);
         self.has_reader
             .store(all.nodes.values().any(Node::serves), SeqCst);
-        if settings.is_only_proxy && all.note_others(now) {
-            self.has_news.store(true, SeqCst);
-        }
-        all.nodes.values().for_each(|node| {
-            let has_others = settings.is_only_proxy && all.others.may_be();
-            let word = Word::new(node.number, node.serves(), node.number == writer, has_others);
-            node.noted.set(word.0);
-        });
     }
 
     /// The first address to which all connections are to end.
@@ -285,6 +277,18 @@ impl Nodes {
             all.close(Some(of.address.to_owned()));
         }
         self.decide(all, settings);
+        let has_changed = settings.is_only_proxy && all.note_others(Instant::now());
+        if has_changed {
+            self.has_news.store(true, SeqCst);
+        }
+        let has_others = settings.is_only_proxy && all.others.may_be();
+        // Whether another proxy may write is in all notes at once.
+        let noted = all.nodes.iter();
+        for (_, node) in noted.filter(|(address, _)| has_changed || *address == of.address) {
+            let writes = node.number == all.writer;
+            let word = Word::new(node.number, node.serves(), writes, has_others);
+            node.noted.set(word.0);
+        }
         // Behind what is known of other proxies: nobody reads by the clock of a process that was frozen.
         if let Some((mark, unix)) = proved {
             of.reached.raise_since(mark, unix);
@@ -382,10 +386,9 @@ impl All {
         if others == self.others {
             return false;
         }
-        match (&others, &self.others) {
-            (OtherProxies::None, _) => tracing::info!("no other proxy uses the servers: `causal` is kept"),
-            (_, OtherProxies::None) => tracing::warn!(why = %others, "`causal` reads are `strict` for now"),
-            _ => {}
+        match others.may_be() {
+            false => tracing::info!("no other proxy uses the servers: `causal` is kept"),
+            true => tracing::warn!(why = %others, "`causal` reads are `strict` for now"),
         }
         self.others = others;
         true
