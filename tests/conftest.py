@@ -47,8 +47,9 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """A test marked `either_io` runs on one back end, which alternates among its parameters."""
-    if config.getoption("every_back_end"):
+    """A test marked `either_io` runs on one back end, which alternates among its parameters. A second look
+    has only some of them, on the back ends on which they have failed."""
+    if config.getoption("every_back_end") or config.getoption("second_look"):
         return
     seen = {}
     kept, left_out = [], []
