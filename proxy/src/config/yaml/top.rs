@@ -209,22 +209,22 @@ impl Choice for Consistency {
     const WHAT: &'static str = "a consistency";
     const WORDS: &'static [(&'static str, Self, &'static str)] = &[
         (
-            "strict",
+            Self::Strict.name(),
             Self::Strict,
             "a read sees whatever any server had acknowledged before it came",
         ),
         (
-            "causal",
+            Self::Causal.name(),
             Self::Causal,
             "a read sees whatever this process had acknowledged before it came",
         ),
         (
-            "session",
+            Self::Session.name(),
             Self::Session,
             "a read sees what its own session has written and seen before",
         ),
         (
-            "eventual",
+            Self::Eventual.name(),
             Self::Eventual,
             "a read waits for nothing, and may be as old as `galera.read_age`",
         ),
