@@ -1,5 +1,6 @@
 """Several proxies before one Galera cluster: only one that is alone may promise by its own clock."""
 
+import copy
 import functools
 import json
 import signal
@@ -7,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import SOAK, freeze, galera_door, until
+from harness import SOAK, freeze, galera_door, ports, until
 from harness.galera import rows
 from harness.galera_door import WHO
 from harness.judge import BENCH
@@ -64,7 +65,7 @@ def test_the_only_proxy_reads_causally_without_being_told(galera_alone, before):
 
 @pytest.mark.parametrize("keys", [True, {"proxies": 1}], ids=["says nothing", "says the same"])
 def test_a_second_proxy_makes_reads_strict_until_it_is_gone(galera_alone, before, beside, keys):
-    first = before(galera_alone, galera={"proxies": 1})
+    first = before(galera_alone, galera={"proxies": 1}, listeners=[{"consistency": "causal"}])
     is_alone(first)
     second = beside(galera_alone, galera=keys)
     until(lambda: others(first) == 1, "the first sees the second")
@@ -72,16 +73,43 @@ def test_a_second_proxy_makes_reads_strict_until_it_is_gone(galera_alone, before
     assert "`causal` reads are `strict` for now" in first.proxy.log()
     assert "a `causal` read is `strict` here: another proxy uses" in explained(first)
     already = clocked(first)
-    with second.connect() as writing, first.connect() as reading:
+    with second.connect() as writing, first.connect() as reading, first.connect(4) as listener:
         for value in range(1, READS):
             writing.query(f"UPDATE t SET a = {value}")
-            assert rows(reading, "SELECT a FROM t") == ((value,),)
+            # However the word is said: by the pool's default, by a hint, by the session, by the listener.
+            match value % 4:
+                case 0:
+                    read = rows(reading, "SELECT a FROM t")
+                case 1:
+                    read = rows(reading, "/* proxima: consistency=causal */ SELECT a FROM t")
+                case 2:
+                    reading.query("SET @proxima_consistency = 'causal'")
+                    read = rows(reading, "SELECT a FROM t")
+                    reading.query("SET @proxima_consistency = DEFAULT")
+                case 3:
+                    read = rows(listener, "SELECT a FROM t")
+            assert read == ((value,),)
     assert clocked(first) == already, "no read has gone by the clock"
     second.proxy.kill()
     is_alone(first)
     with first.connect() as client:
         assert len(rows(client, "SELECT a FROM t")) == 1
     assert clocked(first) > already
+
+
+def test_two_pools_of_one_process_with_the_same_servers_are_two_clocks(galera_alone, before):
+    door = before(galera_alone, galera={"proxies": 1})
+    is_alone(door)
+    made = door.proxy.config
+    alone = copy.deepcopy(made)
+    made["pools"]["twin"] = made["pools"]["db"]
+    made["listeners"].append({**made["listeners"][0], "address": ports.address(), "route": "twin"})
+    door.proxy.write(made)
+    assert door.proxy.reload()[0] == 200
+    until(lambda: others(door) == 1, "they see each other")
+    door.proxy.write(alone)
+    assert door.proxy.reload()[0] == 200
+    is_alone(door)
 
 
 def test_a_proxy_that_was_frozen_trusts_nothing_from_before(galera_alone, before, beside):

@@ -137,6 +137,77 @@ fn explain_takes_a_statement_in_place_of_a_key() {
 }
 
 #[test]
+fn check_says_how_fresh_reads_are_at_each_listener_and_why() {
+    let pool = |galera: &str| {
+        format!(
+            "{{protocol: mysql, servers: ['127.0.0.1:1'], user: u, password_env: HOME, galera: {galera}}}"
+        )
+    };
+    let listener = |number: u32, route: &str| {
+        format!("{{address: '127.0.0.1:{number}', protocol: mysql, users: server, {route}}}")
+    };
+    let split = "route: {by_operation: {read: two, default: one}}";
+    let cases = [
+        (
+            "{proxies: 1}",
+            "true",
+            "route: one",
+            "causal",
+            "pool `one` says `proxies: 1`",
+        ),
+        (
+            "{proxies: 2}",
+            "true",
+            "route: one",
+            "strict",
+            "pool `one` does not say `proxies: 1`",
+        ),
+        (
+            "true",
+            "true",
+            "route: one",
+            "strict",
+            "pool `one` does not say `proxies: 1`",
+        ),
+        (
+            "{proxies: 1, consistency: session}",
+            "true",
+            "route: one",
+            "session",
+            "pool `one` says so",
+        ),
+        (
+            "{proxies: 1}",
+            "true",
+            "route: one, consistency: eventual",
+            "eventual",
+            "the listener says so",
+        ),
+        (
+            "{proxies: 1}",
+            "true",
+            split,
+            "strict",
+            "pools `one` and `two` differ",
+        ),
+    ];
+    let file = std::env::temp_dir().join(format!("proxima-check-words-{}.yaml", std::process::id()));
+    for (one, two, route, word, why) in cases {
+        let (one, two, listener) = (pool(one), pool(two), listener(1, route));
+        fs::write(
+            &file,
+            format!("listeners: [{listener}]\npools: {{one: {one}, two: {two}}}\n"),
+        )
+        .unwrap();
+        let good = said(&["proxima", "check", file.to_str().unwrap()]);
+        assert_eq!(good.code, 0, "{}", good.err);
+        let shown = format!("{}: reads at 127.0.0.1:1 are `{word}`: {why}\n", file.display());
+        assert!(good.out.ends_with(&shown), "{} lacks {shown}", good.out);
+    }
+    fs::remove_file(file).unwrap();
+}
+
+#[test]
 fn check_prints_warnings_and_a_summary() {
     let file = std::env::temp_dir().join(format!("proxima-check-{}.yaml", std::process::id()));
     let name = file.to_str().unwrap();

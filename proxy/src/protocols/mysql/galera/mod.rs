@@ -1,8 +1,9 @@
 //! A Galera cluster: one server takes writes, and the others serve reads.
 //!
-//! Three questions are put to each server again and again, on connections of their own. The status says whether
-//! it serves; a read that waits for the other servers proves it; locks by name tell of other proxies. A server that was away is not asked for
-//! anything before it has proved it: one that was frozen and evicted tells for some seconds that all is well.
+//! Three questions are put to each server again and again, on connections of their own. The status says
+//! whether it serves; a read that waits for the other servers proves it; locks by name tell of other proxies. A
+//! server that was away is not asked for anything before it has proved it: one that was frozen and evicted
+//! tells for some seconds that all is well.
 //!
 //! Invariant: one server is the writer at a time, for all workers. It stays that until it fails.
 
@@ -77,11 +78,16 @@ impl Galera {
     /// Notes a server's answer, or its failure to answer.
     fn note(&self, of: &Answerer<'_>, answer: Answer) {
         self.nodes.heard(of, answer, &self.settings);
-        if self.settings.is_only_proxy {
-            self.reading.note_others(self.nodes.others().may_be());
-        }
+        self.look_for_others();
         if self.nodes.take_news() {
             self.changes.note();
+        }
+    }
+
+    /// Notes for all reads whether another proxy may write.
+    fn look_for_others(&self) {
+        if self.settings.is_only_proxy {
+            self.reading.note_others(self.nodes.look_for_others().may_be());
         }
     }
 
@@ -89,6 +95,8 @@ impl Galera {
     fn barrier_answered(&self, mark: Mark, of: &Answerer<'_>, heard: &ServerAnswer<'_>) {
         match heard {
             ServerAnswer::Reply(reply, _) if !reply.outcome.is_error() => {
+                // As behind the monitor's barriers: a process that was frozen may have company since.
+                self.look_for_others();
                 let since = of.reached.end_wait();
                 of.reached.raise_since(mark, since);
             }
@@ -374,4 +382,33 @@ fn error_text(reply: &[u8]) -> String {
         || "it answers nonsense".to_owned(),
         |error| String::from_utf8_lossy(error.message).into_owned(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use proxima_wire::mysql::append_packet;
+
+    use super::*;
+
+    #[test]
+    fn the_error_of_several_statements_is_that_of_the_last_one() {
+        let mut reply = Vec::new();
+        append_packet(1, &mut reply, |out| out.extend_from_slice(b"\0\0\0\x02\0\0\0"));
+        assert_eq!(
+            (error_code(&reply), &*error_text(&reply)),
+            (None, "it answers nonsense")
+        );
+        append_packet(2, &mut reply, |out| {
+            out.extend_from_slice(b"\xff\xb5\x04#HY000Lock wait timeout")
+        });
+        assert_eq!(
+            (error_code(&reply), &*error_text(&reply)),
+            (Some(1205), "Lock wait timeout")
+        );
+        assert!(!leads_on(&reply), "parts of it may have been sent to a client");
+        assert!(leads_on(&reply[11..]));
+        for len in 0..reply.len() {
+            let _ = error_text(&reply[..len]);
+        }
+    }
 }

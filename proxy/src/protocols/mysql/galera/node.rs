@@ -245,6 +245,21 @@ impl Nodes {
         all.node(of.address).others_asked = Some(Instant::now());
     }
 
+    /// What is known of other proxies now: what servers have told holds for some time only.
+    pub(super) fn look_for_others(&self) -> OtherProxies {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        self.note_others(&mut all);
+        all.others.clone()
+    }
+
+    /// Notes what servers tell of other proxies: if that has changed, in the notes of all of them at once.
+    fn note_others(&self, all: &mut All) {
+        if all.take_others(Instant::now()) {
+            self.has_news.store(true, SeqCst);
+            all.nodes.keys().for_each(|address| all.note_word(address, true));
+        }
+    }
+
     /// Notes what this server has answered.
     pub(super) fn heard(&self, of: &Answerer<'_>, answer: Answer, settings: &OneWriter) {
         let mut guard = self.all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -277,18 +292,10 @@ impl Nodes {
             all.close(Some(of.address.to_owned()));
         }
         self.decide(all, settings);
-        let has_changed = settings.is_only_proxy && all.note_others(Instant::now());
-        if has_changed {
-            self.has_news.store(true, SeqCst);
+        if settings.is_only_proxy {
+            self.note_others(all);
         }
-        let has_others = settings.is_only_proxy && all.others.may_be();
-        // Whether another proxy may write is in all notes at once.
-        let noted = all.nodes.iter();
-        for (_, node) in noted.filter(|(address, _)| has_changed || *address == of.address) {
-            let writes = node.number == all.writer;
-            let word = Word::new(node.number, node.serves(), writes, has_others);
-            node.noted.set(word.0);
-        }
+        all.note_word(of.address, settings.is_only_proxy);
         // Behind what is known of other proxies: nobody reads by the clock of a process that was frozen.
         if let Some((mark, unix)) = proved {
             of.reached.raise_since(mark, unix);
@@ -313,10 +320,11 @@ impl Node {
 
     /// What is known of other proxies by what it has told.
     fn others(&self, now: Instant) -> OtherProxies {
-        let is_new = self.others_told.is_some_and(|told| now - told < ALONE);
-        match is_new || self.others_told.is_none() {
-            true => self.others.clone(),
-            false => OtherProxies::Unknown("no server has told of late whether another proxy uses it".into()),
+        match self.others_told {
+            Some(told) if now - told >= ALONE => {
+                OtherProxies::Unknown("no server has told of late whether another proxy uses it".into())
+            }
+            _ => self.others.clone(),
         }
     }
 
@@ -380,7 +388,7 @@ impl All {
     }
 
     /// Notes what the servers that serve tell of other proxies. Returns whether that is new.
-    fn note_others(&mut self, now: Instant) -> bool {
+    fn take_others(&mut self, now: Instant) -> bool {
         let serving = self.nodes.values().filter(|node| node.serves());
         let others = together(serving.map(|node| node.others(now)));
         if others == self.others {
@@ -392,6 +400,16 @@ impl All {
         }
         self.others = others;
         true
+    }
+
+    /// Notes for all workers what is known of the server at this address. `is_only_proxy`: the pool is said to
+    /// have one proxy.
+    fn note_word(&self, address: &str, is_only_proxy: bool) {
+        if let Some(node) = self.nodes.get(address) {
+            let (writes, has_others) = (node.number == self.writer, is_only_proxy && self.others.may_be());
+            let word = Word::new(node.number, node.serves(), writes, has_others);
+            node.noted.set(word.0);
+        }
     }
 
     fn address_of(&self, number: u32) -> Option<String> {
@@ -777,8 +795,15 @@ mod tests {
         let mut all = cluster.nodes.all.lock().unwrap();
         all.node("10.0.0.0:3306").others_told = long_ago;
         drop(all);
-        cluster.hear(1, Answer::Proof(true));
+        assert!(cluster.nodes.look_for_others().may_be());
         assert!(strict(), "what was told long ago may not hold any more");
+        says(0, OtherProxies::None);
+        assert!(!strict());
+        let mut all = cluster.nodes.all.lock().unwrap();
+        all.node("10.0.0.0:3306").others_told = long_ago;
+        drop(all);
+        cluster.hear(1, Answer::Proof(true));
+        assert!(strict(), "nor when a server answers something else");
     }
 
     #[test]
