@@ -4,7 +4,7 @@
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
@@ -34,6 +34,7 @@ static KNOWN: Lines = Lines::stateful(PASSWORD, |settings| {
         fresh: AtomicU64::new(0),
         changes: settings.changes.clone(),
         orders: Arc::clone(&settings.orders),
+        has_held: AtomicBool::new(false),
     })
 });
 static ROLES: Protocols = Protocols::new(&[&KNOWN]);
@@ -49,6 +50,8 @@ struct Roles {
     fresh: AtomicU64,
     changes: PoolChanges,
     orders: Arc<PoolOrders>,
+    /// The key `late` was held once.
+    has_held: AtomicBool,
 }
 
 /// A read that waits for a barrier which began after it came.
@@ -73,6 +76,15 @@ impl PoolState for Roles {
 
     /// Nothing is sent before it is known who takes writes.
     fn holds(&self, asked: &PoolRequest<'_>, _: &dyn PoolMembers) -> bool {
+        if asked.key == b"late" {
+            if !self.has_held.swap(true, Relaxed) {
+                // The state changes behind this very answer.
+                self.changes.note();
+                return true;
+            }
+            // One that is asked for again only at the end of its time has missed that.
+            return asked.unix - asked.since >= 5_000_000;
+        }
         self.writer().is_none() || must_be_fresh(asked) && self.fresh.load(Relaxed) < asked.since
     }
 
@@ -242,6 +254,15 @@ fn a_pool_is_held_and_its_writer_moves_by_order_without_an_error() {
         pool.orders.set_writer(None);
         pool.changes.note();
         assert_eq!(server_of(&client.ask("WHO k at-writer").unwrap()), "one");
+    });
+}
+
+#[test]
+fn a_request_does_not_wait_for_a_change_that_came_while_it_was_held() {
+    three(|proxy| {
+        elect(proxy, 0);
+        let mut client = Client::new(proxy.address);
+        assert_eq!(server_of(&client.ask("WHO late at-writer").unwrap()), "one");
     });
 }
 
