@@ -73,7 +73,9 @@ def tests_pass(program):
     env = {**os.environ, "PROXIMA_BIN": str(program)}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", *TESTS]
     done = run(command, cwd=ROOT, env=env)
-    assert done.returncode in (0, 1), done.stdout
+    # Several processes of pytest that stop at the first failure end as if they were interrupted.
+    has_failed = done.returncode == 1 or "stopping after 1 failures" in done.stdout
+    assert done.returncode == 0 or has_failed, done.stdout
     return done.returncode == 0, done.stdout
 
 
