@@ -1,5 +1,7 @@
 """A proxy before a Galera cluster, with a listener for each way to serve it."""
 
+import json
+
 import pymysql
 
 from . import ports
@@ -33,6 +35,11 @@ class Door:
     def writer(self):
         """The server that takes writes."""
         return self.who(f"{WHO} FOR UPDATE")
+
+    def in_use(self):
+        """The number of connections to servers that sessions have."""
+        [pool] = json.loads(self.proxy.http("/mysql")[1])["pools"]
+        return sum(member["in_use"] for member in pool["members"])
 
 
 def begin(proxima, folder, cluster, **options):

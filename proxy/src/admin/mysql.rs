@@ -4,13 +4,13 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use axum::{
     Json,
-    extract::State,
+    extract::{RawQuery, State},
     http::StatusCode,
     response::{IntoResponse, Response},
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Shared, role::RoleRow};
+use super::{Shared, query::Query, role::RoleRow};
 use crate::{
     control::{MemberView, Proxy},
     protocol::{Protocol, Role},
@@ -68,14 +68,28 @@ pub struct MysqlMember {
     pub waiting: u64,
 }
 
-pub(super) async fn show(State(proxy): Shared) -> Response {
+/// `pool`: only that one.
+pub(super) async fn show(State(proxy): Shared, RawQuery(query): RawQuery) -> Response {
+    let wanted = match Query::parse(query.as_deref(), &["pool"]) {
+        Ok(query) => query.text("pool"),
+        Err(error) => return (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
+    };
     // The workers are asked for their metrics, which would block this thread.
     let pools = tokio::task::spawn_blocking(move || pools(&proxy)).await;
-    let pools = pools.unwrap_or_default();
-    match pools.is_empty() {
-        true => (StatusCode::NOT_FOUND, "no pool has `protocol: mysql`\n").into_response(),
-        false => Json(MysqlStatus { pools }).into_response(),
+    let mut pools = pools.unwrap_or_default();
+    if pools.is_empty() {
+        return (StatusCode::NOT_FOUND, "no pool has `protocol: mysql`\n").into_response();
     }
+    if let Some(name) = &wanted {
+        let names: Vec<String> = pools.iter().map(|pool| pool.name.clone()).collect();
+        pools.retain(|pool| pool.name == *name);
+        if pools.is_empty() {
+            let (name, names) = (name.escape_debug(), names.join(", "));
+            let why = format!("no pool `{name}` has `protocol: mysql`; known are {names}\n");
+            return (StatusCode::NOT_FOUND, why).into_response();
+        }
+    }
+    Json(MysqlStatus { pools }).into_response()
 }
 
 #[allow(

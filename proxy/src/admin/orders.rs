@@ -1,7 +1,7 @@
 //! `/orders`: what operators have ordered for pools. A call that is repeated changes nothing but its end.
 
 use std::{
-    sync::atomic::Ordering::Relaxed,
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -19,6 +19,9 @@ use crate::{
     control::{OrderError, OrderKind, Proxy, StandingOrder},
 };
 
+/// The longest time that writes wait for what is under way at the writer, by default.
+const WITHIN: Duration = Duration::from_secs(5);
+
 /// One order in force.
 #[derive(Debug, Serialize)]
 struct Row {
@@ -31,8 +34,8 @@ struct Row {
     /// Seconds until it ends by itself; missing: when it is taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     ends_in: Option<f64>,
-    /// For a member that drains: whether connections are still open on which something is under way, or is kept
-    /// for a client.
+    /// For a member that drains: whether connections are still open on which something is under way, or is
+    /// kept for a client.
     #[serde(skip_serializing_if = "Option::is_none")]
     has_connections: Option<bool>,
 }
@@ -97,12 +100,27 @@ pub(super) async fn end_hold(State(proxy): Shared, RawQuery(query): RawQuery) ->
     carried_out(&proxy, asked, |asked| proxy.end_order("hold", &asked.pool, None))
 }
 
-/// `pool` and `member`: who takes writes; `for`: how long.
+/// `pool` and `member`: who takes writes; `for`: how long; `within`: the longest time that writes wait for
+/// what is under way; `force=yes`: what is still under way then fails. The answer comes when the member takes
+/// writes.
 pub(super) async fn writer(State(proxy): Shared, RawQuery(query): RawQuery) -> Response {
-    let asked = OrderRequest::of_member(query.as_deref(), true);
-    carried_out(&proxy, asked, |asked| {
-        proxy.order_writer(&asked.pool, &asked.member, asked.time)
-    })
+    let asked = MoveRequest::of(query.as_deref());
+    let done = match &asked {
+        Ok(MoveRequest {
+            order,
+            within,
+            is_forced,
+        }) => {
+            let (how, time) = ((*within, *is_forced), order.time);
+            let (pool, member) = (order.pool.clone(), order.member.clone());
+            let giver = Arc::clone(&proxy);
+            // It comes to its end, also if nobody waits for the answer any more.
+            let given = tokio::spawn(async move { giver.order_writer(&pool, &member, time, how).await });
+            given.await.map_err(|error| format!("{error}\n"))
+        }
+        Err(why) => Err(why.clone()),
+    };
+    answer(&proxy, done)
 }
 
 /// `pool`: whose writer is not ordered any more.
@@ -119,7 +137,11 @@ fn carried_out(
     asked: Result<OrderRequest, String>,
     order: impl FnOnce(&OrderRequest) -> Result<(), OrderError>,
 ) -> Response {
-    match asked.map(|asked| order(&asked)) {
+    answer(proxy, asked.map(|asked| order(&asked)))
+}
+
+fn answer(proxy: &Proxy, done: Result<Result<(), OrderError>, String>) -> Response {
+    match done {
         Ok(Ok(())) => rows(proxy),
         Ok(Err(error)) => (StatusCode::UNPROCESSABLE_ENTITY, format!("{error}\n")).into_response(),
         Err(why) => (StatusCode::BAD_REQUEST, why).into_response(),
@@ -170,14 +192,50 @@ impl OrderRequest {
     }
 }
 
+/// What is asked for where the writer is to move.
+struct MoveRequest {
+    order: OrderRequest,
+    within: Duration,
+    is_forced: bool,
+}
+
+impl MoveRequest {
+    /// Parses a query.
+    ///
+    /// # Errors
+    /// The text says what is missing or wrong.
+    fn of(query: Option<&str>) -> Result<Self, String> {
+        let query = Query::parse(query, &["pool", "member", "for", "within", "force"]);
+        let query = query.map_err(|error| format!("{error}\n"))?;
+        let (Some(pool), Some(member)) = (query.text("pool"), query.text("member")) else {
+            return Err("which member? ?pool=NAME&member=NAME\n".into());
+        };
+        let is_forced = match query.text("force").as_deref() {
+            None => false,
+            Some("yes") => true,
+            Some(other) => return Err(format!("`force={}`: expected `yes`\n", other.escape_debug())),
+        };
+        let time = time(&query)?;
+        Ok(Self {
+            order: OrderRequest { pool, member, time },
+            within: time_of(&query, "within")?.unwrap_or(WITHIN),
+            is_forced,
+        })
+    }
+}
+
 fn time(query: &Query<'_>) -> Result<Option<Duration>, String> {
-    let Some(text) = query.text("for") else {
+    time_of(query, "for")
+}
+
+fn time_of(query: &Query<'_>, name: &str) -> Result<Option<Duration>, String> {
+    let Some(text) = query.text(name) else {
         return Ok(None);
     };
     match parse_duration(&text).filter(|time| !time.is_zero()) {
         Some(time) => Ok(Some(time)),
         None => Err(format!(
-            "`for={}`: expected a time above 0, such as 10m\n",
+            "`{name}={}`: expected a time above 0, such as 10m\n",
             text.escape_debug()
         )),
     }

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Time for the answer of the admin port.
-const ANSWER: Duration = Duration::from_secs(5);
+pub(super) const ANSWER: Duration = Duration::from_secs(5);
 /// The most bytes of an answer.
 const MOST: usize = 16 << 20;
 
@@ -84,6 +84,16 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
 /// Asks the admin port, and returns the text of its answer.
 pub(super) fn ask(at: &Admin, method: Method, path: &str) -> Result<String, AskError> {
+    ask_within(at, method, path, ANSWER)
+}
+
+/// The same for an answer that takes up to this time.
+pub(super) fn ask_within(
+    at: &Admin,
+    method: Method,
+    path: &str,
+    limit: Duration,
+) -> Result<String, AskError> {
     let admin = &*at.address;
     let unreachable = |error| AskError::Unreachable(admin.to_owned(), error);
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
@@ -111,7 +121,7 @@ pub(super) fn ask(at: &Admin, method: Method, path: &str) -> Result<String, AskE
     };
     runtime.map_err(unreachable)?.block_on(async {
         let late = |_| AskError::Late(admin.to_owned());
-        timeout(ANSWER, asked).await.map_err(late)?
+        timeout(limit, asked).await.map_err(late)?
     })
 }
 

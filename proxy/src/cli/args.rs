@@ -1,13 +1,14 @@
 //! The commands and their options. What is said here is the help, the manual page and the completions.
 
-use std::{ffi::OsString, net::IpAddr, path::PathBuf};
+use std::{ffi::OsString, net::IpAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use proxima_wire::memcache::Command as Memcache;
 
+use super::awaited::Awaited;
 use crate::{
-    config::{Overrides, listen_address},
+    config::{Overrides, listen_address, parse_duration},
     reactor::Io,
 };
 
@@ -430,12 +431,15 @@ Examples:
     },
 }
 
-/// Look at the pools of MySQL servers
+/// Look at the pools of MySQL servers, and say who takes writes
 #[derive(Clone, Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
   proxima mysql show
   proxima mysql show --admin 10.0.0.1:9150 --json
+  proxima mysql show db --wait online=pxc-2
+  proxima mysql writer db pxc-1
+  proxima mysql drain db pxc-2
   proxima mysql sessions
   proxima mysql sessions --user app --state transaction")]
 pub(super) enum Mysql {
@@ -473,17 +477,100 @@ Examples:
         #[arg(long)]
         json: bool,
     },
+    /// Move the writes of a pool to another server, and wait until it takes them
+    ///
+    /// New writes wait meanwhile, running transactions end, and the new writer first waits until it has what the
+    /// former one has acknowledged. Reads go on. The order stands until `--end`: the server takes writes
+    /// again when it comes back.
+    #[command(after_help = "\
+Examples:
+  The writer is about to be restarted: another server takes writes.
+    proxima mysql writer db pxc-1
+  Let the proxy choose the next writer itself again.
+    proxima mysql writer db --end
+  Do not wait for a transaction that never ends.
+    proxima mysql writer db pxc-1 --within 2s --force")]
+    Writer {
+        #[command(flatten)]
+        at: AdminPort,
+        /// The pool
+        pool: String,
+        /// The server that is to take writes, by its name or address
+        #[arg(required_unless_present = "end")]
+        member: Option<String>,
+        /// The longest time that writes wait for what is under way; after that the writer stays
+        #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time)]
+        within: Duration,
+        /// Let what is still under way after that time fail, and move all the same
+        #[arg(long)]
+        force: bool,
+        /// Take the order back; the writer stays where it is
+        #[arg(long, conflicts_with_all = ["member", "within", "force"])]
+        end: bool,
+    },
+    /// Give a server nothing new, and wait until nothing is left there, so that it can be stopped
+    ///
+    /// Sessions leave it when their transaction is over. What is left when the time is over is printed, and the
+    /// exit code is 1; the server drains all the same, until `undrain`.
+    #[command(after_help = "\
+Examples:
+  proxima mysql drain db pxc-2 && systemctl stop mysql
+  proxima mysql drain db pxc-2 --within 10s")]
+    Drain {
+        #[command(flatten)]
+        at: AdminPort,
+        /// The pool
+        pool: String,
+        /// The server, by its name or address
+        member: String,
+        /// The longest time to wait
+        #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
+        within: Duration,
+    },
+    /// Let a server that drains serve again
+    Undrain {
+        #[command(flatten)]
+        at: AdminPort,
+        /// The pool
+        pool: String,
+        /// The server, by its name or address
+        member: String,
+    },
     /// Print the pools: who takes writes, who serves reads, and why a server is asked for nothing
     ///
     /// Of each server's connections it prints how many sessions have one, how many are idle, and how many
     /// statements are queued for one.
+    #[command(after_help = "\
+Examples:
+  proxima mysql show
+  Is the server that was restarted asked again?
+    proxima mysql show db --wait online=pxc-2
+  Which one takes writes, and does it within ten seconds?
+    proxima mysql show db --wait writer=pxc-0 --for 10s
+  Is nothing left at a server that drains?
+    proxima mysql show db --wait drained=pxc-1")]
     Show {
         #[command(flatten)]
         at: AdminPort,
+        /// Only this pool
+        pool: Option<String>,
+        /// Wait until a server of the pool is online, takes writes, or drains and is empty; the exit code is 1
+        /// if it is not so in time
+        #[arg(long, value_name = "online|writer|drained=MEMBER", requires = "pool")]
+        wait: Option<Awaited>,
+        /// The longest time to wait
+        #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = time, requires = "wait")]
+        within: Duration,
         /// Print it as JSON
         #[arg(long)]
         json: bool,
     },
+}
+
+/// A time above 0.
+fn time(text: &str) -> Result<Duration, String> {
+    let time = parse_duration(text).filter(|time| !time.is_zero());
+    time.ok_or_else(|| "expected a time above 0, such as 5s".to_owned())
 }
 
 /// The proxy that is asked.

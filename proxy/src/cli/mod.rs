@@ -2,11 +2,11 @@
 
 mod admin;
 mod args;
+mod awaited;
 mod daemon;
 mod fleet;
 mod log;
 mod mysql;
-mod mysql_sessions;
 mod near;
 mod near_table;
 mod table;

@@ -87,6 +87,7 @@ impl Member {
             position,
             address: &self.address,
             is_up: self.is_up(),
+            drains: self.drains(),
             reached: &self.reached,
             noted: &self.noted,
         }

@@ -319,7 +319,10 @@ impl Registry {
         {
             return Arc::clone(pool);
         }
-        let changes = PoolChanges::new(self.wakers.clone());
+        let changes = known.map_or_else(
+            || PoolChanges::new(self.wakers.clone()),
+            |(_, pool)| pool.changes.clone(),
+        );
         let orders = known.map_or_else(Arc::default, |(_, pool)| Arc::clone(&pool.orders));
         let count = known.map_or_else(PoolCount::default, |(_, pool)| pool.count.clone());
         let state = protocol.pool_state(&PoolSettings {
@@ -330,7 +333,7 @@ impl Registry {
             changes: changes.clone(),
             count: count.clone(),
             orders: Arc::clone(&orders),
-            before: known.and_then(|(_, pool)| pool.state.as_deref()),
+            shared: known.and_then(|(_, pool)| pool.state.as_ref()?.shared()),
         });
         let before = known.map(|(_, pool)| pool);
         let pool = Arc::new(Pool {

@@ -79,7 +79,7 @@ pub use self::{
         PoolSettings, PoolState, Replier,
     },
     pool_changes::{PoolChanges, Wakers},
-    pool_orders::PoolOrders,
+    pool_orders::{PoolOrders, WriterWish},
     pool_words::{Mark, MemberNote, PoolCount, ReachedCount},
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
     reply_style::ReplyStyle,

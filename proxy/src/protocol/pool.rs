@@ -1,6 +1,6 @@
 //! The state that a protocol keeps for a pool while the process runs, and its view of the pool.
 
-use std::{sync::Arc, time::Duration};
+use std::{any::Any, sync::Arc, time::Duration};
 
 use proxima_wire::message::{Class, Request};
 
@@ -59,7 +59,9 @@ pub trait PoolState: Send + Sync {
         false
     }
 
-    /// The member that must be asked instead, according to this reply. By default no reply redirects.
+    /// The member that must be asked instead, according to this reply. The number of members: the request is
+    /// given anew to the member that is named for it then, for which it may have to wait as well. By default no
+    /// reply redirects.
     fn redirect(&self, _: &PoolRequest<'_>, _reply: &[u8], _: &dyn PoolMembers) -> Option<usize> {
         None
     }
@@ -76,9 +78,14 @@ pub trait PoolState: Send + Sync {
         None
     }
 
-    /// The address of the member that takes all writes, for a state that follows this one; `None` if there is
-    /// none, as by default.
-    fn writer_address(&self) -> Option<String> {
+    /// What it shares with the state that the pool has with other settings: requests of both are under way for
+    /// some time. By default nothing.
+    fn shared(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        None
+    }
+
+    /// The address of the member to which all writes move just now; `None` if they do not, as by default.
+    fn moving(&self) -> Option<String> {
         None
     }
 
@@ -91,6 +98,22 @@ pub trait PoolState: Send + Sync {
 
     /// No connection to this address is left that was there when it was [named](Self::closing).
     fn closed(&self, _address: &str) {}
+
+    /// The address of a member that is given nothing more that writes, with a number for that, which is named
+    /// once. Connections to it are to end, in every worker, when nothing is under way on them;
+    /// what waits for one there goes elsewhere. It is asked when the state has changed. By default there is
+    /// none.
+    fn emptying(&self) -> Option<(String, u64)> {
+        None
+    }
+
+    /// Is the end of those connections still waited for?
+    fn is_emptying(&self, _number: u64) -> bool {
+        false
+    }
+
+    /// No connection is left that there was when this number was [named](Self::emptying).
+    fn emptied(&self, _number: u64) {}
 
     /// The role of a member now, for operators; `None` if members have no roles, as by default.
     fn role(&self, _: &Answerer<'_>) -> Option<RoleStatus> {
@@ -131,8 +154,9 @@ pub struct PoolSettings<'a> {
     pub count: PoolCount,
     /// The orders of operators for the pool. Each order is noted as a change.
     pub orders: Arc<PoolOrders>,
-    /// The state that it had with other settings; `None` if the pool is new.
-    pub before: Option<&'a dyn PoolState>,
+    /// What the state that the pool had with other settings [shares](PoolState::shared); `None` if it shares
+    /// nothing, or the pool is new.
+    pub shared: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// The choice of the member that takes all of a pool's writes, and the tasks of the others.
@@ -165,6 +189,8 @@ pub struct Answerer<'a> {
     pub address: &'a str,
     /// May it be asked?
     pub is_up: bool,
+    /// May it not be, because an operator has ordered that it is given nothing new?
+    pub drains: bool,
     /// The part of the pool's count that it has.
     pub reached: &'a ReachedCount,
     /// The state's note about it.
@@ -264,6 +290,8 @@ pub struct Monitor {
 pub struct HoldLimit {
     /// The longest time that a request waits.
     pub time: Duration,
+    /// The time after which it is looked at again, if the state has not changed before.
+    pub again: Duration,
     /// The most requests.
     pub requests: usize,
     /// The most bytes of requests.
@@ -274,6 +302,7 @@ impl HoldLimit {
     /// 10 seconds, 10,000 requests and 16 MiB.
     pub const DEFAULT: Self = Self {
         time: Duration::from_secs(10),
+        again: Duration::from_secs(10),
         requests: 10_000,
         bytes: 16 << 20,
     };

@@ -1,16 +1,46 @@
 //! Operators' orders for a pool that has one writer, as workers and the pool's state see them.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the lock is taken by orders and by answers to the pool's own questions, and not on the way of a request"
+)]
 
-use std::sync::atomic::{
-    AtomicBool, AtomicU32,
-    Ordering::{Acquire, Release},
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{
+            AtomicBool,
+            Ordering::{Acquire, Release},
+        },
+    },
+    time::Duration,
 };
 
 /// The orders for a pool that has one writer.
 #[derive(Debug, Default)]
 pub struct PoolOrders {
     is_held: AtomicBool,
-    /// The position of the member that is to be the writer, and one more; 0 without an order.
-    writer: AtomicU32,
+    writer: Mutex<Writer>,
+}
+
+#[derive(Debug, Default)]
+struct Writer {
+    last: u64,
+    wish: Option<WriterWish>,
+    given_up: Option<(u64, String)>,
+}
+
+/// The order that a member is the writer. It stands until it is taken back: the member is it whenever it can.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriterWish {
+    /// The number of the order, which no other one for the pool has.
+    pub number: u64,
+    /// The address of the member.
+    pub address: String,
+    /// The longest time that requests wait for what is under way at the writer that there is.
+    pub within: Duration,
+    /// Does what is still under way then fail? Otherwise the move is given up.
+    pub is_forced: bool,
 }
 
 impl PoolOrders {
@@ -24,33 +54,80 @@ impl PoolOrders {
         self.is_held.store(is_held, Release);
     }
 
-    /// The position of the member that is to be the writer; `None`: the state of the pool decides.
-    pub fn writer(&self) -> Option<usize> {
-        self.writer
-            .load(Acquire)
-            .checked_sub(1)
-            .map(|writer| writer as usize)
+    /// The order which member is the writer; `None`: the state of the pool decides.
+    pub fn writer(&self) -> Option<WriterWish> {
+        self.change(|writer| writer.wish.clone())
     }
 
-    /// Orders the writer.
-    pub fn set_writer(&self, position: Option<usize>) {
-        let number = position.and_then(|position| u32::try_from(position + 1).ok());
-        self.writer.store(number.unwrap_or(0), Release);
+    /// Orders that the member at this address is the writer. Returns the number of the order.
+    pub fn order_writer(&self, address: &str, within: Duration, is_forced: bool) -> u64 {
+        self.change(|writer| {
+            writer.last += 1;
+            writer.wish = Some(WriterWish {
+                number: writer.last,
+                address: address.to_owned(),
+                within,
+                is_forced,
+            });
+            writer.last
+        })
+    }
+
+    /// Takes the order with this number back, unless another one has taken its place. The writer that there is
+    /// stays it.
+    pub fn end_writer(&self, number: u64) {
+        self.change(|writer| {
+            writer.wish.take_if(|wish| wish.number == number);
+        });
+    }
+
+    /// The order with this number cannot be followed, for this reason: it is taken back.
+    pub fn give_up(&self, number: u64, why: &str) {
+        self.change(|writer| {
+            writer.wish.take_if(|wish| wish.number == number);
+            writer.given_up = Some((number, why.to_owned()));
+        });
+    }
+
+    /// The reason why the order with this number was given up; `None` if it was not.
+    pub fn given_up(&self, number: u64) -> Option<String> {
+        self.change(|writer| {
+            let (of, why) = writer.given_up.as_ref()?;
+            (*of == number).then(|| why.clone())
+        })
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Writer) -> T) -> T {
+        change(&mut self.writer.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::PoolOrders;
+    use super::*;
 
     #[test]
-    fn order_may_name_the_first_member_or_none() {
+    fn an_order_stands_until_it_is_taken_back_or_given_up() {
         let orders = PoolOrders::default();
         assert_eq!((orders.is_held(), orders.writer()), (false, None));
-        orders.set_writer(Some(0));
         orders.hold(true);
-        assert_eq!((orders.is_held(), orders.writer()), (true, Some(0)));
-        orders.set_writer(None);
-        assert_eq!(orders.writer(), None);
+        assert!(orders.is_held());
+        let order = |address| orders.order_writer(address, Duration::ZERO, false);
+        let address = || orders.writer().map(|wish| wish.address);
+        let (first, second) = (order("a"), order("b"));
+        assert_eq!(address().as_deref(), Some("b"));
+        orders.give_up(first, "late");
+        assert_eq!(address().as_deref(), Some("b"), "another one has taken its place");
+        assert_eq!(
+            (orders.given_up(first), orders.given_up(second)),
+            (Some("late".into()), None)
+        );
+        orders.give_up(second, "down");
+        assert_eq!((address(), orders.given_up(second)), (None, Some("down".into())));
+        let third = order("a");
+        orders.end_writer(second);
+        assert_eq!(address().as_deref(), Some("a"), "another one stands");
+        orders.end_writer(third);
+        assert_eq!(address(), None);
     }
 }

@@ -86,7 +86,7 @@ impl Engine {
             waiting.keep(ParkedRequest {
                 flight,
                 since: self.now,
-                due: self.now + Micros::from(limit.time),
+                due: self.now + Micros::from(limit.time.min(limit.again)),
                 bytes,
                 is_streamed,
             });
@@ -198,8 +198,9 @@ impl Engine {
                 let state = kept.state();
                 // It may wait for something else by now, and for another time.
                 let limit = state.map_or(HoldLimit::DEFAULT, |state| state.hold_limit(&asked));
-                let due = parked.since + Micros::from(limit.time);
-                if self.now < due {
+                let [end, again] = [limit.time, limit.again].map(|time| parked.since + Micros::from(time));
+                if self.now < end {
+                    let due = if self.now < again { again.min(end) } else { end };
                     let question = state.and_then(|state| state.barrier(&asked, &kept));
                     self.keep_parked(at, ParkedRequest { due, ..parked });
                     if let Some(question) = question {

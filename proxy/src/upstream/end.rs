@@ -8,7 +8,7 @@ use std::{
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::{Arrival, Close, Lane, Phase};
+use super::{Arrival, Close, Closed, Lane, Phase};
 use crate::{
     client::LaneEvent,
     config::schema::EjectBy,
@@ -343,7 +343,7 @@ impl Engine {
         for member in changed {
             // Nobody waits for their end.
             let (done, _) = mpsc::channel();
-            self.close_lanes(member, Close::WhenIdle, done);
+            self.close_lanes(Closed::Member(member), Close::WhenIdle, done);
         }
     }
 

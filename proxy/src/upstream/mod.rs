@@ -53,7 +53,7 @@ use self::{
     send::LANE_BYTES,
 };
 pub use self::{
-    lane::{Close, Lane},
+    lane::{Close, Closed, Lane},
     lane_facts::LaneFacts,
     lanes::{BULK_LANES, STREAMED},
     servers::Servers,

@@ -21,7 +21,7 @@ use crate::{
     protocol::Ending,
     reactor::{Reactor, give_back},
     route::{Orders, Tree},
-    upstream::Close,
+    upstream::{Close, Closed},
 };
 
 /// An order to a worker.
@@ -86,10 +86,10 @@ pub enum Order {
         /// Is told whether the server has agreed.
         done: Sender<bool>,
     },
-    /// Close the connections to a member that there are now.
+    /// Close these connections, as far as there are any now.
     Close {
-        /// The member.
-        member: MemberId,
+        /// Which ones.
+        closed: Closed,
         /// The moment at which each of them is closed.
         when: Close,
         /// Gets an ack when all of them have ended.
@@ -225,7 +225,7 @@ impl<R: Reactor> Worker<R> {
                     listener,
                     done,
                 } => self.engine.cancel((session, ending), (&by, listener), done),
-                Order::Close { member, when, done } => self.engine.close_lanes(member, when, done),
+                Order::Close { closed, when, done } => self.engine.close_lanes(closed, when, done),
                 Order::Report(to) => {
                     let mut metrics = self.engine.metrics.clone();
                     for listener in self.engine.clients.listeners() {

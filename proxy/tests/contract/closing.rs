@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use proxima::{upstream::Close, worker::Order};
+use proxima::{
+    upstream::{Close, Closed},
+    worker::Order,
+};
 
 use crate::{
     client::Client,
@@ -32,7 +35,11 @@ fn hear(client: &mut Client) -> String {
 fn close(proxy: &Proxy, when: Close) -> Receiver<()> {
     let (done, told) = mpsc::channel();
     let member = proxy.members[0].id;
-    proxy.order(Order::Close { member, when, done });
+    proxy.order(Order::Close {
+        closed: Closed::Member(member),
+        when,
+        done,
+    });
     told
 }
 

@@ -1,10 +1,10 @@
 //! What clients are greeted with before a member is chosen for them: what members have told of themselves.
 
-use std::{net::SocketAddr, sync::mpsc};
+use std::{net::SocketAddr, sync::mpsc, time::Duration};
 
 use proxima::{
     protocol::{PoolMembers, PoolRequest, PoolState, Protocols},
-    upstream::Close,
+    upstream::{Close, Closed},
     worker::Order,
 };
 
@@ -25,18 +25,28 @@ static GREETING: Protocols = Protocols::new(&[&KNOWN]);
 struct Ordered(std::sync::Arc<proxima::protocol::PoolOrders>);
 
 impl PoolState for Ordered {
-    fn member(&self, _: &PoolRequest<'_>, _: &dyn PoolMembers) -> Option<usize> {
-        self.0.writer()
+    fn member(&self, _: &PoolRequest<'_>, members: &dyn PoolMembers) -> Option<usize> {
+        self.primary(members)
     }
 
-    fn primary(&self, _: &dyn PoolMembers) -> Option<usize> {
-        self.0.writer()
+    fn primary(&self, members: &dyn PoolMembers) -> Option<usize> {
+        let ordered = self.0.writer()?.address;
+        (0..members.count()).find(|&at| members.at(at).is_some_and(|member| member.address == ordered))
     }
 }
 
 fn two(test: impl Fn(&Proxy)) {
     let servers = ["one", "two"].map(|name| move || server::start(name));
     over("p", &servers, PATIENT, &GREETING, test);
+}
+
+/// Orders that this member is the pool to clients.
+fn order(proxy: &Proxy, member: usize) {
+    let member = &proxy.members[member];
+    member
+        .pool
+        .orders
+        .order_writer(&member.address, Duration::ZERO, false);
 }
 
 fn address(proxy: &Proxy, member: usize) -> SocketAddr {
@@ -48,12 +58,12 @@ fn log_in(proxy: &Proxy, member: usize) {
     let (done, told) = mpsc::channel();
     let id = proxy.members[member].id;
     proxy.order(Order::Close {
-        member: id,
+        closed: Closed::Member(id),
         when: Close::Now,
         done,
     });
     told.recv().unwrap();
-    proxy.members[0].pool.orders.set_writer(Some(member));
+    order(proxy, member);
     let greeting = Client::greeting(proxy.address);
     let mut client = Client::connect_greeted(proxy.address, &greeting);
     let who = client.ask("WHO k").unwrap();
@@ -75,7 +85,7 @@ fn clients_are_greeted_with_what_the_first_member_has_told_and_what_all_can() {
         log_in(proxy, 1);
         // It is the pool to a client now.
         assert_eq!(Client::greeting(proxy.address), "9.7+track+eof");
-        proxy.members[0].pool.orders.set_writer(Some(0));
+        order(proxy, 0);
         assert_eq!(Client::greeting(proxy.address), "8.0+eof+track");
         // One is upgraded.
         server::set_version(address(proxy, 0), "9.7 track");

@@ -3,7 +3,11 @@
 
 use std::{sync::mpsc, time::Duration};
 
-use proxima::{protocol::Protocols, upstream::Close, worker::Order};
+use proxima::{
+    protocol::Protocols,
+    upstream::{Close, Closed},
+    worker::Order,
+};
 
 use crate::{
     client::Client,
@@ -45,7 +49,11 @@ fn told(client: &mut Client, value: &str) -> String {
 fn close(proxy: &Proxy, when: Close) {
     let (done, told) = mpsc::channel();
     let member = proxy.members[0].id;
-    proxy.order(Order::Close { member, when, done });
+    proxy.order(Order::Close {
+        closed: Closed::Member(member),
+        when,
+        done,
+    });
     told.recv_timeout(Duration::from_secs(10)).unwrap();
 }
 

@@ -23,6 +23,7 @@ static KNOWN: Lines = Lines::stateful(PASSWORD, |settings| {
         known: Mutex::default(),
         limit: HoldLimit {
             time: settings.timeout,
+            again: settings.timeout,
             requests: 3,
             bytes: 200,
         },

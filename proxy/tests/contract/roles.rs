@@ -60,8 +60,10 @@ fn must_be_fresh(asked: &PoolRequest<'_>) -> bool {
 }
 
 impl Roles {
+    /// An order names a member by its position.
     fn writer(&self) -> Option<usize> {
-        self.orders.writer().or(*self.writer.lock().unwrap())
+        let ordered = self.orders.writer().and_then(|wish| wish.address.parse().ok());
+        ordered.or(*self.writer.lock().unwrap())
     }
 }
 
@@ -245,13 +247,14 @@ fn a_pool_is_held_and_its_writer_moves_by_order_without_an_error() {
             client.say("PUT k v\nWHO k at-writer\n").unwrap();
             proxy.has_read();
             assert_eq!(proxy.metrics().in_flight, 0, "what comes now waits");
-            pool.orders.set_writer(Some(position));
+            pool.orders
+                .order_writer(&position.to_string(), Duration::ZERO, false);
             pool.orders.hold(false);
             pool.changes.note();
             assert_eq!(client.hear().unwrap(), "+");
             assert_eq!(server_of(&client.hear().unwrap()), name);
         }
-        pool.orders.set_writer(None);
+        pool.orders.end_writer(3);
         pool.changes.note();
         assert_eq!(server_of(&client.ask("WHO k at-writer").unwrap()), "one");
     });

@@ -16,12 +16,19 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::roles::roles;
 use crate::{
     control::Proxy,
     members::{Member, Pool},
-    upstream::Close,
+    protocol::{Role, RoleStatus},
+    upstream::{Close, Closed},
     worker::Order,
 };
+
+/// Time for an order to be followed, behind the time that the order itself gives.
+const LONGEST: Duration = Duration::from_secs(5);
+/// Time between two looks at whether an order was followed.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The orders that are in force.
 #[derive(Debug, Default)]
@@ -59,8 +66,8 @@ pub enum OrderKind {
     Writer {
         /// The member.
         member: Arc<Member>,
-        /// Its position in the pool.
-        position: usize,
+        /// The number of the order.
+        number: u64,
     },
 }
 
@@ -87,13 +94,30 @@ impl OrderKind {
         match self {
             Self::Drain { member, .. } => return member.draining.set(is_ordered),
             Self::Hold => pool.orders.hold(is_ordered),
-            Self::Writer { position, .. } => pool.orders.set_writer(is_ordered.then_some(*position)),
+            // It is in force before it is one of these.
+            Self::Writer { number, .. } if !is_ordered => pool.orders.end_writer(*number),
+            Self::Writer { .. } => {}
         }
         pool.changes.note();
     }
 }
 
 impl StandingOrder {
+    /// Is it the order for the writer of this pool that has this number?
+    fn is_of_writer(&self, pool: &Pool, number: u64) -> bool {
+        let is_its =
+            |kind: &OrderKind| matches!(kind, OrderKind::Writer { number: other, .. } if *other == number);
+        self.pool.id == pool.id && is_its(&self.kind)
+    }
+
+    /// Has the state of the pool given it up?
+    fn is_given_up(&self) -> bool {
+        match self.kind {
+            OrderKind::Writer { number, .. } => self.pool.orders.given_up(number).is_some(),
+            OrderKind::Drain { .. } | OrderKind::Hold => false,
+        }
+    }
+
     /// Does the other one take the place of this one?
     fn gives_way_to(&self, other: &Self) -> bool {
         self.pool.id == other.pool.id
@@ -124,6 +148,15 @@ pub enum OrderError {
     /// All members of the pool take writes.
     #[error("pool {0} has not one writer: all its members take writes")]
     NoWriter(String),
+    /// The writer is about to move.
+    #[error("the writer of pool {0} moves to {1} just now: wait until it is there, or take that order back")]
+    Moving(String, String),
+    /// The member cannot be the writer now.
+    #[error("{0} cannot take writes: {1}")]
+    Unfit(String, String),
+    /// The writer stays, as something is still under way there.
+    #[error("the writer of pool {0} stays: {1}")]
+    GivenUp(String, String),
 }
 
 impl Orders {
@@ -136,10 +169,11 @@ impl Proxy {
     /// The orders in force, by pool and member.
     pub fn orders(&self) -> Vec<StandingOrder> {
         let members = self.rooms().membership.members().to_vec();
-        let stays = |order: &StandingOrder| match order.kind.member() {
+        let has_its = |order: &StandingOrder| match order.kind.member() {
             Some(member) => members.iter().any(|other| other.id == member.id),
             None => members.iter().any(|member| member.pool.id == order.pool.id),
         };
+        let stays = |order: &StandingOrder| has_its(order) && !order.is_given_up();
         let (gone, mut all) = self.orders.change(|all| {
             let gone: Vec<StandingOrder> = all.extract_if(.., |order| !stays(order)).collect();
             (gone, all.clone())
@@ -200,33 +234,76 @@ impl Proxy {
         Ok(())
     }
 
-    /// Orders which member takes writes, for this time or until that is taken back.
+    /// Orders which member takes writes, for this time or until that is taken back, and waits until it does. An
+    /// order that is given up is taken back.
     ///
     /// # Errors
-    /// There is no such member, or its pool has not one writer.
-    pub fn order_writer(
+    /// There is no such member, its pool has not one writer, the member cannot be it, the writer is about to
+    /// move already, or it stays as something is under way there for longer than `within`.
+    pub async fn order_writer(
         self: &Arc<Self>,
         pool: &str,
         member: &str,
         time: Option<Duration>,
+        (within, is_forced): (Duration, bool),
     ) -> Result<(), OrderError> {
         let member = self.member_of(pool, member)?;
         let pool = self.pool_with_writer(pool)?;
-        let position = self
-            .rooms()
-            .configuration
-            .tree()
-            .stateful()
-            .iter()
-            .find_map(|stateful| {
-                let mut members = stateful.members.iter();
-                members.position(|other| other.id == member.id)
-            });
-        let Some(position) = position else {
-            return Err(OrderError::NoWriter(pool.name.to_string()));
+        let status = self.role_of(&member);
+        let is_it = status.as_ref().is_some_and(|status| status.role == Role::Writer);
+        if let Some(why) = status.and_then(|status| status.why()) {
+            return Err(OrderError::Unfit(member.name.clone(), why));
+        }
+        let moving = pool.state.as_ref().and_then(|state| state.moving());
+        if let Some(to) = moving.filter(|to| *to != member.address) {
+            return Err(OrderError::Moving(pool.name.to_string(), to));
+        }
+        let number = pool.orders.order_writer(&member.address, within, is_forced);
+        let kind = OrderKind::Writer {
+            member: Arc::clone(&member),
+            number,
         };
-        self.put_in_force(&pool, OrderKind::Writer { member, position }, time);
-        Ok(())
+        self.put_in_force(&pool, kind, time);
+        match is_it {
+            true => Ok(()),
+            false => self.wait_for_writer(&pool, &member, number, within).await,
+        }
+    }
+
+    /// Waits until this member takes writes by the order with this number.
+    async fn wait_for_writer(
+        self: &Arc<Self>,
+        pool: &Arc<Pool>,
+        member: &Member,
+        number: u64,
+        within: Duration,
+    ) -> Result<(), OrderError> {
+        let given_up = |why: &str| Err(OrderError::GivenUp(pool.name.to_string(), why.to_owned()));
+        let until = Instant::now() + within + LONGEST;
+        loop {
+            tokio::time::sleep(LOOK).await;
+            if let Some(why) = pool.orders.given_up(number) {
+                return given_up(&why);
+            }
+            let stands = pool.orders.writer().is_some_and(|wish| wish.number == number);
+            let status = self.role_of(member);
+            if status.is_some_and(|status| status.role == Role::Writer) {
+                return Ok(());
+            }
+            if !stands {
+                return given_up("the order was taken back, or another one has taken its place");
+            }
+            if Instant::now() > until {
+                self.end_orders(|order| order.is_of_writer(pool, number));
+                return given_up("the server has not become it in time");
+            }
+        }
+    }
+
+    /// The role of a member; `None`: its pool knows of no roles.
+    fn role_of(&self, member: &Member) -> Option<RoleStatus> {
+        let rooms = self.rooms();
+        roles(rooms.configuration.tree()).remove(&member.id)
     }
 
     /// Takes the orders with this name for a pool back, of which a member's are those for that member. If there
@@ -291,7 +368,7 @@ impl Proxy {
     fn close_when_idle(&self, member: &Member) -> Receiver<()> {
         let (done, ended) = mpsc::channel();
         self.workers.order(|_| Order::Close {
-            member: member.id,
+            closed: Closed::Member(member.id),
             when: Close::WhenIdle,
             done: done.clone(),
         });

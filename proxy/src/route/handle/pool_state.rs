@@ -106,7 +106,7 @@ impl Attempt for Redirected {
             }
         };
         let position = state.redirect(&query.asked(), reply, &self.0)?;
-        Some(1 + position).filter(|&next| next != tried.child && next < children.len() - 1)
+        Some(1 + position).filter(|&next| next != tried.child && next < children.len())
     }
 
     fn follow(&self, _: &Query<'_>, _: &AttemptRecord, _: &Children<'_>) -> Option<usize> {

@@ -14,7 +14,7 @@ use std::{collections::VecDeque, net::SocketAddr, sync::Arc};
 
 use proxima_wire::message::Reply;
 
-pub use self::close::Close;
+pub use self::close::{Close, Closed};
 pub(super) use self::{
     arrival::Arrival,
     pace::Pace,

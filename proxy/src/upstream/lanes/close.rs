@@ -6,9 +6,8 @@ use proxima_wire::message::Outcome;
 
 use crate::{
     engine::{Engine, LaneId},
-    members::MemberId,
     protocol::Retention,
-    upstream::{Close, Lane},
+    upstream::{Close, Closed, Lane},
 };
 
 /// The error text for a request whose connection was closed by an order.
@@ -17,17 +16,19 @@ pub(super) const CLOSED: &str = "its connection was closed by an order";
 /// The connections that an order closes, and who is told when all of them have ended.
 #[derive(Debug)]
 pub(in crate::upstream) struct Closing {
+    closed: Closed,
+    when: Close,
     lanes: Vec<LaneId>,
     done: Sender<()>,
 }
 
 impl Engine {
-    /// Closes the connections to this member that there are now. New requests to it open others. `done` is
-    /// told when all of them have ended.
-    pub fn close_lanes(&mut self, member: MemberId, when: Close, done: Sender<()>) {
+    /// Closes these connections, as far as there are any now. New requests open others. `done` is told when all
+    /// of them have ended.
+    pub fn close_lanes(&mut self, closed: Closed, when: Close, done: Sender<()>) {
         let lanes = self.servers.lanes.iter();
         let lanes: Vec<LaneId> = lanes
-            .filter(|(_, lane)| lane.member.id == member)
+            .filter(|(_, lane)| closed.is_to(&lane.member))
             .map(|(id, _)| id)
             .collect();
         for &id in &lanes {
@@ -35,18 +36,30 @@ impl Engine {
                 continue;
             };
             lane.closes = Some(when);
-            let shared = &mut self.servers.by_member[member.0 as usize].shared;
+            let shared = &mut self.servers.by_member[lane.member.id.0 as usize].shared;
             if shared.get(lane.login) == Some(id) {
                 shared.unset(lane.login);
             }
         }
+        if matches!(when, Close::Now | Close::ForGood) {
+            self.fail_queue(&closed);
+        }
         if when == Close::Now {
-            self.fail_queue(member);
             for &id in &lanes {
                 self.end_lane(id, Outcome::ConnectError, CLOSED);
             }
         }
-        self.servers.closings.push(Closing { lanes, done });
+        if when == Close::ForGood {
+            // Nobody waits for an earlier one, which lanes that do not end may keep: there may be many.
+            let is_earlier = |closing: &Closing| closing.closed == closed && closing.when == when;
+            self.servers.closings.retain(|closing| !is_earlier(closing));
+        }
+        self.servers.closings.push(Closing {
+            closed,
+            when,
+            lanes,
+            done,
+        });
         self.check_closings();
     }
 
@@ -79,15 +92,17 @@ impl Engine {
     fn may_close(&self, id: LaneId, lane: &Lane) -> bool {
         let rests = lane.is_unused() && !lane.is_streaming();
         let keeps = lane.owner.is_some_and(|owner| {
-            let retention = self.clients.retention(owner);
-            retention.is_some_and(|retention| retention != Retention::Clean && !retention.is_passing())
+            let retention = self.clients.retention(owner).unwrap_or_default();
+            // What a client will certainly ask for is kept for a second at most.
+            let asks = retention == Retention::Brief && lane.closes == Some(Close::ForGood);
+            retention != Retention::Clean && (asks || !retention.is_passing())
                 || self.clients.is_subscribed_on(owner, lane.member.id, id)
         });
         match lane.closes {
             None => false,
             Some(Close::Now) => true,
             Some(Close::AfterReply) => rests,
-            Some(Close::WhenIdle) => rests && !keeps,
+            Some(Close::WhenIdle | Close::ForGood) => rests && !keeps,
         }
     }
 }

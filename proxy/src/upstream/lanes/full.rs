@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::queue::LanePurpose;
+use super::{close::CLOSED, queue::LanePurpose};
 use crate::{
     engine::{Engine, LaneId},
     micros::Micros,
-    upstream::Unwritten,
+    protocol::Failed,
+    upstream::{Close, Unwritten},
 };
 
 /// Time between two new connections to a server that had no room for one.
@@ -44,6 +45,7 @@ impl Engine {
             return;
         };
         let (member, login, owner) = (Arc::clone(&lane.member), lane.login, lane.owner);
+        let lane_closes = lane.closes;
         let due = match lane.due {
             Micros::ZERO => now + Micros::from(member.dedicated.wait),
             due => due,
@@ -64,9 +66,16 @@ impl Engine {
             until: now + RETRY,
             words: words.into(),
         });
+        let goes_elsewhere = lane_closes == Some(Close::ForGood);
         self.drop_lane(id, "");
         if !self.clients.is_open(owner) {
             return;
+        }
+        if goes_elsewhere {
+            // The member is given nothing more that writes, on no other connection either.
+            let failed = Failed::at(&member.address, Outcome::Ejected, CLOSED);
+            let wants = LanePurpose::Answer(to, request, message);
+            return self.fail_wants(owner, &wants, &failed);
         }
         self.hold_requests_behind(to);
         self.await_lane(

@@ -7,9 +7,10 @@ use proxima_wire::message::{Outcome, Request};
 use super::close::CLOSED;
 use crate::{
     engine::{ClientId, Engine, ReplyTo},
-    members::{Member, MemberId},
+    members::Member,
     micros::Micros,
     protocol::Failed,
+    upstream::Closed,
 };
 
 /// A client that waits for a dedicated lane.
@@ -107,7 +108,7 @@ impl Engine {
         );
     }
 
-    fn fail_wants(&mut self, client: ClientId, wants: &LanePurpose, failed: &Failed<'_>) {
+    pub(super) fn fail_wants(&mut self, client: ClientId, wants: &LanePurpose, failed: &Failed<'_>) {
         match wants {
             LanePurpose::Answer(to, ..) => {
                 self.fail(*to, failed);
@@ -198,12 +199,14 @@ impl Engine {
         self.note_wish(&queued.member);
     }
 
-    /// Fails the requests that wait for a lane to this member, none of which was sent.
-    pub(super) fn fail_queue(&mut self, member: MemberId) {
-        let lanes = self.servers.by_member.get_mut(member.0 as usize);
-        let dedicated = lanes.and_then(|lanes| lanes.dedicated.as_mut());
-        let queue = dedicated.map(|dedicated| take(&mut dedicated.queue));
-        for queued in queue.unwrap_or_default() {
+    /// Fails the requests that wait for one of these connections, none of which was sent.
+    pub(super) fn fail_queue(&mut self, closed: &Closed) {
+        let all = self.servers.by_member.iter_mut();
+        let all = all.filter_map(|lanes| lanes.dedicated.as_mut());
+        let is_its = |queued: &LaneWait| closed.is_to(&queued.member);
+        let its = all.filter(|dedicated| dedicated.queue.front().is_some_and(is_its));
+        let failed: Vec<LaneWait> = its.flat_map(|dedicated| take(&mut dedicated.queue)).collect();
+        for queued in failed {
             self.servers.queued -= 1;
             self.end_queued(&queued);
             self.clients

@@ -25,7 +25,10 @@ impl Engine {
         if !lane.is_unused() || lane.is_streaming() {
             return;
         }
-        let ends = lane.closes == Some(Close::AfterReply);
+        let (ends, moves) = (
+            lane.closes == Some(Close::AfterReply),
+            lane.closes == Some(Close::ForGood),
+        );
         let lanes = self.servers.by_member[lane.member.id.0 as usize]
             .dedicated
             .as_ref();
@@ -37,7 +40,7 @@ impl Engine {
             None => return self.drop_lane(id, ""),
             Some(Retention::Kept) if !ends => return,
             Some(Retention::Brief) if !ends => return self.note_passing(id),
-            Some(Retention::Loose | Retention::Firm) if !ends && !is_wanted => {
+            Some(Retention::Loose | Retention::Firm) if !ends && !moves && !is_wanted => {
                 return self.note_passing(id);
             }
             Some(Retention::Loose | Retention::Firm | Retention::Brief) => {

@@ -1,8 +1,8 @@
 //! A Galera cluster: one server takes writes, and the others serve reads.
 //!
 //! Three questions are put to each server again and again, on connections of their own. The status says
-//! whether it serves; a read that waits for the other servers proves it; locks by name tell of other proxies. A
-//! server that was away is not asked for anything before it has proved it: one that was frozen and evicted
+//! whether it serves; a read that waits for the other servers proves it; locks by name tell of other proxies.
+//! A server that was away is not asked for anything before it has proved it: one that was frozen and evicted
 //! tells for some seconds that all is well.
 //!
 //! Invariant: one server is the writer at a time, for all workers. It stays that until it fails.
@@ -10,20 +10,22 @@
 mod answer;
 #[cfg(test)]
 mod model;
-mod node;
+mod nodes;
 mod others;
+mod planned_move;
 mod reading;
 mod reason;
+mod word;
 
-use std::time::Duration;
+use std::{any::Any, sync::Arc, time::Duration};
 
 use proxima_wire::{
     message::{Class, Outcome},
     mysql::{ErrPacket, Header},
 };
 
-pub(super) use self::node::Word;
-use self::{answer::Answer, node::Nodes, reading::Reading, reason::Reason};
+pub(super) use self::word::Word;
+use self::{answer::Answer, nodes::Nodes, reading::Reading, reason::Reason};
 use super::{
     commands::{self, append_query},
     error::READ_ONLY_TRANSACTION,
@@ -58,26 +60,32 @@ const ASK_PROOF: &[u8] = b"SET SESSION wsrep_sync_wait = 1; SELECT 1";
 pub(super) struct Galera {
     settings: OneWriter,
     changes: PoolChanges,
-    orders: std::sync::Arc<PoolOrders>,
-    nodes: Nodes,
+    orders: Arc<PoolOrders>,
+    nodes: Arc<Nodes>,
     reading: Reading,
 }
 
 impl Galera {
-    /// The state of a pool with these settings, of whose servers nothing is known.
+    /// The state of a pool with these settings. What is known of its servers stays when they change, and a
+    /// move that is under way goes on.
     pub(super) fn new(settings: &PoolSettings<'_>, writer: &OneWriter) -> Self {
+        let shared = settings.shared.clone();
+        let nodes = shared.and_then(|shared| shared.downcast::<Nodes>().ok());
         Self {
             settings: writer.clone(),
             changes: settings.changes.clone(),
-            orders: std::sync::Arc::clone(&settings.orders),
-            nodes: Nodes::behind(settings.before.and_then(|before| before.writer_address())),
+            orders: Arc::clone(&settings.orders),
+            nodes: nodes.unwrap_or_default(),
             reading: Reading::new(writer, settings.count.clone()),
         }
     }
 
     /// Notes a server's answer, or its failure to answer.
     fn note(&self, of: &Answerer<'_>, answer: Answer) {
-        self.nodes.heard(of, answer, &self.settings);
+        self.nodes.heard(of, answer, self.orders.writer(), &self.settings);
+        if let Some((order, why)) = self.nodes.take_given_up() {
+            self.orders.give_up(order, why);
+        }
         self.look_for_others();
         if self.nodes.take_news() {
             self.changes.note();
@@ -117,14 +125,11 @@ impl Galera {
     }
 
     fn has_writer(&self) -> bool {
-        self.nodes.writer() != 0 || self.orders.writer().is_some()
+        self.nodes.writer() != 0
     }
 
     /// The position of the writer.
     fn writer(&self, members: &dyn PoolMembers) -> Option<usize> {
-        if let Some(ordered) = self.orders.writer() {
-            return Some(ordered);
-        }
         let number = self.nodes.writer();
         if number == 0 {
             return None;
@@ -149,24 +154,36 @@ impl PoolState for Galera {
         true
     }
 
-    /// Writes wait while no server takes writes; everything waits while nothing is known of any server; a read
-    /// waits for a reader that has what it must see.
+    /// Writes wait while no server takes writes; everything waits while nothing is known of any server; a
+    /// read waits for a reader that has what it must see.
     fn holds(&self, asked: &PoolRequest<'_>, members: &dyn PoolMembers) -> bool {
         let is_read = asked.class == Class::Read;
-        if !self.has_writer() && (!is_read || !self.nodes.has_reader()) {
+        // A read that begins anew while the writer moves may have turned out to write.
+        let is_again = asked.request.is_again && self.nodes.is_moving() && !is_for_reads(asked);
+        let must_write = !is_read || is_again;
+        if !self.has_writer() && (must_write || !self.nodes.has_reader()) {
+            return true;
+        }
+        // The server that has taken writes until now is asked for nothing.
+        if is_read && self.nodes.is_moving() && !self.reading.has_candidate(asked, members) {
             return true;
         }
         is_read && self.reading.waits(asked, self.writer(members), members)
     }
 
+    /// All wait for a writer as long. A read that waits for a reader is looked at before, and then goes to
+    /// the writer: whether there is one may change in between, so that the first of the times ends no
+    /// request.
     fn hold_limit(&self, asked: &PoolRequest<'_>) -> HoldLimit {
-        match self.waits_for_reader(asked) && self.has_writer() {
-            true => self.reading.limit(),
-            // No server has certainly what it must see.
-            false => HoldLimit {
-                time: self.settings.wait,
-                ..HoldLimit::DEFAULT
+        let time = self.settings.wait;
+        HoldLimit {
+            time,
+            again: if self.waits_for_reader(asked) {
+                self.reading.wait()
+            } else {
+                time
             },
+            ..HoldLimit::DEFAULT
         }
     }
 
@@ -226,8 +243,16 @@ impl PoolState for Galera {
                 .at(at)
                 .is_some_and(|member| Word(member.noted.get()).serves())
         };
+        // While the writer moves, the former one is right for what did not wait, as the move has begun just
+        // now.
+        let writes = |&at: &usize| {
+            let member = members.at(at);
+            member.is_some_and(|member| Word(member.noted.get()).writes())
+        };
+        let former = || (0..members.count()).find(writes);
         // Without a writer, the servers themselves say what is wrong.
-        let any = || writer.or_else(|| (0..members.count()).find(serves)).or(Some(0));
+        let first = || (0..members.count()).find(serves);
+        let any = || writer.or_else(former).or_else(first).or(Some(0));
         match asked.class {
             Class::Read => self.reading.reader(asked, writer, members).or_else(any),
             _ => any(),
@@ -243,7 +268,11 @@ impl PoolState for Galera {
         if asked.class != Class::Read || !leads_on(reply) {
             return None;
         }
-        self.writer(members).filter(|_| !is_for_reads(asked))
+        // While the writer moves, it waits for the next one.
+        let later = || self.nodes.is_moving().then(|| members.count());
+        self.writer(members)
+            .or_else(later)
+            .filter(|_| !is_for_reads(asked))
     }
 
     /// A server that cannot be reached serves no longer, and what it has not executed goes to another one.
@@ -267,7 +296,10 @@ impl PoolState for Galera {
         };
         // A login, or a reply, may have failed because of the client that it is for.
         if is_gone && !of.is_up {
-            self.note(of, Answer::Failed(failed.what.to_owned()));
+            match of.drains && failed.outcome == Outcome::Ejected {
+                true => self.nodes.drains(of, &self.settings),
+                false => self.note(of, Answer::Failed(failed.what.to_owned())),
+            }
         }
         is_gone && may_go_on
     }
@@ -276,8 +308,12 @@ impl PoolState for Galera {
         self.writer(members)
     }
 
-    fn writer_address(&self) -> Option<String> {
-        self.nodes.writer_address()
+    fn shared(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(Arc::clone(&self.nodes) as Arc<dyn Any + Send + Sync>)
+    }
+
+    fn moving(&self) -> Option<String> {
+        self.nodes.moving_to()
     }
 
     fn closing(&self) -> Option<String> {
@@ -289,18 +325,21 @@ impl PoolState for Galera {
         self.changes.note();
     }
 
+    fn emptying(&self) -> Option<(String, u64)> {
+        self.nodes.emptying()
+    }
+
+    fn is_emptying(&self, number: u64) -> bool {
+        self.nodes.is_emptying(number)
+    }
+
+    fn emptied(&self, number: u64) {
+        self.nodes.emptied(number, &self.settings);
+        self.changes.note();
+    }
+
     fn role(&self, of: &Answerer<'_>) -> Option<RoleStatus> {
         let mut status = self.nodes.role(of.address);
-        if let Some(ordered) = self.orders.writer() {
-            let role = match status.role {
-                _ if ordered == of.position => Role::Writer,
-                Role::Writer => Role::Reader,
-                other => other,
-            };
-            if role != status.role {
-                (status.role, status.since) = (role, None);
-            }
-        }
         if status.role == Role::Reader && !of.is_up {
             (status.role, status.since) = (Role::Out, None);
             status

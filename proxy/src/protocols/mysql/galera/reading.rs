@@ -14,7 +14,7 @@ use std::{
 
 use super::{ASK_PROOF, Word};
 use crate::protocol::{
-    Consistency, HoldLimit, MemberFacts, OneWriter, PoolCount, PoolMembers, PoolQuestion, PoolRequest, Role,
+    Consistency, MemberFacts, OneWriter, PoolCount, PoolMembers, PoolQuestion, PoolRequest, Role,
 };
 use crate::protocols::mysql::{
     commands::{self, append_query},
@@ -58,12 +58,9 @@ impl Reading {
         }
     }
 
-    /// The time for which a read waits.
-    pub(super) fn limit(&self) -> HoldLimit {
-        HoldLimit {
-            time: Duration::from_micros(self.wait),
-            ..HoldLimit::DEFAULT
-        }
+    /// The time for which a read waits, before it goes to the writer.
+    pub(super) const fn wait(&self) -> Duration {
+        Duration::from_micros(self.wait)
     }
 
     /// The count of the pool's writes and barriers.
@@ -103,6 +100,14 @@ impl Reading {
         let has_time = asked.unix.saturating_sub(asked.since) < self.wait;
         let mut candidates = look.candidates();
         writer.is_none() || has_time && candidates.any(|(_, member)| look.is_worth_waiting(&member))
+    }
+
+    /// Does any server serve this read while no server takes writes?
+    pub(super) fn has_candidate(&self, asked: &PoolRequest<'_>, members: &dyn PoolMembers) -> bool {
+        Look::new(self, asked, None, members)
+            .candidates()
+            .next()
+            .is_some()
     }
 
     /// The barrier that one of the readers is asked for, so that this read need not wait for long. All that
@@ -239,8 +244,13 @@ impl<'a> Look<'a> {
         let members = self.members;
         let (writer, serves_at_writer) = (self.writer, self.reading.serves_at_writer);
         let serves = move |(at, member): &(usize, MemberFacts<'_>)| {
-            let may_read = writer != Some(*at) || serves_at_writer;
-            may_read && member.is_up && member.weight > 0.0 && Word(member.noted.get()).serves()
+            let note = Word(member.noted.get());
+            // While the writer moves, the one that has taken writes until now is asked for nothing.
+            let may_read = match writer == Some(*at) {
+                true => serves_at_writer,
+                false => writer.is_some() || !note.writes(),
+            };
+            may_read && member.is_up && member.weight > 0.0 && note.serves()
         };
         let all = (0..members.count()).filter_map(move |at| Some((at, members.at(at)?)));
         all.filter(serves)

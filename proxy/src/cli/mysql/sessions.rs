@@ -4,11 +4,27 @@ use std::collections::BTreeSet;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::table::{Table, time};
-use crate::admin::{MysqlSession, MysqlSessions};
+use crate::{
+    admin::{MysqlSession, MysqlSessions},
+    cli::table::{Table, time},
+};
 
 /// The page of the admin port.
 pub(super) const PATH: &str = "/mysql/sessions";
+
+/// The columns of a table of sessions.
+const HEADS: [&str; 10] = [
+    ">session",
+    "user",
+    "client",
+    "schema",
+    "state",
+    "pool",
+    "server",
+    ">connection",
+    ">for",
+    "runs",
+];
 
 /// What is printed, with the most sessions of it.
 #[derive(Clone, Copy)]
@@ -49,21 +65,27 @@ pub(super) fn sessions(all: &MysqlSessions, wanted: Wanted) -> String {
     }
 }
 
+/// The sessions that have a connection to the server at this address; empty if none has.
+pub(super) fn sessions_at(all: &MysqlSessions, address: &str) -> String {
+    let has_it = |session: &&MysqlSession| {
+        let connection = session.connection.as_ref();
+        connection.is_some_and(|connection| connection.address == address)
+    };
+    let left = all.sessions.iter().filter(has_it);
+    let rows: Vec<Vec<String>> = left.map(row).collect();
+    match rows.is_empty() {
+        true => String::new(),
+        false => {
+            let mut table = Table::new(&HEADS);
+            rows.into_iter().for_each(|row| table.row(row));
+            table.text()
+        }
+    }
+}
+
 /// A row for each of the first sessions.
 fn each(all: &MysqlSessions, limit: usize) -> String {
-    let heads = [
-        ">session",
-        "user",
-        "client",
-        "schema",
-        "state",
-        "pool",
-        "server",
-        ">connection",
-        ">for",
-        "runs",
-    ];
-    let mut table = Table::new(&heads);
+    let mut table = Table::new(&HEADS);
     for session in all.sessions.iter().take(limit) {
         table.row(row(session));
     }

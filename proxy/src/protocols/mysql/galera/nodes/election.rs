@@ -1,0 +1,208 @@
+//! The choice of the server that takes writes: it stays that, moves by an order, or follows one that has
+//! failed.
+
+use std::{
+    cmp::Ordering,
+    time::{Duration, Instant},
+};
+
+use super::{
+    super::planned_move::{Next, PlannedMove},
+    All, Node,
+};
+use crate::protocol::{OneWriter, WriterWish};
+
+/// Time for which a server is well before writes move back to it, and between two tries.
+pub(super) const FAILBACK: Duration = Duration::from_secs(10);
+/// Time for what is under way at a writer that brings another server up to date, is in maintenance, or
+/// drains. The first may keep what is committed there until it is done.
+const LEAVING: Duration = Duration::from_secs(5);
+
+impl All {
+    /// The number of the server that takes writes: the one that does, as long as it can, and otherwise the
+    /// first. One that follows another waits for the others first, so that it has what that one has
+    /// acknowledged.
+    pub(super) fn elect(&mut self, settings: &OneWriter, now: Instant) -> u32 {
+        if self
+            .nodes
+            .values()
+            .any(|node| node.number == self.writer && node.is_free_to_write())
+        {
+            self.next = None;
+            return self.follow(settings, now);
+        }
+        if let Some(writer) = self.leave(settings, now) {
+            self.next = None;
+            return writer;
+        }
+        // It has failed: the one that was to follow it is the first.
+        self.moving = None;
+        // Writes that a server may still acknowledge must be there before the next one waits for the others.
+        if !self.closing.is_empty() {
+            self.next = None;
+            return 0;
+        }
+        let Some((number, proofs)) = self.first(settings).map(|node| (node.number, node.proofs)) else {
+            self.next = None;
+            return 0;
+        };
+        let (next, before) = *self.next.get_or_insert((number, proofs));
+        let is_same = next == number && proofs >= before;
+        if !is_same {
+            self.next = Some((number, proofs));
+        }
+        // The first wait may have begun before the one was lost that it follows.
+        match !self.had_writer || is_same && proofs >= before + 2 {
+            true => number,
+            false => 0,
+        }
+    }
+
+    /// The first of those that can take writes: the one that is ordered to be the writer, and then by name.
+    fn first(&self, settings: &OneWriter) -> Option<&Node> {
+        let wished = self.wished();
+        let rank = |node: &Node| settings.order.iter().position(|name| *name == node.status.name);
+        let able = self.nodes.values().filter(|node| node.is_free_to_write());
+        able.min_by(|one, other| {
+            let ranks = [one, other].map(|node| {
+                let is_other = wished.is_some_and(|wished| wished != node.number || !node.is_up);
+                (is_other, rank(node).unwrap_or(usize::MAX))
+            });
+            let by_rank = ranks[0].cmp(&ranks[1]);
+            by_rank.then_with(|| natural(&one.status.name, &other.status.name))
+        })
+    }
+
+    /// The number of the server that is ordered to be the writer.
+    pub(super) fn wished(&self) -> Option<u32> {
+        let wish = self.wish.as_ref()?;
+        self.nodes.get(&wish.address).map(|node| node.number)
+    }
+
+    /// The writer serves: moves to the one that is ordered to be it, if that can.
+    fn follow(&mut self, settings: &OneWriter, now: Instant) -> u32 {
+        let Some(wish) = self.wish.clone() else {
+            if self.moving.take().is_some() {
+                tracing::info!("the writer stays: no other one is to be it any more");
+            }
+            return self.writer;
+        };
+        let wished = self.wished();
+        if wished == Some(self.writer) {
+            self.followed = Some(wish.number);
+            return self.writer;
+        }
+        let was_followed = self.followed == Some(wish.number);
+        let Some((to, proved)) = self.able(wished, was_followed, now) else {
+            if self.moving.take().is_some() {
+                self.give_up(&wish, "the server that was to be it does not serve", now);
+            }
+            return self.writer;
+        };
+        match self.go_on(&wish, (to, proved), settings, now) {
+            Next::Wait | Next::Close => self.writer,
+            Next::Done => {
+                self.followed = Some(wish.number);
+                to
+            }
+            Next::GiveUp(why) => {
+                self.give_up(&wish, why, now);
+                self.writer
+            }
+        }
+    }
+
+    /// The writer says that it is about to do something else, and still does what is under way there: writes
+    /// move to the first of the others, as by an order. Returns the number of the writer; `None`: it has
+    /// failed, or no other one can be it.
+    fn leave(&mut self, settings: &OneWriter, now: Instant) -> Option<u32> {
+        let mut nodes = self.nodes.values();
+        nodes.find(|node| node.number == self.writer && node.leaves())?;
+        let to = self.moving.as_ref().map(PlannedMove::to);
+        let chosen = self
+            .nodes
+            .values()
+            .find(|node| Some(node.number) == to && node.is_free_to_write());
+        let to = chosen.or_else(|| self.first(settings))?;
+        let wish = WriterWish {
+            number: 0,
+            address: String::new(),
+            within: LEAVING,
+            is_forced: true,
+        };
+        let (number, proved) = (to.number, to.proved);
+        match self.go_on(&wish, (number, proved), settings, now) {
+            Next::Wait | Next::Close => Some(self.writer),
+            Next::Done => Some(number),
+            Next::GiveUp(why) => {
+                tracing::warn!(why, "the writer has not left in time");
+                None
+            }
+        }
+    }
+
+    /// Goes on with the move to this server, of which the time is known at which it was asked for the last
+    /// barrier that it has answered, or begins it. Returns what the move has come to.
+    fn go_on(
+        &mut self,
+        wish: &WriterWish,
+        (to, proved): (u32, Option<Instant>),
+        settings: &OneWriter,
+        now: Instant,
+    ) -> Next {
+        let is_under_way = self
+            .moving
+            .as_mut()
+            .is_some_and(|moving| moving.takes_over(wish, to));
+        if !is_under_way {
+            self.moves += 1;
+            self.has_begun = true;
+            self.moving = Some(PlannedMove::new(self.moves, wish, to, settings.wait, now));
+        }
+        let moving = self.moving.as_mut();
+        let next = moving.map_or(Next::Wait, |moving| moving.next(proved, now));
+        match next {
+            Next::Wait => {}
+            Next::Close => self.close(self.address_of(self.writer)),
+            Next::Done => {
+                self.moving = None;
+                self.was_emptied = true;
+            }
+            Next::GiveUp(_) => self.moving = None,
+        }
+        next
+    }
+
+    /// The number of the wished server, and the time at which it was asked for the last barrier that it has
+    /// answered, if writes may move there now. To one that was the writer by the same order they go back when
+    /// it has been well for some time.
+    fn able(&self, wished: Option<u32>, was_followed: bool, now: Instant) -> Option<(u32, Option<Instant>)> {
+        let node = self.nodes.values().find(|node| Some(node.number) == wished)?;
+        let is_well = node.role.is_some_and(|(_, since)| now - since >= FAILBACK);
+        let is_early = self.rests.is_some_and(|until| now < until) || !is_well;
+        let can = node.is_free_to_write() && node.is_up;
+        let may = self.moving.is_some() || !was_followed || !is_early;
+        (can && may).then_some((node.number, node.proved))
+    }
+
+    /// The writer stays, for this reason. An order that was followed before stands, and is tried again later.
+    fn give_up(&mut self, wish: &WriterWish, why: &'static str, now: Instant) {
+        tracing::warn!(why, "the writer stays");
+        if self.followed == Some(wish.number) {
+            self.rests = Some(now + FAILBACK);
+            return;
+        }
+        self.wish = None;
+        self.refused = Some(wish.number);
+        self.given_up = Some((wish.number, why));
+    }
+}
+
+/// Names in natural order: `pxc-2` is before `pxc-10`.
+pub(super) fn natural(one: &str, other: &str) -> Ordering {
+    let split = |name: &str| {
+        let stem = name.trim_end_matches(|last: char| last.is_ascii_digit()).len();
+        (name[..stem].to_owned(), name[stem..].parse::<u64>().unwrap_or(0))
+    };
+    split(one).cmp(&split(other)).then_with(|| one.cmp(other))
+}

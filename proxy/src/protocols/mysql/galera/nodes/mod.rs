@@ -1,0 +1,386 @@
+//! The state of each server, and the choice of the one that takes writes.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "servers answer the control thread, which has no turns"
+)]
+#![allow(
+    clippy::disallowed_types,
+    reason = "the lock is taken when a server has answered a question of the pool's, and not on the way of a request"
+)]
+
+mod election;
+mod node;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU32, Ordering::SeqCst},
+    },
+    time::{Duration, Instant},
+};
+
+use self::node::Node;
+use super::{
+    answer::Answer,
+    others::together,
+    planned_move::PlannedMove,
+    reason::{Reason, said},
+    word::Word,
+};
+use crate::protocol::{Answerer, Mark, OneWriter, OtherProxies, Role, RoleStatus, WriterWish};
+
+/// Time for which servers may answer first, before one of them is the writer that is not the first by name.
+const SETTLING: Duration = Duration::from_millis(500);
+/// The longest time for which a server that says that all is well is waited for.
+const LONGEST: Duration = Duration::from_secs(3);
+
+/// The servers of a cluster.
+#[derive(Default)]
+pub(super) struct Nodes {
+    all: Mutex<All>,
+    has_reader: AtomicBool,
+    has_news: AtomicBool,
+    is_moving: AtomicBool,
+    /// The number of the writer; 0 without a writer.
+    writer: AtomicU32,
+}
+
+#[derive(Default)]
+struct All {
+    /// By address.
+    nodes: BTreeMap<String, Node>,
+    last: u32,
+    /// The number of the writer; 0 without a writer.
+    writer: u32,
+    /// The one that will be it when it has waited for the others once more, with how often it had before.
+    next: Option<(u32, u32)>,
+    /// The addresses to which every connection ends before anything is decided: of one that took writes, and
+    /// of those that are silent, so that nobody waits for them.
+    closing: Vec<String>,
+    /// The time at which the first server answered. Nothing is waited for once there was a writer.
+    begun: Option<Instant>,
+    had_writer: bool,
+    /// The order which server is to be the writer.
+    wish: Option<WriterWish>,
+    moving: Option<PlannedMove>,
+    /// The number of the last move.
+    moves: u64,
+    /// A move has begun of which nobody was told.
+    has_begun: bool,
+    /// The number of the order that was followed last, and the time before which it is not followed again.
+    followed: Option<u64>,
+    rests: Option<Instant>,
+    /// No connection to the writer is left behind a move: none needs to be closed.
+    was_emptied: bool,
+    /// The number of an order that cannot be followed, and why, of which nobody was told; and that of the
+    /// last one.
+    given_up: Option<(u64, &'static str)>,
+    refused: Option<u64>,
+    /// What is known of other proxies, in a pool that is said to have one.
+    others: OtherProxies,
+}
+
+impl Nodes {
+    /// Does any server serve reads?
+    pub(super) fn has_reader(&self) -> bool {
+        self.has_reader.load(SeqCst)
+    }
+
+    /// What is known of other proxies.
+    pub(super) fn others(&self) -> OtherProxies {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.others.clone()
+    }
+
+    /// Is another server about to take writes, so that none does?
+    pub(super) fn is_moving(&self) -> bool {
+        self.is_moving.load(SeqCst)
+    }
+
+    /// The address of the server to which the writer moves; `None`: it does not.
+    pub(super) fn moving_to(&self) -> Option<String> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.address_of(all.moving.as_ref()?.to())
+    }
+
+    /// The address of the writer that is to be emptied, with the number of the move; once for each.
+    pub(super) fn emptying(&self) -> Option<(String, u64)> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let address = all.address_of(all.writer)?;
+        let order = all.moving.as_mut()?.begin_emptying()?;
+        Some((address, order))
+    }
+
+    /// Does the move with this number wait for that?
+    pub(super) fn is_emptying(&self, number: u64) -> bool {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.moving
+            .as_ref()
+            .is_some_and(|moving| moving.is_emptying(number))
+    }
+
+    /// It is empty, for this move.
+    pub(super) fn emptied(&self, number: u64, settings: &OneWriter) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if let Some(moving) = &mut all.moving {
+            moving.emptied(number, now);
+        }
+        // The barrier is asked for now, and not when it is due.
+        let wished = all.wished();
+        if let Some(node) = wished.and_then(|number| all.nodes.values().find(|node| node.number == number)) {
+            node.noted.doubt();
+        }
+        self.decide(&mut all, settings);
+    }
+
+    /// The number of an order that cannot be followed, and why; once.
+    pub(super) fn take_given_up(&self) -> Option<(u64, &'static str)> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.given_up.take()
+    }
+
+    /// The number of the writer; 0 without a writer.
+    pub(super) fn writer(&self) -> u32 {
+        self.writer.load(SeqCst)
+    }
+
+    /// The server with this number has left the cluster.
+    pub(super) fn forget(&self, number: u32, settings: &OneWriter) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.nodes.retain(|_, node| node.number != number);
+        self.decide(&mut all, settings);
+    }
+
+    /// Notes which server takes writes, and whether any serves reads.
+    fn decide(&self, all: &mut All, settings: &OneWriter) {
+        let now = Instant::now();
+        let writer = match all.is_settled(now) {
+            true => all.elect(settings, now),
+            false => 0,
+        };
+        if writer != all.writer {
+            let former = all.address_of(all.writer);
+            let address = all.address_of(writer);
+            tracing::info!(
+                server = address.as_deref().unwrap_or("none"),
+                "the writer has changed"
+            );
+            let numbers = [std::mem::replace(&mut all.writer, writer), writer];
+            // Before anything goes to the new one: nobody takes the former one for it any more.
+            for address in numbers.into_iter().filter_map(|number| all.address_of(number)) {
+                all.note_word(&address, settings.is_only_proxy);
+            }
+            if !std::mem::take(&mut all.was_emptied) {
+                all.close(former);
+            }
+            self.has_news.store(true, SeqCst);
+        }
+        let is_moving = all.moving.is_some();
+        let has_begun = std::mem::take(&mut all.has_begun);
+        if self.is_moving.swap(is_moving, SeqCst) != is_moving || has_begun || !all.closing.is_empty() {
+            self.has_news.store(true, SeqCst);
+        }
+        all.had_writer |= writer != 0;
+        all.nodes
+            .values_mut()
+            .for_each(|node| node.take_role(writer, now));
+        let taking = if is_moving { 0 } else { writer };
+        self.writer.store(taking, SeqCst);
+        if let Some(moving) = all.moving.as_ref().filter(|_| has_begun) {
+            let server = all.address_of(moving.to());
+            tracing::info!(server, "the writer moves there: writes wait");
+        }
+        self.has_reader
+            .store(all.nodes.values().any(Node::serves), SeqCst);
+    }
+
+    /// The first address to which all connections are to end.
+    pub(super) fn closing(&self) -> Option<String> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.closing.first().cloned()
+    }
+
+    /// They have ended.
+    pub(super) fn closed(&self, address: &str, settings: &OneWriter) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.closing.retain(|one| one != address);
+        if all.address_of(all.writer).as_deref() == Some(address)
+            && let Some(moving) = &mut all.moving
+        {
+            moving.closed(Instant::now());
+        }
+        self.decide(&mut all, settings);
+    }
+
+    /// Has anything changed since this was asked last?
+    pub(super) fn take_news(&self) -> bool {
+        self.has_news.swap(false, SeqCst)
+    }
+
+    /// The role of the server at this address, with the reasons if it serves nothing.
+    pub(super) fn role(&self, address: &str) -> RoleStatus {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let node = all.nodes.get(address);
+        let (role, since) = node.and_then(|node| node.role).unzip();
+        let reasons = node.map_or_else(|| vec![Reason::Unknown], Node::reasons);
+        let shown = |reason: &Reason| (reason.word(), reason.to_string());
+        RoleStatus {
+            role: role.unwrap_or(Role::Out),
+            since,
+            why_out: reasons.iter().map(shown).collect(),
+        }
+    }
+
+    /// This server is about to be asked for a barrier, at this time since 1970, in µs.
+    pub(super) fn asks(&self, of: &Answerer<'_>, mark: Mark, unix: u64) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let node = all.node(of.address);
+        (node.asked, node.proof_asked) = (Some((mark, unix)), Some(Instant::now()));
+    }
+
+    /// This server drains: writes move away, and nothing is cut off.
+    pub(super) fn drains(&self, of: &Answerer<'_>, settings: &OneWriter) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.node(of.address).drains = true;
+        self.decide(&mut all, settings);
+    }
+
+    /// This server is about to be asked for other proxies.
+    pub(super) fn asks_others(&self, of: &Answerer<'_>) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.node(of.address).others_asked = Some(Instant::now());
+    }
+
+    /// What is known of other proxies now: what servers have told holds for some time only.
+    pub(super) fn look_for_others(&self) -> OtherProxies {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        self.note_others(&mut all);
+        all.others.clone()
+    }
+
+    /// Notes what servers tell of other proxies: if that has changed, in the notes of all of them at once.
+    fn note_others(&self, all: &mut All) {
+        if all.take_others(Instant::now()) {
+            self.has_news.store(true, SeqCst);
+            all.nodes.keys().for_each(|address| all.note_word(address, true));
+        }
+    }
+
+    /// Notes what this server has answered.
+    pub(super) fn heard(
+        &self,
+        of: &Answerer<'_>,
+        answer: Answer,
+        wish: Option<WriterWish>,
+        settings: &OneWriter,
+    ) {
+        let mut guard = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = &mut *guard;
+        // One that was given up is taken back in this moment.
+        all.wish = wish.filter(|wish| all.refused != Some(wish.number));
+        let writer = all.writer;
+        let node = all.node(of.address);
+        (node.noted, node.is_up, node.drains) = (of.noted.clone(), of.is_up, of.drains);
+        let proved = node.asked.filter(|_| answer == Answer::Proof(true));
+        if answer == Answer::Proof(true) {
+            node.proved = node.proof_asked;
+        }
+        if matches!(answer, Answer::Failed(_)) {
+            // It may have lost what it had.
+            of.reached.begin_anew();
+        }
+        let served = node.serves();
+        let is_silent = matches!(answer, Answer::Failed(_));
+        let is_writer = node.number == writer;
+        node.note(answer, is_writer, settings);
+        let serves = node.serves();
+        if serves != served {
+            self.has_news.store(true, SeqCst);
+            match serves {
+                true => tracing::info!(server = of.address, "it serves"),
+                false => tracing::warn!(
+                    server = of.address,
+                    why = said(&node.reasons()),
+                    "it serves no longer"
+                ),
+            }
+        }
+        if served && is_silent {
+            all.close(Some(of.address.to_owned()));
+        }
+        self.decide(all, settings);
+        if settings.is_only_proxy {
+            self.note_others(all);
+        }
+        all.note_word(of.address, settings.is_only_proxy);
+        // Behind what is known of other proxies: nobody reads by the clock of a process that was frozen.
+        if let Some((mark, unix)) = proved {
+            of.reached.raise_since(mark, unix);
+            of.reached.end_wait();
+        }
+    }
+}
+
+impl All {
+    /// Is it known which servers there are to choose from? Otherwise the one that happens to answer first
+    /// would take writes at one proxy, and another one at the next.
+    fn is_settled(&mut self, now: Instant) -> bool {
+        let elapsed = now - *self.begun.get_or_insert(now);
+        let is_pending = |node: &Node| node.why_not.is_empty() && !node.serves();
+        let is_pending = elapsed < LONGEST && self.nodes.values().any(is_pending);
+        self.had_writer || elapsed >= SETTLING && !is_pending
+    }
+
+    /// The server at this address, of which nothing may be known yet.
+    fn node(&mut self, address: &str) -> &mut Node {
+        let next = self.last + 1;
+        let node = self.nodes.entry(address.to_owned()).or_insert_with(|| Node {
+            number: next,
+            why_not: vec![Reason::Unknown],
+            ..Node::default()
+        });
+        self.last = self.last.max(node.number);
+        node
+    }
+
+    /// Notes what the servers that serve tell of other proxies. Returns whether that is new.
+    fn take_others(&mut self, now: Instant) -> bool {
+        let serving = self.nodes.values().filter(|node| node.serves());
+        let others = together(serving.map(|node| node.others(now)));
+        if others == self.others {
+            return false;
+        }
+        match others.may_be() {
+            false => tracing::info!("no other proxy uses the servers: `causal` is kept"),
+            true => tracing::warn!(why = %others, "`causal` reads are `strict` for now"),
+        }
+        self.others = others;
+        true
+    }
+
+    /// Notes for all workers what is known of the server at this address. `is_only_proxy`: the pool is said
+    /// to have one proxy.
+    fn note_word(&self, address: &str, is_only_proxy: bool) {
+        if let Some(node) = self.nodes.get(address) {
+            let (writes, has_others) = (node.number == self.writer, is_only_proxy && self.others.may_be());
+            let word = Word::new(node.number, node.serves(), writes, has_others);
+            node.noted.set(word.0);
+        }
+    }
+
+    fn address_of(&self, number: u32) -> Option<String> {
+        let found = self.nodes.iter().find(|(_, node)| node.number == number);
+        found.map(|(address, _)| address.clone())
+    }
+
+    /// Has all connections to this address end.
+    fn close(&mut self, address: Option<String>) {
+        let is_new = |address: &String| !self.closing.contains(address);
+        let address = address.filter(is_new);
+        self.closing.extend(address);
+    }
+}

@@ -1,0 +1,115 @@
+//! What is known of one server.
+
+use std::time::{Duration, Instant};
+
+use super::super::{
+    answer::{Answer, Status},
+    reason::Reason,
+};
+use crate::protocol::{Mark, MemberNote, OneWriter, OtherProxies, Role};
+
+/// The time for which an answer about other proxies holds. The server keeps the lock by which another proxy
+/// finds this one for [twice as long](super::others::ASK): a process that was frozen asks before it trusts.
+pub(super) const ALONE: Duration = Duration::from_secs(5);
+
+/// The state of a server.
+#[derive(Default)]
+pub(super) struct Node {
+    pub(super) number: u32,
+    pub(super) status: Status,
+    /// The reasons why nobody is sent there; if empty, it serves when it has proved that it can.
+    pub(super) why_not: Vec<Reason>,
+    /// The number of times that it has waited for the others since it says that all is well. The first wait
+    /// may have begun before.
+    pub(super) proofs: u32,
+    /// The barrier that it is asked for: what it has when it has answered, and the time since 1970, in µs.
+    pub(super) asked: Option<(Mark, u64)>,
+    /// The time at which it was asked for a barrier, and that for the last one that it has answered.
+    pub(super) proof_asked: Option<Instant>,
+    pub(super) proved: Option<Instant>,
+    /// The role that it has, and the time since which it has it.
+    pub(super) role: Option<(Role, Instant)>,
+    /// What it tells of other proxies, and the time at which it was asked for that and answered.
+    pub(super) others: OtherProxies,
+    pub(super) others_asked: Option<Instant>,
+    pub(super) others_told: Option<Instant>,
+    /// May it be given anything, as far as the pool knows?
+    pub(super) is_up: bool,
+    /// May it not be, because it drains?
+    pub(super) drains: bool,
+    /// The note about it that all workers read.
+    pub(super) noted: MemberNote,
+}
+
+impl Node {
+    /// Has it said that all is well, and proved it since?
+    pub(super) fn serves(&self) -> bool {
+        self.why_not.is_empty() && self.proofs > 1
+    }
+
+    /// May it take writes?
+    pub(super) fn is_free_to_write(&self) -> bool {
+        self.serves() && !self.status.is_read_only && !self.drains
+    }
+
+    /// Does it still do what is under way there, though it may serve nothing new? One that is well again
+    /// proves it first.
+    pub(super) fn leaves(&self) -> bool {
+        let is_gentle = |why: &Reason| matches!(why, Reason::Donor | Reason::Maintenance);
+        self.why_not.iter().all(is_gentle) && !self.status.is_read_only
+    }
+
+    /// The reasons why it does not serve; empty if it does.
+    pub(super) fn reasons(&self) -> Vec<Reason> {
+        match self.why_not.is_empty() && !self.serves() {
+            true => vec![Reason::Unproven],
+            false => self.why_not.clone(),
+        }
+    }
+
+    /// What is known of other proxies by what it has told.
+    pub(super) fn others(&self, now: Instant) -> OtherProxies {
+        match self.others_told {
+            Some(told) if now - told >= ALONE => {
+                OtherProxies::Unknown("no server has told of late whether another proxy uses it".into())
+            }
+            _ => self.others.clone(),
+        }
+    }
+
+    pub(super) fn note(&mut self, answer: Answer, is_writer: bool, settings: &OneWriter) {
+        match answer {
+            Answer::Status(status) => {
+                let is_donor = status.is_donor && !settings.donors;
+                self.why_not.clone_from(&status.why_not);
+                self.why_not.extend(is_donor.then_some(Reason::Donor));
+                self.status = status;
+            }
+            Answer::Failed(why) => self.why_not = vec![Reason::Failed(why)],
+            Answer::Others(others) => {
+                self.others = others;
+                self.others_told = self.others_asked;
+            }
+            Answer::Proof(true) if self.why_not.is_empty() => self.proofs = self.proofs.saturating_add(1),
+            // It may be cut off, and whatever waits there waits as long. The writer waits for nobody: a
+            // change of a table holds it up.
+            Answer::Late if !is_writer => self.proofs = 0,
+            Answer::Proof(_) | Answer::Late => {}
+        }
+        if !self.why_not.is_empty() {
+            self.proofs = 0;
+        }
+    }
+
+    /// Takes the role that it has where this server is the writer.
+    pub(super) fn take_role(&mut self, writer: u32, now: Instant) {
+        let role = match self.serves() {
+            true if self.number == writer => Role::Writer,
+            true => Role::Reader,
+            false => Role::Out,
+        };
+        if self.role.is_none_or(|(before, _)| before != role) {
+            self.role = Some((role, now));
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! A planned move: another server takes writes, and no client sees an error.
+//!
+//! ```text
+//!  begun ──▶ emptying ──▶ proving ──▶ done        writes wait from the begin on
+//!               │  (time)    │ (time)
+//!               ├─ forced ─▶ closing ─▶ proving
+//!               └─ not ────▶ given up             the former writer goes on
+//! ```
+//!
+//! While it is emptied, no worker gives the former writer anything that writes, and each ends the connections
+//! that it has to that: idle ones at once, the others when their transaction is over. When every worker has
+//! said so, the new writer is asked for a barrier, and takes writes when it has answered.
+//!
+//! Invariant: no worker writes at the former writer once any worker writes at the new one.
+
+use std::time::{Duration, Instant};
+
+use crate::protocol::WriterWish;
+
+/// The longest time for the barrier of the new writer, behind the time for the former writer's connections to
+/// end.
+const PROVING: Duration = Duration::from_secs(2);
+
+/// A move that is under way.
+#[derive(Clone, Debug)]
+pub(super) struct PlannedMove {
+    /// Its own number: one order may make several.
+    number: u64,
+    /// The number of the server that is to take writes.
+    to: u32,
+    /// The time at which the former writer must be empty, and that at which the move must be over.
+    until: Instant,
+    over: Instant,
+    is_forced: bool,
+    step: Step,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Writes wait.
+    Begun,
+    /// Each worker ends its connections to the former writer when nothing is under way there.
+    Emptying,
+    /// Each worker ends what is left.
+    Closing,
+    /// There are none since then.
+    Proving(Instant),
+}
+
+/// What has to be done for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Nothing for now.
+    Wait,
+    /// The connections that are left to the former writer are to end.
+    Close,
+    /// The new writer takes writes.
+    Done,
+    /// The former writer goes on, for this reason.
+    GiveUp(&'static str),
+}
+
+impl PlannedMove {
+    /// Begins the move with this number to the server `to`. `limit`: the longest time that writes may wait.
+    pub(super) fn new(number: u64, wish: &WriterWish, to: u32, limit: Duration, now: Instant) -> Self {
+        let until = now + wish.within.min(limit / 2);
+        Self {
+            number,
+            to,
+            until,
+            over: until + PROVING.min(limit / 4),
+            is_forced: wish.is_forced,
+            step: Step::Begun,
+        }
+    }
+
+    /// The number of the server that is to take writes.
+    pub(super) const fn to(&self) -> u32 {
+        self.to
+    }
+
+    /// Is this the move to that server? An order that repeats the one by which it has begun takes its place,
+    /// and gets no further time: writes wait since the first one.
+    pub(super) fn takes_over(&mut self, wish: &WriterWish, to: u32) -> bool {
+        if self.to != to {
+            return false;
+        }
+        self.is_forced = wish.is_forced;
+        true
+    }
+
+    /// The number of the move, for which connections to the former writer are to end when nothing is under
+    /// way on them. It is returned once.
+    pub(super) fn begin_emptying(&mut self) -> Option<u64> {
+        let is_new = self.step == Step::Begun;
+        is_new.then(|| {
+            self.step = Step::Emptying;
+            self.number
+        })
+    }
+
+    /// Does the move with this number wait for connections to the former writer to end?
+    pub(super) fn is_emptying(&self, number: u64) -> bool {
+        self.number == number && matches!(self.step, Step::Emptying | Step::Closing)
+    }
+
+    /// In every worker the connections have ended that there were when the move with this number was named.
+    pub(super) fn emptied(&mut self, number: u64, now: Instant) {
+        if self.is_emptying(number) {
+            self.step = Step::Proving(now);
+        }
+    }
+
+    /// What was left has ended as well.
+    pub(super) fn closed(&mut self, now: Instant) {
+        if self.step == Step::Closing {
+            self.step = Step::Proving(now);
+        }
+    }
+
+    /// What has to be done now. `proved`: the time at which the new writer was asked for the last barrier
+    /// that it has answered.
+    pub(super) fn next(&mut self, proved: Option<Instant>, now: Instant) -> Next {
+        match self.step {
+            Step::Proving(since) if proved.is_some_and(|proved| proved > since) => Next::Done,
+            Step::Proving(_) | Step::Closing if now >= self.over => {
+                Next::GiveUp("the server that is to be it has not waited for the others in time")
+            }
+            Step::Begun | Step::Emptying if now >= self.until && self.is_forced => {
+                self.step = Step::Closing;
+                Next::Close
+            }
+            Step::Begun | Step::Emptying if now >= self.until => {
+                Next::GiveUp("transactions or sessions still keep connections to the writer")
+            }
+            _ => Next::Wait,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn wish(number: u64, is_forced: bool) -> WriterWish {
+        WriterWish {
+            number,
+            address: "10.0.0.1:3306".into(),
+            within: 5 * SECOND,
+            is_forced,
+        }
+    }
+
+    #[test]
+    fn the_new_writer_takes_writes_behind_a_barrier_that_began_when_the_former_one_was_empty() {
+        let begin = Instant::now();
+        let mut moving = PlannedMove::new(3, &wish(7, false), 2, 20 * SECOND, begin);
+        assert_eq!(moving.next(Some(begin + SECOND), begin + SECOND), Next::Wait);
+        assert_eq!(
+            (moving.begin_emptying(), moving.begin_emptying()),
+            (Some(3), None)
+        );
+        moving.emptied(2, begin + SECOND);
+        assert_eq!(
+            moving.next(Some(begin + 3 * SECOND), begin + 3 * SECOND),
+            Next::Wait,
+            "another move"
+        );
+        moving.emptied(3, begin + 3 * SECOND);
+        let early = Some(begin + 3 * SECOND);
+        assert_eq!(
+            moving.next(early, begin + 4 * SECOND),
+            Next::Wait,
+            "asked for before"
+        );
+        assert_eq!(
+            moving.next(Some(begin + 4 * SECOND), begin + 4 * SECOND),
+            Next::Done
+        );
+    }
+
+    #[test]
+    fn an_order_that_is_repeated_gets_no_further_time() {
+        let begin = Instant::now();
+        let mut moving = PlannedMove::new(1, &wish(1, false), 2, 20 * SECOND, begin);
+        assert!(!moving.takes_over(&wish(2, false), 3), "another server");
+        assert!(moving.takes_over(&wish(2, true), 2));
+        assert_eq!(
+            moving.next(None, begin + 5 * SECOND),
+            Next::Close,
+            "it forces that one"
+        );
+    }
+
+    #[test]
+    fn a_move_takes_no_longer_than_its_time() {
+        let begin = Instant::now();
+        for (limit, is_forced) in [(5, false), (2, false), (5, true)] {
+            let mut moving = PlannedMove::new(1, &wish(1, is_forced), 2, 2 * limit * SECOND, begin);
+            moving.begin_emptying();
+            assert_eq!(moving.next(None, begin + limit * SECOND - SECOND / 2), Next::Wait);
+            let late = moving.next(None, begin + limit * SECOND);
+            match is_forced {
+                false => assert!(matches!(late, Next::GiveUp(_)), "{late:?}"),
+                true => {
+                    assert_eq!(late, Next::Close);
+                    let end = begin + limit * SECOND + SECOND;
+                    assert_eq!(moving.next(None, end), Next::Wait, "they end");
+                    moving.closed(end);
+                    assert_eq!(moving.next(Some(end + SECOND / 2), end + SECOND / 2), Next::Done);
+                    let mut late = PlannedMove::new(2, &wish(1, is_forced), 2, 2 * limit * SECOND, begin);
+                    assert_eq!(late.next(None, begin + limit * SECOND), Next::Close);
+                    assert!(matches!(late.next(None, begin + 8 * SECOND), Next::GiveUp(_)));
+                }
+            }
+        }
+    }
+}
