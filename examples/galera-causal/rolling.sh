@@ -4,7 +4,8 @@
 #
 #   rolling.sh POOL COMMAND...
 #
-# COMMAND gets the name of a server as its last argument, and ends when that was restarted, as
+# COMMAND gets the name of a server as `proxima mysql show` prints it, as its last argument, and ends when that was
+# restarted. With names that are hosts:
 #   rolling.sh db sh -c 'ssh "$0" systemctl restart mariadb'
 #
 # ADMIN    the admin ports of all proxies before the servers, with spaces between them; 127.0.0.1:9150
@@ -21,24 +22,38 @@ read -ra admins <<<"${ADMIN:-127.0.0.1:9150}"
 
 # A command of `proxima mysql`, for each proxy.
 each() {
+    local admin
     for admin in "${admins[@]}"; do
         "$proxima" mysql "$@" --admin "$admin"
     done
 }
 
-# The servers of this role that were not restarted, from the last name to the first.
-restarted=()
-with_role() {
-    "$proxima" mysql show "$pool" --admin "${admins[0]}" | awk -v role="$1" -v done=" ${restarted[*]} " \
-        '$2 == role && !index(done, " " $1 " ") { print $1 }' | sort -rV
+# Each server and its role, from the last name to the first.
+servers() {
+    "$proxima" mysql show "$pool" --admin "${admins[0]}" |
+        awk '$2 ~ /^(writer|reader|out)$/ { print $1, $2 }' | sort -rV
 }
 
-# A server serves again if it was not restarted.
-draining=
-serves_again() {
-    [[ -z $draining ]] || each undrain "$pool" "$draining"
+# Nothing stays as it must not, whatever ends this: no server drains, and no writer is ordered.
+draining=''
+is_ordered=''
+end() {
+    local admin
+    for admin in "${admins[@]}"; do
+        [[ -z $draining ]] || "$proxima" mysql undrain "$pool" "$draining" --admin "$admin" || true
+        [[ -z $is_ordered ]] || "$proxima" mysql writer "$pool" --end --admin "$admin" || true
+    done
 }
-trap serves_again EXIT
+trap end EXIT
+
+# Waits until all servers serve: the one that has brought another one up to date as well.
+all_serve() {
+    local now name
+    now=$(servers)
+    while read -r name _; do
+        each show "$pool" --wait "online=$name" --for "${COMING:-10m}" >/dev/null
+    done <<<"$now"
+}
 
 roll() {
     echo "rolling: $1 drains"
@@ -47,24 +62,35 @@ roll() {
     echo "rolling: $1 is restarted"
     "${restart[@]}" "$1"
     each undrain "$pool" "$1"
-    draining=
-    each show "$pool" --wait "online=$1" --for "${COMING:-10m}" >/dev/null
+    draining=''
+    all_serve
     echo "rolling: $1 serves again"
 }
 
-out=$(with_role out)
+now=$(servers)
+out=$(awk '$2 == "out" { print $1 }' <<<"$now")
 [[ -z $out ]] || { echo "rolling: nothing is restarted while a server is out: $out" >&2; exit 1; }
-next=
+count=$(wc -l <<<"$now")
+((count > 1)) || { echo "rolling: pool $pool has no reader" >&2; exit 1; }
+
 # Another server may take writes meanwhile: the roles are asked for anew each time.
-while reader=$(with_role reader | head -1) && [[ -n $reader ]]; do
-    roll "$reader"
-    restarted+=("$reader")
-    next=$reader
+restarted=" "
+while ((count > 0)); do
+    now=$(servers)
+    next='' other=''
+    while read -r name role; do
+        if [[ $restarted == *" $name "* ]]; then
+            other=$name
+        elif [[ -z $next || $role == reader && $next_role == writer ]]; then
+            next=$name next_role=$role
+        fi
+    done <<<"$now"
+    [[ -n $next ]] || { echo "rolling: $count servers have left the pool" >&2; exit 1; }
+    if [[ $next_role == writer ]]; then
+        is_ordered=yes
+        each writer "$pool" "$other"
+    fi
+    roll "$next"
+    restarted+="$next "
+    count=$((count - 1))
 done
-[[ -n $next ]] || { echo "rolling: pool $pool has no reader" >&2; exit 1; }
-writer=$(with_role writer)
-if [[ -n $writer ]]; then
-    each writer "$pool" "$next"
-    roll "$writer"
-    each writer "$pool" --end
-fi

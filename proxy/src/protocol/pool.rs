@@ -24,8 +24,8 @@ pub trait PoolState: Send + Sync {
     }
 
     /// Must this request wait for now? The question is asked again when the state has
-    /// [changed](PoolSettings::changes), and at the end of its [time](Self::hold_limit), until the request need
-    /// not wait. By default none must.
+    /// [changed](PoolSettings::changes), and at the end of its [time](Self::hold_limit), until the request
+    /// need not wait. By default none must.
     fn holds(&self, _: &PoolRequest<'_>, _: &dyn PoolMembers) -> bool {
         false
     }
@@ -60,8 +60,8 @@ pub trait PoolState: Send + Sync {
     }
 
     /// The member that must be asked instead, according to this reply. The number of members: the request is
-    /// given anew to the member that is named for it then, for which it may have to wait as well. By default no
-    /// reply redirects.
+    /// given anew to the member that is named for it then, for which it may have to wait as well. By default
+    /// no reply redirects.
     fn redirect(&self, _: &PoolRequest<'_>, _reply: &[u8], _: &dyn PoolMembers) -> Option<usize> {
         None
     }
@@ -78,8 +78,12 @@ pub trait PoolState: Send + Sync {
         None
     }
 
-    /// What it shares with the state that the pool has with other settings: requests of both are under way for
-    /// some time. By default nothing.
+    /// The pool has the members at these addresses now, and no others. The control thread says so several
+    /// times a second.
+    fn has_members(&self, _is_its: &dyn Fn(&str) -> bool) {}
+
+    /// What it shares with the state that the pool has with other settings: requests of both are under way
+    /// for some time. By default nothing.
     fn shared(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         None
     }
@@ -120,8 +124,8 @@ pub trait PoolState: Send + Sync {
         None
     }
 
-    /// The numbers of reads that had to see certain writes, by the role of the member that they were given to.
-    /// By default none have to.
+    /// The numbers of reads that had to see certain writes, by the role of the member that they were given
+    /// to. By default none have to.
     fn reads(&self) -> Vec<(Role, u64)> {
         Vec::new()
     }
@@ -174,8 +178,8 @@ pub struct OneWriter {
     pub read_wait: Duration,
     /// The greatest age of what a read sees that waits for nothing.
     pub read_age: Duration,
-    /// Is this proxy said to be the only one? Then reads are [`Strict`](super::Consistency::Strict) in place of
-    /// `Causal` while another one is seen.
+    /// Is this proxy said to be the only one? Then reads are [`Strict`](super::Consistency::Strict) in place
+    /// of `Causal` while another one is seen.
     pub is_only_proxy: bool,
 }
 

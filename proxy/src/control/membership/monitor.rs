@@ -27,6 +27,7 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(in crate::control) async fn watch_pools(proxy: Arc<Proxy>) {
     let mut watched: HashMap<(MemberId, u64), (Weak<Member>, JoinHandle<()>)> = HashMap::new();
     loop {
+        proxy.tell_members();
         let wanted = proxy.monitored();
         watched.retain(|id, (member, task)| {
             let is_same = |(other, _, question): &(Arc<Member>, usize, Monitor)| {
@@ -52,6 +53,17 @@ pub(in crate::control) async fn watch_pools(proxy: Arc<Proxy>) {
 }
 
 impl Proxy {
+    /// Tells the states of pools which members the pools have.
+    fn tell_members(&self) {
+        let rooms = self.rooms();
+        for pool in rooms.configuration.tree().stateful() {
+            if let Some(state) = &pool.pool.state {
+                let has_it = |address: &str| pool.members.iter().any(|member| member.address == address);
+                state.has_members(&has_it);
+            }
+        }
+    }
+
     /// The members that are monitored, with their positions in their pools and what they are asked.
     fn monitored(&self) -> Vec<(Arc<Member>, usize, Monitor)> {
         let rooms = self.rooms();
@@ -71,8 +83,8 @@ impl Proxy {
     }
 }
 
-/// Asks a member until the task is ended. Each answer, and each failure, goes to the state of its pool. `now`:
-/// the present time, since 1970, in µs.
+/// Asks a member until the task is ended. Each answer, and each failure, goes to the state of its pool.
+/// `now`: the present time, since 1970, in µs.
 pub async fn monitor(member: &Member, position: usize, question: &Monitor, now: &(dyn Fn() -> u64 + Sync)) {
     let Some(state) = &member.pool.state else {
         return;
@@ -93,8 +105,8 @@ pub async fn monitor(member: &Member, position: usize, question: &Monitor, now: 
     }
 }
 
-/// Waits until the next question is due, or there is a doubt about what the last one has told. Clients can raise
-/// doubts: they have a member asked more often, but not more often than that.
+/// Waits until the next question is due, or there is a doubt about what the last one has told. Clients can
+/// raise doubts: they have a member asked more often, but not more often than that.
 async fn pause(member: &Member, question: &Monitor) {
     sleep(LEAST).await;
     let rest = question.interval.saturating_sub(LEAST);

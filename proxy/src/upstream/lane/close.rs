@@ -3,7 +3,7 @@
 use crate::members::{Member, MemberId, PoolId};
 
 /// The moment at which an order closes a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Close {
     /// As soon as nothing waits on it and the server keeps nothing for a client there.
     WhenIdle,

@@ -35,7 +35,8 @@ impl Engine {
             let Some(lane) = self.servers.lanes.get_mut(id) else {
                 continue;
             };
-            lane.closes = Some(when);
+            // Of two orders the stronger one holds.
+            lane.closes = lane.closes.max(Some(when));
             let shared = &mut self.servers.by_member[lane.member.id.0 as usize].shared;
             if shared.get(lane.login) == Some(id) {
                 shared.unset(lane.login);

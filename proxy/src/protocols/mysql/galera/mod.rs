@@ -124,24 +124,14 @@ impl Galera {
         asked.class == Class::Read && self.nodes.has_reader() && !self.orders.is_held()
     }
 
-    fn has_writer(&self) -> bool {
-        self.nodes.writer() != 0
-    }
-
-    /// The position of the writer.
+    /// The position of the writer; `None`: there is none, or it is not known yet which member it is.
     fn writer(&self, members: &dyn PoolMembers) -> Option<usize> {
         let number = self.nodes.writer();
         if number == 0 {
             return None;
         }
         let is_writer = |member: MemberFacts<'_>| Word(member.noted.get()).number() == number;
-        let found = (0..members.count()).find(|&at| members.at(at).is_some_and(is_writer));
-        if found.is_none() {
-            // It is no member any more.
-            self.nodes.forget(number, &self.settings);
-            self.changes.note();
-        }
-        found
+        (0..members.count()).find(|&at| members.at(at).is_some_and(is_writer))
     }
 }
 
@@ -161,28 +151,28 @@ impl PoolState for Galera {
         // A read that begins anew while the writer moves may have turned out to write.
         let is_again = asked.request.is_again && self.nodes.is_moving() && !is_for_reads(asked);
         let must_write = !is_read || is_again;
-        if !self.has_writer() && (must_write || !self.nodes.has_reader()) {
+        let writer = self.writer(members);
+        if writer.is_none() && (must_write || !self.nodes.has_reader()) {
             return true;
         }
         // The server that has taken writes until now is asked for nothing.
         if is_read && self.nodes.is_moving() && !self.reading.has_candidate(asked, members) {
             return true;
         }
-        is_read && self.reading.waits(asked, self.writer(members), members)
+        is_read && self.reading.waits(asked, writer, members)
     }
 
     /// All wait for a writer as long. A read that waits for a reader is looked at before, and then goes to
     /// the writer: whether there is one may change in between, so that the first of the times ends no
     /// request.
     fn hold_limit(&self, asked: &PoolRequest<'_>) -> HoldLimit {
-        let time = self.settings.wait;
+        let (time, again) = match self.waits_for_reader(asked) {
+            true => (self.settings.wait.max(self.reading.wait()), self.reading.wait()),
+            false => (self.settings.wait, self.settings.wait),
+        };
         HoldLimit {
             time,
-            again: if self.waits_for_reader(asked) {
-                self.reading.wait()
-            } else {
-                time
-            },
+            again,
             ..HoldLimit::DEFAULT
         }
     }
@@ -297,7 +287,10 @@ impl PoolState for Galera {
         // A login, or a reply, may have failed because of the client that it is for.
         if is_gone && !of.is_up {
             match of.drains && failed.outcome == Outcome::Ejected {
-                true => self.nodes.drains(of, &self.settings),
+                true => {
+                    self.nodes.drains(of, &self.settings);
+                    self.changes.note();
+                }
                 false => self.note(of, Answer::Failed(failed.what.to_owned())),
             }
         }
@@ -306,6 +299,13 @@ impl PoolState for Galera {
 
     fn primary(&self, members: &dyn PoolMembers) -> Option<usize> {
         self.writer(members)
+    }
+
+    fn has_members(&self, is_its: &dyn Fn(&str) -> bool) {
+        self.nodes.retain(is_its, &self.settings);
+        if self.nodes.take_news() {
+            self.changes.note();
+        }
     }
 
     fn shared(&self) -> Option<Arc<dyn Any + Send + Sync>> {

@@ -15,8 +15,6 @@
 
 use std::time::{Duration, Instant};
 
-use crate::protocol::WriterWish;
-
 /// The longest time for the barrier of the new writer, behind the time for the former writer's connections to
 /// end.
 const PROVING: Duration = Duration::from_secs(2);
@@ -61,15 +59,25 @@ pub(super) enum Next {
 }
 
 impl PlannedMove {
-    /// Begins the move with this number to the server `to`. `limit`: the longest time that writes may wait.
-    pub(super) fn new(number: u64, wish: &WriterWish, to: u32, limit: Duration, now: Instant) -> Self {
-        let until = now + wish.within.min(limit / 2);
+    /// Begins the move with this number to the server `to`. `within`: the time for the former writer to be
+    /// empty, `limit`: the longest time that writes may wait. `earlier`: the move whose place it takes.
+    /// Writes wait since that, and it gets no further time.
+    pub(super) fn new(
+        number: u64,
+        to: u32,
+        (within, is_forced): (Duration, bool),
+        limit: Duration,
+        now: Instant,
+        earlier: Option<&Self>,
+    ) -> Self {
+        let until = now + within.min(limit / 2);
+        let until = earlier.map_or(until, |earlier| until.min(earlier.until.max(now)));
         Self {
             number,
             to,
             until,
             over: until + PROVING.min(limit / 4),
-            is_forced: wish.is_forced,
+            is_forced,
             step: Step::Begun,
         }
     }
@@ -79,14 +87,14 @@ impl PlannedMove {
         self.to
     }
 
-    /// Is this the move to that server? An order that repeats the one by which it has begun takes its place,
-    /// and gets no further time: writes wait since the first one.
-    pub(super) fn takes_over(&mut self, wish: &WriterWish, to: u32) -> bool {
-        if self.to != to {
-            return false;
+    /// Is this the move to that server? An order that repeats the one by which it has begun gets no further
+    /// time: writes wait since the first one.
+    pub(super) fn takes_over(&mut self, to: u32, is_forced: bool) -> bool {
+        let is_it = self.to == to;
+        if is_it {
+            self.is_forced = is_forced;
         }
-        self.is_forced = wish.is_forced;
-        true
+        is_it
     }
 
     /// The number of the move, for which connections to the former writer are to end when nothing is under
@@ -144,19 +152,14 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn wish(number: u64, is_forced: bool) -> WriterWish {
-        WriterWish {
-            number,
-            address: "10.0.0.1:3306".into(),
-            within: 5 * SECOND,
-            is_forced,
-        }
+    fn begun(number: u64, is_forced: bool, limit: Duration, begin: Instant) -> PlannedMove {
+        PlannedMove::new(number, 2, (5 * SECOND, is_forced), limit, begin, None)
     }
 
     #[test]
     fn the_new_writer_takes_writes_behind_a_barrier_that_began_when_the_former_one_was_empty() {
         let begin = Instant::now();
-        let mut moving = PlannedMove::new(3, &wish(7, false), 2, 20 * SECOND, begin);
+        let mut moving = begun(3, false, 20 * SECOND, begin);
         assert_eq!(moving.next(Some(begin + SECOND), begin + SECOND), Next::Wait);
         assert_eq!(
             (moving.begin_emptying(), moving.begin_emptying()),
@@ -184,21 +187,21 @@ mod tests {
     #[test]
     fn an_order_that_is_repeated_gets_no_further_time() {
         let begin = Instant::now();
-        let mut moving = PlannedMove::new(1, &wish(1, false), 2, 20 * SECOND, begin);
-        assert!(!moving.takes_over(&wish(2, false), 3), "another server");
-        assert!(moving.takes_over(&wish(2, true), 2));
-        assert_eq!(
-            moving.next(None, begin + 5 * SECOND),
-            Next::Close,
-            "it forces that one"
-        );
+        let mut moving = begun(1, false, 20 * SECOND, begin);
+        assert!(!moving.takes_over(3, false), "another server");
+        assert!(moving.takes_over(2, true));
+        let late = begin + 4 * SECOND;
+        let mut other = PlannedMove::new(2, 3, (5 * SECOND, true), 20 * SECOND, late, Some(&moving));
+        for moving in [&mut moving, &mut other] {
+            assert_eq!(moving.next(None, begin + 5 * SECOND), Next::Close);
+        }
     }
 
     #[test]
     fn a_move_takes_no_longer_than_its_time() {
         let begin = Instant::now();
         for (limit, is_forced) in [(5, false), (2, false), (5, true)] {
-            let mut moving = PlannedMove::new(1, &wish(1, is_forced), 2, 2 * limit * SECOND, begin);
+            let mut moving = begun(1, is_forced, 2 * limit * SECOND, begin);
             moving.begin_emptying();
             assert_eq!(moving.next(None, begin + limit * SECOND - SECOND / 2), Next::Wait);
             let late = moving.next(None, begin + limit * SECOND);
@@ -210,7 +213,7 @@ mod tests {
                     assert_eq!(moving.next(None, end), Next::Wait, "they end");
                     moving.closed(end);
                     assert_eq!(moving.next(Some(end + SECOND / 2), end + SECOND / 2), Next::Done);
-                    let mut late = PlannedMove::new(2, &wish(1, is_forced), 2, 2 * limit * SECOND, begin);
+                    let mut late = begun(2, is_forced, 2 * limit * SECOND, begin);
                     assert_eq!(late.next(None, begin + limit * SECOND), Next::Close);
                     assert!(matches!(late.next(None, begin + 8 * SECOND), Next::GiveUp(_)));
                 }

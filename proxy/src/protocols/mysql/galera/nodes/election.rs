@@ -12,8 +12,10 @@ use super::{
 };
 use crate::protocol::{OneWriter, WriterWish};
 
-/// Time for which a server is well before writes move back to it, and between two tries.
+/// Time for which a server is well before writes move back to it, and between the first two tries.
 pub(super) const FAILBACK: Duration = Duration::from_secs(10);
+/// The longest time between two tries.
+const LONGEST_REST: Duration = Duration::from_secs(600);
 /// Time for what is under way at a writer that brings another server up to date, is in maintenance, or
 /// drains. The first may keep what is committed there until it is done.
 const LEAVING: Duration = Duration::from_secs(5);
@@ -90,19 +92,29 @@ impl All {
         let wished = self.wished();
         if wished == Some(self.writer) {
             self.followed = Some(wish.number);
+            if self.moving.take().is_some() {
+                tracing::info!("the writer stays: it is well again");
+            }
             return self.writer;
         }
         let was_followed = self.followed == Some(wish.number);
         let Some((to, proved)) = self.able(wished, was_followed, now) else {
-            if self.moving.take().is_some() {
-                self.give_up(&wish, "the server that was to be it does not serve", now);
+            let is_read_only = |node: &Node| Some(node.number) == wished && node.status.is_read_only;
+            let is_unfit = !was_followed && self.nodes.values().any(is_read_only);
+            if self.moving.take().is_some() || is_unfit {
+                let why = match is_unfit {
+                    true => "the server that was to be it is read-only",
+                    false => "the server that was to be it does not serve",
+                };
+                self.give_up(&wish, why, now);
             }
             return self.writer;
         };
-        match self.go_on(&wish, (to, proved), settings, now) {
+        match self.go_on((wish.within, wish.is_forced), (to, proved), settings, now) {
             Next::Wait | Next::Close => self.writer,
             Next::Done => {
                 self.followed = Some(wish.number);
+                self.rest = Duration::ZERO;
                 to
             }
             Next::GiveUp(why) => {
@@ -117,21 +129,19 @@ impl All {
     /// failed, or no other one can be it.
     fn leave(&mut self, settings: &OneWriter, now: Instant) -> Option<u32> {
         let mut nodes = self.nodes.values();
-        nodes.find(|node| node.number == self.writer && node.leaves())?;
+        let leaving = nodes.find(|node| node.number == self.writer && node.leaves())?;
         let to = self.moving.as_ref().map(PlannedMove::to);
         let chosen = self
             .nodes
             .values()
             .find(|node| Some(node.number) == to && node.is_free_to_write());
-        let to = chosen.or_else(|| self.first(settings))?;
-        let wish = WriterWish {
-            number: 0,
-            address: String::new(),
-            within: LEAVING,
-            is_forced: true,
+        let Some(to) = chosen.or_else(|| self.first(settings)) else {
+            let stays = leaving.is_donor_at_most() && !leaving.drains;
+            self.moving = None;
+            return stays.then_some(self.writer);
         };
         let (number, proved) = (to.number, to.proved);
-        match self.go_on(&wish, (number, proved), settings, now) {
+        match self.go_on((LEAVING, true), (number, proved), settings, now) {
             Next::Wait | Next::Close => Some(self.writer),
             Next::Done => Some(number),
             Next::GiveUp(why) => {
@@ -145,20 +155,29 @@ impl All {
     /// barrier that it has answered, or begins it. Returns what the move has come to.
     fn go_on(
         &mut self,
-        wish: &WriterWish,
+        (within, is_forced): (Duration, bool),
         (to, proved): (u32, Option<Instant>),
         settings: &OneWriter,
         now: Instant,
     ) -> Next {
-        let is_under_way = self
-            .moving
+        let mut moving = self.moving.take();
+        if !moving
             .as_mut()
-            .is_some_and(|moving| moving.takes_over(wish, to));
-        if !is_under_way {
+            .is_some_and(|moving| moving.takes_over(to, is_forced))
+        {
             self.moves += 1;
             self.has_begun = true;
-            self.moving = Some(PlannedMove::new(self.moves, wish, to, settings.wait, now));
+            let (manner, earlier) = ((within, is_forced), moving.as_ref());
+            moving = Some(PlannedMove::new(
+                self.moves,
+                to,
+                manner,
+                settings.wait,
+                now,
+                earlier,
+            ));
         }
+        self.moving = moving;
         let moving = self.moving.as_mut();
         let next = moving.map_or(Next::Wait, |moving| moving.next(proved, now));
         match next {
@@ -189,7 +208,9 @@ impl All {
     fn give_up(&mut self, wish: &WriterWish, why: &'static str, now: Instant) {
         tracing::warn!(why, "the writer stays");
         if self.followed == Some(wish.number) {
-            self.rests = Some(now + FAILBACK);
+            // Writes wait for each try: there are fewer and fewer.
+            self.rest = (2 * self.rest).clamp(FAILBACK, LONGEST_REST);
+            self.rests = Some(now + self.rest);
             return;
         }
         self.wish = None;

@@ -12,6 +12,8 @@ mod election;
 mod node;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod workers;
 
 use std::{
     collections::BTreeMap,
@@ -73,6 +75,8 @@ struct All {
     /// The number of the order that was followed last, and the time before which it is not followed again.
     followed: Option<u64>,
     rests: Option<Instant>,
+    /// The time between the last two tries.
+    rest: Duration,
     /// No connection to the writer is left behind a move: none needs to be closed.
     was_emptied: bool,
     /// The number of an order that cannot be followed, and why, of which nobody was told; and that of the
@@ -129,11 +133,7 @@ impl Nodes {
         if let Some(moving) = &mut all.moving {
             moving.emptied(number, now);
         }
-        // The barrier is asked for now, and not when it is due.
-        let wished = all.wished();
-        if let Some(node) = wished.and_then(|number| all.nodes.values().find(|node| node.number == number)) {
-            node.noted.doubt();
-        }
+        all.doubt_next();
         self.decide(&mut all, settings);
     }
 
@@ -148,10 +148,17 @@ impl Nodes {
         self.writer.load(SeqCst)
     }
 
-    /// The server with this number has left the cluster.
-    pub(super) fn forget(&self, number: u32, settings: &OneWriter) {
+    /// Forgets all servers but those at these addresses, which are the pool's. What is known of others tells
+    /// nothing any more, as nobody asks them. What a former writer still does ends first.
+    pub(super) fn retain(&self, is_its: &dyn Fn(&str) -> bool, settings: &OneWriter) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.nodes.retain(|_, node| node.number != number);
+        if all.nodes.keys().all(|address| is_its(address)) {
+            return;
+        }
+        let writer = all.address_of(all.writer);
+        all.close(writer.filter(|address| !is_its(address)));
+        all.nodes.retain(|address, _| is_its(address));
+        self.has_news.store(true, SeqCst);
         self.decide(&mut all, settings);
     }
 
@@ -181,15 +188,18 @@ impl Nodes {
         }
         let is_moving = all.moving.is_some();
         let has_begun = std::mem::take(&mut all.has_begun);
-        if self.is_moving.swap(is_moving, SeqCst) != is_moving || has_begun || !all.closing.is_empty() {
-            self.has_news.store(true, SeqCst);
-        }
         all.had_writer |= writer != 0;
         all.nodes
             .values_mut()
-            .for_each(|node| node.take_role(writer, now));
-        let taking = if is_moving { 0 } else { writer };
-        self.writer.store(taking, SeqCst);
+            .for_each(|node| node.take_role(writer, !is_moving, now));
+        // Whoever sees no writer in between sees that it moves.
+        let was_moving = self.is_moving.load(SeqCst);
+        self.is_moving.store(is_moving || was_moving, SeqCst);
+        self.writer.store(if is_moving { 0 } else { writer }, SeqCst);
+        self.is_moving.store(is_moving, SeqCst);
+        if was_moving != is_moving || has_begun || !all.closing.is_empty() {
+            self.has_news.store(true, SeqCst);
+        }
         if let Some(moving) = all.moving.as_ref().filter(|_| has_begun) {
             let server = all.address_of(moving.to());
             tracing::info!(server, "the writer moves there: writes wait");
@@ -213,6 +223,7 @@ impl Nodes {
         {
             moving.closed(Instant::now());
         }
+        all.doubt_next();
         self.decide(&mut all, settings);
     }
 
@@ -283,6 +294,10 @@ impl Nodes {
         // One that was given up is taken back in this moment.
         all.wish = wish.filter(|wish| all.refused != Some(wish.number));
         let writer = all.writer;
+        if Word(of.noted.get()).number() == 0 {
+            // Requests may wait until it is known which member has the address, as one that has another name.
+            self.has_news.store(true, SeqCst);
+        }
         let node = all.node(of.address);
         (node.noted, node.is_up, node.drains) = (of.noted.clone(), of.is_up, of.drains);
         let proved = node.asked.filter(|_| answer == Answer::Proof(true));
@@ -369,6 +384,14 @@ impl All {
             let (writes, has_others) = (node.number == self.writer, is_only_proxy && self.others.may_be());
             let word = Word::new(node.number, node.serves(), writes, has_others);
             node.noted.set(word.0);
+        }
+    }
+
+    /// The server to which the writer moves is asked for its barrier now, and not when it is due.
+    fn doubt_next(&self) {
+        let to = self.moving.as_ref().map(PlannedMove::to);
+        if let Some(node) = self.nodes.values().find(|node| Some(node.number) == to) {
+            node.noted.doubt();
         }
     }
 

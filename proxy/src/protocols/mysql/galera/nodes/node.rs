@@ -59,6 +59,11 @@ impl Node {
         self.why_not.iter().all(is_gentle) && !self.status.is_read_only
     }
 
+    /// Is all well but that it brings another server up to date, or did so until now?
+    pub(super) fn is_donor_at_most(&self) -> bool {
+        self.why_not.iter().all(|why| *why == Reason::Donor)
+    }
+
     /// The reasons why it does not serve; empty if it does.
     pub(super) fn reasons(&self) -> Vec<Reason> {
         match self.why_not.is_empty() && !self.serves() {
@@ -101,10 +106,12 @@ impl Node {
         }
     }
 
-    /// Takes the role that it has where this server is the writer.
-    pub(super) fn take_role(&mut self, writer: u32, now: Instant) {
-        let role = match self.serves() {
-            true if self.number == writer => Role::Writer,
+    /// Takes the role that it has where this server is the writer, and takes writes now if it `is_taking`
+    /// them.
+    pub(super) fn take_role(&mut self, writer: u32, is_taking: bool, now: Instant) {
+        let is_writer = self.number == writer;
+        let role = match self.serves() || is_writer && is_taking {
+            true if is_writer => Role::Writer,
             true => Role::Reader,
             false => Role::Out,
         };

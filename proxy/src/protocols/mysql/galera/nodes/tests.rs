@@ -235,8 +235,14 @@ fn a_writer_that_is_no_member_any_more_is_followed() {
     let cluster = Cluster::new(2, WRITER);
     cluster.well(0, "a");
     assert_eq!(cluster.well(1, "b"), 1);
-    cluster.nodes.forget(1, &WRITER);
+    let is_its = |address: &str| address != "10.0.0.0:3306";
+    cluster.nodes.retain(&is_its, &WRITER);
     assert_eq!(cluster.nodes.writer(), 0);
+    assert_eq!(cluster.nodes.closing().as_deref(), Some("10.0.0.0:3306"));
+    cluster.prove(1);
+    assert_eq!(cluster.prove(1), 0, "what is under way there ends first");
+    cluster.close();
+    cluster.prove(1);
     assert_eq!(cluster.prove(1), 2);
 }
 
@@ -331,11 +337,18 @@ fn a_writer_that_is_to_do_something_else_is_followed_as_by_an_order() {
     assert_eq!(cluster.hear(2, Answer::Proof(true)), 3);
     assert_eq!(cluster.well(0, "a"), 3, "it stays");
 
-    // With nobody to follow it, it has failed.
+    // With nobody to follow it, it stays. In maintenance it has failed.
     let mut cluster = Cluster::new(2, WRITER);
     cluster.settings.wait = Duration::from_secs(10);
     cluster.well(0, "a");
     cluster.hear(0, Answer::Status(donor()));
+    assert_eq!((cluster.nodes.writer(), cluster.nodes.is_moving()), (1, false));
+    assert_eq!(cluster.nodes.role("10.0.0.0:3306").role, Role::Writer);
+    let maintained = Status {
+        why_not: vec![Reason::Maintenance],
+        ..named("a")
+    };
+    cluster.hear(0, Answer::Status(maintained));
     assert_eq!((cluster.nodes.writer(), cluster.nodes.is_moving()), (0, false));
     assert_eq!(cluster.nodes.closing().as_deref(), Some("10.0.0.0:3306"));
 
@@ -349,6 +362,41 @@ fn a_writer_that_is_to_do_something_else_is_followed_as_by_an_order() {
     cluster.hear(0, Answer::Status(named("a")));
     cluster.prove(0);
     assert_eq!(cluster.prove(0), 1);
+
+    // So it does if it is the one that is ordered.
+    cluster.wish = Some(WriterWish {
+        number: 1,
+        address: "10.0.0.0:3306".into(),
+        within: Duration::from_secs(5),
+        is_forced: false,
+    });
+    assert_eq!(cluster.hear(1, Answer::Proof(true)), 1);
+    cluster.hear(0, Answer::Status(donor()));
+    assert!(cluster.nodes.is_moving());
+    cluster.hear(0, Answer::Status(named("a")));
+    cluster.prove(0);
+    assert_eq!((cluster.prove(0), cluster.nodes.is_moving()), (1, false));
+}
+
+#[test]
+fn an_order_for_a_server_that_is_read_only_is_given_up() {
+    let mut cluster = Cluster::new(2, WRITER);
+    cluster.well(0, "a");
+    cluster.well(1, "b");
+    let read_only = Status {
+        is_read_only: true,
+        ..named("b")
+    };
+    cluster.hear(1, Answer::Status(read_only));
+    cluster.wish = Some(WriterWish {
+        number: 3,
+        address: "10.0.0.1:3306".into(),
+        within: Duration::from_secs(5),
+        is_forced: false,
+    });
+    assert_eq!(cluster.hear(0, Answer::Proof(true)), 1);
+    let given_up = cluster.nodes.take_given_up();
+    assert_eq!(given_up, Some((3, "the server that was to be it is read-only")));
 }
 
 #[test]
