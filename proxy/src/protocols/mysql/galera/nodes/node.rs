@@ -9,7 +9,8 @@ use super::super::{
 use crate::protocol::{Mark, MemberNote, OneWriter, OtherProxies, Role};
 
 /// The time for which an answer about other proxies holds. The server keeps the lock by which another proxy
-/// finds this one for [twice as long](super::super::others::ASK): a process that was frozen asks before it trusts.
+/// finds this one for [twice as long](super::super::others::ASK): a process that was frozen asks before it
+/// trusts.
 pub(super) const ALONE: Duration = Duration::from_secs(5);
 
 /// The state of a server.
