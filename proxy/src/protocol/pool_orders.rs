@@ -27,6 +27,8 @@ pub struct PoolOrders {
 struct Writer {
     last: u64,
     wish: Option<WriterWish>,
+    /// The number of the order of which somebody waits until it is followed.
+    awaited: Option<u64>,
     given_up: Option<(u64, String)>,
 }
 
@@ -59,22 +61,36 @@ impl PoolOrders {
         self.change(|writer| writer.wish.clone())
     }
 
-    /// Orders that the member at this address is the writer. Returns the number of the order.
-    pub fn order_writer(&self, address: &str, within: Duration, is_forced: bool) -> u64 {
+    /// Orders that the member at this address is the writer, and has others wait until that is
+    /// [settled](Self::settle_writer). Returns the number of the order.
+    ///
+    /// # Errors
+    /// An order for the member at that address is not settled yet.
+    pub fn order_writer(&self, address: &str, within: Duration, is_forced: bool) -> Result<u64, String> {
         self.change(|writer| {
+            let other = writer.wish.as_ref().filter(|wish| wish.address != address);
+            if let Some(other) = other.filter(|other| writer.awaited == Some(other.number)) {
+                return Err(other.address.clone());
+            }
             writer.last += 1;
+            writer.awaited = Some(writer.last);
             writer.wish = Some(WriterWish {
                 number: writer.last,
                 address: address.to_owned(),
                 within,
                 is_forced,
             });
-            writer.last
+            Ok(writer.last)
         })
     }
 
-    /// Takes the order with this number back, unless another one has taken its place. The writer that there is
-    /// stays it.
+    /// It is known what has become of the order with this number.
+    pub fn settle_writer(&self, number: u64) {
+        self.change(|writer| writer.awaited.take_if(|awaited| *awaited == number));
+    }
+
+    /// Takes the order with this number back, unless another one has taken its place. The writer that there
+    /// is stays it.
     pub fn end_writer(&self, number: u64) {
         self.change(|writer| {
             writer.wish.take_if(|wish| wish.number == number);
@@ -112,7 +128,12 @@ mod tests {
         assert_eq!((orders.is_held(), orders.writer()), (false, None));
         orders.hold(true);
         assert!(orders.is_held());
-        let order = |address| orders.order_writer(address, Duration::ZERO, false);
+        let give = |address| orders.order_writer(address, Duration::ZERO, false);
+        let order = |address| {
+            let number = give(address).unwrap();
+            orders.settle_writer(number);
+            number
+        };
         let address = || orders.writer().map(|wish| wish.address);
         let (first, second) = (order("a"), order("b"));
         assert_eq!(address().as_deref(), Some("b"));
@@ -129,5 +150,20 @@ mod tests {
         assert_eq!(address().as_deref(), Some("a"), "another one stands");
         orders.end_writer(third);
         assert_eq!(address(), None);
+    }
+
+    #[test]
+    fn of_two_orders_for_two_members_the_second_is_rejected_until_the_first_is_settled() {
+        let orders = PoolOrders::default();
+        let order = |address| orders.order_writer(address, Duration::ZERO, false);
+        assert_eq!(order("a"), Ok(1));
+        assert_eq!(order("b"), Err("a".into()));
+        assert_eq!(order("a"), Ok(2), "the same once more");
+        orders.settle_writer(1);
+        assert_eq!(order("b"), Err("a".into()), "another one waits");
+        orders.settle_writer(2);
+        assert_eq!(order("b"), Ok(3));
+        orders.end_writer(3);
+        assert_eq!(order("c"), Ok(4), "that was taken back");
     }
 }

@@ -43,10 +43,9 @@ fn two(test: impl Fn(&Proxy)) {
 /// Orders that this member is the pool to clients.
 fn order(proxy: &Proxy, member: usize) {
     let member = &proxy.members[member];
-    member
-        .pool
-        .orders
-        .order_writer(&member.address, Duration::ZERO, false);
+    let orders = &member.pool.orders;
+    let number = orders.order_writer(&member.address, Duration::ZERO, false);
+    orders.settle_writer(number.unwrap());
 }
 
 fn address(proxy: &Proxy, member: usize) -> SocketAddr {

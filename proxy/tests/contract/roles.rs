@@ -247,8 +247,10 @@ fn a_pool_is_held_and_its_writer_moves_by_order_without_an_error() {
             client.say("PUT k v\nWHO k at-writer\n").unwrap();
             proxy.has_read();
             assert_eq!(proxy.metrics().in_flight, 0, "what comes now waits");
-            pool.orders
+            let number = pool
+                .orders
                 .order_writer(&position.to_string(), Duration::ZERO, false);
+            pool.orders.settle_writer(number.unwrap());
             pool.orders.hold(false);
             pool.changes.note();
             assert_eq!(client.hear().unwrap(), "+");

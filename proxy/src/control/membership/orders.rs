@@ -56,8 +56,8 @@ pub enum OrderKind {
     Drain {
         /// The member.
         member: Arc<Member>,
-        /// Whether a connection that there was when it was ordered is still open, because a request is under way
-        /// on it or its server keeps something for a client.
+        /// Whether a connection that there was when it was ordered is still open, because a request is under
+        /// way on it or its server keeps something for a client.
         has_connections: Arc<AtomicBool>,
     },
     /// The pool's requests wait.
@@ -223,8 +223,8 @@ impl Proxy {
         Ok(())
     }
 
-    /// Orders that the requests of a pool wait, for this time or until that is taken back. No request waits for
-    /// longer than the pool's state allows.
+    /// Orders that the requests of a pool wait, for this time or until that is taken back. No request waits
+    /// for longer than the pool's state allows.
     ///
     /// # Errors
     /// There is no such pool, or it has not one writer.
@@ -234,8 +234,8 @@ impl Proxy {
         Ok(())
     }
 
-    /// Orders which member takes writes, for this time or until that is taken back, and waits until it does. An
-    /// order that is given up is taken back.
+    /// Orders which member takes writes, for this time or until that is taken back, and waits until it does.
+    /// An order that is given up is taken back.
     ///
     /// # Errors
     /// There is no such member, its pool has not one writer, the member cannot be it, the writer is about to
@@ -258,16 +258,20 @@ impl Proxy {
         if let Some(to) = moving.filter(|to| *to != member.address) {
             return Err(OrderError::Moving(pool.name.to_string(), to));
         }
-        let number = pool.orders.order_writer(&member.address, within, is_forced);
+        let moving = |to| OrderError::Moving(pool.name.to_string(), to);
+        let ordered = pool.orders.order_writer(&member.address, within, is_forced);
+        let number = ordered.map_err(moving)?;
         let kind = OrderKind::Writer {
             member: Arc::clone(&member),
             number,
         };
         self.put_in_force(&pool, kind, time);
-        match is_it {
+        let done = match is_it {
             true => Ok(()),
             false => self.wait_for_writer(&pool, &member, number, within).await,
-        }
+        };
+        pool.orders.settle_writer(number);
+        done
     }
 
     /// Waits until this member takes writes by the order with this number.
@@ -306,8 +310,8 @@ impl Proxy {
         roles(rooms.configuration.tree()).remove(&member.id)
     }
 
-    /// Takes the orders with this name for a pool back, of which a member's are those for that member. If there
-    /// is none, nothing changes.
+    /// Takes the orders with this name for a pool back, of which a member's are those for that member. If
+    /// there is none, nothing changes.
     ///
     /// # Errors
     /// There is no such pool or member.
@@ -363,8 +367,8 @@ impl Proxy {
         }
     }
 
-    /// Has all workers close the connections to this member when they are idle. The channel tells when that has
-    /// happened.
+    /// Has all workers close the connections to this member when they are idle. The channel tells when that
+    /// has happened.
     fn close_when_idle(&self, member: &Member) -> Receiver<()> {
         let (done, ended) = mpsc::channel();
         self.workers.order(|_| Order::Close {
