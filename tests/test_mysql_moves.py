@@ -1,6 +1,7 @@
 """Planned moves: another server takes the writes of a Galera cluster because an operator says so."""
 
 import contextlib
+import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -198,6 +199,20 @@ def test_of_two_moves_at_once_the_second_is_rejected(galera, door):
     assert door.writer() == first.name
 
 
+def test_of_two_orders_in_the_same_moment_one_is_rejected(galera, door):
+    with door.connect() as client, ThreadPoolExecutor(2) as threads:
+        client.begin()
+        client.query("INSERT INTO pairs VALUES (0, 0, 0, 'a')")
+        moving = {node.name: threads.submit(move, door, node) for node in others(galera, door)}
+        until(lambda: any(one.done() for one in moving.values()), "one is rejected")
+        client.commit()
+        answers = {name: one.result() for name, one in moving.items()}
+    [to] = [name for name, (status, _) in answers.items() if status == 200]
+    [(status, text)] = [answer for name, answer in answers.items() if name != to]
+    assert status == 422 and "just now" in text, text
+    assert door.writer() == to
+
+
 def test_the_order_stands_until_it_is_taken_back(galera, door):
     first, second = others(galera, door)
     assert move(door, first)[0] == 200
@@ -270,6 +285,24 @@ def test_a_transaction_at_a_server_that_has_another_name_now_holds_the_move_up(g
         client.commit()
         assert moving.result()[0] == 200
         assert rows(client, "SELECT DISTINCT server FROM pairs") == ((writer,),)
+
+
+def test_what_keeps_a_server_that_drains_is_printed(galera, door, command):
+    def drain(member, *words):
+        return command("mysql", "drain", "db", member, *words, "--admin", door.proxy.admin)
+
+    # At the address for reads alone, transactions are at readers.
+    with door.connect(1) as client:
+        client.begin()
+        assert rows(client, "SELECT a FROM t") == ((0,),)
+        until(lambda: door.in_use() == 1, "nobody else has a connection")
+        [at] = [row["address"] for row in door.members() if row["in_use"]]
+        drained = drain(at, "--within", "300ms")
+        assert drained.returncode == 1 and "still has 1 connections of sessions" in drained.stderr, drained
+        [session] = [line.split() for line in drained.stderr.splitlines()[1:] if at in line]
+        assert str(client.thread_id()) in session and "transaction" in session, drained
+        client.commit()
+    assert drain(at).returncode == 0
 
 
 @pytest.mark.parametrize("drained", ["writer", "reader"])
@@ -350,10 +383,29 @@ def test_the_command_line_moves_the_writer_and_drains_readers(galera, door, comm
     assert door.writer() == other.name
     assert mysql("writer", "db", "--end").returncode == 0
     assert door.proxy.http("/orders")[1] == "[]"
-    assert mysql("drain", "db", to.address).returncode == 0
-    until(lambda: door.proxy.member(to.address)["role"] == "out", "it drains")
+    drained = mysql("drain", "db", to.address)
+    assert (drained.returncode, drained.stdout) == (
+        0,
+        f"nothing is left at {to.address}: it can be stopped\n",
+    )
+    assert door.proxy.member(to.address)["role"] == "out"
+    for state, member, code in [
+        ("drained", to, 0),
+        ("writer", other, 0),
+        ("online", to, 1),
+        ("writer", to, 1),
+        ("drained", other, 1),
+    ]:
+        waited = mysql("show", "db", "--wait", f"{state}={member.address}", "--for", "200ms")
+        assert waited.returncode == code, (state, waited)
+        assert (f"pool db: writer {other.address}" in waited.stdout) == (code == 0), waited
+    assert f"{other.address} does not drain" in waited.stderr
     assert mysql("undrain", "db", to.address).returncode == 0
-    until(lambda: door.proxy.member(to.address)["role"] == "reader", "it serves again")
+    shown = mysql("show", "db", "--wait", f"online={to.address}", "--json")
+    [pool] = json.loads(shown.stdout)["pools"]
+    assert {row["address"]: row["role"] for row in pool["members"]}[to.address] == "reader", shown
+    unknown = mysql("show", "other")
+    assert unknown.returncode == 1 and "known are db" in unknown.stderr, unknown
     nobody = mysql("writer", "db", "nobody")
     assert nobody.returncode == 1 and "has no member `nobody`" in nobody.stderr, nobody
     which = mysql("writer", "db")

@@ -37,6 +37,43 @@ fn run(arguments: &[&str]) -> Run {
 }
 
 #[test]
+fn orders_for_servers_of_mysql_say_what_they_need() {
+    let cases: [(&[&str], &str); 9] = [
+        (&["writer", "db"], "<MEMBER>"),
+        (&["writer", "db", "a", "--end"], "cannot be used with"),
+        (
+            &["writer", "db", "a", "--within", "0s"],
+            "expected a time above 0, such as 5s",
+        ),
+        (&["drain", "db"], "<MEMBER>"),
+        (
+            &["drain", "db", "a", "--within", "soon"],
+            "expected a time above 0, such as 5s",
+        ),
+        (
+            &["show", "db", "--wait", "away=a"],
+            "expected online=MEMBER, writer=MEMBER or drained=MEMBER",
+        ),
+        (&["show", "--wait", "online=a"], "<POOL>"),
+        (&["show", "db", "--for", "5s"], "--wait"),
+        (
+            &["show", "db", "--admin", "127.0.0.1:1"],
+            "nobody answers at the admin port 127.0.0.1:1",
+        ),
+    ];
+    for (words, expected) in cases {
+        let answer = said(&[&["proxima", "mysql"], words].concat());
+        assert_eq!(answer.code, 1, "{words:?}: {answer:?}");
+        assert!(answer.err.contains(expected), "{words:?}: {}", answer.err);
+    }
+    let help = said(&["proxima", "mysql", "show", "--help"]).out;
+    assert!(
+        help.contains("proxima mysql show db --wait online=pxc-2"),
+        "{help}"
+    );
+}
+
+#[test]
 fn run_options_replace_parts_of_the_configuration() {
     let plain = run(&[]);
     assert_eq!(

@@ -36,10 +36,14 @@ class Door:
         """The server that takes writes."""
         return self.who(f"{WHO} FOR UPDATE")
 
+    def members(self):
+        """What `/mysql` says of each server."""
+        [pool] = json.loads(self.proxy.http("/mysql?pool=db")[1])["pools"]
+        return pool["members"]
+
     def in_use(self):
         """The number of connections to servers that sessions have."""
-        [pool] = json.loads(self.proxy.http("/mysql")[1])["pools"]
-        return sum(member["in_use"] for member in pool["members"])
+        return sum(member["in_use"] for member in self.members())
 
 
 def begin(proxima, folder, cluster, **options):

@@ -385,8 +385,8 @@ Examples:
     },
     /// Drop what is kept: of one key, of all keys that begin so, or of a whole rule
     ///
-    /// A reply that is being fetched meanwhile is not kept either. A single key is dropped in all rules, as by
-    /// a request that changes it.
+    /// A reply that is being fetched meanwhile is not kept either. A single key is dropped in all rules, as
+    /// by a request that changes it.
     #[command(after_help = "\
 Examples:
   proxima near drop maps map:eu
@@ -479,8 +479,8 @@ Examples:
     },
     /// Move the writes of a pool to another server, and wait until it takes them
     ///
-    /// New writes wait meanwhile, running transactions end, and the new writer first waits until it has what the
-    /// former one has acknowledged. Reads go on. The order stands until `--end`: the server takes writes
+    /// New writes wait meanwhile, running transactions end, and the new writer first waits until it has what
+    /// the former one has acknowledged. Reads go on. The order stands until `--end`: the server takes writes
     /// again when it comes back.
     #[command(after_help = "\
 Examples:
@@ -510,8 +510,8 @@ Examples:
     },
     /// Give a server nothing new, and wait until nothing is left there, so that it can be stopped
     ///
-    /// Sessions leave it when their transaction is over. What is left when the time is over is printed, and the
-    /// exit code is 1; the server drains all the same, until `undrain`.
+    /// Sessions leave it when their transaction is over. What is left when the time is over is printed, and
+    /// the exit code is 1; the server drains all the same, until `undrain`.
     #[command(after_help = "\
 Examples:
   proxima mysql drain db pxc-2 && systemctl stop mysql
@@ -554,8 +554,8 @@ Examples:
         at: AdminPort,
         /// Only this pool
         pool: Option<String>,
-        /// Wait until a server of the pool is online, takes writes, or drains and is empty; the exit code is 1
-        /// if it is not so in time
+        /// Wait until a server of the pool is online, takes writes, or drains and is empty; the exit code is
+        /// 1 if it is not so in time
         #[arg(long, value_name = "online|writer|drained=MEMBER", requires = "pool")]
         wait: Option<Awaited>,
         /// The longest time to wait

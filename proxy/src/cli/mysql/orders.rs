@@ -8,6 +8,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use super::{
     seen,
     sessions::{path, sessions_at},
+    wait::member_named,
 };
 use crate::cli::{
     Answer,
@@ -59,11 +60,9 @@ pub(super) fn drain(at: AdminPort, pool: &str, member: &str, limit: Duration) ->
 
 /// The sessions that have a connection to this member.
 fn left_at(at: AdminPort, pool: &str, member: &str) -> Option<String> {
-    let members = seen(at.clone(), pool).ok()?.members;
-    let found = members
-        .iter()
-        .find(|found| found.name == member || found.address == member)?;
     let path = path([("pool", Some(pool.to_owned()))]);
+    let seen = seen(at.clone(), pool).ok()?;
+    let found = member_named(member, &seen).ok()?;
     let all = serde_json::from_str(&get(at, &path).ok()?).ok()?;
     Some(sessions_at(&all, &found.address))
 }

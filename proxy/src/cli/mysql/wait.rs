@@ -65,7 +65,7 @@ impl Awaited {
 
     /// What is missing yet; `None`: it is so.
     fn missing(&self, pool: &MysqlPool) -> Result<Option<String>, WaitError> {
-        let member = self.member(pool)?;
+        let member = member_named(&self.member, pool)?;
         let role = member.role.as_ref().map(|role| role.role.as_str());
         let is_writer = role == Some(Role::Writer.name());
         let why_not = |what: &str| {
@@ -87,22 +87,26 @@ impl Awaited {
                 let left = member.in_use + member.queued + member.waiting;
                 (left > 0).then(|| {
                     format!(
-                        "still has {} connections of sessions, {} statements that wait for one and {} requests",
+                        "still has {} connections of sessions, {} statements that wait for one, {} requests",
                         member.in_use, member.queued, member.waiting
                     )
                 })
             }
         })
     }
+}
 
-    fn member<'a>(&self, pool: &'a MysqlPool) -> Result<&'a MysqlMember, WaitError> {
-        let has_it = |member: &&MysqlMember| member.name == self.member || member.address == self.member;
-        let mut found = pool.members.iter().filter(has_it);
-        match (found.next(), found.next()) {
-            (Some(member), None) => Ok(member),
-            (None, _) => Err(WaitError::NoMember(pool.name.clone(), self.member.clone())),
-            _ => Err(WaitError::Ambiguous(self.member.clone())),
-        }
+/// The member of the pool with this name or address.
+///
+/// # Errors
+/// No member has it, or several have.
+pub(super) fn member_named<'a>(name: &str, pool: &'a MysqlPool) -> Result<&'a MysqlMember, WaitError> {
+    let has_it = |member: &&MysqlMember| member.name == name || member.address == name;
+    let mut found = pool.members.iter().filter(has_it);
+    match (found.next(), found.next()) {
+        (Some(member), None) => Ok(member),
+        (None, _) => Err(WaitError::NoMember(pool.name.clone(), name.to_owned())),
+        _ => Err(WaitError::Ambiguous(name.to_owned())),
     }
 }
 
