@@ -193,6 +193,45 @@ def test_writes_go_on_at_another_server_when_the_writer_is_killed(galera_alone, 
     assert door.writer() == after
 
 
+def test_a_server_that_is_no_member_any_more_is_never_the_writer(galera_alone, before):
+    """It was well when a reload removed it, and comes first by name."""
+    door = before(galera_alone)
+    writer = door.writer()
+    killed, removed, left = sorted(galera_alone.nodes, key=lambda node: (node.name != writer, node.name))
+    servers = door.proxy.config["pools"]["db"]["servers"]
+    servers.remove(removed.address)
+    door.proxy.write(door.proxy.config)
+    assert door.proxy.reload()[0] == 200
+    with door.connect() as client:
+        client.query("UPDATE t SET a = 1")
+        killed.kill()
+        client.query("UPDATE t SET a = a + 1")
+        assert rows(client, "SELECT a FROM t") == ((2,),)
+    assert door.writer() == left.name
+
+
+@pytest.mark.parametrize("removed", ["writer", "all but a reader"])
+def test_a_writer_that_is_no_member_any_more_is_followed(galera, before, removed):
+    door = before(galera)
+    writer = door.writer()
+    [former] = [node.address for node in galera.nodes if node.name == writer]
+    servers = door.proxy.config["pools"]["db"]["servers"]
+    with door.connect() as client, door.connect() as bound:
+        bound.begin()
+        bound.query("UPDATE t SET a = 7")
+        servers.remove(former)
+        if removed != "writer":
+            servers.pop()
+        door.proxy.write(door.proxy.config)
+        assert door.proxy.reload()[0] == 200
+        # What was under way there has ended, so that it does not hold up what follows.
+        client.query("UPDATE t SET a = a + 1")
+        with pytest.raises(pymysql.err.MySQLError):
+            bound.commit()
+        assert rows(client, "SELECT a FROM t") == ((1,),)
+    assert door.writer() != writer
+
+
 def roles(door, cluster):
     """What `/members` says of each server: its role, and why it is out."""
     rows = [(node.name, door.proxy.member(node.address)) for node in cluster.nodes]
