@@ -1,11 +1,11 @@
 #!/bin/bash
-# Restarts the servers of a Galera pool in turn, and no client sees an error: the readers from the last name to the
-# first, and the writer last, when another server takes the writes.
+# Restarts the servers of a Galera pool in turn, and no client sees an error: the readers from the last name to
+# the first, and the writer last, when another server takes the writes.
 #
 #   rolling.sh POOL COMMAND...
 #
-# COMMAND gets the name of a server as `proxima mysql show` prints it, as its last argument, and ends when that was
-# restarted. With names that are hosts:
+# COMMAND gets the name of a server as `proxima mysql show` prints it, as its last argument, and ends when that
+# was restarted. With names that are hosts:
 #   rolling.sh db sh -c 'ssh "$0" systemctl restart mariadb'
 #
 # ADMIN    the admin ports of all proxies before the servers, with spaces between them; 127.0.0.1:9150

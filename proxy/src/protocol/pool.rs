@@ -104,9 +104,8 @@ pub trait PoolState: Send + Sync {
     fn closed(&self, _address: &str) {}
 
     /// The address of a member that is given nothing more that writes, with a number for that, which is named
-    /// once. Connections to it are to end, in every worker, when nothing is under way on them;
-    /// what waits for one there goes elsewhere. It is asked when the state has changed. By default there is
-    /// none.
+    /// once. Connections to it are to end, in every worker, when nothing is under way on them; what waits for
+    /// one there goes elsewhere. It is asked when the state has changed. By default there is none.
     fn emptying(&self) -> Option<(String, u64)> {
         None
     }

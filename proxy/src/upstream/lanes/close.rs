@@ -23,8 +23,8 @@ pub(in crate::upstream) struct Closing {
 }
 
 impl Engine {
-    /// Closes these connections, as far as there are any now. New requests open others. `done` is told when all
-    /// of them have ended.
+    /// Closes these connections, as far as there are any now. New requests open others. `done` is told when
+    /// all of them have ended.
     pub fn close_lanes(&mut self, closed: Closed, when: Close, done: Sender<()>) {
         let lanes = self.servers.lanes.iter();
         let lanes: Vec<LaneId> = lanes

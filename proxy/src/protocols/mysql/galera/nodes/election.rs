@@ -125,8 +125,8 @@ impl All {
     }
 
     /// The writer says that it is about to do something else, and still does what is under way there: writes
-    /// move to the first of the others, as by an order. Returns the number of the writer; `None`: it has
-    /// failed, or no other one can be it.
+    /// move to the first of the others, as by an order. A donor that nobody can follow stays the writer.
+    /// Returns the number of the writer; `None`: it has failed.
     fn leave(&mut self, settings: &OneWriter, now: Instant) -> Option<u32> {
         let mut nodes = self.nodes.values();
         let leaving = nodes.find(|node| node.number == self.writer && node.leaves())?;

@@ -253,7 +253,7 @@ impl Nodes {
         (node.asked, node.proof_asked) = (Some((mark, unix)), Some(Instant::now()));
     }
 
-    /// This server drains: writes move away, and nothing is cut off.
+    /// This server drains, as a request has found: if it takes writes, they move away.
     pub(super) fn drains(&self, of: &Answerer<'_>, settings: &OneWriter) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.node(of.address).drains = true;

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::protocol::{MemberNote, ReachedCount};
 
-const WRITER: OneWriter = OneWriter {
+pub(super) const WRITER: OneWriter = OneWriter {
     order: Vec::new(),
     wait: std::time::Duration::ZERO,
     reads: false,
@@ -75,6 +75,16 @@ impl Cluster {
 
     fn serves(&self, at: usize) -> bool {
         Word(self.noted[at].get()).serves()
+    }
+}
+
+/// The order with this number that the server `at` is the writer.
+fn ordered(number: u64, at: usize, within: Duration, is_forced: bool) -> WriterWish {
+    WriterWish {
+        number,
+        address: format!("10.0.0.{at}:3306"),
+        within,
+        is_forced,
     }
 }
 
@@ -259,12 +269,7 @@ fn a_planned_move_has_no_writer_until_the_former_one_is_empty_and_the_new_one_ha
         all.node(&format!("10.0.0.{at}:3306")).proof_asked = Some(Instant::now());
     };
     assert_eq!((cluster.nodes.writer(), writes()), (1, [true, false, false]));
-    cluster.wish = Some(WriterWish {
-        number: 4,
-        address: "10.0.0.2:3306".into(),
-        within: Duration::from_secs(5),
-        is_forced: false,
-    });
+    cluster.wish = Some(ordered(4, 2, Duration::from_secs(5), false));
     assert_eq!(cluster.hear(1, Answer::Proof(true)), 0, "writes wait");
     assert!(cluster.nodes.is_moving() && cluster.nodes.take_news());
     assert_eq!(writes(), [true, false, false], "what runs there may write");
@@ -363,13 +368,8 @@ fn a_writer_that_is_to_do_something_else_is_followed_as_by_an_order() {
     cluster.prove(0);
     assert_eq!(cluster.prove(0), 1);
 
-    // So it does if it is the one that is ordered.
-    cluster.wish = Some(WriterWish {
-        number: 1,
-        address: "10.0.0.0:3306".into(),
-        within: Duration::from_secs(5),
-        is_forced: false,
-    });
+    // The same holds if an order names it.
+    cluster.wish = Some(ordered(1, 0, Duration::from_secs(5), false));
     assert_eq!(cluster.hear(1, Answer::Proof(true)), 1);
     cluster.hear(0, Answer::Status(donor()));
     assert!(cluster.nodes.is_moving());
@@ -388,12 +388,7 @@ fn an_order_for_a_server_that_is_read_only_is_given_up() {
         ..named("b")
     };
     cluster.hear(1, Answer::Status(read_only));
-    cluster.wish = Some(WriterWish {
-        number: 3,
-        address: "10.0.0.1:3306".into(),
-        within: Duration::from_secs(5),
-        is_forced: false,
-    });
+    cluster.wish = Some(ordered(3, 1, Duration::from_secs(5), false));
     assert_eq!(cluster.hear(0, Answer::Proof(true)), 1);
     let given_up = cluster.nodes.take_given_up();
     assert_eq!(given_up, Some((3, "the server that was to be it is read-only")));
@@ -407,12 +402,7 @@ fn a_server_that_drains_is_not_made_the_writer_by_an_order() {
         cluster.well(at, name);
     }
     cluster.nodes.all.lock().unwrap().node("10.0.0.2:3306").is_up = false;
-    cluster.wish = Some(WriterWish {
-        number: 1,
-        address: "10.0.0.2:3306".into(),
-        within: Duration::from_secs(5),
-        is_forced: false,
-    });
+    cluster.wish = Some(ordered(1, 2, Duration::from_secs(5), false));
     assert_eq!(cluster.hear(1, Answer::Proof(true)), 1);
     assert!(!cluster.nodes.is_moving());
     cluster.hear(0, Answer::Failed("gone".into()));
@@ -427,12 +417,7 @@ fn an_order_that_was_given_up_is_not_followed_once_more() {
     cluster.settings.wait = Duration::from_secs(10);
     cluster.well(0, "a");
     cluster.well(1, "b");
-    cluster.wish = Some(WriterWish {
-        number: 1,
-        address: "10.0.0.1:3306".into(),
-        within: Duration::ZERO,
-        is_forced: false,
-    });
+    cluster.wish = Some(ordered(1, 1, Duration::ZERO, false));
     cluster.hear(0, Answer::Proof(true));
     assert!(cluster.nodes.take_given_up().is_some() && cluster.nodes.take_news());
     cluster.hear(0, Answer::Proof(true));
@@ -451,12 +436,7 @@ fn a_move_that_takes_too_long_is_given_up_or_cuts_off_what_is_left() {
         cluster.well(0, "a");
         cluster.well(1, "b");
         // There is no time at all.
-        cluster.wish = Some(WriterWish {
-            number: 1,
-            address: "10.0.0.1:3306".into(),
-            within: Duration::ZERO,
-            is_forced,
-        });
+        cluster.wish = Some(ordered(1, 1, Duration::ZERO, is_forced));
         let writer = cluster.hear(0, Answer::Proof(true));
         match is_forced {
             false => {

@@ -12,6 +12,7 @@ use std::{
 use super::{
     super::{answer::Status, word::Word},
     Nodes,
+    tests::WRITER,
 };
 use crate::{
     protocol::{Answerer, MemberNote, OneWriter, ReachedCount, WriterWish},
@@ -100,13 +101,8 @@ impl Model {
             nodes: Nodes::default(),
             noted: (0..SERVERS).map(|_| MemberNote::default()).collect(),
             settings: OneWriter {
-                order: Vec::new(),
                 wait: Duration::from_secs(3600),
-                reads: false,
-                donors: false,
-                read_wait: Duration::ZERO,
-                read_age: Duration::ZERO,
-                is_only_proxy: false,
+                ..WRITER
             },
             wish: None,
             orders: 0,
@@ -148,7 +144,7 @@ impl Model {
             self.term += 1;
             self.terms[position(&found.unwrap())] = self.term;
         }
-        // Who follows nobody may be who was it before.
+        // The server that was the writer before may be it again, in a new term.
         self.writer = now;
     }
 
