@@ -145,6 +145,7 @@ const ROWS: [(&str, &[&str]); 11] = [
             "Bulk.idle",
             "Clients.seat_queue",
             "Clients.table",
+            "Closed.Address",
             "Closing.lanes",
             "Dedicated.idle",
             "FullLogin.words",

@@ -22,6 +22,9 @@ const SESSION: [(&str, &str); 7] = [
 /// The connections and the prepared statements that it takes, in one row.
 const MOST: [(&str, &str); 1] = [("100000", "100000")];
 
+/// What the locks say by which proxies see each other: the proxy that asks is alone.
+const OTHERS: [(&str, &str); 1] = [("others", "0")];
+
 const STATUS: [(&str, &str); 3] = [
     ("wsrep_ready", "ON"),
     ("wsrep_cluster_status", "Primary"),
@@ -45,6 +48,7 @@ pub(super) fn answer(agreed: Capabilities, text: &[u8], out: &mut Vec<u8>) -> Re
             b"SELECT 1" => answer.value("1", "1", more),
             b"SELECT @@max_connections, @@max_prepared_stmt_count" => answer.table(&MOST, more),
             b"SELECT @@wsrep_on" => answer.value("@@wsrep_on", "1", more),
+            _ if statement.starts_with(b"SELECT 'others', ") => answer.table(&OTHERS, more),
             _ if statement.starts_with(b"SHOW GLOBAL STATUS ") => answer.table(&STATUS, more),
             _ if statement.starts_with(b"SHOW GLOBAL VARIABLES ") => answer.table(&VARIABLES, more),
             // Setting a variable to its own value is reported as a change.
