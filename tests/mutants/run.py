@@ -52,12 +52,21 @@ def prepare():
     if not SOURCES.exists():
         done = run(["git", "worktree", "add", "--detach", SOURCES, "HEAD"], cwd=ROOT)
         assert done.returncode == 0, done.stdout
-    listed = run(["git", "ls-files", "-z"], cwd=ROOT).stdout.split("\0")
-    for name in filter(None, listed):
-        ours, theirs = ROOT / name, SOURCES / name
-        if ours.is_file() and not (theirs.is_file() and theirs.read_bytes() == ours.read_bytes()):
-            theirs.parent.mkdir(parents=True, exist_ok=True)
-            theirs.write_bytes(ours.read_bytes())
+    ours, theirs = names(ROOT), names(SOURCES, "--cached", "--others", "--exclude-standard")
+    for name in ours:
+        source, copy = ROOT / name, SOURCES / name
+        if source.is_file() and not (copy.is_file() and copy.read_bytes() == source.read_bytes()):
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(source.read_bytes())
+    # What an earlier run had and this worktree does not would be built too.
+    for name in theirs:
+        if not (ROOT / name).is_file():
+            (SOURCES / name).unlink(missing_ok=True)
+
+
+def names(worktree, *which):
+    """The names of the files that git lists there."""
+    return [*filter(None, run(["git", "ls-files", "-z", *which], cwd=worktree).stdout.split("\0"))]
 
 
 def built():
