@@ -358,6 +358,55 @@ def test_a_setting_that_fails_lets_no_statement_run_without_it_and_answers_no_ot
     assert failed
 
 
+def test_a_setting_that_a_server_was_never_told_is_awaited_before_the_statement(mysql_pair, lying, name):
+    def answer(packet):
+        if packet.startswith(b"\3SET SESSION group_concat_max_len=7"):
+            return error_packet(1231, "Variable 'group_concat_max_len' can't be set to the value of '7'")
+
+    with Turns(lying(answer), mysql_pair[0], name) as turns:
+        rows(turns.first, "SET group_concat_max_len = 7")
+        turns.next()
+        rows(turns.second, "INSERT INTO t (a) VALUES (1)")
+        turns.next()
+        assert error(turns.first, "INSERT INTO t (a) VALUES (2)") == 1231
+    assert of(mysql_pair[0], name, "SELECT a FROM t") == [(1,)], "it has not run in another state"
+
+
+def bound(shared):
+    """The number of sessions that a transaction binds."""
+    return shared.proxy.metric("sessions", protocol="mysql", state="transaction")
+
+
+def test_without_autocommit_a_statement_binds_also_where_its_server_tells_of_no_transaction(shared, name):
+    """It keeps a lock on the table, whose engine knows no transactions, until one ends."""
+    shared.writer.run(f"CREATE TABLE {name}.aside (a INT) ENGINE = MEMORY")
+    with connect(shared.address, database=name) as client:
+        rows(client, "SET autocommit = 0")
+        assert bound(shared) == 0
+        rows(client, "SELECT * FROM aside")
+        assert bound(shared) == 1
+        rows(client, "COMMIT")
+        assert bound(shared) == 0
+
+
+def test_a_session_that_is_reset_is_bound_no_longer(client):
+    client.query("SET @own = 'mine'")
+    assert b"writer" in client.query(WHO), "a user variable keeps it at its connection"
+    client.ask(raw.RESET_CONNECTION)
+    assert b"reader" in client.query(WHO)
+    client.query("BEGIN")
+    assert b"writer" in client.query(WHO)
+    client.ask(raw.RESET_CONNECTION)
+    assert b"reader" in client.query(WHO)
+
+
+def test_a_session_that_is_reset_is_not_shown_what_it_has_left_before(client):
+    client.query("INSERT IGNORE INTO t (a) VALUES ('no number')")
+    time.sleep(KEEPS)
+    client.ask(raw.RESET_CONNECTION)
+    assert b"Incorrect" not in client.query("SHOW WARNINGS")
+
+
 NARROWS = (
     "SET session_track_system_variables = 'autocommit,character_set_client,character_set_connection,"
     "character_set_results,time_zone,tx_isolation', session_track_schema = 1, NAMES utf8mb4"
