@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,6 +10,7 @@ import pytest
 
 from harness import SOAK, until
 from harness.galera import rows
+from harness.galera_door import clients
 
 pytestmark = [pytest.mark.either_io, pytest.mark.timeout(300)]
 
@@ -32,28 +32,6 @@ def others(cluster, door):
     """The servers that take no writes, by name."""
     writer = door.writer()
     return [node for node in cluster.nodes if node.name != writer]
-
-
-@contextlib.contextmanager
-def clients(door, work, count):
-    """Clients that do this all the time, and each tell what they have done. The first error ends the test."""
-    ended, done = threading.Event(), []
-
-    def go_on(number):
-        with door.connect() as client:
-            turn = 0
-            while not ended.is_set():
-                done.append(work(client, number, turn))
-                turn += 1
-
-    with ThreadPoolExecutor(count) as threads:
-        running = [threads.submit(go_on, number) for number in range(count)]
-        try:
-            yield done
-        finally:
-            ended.set()
-        for client in running:
-            client.result()
 
 
 @pytest.fixture
@@ -410,3 +388,22 @@ def test_the_command_line_moves_the_writer_and_drains_readers(galera, door, comm
     assert nobody.returncode == 1 and "has no member `nobody`" in nobody.stderr, nobody
     which = mysql("writer", "db")
     assert which.returncode == 1 and "<MEMBER>" in which.stderr, which
+
+
+def test_each_server_says_which_sessions_have_connections_to_it_and_why(door):
+    def kept():
+        """By server: the sessions that have a connection, by what binds them."""
+        return {
+            member["role"]: {row["state"]: (row["count"], row["seconds"]) for row in member["sessions"]}
+            for member in door.members()
+        }["writer"]
+
+    with door.connect() as bound, door.connect() as other:
+        bound.query("CREATE TEMPORARY TABLE own (a INT)")
+        until(lambda: kept().get("temporary_tables", (0, 0.0))[1] > 0.2, "it has its connection since then")
+        other.begin()
+        other.query("INSERT INTO pairs VALUES (0, 0, 0, '')")
+        found = kept()
+        assert (found["temporary_tables"][0], found["transaction"][0]) == (1, 1)
+        other.rollback()
+    until(lambda: "temporary_tables" not in kept(), "it has left")

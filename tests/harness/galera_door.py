@@ -1,6 +1,9 @@
 """A proxy before a Galera cluster, with a listener for each way to serve it."""
 
+import contextlib
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pymysql
 
@@ -74,3 +77,25 @@ def another(proxima, folder, cluster, workers=2, listeners=(), users=(), **keys)
     pool |= {"servers": [node.address for node in cluster.nodes], "galera": True, **keys}
     proxy = proxima({"workers": workers, "listeners": listeners, "pools": {"db": pool}})
     return Door(proxy, account)
+
+
+@contextlib.contextmanager
+def clients(door, work, count):
+    """Clients that do this all the time, and each tell what they have done. The first error ends the test."""
+    ended, done = threading.Event(), []
+
+    def go_on(number):
+        with door.connect() as client:
+            turn = 0
+            while not ended.is_set():
+                done.append(work(client, number, turn))
+                turn += 1
+
+    with ThreadPoolExecutor(count) as threads:
+        running = [threads.submit(go_on, number) for number in range(count)]
+        try:
+            yield done
+        finally:
+            ended.set()
+        for client in running:
+            client.result()

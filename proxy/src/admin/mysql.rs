@@ -1,6 +1,10 @@
 //! `/mysql`: the pools of MySQL servers, and who takes writes in each.
 
-use std::{collections::BTreeMap, sync::Arc, time::Instant};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Instant,
+};
 
 use axum::{
     Json,
@@ -12,7 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Shared, query::Query, role::RoleRow};
 use crate::{
+    client::SessionQuery,
     control::{MemberView, Proxy},
+    members::MemberId,
     protocol::{Protocol, Role},
     protocols::Mysql,
 };
@@ -66,6 +72,21 @@ pub struct MysqlMember {
     pub queued: u64,
     /// Requests that it has not answered.
     pub waiting: u64,
+    /// The sessions that have a connection to it, by what binds them. Of very many those are counted that have
+    /// theirs longest.
+    #[serde(default)]
+    pub sessions: Vec<BoundSessions>,
+}
+
+/// Sessions that have a connection to a server for the same reason.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct BoundSessions {
+    /// The reason, in a word.
+    pub state: String,
+    /// Their number.
+    pub count: u64,
+    /// Seconds for which the first of them has its connection.
+    pub seconds: f64,
 }
 
 /// `pool`: only that one.
@@ -98,7 +119,14 @@ pub(super) async fn show(State(proxy): Shared, RawQuery(query): RawQuery) -> Res
 )]
 fn pools(proxy: &Proxy) -> Vec<MysqlPool> {
     let (metrics, view, now) = (proxy.metrics(), proxy.view(), Instant::now());
-    let row = |found: &MemberView| {
+    let mut known = BTreeSet::new();
+    let mut bound = BTreeMap::new();
+    for pool in view.members.iter().map(|found| &found.member.pool) {
+        if known.insert(Arc::clone(&pool.name)) {
+            bound.extend(bound_in(proxy, &pool.name));
+        }
+    }
+    let mut row = |found: &MemberView| {
         let member = &found.member;
         let counted = metrics.members.get(member.id.0 as usize);
         MysqlMember {
@@ -113,6 +141,7 @@ fn pools(proxy: &Proxy) -> Vec<MysqlPool> {
             idle: counted.map_or(0, |metrics| metrics.dedicated_idle),
             queued: counted.map_or(0, |metrics| metrics.dedicated_queued),
             waiting: counted.map_or(0, |metrics| metrics.waiting),
+            sessions: bound.remove(&member.id).unwrap_or_default(),
         }
     };
     let mut pools: BTreeMap<Arc<str>, Vec<MysqlMember>> = BTreeMap::new();
@@ -138,4 +167,32 @@ fn pools(proxy: &Proxy) -> Vec<MysqlPool> {
         }
     };
     pools.into_iter().map(pool).collect()
+}
+
+/// The sessions that have a connection to each member of this pool.
+fn bound_in(proxy: &Proxy, pool: &str) -> BTreeMap<MemberId, Vec<BoundSessions>> {
+    let all = SessionQuery {
+        protocol: Mysql::PLAIN.name(),
+        user: None,
+        state: None,
+        pool: Some(pool.to_owned()),
+    };
+    let mut found: BTreeMap<MemberId, Vec<BoundSessions>> = BTreeMap::new();
+    for (_, facts) in proxy.sessions(all).sessions {
+        let Some(lane) = &facts.lane else { continue };
+        let seconds = lane.owned.0 as f64 / 1e6;
+        let rows = found.entry(lane.member.id).or_default();
+        match rows.iter_mut().find(|row| row.state == facts.state) {
+            Some(row) => {
+                row.count += 1;
+                row.seconds = row.seconds.max(seconds);
+            }
+            None => rows.push(BoundSessions {
+                state: facts.state.to_owned(),
+                count: 1,
+                seconds,
+            }),
+        }
+    }
+    found
 }

@@ -134,6 +134,7 @@ mod tests {
             idle: 1,
             queued: 0,
             waiting: 1,
+            sessions: Vec::new(),
         }
     }
 
