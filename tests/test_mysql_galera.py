@@ -11,7 +11,7 @@ import pytest
 
 from harness import TRIES, ports, until
 from harness.galera import rows
-from harness.galera_door import WHO
+from harness.galera_door import WHO, clients
 
 pytestmark = [pytest.mark.either_io, pytest.mark.timeout(300)]
 
@@ -361,3 +361,58 @@ def test_a_reader_that_has_waited_in_vain_serves_nobody_until_it_has_caught_up(g
             until(lambda: member()["role"] == "reader", "it has caught up")
     finally:
         held.run(f"SET GLOBAL wsrep_provider_options = '{usual}'")
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        (None, None),
+        ("SET GLOBAL wsrep_reject_queries = 'ALL'", "SET GLOBAL wsrep_reject_queries = 'NONE'"),
+        ("SET GLOBAL read_only = ON", "SET GLOBAL read_only = OFF"),
+    ],
+    ids=["is stopped", "rejects queries", "becomes read-only"],
+)
+def test_a_writer_that_serves_no_longer_is_not_seen_outside_of_transactions(galera_alone, before, begin, end):
+    door = before(galera_alone)
+    writer = door.writer()
+    [node] = [node for node in galera_alone.nodes if node.name == writer]
+    with door.connect() as client:
+        client.query("CREATE TABLE pairs (client INT, turn INT, half INT)")
+
+    in_doubt = []
+
+    def inserts(client, number, turn):
+        try:
+            client.query(f"INSERT INTO pairs VALUES ({number}, {turn}, 0), ({number}, {turn}, 1)")
+        except pymysql.err.MySQLError as error:
+            # It has left its cluster in the midst of a commit.
+            assert error.args[0] == 1180 and begin is None, error
+            in_doubt.append((number, turn))
+            return number, turn
+        count = f"SELECT COUNT(*) FROM pairs WHERE client = {number} AND turn = {turn}"
+        assert rows(client, count) == ((2,),)
+        return number, turn
+
+    def more():
+        already = len(done)
+        until(lambda: len(done) > already + 100, "they go on")
+
+    with clients(door, inserts, 8) as done:
+        more()
+        with node.connect() as direct:
+            if begin:
+                direct.query(begin)
+            else:
+                node.stop()
+            more()
+            if end:
+                direct.query(end)
+            more()
+    assert door.writer() != writer
+    with door.connect() as client:
+        stored = rows(client, "SELECT client, turn FROM pairs")
+    told = [one for one in done if one not in in_doubt]
+    known = [row for row in stored if row not in in_doubt]
+    assert sorted(known) == sorted(2 * told), "acknowledged is stored, and nothing twice"
+    assert all(stored.count(one) in (0, 2) for one in in_doubt)
+    assert door.proxy.metric("pool_retries_total", pool="db", reason="rejected") > 0

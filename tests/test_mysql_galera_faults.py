@@ -346,3 +346,21 @@ def test_a_pool_says_how_fresh_reads_are_where_the_listener_says_nothing(
         wait_for_reader(client)
         found = rows(client, "SHOW TABLES LIKE 'only_here'")
         assert found == ([("only_here",)] if expected == "eventual" else [])
+
+
+def test_a_server_of_another_cluster_than_the_writers_is_not_read(before, mysql_pair, name):
+    """It says that all is well, and its barriers succeed: it has what its own cluster has."""
+    first, second = mysql_pair
+    says = {"wsrep_cluster_state_uuid": "one"}
+    nodes = [Between(first.address, galera("first", wsrep_cluster_state_uuid="one"))]
+    nodes += [Between(second.address, lambda packet: galera("second", **says)(packet))]
+    proxy = before(*nodes)
+    with connect(proxy.address, database=name) as client:
+        wait_for_reader(client)
+        says["wsrep_cluster_state_uuid"] = "another"
+        until(lambda: proxy.member(nodes[1].address)["role"] == "out", "it is out")
+        assert "another cluster" in proxy.member(nodes[1].address)["role_why"]
+        assert proxy.metric("member_out", member=nodes[1].address, reason="other_cluster") == 1
+        assert {value(client, WHO) for _ in range(10)} == {"first"}
+        says["wsrep_cluster_state_uuid"] = "one"
+        wait_for_reader(client)

@@ -105,12 +105,13 @@ impl Clients {
 
 impl Engine {
     /// Serves a request on a lane of the client's own. `before`: requests to be sent first, whose replies no
-    /// client gets.
+    /// client gets. `follows`: the tree decides, whatever lane the client has.
     pub(super) fn dedicate(
         &mut self,
         id: ClientId,
         request: &Request,
         (before, message): (&[u8], &[u8]),
+        follows: bool,
         input: &Input<'_>,
     ) {
         let Some(client) = self.clients.table.get(id) else {
@@ -151,7 +152,7 @@ impl Engine {
             ..request.behind(before.len())
         };
         match own {
-            Some(member) if !has_key => {
+            Some(member) if !has_key && !follows => {
                 let Some(client) = self.clients.table.get_mut(id) else {
                     return;
                 };
@@ -168,7 +169,7 @@ impl Engine {
 
     /// The client's next request needs nothing that the server keeps on the client's lane: any lane will do
     /// for it.
-    pub(super) fn leave_lane(&mut self, id: ClientId) {
+    pub(crate) fn leave_lane(&mut self, id: ClientId) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };

@@ -88,6 +88,7 @@ impl Engine {
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = protocol.plan(session, request, message, &mut answer);
         let leaves = std::mem::take(&mut session.leaves_lane) && is_idle;
+        let follows = std::mem::take(&mut session.follows_tree);
         if std::mem::take(&mut session.has_named_library) {
             self.metrics.libraries.count(protocol.library(session));
         }
@@ -125,7 +126,7 @@ impl Engine {
             Plan::Everywhere => self.spread_everywhere(id, request, message, input),
             Plan::Visit => self.visit(id, request, message, input),
             Plan::Route => self.route(id, request, message, input),
-            Plan::Dedicated => self.dedicate(id, request, (&answer, message), input),
+            Plan::Dedicated => self.dedicate(id, request, (&answer, message), follows, input),
             Plan::Alone if input.tree.reach_of(usize::from(listener)).is_one => {
                 self.spread_everywhere(id, request, message, input);
             }

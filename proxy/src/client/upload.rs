@@ -162,6 +162,7 @@ impl Engine {
         session.reach = self.tree.reach_of(usize::from(client.listener));
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = client.protocol.plan(session, request, rest, &mut answer);
+        session.follows_tree = false;
         if std::mem::take(&mut session.leaves_lane) {
             self.leave_lane(id);
         }

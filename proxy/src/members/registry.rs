@@ -410,6 +410,8 @@ fn one_writer(spec: &OneWriterSpec) -> OneWriter {
         donors: spec.donors,
         read_wait: spec.read_wait,
         read_age: spec.read_age,
+        failback: spec.failback,
+        conflict_retries: spec.conflict_retries,
         is_only_proxy: spec.is_only_proxy(),
     }
 }

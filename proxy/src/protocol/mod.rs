@@ -76,7 +76,7 @@ pub use self::{
     plan::Plan,
     pool::{
         Answerer, HoldLimit, MemberFacts, Monitor, OneWriter, PoolMembers, PoolQuestion, PoolRequest,
-        PoolSettings, PoolState, Replier,
+        PoolSettings, PoolState, Replier, Tried,
     },
     pool_changes::{PoolChanges, Wakers},
     pool_orders::{PoolOrders, WriterWish},

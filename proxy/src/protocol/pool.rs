@@ -5,8 +5,8 @@ use std::{any::Any, sync::Arc, time::Duration};
 use proxima_wire::message::{Class, Request};
 
 use super::{
-    Credentials, Failed, MemberNote, OtherProxies, PoolChanges, PoolCount, PoolOrders, ReachedCount, Role,
-    RoleStatus, ServerAnswer, Session,
+    Credentials, Failed, Fate, MemberNote, OtherProxies, PoolChanges, PoolCount, PoolOrders, ReachedCount,
+    Role, RoleStatus, ServerAnswer, Session,
 };
 
 /// State of one pool: a map of slots, roles of members, a clock. It is made from the pool's settings, made
@@ -62,9 +62,12 @@ pub trait PoolState: Send + Sync {
     /// The member that must be asked instead, according to this reply. The number of members: the request is
     /// given anew to the member that is named for it then, for which it may have to wait as well. By default
     /// no reply redirects.
-    fn redirect(&self, _: &PoolRequest<'_>, _reply: &[u8], _: &dyn PoolMembers) -> Option<usize> {
+    fn redirect(&self, _: &PoolRequest<'_>, _reply: &[u8], _: Tried, _: &dyn PoolMembers) -> Option<usize> {
         None
     }
+
+    /// A request of this class is given to a server once more, behind this reply or a failure with this fate.
+    fn sent_again(&self, _: Class, _answer: Result<&[u8], Fate>) {}
 
     /// A request has failed at this member. Returns whether it may be given anew to the member that is named
     /// for it then, for which it may have to wait as well. By default it may not.
@@ -129,6 +132,12 @@ pub trait PoolState: Send + Sync {
         Vec::new()
     }
 
+    /// The numbers of requests that were given to a server once more, by a word for the reason. By default
+    /// none are counted.
+    fn retries(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
     /// What is known of other proxies before the same members. `None`: it makes no difference, as by default.
     fn others(&self) -> Option<OtherProxies> {
         None
@@ -139,6 +148,15 @@ pub trait PoolState: Send + Sync {
     fn monitors(&self) -> Vec<Monitor> {
         Vec::new()
     }
+}
+
+/// The servers that a request was given to so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// Their number.
+    pub count: u32,
+    /// The position of the last one, if a reply has [named](PoolState::redirect) it.
+    pub last: Option<usize>,
 }
 
 /// The settings from which a pool's state is made.
@@ -177,6 +195,10 @@ pub struct OneWriter {
     pub read_wait: Duration,
     /// The greatest age of what a read sees that waits for nothing.
     pub read_age: Duration,
+    /// Time for which a member is well before writes move back to it; `None`: they do not.
+    pub failback: Option<Duration>,
+    /// How often a statement is given to the writer again that was rolled back by a conflict with another one.
+    pub conflict_retries: u32,
     /// Is this proxy said to be the only one? Then reads are [`Strict`](super::Consistency::Strict) in place
     /// of `Causal` while another one is seen.
     pub is_only_proxy: bool,

@@ -11,7 +11,7 @@ use std::sync::{
     atomic::{AtomicU32, AtomicU64, Ordering::SeqCst},
 };
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, futures::Notified};
 
 /// A count of what has happened in a pool. It stays with the pool when that gets other settings.
 #[derive(Clone, Debug, Default)]
@@ -75,9 +75,9 @@ impl MemberNote {
         self.0.1.notify_waiters();
     }
 
-    /// Waits until there is a [doubt](Self::doubt).
-    pub async fn is_doubted(&self) {
-        self.0.1.notified().await;
+    /// Is ready when there was a [doubt](Self::doubt) since this call.
+    pub fn doubted(&self) -> Notified<'_> {
+        self.0.1.notified()
     }
 }
 

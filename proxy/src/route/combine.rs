@@ -123,6 +123,7 @@ impl Engine {
         let mut scratch = [0; 250];
         let query = walk.query(walk.key(&mut scratch), self.facts.start + self.now);
         let query = query.of(&walk, &self.clients);
+        let class = query.class;
         let missed;
         let answer = match answer {
             // The protocol knows better than the reply's form whether anything was there.
@@ -172,6 +173,7 @@ impl Engine {
             flight.tried = tried;
             flight.request.is_again = true;
             self.metrics.failovers += 1;
+            handle.goes_on_behind(class, answer);
             return self.resend(id, node, child_of(id, tried.child));
         }
         let (parent, answers) = (flight.parent, std::mem::take(&mut flight.answers));

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use proxima::protocol::{HoldLimit, PoolMembers, PoolRequest, PoolState, Protocols};
+use proxima::protocol::{HoldLimit, PoolMembers, PoolRequest, PoolState, Protocols, Tried};
 
 use crate::{
     client::Client,
@@ -66,7 +66,13 @@ impl PoolState for Places {
         true
     }
 
-    fn redirect(&self, asked: &PoolRequest<'_>, reply: &[u8], members: &dyn PoolMembers) -> Option<usize> {
+    fn redirect(
+        &self,
+        asked: &PoolRequest<'_>,
+        reply: &[u8],
+        _: Tried,
+        members: &dyn PoolMembers,
+    ) -> Option<usize> {
         let place = str::from_utf8(reply).ok()?.strip_prefix("~ moved ")?.trim_end();
         let found = position(members, place)?;
         self.known

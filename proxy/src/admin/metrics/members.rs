@@ -57,6 +57,7 @@ pub(super) fn members(view: &View, metrics: &Metrics, page: &mut Page) {
     requests(&members, metrics, page);
     durations(&members, metrics, page);
     reads(&members, page);
+    retries(&members, page);
     other_proxies(&members, page);
 }
 
@@ -245,6 +246,22 @@ fn reads(members: &LabelledMembers<'_>, page: &mut Page) {
         for (role, count) in reads.unwrap_or_default() {
             let labels = format!("pool=\"{}\",role=\"{}\"", quoted(name), role.name());
             page.row("pool_reads_total", &labels, count);
+        }
+    }
+}
+
+/// The requests of each pool that were given to a server once more.
+fn retries(members: &LabelledMembers<'_>, page: &mut Page) {
+    page.family(
+        "pool_retries",
+        "counter",
+        "Requests that were given to a server once more, by the reason.",
+    );
+    for (name, pool) in pools_of(members) {
+        let retries = pool.state.as_ref().map(|state| state.retries());
+        for (reason, count) in retries.unwrap_or_default() {
+            let labels = format!("pool=\"{}\",reason=\"{reason}\"", quoted(name));
+            page.row("pool_retries_total", &labels, count);
         }
     }
 }

@@ -67,6 +67,10 @@ pub struct OneWriter {
     pub read_wait: Duration,
     /// The greatest age of what an `eventual` read sees.
     pub read_age: Duration,
+    /// Time for which a server is well before writes move back to it; `None`: they do not.
+    pub failback: Option<Duration>,
+    /// How often a statement runs again that was rolled back by a conflict with another one.
+    pub conflict_retries: u32,
 }
 
 impl OneWriter {
@@ -80,6 +84,8 @@ impl OneWriter {
         proxies: None,
         read_wait: Duration::from_millis(50),
         read_age: Duration::from_secs(1),
+        failback: Some(Duration::from_secs(10)),
+        conflict_retries: 0,
     };
 
     /// How fresh reads are, where their listener says nothing. A proxy that is the only one knows of every

@@ -1,5 +1,7 @@
 //! Pools and their options.
 
+use std::time::Duration;
+
 use super::{
     dedicated::DedicatedForm,
     login::{VariableName, login},
@@ -191,6 +193,9 @@ section! {
         /// Names of servers (`wsrep_node_name`): the first usable one takes writes. Behind them come all others,
         /// by name, where `pxc-2` is before `pxc-10`.
         writer: List<Text> = Vec::new(),
+        /// Time for which a server that comes before the writer is well, by `writer` or by an operator's order, before
+        /// writes move back to it, without an error. `never`: they stay.
+        failback: Failback = OneWriter::DEFAULT.failback,
         /// Time for which statements wait while no server can take writes; after that they are answered as the
         /// servers answer them.
         writer_wait: PositiveTime = OneWriter::DEFAULT.wait,
@@ -209,6 +214,9 @@ section! {
         read_wait: PositiveTime = OneWriter::DEFAULT.read_wait,
         /// The greatest age of what a read sees. A reader that has waited for the others longer ago is not asked.
         read_age: PositiveTime = OneWriter::DEFAULT.read_age,
+        /// How often a statement outside of a transaction runs again that was rolled back whole, by a deadlock, a
+        /// conflict with a write at another server, or a wait for a lock (errors 1213 and 1205).
+        conflict_retries: Count<0, 2> = OneWriter::DEFAULT.conflict_retries,
     }
 }
 
@@ -225,6 +233,37 @@ impl Choice for Donors {
         ("serve", Self::Serve, "they serve clients as well"),
         ("wait", Self::Wait, "they serve no clients meanwhile"),
     ];
+}
+
+/// A time, or `never`.
+#[derive(Debug)]
+pub(super) struct Failback;
+
+const NEVER: &str = "never";
+
+impl Form for Failback {
+    type Value = Option<Duration>;
+
+    fn shape() -> Shape {
+        Shape::AnyOf(vec![
+            PositiveTime::shape(),
+            Shape::Words(vec![(NEVER, "writes stay where they are")]),
+        ])
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Diagnostic> {
+        match node.scalar() {
+            Some(NEVER) => Ok(None),
+            _ => PositiveTime::read(node, cx).map(Some),
+        }
+    }
+
+    fn show(value: &Self::Value) -> Option<String> {
+        match value {
+            Some(time) => PositiveTime::show(time),
+            None => Some(NEVER.to_owned()),
+        }
+    }
 }
 
 /// How a Galera cluster is used, if the pool is one.
@@ -249,6 +288,8 @@ impl Form for GaleraForm {
             proxies: keys.proxies,
             read_wait: keys.read_wait,
             read_age: keys.read_age,
+            failback: keys.failback,
+            conflict_retries: keys.conflict_retries,
         }))
     }
 

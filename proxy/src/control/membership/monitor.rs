@@ -9,7 +9,7 @@ use std::{
 };
 
 use proxima_wire::message::{Outcome, Reply};
-use tokio::{task::JoinHandle, time::sleep};
+use tokio::{sync::futures::Notified, task::JoinHandle, time::sleep};
 
 use super::connection::Connection;
 use crate::{
@@ -101,18 +101,18 @@ pub async fn monitor(member: &Member, position: usize, question: &Monitor, now: 
                 ServerAnswer::Failed(&failed),
             );
         }
-        pause(member, question).await;
+        pause(question, member.noted.doubted()).await;
     }
 }
 
 /// Waits until the next question is due, or there is a doubt about what the last one has told. Clients can
 /// raise doubts: they have a member asked more often, but not more often than that.
-async fn pause(member: &Member, question: &Monitor) {
+async fn pause(question: &Monitor, doubted: Notified<'_>) {
     sleep(LEAST).await;
     let rest = question.interval.saturating_sub(LEAST);
     tokio::select! {
         () = sleep(rest) => {}
-        () = member.noted.is_doubted() => {}
+        () = doubted => {}
     }
 }
 
@@ -142,6 +142,8 @@ async fn ask(
     loop {
         member.health.listen();
         let is_new = std::mem::take(&mut is_first);
+        // What raises a doubt from now on may not be in the answer.
+        let doubted = member.noted.doubted();
         state.asks(question.token, &member.answerer(position), now(), is_new);
         connection.send(&question.message).await?;
         bytes.clear();
@@ -149,6 +151,6 @@ async fn ask(
         let reply = Reply::new(outcome, bytes.len());
         let heard = ServerAnswer::Reply(&reply, &bytes);
         state.answered(question.token, &member.answerer(position), heard);
-        pause(member, question).await;
+        pause(question, doubted).await;
     }
 }

@@ -17,7 +17,7 @@ use super::{
     commands,
     error::{BAD_HANDSHAKE, Error, NO_SUCH_THREAD, UNKNOWN_COMMAND},
     found::noted,
-    galera,
+    galera::{self, Word},
     hint::Hint,
     kill,
     offer::Offer,
@@ -30,14 +30,20 @@ use super::{
     words::{begins_read_only, shows, used},
 };
 use crate::protocol::{
-    Admission, AdmissionContext, ClientSide, Consistency, Control, DeclaredCommands, Failed, Plan, Replier,
-    Retention, Role, ServerAnswer, Session, StateSlot,
+    Admission, AdmissionContext, ClientSide, Consistency, Control, DeclaredCommands, Failed, Fate, Plan,
+    Replier, Retention, Role, ServerAnswer, Session, StateSlot,
 };
 
 impl ClientSide for Mysql {
     fn error(&self, session: &Session, failed: &Failed<'_>, out: &mut Vec<u8>) {
-        let sequence = Client::of(session).map_or(1, |client| client.sequence.max(1));
-        Error::of(failed).append(sequence, &failed.to_string(), out);
+        let client = Client::of(session);
+        let sequence = client.map_or(1, |client| client.sequence.max(1));
+        let is_in_doubt = failed.fate != Fate::Unsent && client.is_some_and(Client::may_write);
+        let text = match is_in_doubt {
+            true => format!("{failed}: its outcome is not known"),
+            false => failed.to_string(),
+        };
+        Error::of(failed).append(sequence, &text, out);
     }
 
     fn greeting(&self, said: &[Arc<[u8]>], configured: Option<&str>, out: &mut Vec<u8>) {
@@ -214,8 +220,14 @@ impl ClientSide for Mysql {
         client.see(by, command, Some(&end));
         // Another server is asked, and what this one has left is of no use.
         let may_go_on = client.is_read && !client.door.rejects_writes;
-        if may_go_on && reply.outcome.is_error() && galera::leads_on(bytes) {
-            session.retention = Retention::Clean;
+        client.goes_again =
+            reply.outcome.is_error() && galera::may_go_again(client, Word(by.noted.get()), bytes);
+        if client.goes_again {
+            // Without autocommit the statement may have locked something before it failed.
+            session.retention = match client.has_autocommit() {
+                true => Retention::Clean,
+                false => Retention::Spoilt,
+            };
             return;
         }
         // Nobody else may find it there, and the session has no use for it where nothing is written.

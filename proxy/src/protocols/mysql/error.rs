@@ -5,6 +5,7 @@ use proxima_wire::{
     mysql::{ErrPacket, Header},
 };
 
+use super::words::has_word;
 use crate::protocol::{Failed, Fate};
 
 /// An error with its number and its SQL state.
@@ -94,6 +95,11 @@ pub(super) const fn is_of_room(number: u16) -> bool {
 /// locked?
 pub(super) const fn is_of_account(number: u16) -> bool {
     matches!(number, 1045 | 1698 | 1862 | 3118 | 4151)
+}
+
+/// Is it the text of a server that takes no writes, among those of other options that prevent a statement?
+pub(super) fn is_read_only(text: &[u8]) -> bool {
+    has_word(text, b"read-only")
 }
 
 /// Is it the error of a server that may serve no longer: not ready, shutting down, or for reads alone?

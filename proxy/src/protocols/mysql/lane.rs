@@ -238,7 +238,13 @@ mod tests {
 
     #[test]
     fn a_read_waits_where_it_runs_unless_its_server_is_known_to_have_everything() {
-        let noted = |writes: bool, has_others: bool| Word::new(1, true, writes, has_others).0;
+        let noted = |writes: bool, has_others: bool| {
+            Word::new(1)
+                .serving(true)
+                .writing(writes)
+                .with_others(has_others)
+                .0
+        };
         let (lane, mut client) = (Lane::default(), Client::default());
         let must_wait = |client: &Client| {
             Consistency::ALL

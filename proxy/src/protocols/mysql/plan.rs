@@ -159,6 +159,7 @@ pub(super) fn leave_loosely(session: &mut Session, request: &Request, message: &
     }
     // What goes where the id was generated finds it there, also one that its client has chosen.
     if is_text && client.bindings.id > 0 && !client.is_at_reader && !is_read(request) {
+        session.follows_tree = true;
         return;
     }
     client.bindings.residue = false;
@@ -215,7 +216,12 @@ pub(super) fn prepare(session: &mut Session, request: &Request, message: &[u8], 
         types: Vec::new(),
         is_open: false,
     });
-    begin(session, Statement::of(Class::Session), is_read(request), b"")
+    let plan = begin(session, Statement::of(Class::Session), is_read(request), b"");
+    if let Some(client) = session.state.get_mut::<Client>() {
+        // It does nothing.
+        client.is_whole = true;
+    }
+    plan
 }
 
 /// Plans a request about a prepared statement.

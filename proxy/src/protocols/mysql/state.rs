@@ -80,6 +80,10 @@ pub(super) struct Client {
     pub(super) only_residue: bool,
     /// It calls a procedure.
     pub(super) calls: bool,
+    /// Its server runs it whole, or not at all.
+    pub(super) is_whole: bool,
+    /// Its server has not run it, or has rolled it back, so that it may be given to one again.
+    pub(super) goes_again: bool,
     /// It only asks for what the statement before has left.
     pub(super) only_asks: bool,
     /// It may ask for the number of rows that the statement before has found, or for that or the number of
@@ -118,6 +122,19 @@ pub(super) const RECENT: &str = "recent";
 
 /// The words with which such statements begin. Those of distributed transactions are about others.
 const PLAIN: [&str; 4] = ["begin", "start", "commit", "rollback"];
+
+/// Does a server run this statement whole, or not at all, outside of transactions? A procedure may have been
+/// committed in part, and rows that are loaded. INSERT, REPLACE, UPDATE and DELETE, as they stand, are neither.
+fn is_whole(statement: Statement, text: &[u8]) -> bool {
+    match statement.class {
+        Class::Write => matches!(
+            sql::without_comments(text).first().map(u8::to_ascii_lowercase),
+            Some(b'i' | b'r' | b'u' | b'd')
+        ),
+        Class::Read | Class::LockingRead | Class::Ddl | Class::Transaction => true,
+        Class::Session | Class::Admin | Class::Unknown => false,
+    }
+}
 
 /// A statement that sets more is looked at no further.
 const LONGEST_SET: usize = 4096;
@@ -236,6 +253,7 @@ impl Client {
         self.sets_id = sets && has_word(text, b"last_insert_id");
         let writes = statement.class == Class::Write;
         self.calls = writes && begins_with(text, &["call"]);
+        self.is_whole = !statement.is_several && !statement.changes_session && is_whole(statement, text);
         self.inserts = writes && begins_with(text, &["insert", "replace", "load"]) || statement.is_several;
         if statement.class == Class::Session && text.len() < LONGEST_SET {
             self.collation_said = sql::collation(text).map(Into::into);
@@ -256,7 +274,7 @@ impl Client {
             self.keep(Binding::State);
         }
         self.statement = statement;
-        self.is_read = false;
+        (self.is_read, self.goes_again) = (false, false);
         (self.changes_session, self.has_changed_session) = (false, false);
         self.bindings.pends = false;
     }
@@ -330,6 +348,20 @@ impl Client {
             || matches!(self.statement.class, Class::Write | Class::Unknown)
     }
 
+    /// May the statement under way be given to another server, if this one has not run it? Nothing binds the
+    /// session to this one, and a statement that its server has not run whole has not run at all.
+    pub(super) fn may_begin_anew(&self) -> bool {
+        let is_free = self.is_loose() && !self.has_transaction() && !self.bindings.pends;
+        self.is_whole && is_free && !self.door.rejects_writes
+    }
+
+    /// The same for a statement that its server has rolled back, which was a transaction of its own. A change of
+    /// a schema is none.
+    pub(super) fn may_run_again(&self) -> bool {
+        let is_own = !matches!(self.statement.class, Class::Transaction | Class::Ddl);
+        is_own && self.may_begin_anew() && self.has_autocommit()
+    }
+
     /// Is a transaction open, or does the next statement begin one?
     pub(super) fn is_in_transaction(&self) -> bool {
         self.has_transaction() || !self.has_autocommit()
@@ -344,7 +376,15 @@ impl Client {
             || self.bindings.is_hidden
     }
 
-    fn has_autocommit(&self) -> bool {
+    /// May the statement under way change data?
+    pub(super) const fn may_write(&self) -> bool {
+        matches!(
+            self.statement.class,
+            Class::Write | Class::Ddl | Class::Transaction | Class::Unknown
+        )
+    }
+
+    pub(super) fn has_autocommit(&self) -> bool {
         self.settings.get(b"autocommit") != Some(b"OFF")
     }
 

@@ -2,11 +2,11 @@
 //! a request goes to, and redirects a request where a reply says so. A pool has the nodes that its state makes
 //! use of: one whose state only chooses opens no flight.
 
-use proxima_wire::message::Request;
+use proxima_wire::message::{Class, Request};
 
 use super::Random;
 use crate::{
-    protocol::Role,
+    protocol::{Role, Tried},
     route::{
         Answer, StatefulPool,
         tree::{Attempt, AttemptRecord, Children, Choose, Query, Wrap, Wrapped},
@@ -105,8 +105,28 @@ impl Attempt for Redirected {
                 return begins_anew.then(|| children.len() - 1);
             }
         };
-        let position = state.redirect(&query.asked(), reply, &self.0)?;
-        Some(1 + position).filter(|&next| next != tried.child && next < children.len())
+        let before = Tried {
+            count: tried.count,
+            last: tried
+                .child
+                .checked_sub(1)
+                .filter(|&position| position < self.0.members.len()),
+        };
+        let position = state.redirect(&query.asked(), reply, before, &self.0)?;
+        let is_new = position == self.0.members.len() || before.last != Some(position);
+        Some(1 + position).filter(|&next| is_new && next < children.len())
+    }
+
+    fn goes_on_behind(&self, class: Class, answer: &Answer<'_>) {
+        if let Some(state) = self.0.state() {
+            state.sent_again(
+                class,
+                match answer {
+                    Answer::Reply(_, reply) => Ok(reply),
+                    Answer::Failed(failed) => Err(failed.fate),
+                },
+            );
+        }
     }
 
     fn follow(&self, _: &Query<'_>, _: &AttemptRecord, _: &Children<'_>) -> Option<usize> {

@@ -175,6 +175,8 @@ pub trait Attempt: Send {
     ) -> Option<usize>;
     /// The child that is next in the order, if any answer leads there.
     fn follow(&self, query: &Query<'_>, tried: &AttemptRecord, children: &Children<'_>) -> Option<usize>;
+    /// The request goes on to another child, behind this answer.
+    fn goes_on_behind(&self, _class: Class, _answer: &Answer<'_>) {}
     /// Takes what was counted since the last call.
     fn take_counts(&self) -> FailoverCounts {
         FailoverCounts::default()

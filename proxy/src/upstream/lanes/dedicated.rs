@@ -25,7 +25,7 @@ use crate::{
     engine::{ClientId, Engine, LaneId, ReplyTo},
     members::{Member, QuotaWish},
     micros::Micros,
-    protocol::{BEST, Failed},
+    protocol::{BEST, Failed, Retention},
     upstream::Lane,
 };
 
@@ -63,6 +63,18 @@ pub(in crate::upstream) struct Dedicated {
 }
 
 impl Engine {
+    /// Does this lane lead to that member, with this login?
+    fn is_there(&self, id: LaneId, member: &Member, login: u16) -> bool {
+        let lane = self.servers.lanes.get(id);
+        lane.is_some_and(|lane| lane.member.id == member.id && lane.login == login)
+    }
+
+    /// Does the server keep nothing for this client but what its last request has left?
+    fn can_do_without(&self, owner: ClientId) -> bool {
+        let retention = self.clients.retention(owner);
+        retention.is_some_and(Retention::is_passing)
+    }
+
     /// Hands a request to its client's dedicated lane to this member; opens the lane, or queues the request,
     /// if needed.
     pub(in crate::upstream) fn send_dedicated(
@@ -84,6 +96,14 @@ impl Engine {
         let Some(own) = self.clients.own_lane(owner) else {
             return self.fail(to, &gone);
         };
+        let own = match own {
+            Some(id) if !self.is_there(id, member, login) && self.can_do_without(owner) => {
+                self.leave_lane(owner);
+                self.clients.end_retention(owner);
+                None
+            }
+            own => own,
+        };
         let lane = own.or_else(|| match self.must_queue(member) {
             true => None,
             false => self.check_out(member, login, owner),
@@ -95,12 +115,7 @@ impl Engine {
         let may_wait = self.clients.last_subscribed(owner) < Some(member.id);
         match lane {
             Some(id) => {
-                let is_there = self
-                    .servers
-                    .lanes
-                    .get(id)
-                    .is_some_and(|lane| lane.member.id == member.id && lane.login == login);
-                if is_there {
+                if self.is_there(id, member, login) {
                     if request.extra_timeout > 0 && !member.protocol.fits_requests() {
                         self.keep_arrival_order(id);
                     }

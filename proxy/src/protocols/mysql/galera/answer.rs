@@ -23,6 +23,8 @@ pub(super) enum Answer {
 pub(super) struct Status {
     /// Its name in the cluster.
     pub(super) name: String,
+    /// The id of the cluster's data, which no other cluster has. Empty: it does not tell.
+    pub(super) cluster: String,
     /// It takes no writes but those of the cluster.
     pub(super) is_read_only: bool,
     /// It brings another server up to date.
@@ -44,6 +46,10 @@ impl Answer {
                 b"wsrep_cluster_status" => is_primary = text == "Primary",
                 b"wsrep_local_state" => state = text,
                 b"wsrep_node_name" => status.name = text,
+                // It is zero before the server has belonged to any.
+                b"wsrep_cluster_state_uuid" if value.iter().any(|byte| !b"0-".contains(byte)) => {
+                    status.cluster = text;
+                }
                 b"read_only" => status.is_read_only = text != "OFF",
                 b"wsrep_reject_queries" if text != "NONE" => why_not.push(Reason::RejectsQueries),
                 b"wsrep_desync" if text == "ON" => status.is_donor = true,

@@ -7,6 +7,7 @@
 //!
 //! Invariant: one server is the writer at a time, for all workers. It stays that until it fails.
 
+mod again;
 mod answer;
 #[cfg(test)]
 mod model;
@@ -25,22 +26,30 @@ use proxima_wire::{
 };
 
 pub(super) use self::word::Word;
-use self::{answer::Answer, nodes::Nodes, reading::Reading, reason::Reason};
+use self::{
+    again::{Again, AgainCounts},
+    answer::Answer,
+    nodes::Nodes,
+    reading::Reading,
+    reason::Reason,
+};
 use super::{
     commands::{self, append_query},
-    error::READ_ONLY_TRANSACTION,
     state::Client,
 };
 use crate::protocol::{
     Answerer, Failed, Fate, HoldLimit, Mark, MemberFacts, Monitor, OneWriter, OtherProxies, PoolChanges,
     PoolMembers, PoolOrders, PoolQuestion, PoolRequest, PoolSettings, PoolState, Role, RoleStatus,
-    ServerAnswer,
+    ServerAnswer, Tried,
 };
 
 /// Time between two questions to a server for its status.
 const STATUS_INTERVAL: Duration = Duration::from_millis(250);
 /// Time between two barriers, which bounds the age of what a server shows.
 const PROOF_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The most times that servers reject a statement before its client is told.
+const MOST_REJECTED: u32 = 3;
 
 /// The tokens of the monitor's answers. No barrier that a read waits for has one of them.
 const STATUS: u64 = u64::MAX;
@@ -50,7 +59,7 @@ const OTHERS: u64 = u64::MAX - 2;
 /// The statement that asks servers for their status. A variable that a server does not know is left out.
 const ASK_STATUS: &[u8] =
     b"SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_cluster_status', \
-                            'wsrep_local_state'); \
+                            'wsrep_local_state', 'wsrep_cluster_state_uuid'); \
                             SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_node_name', 'read_only', \
                             'wsrep_reject_queries', 'wsrep_desync', 'pxc_maint_mode')";
 /// The statement with which servers wait for the writes that others have acknowledged.
@@ -63,6 +72,7 @@ pub(super) struct Galera {
     orders: Arc<PoolOrders>,
     nodes: Arc<Nodes>,
     reading: Reading,
+    again: AgainCounts,
 }
 
 impl Galera {
@@ -77,6 +87,7 @@ impl Galera {
             orders: Arc::clone(&settings.orders),
             nodes: nodes.unwrap_or_default(),
             reading: Reading::new(writer, settings.count.clone()),
+            again: AgainCounts::default(),
         }
     }
 
@@ -95,7 +106,8 @@ impl Galera {
     /// Notes for all reads whether another proxy may write.
     fn look_for_others(&self) {
         if self.settings.is_only_proxy {
-            self.reading.note_others(self.nodes.look_for_others().may_be());
+            self.reading
+                .note_others(self.nodes.look_for_others(&self.settings).may_be());
         }
     }
 
@@ -151,8 +163,14 @@ impl PoolState for Galera {
         // A read that begins anew while the writer moves may have turned out to write.
         let is_again = asked.request.is_again && self.nodes.is_moving() && !is_for_reads(asked);
         let must_write = !is_read || is_again;
+        // Before a look at who the writer is: the next one has rejected nothing.
+        let is_doubtful = asked.request.is_again && self.nodes.is_doubtful(asked.since);
         let writer = self.writer(members);
         if writer.is_none() && (must_write || !self.nodes.has_reader()) {
+            return true;
+        }
+        // The writer that has rejected this, or another statement, may take writes no longer.
+        if is_doubtful && writer.is_some() && !(is_read && self.reading.has_candidate(asked, members)) {
             return true;
         }
         // The server that has taken writes until now is asked for nothing.
@@ -185,6 +203,9 @@ impl PoolState for Galera {
     fn asks(&self, token: u64, of: &Answerer<'_>, unix: u64, is_first: bool) {
         if token == OTHERS {
             self.nodes.asks_others(of);
+        }
+        if token == STATUS {
+            self.nodes.asks_status(of, unix);
         }
         if token == PROOF {
             // What an earlier connection has proved may have been proved by another server.
@@ -253,16 +274,48 @@ impl PoolState for Galera {
         true
     }
 
-    /// A read that has turned out to write, or whose server does not serve, goes to the writer.
-    fn redirect(&self, asked: &PoolRequest<'_>, reply: &[u8], members: &dyn PoolMembers) -> Option<usize> {
-        if asked.class != Class::Read || !leads_on(reply) {
+    /// A read that has turned out to write, or whose server does not serve, goes to the writer. What the writer
+    /// has not run, as it takes writes no longer, begins anew, and waits until it is known which server does.
+    fn redirect(
+        &self,
+        asked: &PoolRequest<'_>,
+        reply: &[u8],
+        tried: Tried,
+        members: &dyn PoolMembers,
+    ) -> Option<usize> {
+        let is_read = asked.class == Class::Read;
+        let why = Again::of(reply, is_read)?;
+        // The session has seen the reply as its server has sent it, and knows what it keeps. It has not seen one
+        // to the login of a connection that a read waits for.
+        let goes_again = Client::of(asked.session).is_some_and(|client| client.goes_again);
+        if !(goes_again || is_read && why != Again::Conflict) || is_for_reads(asked) {
             return None;
         }
-        // While the writer moves, it waits for the next one.
-        let later = || self.nodes.is_moving().then(|| members.count());
-        self.writer(members)
-            .or_else(later)
-            .filter(|_| !is_for_reads(asked))
+        let anew = members.count();
+        if why == Again::Conflict {
+            return (tried.count <= self.settings.conflict_retries).then_some(anew);
+        }
+        let writer = self.writer(members).filter(|&writer| tried.last != Some(writer));
+        if is_read && writer.is_some() {
+            return writer;
+        }
+        if why == Again::Rejected && tried.count < MOST_REJECTED {
+            self.nodes.rejects(asked.unix);
+            return Some(anew);
+        }
+        // While the writer moves, a read waits for the next one.
+        (is_read && self.nodes.is_moving()).then_some(anew)
+    }
+
+    fn sent_again(&self, class: Class, answer: Result<&[u8], Fate>) {
+        let why = match answer {
+            Ok(reply) => Again::of(reply, class == Class::Read),
+            Err(Fate::Unsent) => Some(Again::Unsent),
+            Err(_) => Some(Again::Lost),
+        };
+        if let Some(why) = why {
+            self.again.add(why);
+        }
     }
 
     /// A server that cannot be reached serves no longer, and what it has not executed goes to another one.
@@ -353,6 +406,10 @@ impl PoolState for Galera {
         self.reading.counts().into()
     }
 
+    fn retries(&self) -> Vec<(&'static str, u64)> {
+        self.again.get()
+    }
+
     fn others(&self) -> Option<OtherProxies> {
         self.settings.is_only_proxy.then(|| self.nodes.others())
     }
@@ -382,21 +439,15 @@ fn is_for_reads(asked: &PoolRequest<'_>) -> bool {
     Client::of(asked.session).is_some_and(|client| client.door.rejects_writes)
 }
 
-/// Is this the error of a server that has done nothing, where another one may do it?
-pub(super) fn leads_on(reply: &[u8]) -> bool {
-    let payload = reply
-        .get(Header::LEN..)
-        .filter(|payload| payload.first() == Some(&0xff));
-    let error = payload.and_then(|payload| ErrPacket::read(payload).ok());
-    error.is_some_and(|error| match error.code {
-        // A function writes; the server serves nobody; it could not wait for the others in time.
-        READ_ONLY_TRANSACTION | 1205 => true,
-        // A reader has not heard yet of the user, the new password, the schema or its grant: a login and a
-        // change of the schema wait for no other server.
-        1044 | 1045 | 1049 => true,
-        1047 => error.message.starts_with(b"WSREP"),
-        _ => false,
-    })
+/// May the statement of this client, which its server has answered with this error, be given to a server again?
+/// What the server has left of it is of no use then.
+pub(super) fn may_go_again(client: &Client, by: Word, reply: &[u8]) -> bool {
+    match (client.is_read, Again::of(reply, client.is_read)) {
+        (_, None) => false,
+        (_, Some(Again::Conflict)) => by.solves_conflicts() && client.may_run_again(),
+        (true, Some(_)) => !client.door.rejects_writes,
+        (false, Some(_)) => client.may_begin_anew(),
+    }
 }
 
 /// The error with which a reply to several statements ends, which may begin well.
@@ -444,8 +495,6 @@ mod tests {
             (error_code(&reply), &*error_text(&reply)),
             (Some(1205), "Lock wait timeout")
         );
-        assert!(!leads_on(&reply), "parts of it may have been sent to a client");
-        assert!(leads_on(&reply[11..]));
         for len in 0..reply.len() {
             let _ = error_text(&reply[..len]);
         }

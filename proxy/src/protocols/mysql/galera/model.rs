@@ -143,13 +143,18 @@ impl World {
             donors: false,
             read_wait: std::time::Duration::from_millis(50),
             read_age: std::time::Duration::from_secs(1),
+            failback: None,
+            conflict_retries: 0,
             is_only_proxy: false,
         };
         let servers: Vec<Server> = (0..SERVERS).map(|_| Server::default()).collect();
         for (position, server) in servers.iter().enumerate() {
-            server
-                .noted
-                .set(Word::new(position as u32 + 1, true, position == WRITER, false).0);
+            server.noted.set(
+                Word::new(position as u32 + 1)
+                    .serving(true)
+                    .writing(position == WRITER)
+                    .0,
+            );
         }
         let doer = || {
             let mut session = Session::NEW;

@@ -88,11 +88,19 @@ impl PlannedMove {
     }
 
     /// Is this the move to that server? An order that repeats the one by which it has begun gets no further
-    /// time: writes wait since the first one.
-    pub(super) fn takes_over(&mut self, to: u32, is_forced: bool) -> bool {
+    /// time, as writes wait since the first one; it may have less.
+    pub(super) fn takes_over(
+        &mut self,
+        to: u32,
+        (within, is_forced): (Duration, bool),
+        now: Instant,
+    ) -> bool {
         let is_it = self.to == to;
         if is_it {
             self.is_forced = is_forced;
+            let saved = self.until.saturating_duration_since(now + within);
+            self.until -= saved;
+            self.over -= saved;
         }
         is_it
     }
@@ -188,13 +196,19 @@ mod tests {
     fn an_order_that_is_repeated_gets_no_further_time() {
         let begin = Instant::now();
         let mut moving = begun(1, false, 20 * SECOND, begin);
-        assert!(!moving.takes_over(3, false), "another server");
-        assert!(moving.takes_over(2, true));
+        assert!(
+            !moving.takes_over(3, (5 * SECOND, false), begin),
+            "another server"
+        );
+        assert!(moving.takes_over(2, (5 * SECOND, true), begin + SECOND));
         let late = begin + 4 * SECOND;
         let mut other = PlannedMove::new(2, 3, (5 * SECOND, true), 20 * SECOND, late, Some(&moving));
         for moving in [&mut moving, &mut other] {
             assert_eq!(moving.next(None, begin + 5 * SECOND), Next::Close);
         }
+        let mut shorter = begun(3, false, 20 * SECOND, begin);
+        assert!(shorter.takes_over(2, (SECOND, true), begin + SECOND));
+        assert_eq!(shorter.next(None, begin + 2 * SECOND), Next::Close);
     }
 
     #[test]

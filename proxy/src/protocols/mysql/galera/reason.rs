@@ -17,6 +17,8 @@ pub(super) enum Reason {
     NotSynced,
     /// It says that it is not ready.
     NotReady,
+    /// It belongs to another cluster than the writer, and has none of its writes.
+    OtherCluster,
     /// An operator has it reject queries.
     RejectsQueries,
     /// An operator maintains it.
@@ -39,6 +41,7 @@ impl Reason {
             Self::NotPrimary => "not_primary",
             Self::NotSynced => "not_synced",
             Self::NotReady => "not_ready",
+            Self::OtherCluster => "other_cluster",
             Self::RejectsQueries => "rejects_queries",
             Self::Maintenance => "maintenance",
             Self::Donor => "donor",
@@ -57,6 +60,7 @@ impl fmt::Display for Reason {
             Self::NotPrimary => "its part of the cluster is not the primary one",
             Self::NotSynced => "it is not synced",
             Self::NotReady => "it is not ready",
+            Self::OtherCluster => "it belongs to another cluster than the writer",
             Self::RejectsQueries => "it rejects queries",
             Self::Maintenance => "it is in maintenance",
             Self::Donor => "it brings another server up to date",

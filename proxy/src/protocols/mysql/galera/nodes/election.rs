@@ -12,13 +12,14 @@ use super::{
 };
 use crate::protocol::{OneWriter, WriterWish};
 
-/// Time for which a server is well before writes move back to it, and between the first two tries.
-pub(super) const FAILBACK: Duration = Duration::from_secs(10);
-/// The longest time between two tries.
+/// The time between two tries to move back to a server, at first and at last.
+const FIRST_REST: Duration = Duration::from_secs(10);
 const LONGEST_REST: Duration = Duration::from_secs(600);
-/// Time for what is under way at a writer that brings another server up to date, is in maintenance, or
-/// drains. The first may keep what is committed there until it is done.
-const LEAVING: Duration = Duration::from_secs(5);
+/// The number of the order that the settings give by the names of servers. No operator's has it.
+const BY_NAME: u64 = 0;
+/// Time for what is under way at the writer before writes move back to such a server. Writes wait meanwhile, and
+/// nobody has asked for that.
+const WITHIN: Duration = Duration::from_millis(500);
 
 impl All {
     /// The number of the server that takes writes: the one that does, as long as it can, and otherwise the
@@ -81,15 +82,37 @@ impl All {
         self.nodes.get(&wish.address).map(|node| node.number)
     }
 
+    /// The order that the settings give: writes move to the first of the servers that are named there, if that
+    /// can take them and comes before the writer.
+    fn preference(&self, settings: &OneWriter) -> Option<WriterWish> {
+        let rank = |node: &Node| settings.order.iter().position(|name| *name == node.status.name);
+        let is_able = |node: &Node| node.is_free_to_write() && node.is_up || node.number == self.writer;
+        let named = self.nodes.iter().filter(|(_, node)| is_able(node));
+        let ranked = named.filter_map(|(address, node)| Some((rank(node)?, node.number, address)));
+        let (_, number, address) = ranked.min()?;
+        (number != self.writer).then(|| WriterWish {
+            number: BY_NAME,
+            address: address.clone(),
+            within: WITHIN,
+            is_forced: false,
+        })
+    }
+
+    /// Is it known from before which server this order makes the writer? What the settings say was so at the
+    /// start.
+    fn was_followed(&self, wish: &WriterWish) -> bool {
+        wish.number == BY_NAME || self.followed == Some(wish.number)
+    }
+
     /// The writer serves: moves to the one that is ordered to be it, if that can.
     fn follow(&mut self, settings: &OneWriter, now: Instant) -> u32 {
-        let Some(wish) = self.wish.clone() else {
+        let Some(wish) = self.wish.clone().or_else(|| self.preference(settings)) else {
             if self.moving.take().is_some() {
                 tracing::info!("the writer stays: no other one is to be it any more");
             }
             return self.writer;
         };
-        let wished = self.wished();
+        let wished = self.nodes.get(&wish.address).map(|node| node.number);
         if wished == Some(self.writer) {
             self.followed = Some(wish.number);
             if self.moving.take().is_some() {
@@ -97,8 +120,8 @@ impl All {
             }
             return self.writer;
         }
-        let was_followed = self.followed == Some(wish.number);
-        let Some((to, proved)) = self.able(wished, was_followed, now) else {
+        let was_followed = self.was_followed(&wish);
+        let Some((to, proved)) = self.able(wished, was_followed, settings, now) else {
             let is_read_only = |node: &Node| Some(node.number) == wished && node.status.is_read_only;
             let is_unfit = !was_followed && self.nodes.values().any(is_read_only);
             if self.moving.take().is_some() || is_unfit {
@@ -124,12 +147,13 @@ impl All {
         }
     }
 
-    /// The writer says that it is about to do something else, and still does what is under way there: writes
+    /// The writer says that it is about to do something else, and still does or rejects what is under way there: writes
     /// move to the first of the others, as by an order. A donor that nobody can follow stays the writer.
     /// Returns the number of the writer; `None`: it has failed.
     fn leave(&mut self, settings: &OneWriter, now: Instant) -> Option<u32> {
         let mut nodes = self.nodes.values();
-        let leaving = nodes.find(|node| node.number == self.writer && node.leaves())?;
+        let leaving = nodes.find(|node| node.number == self.writer)?;
+        let within = leaving.leaves_within()?;
         let to = self.moving.as_ref().map(PlannedMove::to);
         let chosen = self
             .nodes
@@ -141,7 +165,7 @@ impl All {
             return stays.then_some(self.writer);
         };
         let (number, proved) = (to.number, to.proved);
-        match self.go_on((LEAVING, true), (number, proved), settings, now) {
+        match self.go_on((within, true), (number, proved), settings, now) {
             Next::Wait | Next::Close => Some(self.writer),
             Next::Done => Some(number),
             Next::GiveUp(why) => {
@@ -163,7 +187,7 @@ impl All {
         let mut moving = self.moving.take();
         if !moving
             .as_mut()
-            .is_some_and(|moving| moving.takes_over(to, is_forced))
+            .is_some_and(|moving| moving.takes_over(to, (within, is_forced), now))
         {
             self.moves += 1;
             self.has_begun = true;
@@ -195,21 +219,34 @@ impl All {
     /// The number of the wished server, and the time at which it was asked for the last barrier that it has
     /// answered, if writes may move there now. To one that was the writer by the same order they go back when
     /// it has been well for some time.
-    fn able(&self, wished: Option<u32>, was_followed: bool, now: Instant) -> Option<(u32, Option<Instant>)> {
+    fn able(
+        &self,
+        wished: Option<u32>,
+        was_followed: bool,
+        settings: &OneWriter,
+        now: Instant,
+    ) -> Option<(u32, Option<Instant>)> {
         let node = self.nodes.values().find(|node| Some(node.number) == wished)?;
-        let is_well = node.role.is_some_and(|(_, since)| now - since >= FAILBACK);
+        let is_well = settings
+            .failback
+            .zip(node.able_since)
+            .is_some_and(|(failback, since)| now - since >= failback);
         let is_early = self.rests.is_some_and(|until| now < until) || !is_well;
         let can = node.is_free_to_write() && node.is_up;
-        let may = self.moving.is_some() || !was_followed || !is_early;
+        let moves = self
+            .moving
+            .as_ref()
+            .is_some_and(|moving| moving.to() == node.number);
+        let may = moves || !was_followed || !is_early;
         (can && may).then_some((node.number, node.proved))
     }
 
     /// The writer stays, for this reason. An order that was followed before stands, and is tried again later.
     fn give_up(&mut self, wish: &WriterWish, why: &'static str, now: Instant) {
         tracing::warn!(why, "the writer stays");
-        if self.followed == Some(wish.number) {
+        if self.was_followed(wish) {
             // Writes wait for each try: there are fewer and fewer.
-            self.rest = (2 * self.rest).clamp(FAILBACK, LONGEST_REST);
+            self.rest = (2 * self.rest).clamp(FIRST_REST, LONGEST_REST);
             self.rests = Some(now + self.rest);
             return;
         }

@@ -19,14 +19,14 @@ use std::{
     collections::BTreeMap,
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU32, Ordering::SeqCst},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst},
     },
     time::{Duration, Instant},
 };
 
 use self::node::Node;
 use super::{
-    answer::Answer,
+    answer::{Answer, Status},
     others::together,
     planned_move::PlannedMove,
     reason::{Reason, said},
@@ -48,6 +48,12 @@ pub(super) struct Nodes {
     is_moving: AtomicBool,
     /// The number of the writer; 0 without a writer.
     writer: AtomicU32,
+    /// The time since 1970, in µs, at which the writer has rejected a statement; 0 if it has not.
+    rejected: AtomicU64,
+    /// The time at which it was asked for the status by which it takes writes.
+    confirmed: AtomicU64,
+    /// A statement waits for that.
+    has_rejected: AtomicBool,
 }
 
 #[derive(Default)]
@@ -65,6 +71,10 @@ struct All {
     /// The time at which the first server answered. Nothing is waited for once there was a writer.
     begun: Option<Instant>,
     had_writer: bool,
+    /// The id of the cluster that the last writer belongs to, empty if it is not known, and the time at which a
+    /// server of it was well.
+    cluster: String,
+    cluster_seen: Option<Instant>,
     /// The order which server is to be the writer.
     wish: Option<WriterWish>,
     moving: Option<PlannedMove>,
@@ -148,6 +158,23 @@ impl Nodes {
         self.writer.load(SeqCst)
     }
 
+    /// The writer has rejected a statement at this time, as one does that serves no longer.
+    pub(super) fn rejects(&self, unix: u64) {
+        self.rejected.fetch_max(unix, SeqCst);
+    }
+
+    /// Must a statement that has begun anew at this time wait, as it is not known yet whether the writer that
+    /// has rejected one still takes writes? Clients can have a server say so: others do not wait for them.
+    pub(super) fn is_doubtful(&self, since: u64) -> bool {
+        let rejected = self.rejected.load(SeqCst).min(since);
+        if rejected <= self.confirmed.load(SeqCst) {
+            return false;
+        }
+        self.has_rejected.store(true, SeqCst);
+        // Its status may have come meanwhile, before it was known that somebody waits for that.
+        rejected > self.confirmed.load(SeqCst)
+    }
+
     /// Forgets all servers but those at these addresses, which are the pool's. What is known of others tells
     /// nothing any more, as nobody asks them. What a former writer still does ends first.
     pub(super) fn retain(&self, is_its: &dyn Fn(&str) -> bool, settings: &OneWriter) {
@@ -165,6 +192,12 @@ impl Nodes {
     /// Notes which server takes writes, and whether any serves reads.
     fn decide(&self, all: &mut All, settings: &OneWriter) {
         let now = Instant::now();
+        if all.note_cluster(settings, now) {
+            self.has_news.store(true, SeqCst);
+            all.nodes
+                .keys()
+                .for_each(|address| all.note_word(address, settings));
+        }
         let writer = match all.is_settled(now) {
             true => all.elect(settings, now),
             false => 0,
@@ -179,8 +212,9 @@ impl Nodes {
             let numbers = [std::mem::replace(&mut all.writer, writer), writer];
             // Before anything goes to the new one: nobody takes the former one for it any more.
             for address in numbers.into_iter().filter_map(|number| all.address_of(number)) {
-                all.note_word(&address, settings.is_only_proxy);
+                all.note_word(&address, settings);
             }
+            self.rejected.store(0, SeqCst);
             if !std::mem::take(&mut all.was_emptied) {
                 all.close(former);
             }
@@ -246,6 +280,12 @@ impl Nodes {
         }
     }
 
+    /// This server is about to be asked for its status, at this time since 1970, in µs.
+    pub(super) fn asks_status(&self, of: &Answerer<'_>, unix: u64) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.node(of.address).status_asked = unix;
+    }
+
     /// This server is about to be asked for a barrier, at this time since 1970, in µs.
     pub(super) fn asks(&self, of: &Answerer<'_>, mark: Mark, unix: u64) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -267,17 +307,19 @@ impl Nodes {
     }
 
     /// What is known of other proxies now: what servers have told holds for some time only.
-    pub(super) fn look_for_others(&self) -> OtherProxies {
+    pub(super) fn look_for_others(&self, settings: &OneWriter) -> OtherProxies {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        self.note_others(&mut all);
+        self.note_others(&mut all, settings);
         all.others.clone()
     }
 
     /// Notes what servers tell of other proxies: if that has changed, in the notes of all of them at once.
-    fn note_others(&self, all: &mut All) {
+    fn note_others(&self, all: &mut All, settings: &OneWriter) {
         if all.take_others(Instant::now()) {
             self.has_news.store(true, SeqCst);
-            all.nodes.keys().for_each(|address| all.note_word(address, true));
+            all.nodes
+                .keys()
+                .for_each(|address| all.note_word(address, settings));
         }
     }
 
@@ -304,12 +346,20 @@ impl Nodes {
         if answer == Answer::Proof(true) {
             node.proved = node.proof_asked;
         }
-        if matches!(answer, Answer::Failed(_)) {
+        let is_elsewhere = |status: &Status| status.cluster != node.status.cluster;
+        let has_nothing = match &answer {
+            Answer::Status(status) => is_elsewhere(status),
+            Answer::Failed(_) => true,
+            _ => false,
+        };
+        if has_nothing {
             // It may have lost what it had.
             of.reached.begin_anew();
         }
         let served = node.serves();
         let is_silent = matches!(answer, Answer::Failed(_));
+        let confirmed = matches!(answer, Answer::Status(_)).then_some(node.status_asked);
+        let number = node.number;
         let is_writer = node.number == writer;
         node.note(answer, is_writer, settings);
         let serves = node.serves();
@@ -328,10 +378,16 @@ impl Nodes {
             all.close(Some(of.address.to_owned()));
         }
         self.decide(all, settings);
-        if settings.is_only_proxy {
-            self.note_others(all);
+        if let Some(asked) = confirmed.filter(|_| number == all.writer) {
+            self.confirmed.store(asked, SeqCst);
+            if self.has_rejected.swap(false, SeqCst) {
+                self.has_news.store(true, SeqCst);
+            }
         }
-        all.note_word(of.address, settings.is_only_proxy);
+        if settings.is_only_proxy {
+            self.note_others(all, settings);
+        }
+        all.note_word(of.address, settings);
         // Behind what is known of other proxies: nobody reads by the clock of a process that was frozen.
         if let Some((mark, unix)) = proved {
             of.reached.raise_since(mark, unix);
@@ -362,6 +418,29 @@ impl All {
         node
     }
 
+    /// Notes which servers belong to another cluster than the writer: they have none of its writes, whatever
+    /// they say, and their barriers prove nothing. Another cluster may have the place of the last writer's when
+    /// no server of that was well for as long as writes wait. Returns whether that has changed for any.
+    fn note_cluster(&mut self, settings: &OneWriter, now: Instant) -> bool {
+        let mut nodes = self.nodes.values();
+        if let Some(writer) = nodes.find(|node| node.number == self.writer && node.serves()) {
+            self.cluster.clone_from(&writer.status.cluster);
+        }
+        let is_of = |node: &Node| node.why_not.is_empty() && node.status.cluster == self.cluster;
+        if self.nodes.values().any(is_of) {
+            self.cluster_seen = Some(now);
+        } else if self.cluster_seen.is_none_or(|seen| now - seen >= settings.wait) {
+            self.cluster.clear();
+        }
+        let mut has_changed = false;
+        for node in self.nodes.values_mut() {
+            let is_known = !self.cluster.is_empty() && !node.status.cluster.is_empty();
+            let is_foreign = is_known && node.status.cluster != self.cluster;
+            has_changed |= std::mem::replace(&mut node.is_foreign, is_foreign) != is_foreign;
+        }
+        has_changed
+    }
+
     /// Notes what the servers that serve tell of other proxies. Returns whether that is new.
     fn take_others(&mut self, now: Instant) -> bool {
         let serving = self.nodes.values().filter(|node| node.serves());
@@ -377,12 +456,14 @@ impl All {
         true
     }
 
-    /// Notes for all workers what is known of the server at this address. `is_only_proxy`: the pool is said
-    /// to have one proxy.
-    fn note_word(&self, address: &str, is_only_proxy: bool) {
+    /// Notes for all workers what is known of the server at this address.
+    fn note_word(&self, address: &str, settings: &OneWriter) {
         if let Some(node) = self.nodes.get(address) {
-            let (writes, has_others) = (node.number == self.writer, is_only_proxy && self.others.may_be());
-            let word = Word::new(node.number, node.serves(), writes, has_others);
+            let word = Word::new(node.number)
+                .serving(node.serves())
+                .writing(node.number == self.writer)
+                .with_others(settings.is_only_proxy && self.others.may_be())
+                .solving_conflicts(settings.conflict_retries > 0);
             node.noted.set(word.0);
         }
     }

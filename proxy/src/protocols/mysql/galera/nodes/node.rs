@@ -8,6 +8,13 @@ use super::super::{
 };
 use crate::protocol::{Mark, MemberNote, OneWriter, OtherProxies, Role};
 
+/// Time for what is under way at a writer that brings another server up to date, is in maintenance, or
+/// drains. The first may keep what is committed there until it is done.
+const LEAVING: Duration = Duration::from_secs(5);
+/// The same for one that an operator has reject queries, or writes: what runs there may end.
+const REJECTING: Duration = Duration::from_secs(1);
+/// The same for one that leaves its cluster: it rejects at once what has reached it.
+const ENDING: Duration = Duration::from_millis(250);
 /// The time for which an answer about other proxies holds. The server keeps the lock by which another proxy
 /// finds this one for [twice as long](super::super::others::ASK): a process that was frozen asks before it
 /// trusts.
@@ -18,8 +25,12 @@ pub(super) const ALONE: Duration = Duration::from_secs(5);
 pub(super) struct Node {
     pub(super) number: u32,
     pub(super) status: Status,
+    /// The time since 1970, in µs, at which it was asked for its last status.
+    pub(super) status_asked: u64,
     /// The reasons why nobody is sent there; if empty, it serves when it has proved that it can.
     pub(super) why_not: Vec<Reason>,
+    /// It belongs to another cluster than the writer.
+    pub(super) is_foreign: bool,
     /// The number of times that it has waited for the others since it says that all is well. The first wait
     /// may have begun before.
     pub(super) proofs: u32,
@@ -30,6 +41,8 @@ pub(super) struct Node {
     pub(super) proved: Option<Instant>,
     /// The role that it has, and the time since which it has it.
     pub(super) role: Option<(Role, Instant)>,
+    /// The time since which it may be given writes.
+    pub(super) able_since: Option<Instant>,
     /// What it tells of other proxies, and the time at which it was asked for that and answered.
     pub(super) others: OtherProxies,
     pub(super) others_asked: Option<Instant>,
@@ -45,7 +58,7 @@ pub(super) struct Node {
 impl Node {
     /// Has it said that all is well, and proved it since?
     pub(super) fn serves(&self) -> bool {
-        self.why_not.is_empty() && self.proofs > 1
+        self.why_not.is_empty() && !self.is_foreign && self.proofs > 1
     }
 
     /// May it take writes?
@@ -53,11 +66,23 @@ impl Node {
         self.serves() && !self.status.is_read_only && !self.drains
     }
 
-    /// Does it still do what is under way there, though it may serve nothing new? One that is well again
-    /// proves it first.
-    pub(super) fn leaves(&self) -> bool {
-        let is_gentle = |why: &Reason| matches!(why, Reason::Donor | Reason::Maintenance);
-        self.why_not.iter().all(is_gentle) && !self.status.is_read_only
+    /// The time for what is under way there, though it may serve nothing new. One that is well again proves
+    /// it first. `None`: it has failed.
+    pub(super) fn leaves_within(&self) -> Option<Duration> {
+        let within = |why: &Reason| match why {
+            Reason::Donor | Reason::Maintenance => Some(LEAVING),
+            Reason::RejectsQueries => Some(REJECTING),
+            Reason::NotPrimary | Reason::NotSynced | Reason::NotReady => Some(ENDING),
+            _ => None,
+        };
+        let longest = if self.status.is_read_only {
+            REJECTING
+        } else {
+            LEAVING
+        };
+        self.why_not
+            .iter()
+            .try_fold(longest, |shortest, why| Some(shortest.min(within(why)?)))
     }
 
     /// Is all well but that it brings another server up to date, or did so until now?
@@ -68,6 +93,7 @@ impl Node {
     /// The reasons why it does not serve; empty if it does.
     pub(super) fn reasons(&self) -> Vec<Reason> {
         match self.why_not.is_empty() && !self.serves() {
+            true if self.is_foreign => vec![Reason::OtherCluster],
             true => vec![Reason::Unproven],
             false => self.why_not.clone(),
         }
@@ -89,6 +115,10 @@ impl Node {
                 let is_donor = status.is_donor && !settings.donors;
                 self.why_not.clone_from(&status.why_not);
                 self.why_not.extend(is_donor.then_some(Reason::Donor));
+                if self.status.cluster != status.cluster {
+                    // What it has proved was that it had the writes of that cluster.
+                    self.proofs = 0;
+                }
                 self.status = status;
             }
             Answer::Failed(why) => self.why_not = vec![Reason::Failed(why)],
@@ -119,5 +149,7 @@ impl Node {
         if self.role.is_none_or(|(before, _)| before != role) {
             self.role = Some((role, now));
         }
+        let is_able = self.is_free_to_write() && self.is_up;
+        self.able_since = self.able_since.or(Some(now)).filter(|_| is_able);
     }
 }

@@ -3,13 +3,10 @@
 use std::time::Duration;
 
 use super::super::answer::Status;
-use super::{
-    election::{FAILBACK, natural},
-    node::ALONE,
-    *,
-};
+use super::{election::natural, node::ALONE, *};
 use crate::protocol::{MemberNote, ReachedCount};
 
+pub(super) const FAILBACK: Duration = Duration::from_secs(10);
 pub(super) const WRITER: OneWriter = OneWriter {
     order: Vec::new(),
     wait: std::time::Duration::ZERO,
@@ -17,6 +14,8 @@ pub(super) const WRITER: OneWriter = OneWriter {
     donors: false,
     read_wait: std::time::Duration::ZERO,
     read_age: std::time::Duration::ZERO,
+    failback: Some(FAILBACK),
+    conflict_retries: 0,
     is_only_proxy: false,
 };
 
@@ -299,7 +298,7 @@ fn a_planned_move_has_no_writer_until_the_former_one_is_empty_and_the_new_one_ha
     assert!(!cluster.nodes.is_moving(), "it has not been well for long");
     let mut all = cluster.nodes.all.lock().unwrap();
     let long_ago = Instant::now().checked_sub(FAILBACK).unwrap();
-    all.node("10.0.0.2:3306").role = Some((Role::Reader, long_ago));
+    all.node("10.0.0.2:3306").able_since = Some(long_ago);
     drop(all);
     assert_eq!(cluster.hear(1, Answer::Proof(true)), 0);
     assert_eq!(
@@ -376,6 +375,179 @@ fn a_writer_that_is_to_do_something_else_is_followed_as_by_an_order() {
     cluster.hear(0, Answer::Status(named("a")));
     cluster.prove(0);
     assert_eq!((cluster.prove(0), cluster.nodes.is_moving()), (1, false));
+}
+
+#[test]
+fn a_writer_that_rejects_what_is_new_has_a_moment_for_what_has_reached_it() {
+    let read_only = Status {
+        is_read_only: true,
+        ..named("a")
+    };
+    let rejects = |why: Reason| Status {
+        why_not: vec![why],
+        ..named("a")
+    };
+    for (status, millis) in [
+        (rejects(Reason::NotReady), 250),
+        (rejects(Reason::NotSynced), 250),
+        (rejects(Reason::RejectsQueries), 1_000),
+        (read_only, 1_000),
+    ] {
+        let mut cluster = Cluster::new(3, WRITER);
+        cluster.settings.wait = Duration::from_secs(10);
+        for (at, name) in [(0, "a"), (1, "b"), (2, "c")] {
+            cluster.well(at, name);
+        }
+        assert_eq!(cluster.hear(0, Answer::Status(status.clone())), 0);
+        assert_eq!(cluster.nodes.moving_to().as_deref(), Some("10.0.0.1:3306"));
+        assert_eq!(
+            cluster.nodes.closing(),
+            None,
+            "it says itself that it has not run it"
+        );
+        assert!(cluster.nodes.emptying().is_some());
+        std::thread::sleep(Duration::from_millis(millis));
+        assert_eq!(cluster.hear(0, Answer::Status(status)), 0);
+        assert_eq!(cluster.nodes.closing().as_deref(), Some("10.0.0.0:3306"));
+    }
+}
+
+#[test]
+fn who_has_begun_anew_waits_for_a_status_that_was_asked_for_since() {
+    let cluster = Cluster::new(2, WRITER);
+    let tells = |at: usize, asked: u64| {
+        let mut all = cluster.nodes.all.lock().unwrap();
+        all.node(&format!("10.0.0.{at}:3306")).status_asked = asked;
+        drop(all);
+        cluster.hear(at, Answer::Status(named("a")));
+    };
+    cluster.well(0, "a");
+    assert_eq!(cluster.well(1, "b"), 1);
+    assert!(!cluster.nodes.is_doubtful(150), "nothing was rejected");
+    cluster.nodes.rejects(100);
+    assert!(cluster.nodes.is_doubtful(100) && cluster.nodes.take_news());
+    tells(0, 90);
+    assert!(cluster.nodes.take_news(), "it is looked at again");
+    assert!(
+        cluster.nodes.is_doubtful(100),
+        "the server may have changed its mind since"
+    );
+    tells(1, 120);
+    assert!(cluster.nodes.is_doubtful(100), "that is another server");
+    tells(0, 120);
+    assert!(cluster.nodes.take_news() && !cluster.nodes.is_doubtful(150));
+    tells(0, 130);
+    assert!(!cluster.nodes.take_news(), "nobody waits");
+    // Somebody has it reject something all the time.
+    cluster.nodes.rejects(200);
+    assert!(
+        !cluster.nodes.is_doubtful(130),
+        "that is known of those that came before"
+    );
+    tells(0, 190);
+    assert!(!cluster.nodes.is_doubtful(180) && cluster.nodes.is_doubtful(195));
+    cluster.hear(0, Answer::Failed("gone".into()));
+    assert!(
+        !cluster.nodes.is_doubtful(300),
+        "the next writer has rejected nothing"
+    );
+}
+
+#[test]
+fn writes_go_back_to_the_server_that_is_named_first_when_it_has_been_well() {
+    for failback in [Some(FAILBACK), None] {
+        let order = vec!["b".to_owned(), "c".to_owned()];
+        let settings = OneWriter {
+            order,
+            failback,
+            wait: Duration::from_secs(10),
+            ..WRITER
+        };
+        let cluster = Cluster::new(3, settings);
+        for (at, name) in [(0, "a"), (1, "b"), (2, "c")] {
+            cluster.hear(at, Answer::Status(named(name)));
+        }
+        for at in [0, 1, 2] {
+            cluster.prove(at);
+        }
+        assert_eq!(cluster.nodes.writer(), 2);
+        cluster.hear(1, Answer::Failed("gone".into()));
+        cluster.close();
+        assert_eq!(cluster.prove(2), 3);
+        cluster.well(1, "b");
+        assert!(!cluster.nodes.is_moving(), "it has not been well for long");
+        let mut all = cluster.nodes.all.lock().unwrap();
+        all.node("10.0.0.1:3306").able_since = Instant::now().checked_sub(FAILBACK);
+        drop(all);
+        cluster.hear(0, Answer::Proof(true));
+        assert_eq!(cluster.nodes.is_moving(), failback.is_some());
+        if failback.is_some() {
+            assert_eq!(cluster.nodes.moving_to().as_deref(), Some("10.0.0.1:3306"));
+            cluster.nodes.emptying();
+            cluster.nodes.emptied(1, &cluster.settings);
+            let mut all = cluster.nodes.all.lock().unwrap();
+            all.node("10.0.0.1:3306").proof_asked = Some(Instant::now());
+            drop(all);
+            assert_eq!(cluster.hear(1, Answer::Proof(true)), 2);
+            assert!(!cluster.nodes.is_moving() && cluster.nodes.closing().is_none());
+        }
+    }
+}
+
+#[test]
+fn a_server_of_another_cluster_than_the_writers_serves_nobody() {
+    let cluster = Cluster::new(3, WRITER);
+    let of = |name: &str, cluster: &str| Status {
+        cluster: cluster.into(),
+        ..named(name)
+    };
+    for (at, name) in [(0, "a"), (1, "b"), (2, "c")] {
+        cluster.hear(at, Answer::Status(of(name, "one")));
+        cluster.prove(at);
+    }
+    assert_eq!(cluster.nodes.writer(), 1);
+    // It has become the first server of a cluster of its own.
+    cluster.hear(2, Answer::Status(of("c", "other")));
+    cluster.prove(2);
+    assert!(!cluster.serves(2) && cluster.serves(1));
+    let said = cluster.nodes.role("10.0.0.2:3306");
+    assert_eq!((said.role, said.why_out[0].0), (Role::Out, "other_cluster"));
+    cluster.hear(0, Answer::Failed("gone".into()));
+    cluster.close();
+    assert_eq!(
+        (cluster.prove(2), cluster.prove(1)),
+        (0, 2),
+        "nor does it take writes"
+    );
+    // One that leaves its cluster takes nobody with it, whatever id it tells.
+    let alone = Status {
+        why_not: vec![Reason::NotPrimary],
+        ..of("b", "alone")
+    };
+    cluster.well(0, "a");
+    cluster.hear(0, Answer::Status(of("a", "one")));
+    cluster.prove(0);
+    cluster.hear(1, Answer::Status(alone));
+    assert!(cluster.serves(0) && !cluster.serves(2));
+    cluster.hear(1, Answer::Status(of("b", "one")));
+    cluster.prove(1);
+    // Its data is that of the others again.
+    cluster.hear(2, Answer::Status(of("c", "one")));
+    assert!(!cluster.serves(2), "it has proved nothing of this one");
+    cluster.prove(2);
+    assert!(cluster.serves(2));
+    // All of them are made anew.
+    for at in 0..3 {
+        cluster.hear(at, Answer::Failed("gone".into()));
+    }
+    cluster.close();
+    for (at, name) in [(0, "a"), (1, "b"), (2, "c")] {
+        cluster.hear(at, Answer::Status(of(name, "new")));
+        cluster.prove(at);
+        cluster.prove(at);
+    }
+    assert_ne!(cluster.nodes.writer(), 0);
+    assert!((0..3).all(|at| cluster.serves(at)));
 }
 
 #[test]
@@ -518,7 +690,7 @@ fn all_workers_read_strictly_while_another_proxy_may_write() {
     let mut all = cluster.nodes.all.lock().unwrap();
     all.node("10.0.0.0:3306").others_told = long_ago;
     drop(all);
-    assert!(cluster.nodes.look_for_others().may_be());
+    assert!(cluster.nodes.look_for_others(&cluster.settings).may_be());
     assert!(strict(), "what was told long ago may not hold any more");
     says(0, OtherProxies::None);
     assert!(!strict());
