@@ -23,8 +23,8 @@ pub struct Session {
     /// The request that is planned needs nothing that the server keeps on the client's lane, which is given
     /// back before.
     pub leaves_lane: bool,
-    /// The request that is planned takes the way of the tree, which may lead it elsewhere, although the client
-    /// has a lane: that is of use to it, and it can do without.
+    /// The request that is planned takes the way of the tree, which may lead it elsewhere, although the
+    /// client has a lane: that is of use to it, and it can do without.
     pub follows_tree: bool,
     /// The number of the client's connection, which no other client of the process has.
     pub id: u64,

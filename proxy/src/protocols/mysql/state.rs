@@ -124,7 +124,8 @@ pub(super) const RECENT: &str = "recent";
 const PLAIN: [&str; 4] = ["begin", "start", "commit", "rollback"];
 
 /// Does a server run this statement whole, or not at all, outside of transactions? A procedure may have been
-/// committed in part, and rows that are loaded. INSERT, REPLACE, UPDATE and DELETE, as they stand, are neither.
+/// committed in part, and rows that are loaded. INSERT, REPLACE, UPDATE and DELETE, as they stand, are
+/// neither.
 fn is_whole(statement: Statement, text: &[u8]) -> bool {
     match statement.class {
         Class::Write => matches!(
@@ -355,8 +356,8 @@ impl Client {
         self.is_whole && is_free && !self.door.rejects_writes
     }
 
-    /// The same for a statement that its server has rolled back, which was a transaction of its own. A change of
-    /// a schema is none.
+    /// The same for a statement that its server has rolled back, which was a transaction of its own. A change
+    /// of a schema is none.
     pub(super) fn may_run_again(&self) -> bool {
         let is_own = !matches!(self.statement.class, Class::Transaction | Class::Ddl);
         is_own && self.may_begin_anew() && self.has_autocommit()
@@ -432,8 +433,8 @@ impl Client {
         self.note_transaction(matches!(told, Some(LastPacket::Error)));
     }
 
-    /// Is the change of state that the statement under way leaves one that its server forgets when it is asked
-    /// to? What a text hides may be a role, which it keeps.
+    /// Is the change of state that the statement under way leaves one that its server forgets when it is
+    /// asked to? What a text hides may be a role, which it keeps.
     const fn is_forgettable(&self) -> bool {
         let is_named = !matches!(
             self.leaves,

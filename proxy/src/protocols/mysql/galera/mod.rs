@@ -274,8 +274,9 @@ impl PoolState for Galera {
         true
     }
 
-    /// A read that has turned out to write, or whose server does not serve, goes to the writer. What the writer
-    /// has not run, as it takes writes no longer, begins anew, and waits until it is known which server does.
+    /// A read that has turned out to write, or whose server does not serve, goes to the writer. What the
+    /// writer has not run, as it takes writes no longer, begins anew, and waits until it is known which
+    /// server does.
     fn redirect(
         &self,
         asked: &PoolRequest<'_>,
@@ -285,8 +286,8 @@ impl PoolState for Galera {
     ) -> Option<usize> {
         let is_read = asked.class == Class::Read;
         let why = Again::of(reply, is_read)?;
-        // The session has seen the reply as its server has sent it, and knows what it keeps. It has not seen one
-        // to the login of a connection that a read waits for.
+        // The session has seen the reply as its server has sent it, and knows what it keeps. It has not seen
+        // one to the login of a connection that a read waits for.
         let goes_again = Client::of(asked.session).is_some_and(|client| client.goes_again);
         if !(goes_again || is_read && why != Again::Conflict) || is_for_reads(asked) {
             return None;
@@ -439,8 +440,8 @@ fn is_for_reads(asked: &PoolRequest<'_>) -> bool {
     Client::of(asked.session).is_some_and(|client| client.door.rejects_writes)
 }
 
-/// May the statement of this client, which its server has answered with this error, be given to a server again?
-/// What the server has left of it is of no use then.
+/// May the statement of this client, which its server has answered with this error, be given to a server
+/// again? What the server has left of it is of no use then.
 pub(super) fn may_go_again(client: &Client, by: Word, reply: &[u8]) -> bool {
     match (client.is_read, Again::of(reply, client.is_read)) {
         (_, None) => false,

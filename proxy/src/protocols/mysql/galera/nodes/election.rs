@@ -17,8 +17,8 @@ const FIRST_REST: Duration = Duration::from_secs(10);
 const LONGEST_REST: Duration = Duration::from_secs(600);
 /// The number of the order that the settings give by the names of servers. No operator's has it.
 const BY_NAME: u64 = 0;
-/// Time for what is under way at the writer before writes move back to such a server. Writes wait meanwhile, and
-/// nobody has asked for that.
+/// Time for what is under way at the writer before writes move back to such a server. Writes wait meanwhile,
+/// and nobody has asked for that.
 const WITHIN: Duration = Duration::from_millis(500);
 
 impl All {
@@ -82,8 +82,8 @@ impl All {
         self.nodes.get(&wish.address).map(|node| node.number)
     }
 
-    /// The order that the settings give: writes move to the first of the servers that are named there, if that
-    /// can take them and comes before the writer.
+    /// The order that the settings give: writes move to the first of the servers that are named there, if
+    /// that can take them and comes before the writer.
     fn preference(&self, settings: &OneWriter) -> Option<WriterWish> {
         let rank = |node: &Node| settings.order.iter().position(|name| *name == node.status.name);
         let is_able = |node: &Node| node.is_free_to_write() && node.is_up || node.number == self.writer;
@@ -147,9 +147,9 @@ impl All {
         }
     }
 
-    /// The writer says that it is about to do something else, and still does or rejects what is under way there: writes
-    /// move to the first of the others, as by an order. A donor that nobody can follow stays the writer.
-    /// Returns the number of the writer; `None`: it has failed.
+    /// The writer says that it is about to do something else, and still does or rejects what is under way
+    /// there: writes move to the first of the others, as by an order. A donor that nobody can follow stays
+    /// the writer. Returns the number of the writer; `None`: it has failed.
     fn leave(&mut self, settings: &OneWriter, now: Instant) -> Option<u32> {
         let mut nodes = self.nodes.values();
         let leaving = nodes.find(|node| node.number == self.writer)?;

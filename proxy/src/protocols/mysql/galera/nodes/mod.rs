@@ -71,8 +71,8 @@ struct All {
     /// The time at which the first server answered. Nothing is waited for once there was a writer.
     begun: Option<Instant>,
     had_writer: bool,
-    /// The id of the cluster that the last writer belongs to, empty if it is not known, and the time at which a
-    /// server of it was well.
+    /// The id of the cluster that the last writer belongs to, empty if it is not known, and the time at which
+    /// a server of it was well.
     cluster: String,
     cluster_seen: Option<Instant>,
     /// The order which server is to be the writer.
@@ -419,8 +419,8 @@ impl All {
     }
 
     /// Notes which servers belong to another cluster than the writer: they have none of its writes, whatever
-    /// they say, and their barriers prove nothing. Another cluster may have the place of the last writer's when
-    /// no server of that was well for as long as writes wait. Returns whether that has changed for any.
+    /// they say, and their barriers prove nothing. Another cluster may have the place of the last writer's
+    /// when no server of that was well for as long as writes wait. Returns whether that has changed for any.
     fn note_cluster(&mut self, settings: &OneWriter, now: Instant) -> bool {
         let mut nodes = self.nodes.values();
         if let Some(writer) = nodes.find(|node| node.number == self.writer && node.serves()) {
