@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -10,9 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -202,9 +205,13 @@ func Emulate(t *testing.T, test string, how Options) string {
 // emulate returns what the machine prints until it is off, or hangs.
 func emulate(t *testing.T, boot []string, patience time.Duration) (printed string, hangs bool) {
 	t.Helper()
+	// The machine ends with the thread that has started it, however this process ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	qemu := exec.CommandContext(ctx, "qemu-system-x86_64", boot...)
+	qemu.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var console, complaints strings.Builder // of these it has many: what it cannot emulate of the processor
 	word := &lastWord{}
 	qemu.Stdout, qemu.Stderr = io.MultiWriter(&console, t.Output(), word), &complaints
@@ -224,15 +231,29 @@ func emulate(t *testing.T, boot []string, patience time.Duration) (printed strin
 	return console.String(), err != nil
 }
 
-// lastWord tells for how long nothing has been written.
+// lastWord tells for how long nothing has been written. A kernel whose processor spins says so again and again:
+// from then on its own words do not count, until somebody else says something.
 type lastWord struct {
-	spoken atomic.Bool
-	since  time.Duration // of processors, when something had been written for the last time
+	spoken  atomic.Bool
+	since   time.Duration // of processors, when something had been written for the last time
+	line    []byte        // which has not ended yet
+	stalled bool
 }
 
 func (w *lastWord) Write(p []byte) (int, error) {
-	w.spoken.Store(true)
-	return len(p), nil
+	w.line = append(w.line, p...)
+	for {
+		line, rest, whole := bytes.Cut(w.line, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		w.line = slices.Clone(rest)
+		kernel := bytes.HasPrefix(line, []byte("["))
+		w.stalled = kernel && (w.stalled || bytes.Contains(line, []byte("self-detected stall")))
+		if !w.stalled {
+			w.spoken.Store(true)
+		}
+	}
 }
 
 // silent is how much time of processors has gone by since the last word, of so much in all.

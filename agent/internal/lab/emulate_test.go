@@ -1,0 +1,31 @@
+package lab
+
+import (
+	"testing"
+	"time"
+)
+
+func TestAMachineWhoseProcessorSpinsIsSilent(t *testing.T) {
+	const second = time.Second
+	word := &lastWord{}
+	for _, step := range []struct {
+		says   string
+		all    time.Duration
+		silent time.Duration
+	}{
+		{"", 3 * second, 3 * second},
+		{"[    1.5] pci_bus 0000:00: ", 4 * second, 4 * second},
+		{"a node\r\n", 5 * second, 0},
+		{"[   66.8] rcu: INFO: rcu_preempt self-detected stall on CPU\r\n", 9 * second, 4 * second},
+		{"[   66.9] Call Trace:\r\n[   66.9]  runc\r\n", 20 * second, 15 * second},
+		{"    --- PASS: TestInTheMachine\r\n", 21 * second, 0},
+		{"[   70.0] reboot: Power down\r\n", 25 * second, 0},
+	} {
+		if _, err := word.Write([]byte(step.says)); err != nil {
+			t.Fatal(err)
+		}
+		if silent := word.silent(step.all); silent != step.silent {
+			t.Errorf("%q: silent for %v and not for %v", step.says, silent, step.silent)
+		}
+	}
+}
