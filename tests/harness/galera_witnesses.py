@@ -16,6 +16,9 @@ It does not know then what became of its statement."""
 REFUSED = {1040, 1041, 1047, 1053, 1105, 1205, 1213, 1290, 1317, 1927}
 """What a statement has that has changed nothing."""
 
+PAUSE = 0.004
+"""Seconds before each statement."""
+
 WORDS = ("strict", "causal")
 """How fresh the reads of those are that only read: all see what this process has acknowledged."""
 
@@ -101,7 +104,8 @@ class Witnesses:
                 client.close()
 
     def _do(self, kind, action, *arguments):
-        """What the action returns. An error is counted."""
+        """What the action returns. A moment before leaves the processors to others. An error is counted."""
+        time.sleep(PAUSE)
         try:
             return action(*arguments)
         except pymysql.err.MySQLError as error:
