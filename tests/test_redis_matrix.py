@@ -385,6 +385,12 @@ def scripts(cell, way, version):
     return cell.check(rule(cell.name, way), [client.ask(*words)], [direct.ask(*words)], words[:1])
 
 
+def has_arrived(cell, number, length):
+    """Whether each child has a value of this length, not only the one that has answered for all."""
+    children = ([cell.one], cell.many)[number], [cell.other]
+    return all(any(server.ask("STRLEN", "k") == length for server in child) for child in children)
+
+
 def streamed(cell, way, version):
     wrong = []
     for number in (0, 1):
@@ -405,6 +411,10 @@ def streamed(cell, way, version):
                 expected = [direct.ask(*words)]
             if not (ok := not cell.check(rule(cell.name, way), found, expected, words[:2])):
                 wrong.append((cell.name, version, words[0], found[0][:80], expected[0][:80], ok))
+            if cell.name == "all_fastest":
+                # What is large has a connection of its own, which the next request may overtake.
+                length = direct.ask("STRLEN", "k")
+                until(lambda: has_arrived(cell, number, length), "the slower child has it as well")
     return wrong
 
 
