@@ -231,8 +231,8 @@ func emulate(t *testing.T, boot []string, patience time.Duration) (printed strin
 	return console.String(), err != nil
 }
 
-// lastWord tells for how long nothing has been written. A kernel whose processor spins says so again and again:
-// from then on its own words do not count, until somebody else says something.
+// lastWord tells for how long nothing has been written. A kernel whose processor spins says so again and
+// again: from then on its own words do not count, until somebody else says something.
 type lastWord struct {
 	spoken  atomic.Bool
 	since   time.Duration // of processors, when something had been written for the last time
