@@ -1,10 +1,6 @@
 //! `/mysql`: the pools of MySQL servers, and who takes writes in each.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Instant,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use axum::{
     Json,
@@ -119,14 +115,7 @@ pub(super) async fn show(State(proxy): Shared, RawQuery(query): RawQuery) -> Res
 )]
 fn pools(proxy: &Proxy) -> Vec<MysqlPool> {
     let (metrics, view, now) = (proxy.metrics(), proxy.view(), Instant::now());
-    let mut known = BTreeSet::new();
-    let mut bound = BTreeMap::new();
-    for pool in view.members.iter().map(|found| &found.member.pool) {
-        if known.insert(Arc::clone(&pool.name)) {
-            bound.extend(bound_in(proxy, &pool.name));
-        }
-    }
-    let mut row = |found: &MemberView| {
+    let row = |found: &MemberView, bound: &mut BTreeMap<MemberId, Vec<BoundSessions>>| {
         let member = &found.member;
         let counted = metrics.members.get(member.id.0 as usize);
         MysqlMember {
@@ -144,17 +133,19 @@ fn pools(proxy: &Proxy) -> Vec<MysqlPool> {
             sessions: bound.remove(&member.id).unwrap_or_default(),
         }
     };
-    let mut pools: BTreeMap<Arc<str>, Vec<MysqlMember>> = BTreeMap::new();
+    let mut pools: BTreeMap<Arc<str>, Vec<&MemberView>> = BTreeMap::new();
     for found in &view.members {
         let member = &found.member;
         if member.protocol.name() == Mysql::PLAIN.name() {
             pools
                 .entry(Arc::clone(&member.pool.name))
                 .or_default()
-                .push(row(found));
+                .push(found);
         }
     }
-    let pool = |(name, members): (Arc<str>, Vec<MysqlMember>)| {
+    let pool = |(name, members): (Arc<str>, Vec<&MemberView>)| {
+        let mut bound = bound_in(proxy, &name);
+        let members: Vec<MysqlMember> = members.into_iter().map(|found| row(found, &mut bound)).collect();
         let is_writer = |member: &&MysqlMember| {
             let role = member.role.as_ref();
             role.is_some_and(|row| row.role == Role::Writer.name())
