@@ -9,6 +9,8 @@
 )]
 
 mod election;
+#[cfg(test)]
+mod moves;
 mod node;
 #[cfg(test)]
 mod tests;
