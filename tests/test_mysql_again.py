@@ -4,6 +4,7 @@ that is, and answers in its place, so that it shows how often a statement has co
 import contextlib
 import itertools
 import struct
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -11,7 +12,7 @@ from harness import until
 from harness.mysql_between import Between, Lost, galera
 from harness.mysql_between import error as error_packet
 from harness.mysql_raw import EXECUTE, PREPARE, QUERY, Connection, numbers
-from harness.split import PASSWORDS, connect, error, made, rows, schema, value
+from harness.split import clustered, connect, error, rows, telling, value
 
 pytestmark = pytest.mark.either_io
 
@@ -97,15 +98,15 @@ def times(answer, kind, retries):
 @pytest.fixture
 def name(mysql_pair):
     """A schema with a table into which statements insert, and a procedure that does."""
-    with schema(*mysql_pair) as name:
-        for server, answer in zip(mysql_pair, ("first", "second")):
-            server.run(
-                f"USE {name}",
-                "CREATE TABLE who (name VARCHAR(20))",
-                f"INSERT INTO who VALUES ('{answer}')",
-                "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT, b VARCHAR(20))",
-                "CREATE PROCEDURE inserts(b VARCHAR(20)) INSERT INTO t (b) VALUES (b)",
-            )
+    objects = (
+        "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT, b VARCHAR(20))",
+        "CREATE PROCEDURE inserts(b VARCHAR(20)) INSERT INTO t (b) VALUES (b)",
+        # It says what a server says that serves no longer, when it has locked a row.
+        "CREATE FUNCTION lies(id INT) RETURNS INT BEGIN"
+        " SIGNAL SQLSTATE '08S01' SET MYSQL_ERRNO = 1047, MESSAGE_TEXT = 'WSREP has not yet prepared node';"
+        " RETURN id; END",
+    )
+    with telling(mysql_pair, ("first", "second"), *objects) as name:
         yield name
 
 
@@ -113,7 +114,7 @@ class Says:
     """A server that answers a marked statement so, `count` times; and tells how often it came."""
 
     def __init__(self, server, name):
-        self.node_says, self._name = {}, name
+        self.real, self.node_says, self._name = server, {}, name
         self.begin(None, 0)
         self.relay = Between(server.address, self._answers)
         self.address = self.relay.address
@@ -150,13 +151,8 @@ def says(mysql_pair, cleanup):
 def before(mysql_pair, proxima, tmp_path):
     """Starts a proxy before a cluster of these nodes."""
 
-    def start(*nodes, workers=1, **keys):
-        users = {"app": {"password": PASSWORDS["app"]}}
-        config = made(tmp_path, *mysql_pair, [{"route": "db"}], users, workers=workers)
-        pool = {**config["pools"]["writer"], "timeout": "20s", "galera": keys or True}
-        del config["routes"]
-        config["pools"] = {"db": {**pool, "servers": [node.address for node in nodes]}}
-        return proxima(config)
+    def start(*nodes, workers=1, **galera):
+        return proxima(clustered(tmp_path, mysql_pair, nodes, galera=galera or True, workers=workers))
 
     return start
 
@@ -288,3 +284,46 @@ def test_a_client_whose_routine_says_that_its_server_serves_no_longer_holds_up_n
         assert proxy.metric(held, pool="db") <= waited + 5 * (MOST - 1)
         assert value(other, "SELECT name FROM who FOR UPDATE") == "first", "it stays the writer"
         assert "it serves no longer" not in proxy.log()
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_statement_that_a_deadlock_has_rolled_back_runs_again_if_that_is_asked_for(
+    before, says, name, retries
+):
+    proxy = before(says[0], conflict_retries=retries)
+    with contextlib.ExitStack() as stack:
+        holds, other = [stack.enter_context(connect(proxy.address, database=name)) for _ in range(2)]
+        threads = stack.enter_context(ThreadPoolExecutor(1))
+        rows(holds, "INSERT INTO t (id, a) VALUES (1, 0), (2, 0)")
+        rows(holds, "BEGIN")
+        # The server rolls back the one that has changed less.
+        rows(holds, "INSERT INTO t (a) SELECT seq FROM seq_1_to_100")
+        rows(holds, "UPDATE t SET a = a + 10 WHERE id = 2")
+        asked = threads.submit(error, other, "UPDATE t SET a = a + 1 WHERE id < 3 ORDER BY id")
+        waits = "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
+        with connect(says[0].real.address) as direct:
+            until(lambda: value(direct, waits) > 0, "it has the first row, and waits for the second")
+        rows(holds, "UPDATE t SET a = a + 100 WHERE id = 1")
+        rows(holds, "COMMIT")
+        assert asked.result() == (None if retries else 1213)
+        found = rows(holds, "SELECT a FROM t WHERE id < 3 ORDER BY id FOR UPDATE")
+        assert found == ([(101,), (11,)] if retries else [(100,), (10,)])
+
+
+def test_what_a_statement_had_locked_that_lies_about_its_server_is_free_when_it_is_rolled_back(
+    before, says, name
+):
+    """Without autocommit each try has begun a transaction, of which nothing tells."""
+    proxy = before(says[0])
+    locks = "SELECT id FROM t WHERE id = 1 FOR UPDATE NOWAIT"
+    with (
+        connect(proxy.address, database=name) as client,
+        connect(says[0].real.address, database=name) as direct,
+    ):
+        rows(client, "INSERT INTO t (id, a) VALUES (1, 0)")
+        rows(client, "SET autocommit = 0")
+        assert error(client, "SELECT lies(id) FROM t WHERE id = 1 FOR UPDATE") == 1047
+        assert error(direct, locks) == 1205, "the last try is the client's own transaction, as at a server"
+        rows(client, "ROLLBACK")
+        assert error(direct, locks) is None, "no other try has left one"
+        assert value(client, "SELECT @@autocommit") == 0

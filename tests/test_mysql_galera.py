@@ -1,18 +1,15 @@
 """A Galera cluster through the proxy: one server takes writes, the others serve reads, none of them stale."""
 
 import collections
-import contextlib
 import ssl
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pymysql
 import pytest
 
 from harness import TRIES, ports, until
 from harness.galera import rows
-from harness.galera_door import WHO, clients
+from harness.galera_door import WHO, another, clients
 
 pytestmark = [pytest.mark.either_io, pytest.mark.timeout(300)]
 
@@ -26,26 +23,12 @@ def unverified():
     return context
 
 
-@contextlib.contextmanager
-def load(door, clients=3):
+def load(door):
     """Clients that write all the time. None of them sees an error."""
-    ended = threading.Event()
-
-    def write():
-        with door.connect() as client:
-            while not ended.is_set():
-                client.query("INSERT INTO loaded (text) VALUES (REPEAT('x', 1000))")
-
     with door.connect() as client:
         client.query("CREATE TABLE loaded (id INT PRIMARY KEY AUTO_INCREMENT, text TEXT)")
-    with ThreadPoolExecutor(clients) as threads:
-        writing = [threads.submit(write) for _ in range(clients)]
-        try:
-            yield
-        finally:
-            ended.set()
-        for client in writing:
-            client.result()
+    inserts = "INSERT INTO loaded (text) VALUES (REPEAT('x', 1000))"
+    return clients(door, lambda client, number, turn: client.query(inserts), 3)
 
 
 def test_a_user_is_served_as_soon_as_the_writer_knows_it(galera, before):
@@ -419,3 +402,31 @@ def test_a_writer_that_serves_no_longer_is_not_seen_outside_of_transactions(gale
     assert sorted(known) == sorted(2 * told), "acknowledged is stored, and nothing twice"
     assert all(stored.count(one) in (0, 2) for one in in_doubt)
     assert door.proxy.metric("pool_retries_total", pool="db", reason="rejected") > 0
+
+
+@pytest.mark.parametrize("failback", ["500ms", "never"])
+def test_writes_go_back_to_the_server_that_is_named_first(galera_alone, before, proxima, tmp_path, failback):
+    """So two proxies of which one alone was told to leave it have one writer again."""
+    first = sorted(galera_alone.nodes, key=lambda node: node.name)[1]
+    settings = {"writer": [first.name], "failback": failback}
+    doors = [before(galera_alone, galera=settings), another(proxima, tmp_path, galera_alone, galera=settings)]
+    assert [door.writer() for door in doors] == [first.name] * 2
+    [_, to] = sorted((node for node in galera_alone.nodes if node is not first), key=lambda node: node.name)
+
+    def inserts(client, number, turn):
+        time.sleep(0.005)
+        client.query("INSERT INTO t (a) VALUES (1)")
+
+    with clients(doors[0], inserts, 4) as done:
+        ordered = f"/orders/writer?pool=db&member={to.address}"
+        assert doors[0].proxy.http(ordered, method="POST")[0] == 200
+        assert [door.writer() for door in doors] == [to.name, first.name]
+        assert doors[0].proxy.http(ordered.split("&")[0], method="DELETE")[0] == 200
+        if failback == "never":
+            already = len(done)
+            until(lambda: len(done) > already + 500, "they go on")
+            assert doors[0].writer() == to.name
+        else:
+            until(lambda: doors[0].writer() == first.name, "writes have gone back")
+    with doors[0].connect() as client:
+        assert rows(client, "SELECT COUNT(*) FROM t WHERE a = 1") == ((len(done),),)

@@ -13,7 +13,7 @@ from harness import until
 from harness.mysql_between import Between, Losing, galera
 from harness.mysql_between import error as error_packet
 from harness.mysql_raw import DEPRECATE_EOF, PLAIN, SESSION_TRACK, Connection
-from harness.split import PASSWORDS, connect, error, made, rows, schema, value
+from harness.split import clustered, connect, error, rows, telling, value
 
 pytestmark = pytest.mark.either_io
 
@@ -27,16 +27,12 @@ FAR_BEHIND = {"wsrep_local_state": "1"}
 @pytest.fixture
 def name(mysql_pair):
     """A schema with a table that tells which of the two servers answers."""
-    with schema(*mysql_pair) as name:
-        for server, answer in zip(mysql_pair, ("first", "second")):
-            server.run(
-                f"USE {name}",
-                "CREATE TABLE who (name VARCHAR(20))",
-                f"INSERT INTO who VALUES ('{answer}')",
-                "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT)",
-                "CREATE FUNCTION sets() RETURNS INT BEGIN SET @x = 'secret'; RETURN 1; END",
-                "CREATE FUNCTION writes() RETURNS INT BEGIN INSERT INTO t (a) VALUES (9); RETURN 1; END",
-            )
+    objects = (
+        "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT)",
+        "CREATE FUNCTION sets() RETURNS INT BEGIN SET @x = 'secret'; RETURN 1; END",
+        "CREATE FUNCTION writes() RETURNS INT BEGIN INSERT INTO t (a) VALUES (9); RETURN 1; END",
+    )
+    with telling(mysql_pair, ("first", "second"), *objects) as name:
         yield name
 
 
@@ -44,15 +40,10 @@ def name(mysql_pair):
 def before(mysql_pair, proxima, tmp_path, cleanup):
     """Starts a proxy before a cluster of these nodes, with one listener that has these keys."""
 
-    def start(*nodes, timeout="20s", galera=True, workers=1, **listener):
+    def start(*nodes, **keys):
         for node in nodes:
             cleanup.callback(node.stop)
-        users = {name: {"password": PASSWORDS[name]} for name in ("app", "other")}
-        config = made(tmp_path, *mysql_pair, [{"route": "db", **listener}], users, workers=workers)
-        pool = {**config["pools"]["writer"], "timeout": timeout, "galera": galera}
-        del config["routes"]
-        config["pools"] = {"db": {**pool, "servers": [node.address for node in nodes]}}
-        return proxima(config)
+        return proxima(clustered(tmp_path, mysql_pair, nodes, **keys))
 
     return start
 

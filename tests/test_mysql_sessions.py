@@ -10,7 +10,7 @@ import pytest
 from harness import TRIES, until
 from harness import mysql_raw as raw
 from harness.mysql_raw import DEPRECATE_EOF, PLAIN, SESSION_TRACK
-from harness.split import connect, error, rows, runs, schema, users_of, value
+from harness.split import connect, error, rows, runs, schema, telling, users_of, value
 
 pytestmark = pytest.mark.either_io
 
@@ -26,14 +26,8 @@ WHO = "SELECT name FROM who"
 @pytest.fixture
 def name(splitting):
     """A schema with a table that tells which server answers."""
-    with schema(splitting.writer, splitting.reader) as name:
-        for server, answer in ((splitting.writer, "writer"), (splitting.reader, "reader")):
-            server.run(
-                f"USE {name}",
-                "CREATE TABLE who (name VARCHAR(20))",
-                f"INSERT INTO who VALUES ('{answer}')",
-                "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT)",
-            )
+    table = "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT)"
+    with telling((splitting.writer, splitting.reader), ("writer", "reader"), table) as name:
         yield name
 
 

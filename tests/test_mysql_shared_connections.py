@@ -20,7 +20,7 @@ from harness.split import (
     error,
     made,
     rows,
-    schema,
+    telling,
     users_of,
     value,
     wait_for_members,
@@ -40,7 +40,6 @@ WITH_CURSOR = b"\1\1\0\0\0"
 WHO = "SELECT name FROM who"
 
 OBJECTS = (
-    "CREATE TABLE who (name VARCHAR(20))",
     "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT, b TEXT)",
     "CREATE FUNCTION writes() RETURNS INT BEGIN INSERT INTO t (a) VALUES (9); RETURN 1; END",
     "CREATE FUNCTION sets() RETURNS INT BEGIN SET @x = 'secret'; RETURN 1; END",
@@ -56,9 +55,7 @@ OBJECTS = (
 @pytest.fixture
 def name(mysql_pair):
     """A schema with a table that tells which server answers."""
-    with schema(*mysql_pair) as name:
-        for server, answer in zip(mysql_pair, ("writer", "reader")):
-            server.run(f"USE {name}", *OBJECTS, f"INSERT INTO who VALUES ('{answer}')")
+    with telling(mysql_pair, ("writer", "reader"), *OBJECTS) as name:
         yield name
 
 

@@ -10,7 +10,7 @@ import pytest
 from harness import mysql_raw as raw
 from harness import until
 from harness.mysql_between import Between
-from harness.split import PASSWORDS, connect, error, made, rows, schema, value
+from harness.split import PASSWORDS, connect, error, made, rows, telling, value
 
 pytestmark = pytest.mark.either_io
 
@@ -37,14 +37,7 @@ OBJECTS = (
 @contextlib.contextmanager
 def objects(pair):
     """A schema with the objects of this file, and a table that tells which server answers."""
-    with schema(*pair) as name:
-        for server, answer in zip(pair, ("writer", "reader")):
-            server.run(
-                f"USE {name}",
-                "CREATE TABLE who (name VARCHAR(20))",
-                f"INSERT INTO who VALUES ('{answer}')",
-                *OBJECTS,
-            )
+    with telling(pair, ("writer", "reader"), *OBJECTS) as name:
         yield name
 
 

@@ -59,6 +59,17 @@ def made(folder, writer, reader, listeners=None, users=None, **keys):
     }
 
 
+def clustered(folder, pair, nodes, galera=True, timeout="20s", workers=1, **listener):
+    """A configuration in this folder for a cluster of these nodes, each of which stands before a server of
+    `pair`. It has one listener, with these keys."""
+    users = {name: {"password": PASSWORDS[name]} for name in ("app", "other")}
+    config = made(folder, *pair, [{"route": "db", **listener}], users, workers=workers)
+    pool = {**config["pools"]["writer"], "timeout": timeout, "galera": galera}
+    del config["routes"]
+    config["pools"] = {"db": {**pool, "servers": [node.address for node in nodes]}}
+    return config
+
+
 def connect(address, user="app", **options):
     """A connection to the proxy, or to a server at its port. A text may have several statements."""
     host, port = address.rsplit(":", 1)
@@ -125,6 +136,17 @@ def schema(*servers):
     finally:
         for server in servers:
             server.run(f"SET lock_wait_timeout = 20; DROP DATABASE {name}")
+
+
+@contextlib.contextmanager
+def telling(servers, answers, *objects):
+    """A new schema at each of these servers, with these objects behind a table `who`, whose one row is the
+    server's answer."""
+    with schema(*servers) as name:
+        for server, answer in zip(servers, answers):
+            who = ("CREATE TABLE who (name VARCHAR(20))", f"INSERT INTO who VALUES ('{answer}')")
+            server.run(f"USE {name}", *who, *objects)
+        yield name
 
 
 class Split:
