@@ -81,7 +81,7 @@ def test_a_fault_of_servers(galera_alone, before, figures, fault, where):
     judge(galera_alone, door, witnesses, figures, (fault, where), does.spares)
 
 
-@pytest.mark.parametrize("fault", OTHERS if SOAK else ["restarted"])
+@pytest.mark.parametrize("fault", OTHERS if SOAK else ["the proxy was killed"])
 def test_a_fault_of_the_proxy_or_of_the_data(galera_alone, before, proxima, figures, fault):
     door = before(galera_alone)
     does = OTHERS[fault]

@@ -119,6 +119,10 @@ class Node:
         """Starts the server again, which then joins the others."""
         self._do("start")
 
+    def forget(self):
+        """While it is stopped: its next start takes over all data of another, or begins a new cluster."""
+        self._do("forget")
+
     def connect(self, account=None, **options):
         """A connection that bypasses the proxy: as `root`, or as this account with its schema."""
         if account:

@@ -1,9 +1,15 @@
-"""What can happen to a Galera cluster, to the proxy before it, and to the data in it."""
+"""Faults: what can happen to a Galera cluster, to the proxy before it, and to the data in it."""
 
+import contextlib
+import signal
 import time
 from typing import NamedTuple
 
-from . import until
+import pymysql
+
+from . import ports, until
+from .galera import rows
+from .galera_door import Door, clients
 
 
 class Fault(NamedTuple):
@@ -33,6 +39,29 @@ def _provider(begin, end):
     return _by_statement(*(f"SET GLOBAL wsrep_provider_options = '{options}'" for options in (begin, end)))
 
 
+class _HeldBack:
+    """Servers whose disk takes nothing, each until it is let go."""
+
+    def __init__(self):
+        self._held = {}
+
+    def begin(self, node):
+        self._held[node.name] = stack = contextlib.ExitStack()
+        stack.enter_context(node.held_back())
+
+    def end(self, node):
+        self._held.pop(node.name).close()
+
+
+_HELD_BACK = _HeldBack()
+
+
+def _replace(node):
+    """Its data is gone, and another server has to bring it all."""
+    node.stop()
+    node.forget()
+
+
 SERVERS = {
     "stopped": Fault(lambda node: node.stop(), spares=True),
     "killed": Fault(lambda node: node.kill()),
@@ -49,6 +78,9 @@ SERVERS = {
         *_by_statement("SET GLOBAL wsrep_reject_queries = 'ALL'", "SET GLOBAL wsrep_reject_queries = 'NONE'"),
         spares=True,
     ),
+    # What is applied, and with it what the others may still send, is held up.
+    "applying nothing": Fault(_HELD_BACK.begin, _HELD_BACK.end, spares=True),
+    "without its data": Fault(_replace, spares=True),
     "full": Fault(
         *_by_statement("SET GLOBAL max_connections = 10", "SET GLOBAL max_connections = 151"), spares=True
     ),
@@ -67,6 +99,49 @@ def _restart(door, cluster, start):
     door.proxy = start(door.proxy.config)
 
 
+def _drain(door, cluster, start):
+    door.proxy.signal(signal.SIGTERM)
+    assert door.proxy.wait() == 0
+    door.proxy = start(door.proxy.config)
+
+
+def _second(door, cluster, start):
+    """Another proxy before the same servers comes, writes and goes."""
+    config = {name: value for name, value in door.proxy.config.items() if name != "admin"}
+    config["listeners"] = [{**listener, "address": ports.address()} for listener in config["listeners"]]
+    second = Door(start(config), door.account)
+    with second.connect() as client:
+        client.query("CREATE TABLE seconds (id BIGINT PRIMARY KEY AUTO_INCREMENT)")
+    with clients(second, lambda client, *_: client.query("INSERT INTO seconds VALUES (NULL)"), 2):
+        time.sleep(3)
+    second.proxy.stop()
+
+
+def _stop_all(cluster, last):
+    """Stops all servers, the one that takes writes at last: it has all."""
+    for node in [*(node for node in cluster.nodes if node is not last), last]:
+        node.stop()
+
+
+def _down_and_up(door, cluster, start):
+    name = door.writer()
+    [writer] = [node for node in cluster.nodes if node.name == name]
+    _stop_all(cluster, writer)
+    writer.start()
+    cluster.repair()
+
+
+def _made_anew(door, cluster, start):
+    """The servers come back as another cluster, with the data that they had."""
+    name = door.writer()
+    [writer] = [node for node in cluster.nodes if node.name == name]
+    _stop_all(cluster, writer)
+    for node in cluster.nodes:
+        node.forget()
+    writer.start()
+    cluster.repair()
+
+
 def _alter(door, cluster, start):
     with door.connect() as client:
         client.query("ALTER TABLE log ADD COLUMN more INT DEFAULT 7, ALGORITHM=COPY")
@@ -77,13 +152,49 @@ def _flush(door, cluster, start):
         node.run("FLUSH PRIVILEGES")
 
 
+def _another_user(door, cluster, *statements):
+    """A user who the servers know logs in, and these statements are about him. Returns how he logs in."""
+    name = f"{cluster.account.name}_b"
+    cluster.nodes[0].run(f"CREATE USER {name} IDENTIFIED BY 'before'")
+    for node in cluster.nodes:
+        assert node.barrier(), f"{node.name} knows {name}"
+
+    def enters(password):
+        try:
+            with door.connect(3, user=name, password=password, database=None) as client:
+                return rows(client, "SELECT 1") == ((1,),)
+        except pymysql.err.OperationalError as error:
+            assert error.args[0] == 1045, error
+            return False
+
+    assert enters("before")
+    cluster.nodes[0].run(*(statement.format(name) for statement in statements))
+    return enters
+
+
+def _drop_user(door, cluster, start):
+    _another_user(door, cluster, "DROP USER {}")
+
+
+def _change_password(door, cluster, start):
+    enters = _another_user(door, cluster, "ALTER USER {} IDENTIFIED BY 'behind'")
+    until(lambda: enters("behind"), "the new password lets in")
+
+
 OTHERS = {
-    "reloaded": Fault(_reload, spares=True),
-    "restarted": Fault(_restart),
-    "a table altered": Fault(_alter, spares=True),
-    "privileges read anew": Fault(_flush, spares=True),
+    "the proxy read its configuration": Fault(_reload, spares=True),
+    "the proxy was killed": Fault(_restart),
+    "the proxy was ended": Fault(_drain),
+    "a second proxy came and went": Fault(_second, spares=True),
+    "all servers were stopped": Fault(_down_and_up),
+    "the cluster was made anew": Fault(_made_anew),
+    "a table was altered": Fault(_alter, spares=True),
+    "privileges were read": Fault(_flush, spares=True),
+    "a user was dropped": Fault(_drop_user, spares=True),
+    "a password was changed": Fault(_change_password, spares=True),
 }
-"""Faults of the proxy and of the data: what is done to a door before a cluster. `start` starts a proxy."""
+"""Faults of the proxy, of the whole cluster and of the data: what is done to a door before a cluster. `start`
+starts a proxy."""
 
 WHERE = {
     "writer": lambda writer, readers: [writer],

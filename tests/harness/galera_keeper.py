@@ -66,7 +66,10 @@ class Cluster:
         until(is_synced, f"{node.data} is synced", every=0.05)
 
     def start(self, node):
-        node.start([other.group for other in self.nodes if other is not node])
+        """Starts a server, which joins the others. If none of them runs, it begins the cluster again."""
+        others = [other for other in self.nodes if other is not node]
+        is_first = not any(other.is_running() for other in others)
+        node.start([] if is_first else [other.group for other in others])
 
     def told(self):
         """What a user has to know of each server."""

@@ -101,6 +101,12 @@ class GaleraNode:
         """Asks it to end well."""
         self.process.terminate()
 
+    def forget(self):
+        """Forgets its place in the history of its cluster while it is stopped. It then takes over all data of
+        another server, or is the first one of a new cluster."""
+        for name in ("grastate.dat", "gvwstate.dat"):
+            (self.data / name).unlink(missing_ok=True)
+
     def kill(self):
         if self.process is not None:
             # The group outlives its first process if that has ended before.
